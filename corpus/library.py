@@ -1,0 +1,190 @@
+"""Load the corpus from its files, look things up in it, and check it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+from pydantic import ValidationError
+
+from corpus.errors import InvalidCorpusError, UnknownCaseError
+from corpus.schema import Case, Cause, Knob, Record, Text
+
+R = TypeVar("R", bound=Record)
+
+ROOT = Path(__file__).parent
+# The C loader reads the corpus about ten times faster; PyYAML ships without it on some platforms.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n(.*)\Z", re.DOTALL)
+_LANGUAGE = re.compile(r"^## (en|zh)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Library:
+    """The whole corpus in memory."""
+
+    causes: Mapping[str, Cause]
+    cases: Mapping[str, Case]
+    knobs: Mapping[tuple[str, str], Knob]
+
+    def case(self, case_id: str) -> Case:
+        """Give one case; raises UnknownCaseError."""
+        try:
+            return self.cases[case_id]
+        except KeyError:
+            close = [known for known in self.cases if case_id.split("/")[-1] in known]
+            hint = f"; near: {', '.join(close[:5])}" if close else ""
+            raise UnknownCaseError(f"No case {case_id!r}{hint}.") from None
+
+    def knob(self, framework: str, key: str, version: str | None = None) -> Knob | None:
+        """Give the setting of that name or alias that `version` of the framework knows, if any."""
+        knob = self.knobs.get((framework, key))
+        if knob is not None and fits(version, knob.versions):
+            return knob
+        for candidate in self._by_alias.get((framework, key), ()):
+            if any(alias.key == key and fits(version, alias.versions) for alias in candidate.aliases):
+                return candidate
+        return None
+
+    @cached_property
+    def _by_alias(self) -> dict[tuple[str, str], list[Knob]]:
+        table: dict[tuple[str, str], list[Knob]] = {}
+        for knob in self.knobs.values():
+            for alias in knob.aliases:
+                table.setdefault((knob.framework, alias.key), []).append(knob)
+        return table
+
+
+def fits(version: str | None, specifier: str) -> bool:
+    """Tell whether `version` is in `specifier`; an unknown or unreadable version may be, so it fits."""
+    if not specifier or version is None:
+        return True
+    try:
+        return Version(version) in SpecifierSet(specifier, prereleases=True)
+    except InvalidVersion:
+        return True
+
+
+def load(root: Path = ROOT, cache: Path | None = None) -> Library:
+    """Load causes, cases and settings under `root`; raises InvalidCorpusError naming file and field.
+
+    With a `cache` folder, what was loaded and checked once is read back without its YAML.
+    """
+    stored = cache / f"corpus-{digest(root)[:16]}.json" if cache else None
+    shelf = read_cache(Shelf, stored)
+    if shelf is None:
+        shelf = Shelf(
+            causes=tuple(_causes(root / "causes.yaml")), cases=tuple(_cases(root / "cases")), knobs=tuple(_knobs(root / "knobs"))
+        )
+        write_cache(shelf, stored)
+    return Library(
+        causes={cause.id: cause for cause in shelf.causes},
+        cases={case.id: case for case in shelf.cases},
+        knobs={(knob.framework, knob.key): knob for knob in shelf.knobs},
+    )
+
+
+class Shelf(Record):
+    """All records of a corpus, as one cache file holds them."""
+
+    causes: tuple[Cause, ...]
+    cases: tuple[Case, ...]
+    knobs: tuple[Knob, ...]
+
+
+def read_cache(kind: type[R], stored: Path | None) -> R | None:
+    """Read records written by `write_cache`; None where there are none or an older program wrote them."""
+    if stored is None or not stored.exists():
+        return None
+    try:
+        return kind.model_validate_json(stored.read_bytes())
+    except ValidationError:
+        return None
+
+
+def write_cache(record: Record, stored: Path | None) -> None:
+    """Keep checked records; a folder that cannot be written only costs time at the next start."""
+    if stored is None:
+        return
+    with contextlib.suppress(OSError):
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        part = stored.with_suffix(".part")
+        part.write_text(record.model_dump_json(), encoding="utf-8")
+        part.replace(stored)
+
+
+def digest(root: Path = ROOT) -> str:
+    """Give a hash over all files of the corpus, to tell whether an index is up to date."""
+    total = sha256()
+    for path in sorted([root / "causes.yaml", *root.glob("cases/**/*.md"), *root.glob("knobs/*.yaml")]):
+        total.update(str(path.relative_to(root)).encode())
+        total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def read_yaml(path: Path) -> Any:  # noqa: ANN401 - YAML holds anything; the caller validates
+    """Read one YAML file; raises InvalidCorpusError with the place of a syntax error."""
+    return parse_yaml(path.read_text(encoding="utf-8"), path)
+
+
+def parse_yaml(text: str, path: Path) -> Any:  # noqa: ANN401
+    """Parse YAML text that came out of `path`."""
+    try:
+        return yaml.load(text, Loader=_LOADER)  # noqa: S506 - one of the two safe loaders
+    except yaml.YAMLError as error:
+        raise InvalidCorpusError(f"{path}: {error}") from error
+
+
+def validated(kind: type[R], data: Any, where: str) -> R:  # noqa: ANN401
+    """Validate `data` as `kind`; raises InvalidCorpusError with the first field that is wrong."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "the record"
+        raise InvalidCorpusError(f"{where}: {field}: {first['msg']}") from error
+
+
+def parse_case(text: str, path: Path) -> Case:
+    """Parse a case file: YAML front matter, then `## en` and `## zh`."""
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        raise InvalidCorpusError(f"{path}: a case begins with front matter between two lines '---'")
+    data = parse_yaml(match[1], path)
+    parts = _LANGUAGE.split(match[2])
+    bodies = {lang: body.strip() for lang, body in zip(parts[1::2], parts[2::2], strict=True)}
+    missing = [lang for lang in ("en", "zh") if not bodies.get(lang)]
+    if missing:
+        raise InvalidCorpusError(f"{path}: the body has no '## {missing[0]}'")
+    return validated(Case, {**data, "body": Text(**bodies).model_dump()}, str(path))
+
+
+def _causes(path: Path) -> Iterator[Cause]:
+    for category, entries in read_yaml(path).items():
+        for cause_id, fields in entries.items():
+            yield validated(Cause, {"id": cause_id, "category": category, **fields}, f"{path}: {cause_id}")
+
+
+def _cases(folder: Path) -> Iterator[Case]:
+    for path in sorted(folder.glob("**/*.md")):
+        case = parse_case(path.read_text(encoding="utf-8"), path)
+        if path.with_suffix("").as_posix().removeprefix(folder.as_posix() + "/") != case.id:
+            raise InvalidCorpusError(f"{path}: its id is {case.id!r}; id and path must be the same")
+        yield case
+
+
+def _knobs(folder: Path) -> Iterator[Knob]:
+    for path in sorted(folder.glob("*.yaml")):
+        table = read_yaml(path)
+        shared = {"framework": table["framework"], "spelled": table["spelled"]}
+        for row in table["settings"]:
+            yield validated(Knob, {**shared, **row}, f"{path}: {row.get('key')}")

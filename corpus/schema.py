@@ -1,0 +1,154 @@
+"""The types of the corpus: causes, cases, changes and settings."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from corpus.predicates import Predicate, parse
+
+Language = Literal["en", "zh"]
+Action = Literal[
+    "retry",
+    "change-config",
+    "change-environment",
+    "fix-code",
+    "fix-data",
+    "replace-hardware",
+    "collect-more",
+    "none",
+]
+ChangeKind = Literal["setting", "env", "flag", "package", "command"]
+Scalar = bool | int | float | str
+
+
+def _specifier(text: str | None) -> str:
+    try:
+        return str(SpecifierSet(text or ""))
+    except InvalidSpecifier as error:
+        raise ValueError(f"{text!r} is no version specifier such as '>=0.7,<0.8.3'") from error
+
+
+def _predicate(text: str) -> str:
+    parse(text)
+    return text
+
+
+Specifier = Annotated[str, BeforeValidator(_specifier)]
+PredicateText = Annotated[str, AfterValidator(_predicate)]
+
+
+class Record(BaseModel):
+    """Hold one piece of the corpus; unknown fields are errors, so that a typing slip is seen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Text(Record):
+    """A sentence or title in both languages."""
+
+    en: str
+    zh: str
+
+    def to(self, language: Language) -> str:
+        """Give the wording in `language`."""
+        return self.zh if language == "zh" else self.en
+
+
+class Confusion(Text):
+    """What tells a cause apart from a neighbour."""
+
+    cause: str
+
+
+class Cause(Record):
+    """A root cause that an answer can name.
+
+    `explains` lists causes that are only its symptom where both have evidence: a leak explains the kill.
+    """
+
+    id: str
+    category: str
+    title: Text
+    means: Text
+    action: Action
+    advice: Text
+    checks: tuple[Text, ...]
+    confused_with: tuple[Confusion, ...] = ()
+    explains: tuple[str, ...] = ()
+
+
+class Change(Record):
+    """One change of a job's configuration, as a case proposes it."""
+
+    framework: str
+    kind: ChangeKind
+    key: str
+    to: Scalar
+    versions: Specifier = ""
+    when: tuple[PredicateText, ...] = ()
+    why: Text
+    costs: Text | None = None
+
+
+class Reference(Record):
+    """Where a fact of a case comes from, and how firmly it is said there."""
+
+    url: Annotated[str, Field(pattern=r"^https://[^\s]+$")]
+    kind: Literal["issue", "docs", "source", "paper", "writeup"]
+    says: Literal["confirmed", "maintainer", "community", "evident", "documentation"]
+
+
+class Signature(Record):
+    """When a case applies: at least one of `any`, every one of `all`, none of `none`."""
+
+    any: tuple[PredicateText, ...] = ()
+    all: tuple[PredicateText, ...] = ()
+    none: tuple[PredicateText, ...] = ()
+
+    def predicates(self) -> tuple[Predicate, ...]:
+        """Give every condition, parsed."""
+        return tuple(parse(text) for text in (*self.any, *self.all, *self.none))
+
+
+class Case(Record):
+    """One failure mechanism: how it shows, why it happens, what to do."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9-]+/[a-z0-9-]+$")]
+    title: Text
+    cause: str
+    action: Action
+    frameworks: dict[str, Specifier] = {}
+    signatures: Signature
+    telemetry: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    checks: tuple[Text, ...] = ()
+    sources: Annotated[tuple[Reference, ...], Field(min_length=1)]
+    body: Text
+
+
+class Alias(Record):
+    """Another name of a setting, and the versions that know it."""
+
+    key: str
+    versions: Specifier = ""
+
+
+class Knob(Record):
+    """A setting of a framework, with what it frees and what it costs."""
+
+    framework: str
+    key: str
+    type: Literal["bool", "int", "float", "str", "enum", "list", "size"]
+    default: Scalar | list[Scalar] | None = None
+    choices: tuple[Scalar, ...] = ()
+    min: float | None = None
+    max: float | None = None
+    unit: str | None = None
+    versions: Specifier = ""
+    aliases: tuple[Alias, ...] = ()
+    spelled: Literal["hydra", "flag", "yaml", "json", "env", "directive", "package", "command", "python"]
+    effect: Text
+    costs: Text | None = None

@@ -1,0 +1,1 @@
+"""Speed and memory, as ratios against a peer of the same run."""

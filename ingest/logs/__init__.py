@@ -1,0 +1,1 @@
+"""One job's output, read into a CrashReport."""

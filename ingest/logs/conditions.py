@@ -1,0 +1,119 @@
+"""Evaluate conditions of signatures and refinements against what a log holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from corpus.predicates import Predicate, compare, parse
+from ingest.logs.events import Event
+from ingest.logs.facts import Fact
+from ingest.logs.frameworks import Framework
+from ingest.logs.launch import Setting
+
+
+@dataclass(frozen=True)
+class View:
+    """What conditions may look at. `events` are the ones that were not recovered from."""
+
+    events: Sequence[Event]
+    root: Event | None
+    facts: Sequence[Fact]
+    frameworks: Sequence[Framework]
+    settings: Sequence[Setting]
+    phase: str = ""
+
+
+def holds(condition: str, view: View) -> bool:
+    """Tell whether one condition holds."""
+    predicate = parse(condition)
+    return _CHECKS[predicate.subject](predicate, view)
+
+
+def all_hold(conditions: Sequence[str], view: View) -> bool:
+    """Tell whether every condition holds."""
+    return all(holds(condition, view) for condition in conditions)
+
+
+def _patterns(event: Event) -> tuple[str, ...]:
+    return (event.pattern, *event.also)
+
+
+def _pattern(predicate: Predicate, view: View) -> bool:
+    return any(fnmatchcase(name, predicate.name) for event in view.events for name in _patterns(event))
+
+
+def _root(predicate: Predicate, view: View) -> bool:
+    return view.root is not None and any(fnmatchcase(name, predicate.name) for name in _patterns(view.root))
+
+
+def _frame(predicate: Predicate, view: View) -> bool:
+    expression = re.compile(predicate.name)
+    return any(_in_frames(expression, event) for event in view.events)
+
+
+def _in_frames(expression: re.Pattern[str], event: Event) -> bool:
+    if event.frames:
+        return any(expression.search(str(frame)) for frame in event.frames) or bool(expression.search(event.remote))
+    return bool(expression.search(event.body))
+
+
+def _exception(predicate: Predicate, view: View) -> bool:
+    return any(re.search(predicate.name, event.exception) for event in view.events if event.exception)
+
+
+def _framework(predicate: Predicate, view: View) -> bool:
+    return any(
+        found.name == predicate.name and version_fits(found.version, predicate.value) for found in view.frameworks
+    )
+
+
+def version_fits(version: str, specifier: str) -> bool:
+    """Tell whether a printed version is in the specifier; one that is not printed may be."""
+    if not version or not specifier:
+        return True
+    try:
+        return Version(version) in SpecifierSet(specifier, prereleases=True)
+    except (InvalidVersion, InvalidSpecifier):
+        return True
+
+
+def _phase(predicate: Predicate, view: View) -> bool:
+    return view.phase == predicate.name
+
+
+def _config(predicate: Predicate, view: View) -> bool:
+    wanted = predicate.name.lstrip("-").replace("-", "_")
+    for setting in view.settings:
+        key = setting.key.replace("-", "_")
+        if (key == wanted or key.endswith("." + wanted)) and (
+            predicate.op is None or compare(setting.value, predicate.op, predicate.value)
+        ):
+            return True
+    return False
+
+
+def _fact(predicate: Predicate, view: View) -> bool:
+    kind, field = predicate.name.split(".", 1)
+    assert predicate.op is not None  # noqa: S101 - the grammar has no fact without a comparison
+    return any(
+        fact.kind == kind and field in fact.fields and compare(fact.fields[field], predicate.op, predicate.value)
+        for fact in view.facts
+    )
+
+
+_CHECKS = {
+    "pattern": _pattern,
+    "root": _root,
+    "frame": _frame,
+    "exception": _exception,
+    "framework": _framework,
+    "phase": _phase,
+    "config": _config,
+    "fact": _fact,
+}

@@ -1,0 +1,112 @@
+"""Events: notable lines, the same one over many ranks and repetitions held as one with a count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from ingest.logs.facts import Value
+from ingest.logs.patterns import Kind, PatternRole, Strength
+from ingest.logs.tracebacks import Frame
+
+CascadeRole = Literal["root", "collateral", "recovered", "teardown"]
+
+_MASKS = (
+    (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b"), "<id>"),
+    (re.compile(r"(?<![\w.])(?:/[\w.@+-]+){2,}"), "<path>"),
+    (re.compile(r"\d+(?:\.\d+)*"), "<n>"),
+)
+_STRENGTH = {"states": 3, "suggests": 2, "hints": 1}
+_ROLE = {"origin": 2, "wrapper": 0, "collateral": 1, "none": 0}
+
+
+def masked(text: str) -> str:
+    """Replace numbers, addresses and paths, so that the same message of other ranks reads the same."""
+    for expression, mark in _MASKS:
+        text = expression.sub(mark, text)
+    return text[:300]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A failure's line, or many alike.
+
+    `line`, `source`, `time` are those of the first; `count` and `last` cover all; `sources` names up to
+    64 streams. `pattern_role` is what such lines are as a rule, `role` what this one is here.
+    """
+
+    pattern: str
+    kind: Kind
+    pattern_role: PatternRole
+    line: int
+    text: str
+    body: str
+    cause: str | None = None
+    strength: Strength = "hints"
+    source: str = ""
+    rank: str = ""
+    time: str = ""
+    exception: str = ""
+    frames: tuple[Frame, ...] = ()
+    remote: str = ""
+    facts: Mapping[str, Value] = field(default_factory=dict)
+    frameworks: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    traceback: int = 0
+    count: int = 1
+    last: int = 0
+    sources: tuple[str, ...] = ()
+    role: CascadeRole = "collateral"
+
+    @property
+    def weight(self) -> tuple[int, int]:
+        """Order events by how much they say of the cause."""
+        return _ROLE[self.pattern_role], _STRENGTH[self.strength] if self.cause else 0
+
+
+class EventLog:
+    """Gather events, grouped; when there are too many kinds, the ones that say least are dropped."""
+
+    LIMIT = 3000
+    SOURCES = 64
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, str], Event] = {}
+        self.omitted = 0
+
+    def add(self, event: Event) -> None:
+        """Take in one event."""
+        key = (event.pattern, masked(event.body))
+        known = self._groups.get(key)
+        if known is None:
+            sources = (event.source,) if event.source else ()
+            self._groups[key] = replace(event, last=event.line, sources=sources)
+            if len(self._groups) > self.LIMIT:
+                self._cut()
+            return
+        sources = known.sources
+        if event.source and event.source not in sources and len(sources) < self.SOURCES:
+            sources = (*sources, event.source)
+        # A first sight without its traceback takes the frames of a later one: the same failure told twice.
+        frames = known.frames or event.frames
+        self._groups[key] = replace(
+            known, count=known.count + 1, last=max(known.last, event.line), sources=sources, frames=frames
+        )
+
+    def _cut(self) -> None:
+        # By weight, then by place: an early line is never dropped because later ones are many.
+        ranked = sorted(self._groups.items(), key=lambda item: (tuple(-part for part in item[1].weight), item[1].line))
+        keep = self.LIMIT * 3 // 4
+        self.omitted += sum(event.count for _, event in ranked[keep:])
+        self._groups = dict(sorted(ranked[:keep], key=lambda item: item[1].line))
+
+    def all(self) -> tuple[Event, ...]:
+        """Give the events by their first line."""
+        return tuple(sorted(self._groups.values(), key=lambda event: event.line))
+
+
+def of_patterns(events: Iterable[Event]) -> set[str]:
+    """Give the ids of all patterns that the events matched."""
+    return {pattern for event in events for pattern in (event.pattern, *event.also)}

@@ -1,0 +1,69 @@
+"""Typed facts out of a pattern's named groups; the group's name gives the unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Value = int | float | str
+
+_SIZE = re.compile(r"^\s*([\d.,]+)\s*([KMGTP]?)(i?)(B|b|Bytes|bytes)?\s*$")
+_POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
+_DURATION = re.compile(r"^\s*([\d.]+)\s*(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h)?\s*$")
+_SECONDS = {"milliseconds": 1e-3, "millisecond": 1e-3, "ms": 1e-3, "m": 60, "min": 60, "mins": 60, "minute": 60,
+            "minutes": 60, "h": 3600, "hour": 3600, "hours": 3600}
+_CLOCK = re.compile(r"^(?:(\d+) days?, )?(\d+):(\d\d):(\d\d(?:\.\d+)?)$")
+_NUMBER = re.compile(r"^-?\d+(?:\.\d+)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What one line states in numbers and names, with the line it stands in."""
+
+    kind: str
+    line: int
+    fields: Mapping[str, Value]
+
+
+def typed(groups: Mapping[str, str | None]) -> dict[str, Value]:
+    """Turn named groups into values: `*_gib` into GiB, `*_s` into seconds, digits into numbers."""
+    fields: dict[str, Value] = {}
+    for name, text in groups.items():
+        if text is not None and text.strip():
+            fields[name] = _value(name, text.strip())
+    return fields
+
+
+def _value(name: str, text: str) -> Value:
+    if name.endswith("_gib"):
+        return gib(text)
+    if name.endswith("_s"):
+        return seconds(text)
+    if name.endswith("_ms"):
+        return float(text) if _NUMBER.match(text) else text
+    # Versions, addresses and bus ids look like numbers and are none.
+    if _NUMBER.match(text) and name not in {"version", "wanted", "found", "value", "pci"} and len(text) < 16:  # noqa: PLR2004
+        return float(text) if "." in text else int(text)
+    return text.rstrip(".,;")
+
+
+def gib(text: str) -> Value:
+    """Read a size such as `512.00 MiB` or `64 GB` as GiB; a bare number is bytes. Decimal and binary
+    prefixes count alike, as the frameworks mix them: PyTorch and Ray print 2**30 as GiB and as GB.
+    """
+    match = _SIZE.match(text)
+    if not match:
+        return text
+    number = float(match[1].replace(",", "") or 0)
+    return round(number * 1024.0 ** (_POWER[match[2]] - 3), 4)
+
+
+def seconds(text: str) -> Value:
+    """Read a duration such as `1800000 milliseconds`, `0:30:00` or `600` as seconds."""
+    if clock := _CLOCK.match(text):
+        return int(clock[1] or 0) * 86400 + int(clock[2]) * 3600 + int(clock[3]) * 60 + float(clock[4])
+    match = _DURATION.match(text)
+    if not match:
+        return text
+    return round(float(match[1]) * _SECONDS.get(match[2] or "s", 1), 3)

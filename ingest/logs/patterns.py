@@ -1,0 +1,117 @@
+"""The table of patterns: what each notable line means, loaded from `patterns/*.yaml`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from corpus.errors import InvalidCorpusError
+from corpus.library import read_cache, read_yaml, validated, write_cache
+from corpus.schema import PredicateText, Record, Specifier
+
+FOLDER = Path(__file__).parent / "patterns"
+
+Kind = Literal["error", "kill", "hang", "warning", "progress", "finish", "teardown", "version", "fact"]
+PatternRole = Literal["origin", "collateral", "wrapper", "none"]
+Strength = Literal["states", "suggests", "hints"]
+
+FAILURES: frozenset[Kind] = frozenset({"error", "kill", "hang"})
+
+
+class Refinement(Record):
+    """A more exact cause for a pattern's line where all conditions hold."""
+
+    when: tuple[PredicateText, ...]
+    cause: str
+    strength: Strength | None = None
+
+
+class Pattern(Record):
+    """One family of log lines.
+
+    `expression` is searched in one line, by Hyperscan over raw bytes and by `re` for its named groups,
+    so it keeps to what both know. `role` says whether a failure can begin at such a line (origin),
+    whether it as a rule follows another (collateral), or repeats another (wrapper). `strength` says how
+    far the line alone settles `cause`.
+    """
+
+    id: str
+    kind: Kind
+    role: PatternRole = "none"
+    cause: str | None = None
+    strength: Strength = "hints"
+    refine: tuple[Refinement, ...] = ()
+    expression: str
+    caseless: bool = False
+    fact: str | None = None
+    phase: str | None = None
+    frameworks: tuple[str, ...] = ()
+    versions: Specifier = ""
+    source: str = ""
+    examples: tuple[str, ...]
+    near: tuple[str, ...] = ()
+    note: str = ""
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The expression for decoded text."""
+        return re.compile(self.expression, re.IGNORECASE if self.caseless else 0)
+
+    @property
+    def fails(self) -> bool:
+        """Tell whether such a line speaks of a failure."""
+        return self.kind in FAILURES
+
+
+@dataclass(frozen=True)
+class PatternTable:
+    """All patterns, in a fixed order that the scanner numbers them by."""
+
+    rows: tuple[Pattern, ...]
+
+    @cached_property
+    def by_id(self) -> dict[str, Pattern]:
+        """Each row under its id."""
+        return {row.id: row for row in self.rows}
+
+
+class Shelf(Record):
+    """All rows, as one cache file holds them."""
+
+    rows: tuple[Pattern, ...]
+
+
+def load(folder: Path = FOLDER, cache: Path | None = None) -> PatternTable:
+    """Load every table of `folder`; raises InvalidCorpusError naming the row and field.
+
+    With a `cache` folder, rows that were checked once are read back without their YAML.
+    """
+    paths = sorted(folder.glob("*.yaml"))
+    total = hashlib.sha256()
+    for path in paths:
+        total.update(path.read_bytes())
+    stored = cache / f"patterns-{total.hexdigest()[:16]}.json" if cache else None
+    shelf = read_cache(Shelf, stored)
+    if shelf is None:
+        shelf = Shelf(rows=tuple(_unique(row for path in paths for row in _rows(path))))
+        write_cache(shelf, stored)
+    return PatternTable(shelf.rows)
+
+
+def _rows(path: Path) -> Iterator[Pattern]:
+    for row in read_yaml(path):
+        yield validated(Pattern, row, f"{path.name}: {row.get('id')}")
+
+
+def _unique(rows: Iterable[Pattern]) -> Iterator[Pattern]:
+    seen: set[str] = set()
+    for row in rows:
+        if row.id in seen:
+            raise InvalidCorpusError(f"two patterns are called {row.id!r}")
+        seen.add(row.id)
+        yield row

@@ -1,0 +1,253 @@
+"""Read one job's output into a CrashReport, in one pass and bounded memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+
+from ingest.logs import launch, lines, tracebacks
+from ingest.logs.cascade import Mark, Progress, arrange
+from ingest.logs.conditions import View, all_hold
+from ingest.logs.events import Event, EventLog
+from ingest.logs.facts import Fact, Value, typed
+from ingest.logs.frameworks import FrameworkLog
+from ingest.logs.launch import SettingLog
+from ingest.logs.lines import Line
+from ingest.logs.patterns import Pattern, PatternTable
+from ingest.logs.report import CrashReport, Limits
+from ingest.logs.scanner import Block, Match, Scanner, Tally, blocks
+from ingest.logs.sources import LogSource
+from ingest.logs.tracebacks import Traceback
+from ingest.redact import Redactor
+
+UNKNOWN_EXCEPTION = "python.exception"
+MAX_FACTS = 2000
+# A message may run over some lines after the one that names the exception.
+MESSAGE_LINES = 6
+SURROUNDINGS = 8
+TAIL = 12
+
+_STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
+_ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
+
+
+class Reader:
+    """Reads logs with one table of patterns; not to be shared between threads."""
+
+    def __init__(self, table: PatternTable, cache: Path | None = None) -> None:
+        self._table = table
+        self._scanner = Scanner(table.rows, cache)
+
+    def read(self, source: LogSource) -> CrashReport:
+        """Read a log to its end; raises InputError where it cannot be read at all."""
+        self._scanner.fresh()
+        reading = _Reading(self._table)
+        tally = Tally()
+        for block in blocks(source.chunks(), tally):
+            reading.take(block, self._scanner.matches(block))
+        return reading.report(source, tally)
+
+
+class _Reading:
+    """What is gathered while one log goes by."""
+
+    def __init__(self, table: PatternTable) -> None:
+        self._table = table
+        self._rows = table.rows
+        self._redactor = Redactor()
+        self._events = EventLog()
+        self._facts: list[Fact] = []
+        self._frameworks = FrameworkLog()
+        self._settings = SettingLog()
+        self._progress = Progress()
+        self._phases: deque[tuple[int, str]] = deque(maxlen=200)
+        self._tail: list[tuple[int, str]] = []
+        self._around: dict[int, tuple[tuple[int, str], ...]] = {}
+        self._open: dict[str, Traceback] = {}
+        self._ends: dict[tuple[str, int], Traceback] = {}
+        self._matched: set[tuple[str, int]] = set()
+
+    def take(self, block: Block, matches: list[Match]) -> None:
+        position = 0
+        while position < len(matches):
+            number = matches[position].line
+            group = [match for match in matches[position : position + 64] if match.line == number]
+            self._line(block, group)
+            position += max(len(group), 1)
+        # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
+        self._flush(before=block.line + block.data.count(b"\n", 0, block.stop))
+        self._tail = _last_lines(block, self._redactor)
+
+    def _line(self, block: Block, matches: list[Match]) -> None:
+        offset = matches[0].offset
+        begin, end = block.line_bounds(offset)
+        rows = [self._rows[match.row] for match in matches]
+        line = lines.parse(block.data[begin:end], matches[0].line, offset - begin)
+        if any(row.id == "structure.traceback" for row in rows):
+            self._traceback(block, offset, line)
+        if self._quoted_code(line):
+            return
+        failing = [row for row in rows if row.fails or row.kind == "warning"]
+        for row in rows:
+            if row not in failing:
+                self._mark(row, line, block, offset)
+        if failing:
+            self._failure(failing, line, block, offset)
+
+    def _quoted_code(self, line: Line) -> bool:
+        """Tell whether the line is source code that a traceback quotes, which only mentions a message."""
+        traceback = self._open.get(line.source)
+        if traceback is None or not traceback.start < line.number < traceback.end:
+            return False
+        return (line.source, line.number) not in self._ends and line.body[:1].isspace()
+
+    def _traceback(self, block: Block, offset: int, line: Line) -> None:
+        self._flush(line.source)
+        for traceback in tracebacks.at(block, offset, line.number):
+            self._open[line.source] = replace(traceback, start=line.number)
+            self._ends[(line.source, traceback.end)] = traceback
+            for frame in traceback.frames:
+                self._frameworks.see_text(frame.file, line.number)
+
+    def _flush(self, source: str | None = None, before: int | None = None) -> None:
+        """Turn tracebacks whose last line no pattern knew into events of their own."""
+        chosen = [key for key in self._ends if source in (None, key[0]) and (before is None or key[1] < before)]
+        for key in chosen:
+            traceback = self._ends.pop(key)
+            if key not in self._matched:
+                self._events.add(self._unknown(traceback))
+            self._matched.discard(key)
+        if source is not None:
+            self._open.pop(source, None)
+
+    def _unknown(self, traceback: Traceback) -> Event:
+        text = self._redactor.clean(traceback.text)
+        body = self._redactor.clean(f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception)
+        return Event(
+            UNKNOWN_EXCEPTION, "error", "origin", traceback.end, text, body, source=traceback.source,
+            exception=traceback.exception, frames=traceback.frames, remote=traceback.remote, traceback=traceback.start,
+        )
+
+    def _mark(self, row: Pattern, line: Line, block: Block, offset: int) -> None:
+        fields = self._fields(row, line)
+        for name in row.frameworks if row.kind == "version" else ():
+            self._frameworks.see(name, line.number, str(fields.get("version", "")))
+        if row.kind == "progress":
+            step = fields.get("step")
+            self._progress.add(Mark(line.number, float(step) if isinstance(step, (int, float)) else -1))
+        elif row.kind == "finish":
+            self._progress.finished = line.number
+        if row.phase or (row.fact == "phase" and "name" in fields):
+            self._phases.append((line.number, row.phase or str(fields["name"])))
+        elif row.fact and fields:
+            self._fact(row.fact, line.number, fields)
+        if row.id == "structure.command":
+            self._command(block, offset, line)
+        elif row.id == "structure.dump":
+            self._set(launch.from_dump(line.body, line.number))
+
+    def _command(self, block: Block, offset: int, line: Line) -> None:
+        begin, _ = block.line_bounds(offset)
+        text = block.data[begin : begin + 32768].decode("utf-8", "replace")
+        _, joined = next(launch.logical_lines(text), (0, line.body))
+        self._frameworks.see_text(joined[:8000], line.number)
+        self._set(launch.from_command(joined, line.number))
+
+    def _set(self, settings: list[launch.Setting]) -> None:
+        self._settings.add(replace(item, value=self._redactor.clean(item.value)) for item in settings)
+
+    def _fields(self, row: Pattern, line: Line) -> dict[str, Value]:
+        match = row.compiled.search(line.text) if row.compiled.groupindex else None
+        fields = typed(match.groupdict()) if match else {}
+        return {key: self._redactor.clean(value) if isinstance(value, str) else value for key, value in fields.items()}
+
+    def _fact(self, kind: str, number: int, fields: dict[str, Value]) -> None:
+        if len(self._facts) < MAX_FACTS:
+            self._facts.append(Fact(kind, number, fields))
+
+    def _failure(self, rows: list[Pattern], line: Line, block: Block, offset: int) -> None:
+        rows = sorted(rows, key=_telling)
+        best, fields = rows[0], {}
+        for row in rows:
+            found = self._fields(row, line)
+            fields = {**found, **fields}
+            if row.fact and found:
+                self._fact(row.fact, line.number, found)
+        traceback = self._of(line)
+        if best.kind == "version":
+            return
+        event = Event(
+            best.id, best.kind, best.role, line.number, self._redactor.clean(line.text), self._redactor.clean(line.body),
+            cause=best.cause, strength=best.strength, source=line.source, rank=line.rank, time=line.time,
+            exception=traceback.exception if traceback else "", frames=traceback.frames if traceback else (),
+            remote=traceback.remote if traceback else "", facts=fields, frameworks=best.frameworks,
+            also=tuple(row.id for row in rows[1:]), traceback=traceback.start if traceback else 0,
+        )
+        self._events.add(event)
+        for name in best.frameworks:
+            if name != "python":
+                self._frameworks.see(name, line.number)
+        if len(self._around) < EventLog.LIMIT:
+            self._around.setdefault(line.number, _surroundings(block, offset, line.number, self._redactor))
+
+    def _of(self, line: Line) -> Traceback | None:
+        """Give the traceback that a line ends, or whose message it goes on with."""
+        exact = self._ends.get((line.source, line.number))
+        if exact is not None:
+            self._matched.add((line.source, line.number))
+            return exact
+        near = [
+            traceback for (source, end), traceback in self._ends.items()
+            if source == line.source and end < line.number <= end + MESSAGE_LINES
+        ]
+        return near[-1] if near else None
+
+    def report(self, source: LogSource, tally: Tally) -> CrashReport:
+        """Order what was gathered and give the report."""
+        self._flush()
+        frameworks = self._frameworks.all()
+        settings = self._settings.all()
+        events = tuple(self._refined(event, View((), None, (), frameworks, settings)) for event in self._events.all())
+        cascade = arrange([event for event in events if event.kind != "warning"], self._progress)
+        omitted: dict[str, int | str] = dict(source.omitted)
+        if self._events.omitted:
+            omitted["events"] = self._events.omitted
+        limits = Limits(tally.bytes, tally.lines, bool(omitted), omitted)
+        root_line = cascade.root.line if cascade.root else 0
+        phases = [name for number, name in self._phases if number <= (root_line or tally.lines)]
+        return CrashReport(
+            source.name, cascade.events, cascade.root, tuple(self._facts), frameworks, settings, limits,
+            finished=self._progress.finished, marks=self._progress.count, last_step=self._progress.step,
+            marked_phase=phases[-1] if phases else "", surroundings=self._around.get(root_line, ()),
+            tail=tuple(self._tail), redactions=self._redactor.count,
+        )
+
+    def _refined(self, event: Event, job: View) -> Event:
+        row = self._table.by_id.get(event.pattern)
+        own = Fact(row.fact or "", event.line, event.facts) if row else Fact("", event.line, {})
+        view = View((event,), event, (own,), job.frameworks, job.settings)
+        for refinement in row.refine if row else ():
+            if all_hold(refinement.when, view):
+                return replace(event, cause=refinement.cause, strength=refinement.strength or event.strength)
+        return event
+
+
+def _telling(row: Pattern) -> tuple[int, int, int]:
+    return (_ROLE[row.role], 0 if row.cause else 1, _STRENGTH[row.strength])
+
+
+def _surroundings(block: Block, offset: int, number: int, redactor: Redactor) -> tuple[tuple[int, str], ...]:
+    begin, end = block.line_bounds(offset)
+    before = block.data[max(0, begin - 16384) : begin].split(b"\n")[:-1][-SURROUNDINGS:]
+    after = block.data[end + 1 : end + 16384].split(b"\n")[:SURROUNDINGS]
+    rows = [(number - len(before) + place, raw) for place, raw in enumerate(before)]
+    rows += [(number + 1 + place, raw) for place, raw in enumerate(after) if raw]
+    rows.append((number, block.data[begin:end][:65536]))
+    return tuple(sorted((place, redactor.clean(lines.parse(raw, place).text)) for place, raw in rows))
+
+
+def _last_lines(block: Block, redactor: Redactor) -> list[tuple[int, str]]:
+    raw = block.data[max(0, len(block.data) - 16384) :].rstrip(b"\n").split(b"\n")[-TAIL:]
+    last = block.line + block.data.rstrip(b"\n").count(b"\n")
+    return [(last - len(raw) + 1 + place, redactor.clean(lines.parse(text, last).text)) for place, text in enumerate(raw)]

@@ -1,0 +1,88 @@
+"""The CrashReport: all that is known of one job's failure from its own output, redacted."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ingest.logs.conditions import View
+from ingest.logs.events import Event, masked
+from ingest.logs.facts import Fact
+from ingest.logs.frameworks import Framework
+from ingest.logs.launch import Setting
+
+# Which part of a job a function's name belongs to; the innermost frame that tells decides.
+_PHASES = (
+    ("save", r"save_checkpoint|save_pretrained|_save\b|save_model|state_dict_to_save|save_16bit|torch_save|:save$"),
+    ("log-prob", r"compute_(?:ref_)?log_prob|logprobs_from_logits|log_softmax|entropy_from_logits|compute_logprob"),
+    ("rollout", r"generate_sequences|rollout|vllm/.*(?:execute_model|generate|wake_up|sleep)|sample|generation"),
+    ("update", r"update_actor|update_critic|update_policy|training_step|backward|optimizer|ppo_train|train_batch|:step$"),
+    ("validate", r"_validate|evaluation_loop|:evaluate$"),
+    ("load", r"from_pretrained|load_checkpoint|load_state_dict|load_weights|load_model"),
+    ("initialise", r"init_model|init_workers|__init__|initialize|init_process_group|setup"),
+)
+_PHASE_EXPRESSIONS = tuple((name, re.compile(expression)) for name, expression in _PHASES)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much was read, and what was left out and why."""
+
+    bytes: int
+    lines: int
+    truncated: bool = False
+    omitted: Mapping[str, int | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CrashReport:
+    """What a log tells. All texts in it are redacted; lines are 1-based numbers of the source."""
+
+    source: str
+    events: tuple[Event, ...]
+    root: Event | None
+    facts: tuple[Fact, ...]
+    frameworks: tuple[Framework, ...]
+    settings: tuple[Setting, ...]
+    limits: Limits
+    finished: int = 0
+    marks: int = 0
+    last_step: float | None = None
+    marked_phase: str = ""
+    surroundings: tuple[tuple[int, str], ...] = ()
+    tail: tuple[tuple[int, str], ...] = ()
+    redactions: int = 0
+
+    @property
+    def standing(self) -> tuple[Event, ...]:
+        """Events that were not recovered from."""
+        return tuple(event for event in self.events if event.role in ("root", "collateral"))
+
+    @cached_property
+    def phase(self) -> str:
+        """Name what the job was doing when it failed, or give the empty string."""
+        for frame in reversed(self.root.frames if self.root else ()):
+            for name, expression in _PHASE_EXPRESSIONS:
+                if expression.search(str(frame)):
+                    return name
+        return self.marked_phase
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Give a hash that is equal for crashes of the same kind, whatever ids, numbers and paths differ."""
+        if self.root is None:
+            return ""
+        calls = [frame.function for frame in self.root.frames[-3:]]
+        parts = [self.root.pattern, self.root.exception, masked(self.root.body), *calls]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    def view(self) -> View:
+        """Give what signatures are evaluated against."""
+        return View(self.standing, self.root, self.facts, self.frameworks, self.settings, self.phase)
+
+    def version(self, framework: str) -> str | None:
+        """Give the version of a framework as the log prints it."""
+        return next((found.version for found in self.frameworks if found.name == framework and found.version), None)

@@ -1,0 +1,80 @@
+"""Take secrets out of text before it is stored, sent or shown.
+
+Each row names a kind of secret and the expression that finds it; the group `secret` is what is masked,
+else the whole match. Formats are those that the issuers document.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAME = r"(?:pass(?:word|wd|phrase)?|pwd|secret(?:[_-]?(?:access)?[_-]?key)?|api[_-]?key|apikey|access[_-]?key(?:[_-]?(?:id|secret))?|auth[_-]?token|private[_-]?key|client[_-]?secret|credentials?|account[_-]?key)"
+# A tokenizer's special tokens and token counts are settings; they must stay readable.
+_TOKEN = r"(?<![a-z])(?:(?!bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|num|stop|special|new|per|next|first|last)[a-z0-9]+[_-])?token"
+
+_ROWS: tuple[tuple[str, str], ...] = (
+    ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.*?-----END [A-Z ]*PRIVATE KEY-----|.*)"),
+    ("url-credentials", r"(?<=://)(?P<secret>[^\s/:@]{1,100}:[^\s/@]{1,200})@"),
+    ("aws-key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
+    ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{22,255})\b"),
+    ("gitlab-token", r"\bgl(?:pat|ptt|dt|rt|cbt|agent)-[A-Za-z0-9_-]{20,}"),
+    ("huggingface-token", r"\b(?:hf|api_org)_[A-Za-z]{30,40}\b|\bhf_[A-Za-z0-9]{30,40}\b"),
+    ("anthropic-key", r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
+    ("openai-key", r"\bsk-(?:proj-|svcacct-|admin-|or-v1-)?[A-Za-z0-9_-]{20,}"),
+    ("google-key", r"\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}|\bGOCSPX-[0-9A-Za-z_-]{28}"),
+    ("slack-token", r"\bxox[abeoprs]-[0-9A-Za-z-]{10,}|\bxapp-[0-9A-Za-z-]{10,}"),
+    ("slack-webhook", r"https://hooks\.slack\.com/(?:services|workflows)/(?P<secret>[A-Za-z0-9/_+-]{20,})"),
+    ("stripe-key", r"\b[srp]k_(?:live|test)_[0-9A-Za-z]{16,}"),
+    ("sendgrid-key", r"\bSG\.[\w-]{16,32}\.[\w-]{16,64}"),
+    ("npm-token", r"\bnpm_[A-Za-z0-9]{36}\b"),
+    ("pypi-token", r"\bpypi-AgE[A-Za-z0-9_-]{40,}"),
+    ("databricks-token", r"\bdapi[0-9a-f]{32}(?:-\d)?\b"),
+    ("azure-key", r"(?i)\b(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{20,}={0,2})"),
+    ("azure-sas", r"(?i)[?&]sig=(?P<secret>[A-Za-z0-9%+/=]{20,})"),
+    ("alibaba-key", r"\bLTAI[0-9A-Za-z]{12,26}\b"),
+    ("tencent-key", r"\bAKID[0-9A-Za-z]{13,40}\b"),
+    ("telegram-token", r"\b\d{8,10}:AA[0-9A-Za-z_-]{33}\b"),
+    ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    ("aws-signature", r"(?i)X-Amz-(?:Signature|Security-Token|Credential)=(?P<secret>[^&\s'\"]{16,})"),
+    ("authorization", r"(?i)\b(?:proxy-)?authorization['\"]?\s*[:=]\s*['\"]?(?:(?:bearer|basic|token|digest)\s+)?(?P<secret>[^\s'\",]{8,})"),
+    ("bearer", r"(?i)\bbearer\s+(?P<secret>[A-Za-z0-9._~+/-]{12,}=*)"),
+    ("cookie", r"(?i)\b(?:set-)?cookie['\"]?\s*:\s*['\"]?(?P<secret>[^\s'\"][^'\"\r\n]{6,})"),
+    ("api-header", r"(?i)\bx-(?:api|auth|access)-(?:key|token)['\"]?\s*[:=]\s*['\"]?(?P<secret>[^\s'\",]{8,})"),
+    ("wandb-key", r"(?i)\bwandb[\w .:=-]{0,40}?(?P<secret>\b[0-9a-f]{40}\b)"),
+    ("password", rf"(?i)(?<![a-z]){_NAME}['\"]?\s*(?:=>|[:=])\s*(?!None\b|null\b|true\b|false\b|\*\*|\[redacted|\$)(?P<quote>['\"]?)(?P<secret>[^\s'\",;)}}\]]{{4,}})"),
+    ("password", rf"(?i)\s--?{_NAME}[= ]+(?!None\b|--|\*\*|\[redacted|\$)['\"]?(?P<secret>[^\s'\"-][^\s'\"]{{3,}})"),
+    ("token", rf"(?i){_TOKEN}['\"]?\s*(?:=>|[:=])\s*(?!None\b|null\b|true\b|false\b|\*\*|\[redacted|<|\$)['\"]?(?P<secret>[A-Za-z0-9._~+/-]{{12,}}=*)"),
+    ("token", rf"(?i)\s--{_TOKEN}[= ]+(?!None\b|--|\*\*|\[redacted|<|\$)['\"]?(?P<secret>[A-Za-z0-9._~+/-]{{12,}}=*)"),
+    ("email", r"\b[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}(?:com|org|net|edu|io|ai|cn|de|fr|uk|jp|kr|in|ru|eu|gov|co|dev|cloud|us|ca|au|ch|nl|se|tw|hk|sg)\b"),
+)
+_EXPRESSIONS = tuple((kind, re.compile(expression)) for kind, expression in _ROWS)
+
+# Text without any of these cannot hold a secret of the table; most log lines end here.
+_MAYBE = re.compile(
+    r"(?i)pass|pwd|secret|key|token|credential|bearer|authoriz|cookie|wandb|sig=|x-amz|@|://[^/\s]*:|"
+    r"AKIA|ASIA|ABIA|ACCA|gh[pousr]_|github_pat|gl(?:pat|ptt|dt|rt|cbt|agent)-|hf_|api_org|sk-|AIza|ya29|GOCSPX|xox|xapp|hooks\.slack|"
+    r"[srp]k_(?:live|test)|SG\.|npm_|pypi-|dapi|LTAI|AKID|:AA|eyJ|-----BEGIN"
+)
+
+
+class Redactor:
+    """Mask secrets and count them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def clean(self, text: str) -> str:
+        """Give the text with each secret replaced by `[redacted:<kind>]`."""
+        if not _MAYBE.search(text):
+            return text
+        for kind, expression in _EXPRESSIONS:
+            text = expression.sub(lambda match, kind=kind: self._mask(match, kind), text)
+        return text
+
+    def _mask(self, match: re.Match[str], kind: str) -> str:
+        self.count += 1
+        mark = f"[redacted:{kind}]"
+        if "secret" not in match.re.groupindex:
+            return mark
+        begin, end = (position - match.start() for position in match.span("secret"))
+        return match[0][:begin] + mark + match[0][end:]

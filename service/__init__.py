@@ -1,0 +1,1 @@
+"""The retrieval chain: from a CrashReport to a Diagnosis."""

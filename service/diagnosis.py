@@ -1,0 +1,137 @@
+"""The answer's contract: what every face of whycrash gives, `whycrash.diagnosis/1`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corpus.schema import Action, ChangeKind, Scalar
+
+Verdict = Literal["diagnosed", "ambiguous", "unknown", "no-failure"]
+Standing = Literal["established", "supported", "hypothesis", "none"]
+EvidenceRole = Literal["root", "collateral", "context"]
+CascadeRole = Literal["root", "collateral", "recovered", "teardown"]
+
+
+class Part(BaseModel):
+    """A part of the answer; immutable, unknown fields are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Alternative(Part):
+    """Another cause that the evidence allows, and what would tell it apart."""
+
+    cause: str
+    confidence: float
+    tell_apart: str
+
+
+class Evidence(Part):
+    """A line of the log that the answer rests on; `text` stands in that line, redacted."""
+
+    line: int
+    text: str
+    role: EvidenceRole
+    why: str
+
+
+class CascadeEntry(Part):
+    """One kind of event in the order of their first lines."""
+
+    line: int
+    time: str | None
+    source: str
+    event: str
+    role: CascadeRole
+    count: int
+
+
+class CaseHit(Part):
+    """A retrieved case, note or past report."""
+
+    id: str
+    title: str
+    score: float
+    urls: tuple[str, ...] = ()
+    kind: Literal["case", "note", "report"] = "case"
+    fix: str = ""
+
+
+class ProposedChange(Part):
+    """One change of the job's configuration."""
+
+    framework: str
+    kind: ChangeKind
+    key: str
+    from_: str | None = Field(default=None, alias="from")
+    to: Scalar
+    why: str
+    costs: str = ""
+    from_case: str | None = None
+    status: Literal["verified", "unverified"]
+
+
+class SeenFramework(Part):
+    """A framework that the log shows."""
+
+    name: str
+    version: str | None
+    line: int
+
+
+class Dropped(Part):
+    """A claim that did not pass grounding, and why."""
+
+    what: str
+    why: str
+
+
+class Engine(Part):
+    """What wrote the answer."""
+
+    name: str = "composer"
+    dropped: tuple[Dropped, ...] = ()
+
+
+class ReadLimits(Part):
+    """How much of the log was read."""
+
+    bytes: int
+    lines: int
+    truncated: bool = False
+    omitted: dict[str, int | str] = {}
+
+
+class Diagnosis(Part):
+    """The whole answer. `cause` is None where nothing failed."""
+
+    schema_: Literal["whycrash.diagnosis/1"] = Field(default="whycrash.diagnosis/1", alias="schema")
+    id: str
+    source: str
+    verdict: Verdict
+    cause: str | None
+    category: str | None
+    confidence: float
+    standing: Standing
+    action: Action
+    alternatives: tuple[Alternative, ...] = ()
+    headline: str
+    explanation: str
+    evidence: tuple[Evidence, ...] = ()
+    cascade: tuple[CascadeEntry, ...] = ()
+    cases: tuple[CaseHit, ...] = ()
+    changes: tuple[ProposedChange, ...] = ()
+    patch: str | None = None
+    checks: tuple[str, ...] = ()
+    telemetry: dict[str, Any] = {}
+    frameworks: tuple[SeenFramework, ...] = ()
+    engine: Engine = Engine()
+    redactions: int = 0
+    limits: ReadLimits
+    timings_ms: dict[str, float] = {}
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Give the object as JSON in the contract's field names."""
+        return self.model_dump_json(by_alias=True, indent=indent)

@@ -1,0 +1,72 @@
+"""Check the corpus as a whole: what one file alone cannot show to be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from corpus.library import Library
+from corpus.predicates import parse
+from corpus.schema import Case
+from ingest.logs.patterns import Pattern, PatternTable
+from ingest.logs.scanner import Block, Scanner
+from service.reasoning.changes import misfit
+
+
+def findings(library: Library, table: PatternTable) -> list[str]:
+    """Give what is wrong, a sentence each; empty where all is well."""
+    found = [text for case in library.cases.values() for text in _case(case, library, table)]
+    found += [text for row in table.rows for text in _pattern(row, library)]
+    found += _examples(table)
+    found += [f"cause {cause.id}: unknown neighbour {other.cause}" for cause in library.causes.values()
+              for other in cause.confused_with if other.cause not in library.causes]
+    return found
+
+
+def _case(case: Case, library: Library, table: PatternTable) -> Iterator[str]:
+    if case.cause not in library.causes:
+        yield f"{case.id}: unknown cause {case.cause}"
+    if not case.signatures.any and not case.signatures.all:
+        yield f"{case.id}: its signature has no condition that must hold"
+    for predicate in case.signatures.predicates():
+        if predicate.subject in ("pattern", "root") and not any(fnmatchcase(row.id, predicate.name) for row in table.rows) \
+                and predicate.name != "python.exception":
+            yield f"{case.id}: no pattern {predicate.name}"
+    for change in case.changes:
+        knob = library.knob(change.framework, change.key)
+        if knob is None:
+            if change.kind in ("setting", "flag", "env"):
+                yield f"{case.id}: {change.framework} has no setting {change.key} in the catalogue"
+        elif reason := misfit(change.to, knob):
+            yield f"{case.id}: {change.key}: {reason}"
+
+
+def _pattern(row: Pattern, library: Library) -> Iterator[str]:
+    named = [row.cause, *(refinement.cause for refinement in row.refine)]
+    yield from (f"{row.id}: unknown cause {cause}" for cause in named if cause and cause not in library.causes)
+    if row.fails and not row.near:
+        yield f"{row.id}: a failure's pattern needs a line that nearly matches"
+    for line in row.examples:
+        if not row.compiled.search(line):
+            yield f"{row.id}: does not match its example {line[:80]!r}"
+    for line in row.near:
+        if row.compiled.search(line):
+            yield f"{row.id}: matches its near miss {line[:80]!r}"
+
+
+def _examples(table: PatternTable) -> Iterator[str]:
+    """Run all examples through the real scanner, since `re` and Hyperscan differ in places."""
+    for number, row in enumerate(table.rows):
+        scanner = Scanner((row,))
+        for line in row.examples:
+            if not _hits(scanner, line):
+                yield f"{row.id} ({number}): the scanner does not find {line[:80]!r}"
+        for line in row.near:
+            if _hits(scanner, line):
+                yield f"{row.id} ({number}): the scanner finds its near miss {line[:80]!r}"
+
+
+def _hits(scanner: Scanner, line: str) -> bool:
+    scanner.fresh()
+    data = line.encode() + b"\n"
+    return bool(scanner.matches(Block(data, 1, 0, len(data))))

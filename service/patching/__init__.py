@@ -1,0 +1,1 @@
+"""Changes of a job's own files, as unified diffs."""

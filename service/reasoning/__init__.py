@@ -1,0 +1,1 @@
+"""Weighing of evidence and wording of the answer."""

@@ -1,0 +1,113 @@
+"""Weigh what speaks for each cause: the root's own line, the cases whose signature holds, the other signs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from corpus.library import Library
+from ingest.logs.events import Event
+from ingest.logs.report import CrashReport
+from service.diagnosis import Standing
+from service.retrieval import Retrieval, SignatureMatch
+
+# How far a root line's pattern alone settles its cause.
+ROOT_WEIGHT = {"states": 0.9, "suggests": 0.66, "hints": 0.36}
+# The same for a line that as a rule follows another failure, standing as the root for want of a better.
+FOLLOWER_WEIGHT = {"states": 0.72, "suggests": 0.45, "hints": 0.25}
+CASE_AT_ROOT = 0.6
+CASE_ELSEWHERE = 0.3
+PER_CONDITION = 0.06
+OTHER_EVENT = 0.2
+RIVAL = 0.55
+TAKEN_OVER = 0.6
+
+DIAGNOSED = 0.5
+CLOSE = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A cause with what speaks for it. `score` is between 0 and 1 and not yet a probability."""
+
+    cause: str
+    score: float
+    standing: Standing
+    cases: tuple[SignatureMatch, ...]
+    events: tuple[Event, ...]
+
+
+def weigh(report: CrashReport, retrieval: Retrieval, library: Library) -> list[Candidate]:
+    """Give the causes that something speaks for, the best first."""
+    if report.root is None:
+        return []
+    causes = dict.fromkeys(
+        [match.case.cause for match in retrieval.signatures if match.at_root]
+        + [event.cause for event in report.standing if event.cause]
+        + [match.case.cause for match in retrieval.signatures]
+    )
+    found = [_candidate(str(cause), report, retrieval.signatures) for cause in causes]
+    return sorted(_explained(found, library), key=lambda candidate: -candidate.score)
+
+
+def _explained(candidates: Sequence[Candidate], library: Library) -> list[Candidate]:
+    """Let a cause that lies behind another take over what speaks for its symptom."""
+    scores = {candidate.cause: candidate.score for candidate in candidates}
+    for deeper in candidates:
+        if not _is_shown(deeper):
+            continue
+        for symptom in library.causes[deeper.cause].explains:
+            if symptom in scores:
+                taken = scores[symptom]
+                scores[deeper.cause] = 1.0 - (1.0 - scores[deeper.cause]) * (1.0 - TAKEN_OVER * taken)
+                scores[symptom] = taken * (1.0 - TAKEN_OVER)
+    return [replace(candidate, score=scores[candidate.cause]) for candidate in candidates]
+
+
+def _is_shown(candidate: Candidate) -> bool:
+    """Tell whether a cause has evidence of its own that is worth more than a hint."""
+    stated = any(event.strength != "hints" and event.pattern_role == "origin" for event in candidate.events)
+    return stated or any(match.at_root and match.conditions > 1 for match in candidate.cases)
+
+
+def _candidate(cause: str, report: CrashReport, signatures: Sequence[SignatureMatch]) -> Candidate:
+    root = report.root
+    assert root is not None  # noqa: S101 - the caller has checked
+    cases = tuple(match for match in signatures if match.case.cause == cause)
+    events = tuple(event for event in report.standing if event.cause == cause)
+    votes = [_root_vote(root, signatures)] if root.cause == cause else []
+    votes += [_case_vote(match) for match in cases[:2]]
+    votes += [OTHER_EVENT for event in events if event is not root and event.pattern_role == "origin"][:2]
+    missing = 1.0
+    for vote in votes:
+        missing *= 1.0 - vote
+    return Candidate(cause, 1.0 - missing, _standing(root, cause, cases, events), cases, events)
+
+
+def _root_vote(root: Event, signatures: Sequence[SignatureMatch]) -> float:
+    weights = FOLLOWER_WEIGHT if root.pattern_role in ("collateral", "wrapper") else ROOT_WEIGHT
+    vote = weights[root.strength]
+    # A case that knows this very line more exactly, and names another cause, speaks against the line's first meaning.
+    refined = any(match.at_root and match.case.cause != root.cause and match.conditions > 1 for match in signatures)
+    return vote * RIVAL if refined and root.strength != "states" else vote
+
+
+def _case_vote(match: SignatureMatch) -> float:
+    base = CASE_AT_ROOT if match.at_root else CASE_ELSEWHERE
+    return min(0.85, base + PER_CONDITION * (match.conditions - 1))
+
+
+def _standing(root: Event, cause: str, cases: Sequence[SignatureMatch], events: Sequence[Event]) -> Standing:
+    if root.cause == cause and root.strength == "states":
+        return "established"
+    signs = sum(match.at_root for match in cases) + (root.cause == cause) + sum(event is not root for event in events)
+    return "supported" if signs > 1 else "hypothesis"
+
+
+def confidence(candidates: Sequence[Candidate]) -> float:
+    """Give how sure the first candidate is, rivals considered; between 0 and 1."""
+    if not candidates:
+        return 0.0
+    first = candidates[0].score
+    second = candidates[1].score if len(candidates) > 1 else 0.0
+    return round(min(0.97, first * (1.0 - 0.35 * second / max(first, 1e-9) * second)), 3)

@@ -1,0 +1,303 @@
+"""The composer: the full answer without a model, from the report, the cases and the causes."""
+
+from __future__ import annotations
+
+import locale
+import re
+from collections.abc import Sequence
+from time import perf_counter
+
+from ulid import ULID
+
+from corpus.library import Library
+from corpus.schema import Action, Case, Cause, Language
+from ingest.logs.events import Event
+from ingest.logs.launch import Setting
+from ingest.logs.report import CrashReport
+from service.diagnosis import (
+    Alternative,
+    CascadeEntry,
+    CaseHit,
+    Diagnosis,
+    Dropped,
+    Engine,
+    Evidence,
+    ProposedChange,
+    ReadLimits,
+    SeenFramework,
+    Standing,
+    Verdict,
+)
+from service.reasoning import phrases
+from service.reasoning.candidates import CLOSE, DIAGNOSED, Candidate, confidence, weigh
+from service.reasoning.changes import propose
+from service.reasoning.phrases import say
+from service.retrieval import Ranked, Retrieval
+
+UNKNOWN = "insufficient-evidence"
+MAX_EVIDENCE = 8
+MAX_CASCADE = 12
+MAX_CASES = 5
+_CHINESE = re.compile(r"[一-鿿]")
+_SECTION = re.compile(r"^### .*$", re.MULTILINE)
+
+
+def language_of(report: CrashReport, wanted: str) -> Language:
+    """Choose the language of an answer: as asked, else that of the log, else that of the locale."""
+    if wanted in ("en", "zh"):
+        return "zh" if wanted == "zh" else "en"
+    shown = " ".join(text for _, text in (*report.surroundings, *report.tail))
+    if len(_CHINESE.findall(shown)) * 12 > len(shown) > 0:
+        return "zh"
+    return "zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en"
+
+
+def compose(
+    report: CrashReport, retrieval: Retrieval, library: Library, language: Language, job: Sequence[Setting] = ()
+) -> Diagnosis:
+    """Answer for one report. `job` holds settings of the job's own files, which outrank those in the log."""
+    started = perf_counter()
+    answer = _Answer(report, retrieval, library, language, (*job, *report.settings))
+    diagnosis = answer.write()
+    spent = round(1000 * (perf_counter() - started), 2)
+    return diagnosis.model_copy(update={"timings_ms": {"compose": spent}})
+
+
+class _Answer:
+    """One answer in the making."""
+
+    def __init__(
+        self, report: CrashReport, retrieval: Retrieval, library: Library, language: Language, settings: Sequence[Setting]
+    ) -> None:
+        self._report = report
+        self._retrieval = retrieval
+        self._library = library
+        self._language = language
+        self._settings = settings
+        self._candidates = weigh(report, retrieval, library)
+        self._confidence = confidence(self._candidates)
+        self._dropped: list[Dropped] = []
+
+    def write(self) -> Diagnosis:
+        verdict = self._verdict()
+        cause = self._cause(verdict)
+        cases = self._cases(cause)
+        changes = self._changes(cases) if verdict == "diagnosed" else []
+        return Diagnosis(
+            id=str(ULID()), source=self._report.source, verdict=verdict, cause=cause.id if cause else None,
+            category=cause.category if cause else None, confidence=self._stated(verdict), standing=self._standing(verdict),
+            action=self._action(verdict, cause, cases), alternatives=self._alternatives(verdict),
+            headline=self._headline(verdict, cause, cases), explanation=self._explanation(verdict, cause, cases),
+            evidence=tuple(self._evidence()), cascade=tuple(self._cascade()), cases=tuple(self._hits()),
+            changes=tuple(changes), checks=self._checks(verdict, cause, cases), frameworks=self._frameworks(),
+            engine=Engine(dropped=tuple(self._dropped)), redactions=self._report.redactions, limits=self._limits(),
+        )
+
+    def _verdict(self) -> Verdict:
+        if self._report.root is None:
+            return "no-failure"
+        if not self._candidates or self._confidence < DIAGNOSED or self._candidates[0].cause == UNKNOWN:
+            return "unknown"
+        if len(self._candidates) > 1 and self._candidates[1].score >= DIAGNOSED:
+            near = self._candidates[1].score / self._candidates[0].score
+            if near > CLOSE and self._candidates[0].standing != "established":
+                return "ambiguous"
+        return "diagnosed"
+
+    def _cause(self, verdict: Verdict) -> Cause | None:
+        if verdict == "no-failure":
+            return None
+        return self._library.causes[UNKNOWN if verdict == "unknown" else self._candidates[0].cause]
+
+    def _stated(self, verdict: Verdict) -> float:
+        return 0.0 if verdict == "no-failure" else self._confidence
+
+    def _standing(self, verdict: Verdict) -> Standing:
+        return self._candidates[0].standing if verdict in ("diagnosed", "ambiguous") else "none"
+
+    def _cases(self, cause: Cause | None) -> list[Case]:
+        if cause is None or not self._candidates:
+            return []
+        return [match.case for match in self._candidates[0].cases if match.case.cause == cause.id]
+
+    def _action(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> Action:
+        if cause is None:
+            return "none"
+        if verdict != "diagnosed":
+            return "collect-more"
+        return cases[0].action if cases else cause.action
+
+    def _changes(self, cases: Sequence[Case]) -> list[ProposedChange]:
+        made, dropped = propose([*cases[:2], *self._kin(cases)][:3], self._report, self._library, self._settings, self._language)
+        self._dropped.extend(dropped)
+        return made
+
+    def _kin(self, cases: Sequence[Case]) -> list[Case]:
+        """Give cases that fit the root too and whose cause lies behind, or before, the one that is named."""
+        named = self._candidates[0].cause
+        near = {*self._library.causes[named].explains}
+        near |= {cause.id for cause in self._library.causes.values() if named in cause.explains}
+        found = [match.case for match in self._retrieval.signatures if match.at_root and match.case.cause in near]
+        return [case for case in found if case not in cases]
+
+    def _alternatives(self, verdict: Verdict) -> tuple[Alternative, ...]:
+        first = None if verdict == "unknown" else (self._candidates[0] if self._candidates else None)
+        rest = [item for item in self._candidates if item is not first and item.cause != UNKNOWN][:3]
+        return tuple(
+            Alternative(cause=item.cause, confidence=round(item.score * 0.5, 3), tell_apart=self._tell(first, item)) for item in rest
+        )
+
+    def _tell(self, first: Candidate | None, other: Candidate) -> str:
+        named = self._library.causes[other.cause]
+        for confusion in self._library.causes[first.cause].confused_with if first else ():
+            if confusion.cause == other.cause:
+                return confusion.to(self._language)
+        return named.checks[0].to(self._language) if named.checks else named.means.to(self._language)
+
+    def _headline(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> str:
+        if cause is None:
+            return say("healthy-headline", self._language)
+        if verdict == "unknown":
+            return say("unknown-headline", self._language)
+        if verdict == "ambiguous":
+            names = [self._library.causes[item.cause].title.to(self._language) for item in self._candidates[:2]]
+            return say("ambiguous-headline", self._language, first=names[0], second=names[1])
+        title = (cases[0] if cases else cause).title.to(self._language)
+        return ", ".join(part for part in (title, phrases.phase(self._report.phase, self._language)) if part)
+
+    def _explanation(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> str:
+        if cause is None:
+            return self._healthy()
+        parts = [self._what_happened()]
+        if verdict == "unknown":
+            parts = [say("unknown", self._language), say("seen", self._language), *parts, self._possibilities()]
+        elif cases:
+            parts += self._from_case(cases[0])
+        else:
+            parts.append(f"**{say('why', self._language)}.** {cause.means.to(self._language)}")
+            parts.append(f"**{say('do', self._language)}.** {cause.advice.to(self._language)}")
+        parts += [self._aftermath(), self._past()]
+        if verdict == "unknown":
+            parts.append(f"**{say('collect', self._language)}.** {cause.advice.to(self._language)}")
+        return "\n\n".join(part for part in parts if part)
+
+    def _healthy(self) -> str:
+        rows = [say("healthy", self._language)]
+        if self._report.finished:
+            rows.append(say("ended", self._language, line=self._report.finished))
+        elif self._report.marks or self._report.frameworks:
+            rows.append(say("open-end", self._language))
+        return "\n\n".join(rows)
+
+    def _what_happened(self) -> str:
+        root = self._report.root
+        assert root is not None  # noqa: S101 - a healthy log is answered elsewhere
+        source = say("by", self._language, source=root.source) if root.source else ""
+        rows = [f"[L{root.line}] {say('at', self._language, line=root.line, source=source)} `{_inline(root.body)}`"]
+        facts = [phrases.fact(fact, self._language) for fact in self._report.facts if fact.line == root.line]
+        rows += [f"{text}。" if self._language == "zh" else f"{text[0].upper()}{text[1:]}." for text in facts if text]
+        if root.count > 1:
+            rows.append(say("repeated", self._language, count=root.count, streams=max(1, len(root.sources))))
+        if self._report.last_step is not None and self._report.last_step > 0:
+            rows.append(say("last-step", self._language, step=f"{self._report.last_step:g}"))
+        return " ".join(dict.fromkeys(rows))
+
+    def _from_case(self, case: Case) -> list[str]:
+        sections = [part.strip() for part in _SECTION.split(case.body.to(self._language)) if part.strip()]
+        why = sections[1] if len(sections) > 1 else sections[0]
+        rows = [f"**{say('why', self._language)}.** {why} [case:{case.id}]"]
+        if len(sections) > 2:  # noqa: PLR2004 - what one sees, why, what to do
+            rows.append(f"**{say('do', self._language)}.** {sections[2]} [case:{case.id}]")
+        return rows
+
+    def _aftermath(self) -> str:
+        after = [event for event in self._report.events if event.role == "collateral" and event.kind != "warning"][:3]
+        rows = [f"- [L{event.line}] `{_inline(event.body, 160)}`" + (f" ×{event.count}" if event.count > 1 else "") for event in after]
+        text = "\n".join([say("followed", self._language), "", *rows]) if rows else ""
+        recovered = [f"[L{event.line}]" for event in self._report.events if event.role == "recovered"][:4]
+        if recovered:
+            text += ("\n\n" if text else "") + say("recovered", self._language, lines=", ".join(recovered))
+        return text
+
+    def _possibilities(self) -> str:
+        rows = [
+            f"- **{self._library.causes[item.cause].title.to(self._language)}** — {self._tell(None, item)}"
+            for item in self._candidates[:3] if item.cause != UNKNOWN
+        ]
+        if rows:
+            return "\n".join([say("maybe", self._language), "", *rows])
+        near = [hit for hit in self._retrieval.ranked if hit.kind == "case"][:2]
+        if not near or not self._retrieval.query:
+            return ""
+        rows = [f"- {self._library.cases[hit.owner].title.to(self._language)} [case:{hit.owner}]" for hit in near if hit.owner in self._library.cases]
+        return "\n".join([say("nearest", self._language), "", *rows]) if rows else ""
+
+    def _past(self) -> str:
+        """Name past jobs that crashed in the same way."""
+        root_mark = self._report.fingerprint
+        rows = []
+        for hit in self._retrieval.ranked:
+            if hit.kind == "report" and hit.document and hit.document.heading == root_mark:
+                cause = hit.document.cause or say("unnamed", self._language)
+                name = "fixed-by" if hit.document.fix else "seen-before"
+                rows.append("- " + say(name, self._language, owner=hit.owner, cause=cause, fix=hit.document.fix))
+        return "\n".join([say("similar", self._language), "", *rows[:3]]) if rows else ""
+
+    def _evidence(self) -> list[Evidence]:
+        root = self._report.root
+        if root is None:
+            return []
+        found = [Evidence(line=root.line, text=root.text, role="root", why=say("root", self._language))]
+        cause = self._candidates[0].cause if self._candidates else None
+        rest = [event for event in self._report.standing if event.line != root.line]
+        same = [event for event in rest if event.cause and event.cause == cause]
+        origins = [event for event in rest if event.pattern_role == "origin" and event not in same]
+        others = [event for event in rest if event not in same and event not in origins]
+        for event in same[:3]:
+            found.append(Evidence(line=event.line, text=event.text, role="context", why=say("same", self._language)))
+        for event in [*origins[:3], *others]:
+            found.append(Evidence(line=event.line, text=event.text, role="collateral", why=say("after", self._language)))
+        return found[:MAX_EVIDENCE]
+
+    def _cascade(self) -> list[CascadeEntry]:
+        events = self._report.events
+        if len(events) > MAX_CASCADE:
+            ranked = sorted(events, key=lambda event: (event.role != "root", tuple(-part for part in event.weight), event.line))
+            chosen = {id(event) for event in ranked[:MAX_CASCADE]}
+            events = tuple(event for event in events if id(event) in chosen)
+        return [_entry(event) for event in events]
+
+    def _hits(self) -> list[CaseHit]:
+        return [self._hit(item) for item in self._retrieval.ranked[:MAX_CASES]]
+
+    def _hit(self, item: Ranked) -> CaseHit:
+        case = self._library.cases.get(item.owner)
+        title = case.title.to(self._language) if case else (item.document.title if item.document else item.owner)
+        urls = tuple(source.url for source in case.sources) if case else ()
+        kind = "case" if case else ("report" if item.kind == "report" else "note")
+        return CaseHit(id=item.owner, title=title, score=round(item.score, 3), urls=urls, kind=kind,
+                       fix=item.document.fix if item.document else "")
+
+    def _checks(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> tuple[str, ...]:
+        if cause is None:
+            return ()
+        own = [check.to(self._language) for case in cases[:1] for check in case.checks]
+        general = [check.to(self._language) for check in cause.checks]
+        return tuple(dict.fromkeys([*own, *general]))[: 8 if verdict == "unknown" else 5]
+
+    def _frameworks(self) -> tuple[SeenFramework, ...]:
+        return tuple(SeenFramework(name=found.name, version=found.version or None, line=found.line) for found in self._report.frameworks)
+
+    def _limits(self) -> ReadLimits:
+        limits = self._report.limits
+        return ReadLimits(bytes=limits.bytes, lines=limits.lines, truncated=limits.truncated, omitted=dict(limits.omitted))
+
+
+def _entry(event: Event) -> CascadeEntry:
+    return CascadeEntry(
+        line=event.line, time=event.time or None, source=event.source, event=event.body[:300], role=event.role, count=event.count
+    )
+
+
+def _inline(text: str, limit: int = 400) -> str:
+    return text.replace("`", "'")[:limit].strip()

@@ -1,0 +1,96 @@
+"""The sentences of an answer that are not a case's own, in both languages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from corpus.schema import Language
+from ingest.logs.facts import Fact, Value
+
+_PHASES = {
+    "save": ("while saving a checkpoint", "保存检查点时"),
+    "log-prob": ("while computing log-probabilities", "计算 log-prob 时"),
+    "rollout": ("during rollout (generation)", "rollout（生成）阶段"),
+    "update": ("during the model update", "模型更新阶段"),
+    "validate": ("during validation", "验证阶段"),
+    "load": ("while loading the model or checkpoint", "加载模型或检查点时"),
+    "initialise": ("during initialisation", "初始化阶段"),
+}
+
+_PHRASES = {
+    "at": ("Line {line}{source} reads:", "第 {line} 行{source}写道："),
+    "by": (" ({source})", "（{source}）"),
+    "repeated": ("The same message came {count} times, from {streams} processes.", "同样的信息出现了 {count} 次，来自 {streams} 个进程。"),
+    "followed": ("What came after it is a consequence:", "其后的这些是它的后果："),
+    "recovered": ("Earlier errors that the run recovered from are not the cause ({lines}).", "更早的错误之后运行仍在继续，不是原因（{lines}）。"),
+    "last-step": ("The last step seen was {step}.", "日志中最后一步是第 {step} 步。"),
+    "why": ("Why", "原因"),
+    "do": ("What to do", "处理"),
+    "similar": ("Past incidents that look alike:", "相似的历史事件："),
+    "fixed-by": ("{owner}: cause {cause}; fixed by: {fix}", "{owner}：原因 {cause}；当时的解决办法：{fix}"),
+    "seen-before": ("{owner}: cause {cause}", "{owner}：原因 {cause}"),
+    "unnamed": ("not recorded", "未记录"),
+    "root": ("the first failure that nothing before it explains", "最早的、没有更早原因的失败"),
+    "same": ("points to the same cause", "指向同一原因"),
+    "after": ("follows from the first failure", "由首个失败引起"),
+    "unknown-headline": ("The log does not show why the job died", "这份日志里看不出作业为什么失败"),
+    "unknown": (
+        "The log shows that something failed, but no line in it tells the cause. Guessing would be worse than asking for more.",
+        "日志表明有进程失败，但没有哪一行说明原因。与其猜测，不如先补充信息。",
+    ),
+    "seen": ("What was seen:", "看到的是："),
+    "maybe": ("It may be one of these, but the log does not settle it:", "可能是下列之一，但日志不足以确定："),
+    "nearest": ("The nearest known cases, by likeness only:", "仅按相似度，最接近的已知案例："),
+    "ambiguous-headline": ("Two causes fit: {first}, or {second}", "有两个原因都说得通：{first}，或 {second}"),
+    "healthy-headline": ("No failure found in this log", "这份日志里没有发现失败"),
+    "healthy": (
+        "Nothing in it speaks of a failure that the run did not recover from.",
+        "其中没有运行未能恢复的失败。",
+    ),
+    "ended": ("The run says at line {line} that it finished.", "运行在第 {line} 行表示已完成。"),
+    "open-end": (
+        "It does not say that it finished either: if the job died, what killed it left no trace here. "
+        "A SIGKILL from the kernel, the scheduler or a node going down looks like this.",
+        "但它也没有表示已完成：如果作业确实死了，那么杀死它的东西没有在这里留下痕迹，"
+        "例如内核或调度器的 SIGKILL，或节点掉线。",
+    ),
+    "collect": ("What to collect next", "接下来收集什么"),
+    "check": ("how to tell", "如何区分"),
+}
+
+_FACTS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    "gpu_oom": ("{asked_gib} GiB were asked for with {free_gib} GiB free of {capacity_gib} GiB",
+                "申请 {asked_gib} GiB，空闲 {free_gib} GiB，总容量 {capacity_gib} GiB",
+                ("asked_gib", "free_gib", "capacity_gib")),
+    "host_oom": ("the node used {used_gib} of {limit_gib} GiB", "节点已用 {used_gib} / {limit_gib} GiB", ("used_gib", "limit_gib")),
+    "collective": ("{op} (sequence {seq}) timed out after {timeout_s} s", "{op}（序号 {seq}）在 {timeout_s} 秒后超时", ("op", "seq", "timeout_s")),
+    "exit": ("the process ended with exit code {code}", "进程退出码为 {code}", ("code",)),
+    "port": ("port {port} is taken", "端口 {port} 已被占用", ("port",)),
+    "batch": ("{size} is not divisible by {divisor}", "{size} 不能被 {divisor} 整除", ("size", "divisor")),
+    "sequence": ("length {length} against a limit of {limit}", "长度 {length}，上限 {limit}", ("length", "limit")),
+}
+
+
+def say(name: str, language: Language, **values: object) -> str:
+    """Give a sentence in `language` with its values filled in."""
+    return _PHRASES[name][language == "zh"].format(**values)
+
+
+def phase(name: str, language: Language) -> str:
+    """Give the words for a phase of a job, or the empty string for none."""
+    return _PHASES[name][language == "zh"] if name in _PHASES else ""
+
+
+def fact(found: Fact, language: Language) -> str:
+    """Put a fact into words; empty where it lacks the fields for it."""
+    if found.kind not in _FACTS:
+        return ""
+    english, chinese, needed = _FACTS[found.kind]
+    if any(name not in found.fields for name in needed):
+        return ""
+    values: dict[str, Value] = {name: _short(found.fields[name]) for name in needed}
+    return (chinese if language == "zh" else english).format(**values)
+
+
+def _short(value: Value) -> Value:
+    return f"{value:.4g}" if isinstance(value, float) else value

@@ -1,0 +1,62 @@
+"""Settings: `WHYCRASH_*` variables first, then `whycrash.toml`, then the defaults here."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_data_path
+
+from service.errors import SettingsError
+
+PREFIX = "WHYCRASH_"
+FILE = "whycrash.toml"
+
+
+def _setting(default: Any, says: str) -> Any:  # noqa: ANN401 - the type stands at the field
+    return field(default=default, metadata={"says": says})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that can be set; each field's sentence is what the README's table shows."""
+
+    home: Path = field(
+        default_factory=lambda: user_data_path("whycrash", appauthor=False),
+        metadata={"says": "Folder of the index, the exported model and caches."},
+    )
+    embedding_model: str = _setting(
+        "", "A sentence-transformers model or folder; empty is all-MiniLM-L6-v2 as installed; `hash` needs no model."
+    )
+    lang: str = _setting("", "Language of answers, `en` or `zh`; empty follows the log's text, then the locale.")
+    model: str = _setting("", "Chat model as LangChain names it, such as `openai:...`; empty sends nothing anywhere.")
+
+
+def load(environment: Mapping[str, str] | None = None, file: Path | None = None) -> Settings:
+    """Load the settings; raises SettingsError naming the variable or key that is wrong."""
+    environment = os.environ if environment is None else environment
+    table = _table(file or Path(FILE))
+    known = {item.name for item in fields(Settings)}
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise SettingsError(f"{FILE}: there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}.")
+    values: dict[str, Any] = dict(table)
+    values |= {name: environment[PREFIX + name.upper()] for name in known if environment.get(PREFIX + name.upper())}
+    if "home" in values:
+        values["home"] = Path(str(values["home"])).expanduser()
+    if values.get("lang") not in (None, "", "en", "zh"):
+        raise SettingsError(f"{PREFIX}LANG is {values['lang']!r}; it takes en or zh.")
+    return Settings(**values)
+
+
+def _table(file: Path) -> dict[str, Any]:
+    if not file.exists():
+        return {}
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file} is no valid TOML: {error}.") from error

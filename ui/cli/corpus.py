@@ -1,0 +1,38 @@
+"""`whycrash corpus`: check the knowledge, show a case."""
+
+from __future__ import annotations
+
+from rich.markdown import Markdown
+
+from corpus import library
+from ingest.logs import patterns
+from service import lint as checks
+from ui.cli.console import language, out
+from ui.cli.main import EXPLAINED, MISUSE
+
+
+def lint() -> int:
+    """Check everything and print each finding on its line."""
+    loaded, table = library.load(), patterns.load()
+    findings = checks.findings(loaded, table)
+    console = out()
+    for finding in findings:
+        console.print(finding, markup=False)
+    console.print(
+        f"{len(loaded.causes)} causes, {len(loaded.cases)} cases, {len(loaded.knobs)} settings, {len(table.rows)} patterns: "
+        + (f"{len(findings)} findings" if findings else "all good"),
+        markup=False,
+    )
+    return MISUSE if findings else EXPLAINED
+
+
+def show(case_id: str, lang: str) -> int:
+    """Print one case."""
+    chosen = language(lang)
+    case = library.load().case(case_id)
+    rows = [f"# {case.title.to(chosen)}", f"`{case.id}` · {case.cause} · {case.action}", case.body.to(chosen)]
+    if case.changes:
+        rows.append("\n".join(f"- `{change.key} = {change.to}` ({change.framework}): {change.why.to(chosen)}" for change in case.changes))
+    rows.append("\n".join(f"- {source.url} ({source.kind}, {source.says})" for source in case.sources))
+    out().print(Markdown("\n\n".join(rows)))
+    return EXPLAINED

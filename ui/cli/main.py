@@ -1,0 +1,112 @@
+"""The `whycrash` command: its arguments, and how errors end it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from corpus.errors import CorpusError
+from ingest.errors import IngestError
+from service.errors import ServiceError
+
+EXPLAINED, MISUSE, UNKNOWN, HEALTHY = 0, 2, 3, 4
+
+app = typer.Typer(
+    name="whycrash",
+    help="Say why a GPU training or serving job died, with the lines that prove it, and what to change.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+corpus_app = typer.Typer(help="Look into the knowledge and check it.", no_args_is_help=True)
+app.add_typer(corpus_app, name="corpus")
+
+Lang = Annotated[str, typer.Option("--lang", help="Language of the answer: en or zh. Default: the log's, else the locale's.")]
+
+
+@app.command()
+def explain(
+    log: Annotated[str, typer.Argument(metavar="FILE|-", help="The job's output; `-` reads standard input.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the diagnosis as one JSON object.")] = False,
+    lang: Lang = "",
+    config: Annotated[list[Path] | None, typer.Option("--config", help="A launch script of the job; may be repeated.")] = None,
+) -> None:
+    """Explain why a job died. Exit code 0: explained, 3: unknown, 4: no failure found, 2: misuse."""
+    # Imported here, as in each command: a command should start with what it needs and no more.
+    from ui.cli import explain as command
+
+    raise typer.Exit(command.run(log, as_json=as_json, lang=lang, configs=config or []))
+
+
+@app.command()
+def ingest(
+    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH...", help="Write-ups: Markdown, text or HTML files, or folders.")] = None,
+    logs: Annotated[list[Path] | None, typer.Option("--logs", help="A folder of crashed jobs' logs; may be repeated.")] = None,
+) -> None:
+    """Bring the index up to date with the corpus, your write-ups and your past crashes."""
+    from ui.cli import ingest as command
+
+    raise typer.Exit(command.run(paths or [], logs or []))
+
+
+@app.command()
+def search(
+    text: Annotated[str, typer.Argument(help="What to look for, in English or Chinese.")],
+    count: Annotated[int, typer.Option("--count", "-n", min=1, max=50, help="How many results.")] = 5,
+    lang: Lang = "",
+) -> None:
+    """Search cases, notes and past crashes."""
+    from ui.cli import search as command
+
+    raise typer.Exit(command.run(text, count, lang))
+
+
+@app.command()
+def doctor() -> None:
+    """Check what is installed, found and reachable, and say how to mend what is not."""
+    from ui.cli import doctor as command
+
+    raise typer.Exit(command.run())
+
+
+@corpus_app.command()
+def lint() -> None:
+    """Check causes, cases, settings and patterns."""
+    from ui.cli import corpus as command
+
+    raise typer.Exit(command.lint())
+
+
+@corpus_app.command()
+def show(
+    case_id: Annotated[str, typer.Argument(metavar="ID", help="A case's id, such as verl/batch-not-divisible.")],
+    lang: Lang = "",
+) -> None:
+    """Show one case."""
+    from ui.cli import corpus as command
+
+    raise typer.Exit(command.show(case_id, lang))
+
+
+def main() -> None:
+    """Run the command; an error becomes one sentence on standard error and exit code 2."""
+    try:
+        app()
+    except (CorpusError, IngestError, ServiceError) as error:
+        sys.stderr.write(f"whycrash: {error}\n")
+        sys.exit(MISUSE)
+    except KeyboardInterrupt:
+        sys.stderr.write("whycrash: stopped.\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output (head, less) went away: not an error of ours.
+        sys.stderr.close()
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""`whycrash search`: cases, notes and past crashes by a person's words."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from service.settings import load
+from service.triage import Triage
+from ui.cli.console import language, out, progress
+from ui.cli.main import EXPLAINED, UNKNOWN
+
+
+def run(text: str, count: int, lang: str) -> int:
+    """Search and print what was found, best first."""
+    settings = load()
+    chosen = language(lang or ("zh" if any("一" <= char <= "鿿" for char in text) else ""))
+    with progress() as report:
+        triage = Triage(settings, report)
+        found = triage.retriever.search(text, count)
+    console = out()
+    for item in found:
+        case = triage.library.cases.get(item.owner)
+        title = case.title.to(chosen) if case else (item.document.title if item.document else "")
+        console.print(Text.assemble((f"{item.score:5.2f}  ", "dim"), (item.owner, "cyan"), f"  {title}"))
+        if item.kind != "case" and item.document:
+            console.print(Text(f"       {item.document.origin}", style="dim"))
+    if not found:
+        console.print("Nothing found." if chosen == "en" else "没有找到。")
+    return EXPLAINED if found else UNKNOWN
