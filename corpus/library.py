@@ -131,12 +131,12 @@ def digest(root: Path = ROOT) -> str:
     return total.hexdigest()
 
 
-def read_yaml(path: Path) -> Any:  # noqa: ANN401 - YAML holds anything; the caller validates
+def read_yaml(path: Path) -> Any:
     """Read one YAML file; raises InvalidCorpusError with the place of a syntax error."""
     return parse_yaml(path.read_text(encoding="utf-8"), path)
 
 
-def parse_yaml(text: str, path: Path) -> Any:  # noqa: ANN401
+def parse_yaml(text: str, path: Path) -> Any:
     """Parse YAML text that came out of `path`."""
     try:
         return yaml.load(text, Loader=_LOADER)  # noqa: S506 - one of the two safe loaders
@@ -144,7 +144,7 @@ def parse_yaml(text: str, path: Path) -> Any:  # noqa: ANN401
         raise InvalidCorpusError(f"{path}: {error}") from error
 
 
-def validated(kind: type[R], data: Any, where: str) -> R:  # noqa: ANN401
+def validated(kind: type[R], data: Any, where: str) -> R:
     """Validate `data` as `kind`; raises InvalidCorpusError with the first field that is wrong."""
     try:
         return kind.model_validate(data)

@@ -85,9 +85,8 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Give one unit vector a text; texts of like length share a batch, so that little is padding."""
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        rows: list[Vectors] = []
-        for begin in range(0, len(order), BATCH):
-            rows.append(self._batch([texts[place] for place in order[begin : begin + BATCH]]))
+        batches = (order[begin : begin + BATCH] for begin in range(0, len(order), BATCH))
+        rows = [self._batch([texts[place] for place in batch]) for batch in batches]
         if not rows:
             return np.zeros((0, 0), dtype=np.float32)
         vectors = np.empty((len(texts), rows[0].shape[1]), dtype=np.float32)
@@ -188,7 +187,7 @@ def _check_weights(folder: Path) -> None:
         raise ModelError(f"The default model's weights are not the pinned ones (SHA-256 {found[:16]}...).")
 
 
-def _sentence_transformer(model: str) -> Any:  # noqa: ANN401 - the package has no types
+def _sentence_transformer(model: str) -> Any:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     with warnings.catch_warnings():
@@ -197,18 +196,18 @@ def _sentence_transformer(model: str) -> Any:  # noqa: ANN401 - the package has 
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
-        logging.disable_progress_bar()
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # its own annotation is missing
         try:
             return SentenceTransformer(model, device="cpu")
         except (OSError, ValueError) as error:
             raise ModelError(f"The embedding model {model!r} cannot be loaded: {error}") from error
 
 
-def _encode(model: Any, texts: Sequence[str]) -> Vectors:  # noqa: ANN401
+def _encode(model: Any, texts: Sequence[str]) -> Vectors:
     return np.asarray(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False), dtype=np.float32)
 
 
-def _write_onnx(model: Any, folder: Path) -> None:  # noqa: ANN401
+def _write_onnx(model: Any, folder: Path) -> None:
     import torch
 
     tokenizer = model.tokenizer
@@ -219,7 +218,7 @@ def _write_onnx(model: Any, folder: Path) -> None:  # noqa: ANN401
             super().__init__()
             self.model = model  # registered, so that its weights are traced as weights
 
-        def forward(self, *columns: Any) -> Any:  # noqa: ANN401
+        def forward(self, *columns: Any) -> Any:
             return self.model(dict(zip(sample, columns, strict=True)))["sentence_embedding"]
 
     axes = {name: {0: "batch", 1: "tokens"} for name in sample} | {"embedding": {0: "batch"}}
@@ -253,4 +252,5 @@ def _optimise(raw: Path, target: Path) -> None:
 
 def _unit(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
+    unit: Vectors = (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
+    return unit

@@ -112,7 +112,7 @@ def current(home: Path) -> Index | None:
     if facts.get("format", 0) > FORMAT:
         raise NewerIndexError(
             f"The index under {home} has format {facts['format']}, this whycrash reads up to {FORMAT}: "
-            "update whycrash, or set WHYCRASH_HOME to another folder."
+            "get a newer whycrash, or set WHYCRASH_HOME to another folder."
         )
     if facts.get("format") != FORMAT:
         return None
@@ -184,7 +184,7 @@ def _locked(home: Path) -> Iterator[None]:
         raise SearchIndexError(f"{base} cannot be written; set WHYCRASH_HOME to a folder of yours.") from error
 
 
-def _client(folder: Path) -> Any:  # noqa: ANN401 - the client's type is Chroma's own
+def _client(folder: Path) -> Any:
     # Imported here: see the top of this file.
     import chromadb
     from chromadb.config import Settings
@@ -192,7 +192,7 @@ def _client(folder: Path) -> Any:  # noqa: ANN401 - the client's type is Chroma'
     return chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
 
 
-def _collection(folder: Path) -> Any:  # noqa: ANN401
+def _collection(folder: Path) -> Any:
     return _client(folder).get_collection(COLLECTION, embedding_function=None)
 
 

@@ -7,10 +7,11 @@ else the whole match. Formats are those that the issuers document.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 _NAME = r"(?:pass(?:word|wd|phrase)?|pwd|secret(?:[_-]?(?:access)?[_-]?key)?|api[_-]?key|apikey|access[_-]?key(?:[_-]?(?:id|secret))?|auth[_-]?token|private[_-]?key|client[_-]?secret|credentials?|account[_-]?key)"
 # A tokenizer's special tokens and token counts are settings; they must stay readable.
-_TOKEN = r"(?<![a-z])(?:(?!bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|num|stop|special|new|per|next|first|last)[a-z0-9]+[_-])?token"
+_SPECIAL = r"(?<![a-z])(?:(?!bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|num|stop|special|new|per|next|first|last)[a-z0-9]+[_-])?token"
 
 _ROWS: tuple[tuple[str, str], ...] = (
     ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.*?-----END [A-Z ]*PRIVATE KEY-----|.*)"),
@@ -43,8 +44,8 @@ _ROWS: tuple[tuple[str, str], ...] = (
     ("wandb-key", r"(?i)\bwandb[\w .:=-]{0,40}?(?P<secret>\b[0-9a-f]{40}\b)"),
     ("password", rf"(?i)(?<![a-z]){_NAME}['\"]?\s*(?:=>|[:=])\s*(?!None\b|null\b|true\b|false\b|\*\*|\[redacted|\$)(?P<quote>['\"]?)(?P<secret>[^\s'\",;)}}\]]{{4,}})"),
     ("password", rf"(?i)\s--?{_NAME}[= ]+(?!None\b|--|\*\*|\[redacted|\$)['\"]?(?P<secret>[^\s'\"-][^\s'\"]{{3,}})"),
-    ("token", rf"(?i){_TOKEN}['\"]?\s*(?:=>|[:=])\s*(?!None\b|null\b|true\b|false\b|\*\*|\[redacted|<|\$)['\"]?(?P<secret>[A-Za-z0-9._~+/-]{{12,}}=*)"),
-    ("token", rf"(?i)\s--{_TOKEN}[= ]+(?!None\b|--|\*\*|\[redacted|<|\$)['\"]?(?P<secret>[A-Za-z0-9._~+/-]{{12,}}=*)"),
+    ("token", rf"(?i){_SPECIAL}['\"]?\s*(?:=>|[:=])\s*(?!None\b|null\b|true\b|false\b|\*\*|\[redacted|<|\$)['\"]?(?P<secret>[A-Za-z0-9._~+/-]{{12,}}=*)"),
+    ("token", rf"(?i)\s--{_SPECIAL}[= ]+(?!None\b|--|\*\*|\[redacted|<|\$)['\"]?(?P<secret>[A-Za-z0-9._~+/-]{{12,}}=*)"),
     ("email", r"\b[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}(?:com|org|net|edu|io|ai|cn|de|fr|uk|jp|kr|in|ru|eu|gov|co|dev|cloud|us|ca|au|ch|nl|se|tw|hk|sg)\b"),
 )
 _EXPRESSIONS = tuple((kind, re.compile(expression)) for kind, expression in _ROWS)
@@ -68,10 +69,10 @@ class Redactor:
         if not _MAYBE.search(text):
             return text
         for kind, expression in _EXPRESSIONS:
-            text = expression.sub(lambda match, kind=kind: self._mask(match, kind), text)
+            text = expression.sub(partial(self._mask, kind), text)
         return text
 
-    def _mask(self, match: re.Match[str], kind: str) -> str:
+    def _mask(self, kind: str, match: re.Match[str]) -> str:
         self.count += 1
         mark = f"[redacted:{kind}]"
         if "secret" not in match.re.groupindex:

@@ -73,12 +73,12 @@ def stripped(rows: list[str]) -> list[str]:
     rows = [row.rstrip() for row in rows if row.strip()]
     end = next((place for place, row in enumerate(rows) if place and _CAPTION.match(row.strip())), len(rows))
     rows = rows[: _card_start(rows[:end])]
-    return [row for place, row in enumerate(rows) if not (place < 5 and _BYLINE.match(row.strip()))]  # noqa: PLR2004
+    return [row for place, row in enumerate(rows) if not (place < 5 and _BYLINE.match(row.strip()))]
 
 
 def _is_card(row: str) -> bool:
     row = row.strip()
-    return bool(_BARE.match(row)) or (len(row) > 30 and bool(_COUNTERS.search(row)))  # noqa: PLR2004
+    return bool(_BARE.match(row)) or (len(row) > 30 and bool(_COUNTERS.search(row)))
 
 
 def _card_start(rows: list[str]) -> int:
@@ -118,7 +118,8 @@ def from_html(text: str) -> list[str]:
 def sections(rows: list[str]) -> list[Section]:
     """Split a write-up's lines by heading: Markdown's, or short bare lines with text under them."""
     found: list[Section] = []
-    heading, held, fenced = "", [], False
+    heading, fenced = "", False
+    held: list[str] = []
     for place, row in enumerate(rows):
         fenced ^= row.lstrip().startswith("```")
         title = "" if fenced else _heading(row, rows[place + 1] if place + 1 < len(rows) else "")

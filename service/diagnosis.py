@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from corpus.schema import Action, ChangeKind, Scalar
 
@@ -65,7 +65,7 @@ class ProposedChange(Part):
     framework: str
     kind: ChangeKind
     key: str
-    from_: str | None = Field(default=None, alias="from")
+    from_: str | None = Field(default=None, validation_alias=AliasChoices("from", "from_"), serialization_alias="from")
     to: Scalar
     why: str
     costs: str = ""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from corpus.library import Library
-from corpus.predicates import parse
 from corpus.schema import Case
 from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.scanner import Block, Scanner

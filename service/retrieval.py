@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from corpus.library import Library
 from corpus.predicates import parse
 from corpus.schema import Case
-from ingest.documents import Document, frame_path
+from ingest.documents import Document, DocumentKind, frame_path
 from ingest.embedder import Embedder
 from ingest.index import Hit, Index
 from ingest.logs.conditions import View, all_hold, holds
@@ -39,7 +39,7 @@ class Ranked:
     """A retrieved case, note or report. `parts` gives the rank in each retriever that found it, from 1."""
 
     owner: str
-    kind: str
+    kind: DocumentKind
     score: float
     document: Document | None
     parts: Mapping[str, int]

@@ -17,7 +17,7 @@ PREFIX = "WHYCRASH_"
 FILE = "whycrash.toml"
 
 
-def _setting(default: Any, says: str) -> Any:  # noqa: ANN401 - the type stands at the field
+def _setting(default: Any, says: str) -> Any:
     return field(default=default, metadata={"says": says})
 
 
@@ -33,7 +33,6 @@ class Settings:
         "", "A sentence-transformers model or folder; empty is all-MiniLM-L6-v2 as installed; `hash` needs no model."
     )
     lang: str = _setting("", "Language of answers, `en` or `zh`; empty follows the log's text, then the locale.")
-    model: str = _setting("", "Chat model as LangChain names it, such as `openai:...`; empty sends nothing anywhere.")
 
 
 def load(environment: Mapping[str, str] | None = None, file: Path | None = None) -> Settings:

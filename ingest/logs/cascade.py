@@ -23,11 +23,15 @@ class Mark:
 
 @dataclass
 class Progress:
-    """Marks of progress: how many, the latest ones, and where the run said that it was done."""
+    """Marks of progress: how many, the latest ones, and where the run said that it was done.
+
+    `step` is the last training step that the run itself counted; a progress bar may count anything.
+    """
 
     LATEST = 256
 
     count: int = 0
+    step: float | None = None
     latest: deque[Mark] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
     finished: int = 0
 
@@ -36,11 +40,6 @@ class Progress:
         if not self.latest or mark.step < 0 or mark.step != self.latest[-1].step:
             self.count += 1
             self.latest.append(mark)
-
-    @property
-    def step(self) -> float | None:
-        """Give the last step that was counted."""
-        return next((mark.step for mark in reversed(self.latest) if mark.step >= 0), None)
 
     def goes_on_after(self, line: int) -> bool:
         """Tell whether work went on after a line: the run ended well, or two later marks that count up."""
@@ -52,7 +51,7 @@ class Progress:
         reached = max((mark.step for mark in before), default=-1)
         if counted:
             return len({step for step in counted if step > reached}) > 1
-        return len(after) > 2  # noqa: PLR2004 - a last line or two may have been in flight
+        return len(after) > 2
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -27,6 +27,7 @@ class View:
     frameworks: Sequence[Framework]
     settings: Sequence[Setting]
     phase: str = ""
+    seen: Collection[str] = ()
 
 
 def holds(condition: str, view: View) -> bool:
@@ -45,7 +46,8 @@ def _patterns(event: Event) -> tuple[str, ...]:
 
 
 def _pattern(predicate: Predicate, view: View) -> bool:
-    return any(fnmatchcase(name, predicate.name) for event in view.events for name in _patterns(event))
+    names = {name for event in view.events for name in _patterns(event)}.union(view.seen)
+    return any(fnmatchcase(name, predicate.name) for name in names)
 
 
 def _root(predicate: Predicate, view: View) -> bool:

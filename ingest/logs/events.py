@@ -81,8 +81,8 @@ class EventLog:
         key = (event.pattern, masked(event.body))
         known = self._groups.get(key)
         if known is None:
-            sources = (event.source,) if event.source else ()
-            self._groups[key] = replace(event, last=event.line, sources=sources)
+            first = (event.source,) if event.source else ()
+            self._groups[key] = replace(event, last=event.line, sources=first)
             if len(self._groups) > self.LIMIT:
                 self._cut()
             return

@@ -43,14 +43,16 @@ def _value(name: str, text: str) -> Value:
     if name.endswith("_ms"):
         return float(text) if _NUMBER.match(text) else text
     # Versions, addresses and bus ids look like numbers and are none.
-    if _NUMBER.match(text) and name not in {"version", "wanted", "found", "value", "pci"} and len(text) < 16:  # noqa: PLR2004
+    if _NUMBER.match(text) and name not in {"version", "wanted", "found", "value", "pci"} and len(text) < 16:
         return float(text) if "." in text else int(text)
     return text.rstrip(".,;")
 
 
 def gib(text: str) -> Value:
-    """Read a size such as `512.00 MiB` or `64 GB` as GiB; a bare number is bytes. Decimal and binary
-    prefixes count alike, as the frameworks mix them: PyTorch and Ray print 2**30 as GiB and as GB.
+    """Read a size such as `512.00 MiB` or `64 GB` as GiB; a bare number is bytes.
+
+    Decimal and binary prefixes count alike, as the frameworks mix them: PyTorch and Ray print 2**30 as
+    GiB and as GB.
     """
     match = _SIZE.match(text)
     if not match:

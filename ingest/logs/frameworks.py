@@ -25,7 +25,7 @@ _CUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("simplerl-reason", r"(?i)\bsimpleRL(?:-reason|-Zoo)?\b"),
         ("search-r1", r"(?i)\bSearch-R1\b"),
         ("verl", r"(?:^|[/.\s(])verl(?:/|\.(?:trainer|workers|utils|single_controller|third_party))|actor_rollout_ref\."),
-        ("openrlhf", r"(?:^|[/.\s(])openrlhf(?:/|\.(?:cli|trainer|models|utils))"),
+        ("openrlhf", r"(?:^|[/.\s(])openrlhf(?:/|\.(?:cli|trainer|models|utils))|\btrain_ppo_ray\b|OpenRLHF"),
         ("trl", r"(?:^|[/\s(])trl/(?:trainer|extras|scripts|models)|\btrl (?:sft|grpo|dpo|vllm-serve)\b"),
         ("llamafactory", r"(?:^|[/.\s(])llamafactory(?:/|-cli|\.)|LLaMA-Factory"),
         ("ms-swift", r"(?:^|[/\s(])swift/(?:llm|trainers|cli|plugin|megatron)|\bswift (?:sft|rlhf|pt)\b|ms-swift"),

@@ -10,8 +10,9 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
+T = TypeVar("T", list[Any], dict[Any, Any])
 Spelling = Literal["hydra", "flag", "env", "dump"]
 
 _OVERRIDE = re.compile(r"^[+~]{0,2}(?P<key>[A-Za-z_][\w-]*(?:[./@][\w-]+)*)=(?P<value>.*)$", re.DOTALL)
@@ -71,20 +72,21 @@ def _settings(words: list[str], line: int) -> Iterable[Setting]:
 def from_dump(text: str, line: int) -> list[Setting]:
     """Read what a framework prints of its configuration in one line: Namespace(...), lists and dicts."""
     if match := _OVERRIDES_LIST.search(text):
-        return [setting for word in _literal(match[1], list) for setting in _settings([str(word)], line)]
+        return [setting for word in _literal(match[1], []) for setting in _settings([str(word)], line)]
     if match := _ENGINE_ARGS.search(text):
-        return [Setting(str(key), str(value), line, "dump") for key, value in _literal(match[1], dict).items()]
+        return [Setting(str(key), str(value), line, "dump") for key, value in _literal(match[1], {}).items()]
     if match := _NAMESPACE.search(text) or _SERVER_ARGS.search(text):
         return [Setting(key, value.strip("'\" "), line, "dump") for key, value in _PAIR.findall(match[1])]
     return []
 
 
-def _literal(text: str, kind: type) -> list | dict:  # type: ignore[type-arg]  # what the log prints decides
+def _literal(text: str, empty: T) -> T:
+    """Evaluate a printed list or dict; gives `empty` where it is cut or of another type."""
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return kind()  # type: ignore[no-any-return]
-    return value if isinstance(value, kind) else kind()  # type: ignore[no-any-return]
+        return empty
+    return value if isinstance(value, type(empty)) else empty
 
 
 def from_file(text: str) -> list[Setting]:

@@ -35,7 +35,7 @@ _PREFIXES: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line, or one `\\r` segment of it.
+    r"""One line, or one `\r` segment of it.
 
     `text` is the whole segment without escapes, `body` what stands after the prefixes. Each of the other
     fields is empty where the line does not say it.
@@ -60,7 +60,7 @@ class Line:
 
 
 def parse(raw: bytes, number: int, column: int | None = None) -> Line:
-    """Parse a raw line; of a line redrawn with `\\r`, the part that holds byte `column`, else the last."""
+    r"""Parse a raw line; of a line redrawn with `\r`, the part that holds byte `column`, else the last."""
     segment, at = _segment(raw, column)
     text = _clipped(segment, at)
     fields: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,8 @@ SURROUNDINGS = 8
 TAIL = 12
 
 _STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
+# A progress bar: what it counts need not be training steps.
+_BAR = re.compile(r"\d+%\|")
 _ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
 
 
@@ -67,6 +70,7 @@ class _Reading:
         self._open: dict[str, Traceback] = {}
         self._ends: dict[tuple[str, int], Traceback] = {}
         self._matched: set[tuple[str, int]] = set()
+        self._seen: set[str] = set()
 
     def take(self, block: Block, matches: list[Match]) -> None:
         position = 0
@@ -87,6 +91,8 @@ class _Reading:
         if any(row.id == "structure.traceback" for row in rows):
             self._traceback(block, offset, line)
         if self._quoted_code(line):
+            # What code a traceback quotes may tell what the job was doing; it never is a failure's message.
+            self._seen.update(row.id for row in rows if row.kind == "fact")
             return
         failing = [row for row in rows if row.fails or row.kind == "warning"]
         for row in rows:
@@ -130,27 +136,40 @@ class _Reading:
         )
 
     def _mark(self, row: Pattern, line: Line, block: Block, offset: int) -> None:
+        self._seen.add(row.id)
         fields = self._fields(row, line)
-        for name in row.frameworks if row.kind == "version" else ():
-            self._frameworks.see(name, line.number, str(fields.get("version", "")))
+        if row.kind == "version":
+            for name in row.frameworks:
+                self._frameworks.see(name, line.number, str(fields.get("version", "")))
+        else:
+            self._see(row, line)
         if row.kind == "progress":
             step = fields.get("step")
-            self._progress.add(Mark(line.number, float(step) if isinstance(step, (int, float)) else -1))
+            counted = float(step) if isinstance(step, (int, float)) else -1.0
+            self._progress.add(Mark(line.number, counted))
+            if counted >= 0 and not _BAR.search(line.body):
+                self._progress.step = counted
         elif row.kind == "finish":
             self._progress.finished = line.number
         if row.phase or (row.fact == "phase" and "name" in fields):
             self._phases.append((line.number, row.phase or str(fields["name"])))
-        elif row.fact and fields:
+        elif row.fact and fields and row.kind != "progress":
             self._fact(row.fact, line.number, fields)
         if row.id == "structure.command":
             self._command(block, offset, line)
         elif row.id == "structure.dump":
             self._set(launch.from_dump(line.body, line.number))
 
+    def _see(self, row: Pattern, line: Line) -> None:
+        """Note the framework whose dialect a line is in; what forks share says nothing of the fork."""
+        dialect = row.id.split(".", 1)[0]
+        if dialect in row.frameworks and dialect != "python":
+            self._frameworks.see(dialect, line.number)
+
     def _command(self, block: Block, offset: int, line: Line) -> None:
         begin, _ = block.line_bounds(offset)
         text = block.data[begin : begin + 32768].decode("utf-8", "replace")
-        _, joined = next(launch.logical_lines(text), (0, line.body))
+        _, joined = next(iter(launch.logical_lines(text)), (0, line.body))
         self._frameworks.see_text(joined[:8000], line.number)
         self._set(launch.from_command(joined, line.number))
 
@@ -168,15 +187,14 @@ class _Reading:
 
     def _failure(self, rows: list[Pattern], line: Line, block: Block, offset: int) -> None:
         rows = sorted(rows, key=_telling)
-        best, fields = rows[0], {}
+        best = rows[0]
+        fields: dict[str, Value] = {}
         for row in rows:
             found = self._fields(row, line)
             fields = {**found, **fields}
             if row.fact and found:
                 self._fact(row.fact, line.number, found)
         traceback = self._of(line)
-        if best.kind == "version":
-            return
         event = Event(
             best.id, best.kind, best.role, line.number, self._redactor.clean(line.text), self._redactor.clean(line.body),
             cause=best.cause, strength=best.strength, source=line.source, rank=line.rank, time=line.time,
@@ -185,9 +203,7 @@ class _Reading:
             also=tuple(row.id for row in rows[1:]), traceback=traceback.start if traceback else 0,
         )
         self._events.add(event)
-        for name in best.frameworks:
-            if name != "python":
-                self._frameworks.see(name, line.number)
+        self._see(best, line)
         if len(self._around) < EventLog.LIMIT:
             self._around.setdefault(line.number, _surroundings(block, offset, line.number, self._redactor))
 
@@ -213,7 +229,7 @@ class _Reading:
         omitted: dict[str, int | str] = dict(source.omitted)
         if self._events.omitted:
             omitted["events"] = self._events.omitted
-        limits = Limits(tally.bytes, tally.lines, bool(omitted), omitted)
+        limits = Limits(tally.size, tally.lines, bool(omitted), omitted)
         root_line = cascade.root.line if cascade.root else 0
         phases = [name for number, name in self._phases if number <= (root_line or tally.lines)]
         return CrashReport(
@@ -221,6 +237,7 @@ class _Reading:
             finished=self._progress.finished, marks=self._progress.count, last_step=self._progress.step,
             marked_phase=phases[-1] if phases else "", surroundings=self._around.get(root_line, ()),
             tail=tuple(self._tail), redactions=self._redactor.count,
+            seen=frozenset(self._seen),
         )
 
     def _refined(self, event: Event, job: View) -> Event:

@@ -16,7 +16,7 @@ from ingest.logs.launch import Setting
 
 # Which part of a job a function's name belongs to; the innermost frame that tells decides.
 _PHASES = (
-    ("save", r"save_checkpoint|save_pretrained|_save\b|save_model|state_dict_to_save|save_16bit|torch_save|:save$"),
+    ("save", r"(?:^|[_.: ])save(?:_\w+)?\b(?!r)|save_checkpoint|save_pretrained"),
     ("log-prob", r"compute_(?:ref_)?log_prob|logprobs_from_logits|log_softmax|entropy_from_logits|compute_logprob"),
     ("rollout", r"generate_sequences|rollout|vllm/.*(?:execute_model|generate|wake_up|sleep)|sample|generation"),
     ("update", r"update_actor|update_critic|update_policy|training_step|backward|optimizer|ppo_train|train_batch|:step$"),
@@ -39,7 +39,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class CrashReport:
-    """What a log tells. All texts in it are redacted; lines are 1-based numbers of the source."""
+    """What a log tells. All texts in it are redacted; lines are 1-based numbers of the source.
+
+    `seen` holds the ids of the patterns that matched and speak of no failure.
+    """
 
     source: str
     events: tuple[Event, ...]
@@ -55,6 +58,7 @@ class CrashReport:
     surroundings: tuple[tuple[int, str], ...] = ()
     tail: tuple[tuple[int, str], ...] = ()
     redactions: int = 0
+    seen: frozenset[str] = frozenset()
 
     @property
     def standing(self) -> tuple[Event, ...]:
@@ -64,9 +68,12 @@ class CrashReport:
     @cached_property
     def phase(self) -> str:
         """Name what the job was doing when it failed, or give the empty string."""
-        for frame in reversed(self.root.frames if self.root else ()):
+        # A line without a traceback (a killed worker's, say) is told by the caller's, which follows.
+        events = [self.root, *self.standing] if self.root else []
+        frames = next((event.frames for event in events if event.frames), ())
+        for frame in reversed(frames):
             for name, expression in _PHASE_EXPRESSIONS:
-                if expression.search(str(frame)):
+                if expression.search(f"{frame} {frame.code}"):
                     return name
         return self.marked_phase
 
@@ -81,7 +88,7 @@ class CrashReport:
 
     def view(self) -> View:
         """Give what signatures are evaluated against."""
-        return View(self.standing, self.root, self.facts, self.frameworks, self.settings, self.phase)
+        return View(self.standing, self.root, self.facts, self.frameworks, self.settings, self.phase, self.seen)
 
     def version(self, framework: str) -> str | None:
         """Give the version of a framework as the log prints it."""

@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 
 import hyperscan
@@ -23,6 +24,8 @@ BEFORE = 64 << 10
 AFTER = 256 << 10
 # A match silences its pattern for the rest of the line; on a line of megabytes, for this far only.
 LONG_LINE = 64 << 10
+# How often a pattern that only tells of a version is noted.
+SCARCE = 3
 
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
@@ -58,13 +61,13 @@ class Match:
 class Tally:
     """How much was read."""
 
-    bytes: int = 0
+    size: int = 0
     lines: int = 0
     open_line: bool = field(default=False, repr=False)
 
     def add(self, chunk: bytes) -> None:
         """Count a chunk of the source as given."""
-        self.bytes += len(chunk)
+        self.size += len(chunk)
         self.lines += chunk.count(b"\n") + self.open_line
         self.open_line = not chunk.endswith(b"\n")
         self.lines -= self.open_line
@@ -117,7 +120,7 @@ class Scanner:
         flags = [
             hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_CASELESS if row.caseless else 0) for row in self._rows
         ]
-        key = hashlib.sha256(repr((hyperscan.__version__, expressions, flags)).encode()).hexdigest()[:16]
+        key = hashlib.sha256(repr((version("hyperscan"), expressions, flags)).encode()).hexdigest()[:16]
         stored = cache / f"patterns-{key}.hsdb" if cache else None
         if stored and stored.exists():
             with contextlib.suppress(hyperscan.error):  # written on another processor: compile anew
@@ -161,7 +164,7 @@ class Scanner:
             quiet[row] = newline if newline >= 0 else end + LONG_LINE
             if row in scarce:
                 seen[row] += 1
-                if seen[row] > 3:  # noqa: PLR2004
+                if seen[row] > SCARCE:
                     quiet[row] = len(data) + 1
                     return
             found.append((end, row))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingest.logs.lines import Line, parse
 from ingest.logs.scanner import Block
@@ -27,11 +27,12 @@ _CHAIN = re.compile(r"^(?:During handling of the above exception|The above excep
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One call of a traceback."""
+    """One call of a traceback; `code` is the line of source that Python quotes, where it could."""
 
     file: str
     line: int
     function: str
+    code: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.function}"
@@ -90,7 +91,8 @@ def _collect(first: Line, lines: Iterator[Line]) -> list[Traceback]:
         elif _START.search(body) or _CHAIN.match(body):
             return found
         elif not body.strip() or body[0].isspace():
-            continue
+            if frames and not frames[-1].code and body.strip():
+                frames[-1] = replace(frames[-1], code=body.strip()[:200])
         elif (exception := _EXCEPTION.match(body)) and frames:
             found.append(_built(start, line, first.source, frames, exception, remote))
             again = _REMOTE.search(body)

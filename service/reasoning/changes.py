@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from corpus.library import Library, fits
 from corpus.schema import Case, Change, Knob, Language, Scalar
@@ -23,7 +23,7 @@ def propose(
     dropped: list[Dropped] = []
     for case in cases:
         for change in case.changes:
-            if (change.framework, change.key) in kept or not all_hold(change.when, report.view()):
+            if _is_told(change, kept, settings) or not all_hold(change.when, report.view()):
                 continue
             made = _checked(change, case, report, library, settings, language)
             if isinstance(made, ProposedChange):
@@ -31,6 +31,17 @@ def propose(
             elif made is not None:
                 dropped.append(made)
     return list(kept.values()), dropped
+
+
+def _is_told(change: Change, kept: Mapping[tuple[str, str], ProposedChange], settings: Sequence[Setting]) -> bool:
+    """Tell whether the setting is among the kept ones, under this or another version's name."""
+    if (change.framework, change.key) in kept:
+        return True
+    last = _spelling(change.key).split(".")[-1]
+    same = [key for framework, key in kept if framework == change.framework and _spelling(key).split(".")[-1] == last]
+    # Renamed settings end alike (`adam_offload`, `ds.adam_offload`); keys of two roles do too, but share a depth.
+    renamed = [key for key in same if key.count(".") != change.key.count(".")]
+    return bool(renamed) and value_of(change.key, settings) is None
 
 
 def _checked(

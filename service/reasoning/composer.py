@@ -12,6 +12,7 @@ from ulid import ULID
 from corpus.library import Library
 from corpus.schema import Action, Case, Cause, Language
 from ingest.logs.events import Event
+from ingest.logs.facts import Fact
 from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.diagnosis import (
@@ -22,6 +23,7 @@ from service.diagnosis import (
     Dropped,
     Engine,
     Evidence,
+    EvidenceRole,
     ProposedChange,
     ReadLimits,
     SeenFramework,
@@ -38,6 +40,8 @@ UNKNOWN = "insufficient-evidence"
 MAX_EVIDENCE = 8
 MAX_CASCADE = 12
 MAX_CASES = 5
+# With fewer changes than this, those of a neighbouring cause's case are worth a look.
+ENOUGH_CHANGES = 2
 _CHINESE = re.compile(r"[一-鿿]")
 _SECTION = re.compile(r"^### .*$", re.MULTILINE)
 
@@ -128,9 +132,14 @@ class _Answer:
         return cases[0].action if cases else cause.action
 
     def _changes(self, cases: Sequence[Case]) -> list[ProposedChange]:
-        made, dropped = propose([*cases[:2], *self._kin(cases)][:3], self._report, self._library, self._settings, self._language)
+        made, dropped = self._proposed(cases[:2])
+        if len(made) < ENOUGH_CHANGES:
+            made, dropped = self._proposed([*cases[:2], *self._kin(cases)][:3])
         self._dropped.extend(dropped)
         return made
+
+    def _proposed(self, cases: Sequence[Case]) -> tuple[list[ProposedChange], list[Dropped]]:
+        return propose(cases, self._report, self._library, self._settings, self._language)
 
     def _kin(self, cases: Sequence[Case]) -> list[Case]:
         """Give cases that fit the root too and whose cause lies behind, or before, the one that is named."""
@@ -194,7 +203,7 @@ class _Answer:
         assert root is not None  # noqa: S101 - a healthy log is answered elsewhere
         source = say("by", self._language, source=root.source) if root.source else ""
         rows = [f"[L{root.line}] {say('at', self._language, line=root.line, source=source)} `{_inline(root.body)}`"]
-        facts = [phrases.fact(fact, self._language) for fact in self._report.facts if fact.line == root.line]
+        facts = [phrases.fact(fact, self._language) for fact in self._telling_facts(root)]
         rows += [f"{text}。" if self._language == "zh" else f"{text[0].upper()}{text[1:]}." for text in facts if text]
         if root.count > 1:
             rows.append(say("repeated", self._language, count=root.count, streams=max(1, len(root.sources))))
@@ -202,11 +211,27 @@ class _Answer:
             rows.append(say("last-step", self._language, step=f"{self._report.last_step:g}"))
         return " ".join(dict.fromkeys(rows))
 
+    def _telling_facts(self, root: Event) -> list[Fact]:
+        """Give the root line's facts; where it has none, those of the first event that says more of the same."""
+        lines = [root.line, *(event.line for event in self._same())]
+        for line in lines:
+            if found := [fact for fact in self._report.facts if fact.line == line and phrases.fact(fact, "en")]:
+                return found
+        return []
+
+    def _same(self) -> list[Event]:
+        """Give the other standing events that speak of the named cause or of what it explains."""
+        if not self._candidates:
+            return []
+        named = self._candidates[0].cause
+        causes = {named, *self._library.causes[named].explains}
+        return [event for event in self._report.standing if event.role != "root" and event.cause in causes]
+
     def _from_case(self, case: Case) -> list[str]:
         sections = [part.strip() for part in _SECTION.split(case.body.to(self._language)) if part.strip()]
         why = sections[1] if len(sections) > 1 else sections[0]
         rows = [f"**{say('why', self._language)}.** {why} [case:{case.id}]"]
-        if len(sections) > 2:  # noqa: PLR2004 - what one sees, why, what to do
+        if len(sections) > 2:
             rows.append(f"**{say('do', self._language)}.** {sections[2]} [case:{case.id}]")
         return rows
 
@@ -248,16 +273,16 @@ class _Answer:
         if root is None:
             return []
         found = [Evidence(line=root.line, text=root.text, role="root", why=say("root", self._language))]
-        cause = self._candidates[0].cause if self._candidates else None
         rest = [event for event in self._report.standing if event.line != root.line]
-        same = [event for event in rest if event.cause and event.cause == cause]
+        same = [event for event in self._same() if event.line != root.line]
         origins = [event for event in rest if event.pattern_role == "origin" and event not in same]
         others = [event for event in rest if event not in same and event not in origins]
-        for event in same[:3]:
-            found.append(Evidence(line=event.line, text=event.text, role="context", why=say("same", self._language)))
-        for event in [*origins[:3], *others]:
-            found.append(Evidence(line=event.line, text=event.text, role="collateral", why=say("after", self._language)))
+        found += [self._line(event, "context", "same") for event in same[:3]]
+        found += [self._line(event, "collateral", "after") for event in [*origins[:3], *others]]
         return found[:MAX_EVIDENCE]
+
+    def _line(self, event: Event, role: EvidenceRole, why: str) -> Evidence:
+        return Evidence(line=event.line, text=event.text, role=role, why=say(why, self._language))
 
     def _cascade(self) -> list[CascadeEntry]:
         events = self._report.events
@@ -274,8 +299,7 @@ class _Answer:
         case = self._library.cases.get(item.owner)
         title = case.title.to(self._language) if case else (item.document.title if item.document else item.owner)
         urls = tuple(source.url for source in case.sources) if case else ()
-        kind = "case" if case else ("report" if item.kind == "report" else "note")
-        return CaseHit(id=item.owner, title=title, score=round(item.score, 3), urls=urls, kind=kind,
+        return CaseHit(id=item.owner, title=title, score=round(item.score, 3), urls=urls, kind=item.kind,
                        fix=item.document.fix if item.document else "")
 
     def _checks(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> tuple[str, ...]:

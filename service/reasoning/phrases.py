@@ -49,10 +49,8 @@ _PHRASES = {
     ),
     "ended": ("The run says at line {line} that it finished.", "运行在第 {line} 行表示已完成。"),
     "open-end": (
-        "It does not say that it finished either: if the job died, what killed it left no trace here. "
-        "A SIGKILL from the kernel, the scheduler or a node going down looks like this.",
-        "但它也没有表示已完成：如果作业确实死了，那么杀死它的东西没有在这里留下痕迹，"
-        "例如内核或调度器的 SIGKILL，或节点掉线。",
+        "It does not say that it finished either: if the job died, what killed it left no trace here, as a SIGKILL leaves none.",
+        "但它也没有表示已完成：如果作业确实死了，那么杀死它的东西没有在这里留下痕迹（SIGKILL 就是这样）。",
     ),
     "collect": ("What to collect next", "接下来收集什么"),
     "check": ("how to tell", "如何区分"),

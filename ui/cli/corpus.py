@@ -7,8 +7,8 @@ from rich.markdown import Markdown
 from corpus import library
 from ingest.logs import patterns
 from service import lint as checks
+from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import language, out
-from ui.cli.main import EXPLAINED, MISUSE
 
 
 def lint() -> int:

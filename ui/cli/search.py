@@ -6,8 +6,8 @@ from rich.text import Text
 
 from service.settings import load
 from service.triage import Triage
+from ui.cli.codes import EXPLAINED, UNKNOWN
 from ui.cli.console import language, out, progress
-from ui.cli.main import EXPLAINED, UNKNOWN
 
 
 def run(text: str, count: int, lang: str) -> int:

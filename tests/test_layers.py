@@ -1,0 +1,115 @@
+"""The house's imports: one way between the folders, and each outside thing behind one seam."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ORDER = ["corpus", "ingest", "service", "eval", "ui"]
+
+# A package, and the one module or folder that may import it.
+SEAMS = {
+    "hyperscan": "ingest/logs/scanner.py",
+    "chromadb": "ingest/index.py",
+    "sentence_transformers": "ingest/embedder.py",
+    "onnxruntime": "ingest/embedder.py",
+    "torch": "ingest/embedder.py",
+    "bm25s": "ingest/lexical.py",
+    "jieba": "ingest/lexical.py",
+    "bs4": "ingest/writeups.py",
+    "yaml": "corpus/library.py",
+    "gradio": "ui/chat",
+    "slack_bolt": "ui/slack",
+    "fastapi": "service/api",
+    "ray": "service/batch",
+    "pynvml": "service/telemetry",
+    "typer": "ui/cli",
+}
+# The slow packages of which an answer must not wait at import.
+SLOW = {"chromadb", "sentence_transformers", "torch", "onnxruntime", "bm25s", "jieba"}
+
+
+def _modules() -> list[Path]:
+    return [path for folder in ORDER for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def _imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Yield each imported module with whether the import stands at the top of the module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = set(map(id, tree.body))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) in top) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module, id(node) in top
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", _modules(), ids=_name)
+def test_imports_go_one_way(path: Path) -> None:
+    """A folder imports only itself and the folders before it."""
+    place = ORDER.index(_name(path).split("/")[0])
+    upward = [module for module, _ in _imports(path) if module.split(".")[0] in ORDER[place + 1 :]]
+    assert upward == []
+
+
+@pytest.mark.parametrize("path", _modules(), ids=_name)
+def test_outside_packages_have_one_seam(path: Path) -> None:
+    """An outside package is imported by its seam alone."""
+    inside = ("eval/lab/", "eval/bench/")
+    strangers = [
+        module
+        for module, _ in _imports(path)
+        if (seam := SEAMS.get(module.split(".")[0])) and not _name(path).startswith((seam, *inside))
+    ]
+    assert strangers == []
+
+
+@pytest.mark.parametrize("path", _modules(), ids=_name)
+def test_slow_packages_are_not_imported_at_import(path: Path) -> None:
+    """A slow package is imported inside the function that needs it."""
+    if _name(path).startswith(("eval/lab/", "eval/bench/")):
+        pytest.skip("a benchmark or a failing job imports what it measures or breaks")
+    assert [module for module, top in _imports(path) if top and module.split(".")[0] in SLOW] == []
+
+
+def _depends(start: str, graph: dict[str, set[str]]) -> set[str]:
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        for following in graph.get(waiting.pop(), ()):
+            if following not in seen:
+                seen.add(following)
+                waiting.append(following)
+    return seen
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """There is no import cycle."""
+    names = {_name(path).removesuffix(".py").replace("/", ".").removesuffix(".__init__"): path for path in _modules()}
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+                graph.setdefault(name, set()).update((found & set(names)) - {name})
+    assert [name for name in graph if name in _depends(name, graph)] == []
+
+
+def test_package_files_import_nothing() -> None:
+    """An `__init__.py` holds a docstring and imports nothing."""
+    for path in _modules():
+        if path.name == "__init__.py":
+            assert list(_imports(path)) == [], _name(path)
+
+
+def test_files_stay_readable() -> None:
+    """No file is longer than 500 lines."""
+    assert [_name(path) for path in _modules() if path.read_text(encoding="utf-8").count("\n") > 500] == []

@@ -1,0 +1,53 @@
+"""The parts of the README that the program writes: the commands' help and the table of settings.
+
+`python -m ui.docs` writes them between their marks; a test compares.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from service.settings import PREFIX, Settings
+from ui.cli.main import app
+
+README = Path(__file__).parent.parent / "README.md"
+COMMANDS = ("", "explain", "ingest", "search", "doctor")
+
+
+def help_text() -> str:
+    """Give the `--help` of each command as one code block each."""
+    runner = CliRunner()
+    blocks = []
+    for command in COMMANDS:
+        words = [*command.split(), "--help"]
+        shown = runner.invoke(app, words, env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}, prog_name="whycrash").stdout
+        rows = "\n".join(row.rstrip() for row in shown.strip().splitlines())
+        blocks.append(f"```text\n$ {' '.join(['whycrash', *words])}\n{rows}\n```")
+    return "\n\n".join(blocks)
+
+
+def settings_table() -> str:
+    """Give the settings as a Markdown table."""
+    rows = ["| variable | in `whycrash.toml` | what it sets |", "|---|---|---|"]
+    rows += [f"| `{PREFIX}{item.name.upper()}` | `{item.name}` | {item.metadata['says']} |" for item in fields(Settings)]
+    return "\n".join(rows)
+
+
+PARTS = {"help": help_text, "settings": settings_table}
+
+
+def written(text: str) -> str:
+    """Give the README's text with its generated parts as they should be."""
+    for name, make in PARTS.items():
+        mark = re.compile(rf"(<!-- {name}: written by `python -m ui.docs` -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+        block = make()
+        text = mark.sub(lambda match, block=block: f"{match[1]}{block}\n{match[2]}", text)  # type: ignore[misc]
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(written(README.read_text(encoding="utf-8")), encoding="utf-8")
