@@ -19,7 +19,10 @@ from ingest.logs.launch import Setting
 
 @dataclass(frozen=True)
 class View:
-    """What conditions may look at. `events` are the ones that were not recovered from."""
+    """What conditions may look at. `events` are the ones that were not recovered from.
+
+    With a `focus`, frames and exceptions are that event's alone, while patterns are still the whole log's.
+    """
 
     events: Sequence[Event]
     root: Event | None
@@ -28,6 +31,12 @@ class View:
     settings: Sequence[Setting]
     phase: str = ""
     seen: Collection[str] = ()
+    focus: Event | None = None
+
+    @property
+    def focused(self) -> Sequence[Event]:
+        """The events whose tracebacks count: the one in focus, else all."""
+        return (self.focus,) if self.focus else self.events
 
 
 def holds(condition: str, view: View) -> bool:
@@ -56,7 +65,7 @@ def _root(predicate: Predicate, view: View) -> bool:
 
 def _frame(predicate: Predicate, view: View) -> bool:
     expression = re.compile(predicate.name)
-    return any(_in_frames(expression, event) for event in view.events)
+    return any(_in_frames(expression, event) for event in view.focused)
 
 
 def _in_frames(expression: re.Pattern[str], event: Event) -> bool:
@@ -66,7 +75,7 @@ def _in_frames(expression: re.Pattern[str], event: Event) -> bool:
 
 
 def _exception(predicate: Predicate, view: View) -> bool:
-    return any(re.search(predicate.name, event.exception) for event in view.events if event.exception)
+    return any(re.search(predicate.name, event.exception) for event in view.focused if event.exception)
 
 
 def _framework(predicate: Predicate, view: View) -> bool:

@@ -31,7 +31,10 @@ def typed(groups: Mapping[str, str | None]) -> dict[str, Value]:
     fields: dict[str, Value] = {}
     for name, text in groups.items():
         if text is not None and text.strip():
-            fields[name] = _value(name, text.strip())
+            value = _value(name, text.strip())
+            fields[name] = value
+            if name.endswith("_ms") and isinstance(value, float):
+                fields[name.removesuffix("_ms") + "_s"] = value / 1000
     return fields
 
 
@@ -49,7 +52,7 @@ def _value(name: str, text: str) -> Value:
 
 
 def gib(text: str) -> Value:
-    """Read a size such as `512.00 MiB` or `64 GB` as GiB; a bare number is bytes.
+    """Read a size such as `512.00 MiB` or `64 GB` as GiB; a bare number is GiB already.
 
     Decimal and binary prefixes count alike, as the frameworks mix them: PyTorch and Ray print 2**30 as
     GiB and as GB.
@@ -58,6 +61,8 @@ def gib(text: str) -> Value:
     if not match:
         return text
     number = float(match[1].replace(",", "") or 0)
+    if not match[2] and not match[4]:
+        return number
     return round(number * 1024.0 ** (_POWER[match[2]] - 3), 4)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from ingest.logs import launch, lines, tracebacks
 from ingest.logs.cascade import Mark, Progress, arrange
 from ingest.logs.conditions import View, all_hold
+from ingest.logs.derived import DERIVED, derive
 from ingest.logs.events import Event, EventLog
 from ingest.logs.facts import Fact, Value, typed
 from ingest.logs.frameworks import FrameworkLog
@@ -61,6 +62,7 @@ class _Reading:
         self._redactor = Redactor()
         self._events = EventLog()
         self._facts: list[Fact] = []
+        self._ranks: list[tuple[int, str]] = []
         self._frameworks = FrameworkLog()
         self._settings = SettingLog()
         self._progress = Progress()
@@ -181,9 +183,11 @@ class _Reading:
         fields = typed(match.groupdict()) if match else {}
         return {key: self._redactor.clean(value) if isinstance(value, str) else value for key, value in fields.items()}
 
-    def _fact(self, kind: str, number: int, fields: dict[str, Value]) -> None:
+    def _fact(self, kind: str, number: int, fields: dict[str, Value], stream: str = "") -> None:
         if len(self._facts) < MAX_FACTS:
             self._facts.append(Fact(kind, number, fields))
+            if stream:
+                self._ranks.append((number, stream))
 
     def _failure(self, rows: list[Pattern], line: Line, block: Block, offset: int) -> None:
         rows = sorted(rows, key=_telling)
@@ -193,8 +197,11 @@ class _Reading:
             found = self._fields(row, line)
             fields = {**found, **fields}
             if row.fact and found:
-                self._fact(row.fact, line.number, found)
+                self._fact(row.fact, line.number, found, line.rank or line.source)
         traceback = self._of(line)
+        if traceback is None and line.level in ("INFO", "DEBUG"):
+            # A remark that mentions a failure's words: it stands only where nothing else does.
+            best = best.model_copy(update={"role": "wrapper", "strength": "hints"})
         event = Event(
             best.id, best.kind, best.role, line.number, self._redactor.clean(line.text), self._redactor.clean(line.body),
             cause=best.cause, strength=best.strength, source=line.source, rank=line.rank, time=line.time,
@@ -222,9 +229,9 @@ class _Reading:
     def report(self, source: LogSource, tally: Tally) -> CrashReport:
         """Order what was gathered and give the report."""
         self._flush()
-        frameworks = self._frameworks.all()
-        settings = self._settings.all()
-        events = tuple(self._refined(event, View((), None, (), frameworks, settings)) for event in self._events.all())
+        facts = derive(self._facts, self._ranks)
+        job = View(self._events.all(), None, facts, self._frameworks.all(), self._settings.all(), seen=self._seen)
+        events = tuple(self._refined(event, job) for event in job.events)
         cascade = arrange([event for event in events if event.kind != "warning"], self._progress)
         omitted: dict[str, int | str] = dict(source.omitted)
         if self._events.omitted:
@@ -233,7 +240,7 @@ class _Reading:
         root_line = cascade.root.line if cascade.root else 0
         phases = [name for number, name in self._phases if number <= (root_line or tally.lines)]
         return CrashReport(
-            source.name, cascade.events, cascade.root, tuple(self._facts), frameworks, settings, limits,
+            source.name, cascade.events, cascade.root, facts, tuple(job.frameworks), tuple(job.settings), limits,
             finished=self._progress.finished, marks=self._progress.count, last_step=self._progress.step,
             marked_phase=phases[-1] if phases else "", surroundings=self._around.get(root_line, ()),
             tail=tuple(self._tail), redactions=self._redactor.count,
@@ -242,8 +249,9 @@ class _Reading:
 
     def _refined(self, event: Event, job: View) -> Event:
         row = self._table.by_id.get(event.pattern)
-        own = Fact(row.fact or "", event.line, event.facts) if row else Fact("", event.line, {})
-        view = View((event,), event, (own,), job.frameworks, job.settings)
+        # Facts of other lines belong to other events; what was derived belongs to the whole log.
+        facts = [fact for fact in job.facts if fact.line == event.line or fact.kind in DERIVED]
+        view = replace(job, root=event, facts=facts, focus=event)
         for refinement in row.refine if row else ():
             if all_hold(refinement.when, view):
                 return replace(event, cause=refinement.cause, strength=refinement.strength or event.strength)

@@ -48,7 +48,11 @@ class LogSource:
     omitted: dict[str, int | str] = field(default_factory=dict)
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the bytes; raises EmptyInputError, BinaryInputError or BrokenArchiveError at the start."""
+        """Yield the bytes, then close; raises EmptyInputError, BinaryInputError or BrokenArchiveError at the start."""
+        with self.stream:
+            yield from self._chunks()
+
+    def _chunks(self) -> Iterator[bytes]:
         first = self._read()
         if not first:
             raise EmptyInputError(f"{self.name} is empty: nothing was written, or it is the wrong file.")
@@ -117,7 +121,9 @@ def from_text(text: str, name: str = "paste") -> LogSource:
 
 
 def _cut_tolerant(raw: BinaryIO) -> BinaryIO:
-    return _CutGzip(fileobj=raw, mode="rb")  # type: ignore[return-value]  # GzipFile is a binary stream
+    archive = _CutGzip(fileobj=raw, mode="rb")
+    archive.myfileobj = raw  # type: ignore[assignment]  # any stream that closes; closed together
+    return archive  # type: ignore[return-value]  # GzipFile is a binary stream
 
 
 class _CutGzip(gzip.GzipFile):

@@ -76,7 +76,7 @@ def _candidate(cause: str, report: CrashReport, signatures: Sequence[SignatureMa
     cases = tuple(match for match in signatures if match.case.cause == cause)
     events = tuple(event for event in report.standing if event.cause == cause)
     votes = [_root_vote(root, signatures)] if root.cause == cause else []
-    votes += [_case_vote(match) for match in cases[:2]]
+    votes += [_case_vote(match, root) for match in cases[:2]]
     votes += [OTHER_EVENT for event in events if event is not root and event.pattern_role == "origin"][:2]
     missing = 1.0
     for vote in votes:
@@ -92,8 +92,10 @@ def _root_vote(root: Event, signatures: Sequence[SignatureMatch]) -> float:
     return vote * RIVAL if refined and root.strength != "states" else vote
 
 
-def _case_vote(match: SignatureMatch) -> float:
+def _case_vote(match: SignatureMatch, root: Event) -> float:
     base = CASE_AT_ROOT if match.at_root else CASE_ELSEWHERE
+    if root.kind == "kill" and root.strength != "states" and match.conditions < 2:  # noqa: PLR2004
+        base = CASE_ELSEWHERE  # a bare signal is the same for a dozen causes
     return min(0.85, base + PER_CONDITION * (match.conditions - 1))
 
 

@@ -1,0 +1,50 @@
+"""Time whole commands in turn, so that two of them see the same machine."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds from the shell of one command over its runs, and the peak memory of one process in MiB."""
+
+    name: str
+    seconds: tuple[float, ...]
+    peak_mib: float
+
+    @property
+    def median(self) -> float:
+        """Give the median run."""
+        return statistics.median(self.seconds)
+
+
+def in_turn(commands: Mapping[str, Sequence[str]], runs: int, environment: Mapping[str, str] | None = None) -> list[Timing]:
+    """Run the commands A B A B ..., one round of it uncounted, and give each one's times."""
+    spent: dict[str, list[float]] = {name: [] for name in commands}
+    peaks: dict[str, float] = dict.fromkeys(commands, 0.0)
+    for number in range(runs + 1):
+        for name, command in commands.items():
+            seconds, peak = _once(command, environment)
+            if number:
+                spent[name].append(seconds)
+                peaks[name] = max(peaks[name], peak)
+    return [Timing(name, tuple(values), peaks[name]) for name, values in spent.items()]
+
+
+def _once(command: Sequence[str], environment: Mapping[str, str] | None) -> tuple[float, float]:
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **(environment or {})})
+    _, _, usage = os.wait4(process.pid, 0)
+    process.returncode = 0
+    return time.perf_counter() - started, _mib(usage)
+
+
+def _mib(usage: resource.struct_rusage) -> float:
+    return usage.ru_maxrss / 1024  # Linux counts kibibytes

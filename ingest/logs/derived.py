@@ -1,0 +1,69 @@
+"""Facts that no single line states: how ranks differ, how memory grew, who else holds a card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ingest.logs.facts import Fact, Value
+
+# Fewer readings than this are no trend.
+MIN_READINGS = 4
+DERIVED = frozenset({"collective_spread", "host_growth"})
+
+
+def derive(facts: Sequence[Fact], ranks: Sequence[tuple[int, str]]) -> tuple[Fact, ...]:
+    """Give all facts with what follows from several of them.
+
+    `ranks` names the stream of each fact's line where the line tells it.
+    """
+    found = [_with_shares(fact) if fact.kind == "gpu_oom" else fact for fact in facts]
+    return (*found, *_spread(found, dict(ranks)), *_growth(found))
+
+
+def _with_shares(fact: Fact) -> Fact:
+    """Add what others hold of the card, and how much is reserved without use for each GiB asked."""
+    fields: dict[str, Value] = dict(fact.fields)
+    capacity, free, own = (_number(fields, name) for name in ("capacity_gib", "free_gib", "process_gib"))
+    if capacity is not None and free is not None and own is not None:
+        fields["others_gib"] = round(max(0.0, capacity - free - own), 3)
+        fields["others_share"] = round(max(0.0, capacity - free - own) / max(capacity, 1e-9), 3)
+    reserved, asked = _number(fields, "reserved_gib"), _number(fields, "asked_gib")
+    if reserved is not None and asked:
+        fields["reserved_per_asked"] = round(reserved / asked, 3)
+    return replace(fact, fields=fields)
+
+
+def _spread(facts: Iterable[Fact], ranks: dict[int, str]) -> list[Fact]:
+    """Compare what each rank was waiting in when its collective timed out."""
+    first: dict[str, Fact] = {}
+    for fact in facts:
+        if fact.kind == "collective" and "op" in fact.fields:
+            first.setdefault(ranks.get(fact.line, str(fact.fields.get("rank", ""))), fact)
+    if len(first) < 2:  # noqa: PLR2004 - one rank alone differs from nobody
+        return []
+    calls = {(fact.fields.get("op"), fact.fields.get("numel_in"), fact.fields.get("numel_out")) for fact in first.values()}
+    numbers = {fact.fields["seq"] for fact in first.values() if "seq" in fact.fields}
+    line = min(fact.line for fact in first.values())
+    fields: dict[str, Value] = {"ranks_n": len(first), "calls_n": len(calls), "seqs_n": len(numbers)}
+    return [Fact("collective_spread", line, fields)]
+
+
+def _growth(facts: Iterable[Fact]) -> list[Fact]:
+    """Tell how the host's memory rose over the readings that the log prints, if it rose all along."""
+    readings = [fact for fact in facts if fact.kind == "host_memory" and _number(fact.fields, "used_gib") is not None]
+    if len(readings) < MIN_READINGS:
+        return []
+    values = [_number(fact.fields, "used_gib") or 0.0 for fact in readings]
+    rises = sum(later >= earlier for earlier, later in zip(values, values[1:], strict=False))
+    share = rises / (len(values) - 1)
+    fields: dict[str, Value] = {
+        "ratio": round(values[-1] / max(values[0], 1e-9), 2), "last_gib": values[-1], "rising_share": round(share, 2),
+        "readings_n": len(values),
+    }
+    return [Fact("host_growth", readings[-1].line, fields)]
+
+
+def _number(fields: object, name: str) -> float | None:
+    value = fields.get(name) if isinstance(fields, dict) else None
+    return float(value) if isinstance(value, (int, float)) else None

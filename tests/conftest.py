@@ -1,0 +1,63 @@
+"""What all tests share: no network, a home of their own, and one compiled table of patterns."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytest_socket import socket_allow_hosts
+
+from ingest.logs import patterns
+from ingest.logs.patterns import PatternTable
+from ingest.logs.reader import Reader
+from ingest.logs.report import CrashReport
+from ingest.logs.sources import LogSource
+from service.settings import Settings
+from tests.factories import ReadLog
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only() -> None:
+    """Let no test reach beyond this machine; pytest-socket lifts it after each test."""
+    socket_allow_hosts(["127.0.0.1", "::1"], allow_unix_socket=True)
+
+
+@pytest.fixture(scope="session")
+def table() -> PatternTable:
+    """The real patterns."""
+    return patterns.load()
+
+
+@pytest.fixture(scope="session")
+def reader(table: PatternTable) -> Reader:
+    """Compile the real patterns once; takes seconds."""
+    return Reader(table)
+
+
+@pytest.fixture(scope="session")
+def read(reader: Reader) -> ReadLog:
+    """Read a log that is at hand with the real patterns."""
+
+    def from_log(log: str | bytes) -> CrashReport:
+        raw = log.encode() if isinstance(log, str) else log
+        return reader.read(LogSource("log", io.BytesIO(raw)))
+
+    return from_log
+
+
+@pytest.fixture
+def make_settings(tmp_path: Path) -> Callable[..., Settings]:
+    """Make settings with a home of this test alone and the embedder that needs no model."""
+
+    def make(**fields: str) -> Settings:
+        return Settings(home=tmp_path / "home", **{"embedding_model": "hash", **fields})
+
+    return make
+
+
+@pytest.fixture
+def home(make_settings: Callable[..., Settings]) -> Path:
+    """A folder for the index that does not exist yet."""
+    return make_settings().home

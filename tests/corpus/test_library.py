@@ -1,0 +1,216 @@
+"""Loading the corpus, looking things up, and what its errors say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from corpus import library
+from corpus.errors import InvalidCorpusError, UnknownCaseError
+from corpus.library import Library
+from corpus.schema import Alias, Knob, Text
+from ingest.logs.patterns import PatternTable
+from service.lint import findings
+from tests.factories import BODY, CASE, case_file
+
+SHARED_CAUSES = library.ROOT.parent.parent / "shared" / "causes.yaml"
+
+CAUSES = """\
+storage:
+  disk-full:
+    title: {en: Disk full, zh: 磁盘已满}
+    means: {en: No room, zh: 没有空间}
+    action: change-environment
+    advice: {en: Make room, zh: 腾出空间}
+    checks: []
+"""
+KNOBS = """\
+framework: ray
+spelled: flag
+settings:
+- {key: --temp-dir, type: str, effect: {en: Where files go, zh: 文件位置}}
+"""
+
+
+def write_corpus(root: Path, case: str = case_file(), causes: str = CAUSES, knobs: str = KNOBS) -> Path:
+    """Write a corpus of one cause, one case and one setting."""
+    for name, text in (("causes.yaml", causes), ("cases/ray/disk-full.md", case), ("knobs/ray.yaml", knobs)):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    return root
+
+
+def knob(key: str, versions: str = "", *aliases: Alias) -> Knob:
+    """Make a setting of verl."""
+    return Knob(framework="verl", key=key, type="str", spelled="hydra", versions=versions, aliases=aliases,
+                effect=Text(en="e", zh="z"))
+
+
+def shelf(*knobs: Knob) -> Library:
+    """Make a library that only holds settings."""
+    return Library({}, {}, {(item.framework, item.key): item for item in knobs})
+
+
+def test_the_corpus_that_ships_holds_together(table: PatternTable) -> None:
+    """Every pattern finds its examples and not its near misses, through the real scanner; every reference resolves."""
+    assert findings(library.load(), table) == []
+
+
+@pytest.mark.skipif(not SHARED_CAUSES.exists(), reason="the shared list of causes is not beside this checkout")
+def test_every_shared_cause_is_described() -> None:
+    """Causes are added, never renamed."""
+    shared = yaml.safe_load(SHARED_CAUSES.read_text(encoding="utf-8"))
+    entries = shared.get("causes", shared)
+    ids = {row["id"] for row in entries} if isinstance(entries, list) else {
+        cause for group in entries.values() for cause in group}
+    assert len(ids) > 20
+    assert ids <= set(library.load().causes)
+
+
+def test_every_case_speaks_both_languages() -> None:
+    """A case's Chinese part is Chinese, its English part is not."""
+    def chinese(text: str) -> float:
+        return sum("一" <= char <= "鿿" for char in text) / len(text)
+
+    cases = library.load().cases
+    assert len(cases) > 30
+    assert [case.id for case in cases.values() if chinese(case.body.zh) < 0.1 or chinese(case.body.en) > 0.02] == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [("other/disk-full", r"No case 'other/disk-full'; near: ray/disk-full\."), ("ray/nothing", r"No case 'ray/nothing'\.$")],
+)
+def test_an_unknown_case_is_an_error_that_names_near_ones(tmp_path: Path, wanted: str, message: str) -> None:
+    """The message helps who mistyped the folder."""
+    with pytest.raises(UnknownCaseError, match=message):
+        library.load(write_corpus(tmp_path)).case(wanted)
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "expected"),
+    [
+        ("trainer.new", None, "trainer.new"),
+        ("trainer.new", "0.6", "trainer.new"),
+        ("trainer.new", "0.4", None),
+        ("trainer.old", "0.4", "trainer.new"),
+        ("trainer.old", "0.6", None),
+        ("trainer.old", None, "trainer.new"),
+        ("trainer.old", "0.4.0.dev0", "trainer.new"),
+        ("trainer.gone", None, None),
+    ],
+)
+def test_a_setting_is_found_by_the_names_its_version_knows(key: str, version: str | None, expected: str | None) -> None:
+    """An alias counts only in its own versions; an unknown version may be any."""
+    found = shelf(knob("trainer.new", ">=0.5", Alias(key="trainer.old", versions="<0.5"))).knob("verl", key, version)
+    assert (found.key if found else None) == expected
+
+
+def test_a_setting_of_another_framework_is_not_found() -> None:
+    """Names are looked up within their framework."""
+    assert shelf(knob("lr")).knob("trl", "lr") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "specifier", "expected"),
+    [
+        ("0.8.2", ">=0.7,<0.8.3", True),
+        ("0.8.3", ">=0.7,<0.8.3", False),
+        ("0.8.3rc1", ">=0.8", True),
+        ("2.6.0+cu124", "==2.6.0", True),
+        (None, "<1", True),
+        ("main", "<1", True),
+        ("9", "", True),
+    ],
+)
+def test_a_version_fits_where_nothing_speaks_against_it(version: str | None, specifier: str, expected: bool) -> None:
+    """Unknown and unreadable versions may be the right ones; pre-releases count."""
+    assert library.fits(version, specifier) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        (case_file(CASE.replace("cause: disk-full\n", "")), r"cause: Field required"),
+        (case_file(CASE + "colour: red\n"), r"colour: Extra inputs"),
+        (case_file(CASE.replace("ray/disk-full", "Ray Disk")), r"id: String should match"),
+        (case_file(CASE.replace("change-environment", "pray")), r"action: Input should be"),
+        (case_file(CASE.replace('">=2.0"', '"about 2"')), r"frameworks\.ray: .*no version specifier"),
+        (case_file(CASE.replace("pattern:ray.*", "patern:ray.*")), r"signatures\.any\.0: .*is no condition"),
+        (case_file(CASE.replace("kind: flag", "kind: magic")), r"changes\.0\.kind: "),
+        (case_file(CASE.replace("https://", "http://")), r"sources\.0\.url: "),
+        (case_file(CASE.split("sources:", maxsplit=1)[0] + "sources: []\n"), r"sources: .*at least 1"),
+        (case_file(CASE.replace(', zh: "磁盘已满"', "")), r"title\.zh: Field required"),
+        (case_file(CASE + "checks: [unclosed\n"), r"expected ',' or ']'"),
+        (case_file(body=BODY.split("## zh", maxsplit=1)[0]), r"the body has no '## zh'"),
+        (case_file(body="## en\n\n## zh\n字\n"), r"the body has no '## en'"),
+        ("# A title\n", r"a case begins with front matter"),
+        (case_file("- a list\n"), r"front matter"),
+    ],
+)
+def test_a_broken_case_names_its_file_and_field(tmp_path: Path, text: str, field: str) -> None:
+    """Whoever writes a case learns where it is wrong."""
+    with pytest.raises(InvalidCorpusError, match=rf"(?s)disk-full\.md: .*{field}"):
+        library.load(write_corpus(tmp_path, case=text))
+
+
+def test_a_case_is_named_by_its_path(tmp_path: Path) -> None:
+    """Id and path must agree, so that an id tells where to look."""
+    with pytest.raises(InvalidCorpusError, match=r"disk-full\.md: its id is 'ray/other'"):
+        library.load(write_corpus(tmp_path, case=case_file(CASE.replace("ray/disk-full", "ray/other"))))
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"causes": CAUSES.replace("    action: change-environment\n", "")}, r"causes\.yaml: disk-full: action"),
+        ({"knobs": KNOBS.replace("type: str", "type: text")}, r"knobs/ray\.yaml: --temp-dir: type"),
+    ],
+)
+def test_a_broken_table_names_file_row_and_field(tmp_path: Path, parts: dict[str, str], message: str) -> None:
+    """Causes and settings say where they are wrong, too."""
+    with pytest.raises(InvalidCorpusError, match=message):
+        library.load(write_corpus(tmp_path, **parts))
+
+
+def test_a_cached_corpus_is_the_same(tmp_path: Path) -> None:
+    """What the cache gives back equals what the files give."""
+    cache = tmp_path / "cache"
+    first, second = library.load(cache=cache), library.load(cache=cache)
+    assert first == second == library.load()
+    assert [path.suffix for path in cache.iterdir()] == [".json"]
+
+
+def test_a_cache_of_another_form_is_read_anew(tmp_path: Path) -> None:
+    """A cache file that an older program wrote is no error."""
+    root, cache = write_corpus(tmp_path / "corpus"), tmp_path / "cache"
+    library.load(root, cache)
+    next(cache.iterdir()).write_text('{"causes": "none"}', encoding="utf-8")
+    assert list(library.load(root, cache).cases) == ["ray/disk-full"]
+
+
+def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
+    """The corpus loads where no cache folder can be made."""
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    assert list(library.load(write_corpus(tmp_path / "corpus"), tmp_path / "cache").cases) == ["ray/disk-full"]
+
+
+@pytest.mark.parametrize("name", ["causes.yaml", "cases/ray/disk-full.md", "knobs/ray.yaml"])
+def test_the_digest_follows_every_file(tmp_path: Path, name: str) -> None:
+    """One changed byte anywhere makes an index stale."""
+    root = write_corpus(tmp_path)
+    before = library.digest(root)
+    assert library.digest(root) == before
+    with (root / name).open("a", encoding="utf-8") as stream:
+        stream.write(" ")
+    assert library.digest(root) != before
+
+
+def test_the_digest_follows_names(tmp_path: Path) -> None:
+    """A moved case is another corpus."""
+    root = write_corpus(tmp_path)
+    before = library.digest(root)
+    (root / "cases/ray/disk-full.md").rename(root / "cases/ray/full-disk.md")
+    assert library.digest(root) != before
