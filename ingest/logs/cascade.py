@@ -10,15 +10,19 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ingest.logs.events import Event
+from ingest.logs.events import CascadeRole, Event
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A line that tells of progress; `step` is -1 where it counts nothing."""
+    """A line that tells of progress; `step` is -1 where it counts nothing.
+
+    Marks of one `series` (one kind of line of one process) count the same thing.
+    """
 
     line: int
     step: float
+    series: str = ""
 
 
 @dataclass
@@ -28,30 +32,41 @@ class Progress:
     `step` is the last training step that the run itself counted; a progress bar may count anything.
     """
 
-    LATEST = 256
+    LATEST = 4096
 
     count: int = 0
     step: float | None = None
     latest: deque[Mark] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
     finished: int = 0
+    _last: dict[str, float] = field(default_factory=dict)
 
     def add(self, mark: Mark) -> None:
         """Note a mark; a bar redrawn at the same step is no new progress."""
-        if not self.latest or mark.step < 0 or mark.step != self.latest[-1].step:
+        if mark.step < 0 or self._last.get(mark.series) != mark.step:
+            if len(self._last) < self.LATEST:
+                self._last[mark.series] = mark.step
             self.count += 1
             self.latest.append(mark)
 
     def goes_on_after(self, line: int) -> bool:
-        """Tell whether work went on after a line: the run ended well, or two later marks that count up."""
+        """Tell whether work went on after a line: the run ended well, or a count rose, or more than a few marks.
+
+        One mark may have been in flight when the failure came, so a single one proves nothing.
+        """
         if self.finished > line:
             return True
-        after = [mark for mark in self.latest if mark.line > line]
-        before = [mark for mark in self.latest if mark.line <= line]
-        counted = [mark.step for mark in after if mark.step >= 0]
-        reached = max((mark.step for mark in before), default=-1)
-        if counted:
-            return len({step for step in counted if step > reached}) > 1
-        return len(after) > 2
+        first: dict[str, float] = {}
+        plain = 0
+        for mark in reversed(self.latest):
+            if mark.line <= line:
+                break
+            if mark.step < 0:
+                plain += 1
+            elif mark.series in first and mark.step < first[mark.series]:
+                return True
+            else:
+                first.setdefault(mark.series, mark.step)
+        return plain > IN_FLIGHT
 
 
 @dataclass(frozen=True)
@@ -62,14 +77,19 @@ class Cascade:
     root: Event | None
 
 
+# Lines without a count that other processes may still print after one has failed.
+IN_FLIGHT = 2
+
 # What an event is worth as the root, best first. The same worth goes by place in the log.
 _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _REPEATED = range(5)
 
 
 def arrange(events: Sequence[Event], progress: Progress) -> Cascade:
     """Give each event its role and name the root among the failures that stand."""
-    standing = [event for event in events if not progress.goes_on_after(event.last)]
-    recovered = {id(event) for event in events} - {id(event) for event in standing}
+    recovered = {id(event) for event in events if _is_recovered(event, progress)}
+    # Once a run has said that it is done, what falls over while it closes is no failure of it.
+    closing = {id(event) for event in events if 0 < progress.finished < event.line and event.pattern_role != "origin"}
+    standing = [event for event in events if id(event) not in recovered | closing]
     root = min(standing, key=_worth, default=None)
     placed: list[Event] = []
     chosen: Event | None = None
@@ -78,8 +98,22 @@ def arrange(events: Sequence[Event], progress: Progress) -> Cascade:
             chosen = replace(event, role="root")
             placed.append(chosen)
         else:
-            placed.append(replace(event, role="recovered" if id(event) in recovered else "collateral"))
+            placed.append(replace(event, role=_role(event, recovered, closing)))
     return Cascade(tuple(placed), chosen)
+
+
+def _is_recovered(event: Event, progress: Progress) -> bool:
+    if progress.goes_on_after(event.last):
+        return True
+    # What came again and again, with work going on between, needs only one sign of life after its last time.
+    latest = progress.latest[-1].line if progress.latest else 0
+    return event.count > 1 and latest > event.last and progress.goes_on_after(event.line)
+
+
+def _role(event: Event, recovered: set[int], closing: set[int]) -> CascadeRole:
+    if id(event) in closing:
+        return "teardown"
+    return "recovered" if id(event) in recovered else "collateral"
 
 
 def _worth(event: Event) -> tuple[int, int]:

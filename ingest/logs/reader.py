@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ingest.logs import launch, lines, tracebacks
+from ingest.logs.blame import judged
 from ingest.logs.cascade import Mark, Progress, arrange
 from ingest.logs.conditions import View, all_hold
 from ingest.logs.derived import DERIVED, derive
@@ -24,6 +25,8 @@ from ingest.logs.tracebacks import Traceback
 from ingest.redact import Redactor
 
 UNKNOWN_EXCEPTION = "python.exception"
+CUT_TRACEBACK = "python.cut-traceback"
+IGNORED_EXCEPTION = "python.exception-ignored"
 MAX_FACTS = 2000
 # A message may run over some lines after the one that names the exception.
 MESSAGE_LINES = 6
@@ -73,6 +76,7 @@ class _Reading:
         self._ends: dict[tuple[str, int], Traceback] = {}
         self._matched: set[tuple[str, int]] = set()
         self._seen: set[str] = set()
+        self._ignored: dict[str, int] = {}
 
     def take(self, block: Block, matches: list[Match]) -> None:
         position = 0
@@ -96,9 +100,9 @@ class _Reading:
             # What code a traceback quotes may tell what the job was doing; it never is a failure's message.
             self._seen.update(row.id for row in rows if row.kind == "fact")
             return
-        failing = [row for row in rows if row.fails or row.kind == "warning"]
+        failing = [] if self._is_ignored(line) else [row for row in rows if row.fails or row.kind == "warning"]
         for row in rows:
-            if row not in failing:
+            if not (row.fails or row.kind == "warning"):
                 self._mark(row, line, block, offset)
         if failing:
             self._failure(failing, line, block, offset)
@@ -109,6 +113,16 @@ class _Reading:
         if traceback is None or not traceback.start < line.number < traceback.end:
             return False
         return (line.source, line.number) not in self._ends and line.body[:1].isspace()
+
+    def _is_ignored(self, line: Line) -> bool:
+        """Tell whether a line ends an exception that Python itself says it ignores, as in a `__del__`."""
+        traceback = self._ends.get((line.source, line.number))
+        begin = traceback.start if traceback else line.number
+        return self._is_below_ignored(line.source, begin) and (traceback is not None or line.number - self._ignored[line.source] <= 1)
+
+    def _is_below_ignored(self, source: str, number: int) -> bool:
+        said = self._ignored.get(source)
+        return said is not None and 0 < number - said <= 1
 
     def _traceback(self, block: Block, offset: int, line: Line) -> None:
         self._flush(line.source)
@@ -123,7 +137,7 @@ class _Reading:
         chosen = [key for key in self._ends if source in (None, key[0]) and (before is None or key[1] < before)]
         for key in chosen:
             traceback = self._ends.pop(key)
-            if key not in self._matched:
+            if key not in self._matched and not self._is_below_ignored(traceback.source, traceback.start):
                 self._events.add(self._unknown(traceback))
             self._matched.discard(key)
         if source is not None:
@@ -131,6 +145,11 @@ class _Reading:
 
     def _unknown(self, traceback: Traceback) -> Event:
         text = self._redactor.clean(traceback.text)
+        if not traceback.exception:
+            return Event(
+                CUT_TRACEBACK, "error", "wrapper", traceback.end, text, text.strip(), source=traceback.source,
+                frames=traceback.frames, traceback=traceback.start,
+            )
         body = self._redactor.clean(f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception)
         return Event(
             UNKNOWN_EXCEPTION, "error", "origin", traceback.end, text, body, source=traceback.source,
@@ -139,6 +158,8 @@ class _Reading:
 
     def _mark(self, row: Pattern, line: Line, block: Block, offset: int) -> None:
         self._seen.add(row.id)
+        if row.id == IGNORED_EXCEPTION:
+            self._ignored[line.source] = line.number
         fields = self._fields(row, line)
         if row.kind == "version":
             for name in row.frameworks:
@@ -148,7 +169,7 @@ class _Reading:
         if row.kind == "progress":
             step = fields.get("step")
             counted = float(step) if isinstance(step, (int, float)) else -1.0
-            self._progress.add(Mark(line.number, counted))
+            self._progress.add(Mark(line.number, counted, f"{row.id} {line.source}"))
             if counted >= 0 and not _BAR.search(line.body):
                 self._progress.step = counted
         elif row.kind == "finish":
@@ -255,7 +276,7 @@ class _Reading:
         for refinement in row.refine if row else ():
             if all_hold(refinement.when, view):
                 return replace(event, cause=refinement.cause, strength=refinement.strength or event.strength)
-        return event
+        return judged(event)
 
 
 def _telling(row: Pattern) -> tuple[int, int, int]:

@@ -42,7 +42,7 @@ class Frame:
 class Traceback:
     """One exception with its frames, outermost first.
 
-    `end` is the line that names the exception. `remote` is Ray's name of the remote call where the
+    `end` is the line that names the exception; where the log ends before it, `exception` is empty. `remote` is Ray's name of the remote call where the
     exception came out of another process.
     """
 
@@ -79,7 +79,7 @@ def _lines(block: Block, offset: int, number: int) -> Iterator[Line]:
 def _collect(first: Line, lines: Iterator[Line]) -> list[Traceback]:
     found: list[Traceback] = []
     frames: list[Frame] = []
-    start, remote, noise = first.number, "", 0
+    start, remote, noise, last = first.number, "", 0, first
     indent = len(first.body) - len(first.body.lstrip())
     for line in lines:
         if line.source != first.source:
@@ -103,7 +103,13 @@ def _collect(first: Line, lines: Iterator[Line]) -> list[Traceback]:
             noise += 1
             if noise > MAX_NOISE:
                 return found
-    return found
+        last = line
+    return found if found or not frames else [_cut(start, last, first.source, frames)]
+
+
+def _cut(start: int, last: Line, source: str, frames: list[Frame]) -> Traceback:
+    """Give a traceback that the log ends in before it names its exception."""
+    return Traceback(start, last.number, source, tuple(frames), "", "", last.text)
 
 
 def _built(

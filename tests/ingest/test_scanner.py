@@ -77,7 +77,7 @@ def test_lines_are_counted_by_newline_alone(data: bytes, chunk: int) -> None:
     for part in cut(data, chunk):
         tally.add(part)
     tally.close()
-    assert (tally.bytes, tally.lines) == (len(data), len(re.findall(rb"[^\n]*\n|[^\n]+\Z", data)))
+    assert (tally.size, tally.lines) == (len(data), len(re.findall(rb"[^\n]*\n|[^\n]+\Z", data)))
 
 
 @pytest.mark.parametrize(

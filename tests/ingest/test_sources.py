@@ -51,7 +51,7 @@ def noise(lines: int) -> bytes:
         (b"caf\xe9 \xff\xfe invalid UTF-8\n", b"caf\xe9 \xff\xfe invalid UTF-8\n"),
         ("Windows says: 内存\n".encode("utf-16"), "Windows says: 内存\n".encode()),
         (b"\xfe\xff" + "big end first\n".encode("utf-16-be"), b"big end first\n"),
-        (b"a stray \x00 and \x01\n" * 30, b"a stray \x00 and \x01\n" * 30),
+        (b"a stray \x00 in a longer line of text\n" * 30, b"a stray \x00 in a longer line of text\n" * 30),
         (b"\x1b[31mred\x1b[0m\n" * 200, b"\x1b[31mred\x1b[0m\n" * 200),
         (b"\n", b"\n"),
     ],

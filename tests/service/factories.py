@@ -69,7 +69,7 @@ def report(
 
 def failed(line: int = 3, **fields: Any) -> Event:  # noqa: ANN401 - passed on to Event
     """Make a root event."""
-    return event(line, role="root", pattern="torch.cuda-oom", **fields)
+    return event(line, **{"role": "root", "pattern": "torch.cuda-oom", **fields})
 
 
 def proposal(key: str = "data.size", to: Scalar = 128, **fields: Any) -> ProposedChange:  # noqa: ANN401 - passed on

@@ -1,0 +1,93 @@
+"""Who failed first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ingest.logs.cascade import Mark, Progress, arrange
+from tests.factories import event
+
+ORIGIN: dict[str, Any] = {"pattern": "origin"}
+COLLATERAL: dict[str, Any] = {"pattern": "collateral", "pattern_role": "collateral", "strength": "hints"}
+STATED: dict[str, Any] = {"pattern": "stated", "pattern_role": "collateral", "strength": "states"}
+WRAPPER: dict[str, Any] = {"pattern": "wrapper", "pattern_role": "wrapper"}
+PLAIN: dict[str, Any] = {"pattern": "plain", "cause": None, "strength": "hints"}
+
+
+def progress(*marks: tuple[int, float], finished: int = 0) -> Progress:
+    """Make marks of line and step."""
+    made = Progress(finished=finished)
+    for line, step in marks:
+        made.add(Mark(line, step))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("kinds", "root"),
+    [
+        ([], None),
+        ([ORIGIN], 1),
+        ([ORIGIN, ORIGIN], 1),
+        ([COLLATERAL, ORIGIN], 2),
+        ([WRAPPER, ORIGIN], 2),
+        ([PLAIN, ORIGIN], 2),
+        ([COLLATERAL, PLAIN], 2),
+        ([WRAPPER, COLLATERAL], 2),
+        ([COLLATERAL, STATED, COLLATERAL], 2),
+        ([STATED, PLAIN], 2),
+        ([WRAPPER, WRAPPER], 1),
+        ([COLLATERAL, COLLATERAL], 1),
+    ],
+    ids=lambda value: "-".join(kind["pattern"] for kind in value) if isinstance(value, list) else None,
+)
+def test_the_root_is_the_first_of_those_that_say_most(kinds: list[dict[str, Any]], root: int | None) -> None:
+    """An origin beats what follows failures, that beats what repeats them; equals go by line."""
+    events = [event(number, **{**kind, "body": str(number)}) for number, kind in enumerate(kinds, 1)]
+    found = arrange(events, progress())
+    assert (found.root.line if found.root else None) == root
+    assert [one.line for one in found.events if one.role == "root"] == ([root] if root else [])
+    assert len(found.events) == len(events)
+
+
+@pytest.mark.parametrize(
+    ("marks", "finished", "recovered"),
+    [
+        ([], 0, False),
+        ([(11, 1)], 0, False),
+        ([(5, 1), (11, 2)], 0, False),
+        ([(5, 1), (11, 2), (12, 3)], 0, True),
+        ([(5, 7), (11, 2), (12, 3)], 0, False),
+        ([(5, 7), (11, 7), (12, 7), (13, 7)], 0, False),
+        ([(1, 1), (2, 2), (3, 3)], 0, False),
+        ([(11, -1), (12, -1)], 0, False),
+        ([(11, -1), (12, -1), (13, -1)], 0, True),
+        ([], 20, True),
+        ([], 5, False),
+    ],
+)
+def test_an_error_is_recovered_where_work_counts_on_after_it(
+    marks: list[tuple[int, float]], finished: int, recovered: bool
+) -> None:
+    """Two later steps, three uncounted marks or a good end; a restart that repeats old steps is not yet progress."""
+    found = arrange([event(10)], progress(*marks, finished=finished))
+    assert [one.role for one in found.events] == (["recovered"] if recovered else ["root"])
+
+
+def test_the_last_sight_of_an_event_decides_on_recovery() -> None:
+    """An error that comes back after the progress stands."""
+    marks = progress((11, 1), (12, 2), (13, 3))
+    assert arrange([event(10, last=20, count=2)], marks).root is not None
+
+
+def test_after_a_recovered_error_the_next_is_the_root() -> None:
+    """Progress between two failures separates them."""
+    found = arrange([event(10), event(30, pattern="other")], progress((11, 1), (12, 2), (13, 3)))
+    assert [(one.line, one.role) for one in found.events] == [(10, "recovered"), (30, "root")]
+
+
+def test_a_bar_redrawn_at_one_step_is_one_mark() -> None:
+    """Only what counts up is progress; a mark that counts nothing always is."""
+    made = progress((1, 3), (2, 3), (3, 3), (4, -1), (5, 4), (6, -1))
+    assert (made.count, [mark.line for mark in made.latest]) == (4, [1, 4, 5, 6])

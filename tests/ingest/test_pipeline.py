@@ -1,0 +1,187 @@
+"""Bringing the index up to date."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from corpus import library
+from ingest import index, pipeline
+from ingest.documents import Document
+from ingest.embedder import HashEmbedder
+from ingest.errors import MissingInputError
+from ingest.logs.reader import Reader
+from ingest.pipeline import Outcome
+from tests.factories import OOM, STRANGE, silent, steps, traceback
+
+NOTE = "# Ranks hang after a while\nOne rank waits in a zebra barrier that the others never reach.\n"
+Ingest = Callable[..., Outcome]
+
+
+@pytest.fixture
+def ingest(home: Path, reader: Reader) -> Ingest:
+    """Run the pipeline on this test's home with the hash embedder."""
+
+    def run(notes: list[Path] | None = None, logs: list[Path] | None = None) -> Outcome:
+        return pipeline.ingest(home, HashEmbedder(), silent, notes=notes or [], logs=logs or [], reader=reader)
+
+    return run
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    """Write a file and its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def owned(outcome: Outcome, kind: str) -> list[Document]:
+    """Give the index's documents of a kind."""
+    return [document for document in outcome.index.documents if document.kind == kind]
+
+
+def numbers(outcome: Outcome) -> tuple[int, int, int, bool]:
+    """Give added, unchanged, removed, rebuilt."""
+    return outcome.added, outcome.unchanged, outcome.removed, outcome.rebuilt
+
+
+def test_the_first_run_indexes_the_corpus(home: Path, ingest: Ingest) -> None:
+    """Every case is in, in both languages; a second run has nothing to do."""
+    outcome = ingest()
+    cases = owned(outcome, "case")
+    assert {document.owner for document in cases} == set(library.load().cases)
+    assert {document.language for document in cases} == {"en", "zh"}
+    assert not pipeline.is_current(None, "hash")
+    assert pipeline.is_current(outcome.index, "hash")
+    assert not pipeline.is_current(outcome.index, "another")
+    assert pipeline.refresh(home, HashEmbedder(), silent).rebuilt is False
+
+
+def test_unchanged_files_are_skipped_by_content(tmp_path: Path, ingest: Ingest) -> None:
+    """A touched file is not read again, a changed one replaces its old text."""
+    note = write(tmp_path / "notes/a.md", NOTE)
+    assert numbers(ingest([note.parent])) == (1, 0, 0, True)
+    write(note, NOTE)
+    assert numbers(ingest([note.parent])) == (0, 1, 0, False)
+    write(note, NOTE.replace("zebra", "giraffe"))
+    outcome = ingest([note.parent])
+    assert numbers(outcome) == (1, 0, 0, True)
+    assert outcome.index.words("zebra", 3) == []
+    assert [hit.document.kind for hit in outcome.index.words("giraffe", 3)] == ["note"]
+
+
+def test_a_file_that_is_gone_leaves_the_index(tmp_path: Path, ingest: Ingest) -> None:
+    """The next run of any kind notices."""
+    first, second = (write(tmp_path / f"notes/{name}.md", NOTE.replace("zebra", name)) for name in ("lion", "tiger"))
+    ingest([first.parent])
+    first.unlink()
+    outcome = ingest()
+    assert numbers(outcome)[2:] == (1, True)
+    assert {document.origin for document in owned(outcome, "note")} == {str(second)}
+    assert str(first) not in outcome.index.manifest.files
+    assert numbers(ingest())[2:] == (0, False)
+
+
+def test_what_was_taken_in_before_stays(tmp_path: Path, ingest: Ingest) -> None:
+    """A run with other files does not forget the earlier ones."""
+    ingest([write(tmp_path / "a.md", NOTE)])
+    outcome = ingest(logs=[write(tmp_path / "job.log", traceback(OOM))])
+    assert (len(owned(outcome, "note")), len(owned(outcome, "report"))) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("job.log", "job.label.yaml"), ("job.log", "job.yaml"), ("job.log", "job.log.yaml"), ("job.log", "label.yaml"),
+     ("job.log.gz", "job.label.yaml"), ("job.out.gz", "job.yaml"), ("job", "job.label.yaml")],
+)
+def test_a_label_beside_a_log_is_kept_with_it(tmp_path: Path, ingest: Ingest, name: str, label: str) -> None:
+    """People's knowledge of a past crash: its cause, its fix, its job."""
+    content = traceback(OOM).encode()
+    log = write(tmp_path / "logs" / name, gzip.compress(content) if name.endswith(".gz") else content)
+    write(log.parent / label, "cause: gpu-oom-training\nfix: half the batch\njob: nightly\n")
+    (document,) = owned(ingest(logs=[log.parent]), "report")
+    assert (document.owner, document.cause, document.fix) == ("job/nightly", "gpu-oom-training", "half the batch")
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("", ("job/job", "", "")),
+        ("causes: [host-oom-kill, host-memory-leak]\n", ("job/job", "host-oom-kill", "")),
+        ("causes: []\nfix: null\n", ("job/job", "", "")),
+    ],
+)
+def test_parts_of_a_label_may_be_missing(tmp_path: Path, ingest: Ingest, label: str, expected: tuple[str, str, str]) -> None:
+    """Of several causes the first counts; the file names the job."""
+    log = write(tmp_path / "job.log", traceback(OOM))
+    write(tmp_path / "job.yaml", label)
+    (document,) = owned(ingest(logs=[log]), "report")
+    assert (document.owner, document.cause, document.fix) == expected
+
+
+def test_a_changed_label_is_read_again(tmp_path: Path, ingest: Ingest) -> None:
+    """A log's content is also its label's."""
+    log = write(tmp_path / "job.log", traceback(OOM))
+    assert numbers(ingest(logs=[log])) == (1, 0, 0, True)
+    write(tmp_path / "job.label.yaml", "cause: gpu-oom-rollout\n")
+    outcome = ingest(logs=[log])
+    assert numbers(outcome) == (1, 0, 0, True)
+    assert [document.cause for document in owned(outcome, "report")] == ["gpu-oom-rollout"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.log", b"", "is empty"),
+        ("b.log", b"\x7fELF\x00", "a compiled program"),
+        ("c.log", steps(1, 2, 3), "no failure found"),
+        ("d.gz", b"\x1f\x8bbroken", "no readable gzip"),
+    ],
+)
+def test_a_log_that_cannot_be_used_is_skipped_with_its_reason(
+    tmp_path: Path, ingest: Ingest, name: str, content: str | bytes, reason: str
+) -> None:
+    """One bad file does not end the run."""
+    write(tmp_path / "logs" / name, content)
+    write(tmp_path / "logs/good.log", traceback(STRANGE))
+    outcome = ingest(logs=[tmp_path / "logs"])
+    assert outcome.added == 1
+    assert [reason in text and name in text for text in outcome.skipped] == [True]
+    assert len(owned(outcome, "report")) == 1
+
+
+@pytest.mark.parametrize("label", ["- a list\n", "cause: [unclosed\n"])
+def test_a_broken_label_is_told_by_its_name(tmp_path: Path, ingest: Ingest, label: str) -> None:
+    """The log is not taken in with half a label."""
+    write(tmp_path / "job.log", traceback(OOM))
+    write(tmp_path / "job.yaml", label)
+    outcome = ingest(logs=[tmp_path / "job.log"])
+    assert (outcome.added, len(outcome.skipped)) == (0, 1)
+    assert "job.yaml" in outcome.skipped[0]
+
+
+def test_only_logs_and_write_ups_of_a_folder_are_taken(tmp_path: Path, ingest: Ingest) -> None:
+    """Pictures, hidden files and code are passed over; folders are searched deep."""
+    for name in ("deep/er/a.md", ".hidden.md", "picture.png", "train.py", "b.HTML"):
+        write(tmp_path / "notes" / name, NOTE)
+    outcome = ingest([tmp_path / "notes"])
+    assert sorted(Path(name).name for name in outcome.index.manifest.files) == ["a.md", "b.HTML"]
+
+
+def test_a_path_that_is_not_there_is_an_error(tmp_path: Path, home: Path, ingest: Ingest) -> None:
+    """Nothing is written for a mistyped path."""
+    with pytest.raises(MissingInputError, match=r"no file or folder .*nowhere"):
+        ingest([tmp_path / "nowhere"])
+    assert index.current(home) is None
+
+
+def test_a_report_in_the_index_holds_no_secret(tmp_path: Path, home: Path, ingest: Ingest) -> None:
+    """Not in its documents, nor in any file under the home."""
+    secret = "hunter22verylongsecret"  # noqa: S105 - made up
+    log = traceback(f"ValueError: login failed for password={secret}", code=f'login(password="{secret}")')
+    outcome = ingest(logs=[write(tmp_path / "job.log", log)])
+    assert outcome.added == 1
+    assert [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()] == []

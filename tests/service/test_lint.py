@@ -1,0 +1,80 @@
+"""The corpus as a whole: each kind of mistake is found and named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from corpus.library import Library
+from corpus.schema import Case
+from ingest.logs.patterns import Pattern, PatternTable
+from service.lint import findings
+from service.triage import Triage
+from tests.service.factories import case, change, knob
+
+
+def pattern(name: str = "x.boom", **fields: Any) -> Pattern:  # noqa: ANN401 - passed on to Pattern
+    """Make a failure's pattern without a mistake."""
+    made: dict[str, Any] = {
+        "kind": "error", "role": "origin", "cause": "disk-full", "expression": "boom: \\d+",
+        "examples": ("boom: 12",), "near": ("boom: twelve",),
+    }
+    return Pattern.model_validate({"id": name, **made, **fields})
+
+
+def found(triage: Triage, row: Pattern | None = None, made: Case | None = None) -> list[str]:
+    """Check a corpus of the real causes, one setting, one pattern and one case."""
+    setting = knob()
+    library = Library(triage.library.causes, {made.id: made} if made else {}, {(setting.framework, setting.key): setting})
+    return findings(library, PatternTable((row or pattern(),)))
+
+
+def of(*conditions: str, **fields: Any) -> Case:  # noqa: ANN401 - passed on to Case
+    """Make a case with these conditions."""
+    return case(**{"signatures": {"any": list(conditions)}, **fields})
+
+
+@pytest.mark.parametrize("made", [None, of("pattern:x.*"), of("root:x.boom"), of("pattern:x.*", changes=[change()])])
+def test_a_corpus_without_a_mistake_has_no_findings(made: Case | None, triage: Triage) -> None:
+    """All is well where nothing is wrong."""
+    assert found(triage, made=made) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"cause": "no-such-cause"}, "unknown cause no-such-cause"),
+        ({"refine": [{"when": ["phase:save"], "cause": "no-such-cause"}]}, "unknown cause no-such-cause"),
+        ({"near": ()}, "needs a line that nearly matches"),
+        ({"examples": ("bang: 12",)}, "does not match its example 'bang: 12'"),
+        ({"near": ("boom: 13",)}, "matches its near miss 'boom: 13'"),
+    ],
+)
+def test_a_wrong_pattern_is_named(fields: dict[str, Any], told: str, triage: Triage) -> None:
+    """Each mistake of a pattern is a sentence with the pattern's id."""
+    assert [text for text in found(triage, pattern(**fields)) if text.startswith("x.boom") and told in text]
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (of("pattern:x.*", cause="no-such-cause"), "unknown cause no-such-cause"),
+        (of("pattern:y.*"), "no pattern y.*"),
+        (of("root:y.bang"), "no pattern y.bang"),
+        (case(signatures={"none": ["pattern:x.*"]}), "no condition that must hold"),
+        (of("pattern:x.*", changes=[change("data.nothing")]), "no setting data.nothing"),
+        (of("pattern:x.*", changes=[change(to=1024)]), "over the greatest value"),
+        (of("pattern:x.*", changes=[change(to="many")]), "no int"),
+    ],
+)
+def test_a_wrong_case_is_named(made: Case, told: str, triage: Triage) -> None:
+    """Each mistake of a case is a sentence with the case's id."""
+    (finding,) = found(triage, made=made)
+    assert finding.startswith(f"{made.id}: ")
+    assert told in finding
+
+
+def test_a_pattern_that_only_one_engine_knows_is_found(triage: Triage) -> None:
+    """Examples go through the real scanner as well, which reads bytes and knows no Unicode digits."""
+    assert any("scanner" in text for text in found(triage, pattern(examples=("boom: ٣",))))
