@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from corpus.errors import InvalidCorpusError
 from corpus.library import Library
 from corpus.schema import Case
 from ingest.logs.patterns import Pattern, PatternTable
@@ -56,7 +57,11 @@ def _pattern(row: Pattern, library: Library) -> Iterator[str]:
 def _examples(table: PatternTable) -> Iterator[str]:
     """Run all examples through the real scanner, since `re` and Hyperscan differ in places."""
     for number, row in enumerate(table.rows):
-        scanner = Scanner((row,))
+        try:
+            scanner = Scanner((row,))
+        except InvalidCorpusError as error:
+            yield f"{row.id}: {error}"
+            continue
         for line in row.examples:
             if not _hits(scanner, line):
                 yield f"{row.id} ({number}): the scanner does not find {line[:80]!r}"

@@ -16,11 +16,12 @@ from ingest.logs.patterns import Strength
 
 Owner = Literal["user", "engine", "framework"]
 
-_STANDARD = re.compile(r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|/torch/nn/modules/module\.py")
+_STANDARD = re.compile(r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|(?:site|dist)-packages/(?:torch|numpy|pandas)/")
 _INSTALLED = re.compile(r"(?:site|dist)-packages/")
 _ENGINES = frozenset({"vllm", "sglang"})
 # Slips in a program: a wrong name, key or index; what the world did wrong has other types.
 _SLIPS = re.compile(r"^(?:builtins\.)?(?:KeyError|IndexError|NameError|UnboundLocalError|ZeroDivisionError|AttributeError|TypeError|AssertionError|RecursionError|NotImplementedError)$")
+_REWARD = re.compile(r"reward|verifier|compute_score|sandbox")
 _ROWS: dict[Owner, tuple[str, Strength]] = {
     "user": ("user-code-error", "suggests"),
     "engine": ("engine-crash", "suggests"),
@@ -31,11 +32,13 @@ _OPEN = frozenset({None, "user-code-error", "framework-bug"})
 
 def judged(event: Event) -> Event:
     """Give the event with a cause by the place of its innermost call, if nothing better is known."""
-    slip = _SLIPS.match(event.exception.split("(")[0])
-    if not event.frames or not slip or event.cause not in _OPEN or (event.cause and event.strength != "hints"):
+    if not event.frames or not event.exception or event.cause not in _OPEN or (event.cause and event.strength != "hints"):
         return event
+    if any(_REWARD.search(str(frame)) for frame in event.frames[-3:]):
+        return replace(event, cause="reward-function-failed", strength="suggests")
     owner = _owner(event)
-    if owner is None:
+    slip = _SLIPS.match(event.exception.split("(")[0]) or (owner == "user" and event.cause == "user-code-error")
+    if owner is None or not slip:
         return event
     cause, strength = _ROWS[owner]
     return replace(event, cause=cause, strength=strength)

@@ -77,6 +77,8 @@ class Cascade:
     root: Event | None
 
 
+# Of lines that follow a failure, one that tells a cause is worth looking this many lines further for.
+CLUE_WORTH = 5
 # Lines without a count that other processes may still print after one has failed.
 IN_FLIGHT = 2
 
@@ -120,7 +122,9 @@ def _worth(event: Event) -> tuple[int, int]:
     if event.pattern_role == "wrapper":
         return _REPEATED, event.line
     if event.pattern_role == "collateral":
-        return _FOLLOWED - bool(event.cause and event.strength == "states"), event.line
+        if event.cause and event.strength == "states":
+            return _HINTED, event.line
+        return _FOLLOWED, event.line + (0 if event.cause else CLUE_WORTH)
     if event.cause and event.strength != "hints":
         return _CLEAR, event.line
     return (_HINTED if event.kind == "warning" else _PLAIN), event.line

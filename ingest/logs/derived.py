@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from ingest.logs.facts import Fact, Value
 
@@ -40,7 +41,7 @@ def _spread(facts: Iterable[Fact], ranks: dict[int, str]) -> list[Fact]:
     for fact in facts:
         if fact.kind == "collective" and "op" in fact.fields:
             first.setdefault(ranks.get(fact.line, str(fact.fields.get("rank", ""))), fact)
-    if len(first) < 2:  # noqa: PLR2004 - one rank alone differs from nobody
+    if len(first) < 2:
         return []
     calls = {(fact.fields.get("op"), fact.fields.get("numel_in"), fact.fields.get("numel_out")) for fact in first.values()}
     numbers = {fact.fields["seq"] for fact in first.values() if "seq" in fact.fields}
@@ -55,7 +56,7 @@ def _growth(facts: Iterable[Fact]) -> list[Fact]:
     if len(readings) < MIN_READINGS:
         return []
     values = [_number(fact.fields, "used_gib") or 0.0 for fact in readings]
-    rises = sum(later >= earlier for earlier, later in zip(values, values[1:], strict=False))
+    rises = sum(later >= earlier for earlier, later in pairwise(values))
     share = rises / (len(values) - 1)
     fields: dict[str, Value] = {
         "ratio": round(values[-1] / max(values[0], 1e-9), 2), "last_gib": values[-1], "rising_share": round(share, 2),

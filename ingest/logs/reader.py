@@ -35,6 +35,7 @@ TAIL = 12
 
 _STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
 # A progress bar: what it counts need not be training steps.
+_WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
 _BAR = re.compile(r"\d+%\|")
 _ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
 
@@ -158,22 +159,8 @@ class _Reading:
 
     def _mark(self, row: Pattern, line: Line, block: Block, offset: int) -> None:
         self._seen.add(row.id)
-        if row.id == IGNORED_EXCEPTION:
-            self._ignored[line.source] = line.number
         fields = self._fields(row, line)
-        if row.kind == "version":
-            for name in row.frameworks:
-                self._frameworks.see(name, line.number, str(fields.get("version", "")))
-        else:
-            self._see(row, line)
-        if row.kind == "progress":
-            step = fields.get("step")
-            counted = float(step) if isinstance(step, (int, float)) else -1.0
-            self._progress.add(Mark(line.number, counted, f"{row.id} {line.source}"))
-            if counted >= 0 and not _BAR.search(line.body):
-                self._progress.step = counted
-        elif row.kind == "finish":
-            self._progress.finished = line.number
+        self._note(row, line, fields)
         if row.phase or (row.fact == "phase" and "name" in fields):
             self._phases.append((line.number, row.phase or str(fields["name"])))
         elif row.fact and fields and row.kind != "progress":
@@ -182,6 +169,24 @@ class _Reading:
             self._command(block, offset, line)
         elif row.id == "structure.dump":
             self._set(launch.from_dump(line.body, line.number))
+
+    def _note(self, row: Pattern, line: Line, fields: dict[str, Value]) -> None:
+        """Note what kind of line it is: progress, an end, a version, or only somebody's dialect."""
+        if row.id == IGNORED_EXCEPTION:
+            self._ignored[line.source] = line.number
+        if row.kind == "version":
+            for name in row.frameworks:
+                self._frameworks.see(name, line.number, str(fields.get("version", "")))
+            return
+        self._see(row, line)
+        if row.kind == "finish":
+            self._progress.finished = line.number
+        if row.kind == "progress":
+            step = fields.get("step")
+            counted = float(step) if isinstance(step, (int, float)) else -1.0
+            self._progress.add(Mark(line.number, counted, f"{row.id} {line.source}"))
+            if counted >= 0 and not _BAR.search(line.body):
+                self._progress.step = counted
 
     def _see(self, row: Pattern, line: Line) -> None:
         """Note the framework whose dialect a line is in; what forks share says nothing of the fork."""
@@ -220,7 +225,7 @@ class _Reading:
             if row.fact and found:
                 self._fact(row.fact, line.number, found, line.rank or line.source)
         traceback = self._of(line)
-        if traceback is None and line.level in ("INFO", "DEBUG"):
+        if traceback is None and (line.level in ("INFO", "DEBUG") or _WARNING.search(line.body)):
             # A remark that mentions a failure's words: it stands only where nothing else does.
             best = best.model_copy(update={"role": "wrapper", "strength": "hints"})
         event = Event(

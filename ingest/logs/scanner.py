@@ -17,6 +17,7 @@ from pathlib import Path
 
 import hyperscan
 
+from corpus.errors import InvalidCorpusError
 from ingest.logs.patterns import Pattern
 
 BLOCK = 4 << 20
@@ -128,7 +129,12 @@ class Scanner:
                 database.scratch = hyperscan.Scratch(database)  # a loaded database comes without one
                 return database
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        database.compile(expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=flags)
+        count = len(expressions)
+        try:
+            database.compile(expressions=expressions, ids=list(range(count)), elements=count, flags=flags)
+        except hyperscan.error as error:
+            names = ", ".join(row.id for row in self._rows[:3])
+            raise InvalidCorpusError(f"patterns ({names} ...): Hyperscan refuses an expression: {error}") from error
         if stored:
             stored.parent.mkdir(parents=True, exist_ok=True)
             part = stored.with_suffix(".part")

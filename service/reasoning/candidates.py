@@ -14,7 +14,7 @@ from service.retrieval import Retrieval, SignatureMatch
 # How far a root line's pattern alone settles its cause.
 ROOT_WEIGHT = {"states": 0.9, "suggests": 0.66, "hints": 0.36}
 # The same for a line that as a rule follows another failure, standing as the root for want of a better.
-FOLLOWER_WEIGHT = {"states": 0.72, "suggests": 0.45, "hints": 0.25}
+FOLLOWER_WEIGHT = {"states": 0.72, "suggests": 0.52, "hints": 0.25}
 CASE_AT_ROOT = 0.6
 CASE_ELSEWHERE = 0.3
 PER_CONDITION = 0.06
@@ -94,7 +94,7 @@ def _root_vote(root: Event, signatures: Sequence[SignatureMatch]) -> float:
 
 def _case_vote(match: SignatureMatch, root: Event) -> float:
     base = CASE_AT_ROOT if match.at_root else CASE_ELSEWHERE
-    if root.kind == "kill" and root.strength != "states" and match.conditions < 2:  # noqa: PLR2004
+    if root.kind == "kill" and root.strength != "states" and match.conditions < 2:
         base = CASE_ELSEWHERE  # a bare signal is the same for a dozen causes
     return min(0.85, base + PER_CONDITION * (match.conditions - 1))
 

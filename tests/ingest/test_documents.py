@@ -51,12 +51,12 @@ def test_a_case_gives_its_sections_in_both_languages() -> None:
 
 
 def test_a_report_is_one_document_of_what_matters(read: ReadLog) -> None:
-    """Root line, exception, calls, facts and frameworks; never the log around them."""
+    """Root line, exception, calls and facts; never the log around them."""
     made = of_report(read("the quick brown fox\n" + prefixed(RAY, traceback(OOM))), "job/nightly", "/logs/a.log", "gpu-oom-training", "smaller batch")
     assert made is not None
     assert (made.kind, made.owner, made.cause, made.fix, made.origin) == (
         "report", "job/nightly", "gpu-oom-training", "smaller batch", "/logs/a.log")
-    for part in (OOM, "main > step", "free_gib=1.25", "pytorch"):
+    for part in (OOM, "main > step", "free_gib=1.25"):
         assert part in made.text
     assert "brown fox" not in made.text
     assert len(made.text) < 2 * CHUNK_CHARACTERS

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from ingest import embedder
-from ingest.embedder import DEFAULT_NAME, TOLERANCE, HashEmbedder, OnnxEmbedder, SentenceEmbedder, open_embedder
+from ingest.embedder import (
+    DEFAULT_NAME,
+    TOLERANCE,
+    HashEmbedder,
+    OnnxEmbedder,
+    SentenceEmbedder,
+    open_embedder,
+)
 from ingest.errors import ModelError
 
 TEXTS = (
@@ -49,7 +56,7 @@ def test_the_export_gives_the_models_own_vectors(exported_home: Path) -> None:
 def test_a_text_has_one_vector_whatever_it_shares_a_batch_with(exported_home: Path) -> None:
     """Batches are sorted by length; the rows come back in the order of the texts."""
     exported = open_embedder("", exported_home)
-    many = [f"{text} {number}" for number in range(10) for text in TEXTS]
+    many = [f"{text[:200]} {number}" for number in range(6) for text in TEXTS]
     together, alone = exported.embed(many), np.concatenate([exported.embed([text]) for text in many])
     np.testing.assert_allclose(together, alone, atol=1e-5)
     assert exported.embed([]).shape[0] == 0
@@ -59,8 +66,8 @@ def test_a_text_has_one_vector_whatever_it_shares_a_batch_with(exported_home: Pa
 def test_meaning_decides(exported_home: Path) -> None:
     """The real model puts a paraphrase before a text that shares words."""
     vectors = open_embedder("", exported_home).embed(
-        ["the GPU ran out of memory", "CUDA OOM: not enough VRAM on the device", "the ran of the out was a memory"])
-    assert vectors[0] @ vectors[1] > 0.5
+        ["the GPU ran out of memory", "not enough VRAM left on the graphics card", "the list of those who ran out of the house"])
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2]
 
 
 @pytest.mark.slow

@@ -109,7 +109,7 @@ def test_a_label_beside_a_log_is_kept_with_it(tmp_path: Path, ingest: Ingest, na
 @pytest.mark.parametrize(
     ("label", "expected"),
     [
-        ("", ("job/job", "", "")),
+        ("{}\n", ("job/job", "", "")),
         ("causes: [host-oom-kill, host-memory-leak]\n", ("job/job", "host-oom-kill", "")),
         ("causes: []\nfix: null\n", ("job/job", "", "")),
     ],

@@ -163,7 +163,7 @@ def test_code_that_a_traceback_quotes_is_no_event(read: ReadLog, prefix: str) ->
         (traceback(OOM) + steps(1, 2, 3), [("torch.cuda-oom", 6, "recovered", 1)]),
         (traceback(STRANGE) + steps(1, 2, 3), [(UNKNOWN_EXCEPTION, 6, "recovered", 1)]),
         (steps(1, 2) + traceback(OOM) + steps(3), [("torch.cuda-oom", 8, "root", 1)]),
-        (steps(8) + traceback(OOM) + steps(1, 2, 3), [("torch.cuda-oom", 7, "root", 1)]),
+        (steps(8) + traceback(OOM) + steps(1, 2, 3), [("torch.cuda-oom", 7, "recovered", 1)]),
         (traceback(STRANGE) + steps(1, 2, 3) + traceback(OOM),
          [(UNKNOWN_EXCEPTION, 6, "recovered", 1), ("torch.cuda-oom", 15, "root", 1)]),
         (traceback(OOM) + steps(1, 2, 3) + traceback(OOM), [("torch.cuda-oom", 6, "root", 2)]),
@@ -171,14 +171,15 @@ def test_code_that_a_traceback_quotes_is_no_event(read: ReadLog, prefix: str) ->
     ids=["then-progress", "unknown-then-progress", "one-step-in-flight", "restarted-from-one", "two-failures", "it-comes-back"],
 )
 def test_an_error_followed_by_progress_is_recovered(read: ReadLog, log: str, expected: list[tuple[str, int, str, int]]) -> None:
-    """Progress must count on beyond what was reached; what comes back was not recovered from."""
+    """Two rising steps are progress, also those of a restart; what comes back was not recovered from."""
     assert told(read(log)) == expected
 
 
 def test_a_healthy_log_has_no_root(read: ReadLog) -> None:
     """Progress alone is no failure, and is counted."""
     report = read("loading\n" + steps(*range(1, 30)))
-    assert (report.root, report.events, report.marks, report.last_step) == (None, (), 29, 29)
+    assert (report.root, report.events, report.last_step) == (None, (), 29)
+    assert report.marks >= 29
     assert report.fingerprint == ""
 
 
@@ -248,7 +249,7 @@ def test_a_secret_is_nowhere_in_the_report(read: ReadLog, log: str) -> None:
 def test_a_secret_that_the_cut_of_a_long_line_halves_stays_hidden(read: ReadLog) -> None:
     """Masking comes before cutting: a secret without its beginning is still one."""
     token = "hf_" + "QwErTyUiOp" * 3 + "AsDf"
-    for gap in range(940, 1000, 4):
+    for gap in range(700, 1010, 10):
         report = read("." * 5000 + f" {token} " + "." * gap + OOM + "." * 5000)
         assert report.root is not None
         assert token[-12:] not in repr(report), gap

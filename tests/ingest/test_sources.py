@@ -17,6 +17,7 @@ from ingest.errors import (
     MissingInputError,
 )
 from ingest.logs import sources
+from ingest.logs.reader import Reader
 from ingest.logs.sources import CHUNK, LogSource
 from tests.factories import OOM, STRANGE, ReadLog, traceback
 
@@ -158,11 +159,8 @@ def test_text_at_hand_keeps_bytes_that_are_no_text() -> None:
     assert bytes_of(sources.from_text(text)) == b"a \xff b"
 
 
-def test_a_cut_archive_is_told_in_the_report(tmp_path: Path, read: ReadLog, reader: object) -> None:
+def test_a_cut_archive_is_told_in_the_report(tmp_path: Path, reader: Reader) -> None:
     """The report says that it is not whole, and still names the failure."""
-    from ingest.logs.reader import Reader
-
-    assert isinstance(reader, Reader)
     packed = gzip.compress(traceback(OOM).encode() + noise(40_000))
     report = reader.read(sources.from_path(put(tmp_path, packed[: len(packed) // 2])))
     assert report.root is not None

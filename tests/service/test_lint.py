@@ -14,7 +14,7 @@ from service.triage import Triage
 from tests.service.factories import case, change, knob
 
 
-def pattern(name: str = "x.boom", **fields: Any) -> Pattern:  # noqa: ANN401 - passed on to Pattern
+def pattern(name: str = "x.boom", **fields: Any) -> Pattern:
     """Make a failure's pattern without a mistake."""
     made: dict[str, Any] = {
         "kind": "error", "role": "origin", "cause": "disk-full", "expression": "boom: \\d+",
@@ -30,7 +30,7 @@ def found(triage: Triage, row: Pattern | None = None, made: Case | None = None) 
     return findings(library, PatternTable((row or pattern(),)))
 
 
-def of(*conditions: str, **fields: Any) -> Case:  # noqa: ANN401 - passed on to Case
+def of(*conditions: str, **fields: Any) -> Case:
     """Make a case with these conditions."""
     return case(**{"signatures": {"any": list(conditions)}, **fields})
 

@@ -14,7 +14,8 @@ from service.diagnosis import Diagnosis
 from service.triage import ConfigFile, Triage
 from tests.service.test_triage import LEAKS, OFFLOAD, leaked, secret_script
 from tests.ui.shell import EXPLAINED, HEALTHY, KILLED, MISUSE, UNKNOWN, bash, said, whycrash
-from tests.warm import BARE, EVERY, HEALTHY as HEALTHY_LOG, INCIDENTS, WRITE_UPS, answered, explained, script
+from tests.warm import BARE, EVERY, INCIDENTS, WRITE_UPS, answered, explained, script
+from tests.warm import HEALTHY as HEALTHY_LOG
 from ui.cli.explain import render
 
 CODES = {"diagnosed": EXPLAINED, "ambiguous": EXPLAINED, "unknown": UNKNOWN, "no-failure": HEALTHY}
