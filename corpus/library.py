@@ -160,6 +160,8 @@ def parse_case(text: str, path: Path) -> Case:
     if match is None:
         raise InvalidCorpusError(f"{path}: a case begins with front matter between two lines '---'")
     data = parse_yaml(match[1], path)
+    if not isinstance(data, dict):
+        raise InvalidCorpusError(f"{path}: front matter is a mapping of fields")
     parts = _LANGUAGE.split(match[2])
     bodies = {lang: body.strip() for lang, body in zip(parts[1::2], parts[2::2], strict=True)}
     missing = [lang for lang in ("en", "zh") if not bodies.get(lang)]

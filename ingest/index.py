@@ -108,7 +108,9 @@ def current(home: Path) -> Index | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise SearchIndexError(f"The index under {home} cannot be read ({error}); remove {home / 'index'}.") from error
+        raise _unreadable(home, error) from error
+    if not isinstance(facts, dict):
+        raise _unreadable(home, "its manifest is no object")
     if facts.get("format", 0) > FORMAT:
         raise NewerIndexError(
             f"The index under {home} has format {facts['format']}, this whycrash reads up to {FORMAT}: "
@@ -116,7 +118,14 @@ def current(home: Path) -> Index | None:
         )
     if facts.get("format") != FORMAT:
         return None
-    return Index(folder, Manifest(**{**facts, "roots": tuple(facts["roots"])}))
+    try:
+        return Index(folder, Manifest(**{**facts, "roots": tuple(facts["roots"])}))
+    except (KeyError, TypeError) as error:
+        raise _unreadable(home, error) from error
+
+
+def _unreadable(home: Path, reason: object) -> SearchIndexError:
+    return SearchIndexError(f"The index under {home} cannot be read ({reason}); remove {home / 'index'}.")
 
 
 def write(home: Path, documents: Sequence[Document], embedder: Embedder, manifest: Manifest, report: Report) -> Index:
@@ -180,7 +189,7 @@ def _locked(home: Path) -> Iterator[None]:
         with (base / "LOCK").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-    except PermissionError as error:
+    except (PermissionError, NotADirectoryError, FileExistsError) as error:
         raise SearchIndexError(f"{base} cannot be written; set WHYCRASH_HOME to a folder of yours.") from error
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from functools import partial
 
-_NAME = r"(?:pass(?:word|wd|phrase)?|pwd|secret(?:[_-]?(?:access)?[_-]?key)?|api[_-]?key|apikey|access[_-]?key(?:[_-]?(?:id|secret))?|auth[_-]?token|private[_-]?key|client[_-]?secret|credentials?|account[_-]?key)"
+_NAME = r"(?:pass(?:word|wd|phrase)|pwd|secret(?:[_-]?(?:access)?[_-]?key)?|api[_-]?key|apikey|access[_-]?key(?:[_-]?(?:id|secret))?|auth[_-]?token|private[_-]?key|client[_-]?secret|credentials?|account[_-]?key)"
 # A tokenizer's special tokens and token counts are settings; they must stay readable.
 _SPECIAL = r"(?<![a-z])(?:(?!bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|num|stop|special|new|per|next|first|last)[a-z0-9]+[_-])?token"
 
 _ROWS: tuple[tuple[str, str], ...] = (
-    ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.*?-----END [A-Z ]*PRIVATE KEY-----|.*)"),
-    ("url-credentials", r"(?<=://)(?P<secret>[^\s/:@]{1,100}:[^\s/@]{1,200})@"),
+    ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----|[\s\S]*)"),
+    ("url-credentials", r"(?<=://)(?P<secret>[^\s/:@]{0,100}:[^\s/@]{1,200})@"),
     ("aws-key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
     ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{22,255})\b"),
     ("gitlab-token", r"\bgl(?:pat|ptt|dt|rt|cbt|agent)-[A-Za-z0-9_-]{20,}"),
@@ -42,7 +42,7 @@ _ROWS: tuple[tuple[str, str], ...] = (
     ("cookie", r"(?i)\b(?:set-)?cookie['\"]?\s*:\s*['\"]?(?P<secret>[^\s'\"][^'\"\r\n]{6,})"),
     ("api-header", r"(?i)\bx-(?:api|auth|access)-(?:key|token)['\"]?\s*[:=]\s*['\"]?(?P<secret>[^\s'\",]{8,})"),
     ("wandb-key", r"(?i)\bwandb[\w .:=-]{0,40}?(?P<secret>\b[0-9a-f]{40}\b)"),
-    ("password", rf"(?i)(?<![a-z]){_NAME}['\"]?\s*(?:=>|[:=])\s*(?!None\b|null\b|true\b|false\b|\*\*|\[redacted|\$)(?P<quote>['\"]?)(?P<secret>[^\s'\",;)}}\]]{{4,}})"),
+    ("password", rf"(?i)(?<![a-z]){_NAME}['\"]?\s*(?:=>|[:=])\s*(?!None\b|null\b|true\b|false\b|\*\*|\[redacted|\$)(?P<quote>['\"]?)(?!\[redacted)(?P<secret>[^\s'\",;)}}\]]{{4,}})"),
     ("password", rf"(?i)\s--?{_NAME}[= ]+(?!None\b|--|\*\*|\[redacted|\$)['\"]?(?P<secret>[^\s'\"-][^\s'\"]{{3,}})"),
     ("token", rf"(?i){_SPECIAL}['\"]?\s*(?:=>|[:=])\s*(?!None\b|null\b|true\b|false\b|\*\*|\[redacted|<|\$)['\"]?(?P<secret>[A-Za-z0-9._~+/-]{{12,}}=*)"),
     ("token", rf"(?i)\s--{_SPECIAL}[= ]+(?!None\b|--|\*\*|\[redacted|<|\$)['\"]?(?P<secret>[A-Za-z0-9._~+/-]{{12,}}=*)"),
@@ -59,10 +59,15 @@ _MAYBE = re.compile(
 
 
 class Redactor:
-    """Mask secrets and count them."""
+    """Mask secrets and count how many different ones there were."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self._seen: set[int] = set()
+
+    @property
+    def count(self) -> int:
+        """Give the number of different secrets that were masked."""
+        return len(self._seen)
 
     def clean(self, text: str) -> str:
         """Give the text with each secret replaced by `[redacted:<kind>]`."""
@@ -72,8 +77,13 @@ class Redactor:
             text = expression.sub(partial(self._mask, kind), text)
         return text
 
+    def value(self, key: str, value: str) -> str:
+        """Mask a setting's value where it, or its name, tells a secret."""
+        together = self.clean(f"{key}={value}")
+        return together[len(key) + 1 :] if together.startswith(f"{key}=") else together
+
     def _mask(self, kind: str, match: re.Match[str]) -> str:
-        self.count += 1
+        self._seen.add(hash(match["secret"] if "secret" in match.re.groupindex else match[0]))
         mark = f"[redacted:{kind}]"
         if "secret" not in match.re.groupindex:
             return mark

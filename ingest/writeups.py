@@ -17,6 +17,8 @@ from ingest.redact import Redactor
 
 SUFFIXES = frozenset({".md", ".markdown", ".txt", ".html", ".htm", ".rst"})
 MAX_BYTES = 4 << 20
+# An article may end in a number or two of its own.
+FEWEST_CARDS = 3
 
 _CLUTTER = ["nav", "header", "footer", "aside", "script", "style", "form", "noscript", "iframe", "svg", "button"]
 # Captions that portals put over what does not belong to the article.
@@ -88,7 +90,7 @@ def _card_start(rows: list[str]) -> int:
     for place in range(len(rows) - 1, -1, -1):
         if _is_card(rows[place]):
             cards += 1
-            if cards * 2 >= len(rows) - place:
+            if cards >= FEWEST_CARDS and cards * 2 >= len(rows) - place:
                 start = place
     return start
 

@@ -14,6 +14,7 @@ from ingest.logs.tracebacks import Frame
 CascadeRole = Literal["root", "collateral", "recovered", "teardown"]
 
 _MASKS = (
+    (re.compile(r" ?\[repeated \d+x across cluster\].*$"), ""),
     (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b"), "<id>"),
     (re.compile(r"(?<![\w.])(?:/[\w.@+-]+){2,}"), "<path>"),
     (re.compile(r"\d+(?:\.\d+)*"), "<n>"),
@@ -92,7 +93,7 @@ class EventLog:
         # A first sight without its traceback takes the frames of a later one: the same failure told twice.
         frames = known.frames or event.frames
         self._groups[key] = replace(
-            known, count=known.count + 1, last=max(known.last, event.line), sources=sources, frames=frames
+            known, count=known.count + event.count, last=max(known.last, event.line), sources=sources, frames=frames
         )
 
     def _cut(self) -> None:

@@ -65,7 +65,7 @@ def _settings(words: list[str], line: int) -> Iterable[Setting]:
         elif match := _FLAG.match(word):
             value = match["value"]
             if value is None:
-                value = "true" if not following or following.startswith("-") else following
+                value = following if following and not _FLAG.match(following) else "true"
             yield Setting(match["key"], value, line, "flag")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-MAX_TEXT = 2000
+# Wider than what is shown, so that a secret that the shown part would cut is seen whole and masked first.
+MAX_TEXT = 6000
 
 # Each row takes one kind of prefix off the front; rows are tried again and again until none fits, since
 # prefixes nest: Kubernetes' time, Slurm's label, Ray's actor and the logger's own head on one line.
@@ -13,18 +14,18 @@ _PREFIXES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("cri", re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP] ")),
     ("pod", re.compile(r"\[pod/(?P<node>[\w.-]+)/[\w.-]+\] ")),
     ("ray", re.compile(
-        r"\((?P<actor>[A-Za-z_][\w.:<> -]*?)(?: rank=(?P<rank>\d+))?(?: pid=(?P<pid>\d+))?(?:, ip=(?P<node>[\w.:-]+))?\) ")),
-    ("autoscaler", re.compile(r"\((?P<actor>autoscaler)[^)]{0,20}\) ")),
+        r"\((?P<actor>[A-Za-z_][\w.:<> -]*?)(?: rank=(?P<rank>\d+))? pid=(?P<pid>\d+)(?:, ip=(?P<node>[\w.:-]+))?\) ")),
+    ("daemon", re.compile(r"\((?P<actor>raylet|gcs_server|autoscaler|dashboard|log_monitor|plasma_store|driver)(?:, ip=(?P<node>[\w.:-]+)| [^)]{0,20})?\) ")),
     ("rank", re.compile(r"\[(?:rank|default)(?P<rank>\d{1,5})\]:? ?")),
     ("slurm", re.compile(r"\s{0,4}(?P<rank>\d{1,5}): ")),
     ("glog", re.compile(
-        r"\[?(?P<level>[IWEF])(?:\d{4}|\d{8})? (?P<time>\d\d:\d\d:\d\d(?:\.\d+)?)\s+\d*\s*(?P<where>[\w./-]+:\d+)\] ")),
+        r"\[?(?P<level>[IWEF])(?:\d{3,4}|\d{8})? (?P<time>\d\d:\d\d:\d\d(?:\.\d+)?)\s+\d*\s*(?P<where>[\w./-]+:\d+)\] ")),
     ("raylet", re.compile(
         r"\[(?P<time>\d{4}-\d\d-\d\d [\d:,.]+)(?: (?P<level>[IWEFC]))? (?P<pid>\d+)(?: \d+)?\](?: \((?P<actor>[\w-]+)\))? (?P<where>[\w./-]+:\d+):? ")),
     ("vllm", re.compile(
         r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \[(?P<where>[\w./-]+:\d+)\] ?")),
     ("time", re.compile(
-        r"[\[(]?(?P<time>\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)[\])]?(?:,| -|:)?(?:\s+|$)")),
+        r"[\[(]?(?P<time>\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)[\])]?(?:,| -|:)?(?: |\t|$)")),
     ("syslog", re.compile(
         r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?P<node>[\w.-]+) (?=[\w.-]+(?:\[\d+\])?:)(?:[\w.-]+(?:\[\d+\])?: )")),
     ("dmesg", re.compile(r"\[(?P<time>\s*\d+\.\d{6}|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4})\] ")),

@@ -20,6 +20,10 @@ Kind = Literal["error", "kill", "hang", "warning", "progress", "finish", "teardo
 PatternRole = Literal["origin", "collateral", "wrapper", "none"]
 Strength = Literal["states", "suggests", "hints"]
 
+# An anchor that is one: neither escaped nor a member of a class.
+_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]])*\]")
+_ANCHOR = re.compile(r"[\^$]")
+
 FAILURES: frozenset[Kind] = frozenset({"error", "kill", "hang"})
 
 
@@ -61,6 +65,11 @@ class Pattern(Record):
     def compiled(self) -> re.Pattern[str]:
         """The expression for decoded text."""
         return re.compile(self.expression, re.IGNORECASE if self.caseless else 0)
+
+    @cached_property
+    def is_anchored(self) -> bool:
+        """Tell whether the expression asks where in the line it stands."""
+        return bool(_ANCHOR.search(_CLASS.sub("", self.expression)))
 
     @property
     def fails(self) -> bool:
@@ -104,7 +113,10 @@ def load(folder: Path = FOLDER, cache: Path | None = None) -> PatternTable:
 
 
 def _rows(path: Path) -> Iterator[Pattern]:
-    for row in read_yaml(path):
+    table = read_yaml(path)
+    if not isinstance(table, list) or not all(isinstance(row, dict) for row in table):
+        raise InvalidCorpusError(f"{path.name}: a table of patterns is a list of mappings")
+    for row in table:
         yield validated(Pattern, row, f"{path.name}: {row.get('id')}")
 
 

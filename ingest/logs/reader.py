@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import replace
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from ingest.logs import launch, lines, tracebacks
@@ -21,7 +23,7 @@ from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.scanner import Block, Match, Scanner, Tally, blocks
 from ingest.logs.sources import LogSource
-from ingest.logs.tracebacks import Traceback
+from ingest.logs.tracebacks import Frame, Traceback
 from ingest.redact import Redactor
 
 UNKNOWN_EXCEPTION = "python.exception"
@@ -31,11 +33,13 @@ MAX_FACTS = 2000
 # A message may run over some lines after the one that names the exception.
 MESSAGE_LINES = 6
 SURROUNDINGS = 8
+SHOWN = 2000
 TAIL = 12
 
 _STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
 # A progress bar: what it counts need not be training steps.
 _WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
+_REPEATED = re.compile(r"\[repeated (\d+)x across cluster\]")
 _BAR = re.compile(r"\d+%\|")
 _ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
 
@@ -80,12 +84,8 @@ class _Reading:
         self._ignored: dict[str, int] = {}
 
     def take(self, block: Block, matches: list[Match]) -> None:
-        position = 0
-        while position < len(matches):
-            number = matches[position].line
-            group = [match for match in matches[position : position + 64] if match.line == number]
-            self._line(block, group)
-            position += max(len(group), 1)
+        for _, group in groupby(matches, key=partial(_segment_of, block)):
+            self._line(block, list(group))
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
         self._flush(before=block.line + block.data.count(b"\n", 0, block.stop))
         self._tail = _last_lines(block, self._redactor)
@@ -93,8 +93,10 @@ class _Reading:
     def _line(self, block: Block, matches: list[Match]) -> None:
         offset = matches[0].offset
         begin, end = block.line_bounds(offset)
-        rows = [self._rows[match.row] for match in matches]
         line = lines.parse(block.data[begin:end], matches[0].line, offset - begin)
+        rows = [row for row in dict.fromkeys(self._rows[match.row] for match in matches) if _stands(row, line)]
+        if not rows:
+            return
         if any(row.id == "structure.traceback" for row in rows):
             self._traceback(block, offset, line)
         if self._quoted_code(line):
@@ -145,17 +147,28 @@ class _Reading:
             self._open.pop(source, None)
 
     def _unknown(self, traceback: Traceback) -> Event:
-        text = self._redactor.clean(traceback.text)
+        text = self._shown(traceback.text)
+        frames = self._frames(traceback)
         if not traceback.exception:
             return Event(
                 CUT_TRACEBACK, "error", "wrapper", traceback.end, text, text.strip(), source=traceback.source,
-                frames=traceback.frames, traceback=traceback.start,
+                frames=frames, traceback=traceback.start,
             )
-        body = self._redactor.clean(f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception)
+        body = self._shown(f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception)
         return Event(
             UNKNOWN_EXCEPTION, "error", "origin", traceback.end, text, body, source=traceback.source,
-            exception=traceback.exception, frames=traceback.frames, remote=traceback.remote, traceback=traceback.start,
+            exception=traceback.exception, frames=frames, remote=traceback.remote, traceback=traceback.start,
         )
+
+    def _frames(self, traceback: Traceback) -> tuple[Frame, ...]:
+        clean = self._redactor.clean
+        return tuple(replace(frame, file=clean(frame.file), code=clean(frame.code)) for frame in traceback.frames)
+
+    def _shown(self, text: str, at: int = 0) -> str:
+        """Mask first, then cut: a secret that the cut would halve could no longer be told."""
+        text = self._redactor.clean(text)
+        begin = max(0, min(at - SHOWN // 2, len(text) - SHOWN))
+        return text[begin : begin + SHOWN]
 
     def _mark(self, row: Pattern, line: Line, block: Block, offset: int) -> None:
         self._seen.add(row.id)
@@ -202,7 +215,7 @@ class _Reading:
         self._set(launch.from_command(joined, line.number))
 
     def _set(self, settings: list[launch.Setting]) -> None:
-        self._settings.add(replace(item, value=self._redactor.clean(item.value)) for item in settings)
+        self._settings.add(replace(item, value=self._redactor.value(item.key, item.value)) for item in settings)
 
     def _fields(self, row: Pattern, line: Line) -> dict[str, Value]:
         match = row.compiled.search(line.text) if row.compiled.groupindex else None
@@ -229,11 +242,13 @@ class _Reading:
             # A remark that mentions a failure's words: it stands only where nothing else does.
             best = best.model_copy(update={"role": "wrapper", "strength": "hints"})
         event = Event(
-            best.id, best.kind, best.role, line.number, self._redactor.clean(line.text), self._redactor.clean(line.body),
+            best.id, best.kind, best.role, line.number, self._shown(line.text, _place(best, line.text)),
+            self._shown(line.body, _place(best, line.body)),
             cause=best.cause, strength=best.strength, source=line.source, rank=line.rank, time=line.time,
-            exception=traceback.exception if traceback else "", frames=traceback.frames if traceback else (),
+            exception=traceback.exception if traceback else "", frames=self._frames(traceback) if traceback else (),
             remote=traceback.remote if traceback else "", facts=fields, frameworks=best.frameworks,
             also=tuple(row.id for row in rows[1:]), traceback=traceback.start if traceback else 0,
+            count=1 + _folded(line.body),
         )
         self._events.add(event)
         self._see(best, line)
@@ -282,6 +297,28 @@ class _Reading:
             if all_hold(refinement.when, view):
                 return replace(event, cause=refinement.cause, strength=refinement.strength or event.strength)
         return judged(event)
+
+
+def _segment_of(block: Block, match: Match) -> tuple[int, int]:
+    """Tell the part of a redrawn line that a match is in; parts of one line are lines of their own."""
+    begin, _ = block.line_bounds(match.offset)
+    return match.line, max(begin, block.data.rfind(b"\r", begin, match.offset) + 1)
+
+
+def _stands(row: Pattern, line: Line) -> bool:
+    """Hold an anchored expression against the line without its prefixes; the scanner only proposes those."""
+    return not row.is_anchored or bool(row.compiled.search(line.body) or row.compiled.search(line.text))
+
+
+def _place(row: Pattern, text: str) -> int:
+    match = row.compiled.search(text) if len(text) > SHOWN else None
+    return match.start() if match else 0
+
+
+def _folded(body: str) -> int:
+    """Give how many more times Ray says that it saw the line."""
+    match = _REPEATED.search(body)
+    return int(match[1]) if match else 0
 
 
 def _telling(row: Pattern) -> tuple[int, int, int]:

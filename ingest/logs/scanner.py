@@ -25,9 +25,12 @@ BEFORE = 64 << 10
 AFTER = 256 << 10
 # A match silences its pattern for the rest of the line; on a line of megabytes, for this far only.
 LONG_LINE = 64 << 10
+LONGEST_ESCAPE = 4096
 # How often a pattern that only tells of a version is noted.
 SCARCE = 3
 
+NEWLINE = ord("\n")
+_ANCHORS = {"^": r"(?:^|[\r\t \]):|])", "$": r"(?:$|\r)"}
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
@@ -69,9 +72,8 @@ class Tally:
     def add(self, chunk: bytes) -> None:
         """Count a chunk of the source as given."""
         self.size += len(chunk)
-        self.lines += chunk.count(b"\n") + self.open_line
+        self.lines += chunk.count(b"\n")
         self.open_line = not chunk.endswith(b"\n")
-        self.lines -= self.open_line
 
     def close(self) -> None:
         """Count a last line that no newline ends."""
@@ -84,26 +86,68 @@ def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK) -> Iterator
     data, line, start, held = b"", 1, 0, b""
     for chunk in chunks:
         tally.add(chunk)
-        # An escape sequence may be cut by the chunk's end, so the last bytes wait for the next one.
+        # An escape sequence, or CR LF, may be cut by the chunk's end; its beginning waits for the next one.
         text = held + chunk
-        cut = text.rfind(b"\x1b", max(0, len(text) - 64))
-        text, held = (text[:cut], text[cut:]) if cut >= 0 else (text, b"")
-        data += _ESCAPES.sub(b"", text) if b"\x1b" in text else text
+        cut = _whole(text)
+        text, held = text[:cut], text[cut:]
+        data += _plain(text)
         while len(data) - start >= size + AFTER:
             stop = _line_end(data, start, start + size)
             yield Block(data, line, start, stop)
-            drop = max(0, data.rfind(b"\n", 0, max(0, stop - BEFORE)) + 1)
+            drop = _droppable(data, stop)
             line += data.count(b"\n", 0, drop)
             data, start = data[drop:], stop - drop
     tally.close()
-    data += _ESCAPES.sub(b"", held)
+    data += _plain(held)
     if len(data) > start:
         yield Block(data, line, start, len(data))
+
+
+def _plain(text: bytes) -> bytes:
+    """Take out terminal escapes and the CR of CR LF; no line begins or ends elsewhere for it."""
+    if b"\x1b" in text:
+        text = _ESCAPES.sub(b"", text)
+    return text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
+
+
+def _whole(text: bytes) -> int:
+    """Give how far text goes without an escape sequence, or a CR, that its end cuts."""
+    end = len(text) - text.endswith(b"\r")
+    place = text.find(b"\x1b", max(0, len(text) - LONGEST_ESCAPE))
+    while place >= 0:
+        match = _ESCAPES.match(text, place)
+        if match is None:
+            return min(place, end)
+        place = text.find(b"\x1b", match.end())
+    return end
+
+
+def _droppable(data: bytes, stop: int) -> int:
+    """Give how many bytes before `stop` nobody needs any more: whole lines, or a piece of one without end."""
+    wish = max(0, stop - BEFORE)
+    newline = data.rfind(b"\n", 0, wish) + 1
+    return newline if newline or wish < LONG_LINE else wish
 
 
 def _line_end(data: bytes, start: int, wish: int) -> int:
     end = data.rfind(b"\n", start, wish) + 1
     return end if end > start else wish
+
+
+def relaxed(expression: str) -> str:
+    """Let `^` and `$` also hold behind a prefix and before a redrawn part of the line.
+
+    What the scanner finds so is a proposal: the reader holds the row's own expression against the line
+    with its prefixes taken off.
+    """
+    parts: list[str] = []
+    escaped = in_class = False
+    for char in expression:
+        plain = not escaped and not in_class
+        parts.append(_ANCHORS.get(char, char) if plain else char)
+        in_class = (in_class and (escaped or char != "]")) or (plain and char == "[")
+        escaped = char == "\\" and not escaped
+    return "".join(parts)
 
 
 class Scanner:
@@ -117,7 +161,7 @@ class Scanner:
         self._database = self._load(cache)
 
     def _load(self, cache: Path | None) -> hyperscan.Database:
-        expressions = [row.expression.encode() for row in self._rows]
+        expressions = [relaxed(row.expression).encode() for row in self._rows]
         flags = [
             hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_CASELESS if row.caseless else 0) for row in self._rows
         ]
@@ -164,8 +208,8 @@ class Scanner:
         seen, scarce = self._seen, self._scarce
 
         def note(row: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            if end <= quiet[row] or not block.start < end <= block.stop:
-                return
+            if end <= quiet[row] or not block.start < end <= block.stop or data[end - 1] == NEWLINE:
+                return  # said already on this line, a neighbour block's own, or white space run over the line's end
             newline = data.find(b"\n", end, end + LONG_LINE)
             quiet[row] = newline if newline >= 0 else end + LONG_LINE
             if row in scarce:

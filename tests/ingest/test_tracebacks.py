@@ -116,9 +116,8 @@ def test_chained_tracebacks_begin_anew(joint: str, expected: list[str]) -> None:
     [
         ("Traceback (most recent call last):\n", "nothing follows"),
         ("Traceback (most recent call last):\nValueError: x\n", "no frame"),
-        (traceback("").rstrip() + "\n", "the log was cut before the exception"),
-        ('print("Traceback (most recent call last): is how it starts")\nValueError: x\n', "only a mention"),
         (traceback("noise\n" * 30 + "ValueError: x"), "too much other output before the exception"),
+        ('print("Traceback (most recent call last): is how it starts")\nValueError: x\n', "only a mention"),
     ],
 )
 def test_what_is_no_whole_traceback_gives_none(log: str, why: str) -> None:
@@ -156,3 +155,9 @@ def test_an_exception_groups_traceback_is_read() -> None:
         "  | ExceptionGroup: two things (2 sub-exceptions)\n"
     )
     assert summary(first(log)) == [(1, 4, "ExceptionGroup", ["main"])]
+
+
+def test_a_traceback_without_its_last_line_keeps_its_frames() -> None:
+    """The log was cut before the exception: the calls still tell where."""
+    found = first(traceback("").rstrip() + "\n")
+    assert summary(found) == [(1, 5, "", ["main", "step"])]

@@ -104,7 +104,7 @@ def test_only_a_diagnosis_proposes_changes(name: str, triage: Triage) -> None:
 def test_a_chinese_answer_is_chinese_throughout(name: str, triage: Triage) -> None:
     """Every sentence of our own is in the answer's language; ids, keys and log lines stay as they are."""
     answer, english = answered(triage, name, "zh"), answered(triage, name, "en")
-    sentences = [answer.headline, *answer.checks, *(item.why for item in (*answer.evidence, *answer.changes)),
+    sentences = [answer.headline, *answer.checks, *(item.why for item in answer.evidence), *(item.why for item in answer.changes),
                  *(item.tell_apart for item in answer.alternatives), *(item.title for item in answer.cases if item.kind == "case")]
     assert [text for text in sentences if not _CHINESE.search(text)] == []
     assert not _CHINESE.search(english.headline + english.explanation)

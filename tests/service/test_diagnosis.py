@@ -94,7 +94,7 @@ def test_what_is_not_of_the_contract_is_refused(wrong: dict[str, Any]) -> None:
 def test_an_answer_cannot_be_changed() -> None:
     """An answer is a value."""
     with pytest.raises(ValidationError):
-        diagnosis().cause = "other"  # type: ignore[misc]  # which is what is tested
+        diagnosis().cause = "other"
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -140,10 +140,11 @@ def test_names_and_numbers_are_of_the_corpus_and_the_log(name: str, triage: Tria
     """Causes, categories, roles and line numbers are ones that exist; a confidence is a probability."""
     answer = answered(triage, name)
     causes = triage.library.causes
-    lines = [item.line for item in (*answer.evidence, *answer.cascade, *answer.frameworks)]
+    lines = [item.line for item in answer.evidence] + [item.line for item in answer.cascade]
+    lines += [item.line for item in answer.frameworks]
     assert answer.cause is None or causes[answer.cause].category == answer.category
     assert {item.cause for item in answer.alternatives} <= set(causes) - {answer.cause}
-    assert all(0 <= item.confidence <= 1 for item in (answer, *answer.alternatives))
+    assert all(0 <= sure <= 1 for sure in (answer.confidence, *(item.confidence for item in answer.alternatives)))
     assert all(1 <= line <= answer.limits.lines for line in lines)
     assert answer.verdict in get_args(Verdict)
     assert answer.standing in get_args(Standing)

@@ -31,7 +31,8 @@ def view(
 def test_an_owner_that_leads_every_list_has_the_full_score() -> None:
     """The score is a share of the best possible: one for first everywhere, and never more."""
     (first, *rest) = fused(dict.fromkeys(LISTS, ("a", "b")), {})
-    assert (first.owner, first.score) == ("a", pytest.approx(1.0))
+    assert first.owner == "a"
+    assert first.score == pytest.approx(1.0)
     assert all(0 < item.score < 1 for item in rest)
 
 

@@ -248,7 +248,7 @@ def _crash(last: str) -> str:
 
 def test_an_index_that_is_current_is_not_built_again(triage: Triage, warm: Path) -> None:
     """A second triage over the same home opens what is there."""
-    stages: list[str] = []
-    again = Triage(Settings(home=warm, embedding_model="hash"), lambda stage, done, total: stages.append(stage))
+    stages: list[tuple[str, int, int]] = []
+    again = Triage(Settings(home=warm, embedding_model="hash"), lambda *told: stages.append(told))
     assert again.index.folder == triage.index.folder
     assert stages == []

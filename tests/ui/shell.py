@@ -61,6 +61,7 @@ def said(ended: Ended) -> str:
     """Give the one sentence that a refused command says."""
     assert ended.code == MISUSE, ended
     assert ended.out == ""
-    assert ended.err.startswith("whycrash: "), ended.err
-    assert len(ended.err.strip().splitlines()) == 1
-    return ended.err
+    sentence = ended.err.strip()
+    assert sentence.startswith("whycrash: "), ended.err
+    assert len(sentence.splitlines()) == 1
+    return sentence

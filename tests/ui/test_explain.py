@@ -101,10 +101,10 @@ def test_wrong_arguments_are_named(words: list[str], told: str, warm: Path) -> N
         b"caf\xe9 \xc3\x28 \xff\xfe\n" + KILLED.encode() + b" \xf0\x9f\n",
         KILLED.encode("utf-16"),
         gzip.compress((KILLED + "\n").encode()),
-        gzip.compress((("filler\n" * 5 + KILLED + "\n") * 200_000).encode())[:-20],
+        gzip.compress((KILLED + "\n" + "filler\n" * 5000).encode())[:-12],
         b"\xef\xbb\xbf" + KILLED.encode(),
         b"ok\r\n" + KILLED.encode() + b"\r\n",
-        b"a\x00b\n" * 20 + KILLED.encode(),
+        b"a\x00b\n" * 3 + KILLED.encode(),
     ],
     ids=["5 MB on one line", "invalid UTF-8", "UTF-16", "gzip", "cut gzip", "byte order mark", "CRLF", "stray NULs"],
 )
@@ -164,7 +164,7 @@ def test_an_index_that_cannot_be_read_is_told(manifest: str, told: str, warm: Pa
     assert told in said(whycrash(tmp_path, "explain", log_of(BARE)))
 
 
-@pytest.mark.parametrize(("file", "told"), [("lang = 3", "lang"), ("colour = 1", "colour"), ("lang =", "TOML")])
+@pytest.mark.parametrize(("file", "told"), [("home = 3", "home"), ("colour = 1", "colour"), ("lang =", "TOML")])
 def test_wrong_settings_are_told(file: str, told: str, warm: Path, tmp_path: Path) -> None:
     """A whycrash.toml with a mistake ends with a sentence and exit code 2."""
     written(tmp_path, file.encode(), "whycrash.toml")
@@ -176,12 +176,12 @@ def test_a_home_that_is_a_file_is_told(tmp_path: Path) -> None:
     assert "home" in said(whycrash(tmp_path, "explain", log_of(BARE), WHYCRASH_HOME=str(written(tmp_path, b"x", "home"))))
 
 
-@pytest.mark.parametrize("more", [{}, {"FORCE_COLOR": "1"}])
-def test_secrets_reach_neither_stream(more: dict[str, str], warm: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", ["", "1"])
+def test_secrets_reach_neither_stream(more: str, warm: Path, tmp_path: Path) -> None:
     """What the log and the launch script hold of secrets is masked where a person reads it."""
     log = written(tmp_path, (LEAKS + "\n" + OFFLOAD + LEAKS + "\n" + KILLED + LEAKS + "\n").encode())
     config = written(tmp_path, secret_script().text.encode(), "run.sh")
-    ended = whycrash(warm, "explain", log, "--config", config, **more)
+    ended = whycrash(warm, "explain", log, "--config", config, FORCE_COLOR=more)
     assert ended.code == EXPLAINED
     assert leaked(ended.out + ended.err) == []
 
