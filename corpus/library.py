@@ -133,7 +133,11 @@ def digest(root: Path = ROOT) -> str:
 
 def read_yaml(path: Path) -> Any:
     """Read one YAML file; raises InvalidCorpusError with the place of a syntax error."""
-    return parse_yaml(path.read_text(encoding="utf-8"), path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidCorpusError(f"{path}: is no UTF-8 text ({error.reason})") from error
+    return parse_yaml(text, path)
 
 
 def parse_yaml(text: str, path: Path) -> Any:

@@ -17,6 +17,8 @@ from ingest.errors import IngestError, MissingInputError
 from ingest.index import Index, Manifest, Report
 from ingest.logs import sources
 from ingest.logs.reader import Reader
+from ingest.redact import Redactor
+from ingest.writeups import printable
 
 LABELS = ("{stem}.label.yaml", "{stem}.yaml", "{name}.yaml", "label.yaml")
 _LOG_SUFFIXES = frozenset({".log", ".out", ".err", ".txt", ".gz", ""})
@@ -152,4 +154,5 @@ def _label(path: Path) -> Label:
     if not isinstance(data, dict):
         raise InvalidCorpusError(f"{found}: a label is a mapping with cause, fix and job")
     cause = data.get("cause") or next(iter(data.get("causes") or ()), "")
-    return Label(str(cause or ""), str(data.get("fix") or ""), str(data.get("job") or ""))
+    clean = Redactor().clean
+    return Label(*(clean(printable(str(text or ""))) for text in (cause, data.get("fix"), data.get("job"))))

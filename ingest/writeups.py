@@ -51,13 +51,18 @@ def read(path: Path) -> list[Document]:
     """Read a write-up into documents marked as a user's note; empty where nothing of it is text."""
     raw = path.read_bytes()[:MAX_BYTES].decode("utf-8", "replace")
     rows = from_html(raw) if path.suffix.lower() in (".html", ".htm") else raw.splitlines()
-    rows = [Redactor().clean(row) for row in stripped(rows)]
+    rows = [Redactor().clean(printable(row)) for row in stripped(rows)]
     if not rows:
         return []
     title, rest = rows[0].lstrip("# ").strip(), rows[1:]
     language = "zh" if len(_CHINESE.findall(" ".join(rows))) > len(" ".join(rows)) // 20 else "en"
     owner = sha256(str(path).encode()).hexdigest()[:12]
     return list(_documents(title, sections(rest), language, owner, str(path)))
+
+
+def printable(text: str) -> str:
+    """Give text without control characters, which a terminal would act on."""
+    return "".join(char for char in text if char == "\t" or char.isprintable())
 
 
 def _documents(title: str, parts: list[Section], language: str, owner: str, origin: str) -> Iterator[Document]:
@@ -108,6 +113,8 @@ def from_html(text: str) -> list[str]:
         for tag in body.find_all(f"h{level}"):
             tag.insert_before("\n" + "#" * level + " ")
             tag.insert_after("\n")
+    for tag in body.find_all("li"):
+        tag.insert(0, "- ")
     for tag in body.find_all(["p", "li", "pre", "div", "tr", "br", "blockquote"]):
         tag.insert_before("\n")
         tag.insert_after("\n")
@@ -128,7 +135,8 @@ def sections(rows: list[str]) -> list[Section]:
         if title:
             if held:
                 found.append(Section(heading, "\n".join(held)))
-            heading, held = title, []
+            # A heading over headings stands in the text of the first of them.
+            heading, held = title, ([] if held or not heading else [heading])
         elif row.strip() not in {"-", "*"}:
             held.append(row)
     if held:

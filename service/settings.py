@@ -43,6 +43,9 @@ def load(environment: Mapping[str, str] | None = None, file: Path | None = None)
     unknown = sorted(set(table) - known)
     if unknown:
         raise SettingsError(f"{FILE}: there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}.")
+    wrong = [name for name, value in table.items() if not isinstance(value, str)]
+    if wrong:
+        raise SettingsError(f"{FILE}: {wrong[0]} takes a text in quotes, not {table[wrong[0]]!r}.")
     values: dict[str, Any] = dict(table)
     values |= {name: environment[PREFIX + name.upper()] for name in known if environment.get(PREFIX + name.upper())}
     if "home" in values:
@@ -57,5 +60,5 @@ def _table(file: Path) -> dict[str, Any]:
         return {}
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} is no valid TOML: {error}.") from error

@@ -37,10 +37,11 @@ def silent(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """One of the job's own files."""
+    """One of the job's own files; `exact` is False where its bytes are no UTF-8, so that no patch would apply."""
 
     name: str
     text: str
+    exact: bool = True
 
 
 class Triage:
@@ -101,28 +102,36 @@ class Triage:
 
 
 def _settings(file: ConfigFile) -> list[Setting]:
-    clean = Redactor().clean
-    return [Setting(item.key, clean(item.value), 0, item.spelled) for item in launch.from_file(file.text)]
+    clean = Redactor().value
+    return [Setting(item.key, clean(item.key, item.value), 0, item.spelled) for item in launch.from_file(file.text)]
 
 
 def read_config(path: Path) -> ConfigFile:
     """Read one of the job's own files, bounded."""
     with path.open("rb") as stream:
-        return ConfigFile(path.name, stream.read(MAX_CONFIG_BYTES).decode("utf-8", "replace"))
+        raw = stream.read(MAX_CONFIG_BYTES)
+    try:
+        return ConfigFile(path.name, raw.decode())
+    except UnicodeDecodeError:
+        return ConfigFile(path.name, raw.decode("utf-8", "replace"), exact=False)
 
 
 def _patched(answer: Diagnosis, files: Sequence[ConfigFile]) -> Diagnosis:
     verified: list[ProposedChange] = [change for change in answer.changes if change.status == "verified"]
     if not files or not verified:
         return answer
+    clean = Redactor().clean
     diffs: list[str] = []
     left_out: list[Dropped] = []
     for file in files:
         if Path(file.name).suffix not in SCRIPT_SUFFIXES:
             left_out.append(Dropped(what=f"patch of {file.name}", why="only launch scripts are patched so far"))
             continue
+        if not file.exact:
+            left_out.append(Dropped(what=f"patch of {file.name}", why="the file is no UTF-8 text"))
+            continue
         result = script.patch(file.text, file.name, verified)
-        diffs.append(Redactor().clean(result.diff))
-        left_out.extend(result.left_out)
+        diffs.append(clean(result.diff))
+        left_out.extend(Dropped(what=clean(item.what), why=clean(item.why)) for item in result.left_out)
     engine = Engine(name=answer.engine.name, dropped=(*answer.engine.dropped, *left_out))
     return answer.model_copy(update={"patch": "".join(diffs) or None, "engine": engine})

@@ -27,7 +27,7 @@ SEAMS = {
     "fastapi": "service/api",
     "ray": "service/batch",
     "pynvml": "service/telemetry",
-    "typer": "ui/cli",
+    "typer": "ui",
 }
 # The slow packages of which an answer must not wait at import.
 SLOW = {"chromadb", "sentence_transformers", "torch", "onnxruntime", "bm25s", "jieba"}

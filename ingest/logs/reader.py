@@ -248,7 +248,7 @@ class _Reading:
             exception=traceback.exception if traceback else "", frames=self._frames(traceback) if traceback else (),
             remote=traceback.remote if traceback else "", facts=fields, frameworks=best.frameworks,
             also=tuple(row.id for row in rows[1:]), traceback=traceback.start if traceback else 0,
-            count=1 + _folded(line.body),
+            count=_folded(line.body),
         )
         self._events.add(event)
         self._see(best, line)
@@ -316,9 +316,9 @@ def _place(row: Pattern, text: str) -> int:
 
 
 def _folded(body: str) -> int:
-    """Give how many more times Ray says that it saw the line."""
+    """Give how many lines Ray says that this one stands for."""
     match = _REPEATED.search(body)
-    return int(match[1]) if match else 0
+    return max(1, int(match[1])) if match else 1
 
 
 def _telling(row: Pattern) -> tuple[int, int, int]:

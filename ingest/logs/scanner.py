@@ -29,9 +29,8 @@ LONGEST_ESCAPE = 4096
 # How often a pattern that only tells of a version is noted.
 SCARCE = 3
 
-NEWLINE = ord("\n")
 _ANCHORS = {"^": r"(?:^|[\r\t \]):|])", "$": r"(?:$|\r)"}
-_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +133,14 @@ def _line_end(data: bytes, start: int, wish: int) -> int:
     return end if end > start else wish
 
 
+def _is_overrun(data: bytes, end: int) -> bool:
+    """Tell whether a match only ends here because its last white space ran on over the end of its line."""
+    last = data[end - 1 : end]
+    if not last.isspace():
+        return False
+    return last == b"\n" or data[data.rfind(b"\n", 0, end - 1) + 1 : end].isspace()
+
+
 def relaxed(expression: str) -> str:
     """Let `^` and `$` also hold behind a prefix and before a redrawn part of the line.
 
@@ -167,7 +174,7 @@ class Scanner:
         ]
         key = hashlib.sha256(repr((version("hyperscan"), expressions, flags)).encode()).hexdigest()[:16]
         stored = cache / f"patterns-{key}.hsdb" if cache else None
-        if stored and stored.exists():
+        if stored and stored.is_file():
             with contextlib.suppress(hyperscan.error):  # written on another processor: compile anew
                 database = hyperscan.loadb(stored.read_bytes(), mode=hyperscan.HS_MODE_BLOCK)
                 database.scratch = hyperscan.Scratch(database)  # a loaded database comes without one
@@ -180,10 +187,11 @@ class Scanner:
             names = ", ".join(row.id for row in self._rows[:3])
             raise InvalidCorpusError(f"patterns ({names} ...): Hyperscan refuses an expression: {error}") from error
         if stored:
-            stored.parent.mkdir(parents=True, exist_ok=True)
-            part = stored.with_suffix(".part")
-            part.write_bytes(hyperscan.dumpb(database))
-            part.replace(stored)
+            with contextlib.suppress(OSError):  # a folder that cannot be written costs time at the next start
+                stored.parent.mkdir(parents=True, exist_ok=True)
+                part = stored.with_suffix(".part")
+                part.write_bytes(hyperscan.dumpb(database))
+                part.replace(stored)
         return database
 
     def fresh(self) -> None:
@@ -208,8 +216,8 @@ class Scanner:
         seen, scarce = self._seen, self._scarce
 
         def note(row: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            if end <= quiet[row] or not block.start < end <= block.stop or data[end - 1] == NEWLINE:
-                return  # said already on this line, a neighbour block's own, or white space run over the line's end
+            if end <= quiet[row] or not block.start < end <= block.stop or _is_overrun(data, end):
+                return  # said already on this line, a neighbour block's own, or run over the line's end
             newline = data.find(b"\n", end, end + LONG_LINE)
             quiet[row] = newline if newline >= 0 else end + LONG_LINE
             if row in scarce:

@@ -54,7 +54,7 @@ class LogSource:
 
     def _chunks(self) -> Iterator[bytes]:
         first = self._read()
-        if not first:
+        if not first or first in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8):
             raise EmptyInputError(f"{self.name} is empty: nothing was written, or it is the wrong file.")
         if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             yield from self._transcoded(first)
@@ -100,18 +100,18 @@ def from_path(path: Path) -> LogSource:
     if path.is_dir():
         raise FolderInputError(f"{path} is a folder; give one log file, or use `whycrash ingest --logs {path}`.")
     try:
-        stream: BinaryIO = path.open("rb")
+        stream = path.open("rb")
     except OSError as error:
         raise MissingInputError(f"{path} cannot be opened: {error.strerror}.") from error
-    if stream.read(2) == b"\x1f\x8b":
-        stream.seek(0)
-        return LogSource(str(path), _cut_tolerant(stream))
-    stream.seek(0)
-    return LogSource(str(path), stream)
+    # Peeked at, not read and rewound: a shell's process substitution is a pipe.
+    compressed = stream.peek(2)[:2] == b"\x1f\x8b"
+    return LogSource(str(path), _cut_tolerant(stream) if compressed else stream)
 
 
 def from_stdin() -> LogSource:
-    """Read standard input as it comes."""
+    """Read standard input as it comes; raises MissingInputError where there is none."""
+    if sys.stdin is None:
+        raise MissingInputError("Standard input is closed; give a file.")
     return LogSource("stdin", sys.stdin.buffer)
 
 

@@ -14,7 +14,10 @@ from pathlib import PurePath
 
 from service.diagnosis import Dropped, ProposedChange
 
-_VALUE = r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\\;&|]*)"
+# A value as the shell reads it: quoted, or a bare word. Where the whole `key=value` stands in quotes, it
+# goes to the closing one.
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_VALUE = r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\\;&|()'\"]*)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,8 @@ def patch(text: str, name: str, changes: Sequence[ProposedChange]) -> Patch:
         else:
             new = result
     path = PurePath(name).name
-    rows = difflib.unified_diff(text.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{path}", f"b/{path}")
+    # Lines end at a newline alone: a form feed in a comment starts none for git or bash.
+    rows = difflib.unified_diff(_LINE.findall(text), _LINE.findall(new), f"a/{path}", f"b/{path}")
     return Patch("".join(row if row.endswith("\n") else row + "\n\\ No newline at end of file\n" for row in rows), tuple(left_out))
 
 
@@ -49,6 +53,8 @@ def _changed(text: str, change: ProposedChange) -> str | Dropped:
     if len(found) > 1:
         return Dropped(what=what, why="the script sets it more than once")
     value = found[0]["value"]
+    if not value and not found[0][0].endswith("="):
+        return Dropped(what=what, why="it stands there as a switch without a value; change it by hand")
     if "$" in value or "`" in value:
         return Dropped(what=what, why=f"its value is computed in the script ({value})")
     quote = value[0] if value[:1] in ("'", '"') else ""
@@ -58,12 +64,14 @@ def _changed(text: str, change: ProposedChange) -> str | Dropped:
 
 def _places(key: str) -> re.Pattern[str]:
     bare = re.escape(key.lstrip("-+~")).replace("_", "[_-]").replace(r"\-", "[_-]")
-    return re.compile(rf"(?:(?<=[\s'\"])|^)(?:\+{{0,2}}{bare}=|--{bare}(?:=|[ \t]+(?!--))){_VALUE}", re.MULTILINE)
+    return re.compile(rf"(?:(?<=[\s'\"])|^)(?:\+{{0,2}}{bare}=|--{bare}(?:=|[ \t]+(?!-\D|\\)|(?=\s|$))){_VALUE}", re.MULTILINE)
 
 
 def _in_comment(text: str, offset: int) -> bool:
     row = text[text.rfind("\n", 0, offset) + 1 : offset]
-    return row.lstrip().startswith("#") and not row.lstrip().startswith("#SBATCH")
+    if row.lstrip().startswith("#SBATCH"):
+        return False
+    return re.search(r"(?:^|\s)#", row) is not None
 
 
 def _written(value: object) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from corpus.library import Library, fits
+from corpus.predicates import compare
 from corpus.schema import Case, Change, Knob, Language, Scalar
 from ingest.logs.conditions import all_hold
 from ingest.logs.launch import Setting
@@ -88,7 +90,7 @@ def _number(value: Scalar, kind: str) -> float | None:
         number = float(value) if not isinstance(value, bool) else None
     except ValueError:
         return None
-    return None if number is None or (kind == "int" and number != int(number)) else number
+    return None if number is None or not math.isfinite(number) or (kind == "int" and number != int(number)) else number
 
 
 def _outside(number: float, knob: Knob) -> str:
@@ -118,4 +120,4 @@ def _spelling(key: str) -> str:
 
 
 def _same(now: str, to: object) -> bool:
-    return now.strip("'\"").casefold() == str(to).casefold()
+    return compare(now.strip("'\""), "==", str(to))

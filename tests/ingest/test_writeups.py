@@ -106,7 +106,7 @@ def test_a_page_gives_its_article(tmp_path: Path) -> None:
     rows = [row for row in from_html(PAGE) if row]
     assert rows[0] == "# Why ranks hang"
     assert "## What to do" in rows
-    assert {"Raise the limit", "Find the slow rank", "export FOO_TIMEOUT=60", "python train.py"} <= set(rows)
+    assert {"- Raise the limit", "- Find the slow rank", "export FOO_TIMEOUT=60", "python train.py"} <= set(rows)
     assert not re.search(r"track|color|Home|Sign up|great site|rights reserved|as well|Copy|Site \|", "\n".join(rows))
     (tmp_path / "post.html").write_text(PAGE, encoding="utf-8")
     documents = read(tmp_path / "post.html")

@@ -13,6 +13,8 @@ from corpus.schema import Language
 from service.errors import SettingsError
 from service.triage import Report
 
+MANY_FILES = 50
+_BUILDING = frozenset({"vectors", "words", "store"})
 _STAGES = {"files": "reading files", "vectors": "embedding", "words": "indexing words", "store": "storing"}
 
 
@@ -45,10 +47,15 @@ def progress() -> Iterator[Report]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     bars = Progress(*columns, console=err(), transient=True)
     tasks: dict[str, TaskID] = {}
+    told: list[str] = []
 
     def report(stage: str, done: int, total: int) -> None:
-        if not tasks:
+        if stage in _BUILDING and not told:
+            told.append(stage)
             err().print("Building the index (once for each change of corpus or model)...")
+        if not total or (stage == "files" and total < MANY_FILES):
+            return  # over before a bar is seen
+        if not tasks:
             bars.start()
         if stage not in tasks:
             tasks[stage] = bars.add_task(_STAGES.get(stage, stage), total=total)
@@ -57,4 +64,5 @@ def progress() -> Iterator[Report]:
     try:
         yield report
     finally:
-        bars.stop()
+        if tasks:
+            bars.stop()

@@ -33,6 +33,7 @@ _LABELS = {
     "evidence": ("Evidence", "证据"), "changes": ("Changes", "建议修改"), "checks": ("To confirm", "如何确认"),
     "patch": ("Patch", "补丁"), "cases": ("Known cases", "已知案例"), "alternatives": ("Or else", "其他可能"),
     "costs": ("costs", "代价"), "unverified": ("not in the catalogue for this version; check it", "目录中没有该版本的记录，请核对"),
+    "was": ("was", "原为"),
     "redacted": ("{n} secrets were masked.", "已遮盖 {n} 处敏感信息。"),
 }
 
@@ -105,7 +106,7 @@ def _changes(diagnosis: Diagnosis, chinese: bool) -> Group | None:
 
 
 def _change(change: ProposedChange, chinese: bool) -> Group:
-    value = f"{change.key} = {change.to}" + (f"  (was {change.from_})" if change.from_ is not None else "")
+    value = f"{change.key} = {change.to}" + (f"  ({_LABELS['was'][chinese]} {change.from_})" if change.from_ is not None else "")
     head = Text(f"  {value}", style="bold green")
     head.append(f"  [{change.framework}, {change.kind}]", style="dim")
     rows: list[object] = [head, Padding(Text(change.why), (0, 0, 0, 4))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -107,6 +108,10 @@ def show(
 
 def main() -> None:
     """Run the command; an error becomes one sentence on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a sign gets a question mark, not a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except (CorpusError, IngestError, ServiceError) as error:
