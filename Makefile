@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 export WHYCRASH_HOME ?= $(CURDIR)/.whycrash
 
-.PHONY: run test check lint types eval bench lock clean
+.PHONY: run test check lint types eval lab bench lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -35,6 +35,9 @@ check: lint types test  ## Lint, types, tests: what CI runs.
 
 eval: $(STAMP)  ## Score the answers against the labelled incidents.
 	@$(BIN)/python -m eval
+
+lab: $(STAMP)  ## Make failures for real and record them as incidents under out/lab.
+	@$(BIN)/python -m eval.lab --out out/lab
 
 bench: $(STAMP)  ## Measure speed and memory.
 	@$(BIN)/python -m eval.bench

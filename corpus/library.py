@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,9 +83,11 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
     stored = cache / f"corpus-{digest(root)[:16]}.json" if cache else None
     shelf = read_cache(Shelf, stored)
     if shelf is None:
-        shelf = Shelf(
-            causes=tuple(_causes(root / "causes.yaml")), cases=tuple(_cases(root / "cases")), knobs=tuple(_knobs(root / "knobs"))
-        )
+        knobs = tuple(_knobs(root / "knobs"))
+        twice = [name for name, count in Counter((knob.framework, knob.key) for knob in knobs).items() if count > 1]
+        if twice:
+            raise InvalidCorpusError(f"{twice[0][0]}: the setting {twice[0][1]} stands twice in the catalogue")
+        shelf = Shelf(causes=tuple(_causes(root / "causes.yaml")), cases=tuple(_cases(root / "cases")), knobs=knobs)
         write_cache(shelf, stored)
     return Library(
         causes={cause.id: cause for cause in shelf.causes},

@@ -94,8 +94,9 @@ def _root_vote(root: Event, signatures: Sequence[SignatureMatch]) -> float:
 
 def _case_vote(match: SignatureMatch, root: Event) -> float:
     base = CASE_AT_ROOT if match.at_root else CASE_ELSEWHERE
-    if root.kind == "kill" and root.strength != "states" and match.conditions < 2:
-        base = CASE_ELSEWHERE  # a bare signal is the same for a dozen causes
+    follower = root.pattern_role in ("collateral", "wrapper") and root.strength == "hints"
+    if (follower or (root.kind == "kill" and root.strength != "states")) and match.conditions < 2:
+        base = CASE_ELSEWHERE  # a bare signal or time-out is the same for a dozen causes
     return min(0.85, base + PER_CONDITION * (match.conditions - 1))
 
 

@@ -1,0 +1,119 @@
+"""`python -m eval`: score the answers against labelled incidents, and say how good they are."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+
+from eval import baselines, gate, incidents, report
+from eval.answers import System
+from eval.composer import Composer
+from eval.errors import EvalError
+from eval.metrics import METRICS, compare
+from eval.report import Run
+from eval.run import Progress as Report
+from eval.run import by_split, read_scores, run, write
+from service.errors import ServiceError
+from service.settings import load
+from service.triage import Triage
+
+OUT = Path("out/eval")
+
+
+def main(words: list[str]) -> int:
+    """Run the evaluation; exit code 1 where a figure fell through its floor, 2 for misuse."""
+    options = _options(words)
+    try:
+        return _evaluate(options)
+    except (EvalError, ServiceError) as error:
+        sys.stderr.write(f"eval: {error}\n")
+        return 2
+
+
+def _options(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m eval", description=__doc__)
+    parser.add_argument("--incidents", type=Path, default=incidents.FOLDER, help="folder of labelled incidents, yours or ours")
+    parser.add_argument("--split", choices=("fit", "test"), help="only this part of them")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder for results.jsonl and report.html")
+    parser.add_argument("--no-baselines", action="store_true", help="only the composer")
+    parser.add_argument("--compare", type=Path, metavar="OLD", help="results.jsonl of an earlier run: say what changed")
+    parser.add_argument("--gate", action="store_true", help="fail where a figure falls through its floor")
+    parser.add_argument("--raise-floors", action="store_true", help="lift the floors to what is reached; none is lowered")
+    return parser.parse_args(words)
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    console = Console(width=150)
+    loaded = incidents.load(options.incidents, options.split)
+    triage = Triage(load())
+    for finding in incidents.findings(loaded, triage.library.causes):
+        console.print(f"incident: {finding}", markup=False, style="yellow")
+    systems, skipped = _systems(triage, loaded, options)
+    with _bars() as progress:
+        result = run(loaded, systems, triage.library, progress)
+    write(result, options.out / "results.jsonl")
+    (options.out / "report.html").write_text(report.page(result), encoding="utf-8")
+    report.terminal(result, console)
+    for reason in skipped:
+        console.print(f"left out: {reason}", markup=False, style="dim")
+    console.print(f"{options.out / 'report.html'} shows each wrong answer; {options.out / 'results.jsonl'} holds all.", markup=False)
+    if options.compare:
+        _compared(result, options.compare, console)
+    return _gated(result, options, console)
+
+
+def _systems(
+    triage: Triage, loaded: list[incidents.Incident], options: argparse.Namespace
+) -> tuple[list[System], list[str]]:
+    systems: list[System] = [Composer(triage)]
+    if options.no_baselines:
+        return systems, []
+    others, skipped = baselines.all_systems(triage, [item for item in loaded if item.label.split == "fit"])
+    return [*systems, *others], skipped
+
+
+def _compared(result: Run, old: Path, console: Console) -> None:
+    before = read_scores(old, "composer")
+    for name, words, _ in METRICS:
+        change = compare(before, result.scores["composer"], name)
+        if change.better or change.worse:
+            console.print(
+                f"{words}: {change.before:.3f} -> {change.after:.3f} (p {change.p:.3f}); "
+                f"better {', '.join(change.better) or '-'}; worse {', '.join(change.worse) or '-'}", markup=False,
+            )
+
+
+def _gated(result: Run, options: argparse.Namespace, console: Console) -> int:
+    floors = gate.load()
+    scores = by_split(result, "composer")
+    if options.raise_floors:
+        gate.save(gate.lifted(scores, floors))
+    if not options.gate:
+        return 0
+    fallen = gate.falls({split: rows for split, rows in scores.items() if rows}, floors)
+    for row in fallen:
+        console.print(f"below the floor: {row}", markup=False, style="red")
+    return 1 if fallen else 0
+
+
+@contextmanager
+def _bars() -> Iterator[Report]:
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        tasks = {}
+
+        def show(name: str, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=total)
+            bars.update(tasks[name], completed=done)
+
+        yield show
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,276 @@
+"""Simple recipes as systems under evaluation: what the product has to be better than to be worth its size.
+
+Each answers the same incidents in the same form. A cause is named by the product's own table of patterns,
+so that a recipe loses by where it looks and not by what it knows; none gives a confidence.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Any
+
+from corpus.library import Library
+from corpus.schema import Case
+from eval.answers import NO_FAILURE, Answer, System
+from eval.incidents import Incident
+from ingest.embedder import Embedder
+from ingest.logs import lines, patterns
+from ingest.logs.patterns import Pattern
+from service.retrieval import DEPTH
+from service.triage import Triage
+
+LAST = 50
+QUERY_LINES = 200
+QUERY_CHARACTERS = 2000
+CHUNK_SIZE, CHUNK_OVERLAP = 1000, 100
+SHOWN = 5
+
+ERROR_WORD = re.compile(r"error|exception|traceback|killed|failed", re.IGNORECASE)
+_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_ROLES = ("origin", "collateral", "wrapper", "none")
+_STRENGTHS = ("states", "suggests", "hints")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a log with its number, as everyone counts it: from 1, by newlines."""
+
+    number: int
+    text: str
+
+    @property
+    def has_error_word(self) -> bool:
+        """Tell whether the line holds a word that people grep for."""
+        return ERROR_WORD.search(self.text) is not None
+
+
+def rows_of(incident: Incident) -> list[Row]:
+    """Give a log's lines, without the empty piece behind its last newline."""
+    texts = incident.lines
+    return [Row(number, text) for number, text in enumerate(texts[:-1] if texts[-1] == "" else texts, 1)]
+
+
+class Grep:
+    """The failure rows of the pattern table, searched in one line at a time: no order, role or progress."""
+
+    def __init__(self, table: Iterable[Pattern]) -> None:
+        self._patterns = sorted((row for row in table if row.fails and row.cause), key=_telling)
+
+    def cause(self, text: str) -> str | None:
+        """Name the cause that the most telling matching row gives; None where none matches."""
+        line = lines.parse(_ESCAPE.sub("", text).encode(), 1)
+        found = (row.cause for row in self._patterns if row.compiled.search(line.body) or row.compiled.search(line.text))
+        return next(found, None)
+
+    def causes(self, picked: Iterable[Row]) -> list[tuple[int, str]]:
+        """Give line number and cause of the rows of a log that a pattern knows, in the order given."""
+        return [(row.number, cause) for row in picked if (cause := self.cause(row.text))]
+
+
+def _telling(row: Pattern) -> tuple[int, int]:
+    """Order rows that match one line as the reader does: what can begin a failure, then what is sure."""
+    return _ROLES.index(row.role), _STRENGTHS.index(row.strength)
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Lines that a system points at, the most telling first, and whether it says that anything failed."""
+
+    rows: Sequence[Row]
+    failed: bool
+    words: str = ""
+
+
+def judged(incident: Incident, picked: Picked, grep: Grep, started: float) -> Answer:
+    """Turn picked lines into an answer: the causes that patterns give these lines, in their order."""
+    causes = tuple(dict.fromkeys(cause for _, cause in grep.causes(picked.rows)))
+    verdict = "diagnosed" if causes else "unknown" if picked.failed else NO_FAILURE
+    numbers = tuple(dict.fromkeys(row.number for row in picked.rows))
+    return Answer(incident.id, verdict, causes, None, numbers, headline=picked.words, seconds=perf_counter() - started)
+
+
+class LastLines:
+    """Looks at the last lines as `tail` shows them and takes the last one that a pattern knows."""
+
+    name = "last lines"
+
+    def __init__(self, grep: Grep) -> None:
+        self._grep = grep
+
+    def answer(self, incident: Incident) -> Answer:
+        """Answer one incident; where no pattern matches, error words alone are no cause."""
+        started = perf_counter()
+        tail = rows_of(incident)[: -LAST - 1 : -1]
+        known = {number for number, _ in self._grep.causes(tail)}
+        worded = [row for row in tail if row.has_error_word]
+        rows = [row for row in tail if row.number in known] or worded
+        return judged(incident, Picked(rows, bool(worded)), self._grep, started)
+
+
+class FirstErrorLine:
+    """Takes the first line of the log that holds an error word."""
+
+    name = "first error line"
+
+    def __init__(self, grep: Grep) -> None:
+        self._grep = grep
+
+    def answer(self, incident: Incident) -> Answer:
+        """Answer one incident; a log without an error word is healthy."""
+        started = perf_counter()
+        first = [row for row in rows_of(incident) if row.has_error_word][:1]
+        return judged(incident, Picked(first, bool(first)), self._grep, started)
+
+
+class MostFrequentCause:
+    """Always names the cause that most incidents of the fitting split have: what looking at nothing gives."""
+
+    name = "most frequent cause"
+
+    def __init__(self, fit: Iterable[Incident]) -> None:
+        counts = Counter(incident.label.causes[0] for incident in fit if incident.label.causes)
+        self._ranked = tuple(sorted(counts, key=lambda cause: (-counts[cause], cause)))
+
+    def answer(self, incident: Incident) -> Answer:
+        """Answer one incident without reading it."""
+        return Answer(incident.id, "diagnosed" if self._ranked else "unknown", self._ranked[:SHOWN], None)
+
+
+class WordsAlone:
+    """Searches the product's index by BM25 with the log's last error lines; no signature, no vectors."""
+
+    name = "BM25 alone"
+
+    def __init__(self, triage: Triage) -> None:
+        self._triage = triage
+
+    def answer(self, incident: Incident) -> Answer:
+        """Answer one incident with the top case's cause, whether anything failed or not."""
+        started = perf_counter()
+        rows = rows_of(incident)
+        query = [row for row in rows[-QUERY_LINES:] if row.has_error_word] or rows[-LAST:]
+        hits = self._triage.index.words("\n".join(row.text for row in query), DEPTH)
+        found = (hit.document.owner for hit in hits if hit.document.kind == "case")
+        return _of_cases(incident, "words", found, self._triage.library, started)
+
+
+class DenseAlone:
+    """LangChain's plain recipe: recursive chunks of the cases in Chroma, asked with the log's end."""
+
+    name = "dense alone"
+
+    def __init__(self, triage: Triage) -> None:
+        self._triage = triage
+        self._folder = tempfile.TemporaryDirectory(prefix="whycrash-dense-", ignore_cleanup_errors=True)
+
+    @cached_property
+    def _store(self) -> Any:
+        # Imported here: the extra `model` brings it, and it takes seconds.
+        os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")  # Chroma would report its use otherwise
+        from langchain_chroma import Chroma
+        from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+        splitter = RecursiveCharacterTextSplitter(chunk_size=CHUNK_SIZE, chunk_overlap=CHUNK_OVERLAP)
+        cases = self._triage.library.cases.values()
+        pieces = [(piece, case.id) for case in cases for text in _texts(case) for piece in splitter.split_text(text)]
+        store = Chroma("cases", _embeddings(self._triage.embedder), persist_directory=self._folder.name)
+        store.add_texts([piece for piece, _ in pieces], metadatas=[{"case": owner} for _, owner in pieces])
+        return store
+
+    def answer(self, incident: Incident) -> Answer:
+        """Answer one incident with the nearest case's cause, whether anything failed or not."""
+        store = self._store  # filled before the clock starts, as the index of the product is
+        started = perf_counter()
+        query = incident.text.rstrip()[-QUERY_CHARACTERS:]
+        found = [document.metadata["case"] for document in store.similarity_search(query, k=DEPTH)] if query else []
+        return _of_cases(incident, "dense", found, self._triage.library, started)
+
+
+def _texts(case: Case) -> tuple[str, str]:
+    return f"{case.title.en}\n\n{case.body.en}", f"{case.title.zh}\n\n{case.body.zh}"
+
+
+def _embeddings(embedder: Embedder) -> Any:
+    """Show the product's embedder to LangChain."""
+    # Imported here: the extra `model` brings it, and its base class is needed to derive from.
+    from langchain_core.embeddings import Embeddings
+
+    class Ours(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [list(map(float, vector)) for vector in embedder.embed(texts)]
+
+        def embed_query(self, text: str) -> list[float]:
+            return self.embed_documents([text])[0]
+
+    return Ours()
+
+
+def _of_cases(incident: Incident, retriever: str, owners: Iterable[str], library: Library, started: float) -> Answer:
+    """Name the causes of retrieved cases, in their order."""
+    ranked = tuple(dict.fromkeys(owners))
+    causes = tuple(dict.fromkeys(library.cases[owner].cause for owner in ranked if owner in library.cases))
+    return Answer(
+        incident.id, "diagnosed" if causes else "unknown", causes[:SHOWN], None,
+        retrieved={retriever: ranked}, seconds=perf_counter() - started,
+    )
+
+
+class RarestTemplates:
+    """Mines the log's templates with Drain3 and takes the error lines of those that are seen least."""
+
+    name = "Drain3 rarest"
+
+    def __init__(self, grep: Grep) -> None:
+        self._grep = grep
+
+    def answer(self, incident: Incident) -> Answer:
+        """Answer one incident; of equally rare templates the earlier line counts more."""
+        started = perf_counter()
+        rows = [row for row in rows_of(incident) if row.text.strip()]
+        templates = _templates([row.text for row in rows])
+        sizes = Counter(templates)
+        worded = [(sizes[template], row) for template, row in zip(templates, rows, strict=True) if row.has_error_word]
+        rarest = [row for _, row in sorted(worded, key=lambda pair: (pair[0], pair[1].number))][:SHOWN]
+        return judged(incident, Picked(rarest, bool(rarest)), self._grep, started)
+
+
+def _templates(texts: Iterable[str]) -> list[int]:
+    """Give each line's template, by its number in Drain3's tree with its own settings."""
+    # Imported here: the package is optional, and no extra brings it.
+    from drain3 import TemplateMiner
+    from drain3.template_miner_config import TemplateMinerConfig
+
+    miner = TemplateMiner(config=TemplateMinerConfig())
+    return [miner.add_log_message(lines.parse(text.encode(), 1).body)["cluster_id"] for text in texts]
+
+
+def missing(*packages: str) -> str:
+    """Say which packages are not installed; empty where all are."""
+    absent = [package for package in packages if find_spec(package) is None]
+    return f"not installed: {', '.join(absent)}" if absent else ""
+
+
+def all_systems(triage: Triage, fit: Sequence[Incident]) -> tuple[list[System], list[str]]:
+    """Give the baselines that can run here, and why the others are skipped; `fit` is the fitting split."""
+    grep = Grep(patterns.load().rows)
+    systems: list[System] = [LastLines(grep), FirstErrorLine(grep), WordsAlone(triage), MostFrequentCause(fit)]
+    skipped = []
+    optional: list[tuple[System, tuple[str, ...]]] = [
+        (DenseAlone(triage), ("langchain_core", "langchain_chroma", "langchain_text_splitters")),
+        (RarestTemplates(grep), ("drain3",)),
+    ]
+    for system, packages in optional:
+        reason = missing(*packages)
+        if reason:
+            skipped.append(f"{system.name}: {reason}")
+        else:
+            systems.append(system)
+    return systems, skipped

@@ -1,0 +1,202 @@
+"""Plots of a run as inline SVG: they take their colours from the page and need no script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eval.figures import counted
+from eval.markup import Html, element
+from eval.metrics import Bin, Mean
+
+# A phone's width, so that letters stay readable where a plot is shrunk to it.
+WIDTH = 360.0
+_SQUARE = 300.0
+_LEFT, _TOP, _BOTTOM = 40.0, 12.0, 250.0
+_RIGHT = WIDTH - 12
+_BAR = 18.0
+_CELL = 28.0
+_LETTER = 6.6
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A linear scale from values to points of the drawing."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """Place a value; what is outside stands at the edge."""
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: its name, its figure, and the colour's class."""
+
+    name: str
+    found: Mean
+    colour: str
+
+
+def svg(height: float, told: str, *children: str, width: float = WIDTH) -> Html:
+    """Give a drawing with words for those who do not see it."""
+    return element(
+        "svg", element("title", told), *children, viewBox=f"0 0 {width:.0f} {height:.0f}", width=width, height=height,
+        role="img", aria_label=told,
+    )
+
+
+def text(x: float, y: float, words: str, class_: str | None = None, anchor: str | None = None) -> Html:
+    """Place words."""
+    return element("text", words, x=x, y=y, class_=class_, text_anchor=anchor)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
+    """Draw a straight line."""
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def _axes(across: Scale, up: Scale, names: tuple[str, str]) -> list[Html]:
+    ticks = [step / 5 for step in range(6)]
+    rows = [up.low + tick * (up.high - up.low) for tick in ticks]
+    return [
+        *(line(across.start, up.at(row), across.end, up.at(row), "rule") for row in rows),
+        *(text(across.start - 6, up.at(row) + 4, f"{row:.2g}", "small", "end") for row in rows),
+        *(text(across.at(tick), up.start + 16, f"{tick:.1f}", "small", "middle") for tick in ticks),
+        text((across.start + across.end) / 2, up.start + 36, names[0], "small", "middle"),
+        element(
+            "text", names[1], x=-(up.start + up.end) / 2, y=11, class_="small", text_anchor="middle", transform="rotate(-90)"
+        ),
+    ]
+
+
+def reliability(bins: Sequence[Bin], colour: str) -> Html:
+    """Draw how often answers of like confidence are right; on the dashed line they are as sure as they should be."""
+    across, up = Scale(0, 1, _LEFT, _RIGHT), Scale(0, 1, _BOTTOM, _TOP)
+    told = "; ".join(f"confidence {item.confidence:.2f}: {item.right:.2f} right of {item.count}" for item in bins)
+    return svg(
+        _SQUARE, f"Reliability: {told or 'nothing to show'}", *_axes(across, up, ("confidence", "share right")),
+        line(across.at(0), up.at(0), across.at(1), up.at(1), "ideal"),
+        *(part for item in bins for part in _point(item, across, up, colour)),
+    )
+
+
+def _point(item: Bin, across: Scale, up: Scale, colour: str) -> list[Html]:
+    x, y = across.at(item.confidence), up.at(item.right)
+    radius = min(3 + item.count**0.5, 12.0)
+    # Below the line the words go below the point: the line to the diagonal leaves from the other side.
+    below = item.right < item.confidence
+    return [
+        line(x, y, x, up.at(item.confidence), f"gap {colour}"),
+        element("circle", cx=x, cy=y, r=radius, class_=colour),
+        text(x - radius - 3, y + 12 if below else y - 4, f"n={item.count}", "small", "end"),
+    ]
+
+
+def risk_coverage(curves: Mapping[str, Sequence[tuple[float, float]]], colours: Mapping[str, str]) -> Html:
+    """Draw how much of what is answered is right, for ever lower thresholds of confidence."""
+    least = min((right for points in curves.values() for _, right in points), default=0.0)
+    across, up = Scale(0, 1, _LEFT, _RIGHT), Scale(min(int(least * 10) / 10, 0.9), 1, _BOTTOM, _TOP)
+    told = "; ".join(f"{name}: {points[-1][1]:.2f} right at coverage {points[-1][0]:.2f}" for name, points in curves.items() if points)
+    return svg(
+        _SQUARE, f"Risk and coverage: {told or 'nothing to show'}", *_axes(across, up, ("share answered", "share right of those")),
+        *(_curve(points, across, up, colours[name]) for name, points in curves.items()),
+        *(_key(number, name, colours[name]) for number, name in enumerate(curves)),
+    )
+
+
+def _curve(points: Sequence[tuple[float, float]], across: Scale, up: Scale, colour: str) -> Html:
+    places = " ".join(f"{across.at(share):.1f},{up.at(right):.1f}" for share, right in points)
+    return element("polyline", points=places, class_=f"line {colour}")
+
+
+def _key(number: int, name: str, colour: str) -> Html:
+    x, y = _LEFT + 12 + 60 * number, _BOTTOM - 12
+    return element("g", line(x, y - 4, x + 16, y - 4, f"line {colour}"), text(x + 21, y, name))
+
+
+def bars(title: str, rows: Sequence[Bar], goal: tuple[float, str] | None = None) -> Html:
+    """Draw one group of bars from 0 to 1 with intervals, figures and, where there is one, the goal."""
+    left = min(max((len(row.name) for row in rows), default=0) * _LETTER + 8, 120.0)
+    across = Scale(0, 1, left, WIDTH - 92)
+    told = "; ".join(f"{row.name} {counted(row.found)}" for row in rows)
+    bottom = 24 + _BAR * len(rows)
+    return svg(
+        bottom + 4, f"{title}: {told}", text(0, 14, title, "title"),
+        *(part for number, row in enumerate(rows) for part in _bar(row, 24 + _BAR * number, across)),
+        *(() if goal is None else _goal(goal, across, bottom)),
+    )
+
+
+def _bar(row: Bar, y: float, across: Scale) -> list[Html]:
+    found, middle = row.found, y + _BAR / 2
+    track = element("rect", x=across.start, y=y + 2, width=across.end - across.start, height=_BAR - 4, class_="track")
+    told = f"{found.value:.2f} n={found.count}" if found.count else "-"
+    words = [text(0, middle + 4, row.name), text(WIDTH - 84, middle + 4, told)]
+    if not found.count:
+        return [track, *words]
+    filled = element("rect", x=across.start, y=y + 2, width=across.at(found.value) - across.start, height=_BAR - 4, class_=row.colour)
+    return [track, filled, *_whisker(found, middle, across), *words]
+
+
+def _whisker(found: Mean, y: float, across: Scale) -> list[Html]:
+    if found.low != found.low:  # NaN: no interval
+        return []
+    low, high = across.at(found.low), across.at(found.high)
+    return [line(low, y, high, y, "whisker"), *(line(x, y - 3, x, y + 3, "whisker") for x in (low, high))]
+
+
+def _goal(goal: tuple[float, str], across: Scale, bottom: float) -> list[Html]:
+    x = across.at(goal[0])
+    return [line(x, 20, x, bottom, "goal"), text(WIDTH, 14, f"goal {goal[1]}", "small", "end")]
+
+
+def confusion(pairs: Mapping[tuple[str, str], int]) -> Html:
+    """Draw labelled categories down and named ones across; a cell is the deeper the larger its share of the row."""
+    rows = sorted({row for row, _ in pairs})
+    columns = [*rows, *sorted({column for _, column in pairs} - set(rows))]
+    left = max((len(name) for name in columns), default=0) * _LETTER + 16
+    top = left * 0.9 + 16
+    totals = {row: sum(count for (name, _), count in pairs.items() if name == row) for row in rows}
+    wrong = "; ".join(f"{row} named {column}: {count}" for (row, column), count in sorted(pairs.items()) if row != column)
+    cells = [
+        part for (row, column), count in sorted(pairs.items())
+        for part in _cell(left + _CELL * columns.index(column), top + _CELL * rows.index(row), count, count / totals[row], row == column)
+    ]
+    return svg(
+        top + _CELL * len(rows) + 8, f"Confusion of categories: {wrong or 'none'}",
+        *_grid(left, top, len(columns), len(rows)), *cells,
+        *(text(left - 8, top + _CELL * (number + 0.65), name, anchor="end") for number, name in enumerate(rows)),
+        *(_slanted(left + _CELL * (number + 0.6), top - 8, name) for number, name in enumerate(columns)),
+        text(0, top - 8, "labelled ↓ named →", "small"),
+        *(
+            text(left + _CELL * len(columns) + 8, top + _CELL * (number + 0.65), f"n={totals[name]}", "small")
+            for number, name in enumerate(rows)
+        ),
+        width=left + _CELL * len(columns) + left * 0.5,
+    )
+
+
+def _grid(left: float, top: float, columns: int, rows: int) -> list[Html]:
+    right, bottom = left + _CELL * columns, top + _CELL * rows
+    return [
+        *(line(left, top + _CELL * row, right, top + _CELL * row, "rule") for row in range(rows + 1)),
+        *(line(left + _CELL * column, top, left + _CELL * column, bottom, "rule") for column in range(columns + 1)),
+    ]
+
+
+def _cell(x: float, y: float, count: int, share: float, right: bool) -> list[Html]:
+    # A light wash under the ink, so that the number stays readable in both colour schemes.
+    wash = element(
+        "rect", x=x, y=y, width=_CELL, height=_CELL, class_="one" if right else "two", fill_opacity=0.12 + 0.33 * share
+    )
+    return [wash, text(x + _CELL / 2, y + _CELL * 0.65, str(count), anchor="middle")]
+
+
+def _slanted(x: float, y: float, words: str) -> Html:
+    return element("text", words, x=x, y=y, transform=f"rotate(-55 {x:.1f} {y:.1f})")

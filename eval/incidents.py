@@ -1,0 +1,175 @@
+"""Labelled incidents: a log, what is wrong in it, and what would have helped."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from corpus.errors import InvalidCorpusError
+from corpus.library import read_yaml, validated
+from corpus.schema import Record, Scalar
+from eval.errors import InvalidIncidentError
+from ingest.logs import sources
+from ingest.logs.events import masked
+from ingest.logs.sources import LogSource
+
+FOLDER = Path(__file__).parent / "incidents"
+LOGS = ("log.txt", "log.txt.gz", "log.txt.zst")
+JOB_FILES = ("run.sh", "job.sbatch", "config.yaml", "ds.json", "requirements.txt")
+
+LabelVerdict = Literal["diagnosed", "unknown", "no-failure"]
+Split = Literal["fit", "test"]
+
+
+class LabelledChange(Record):
+    """A change that would have helped; of several, any one suffices. `to` may be a range in words."""
+
+    framework: str
+    key: str
+    to: Scalar | list[Scalar] | None = None
+
+
+class Origin(Record):
+    """Where an incident comes from: written by us from facts, or made for real in the lab."""
+
+    kind: Literal["written", "lab"]
+    facts: tuple[str, ...] = ()
+    versions: Mapping[str, str] = Field(default_factory=dict)
+    note: str = ""
+
+
+class Label(Record):
+    """The truth of an incident.
+
+    `causes` lists every cause that an expert would accept, the best first; `root_lines` are numbers of
+    lines that prove it. Incidents of one `mechanism`, and twins, are in the same `split`.
+    """
+
+    id: str
+    causes: tuple[str, ...]
+    verdict: LabelVerdict
+    root_lines: tuple[int, ...] = ()
+    changes: tuple[LabelledChange, ...] = ()
+    frameworks: Mapping[str, str] = Field(default_factory=dict)
+    language: Literal["en", "zh"] = "en"
+    kind: Literal["paste", "short", "medium", "long"]
+    mechanism: str
+    split: Split
+    traps: tuple[str, ...] = ()
+    pair: str | None = None
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Incident:
+    """A label with its files."""
+
+    label: Label
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        """The incident's name, which is its folder's."""
+        return self.label.id
+
+    @property
+    def log(self) -> Path:
+        """The job's output."""
+        return next(self.folder / name for name in LOGS if (self.folder / name).exists())
+
+    @property
+    def job_files(self) -> list[Path]:
+        """The job's own configuration, as far as it is there."""
+        return [self.folder / name for name in JOB_FILES if (self.folder / name).exists()]
+
+    def source(self) -> LogSource:
+        """Open the log."""
+        return sources.from_path(self.log)
+
+    @cached_property
+    def text(self) -> str:
+        """The log's text; the longest is some megabytes."""
+        raw = self.log.read_bytes()
+        return (gzip.decompress(raw) if self.log.suffix == ".gz" else raw).decode("utf-8", "replace")
+
+    @property
+    def lines(self) -> list[str]:
+        """The log's lines; line 1 is the first."""
+        return self.text.split("\n")
+
+
+def load(folder: Path = FOLDER, split: Split | None = None) -> list[Incident]:
+    """Load incidents, by name; raises InvalidIncidentError naming file and field."""
+    found = [_incident(path) for path in sorted(folder.glob("*/label.yaml"))]
+    if not found:
+        raise InvalidIncidentError(f"{folder} holds no incident: one is a folder with label.yaml and log.txt")
+    return [incident for incident in found if split in (None, incident.label.split)]
+
+
+def _incident(path: Path) -> Incident:
+    try:
+        data: Any = read_yaml(path)
+        label = validated(Label, data, str(path))
+    except InvalidCorpusError as error:
+        raise InvalidIncidentError(str(error)) from error
+    if label.id != path.parent.name:
+        raise InvalidIncidentError(f"{path}: its id is {label.id!r}; id and folder must be the same")
+    if not any((path.parent / name).exists() for name in LOGS):
+        raise InvalidIncidentError(f"{path.parent}: has no {' or '.join(LOGS)}")
+    return Incident(label, path.parent)
+
+
+def findings(incidents: Sequence[Incident], causes: Iterable[str]) -> list[str]:
+    """Say what is wrong with a set: labels that leak, lines that are not there, texts that are the same."""
+    known = set(causes)
+    found = [text for incident in incidents for text in _own(incident, known)]
+    return [*found, *_twice(incidents), *_torn(incidents)]
+
+
+def _own(incident: Incident, causes: set[str]) -> list[str]:
+    label = incident.label
+    found = [f"{label.id}: unknown cause {cause}" for cause in label.causes if cause not in causes]
+    found += [f"{label.id}: has no line {line}" for line in label.root_lines if not 0 < line <= len(incident.lines)]
+    if label.verdict == "diagnosed" and not (label.causes and label.root_lines):
+        found.append(f"{label.id}: a diagnosed incident needs a cause and a root line")
+    if label.verdict == "no-failure" and (label.causes or label.root_lines):
+        found.append(f"{label.id}: a healthy run has neither cause nor root line")
+    hyphened = [cause for cause in causes if "-" in cause]
+    leaks = re.search("|".join(map(re.escape, [label.id, *hyphened])), incident.text)
+    if leaks:
+        found.append(f"{label.id}: its log holds the label's word {leaks[0]!r}")
+    return found
+
+
+def _twice(incidents: Sequence[Incident]) -> list[str]:
+    """Find logs that are the same but for numbers, ids and paths."""
+    seen: dict[str, str] = {}
+    found = []
+    for incident in incidents:
+        shape = "\n".join(masked(line) for line in incident.lines)
+        if shape in seen:
+            found.append(f"{incident.id}: the same text as {seen[shape]} but for numbers and names")
+        seen.setdefault(shape, incident.id)
+    return found
+
+
+def _torn(incidents: Sequence[Incident]) -> list[str]:
+    """Find mechanisms and twins that stand on both sides of the split."""
+    sides: dict[str, set[str]] = {}
+    split = {incident.id: incident.label.split for incident in incidents}
+    for incident in incidents:
+        label = incident.label
+        if label.verdict == "diagnosed":
+            sides.setdefault(f"mechanism {label.mechanism}", set()).add(label.split)
+        if label.pair in split:
+            sides.setdefault(f"twins {' and '.join(sorted((label.id, label.pair)))}", set()).update(
+                (label.split, split[label.pair])
+            )
+    return [f"{name}: is in fit and in test" for name, found in sides.items() if len(found) > 1]

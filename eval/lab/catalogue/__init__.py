@@ -1,0 +1,1 @@
+"""The tables of experiments, one module per family."""

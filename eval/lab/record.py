@@ -1,0 +1,123 @@
+"""From a finished run to the incident's files; a run that did not fail as intended gives none."""
+
+from importlib import metadata
+from pathlib import Path
+from platform import python_version
+
+import yaml
+
+from .experiment import Experiment, Needle
+from .sandbox import Outcome
+
+_FRAMEWORKS = frozenset(
+    (
+        "ray",
+        "verl",
+        "torch",
+        "transformers",
+        "trl",
+        "accelerate",
+        "lightning",
+        "deepspeed",
+        "hydra-core",
+        "datasets",
+        "peft",
+    )
+)
+
+
+class NotShownError(Exception):
+    """The failure did not show; the run is not recorded."""
+
+
+def versions(names: tuple[str, ...]) -> dict[str, str]:
+    """Return the interpreter's version and those of the installed distributions."""
+    return {"python": python_version(), **{name: metadata.version(name) for name in names}}
+
+
+def _line_of(needle: Needle, lines: list[str]) -> int:
+    """Return the 1-based number of the line that the needle names."""
+    hits = [number for number, line in enumerate(lines, 1) if needle.text in line]
+    if not hits:
+        raise NotShownError(f"no line contains {needle.text!r}")
+    return hits[0] if needle.which == "first" else hits[-1]
+
+
+def root_lines(experiment: Experiment, log: str) -> list[int]:
+    r"""Return the numbers of the decisive lines, counting `\n` only.
+
+    Raises:
+        NotShownError: a decisive or required text is missing.
+
+    """
+    for text in experiment.shows:
+        if text not in log:
+            raise NotShownError(f"the log lacks {text!r}")
+    lines = log.split("\n")
+    return sorted({_line_of(needle, lines) for needle in experiment.root})
+
+
+def check(experiment: Experiment, outcome: Outcome) -> None:
+    """Refuse a run that took too long, or ended otherwise than the experiment says.
+
+    Raises:
+        NotShownError: with the reason.
+
+    """
+    if outcome.timed_out:
+        raise NotShownError(f"still running after {experiment.timeout_s} s")
+    healthy = experiment.verdict == "no-failure"
+    if healthy != (outcome.returncode == 0):
+        raise NotShownError(f"exit status {outcome.returncode}")
+
+
+def _kind(count: int) -> str:
+    """Return the size class of a log of `count` lines."""
+    return next(
+        (name for name, below in (("paste", 60), ("short", 300), ("medium", 3000)) if count < below), "long"
+    )
+
+
+def label(experiment: Experiment, log: str) -> dict[str, object]:
+    """Build the incident's label.
+
+    Raises:
+        NotShownError: the log does not show the failure.
+
+    """
+    found = versions(experiment.needs)
+    return {
+        "id": experiment.id,
+        "causes": list(experiment.causes),
+        "verdict": experiment.verdict,
+        "root_lines": root_lines(experiment, log),
+        "changes": [{"framework": c.framework, "key": c.key, "to": c.to} for c in experiment.changes],
+        "frameworks": {
+            name.removesuffix("-core"): found[name] for name in experiment.needs if name in _FRAMEWORKS
+        },
+        "language": experiment.language,
+        "kind": _kind(log.count("\n")),
+        "mechanism": experiment.mechanism,
+        "traps": list(experiment.traps),
+        "origin": {"kind": "lab", "versions": found},
+    }
+
+
+def write(experiment: Experiment, outcome: Outcome, job: Path, out: Path) -> Path:
+    """Write `<out>/<id>/` with the log, the label and the job's own launch and configuration files.
+
+    Raises:
+        NotShownError: the run did not fail as intended; nothing is written.
+
+    """
+    check(experiment, outcome)
+    log = outcome.output.decode("utf-8", errors="replace")
+    text = yaml.safe_dump(label(experiment, log), sort_keys=False, allow_unicode=True, width=110)
+    folder = out / experiment.id
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "log.txt").write_bytes(outcome.output)
+    (folder / "label.yaml").write_text(text, encoding="utf-8")
+    for file in job.iterdir():
+        if file.name in {"run.sh", "config.yaml", "ds.json"}:
+            (folder / file.name).write_bytes(file.read_bytes())
+    return folder

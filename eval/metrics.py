@@ -1,0 +1,274 @@
+"""Scores of answers, and what a set of scores says: means with intervals, calibration, comparison.
+
+A score is None where an answer, or a label, has nothing to be scored on that point: unscored is neither
+right nor wrong. Listing everything loses: only the named cause counts for top-1, only the first three for
+top-3, only the first five lines for the evidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from corpus.library import Library
+from eval.answers import Answer
+from eval.incidents import Incident, LabelledChange
+
+RESAMPLES = 2000
+SURE = 0.8
+BINS = 10
+DEPTHS = (1, 3, 10)
+
+
+@dataclass(frozen=True)
+class Score:
+    """One answer against its label; each field is 0 or 1, or None where unscored."""
+
+    incident: str
+    cause_top1: float | None
+    cause_top3: float | None
+    category: float | None
+    root_line_1: float | None
+    root_line_5: float | None
+    setting: float | None
+    patch: float | None
+    grounded: float | None
+    healthy: float | None
+    abstained: float | None
+    answered: float | None
+    sure_and_wrong: float | None
+    right: float
+    confidence: float | None
+
+    def record(self) -> dict[str, Any]:
+        """Give the fields for a JSON line."""
+        return asdict(self)
+
+
+# What the report shows, in its order: the field, the words for it, and the goal where there is one.
+METRICS: tuple[tuple[str, str, float | None], ...] = (
+    ("cause_top1", "cause, top 1", 0.90),
+    ("cause_top3", "cause, top 3", None),
+    ("category", "category", None),
+    ("root_line_1", "root line first", None),
+    ("root_line_5", "root line in first 5", 0.95),
+    ("setting", "right setting proposed", 0.80),
+    ("patch", "patch holds the fix", None),
+    ("grounded", "quotes that stand", None),
+    ("healthy", "healthy runs left alone", 1.0),
+    ("abstained", "unanswerable abstained", 0.90),
+    ("sure_and_wrong", f"wrong with confidence over {SURE}", 0.02),
+)
+LOWER_IS_BETTER = frozenset({"sure_and_wrong"})
+
+
+def score(incident: Incident, answer: Answer, library: Library) -> Score:
+    """Score one answer."""
+    label = incident.label
+    told = answer.verdict in ("diagnosed", "ambiguous")
+    diagnosed, unknown, healthy = (label.verdict == name for name in ("diagnosed", "unknown", "no-failure"))
+    top = answer.causes[:3]
+    first = told and bool(top) and top[0] in label.causes
+    right = first if diagnosed else answer.verdict == label.verdict
+    sure = answer.confidence is not None and answer.confidence > SURE and answer.verdict != "no-failure"
+    return Score(
+        label.id,
+        cause_top1=_when(diagnosed, first),
+        cause_top3=_when(diagnosed, any(cause in label.causes for cause in top)),
+        category=_when(diagnosed, told and bool(top) and _category(top[0], library) in _categories(label.causes, library)),
+        root_line_1=_line(incident, answer, 1),
+        root_line_5=_line(incident, answer, 5),
+        setting=_setting(incident, answer, library),
+        patch=_patch(incident, answer),
+        grounded=None if not answer.grounded or not answer.grounded[1] else answer.grounded[0] / answer.grounded[1],
+        healthy=_when(healthy, answer.verdict == "no-failure"),
+        abstained=_when(unknown, answer.verdict == "unknown"),
+        answered=_when(not healthy, told),
+        sure_and_wrong=None if answer.confidence is None else float(sure and not right),
+        right=float(right),
+        confidence=answer.confidence if told else None,
+    )
+
+
+def _when(scored: bool, value: bool) -> float | None:
+    return float(value) if scored else None
+
+
+def _category(cause: str, library: Library) -> str:
+    return library.causes[cause].category if cause in library.causes else ""
+
+
+def _categories(causes: Sequence[str], library: Library) -> set[str]:
+    return {_category(cause, library) for cause in causes}
+
+
+def _line(incident: Incident, answer: Answer, count: int) -> float | None:
+    if not incident.label.root_lines or answer.lines is None:
+        return None
+    return float(bool(set(answer.lines[:count]) & set(incident.label.root_lines)))
+
+
+def _setting(incident: Incident, answer: Answer, library: Library) -> float | None:
+    """Score the proposal of a setting; a change of the user's own code or data is none."""
+    known = {framework for framework, _ in library.knobs}
+    wanted = [change for change in incident.label.changes if change.framework in known]
+    if not wanted or incident.label.verdict != "diagnosed" or answer.changes is None:
+        return None
+    return float(any(_same(change.key, key) for change in wanted for _, key, _ in answer.changes))
+
+
+def _same(one: str, other: str) -> bool:
+    """Tell whether two names are of one setting: `num_workers` is `DataLoader.num_workers`."""
+    short, long = sorted((_plain(one), _plain(other)), key=len)
+    return short == long or long.endswith(f".{short}")
+
+
+def _plain(key: str) -> str:
+    """Give a key without its spelling: dashes, plus signs, extras of a package."""
+    return key.split("[")[0].strip().lstrip("-+~").replace("-", "_").casefold()
+
+
+def _patch(incident: Incident, answer: Answer) -> float | None:
+    """Score a patch by whether it writes one of the labelled settings; only where the job's files are there."""
+    settings = [change for change in incident.label.changes if _is_written(change, incident)]
+    if not settings or answer.changes is None:
+        return None
+    added = [row for row in (answer.patch or "").split("\n") if row.startswith("+") and not row.startswith("+++")]
+    return float(any(_plain(change.key) in _plain_text(row) for change in settings for row in added))
+
+
+def _is_written(change: LabelledChange, incident: Incident) -> bool:
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in incident.job_files)
+    return any(_plain(change.key) in _plain_text(text) for text in texts)
+
+
+def _plain_text(text: str) -> str:
+    return text.replace("-", "_").casefold()
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean with its 95 % bootstrap interval over `count` scored answers; NaN where there is none."""
+
+    value: float
+    low: float
+    high: float
+    count: int
+
+
+def mean(values: Sequence[float | None], seed: int = 0) -> Mean:
+    """Give the mean of what is scored, with a percentile bootstrap interval."""
+    scored = np.array([value for value in values if value is not None], dtype=float)
+    if not len(scored):
+        return Mean(math.nan, math.nan, math.nan, 0)
+    draws = np.random.default_rng(seed).choice(scored, size=(RESAMPLES, len(scored))).mean(axis=1)
+    low, high = np.percentile(draws, [2.5, 97.5])
+    return Mean(float(scored.mean()), float(low), float(high), len(scored))
+
+
+def summary(scores: Sequence[Score]) -> dict[str, Mean]:
+    """Give each metric's mean over a system's scores."""
+    return {name: mean([getattr(item, name) for item in scores]) for name, _, _ in METRICS}
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Answers of like confidence: how sure they were on average, how many were right."""
+
+    confidence: float
+    right: float
+    count: int
+
+
+def reliability(scores: Sequence[Score]) -> list[Bin]:
+    """Put named causes into bins of equal width by confidence; empty bins are left out."""
+    found: list[Bin] = []
+    pairs = [(item.confidence, item.right) for item in scores if item.confidence is not None]
+    for number in range(BINS):
+        inside = [pair for pair in pairs if number == min(int(pair[0] * BINS), BINS - 1)]
+        if inside:
+            found.append(Bin(float(np.mean([pair[0] for pair in inside])), float(np.mean([pair[1] for pair in inside])), len(inside)))
+    return found
+
+
+def ece(scores: Sequence[Score]) -> float:
+    """Give the expected calibration error: the bins' distance of confidence and truth, weighed by size."""
+    bins = reliability(scores)
+    total = sum(item.count for item in bins)
+    return sum(item.count * abs(item.confidence - item.right) for item in bins) / total if total else math.nan
+
+
+def risk_coverage(scores: Sequence[Score]) -> list[tuple[float, float]]:
+    """Give, for ever lower thresholds of confidence, the share that is answered and how much of it is right."""
+    named = sorted((item for item in scores if item.confidence is not None), key=lambda item: -(item.confidence or 0.0))
+    possible = sum(item.answered is not None for item in scores)
+    points, right = [], 0.0
+    for count, item in enumerate(named, 1):
+        right += item.right
+        points.append((count / max(possible, 1), right / count))
+    return points
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a metric differs between two runs over the same incidents, with the two-sided p of a sign test."""
+
+    metric: str
+    before: float
+    after: float
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+    p: float
+
+
+def compare(before: Sequence[Score], after: Sequence[Score], metric: str) -> Difference:
+    """Compare two runs on the incidents that both have, pair by pair (exact McNemar test)."""
+    old = {item.incident: getattr(item, metric) for item in before}
+    pairs = [(item.incident, old[item.incident], getattr(item, metric)) for item in after if item.incident in old]
+    pairs = [pair for pair in pairs if pair[1] is not None and pair[2] is not None]
+    up = tuple(name for name, first, second in pairs if second > first)
+    down = tuple(name for name, first, second in pairs if second < first)
+    return Difference(
+        metric, mean([pair[1] for pair in pairs]).value, mean([pair[2] for pair in pairs]).value, up, down, _sign_test(len(up), len(down))
+    )
+
+
+def _sign_test(up: int, down: int) -> float:
+    total = up + down
+    if not total:
+        return 1.0
+    tail = float(sum(math.comb(total, number) for number in range(min(up, down) + 1))) / 2.0**total
+    return min(1.0, 2.0 * tail)
+
+
+def ranking(
+    incidents: Sequence[Incident], answers: Mapping[str, Answer], library: Library
+) -> dict[str, dict[str, Mean]]:
+    """Give recall at k and the mean reciprocal rank of each retriever.
+
+    Relevant to an incident are the cases of its accepted causes. Recall is whether one of them is among
+    the first k: a reader needs one that fits, not all.
+    """
+    rows: dict[str, dict[str, list[float | None]]] = {}
+    for incident in incidents:
+        relevant = {case.id for case in library.cases.values() if case.cause in incident.label.causes}
+        if incident.label.verdict != "diagnosed" or not relevant or incident.id not in answers:
+            continue
+        for name, found in answers[incident.id].retrieved.items():
+            _add_ranks(rows.setdefault(name, {}), found, relevant)
+    return {name: {metric: mean(values) for metric, values in columns.items()} for name, columns in rows.items()}
+
+
+def _add_ranks(columns: dict[str, list[float | None]], found: Sequence[str], relevant: set[str]) -> None:
+    cases = [owner for owner in found if "/" in owner]
+    first = next((rank for rank, owner in enumerate(cases, 1) if owner in relevant), None)
+    for depth in DEPTHS:
+        columns.setdefault(f"recall@{depth}", []).append(float(first is not None and first <= depth))
+    columns.setdefault("MRR", []).append(1.0 / first if first else 0.0)
+
+
+Scorer = Callable[[Incident, Answer], Score]

@@ -1,0 +1,202 @@
+"""The report of a run as one page of HTML that needs nothing but itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from eval import charts, markup
+from eval.charts import Bar
+from eval.figures import (
+    COMPOSER,
+    Row,
+    Run,
+    aim,
+    by_category,
+    cell,
+    confusion,
+    cost,
+    counted,
+    interval,
+    mark,
+    number,
+    retriever_columns,
+    scores_of,
+    seconds,
+    splits,
+    systems,
+    table,
+    wrong,
+)
+from eval.incidents import Split
+from eval.markup import Html, element, joined, paragraph, section
+from eval.metrics import Mean, reliability, risk_coverage
+from eval.wrong_answers import category
+
+Tables = dict[Split, list[Row]]
+
+_COLOURS: dict[Split, str] = {"test": "one", "fit": "two"}
+_SHADES = {"reached": "good", "not reached": "bad"}
+_SECTIONS = {"figures": "Figures", "plots": "Plots", "retrieval": "Retrieval", "cost": "Cost", "wrong": "Wrong answers"}
+_MIXED = 10
+
+
+def page(run: Run) -> str:
+    """Write the page: headline figures, tables, plots, and each wrong answer with its log's lines."""
+    # What counts comes first: the answers' rules were written with the split fit at hand.
+    tables = {split: table(run, split) for split in reversed(splits(run))}
+    return markup.document(
+        "whycrash: evaluation", _header(run),
+        element("main", _headline(tables), _figures(run, tables), _plots(run, tables), _retrieval(run), _costs(run), _wrong(run)),
+        _footer(run),
+    )
+
+
+def _header(run: Run) -> Html:
+    counts = Counter(incident.label.split for incident in run.incidents)
+    told = ", ".join(f"{counts[split]} {split}" for split in splits(run))
+    links = (element("a", title, href=f"#{name}") for name, title in _SECTIONS.items())
+    return element(
+        "header", element("h1", "How good are the answers?"),
+        paragraph(f"{len(run.incidents)} labelled incidents ({told}), {run.started}", class_="soft"),
+        element("nav", *links, aria_label="Sections"),
+    )
+
+
+def _footer(run: Run) -> Html:
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    return element("footer", paragraph(f"Run of {run.started}, {run.seconds:.1f} s. {versions}."), class_="soft")
+
+
+def _chip(row: Row) -> str:
+    word = mark(row)
+    return element("span", word, class_=_SHADES[word]) if word else Html("")
+
+
+def _headline(tables: Tables) -> Html:
+    split, rows = next(iter(tables.items()), (None, []))
+    cards = [_card(row) for row in rows if row.goal is not None]
+    return section("headline", f"Goals, split {split}" if split else "No incidents", element("ul", *cards, class_="cards"))
+
+
+def _card(row: Row) -> Html:
+    found = row.means.get(COMPOSER) or Mean(float("nan"), float("nan"), float("nan"), 0)
+    return element(
+        "li", element("span", row.words), element("strong", number(found.value, row.goal)),
+        element("span", f"{interval(found)} n={found.count}".strip(), class_="soft"),
+        element("span", f"goal {aim(row)} ", class_="soft"), _chip(row),
+    )
+
+
+def _figures(run: Run, tables: Tables) -> Html:
+    return section(
+        "figures", _SECTIONS["figures"],
+        paragraph("Means with 95 % bootstrap intervals over n scored answers; “-” is unscored, which is neither right nor wrong.", class_="soft"),
+        *(_metrics(run, split, rows) for split, rows in tables.items()),
+    )
+
+
+def _metrics(run: Run, split: Split, rows: Sequence[Row]) -> Html:
+    names = systems(run)
+    count = sum(incident.label.split == split for incident in run.incidents)
+    return markup.table(
+        f"Split {split}, {count} incidents", ("metric", "goal", *names),
+        ((row.words, aim(row), *(_figure(row, name) for name in names)) for row in rows),
+    )
+
+
+def _figure(row: Row, system: str) -> Html:
+    found = row.means[system]
+    return joined((counted(found, row.goal), _chip(row))) if system == COMPOSER else joined((cell(found),))
+
+
+def _retrieval(run: Run) -> Html:
+    columns = retriever_columns(run)
+    return section(
+        "retrieval", _SECTIONS["retrieval"],
+        markup.table(
+            "Split test: whether a case of an accepted cause is among the first k, and the mean reciprocal rank of the first",
+            ("retriever", *columns),
+            ((name, *(counted(means[column]) for column in columns)) for name, means in run.rankings.items()),
+        ),
+    )
+
+
+def _costs(run: Run) -> Html:
+    found = {name: cost(run.answers.get(name, ())) for name in systems(run)}
+    return section(
+        "cost", _SECTIONS["cost"],
+        markup.table(
+            "Seconds for one incident, tokens for all", ("system", "median s", "p95 s", "tokens"),
+            ((name, seconds(item.median), seconds(item.p95), str(item.tokens)) for name, item in found.items()),
+        ),
+    )
+
+
+def _plots(run: Run, tables: Tables) -> Html:
+    return section(
+        "plots", _SECTIONS["plots"],
+        element("h3", "Confidence"), _confidence(run, list(tables)),
+        element("h3", "Cause, top 1, by category"), _categories(run, list(tables)),
+        element("h3", "Categories, labelled and named"), *(_confusion(run, split) for split in tables),
+        *(part for split, rows in tables.items() for part in _systems(run, split, rows)),
+    )
+
+
+def _figure_of(caption: str, drawing: Html, class_: str | None = None) -> Html:
+    return element("figure", element("figcaption", caption), element("div", drawing, class_=class_))
+
+
+def _confidence(run: Run, names: Sequence[Split]) -> Html:
+    scores = {split: scores_of(run, COMPOSER, split) for split in names}
+    curves = {str(split): risk_coverage(rows) for split, rows in scores.items()}
+    return element(
+        "div",
+        *(
+            _figure_of(f"Reliability, split {split}: on the dashed line, confidence is truth", charts.reliability(reliability(rows), _COLOURS[split]))
+            for split, rows in scores.items()
+        ),
+        _figure_of("Risk and coverage: the surest answers first", charts.risk_coverage(curves, {str(split): _COLOURS[split] for split in names})),
+        class_="plots",
+    )
+
+
+def _categories(run: Run, names: Sequence[Split]) -> Html:
+    return element(
+        "div",
+        *(
+            charts.bars(title, [Bar(split, means[split], _COLOURS[split]) for split in names if split in means])
+            for title, means in by_category(run).items()
+        ),
+        class_="plots",
+    )
+
+
+def _confusion(run: Run, split: Split) -> Html:
+    pairs = confusion(run, split)
+    mixed = Counter({pair: count for pair, count in pairs.items() if pair[0] != pair[1]}).most_common(_MIXED)
+    words = ", ".join(f"{row} named {column} {count}×" for (row, column), count in mixed)
+    return joined((
+        _figure_of(f"Split {split}: rows are labelled, columns named; the deeper, the larger the share of the row", charts.confusion(pairs), "matrix"),
+        paragraph(f"Most often mixed up: {words or 'none'}.", class_="soft"),
+    ))
+
+
+def _systems(run: Run, split: Split, rows: Sequence[Row]) -> tuple[Html, Html]:
+    names = systems(run)
+    drawn = (
+        charts.bars(
+            row.words, [Bar(name, row.means[name], "one" if name == COMPOSER else "other") for name in names],
+            None if row.goal is None else (row.goal, aim(row)),
+        )
+        for row in rows
+        if any(found.count for found in row.means.values())
+    )
+    return element("h3", f"The composer beside the baselines, split {split}"), element("div", *drawn, class_="plots")
+
+
+def _wrong(run: Run) -> Html:
+    found = wrong(run)
+    groups = [category(name, [item for item in found if item.category == name]) for name in sorted({item.category for item in found})]
+    told = f"{len(found)} of {len(run.answers.get(COMPOSER, ()))} answers of the composer; open a category to see them."
+    return section("wrong", _SECTIONS["wrong"], paragraph(told if found else "None.", class_="soft"), *groups)

@@ -1,0 +1,83 @@
+"""The report of a run: on a terminal here, as a page in `eval.page`."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from eval.figures import (
+    COMPOSER,
+    Row,
+    Run,
+    aim,
+    cell,
+    cost,
+    counted,
+    mark,
+    retriever_columns,
+    seconds,
+    splits,
+    systems,
+    table,
+)
+from eval.incidents import Split
+from eval.page import page
+
+__all__ = ["Run", "page", "terminal"]
+
+_STYLES = {"reached": "green", "not reached": "red", "": ""}
+
+
+def terminal(run: Run, console: Console) -> None:
+    """Print a run's figures: each split, the retrievers, the cost."""
+    for split in splits(run):
+        console.print(_metrics(run, split))
+    if run.rankings:
+        console.print(_retrievers(run))
+    console.print(_costs(run))
+    console.print(Text(f"started {run.started}, {run.seconds:.1f} s, {_versions(run)}", style="dim"))
+
+
+def _versions(run: Run) -> str:
+    return ", ".join(f"{name} {version}" for name, version in run.versions.items())
+
+
+def _empty(title: str, first: str, *columns: str) -> Table:
+    made = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    made.add_column(first)
+    for column in columns:
+        made.add_column(Text(column), justify="left")
+    return made
+
+
+def _metrics(run: Run, split: Split) -> Table:
+    count = sum(incident.label.split == split for incident in run.incidents)
+    made = _empty(f"{split}: {count} incidents, mean [95 % interval]", "metric", "goal", *systems(run))
+    for row in table(run, split):
+        made.add_row(row.words, aim(row), *(_figure(row, name) for name in systems(run)))
+    return made
+
+
+def _figure(row: Row, system: str) -> Text:
+    found = row.means[system]
+    if system != COMPOSER:
+        return Text(cell(found))
+    return Text(f"{counted(found, row.goal)} {mark(row)}".rstrip(), style=_STYLES[mark(row)])
+
+
+def _retrievers(run: Run) -> Table:
+    columns = retriever_columns(run)
+    made = _empty("retrievers: a case of an accepted cause among the first k, split test", "retriever", *columns)
+    for name, means in run.rankings.items():
+        made.add_row(Text(name), *(Text(counted(means[column])) for column in columns))
+    return made
+
+
+def _costs(run: Run) -> Table:
+    made = _empty("cost", "system", "median s per incident", "p95 s per incident", "tokens")
+    for name in systems(run):
+        found = cost(run.answers.get(name, ()))
+        made.add_row(Text(name), seconds(found.median), seconds(found.p95), str(found.tokens))
+    return made

@@ -1,0 +1,120 @@
+"""Wrong answers, each shown beside its label and the log's own lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from eval.figures import Wrong
+from eval.incidents import Label
+from eval.markup import Html, element, escaped, joined
+from ingest.redact import Redactor
+
+AROUND = 3
+WIDEST = 200
+# A secret is looked for in this much of a line; a line may be megabytes long.
+_LOOKED_AT = 4000
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """A line of a log, by its number from 1, and whether the label or the answer points at it."""
+
+    number: int
+    text: str
+    labelled: bool
+    named: bool
+
+
+def category(name: str, items: Sequence[Wrong]) -> Html:
+    """Give a category's wrong answers, folded away under their count."""
+    counts = Counter(item.incident.label.split for item in items)
+    told = ", ".join(f"{count} {split}" for split, count in counts.items())
+    return element("details", element("summary", name, element("span", told)), *map(article, items))
+
+
+def article(item: Wrong) -> Html:
+    """Show one wrong answer."""
+    label = item.incident.label
+    tags = f"{label.split} · {label.kind} · {label.language}"
+    return element("article", element("h3", label.id, element("span", tags)), _facts(item), _lines(item))
+
+
+def _facts(item: Wrong) -> Html:
+    label, answer = item.incident.label, item.answer
+    rows = {
+        "labelled": _causes(label.causes, label.verdict),
+        "named": _causes(answer.causes[:1], answer.verdict),
+        "other candidates": _list(map(_code, answer.causes[1:])),
+        "confidence": "" if answer.confidence is None else f"{answer.confidence:.2f}",
+        "headline": answer.headline,
+        "labelled changes": _list(_labelled_changes(label)),
+        "proposed changes": _list(_change(*change) for change in answer.changes or ()),
+        "traps": _list(label.traps, "; "),
+    }
+    return element("dl", *(joined((element("dt", name), element("dd", words))) for name, words in rows.items() if words))
+
+
+def _code(words: str) -> Html:
+    return element("code", words)
+
+
+def _list(words: Iterable[str], between: str = ", ") -> Html:
+    return joined(words, between)
+
+
+def _causes(causes: Sequence[str], verdict: str) -> Html:
+    return joined((_list(map(_code, causes)), f" ({verdict})" if causes else verdict))
+
+
+def _labelled_changes(label: Label) -> Iterable[Html]:
+    return (_change(change.framework, change.key, "" if change.to is None else str(change.to)) for change in label.changes)
+
+
+def _change(framework: str, key: str, value: str) -> Html:
+    return joined((framework, " ", _code(f"{key}={value}" if value else key)))
+
+
+def excerpt(lines: Sequence[str], labelled: Sequence[int], named: Sequence[int]) -> list[Quoted]:
+    """Give the lines around the first that is labelled and the first that is named."""
+    centres = (*labelled[:1], *named[:1])
+    numbers = {near for centre in centres for near in range(centre - AROUND, centre + AROUND + 1)}
+    return [
+        Quoted(number, _shown(lines[number - 1]), number in labelled, number in named[:1])
+        for number in sorted(numbers)
+        if 0 < number <= len(lines)
+    ]
+
+
+def _shown(row: str) -> str:
+    clean = Redactor().clean(row[:_LOOKED_AT])
+    return clean if len(clean) <= WIDEST else f"{clean[: WIDEST - 1]}…"
+
+
+def _lines(item: Wrong) -> Html:
+    labelled, named = item.incident.label.root_lines, item.answer.lines or ()
+    quoted = excerpt(item.incident.lines, labelled, named)
+    if not quoted:
+        return escaped("")
+    told = f"Labelled root: {_numbers(labelled)}; pointed at: {_numbers(named[:1])}"
+    rows = (_rows(row, before) for before, row in zip([None, *quoted], quoted, strict=False))
+    return element("table", element("caption", told), element("tbody", *rows), class_="log")
+
+
+def _numbers(lines: Sequence[int]) -> str:
+    return f"line {', '.join(map(str, lines))}" if lines else "none"
+
+
+def _rows(row: Quoted, before: Quoted | None) -> Html:
+    gap = before is not None and row.number > before.number + 1
+    why = " + ".join(word for word, said in (("root", row.labelled), ("named", row.named)) if said)
+    shown = element(
+        "tr", element("th", str(row.number), scope="row"), element("td", why, class_="why"), element("td", row.text, class_="row"),
+        class_="hit" if why else None,
+    )
+    return joined((_gap(), shown)) if gap else shown
+
+
+def _gap() -> Html:
+    return element("tr", element("td", "⋯", colspan=3), class_="soft")
