@@ -8,13 +8,15 @@ STAMP := $(VENV)/.installed
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 export WHYCRASH_HOME ?= $(CURDIR)/.whycrash
 
-.PHONY: run test check lint types eval lab bench lock clean
+.PHONY: run test check lint types gate eval lab bench lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements.lock)"
-	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.lock
+	@# Compiled at once: a start should not compile five hundred modules, whoever owns the folder.
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --requirements requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@$(BIN)/python -m compileall -q corpus ingest service eval/*.py ui
 	@touch $@
 
 run: $(STAMP)  ## Bring the index up to date and explain the bundled sample crash.
@@ -31,7 +33,10 @@ lint: $(STAMP)
 types: $(STAMP)
 	@$(BIN)/mypy
 
-check: lint types test  ## Lint, types, tests: what CI runs.
+check: lint types test  ## Lint, types and tests.
+
+gate: $(STAMP)  ## Fail where a figure of the evaluation fell through its floor.
+	@$(BIN)/python -m eval --no-baselines --gate
 
 eval: $(STAMP)  ## Score the answers against the labelled incidents.
 	@$(BIN)/python -m eval
@@ -44,8 +49,9 @@ bench: $(STAMP)  ## Measure speed and memory.
 
 lock: pyproject.toml  ## Resolve every extra together and write the exact versions.
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet -o requirements.lock
-	@# Written without the build's local tag: the tag names a wheel that only some indexes carry.
-	@sed -i 's/^\(torch==[0-9.]*\)+.*/\1/' requirements.lock
+	@# torch without its local tag, which names a wheel that only some indexes carry, and without the CUDA
+	@# packages of the other build: where that one is installed, the installer adds what it needs.
+	@sed -i -e 's/^\(torch==[0-9.]*\)+.*/\1/' -e '/^\(nvidia-\|cuda-\|triton==\)/d' requirements.lock
 
 clean:
 	rm -rf $(VENV) .whycrash out

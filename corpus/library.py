@@ -151,6 +151,11 @@ def parse_yaml(text: str, path: Path) -> Any:
         raise InvalidCorpusError(f"{path}: {error}") from error
 
 
+def dump_yaml(data: Any) -> str:
+    """Write plain data as YAML, Chinese readable, keys in their order."""
+    return str(yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=110))
+
+
 def validated(kind: type[R], data: Any, where: str) -> R:
     """Validate `data` as `kind`; raises InvalidCorpusError with the first field that is wrong."""
     try:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
+import weakref
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
@@ -136,7 +139,9 @@ class MostFrequentCause:
     name = "most frequent cause"
 
     def __init__(self, fit: Iterable[Incident]) -> None:
-        counts = Counter(incident.label.causes[0] for incident in fit if incident.label.causes)
+        # An unanswerable incident may list what it could be; only a diagnosed one has a cause.
+        labels = [incident.label for incident in fit if incident.label.verdict == "diagnosed"]
+        counts = Counter(label.causes[0] for label in labels)
         self._ranked = tuple(sorted(counts, key=lambda cause: (-counts[cause], cause)))
 
     def answer(self, incident: Incident) -> Answer:
@@ -169,19 +174,19 @@ class DenseAlone:
 
     def __init__(self, triage: Triage) -> None:
         self._triage = triage
-        self._folder = tempfile.TemporaryDirectory(prefix="whycrash-dense-", ignore_cleanup_errors=True)
 
     @cached_property
     def _store(self) -> Any:
-        # Imported here: the extra `model` brings it, and it takes seconds.
         os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")  # Chroma would report its use otherwise
-        from langchain_chroma import Chroma
-        from langchain_text_splitters import RecursiveCharacterTextSplitter
-
-        splitter = RecursiveCharacterTextSplitter(chunk_size=CHUNK_SIZE, chunk_overlap=CHUNK_OVERLAP)
+        # Imported by name: the packages are optional and slow, and the splitter may be missing when types are checked.
+        chroma = import_module("langchain_chroma").Chroma
+        splitters = import_module("langchain_text_splitters")
+        splitter = splitters.RecursiveCharacterTextSplitter(chunk_size=CHUNK_SIZE, chunk_overlap=CHUNK_OVERLAP)
         cases = self._triage.library.cases.values()
         pieces = [(piece, case.id) for case in cases for text in _texts(case) for piece in splitter.split_text(text)]
-        store = Chroma("cases", _embeddings(self._triage.embedder), persist_directory=self._folder.name)
+        folder = tempfile.mkdtemp(prefix="whycrash-dense-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        store = chroma("cases", _embeddings(self._triage.embedder), persist_directory=folder)
         store.add_texts([piece for piece, _ in pieces], metadatas=[{"case": owner} for _, owner in pieces])
         return store
 
@@ -244,11 +249,9 @@ class RarestTemplates:
 
 def _templates(texts: Iterable[str]) -> list[int]:
     """Give each line's template, by its number in Drain3's tree with its own settings."""
-    # Imported here: the package is optional, and no extra brings it.
-    from drain3 import TemplateMiner
-    from drain3.template_miner_config import TemplateMinerConfig
-
-    miner = TemplateMiner(config=TemplateMinerConfig())
+    # Imported by name: the package is optional, and no extra brings it.
+    config = import_module("drain3.template_miner_config").TemplateMinerConfig()
+    miner = import_module("drain3").TemplateMiner(config=config)
     return [miner.add_log_message(lines.parse(text.encode(), 1).body)["cluster_id"] for text in texts]
 
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from eval.figures import counted
 from eval.markup import Html, element
-from eval.metrics import Bin, Mean
+from eval.metrics import BINS, Bin, Mean
 
 # A phone's width, so that letters stay readable where a plot is shrunk to it.
 WIDTH = 360.0
 _SQUARE = 300.0
-_LEFT, _TOP, _BOTTOM = 40.0, 12.0, 250.0
+_LEFT, _TOP, _BOTTOM = 48.0, 26.0, 250.0
 _RIGHT = WIDTH - 12
 _BAR = 18.0
-_CELL = 28.0
+_CELL = 26.0
 _LETTER = 6.6
 
 
@@ -66,7 +66,7 @@ def _axes(across: Scale, up: Scale, names: tuple[str, str]) -> list[Html]:
     rows = [up.low + tick * (up.high - up.low) for tick in ticks]
     return [
         *(line(across.start, up.at(row), across.end, up.at(row), "rule") for row in rows),
-        *(text(across.start - 6, up.at(row) + 4, f"{row:.2g}", "small", "end") for row in rows),
+        *(text(across.start - 6, up.at(row) + 4, f"{row:.2f}", "small", "end") for row in rows),
         *(text(across.at(tick), up.start + 16, f"{tick:.1f}", "small", "middle") for tick in ticks),
         text((across.start + across.end) / 2, up.start + 36, names[0], "small", "middle"),
         element(
@@ -81,20 +81,19 @@ def reliability(bins: Sequence[Bin], colour: str) -> Html:
     told = "; ".join(f"confidence {item.confidence:.2f}: {item.right:.2f} right of {item.count}" for item in bins)
     return svg(
         _SQUARE, f"Reliability: {told or 'nothing to show'}", *_axes(across, up, ("confidence", "share right")),
-        line(across.at(0), up.at(0), across.at(1), up.at(1), "ideal"),
+        text(across.start - 6, up.end - 13, "n", "small", "end"), line(across.at(0), up.at(0), across.at(1), up.at(1), "ideal"),
         *(part for item in bins for part in _point(item, across, up, colour)),
     )
 
 
 def _point(item: Bin, across: Scale, up: Scale, colour: str) -> list[Html]:
     x, y = across.at(item.confidence), up.at(item.right)
-    radius = min(3 + item.count**0.5, 12.0)
-    # Below the line the words go below the point: the line to the diagonal leaves from the other side.
-    below = item.right < item.confidence
+    # Counts stand in a row over the bins' middles, where near points cannot cover them.
+    middle = (min(int(item.confidence * BINS), BINS - 1) + 0.5) / BINS
     return [
         line(x, y, x, up.at(item.confidence), f"gap {colour}"),
-        element("circle", cx=x, cy=y, r=radius, class_=colour),
-        text(x - radius - 3, y + 12 if below else y - 4, f"n={item.count}", "small", "end"),
+        element("circle", cx=x, cy=y, r=min(3 + item.count**0.5, 9.0), class_=colour),
+        text(across.at(middle), up.end - 13, str(item.count), "small", "middle"),
     ]
 
 
@@ -140,7 +139,7 @@ def _bar(row: Bar, y: float, across: Scale) -> list[Html]:
     words = [text(0, middle + 4, row.name), text(WIDTH - 84, middle + 4, told)]
     if not found.count:
         return [track, *words]
-    filled = element("rect", x=across.start, y=y + 2, width=across.at(found.value) - across.start, height=_BAR - 4, class_=row.colour)
+    filled = element("rect", x=across.start, y=y + 2, width=across.at(found.value) - across.start, height=_BAR - 4, class_=f"bar {row.colour}")
     return [track, filled, *_whisker(found, middle, across), *words]
 
 
@@ -173,7 +172,7 @@ def confusion(pairs: Mapping[tuple[str, str], int]) -> Html:
         *_grid(left, top, len(columns), len(rows)), *cells,
         *(text(left - 8, top + _CELL * (number + 0.65), name, anchor="end") for number, name in enumerate(rows)),
         *(_slanted(left + _CELL * (number + 0.6), top - 8, name) for number, name in enumerate(columns)),
-        text(0, top - 8, "labelled ↓ named →", "small"),
+        text(0, 12, "labelled ↓  named →", "small"),
         *(
             text(left + _CELL * len(columns) + 8, top + _CELL * (number + 0.65), f"n={totals[name]}", "small")
             for number, name in enumerate(rows)

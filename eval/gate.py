@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import yaml
-
-from corpus.library import read_yaml
+from corpus.library import dump_yaml, read_yaml
 from eval.metrics import LOWER_IS_BETTER, METRICS, Score, ece, summary
 
 FILE = Path(__file__).parent / "floors.yaml"
@@ -66,4 +64,4 @@ def lifted(by_split: Mapping[str, Sequence[Score]], floors: Floors) -> dict[str,
 def save(floors: Floors, path: Path = FILE) -> None:
     """Write the floors."""
     head = "# Floors under the composer's figures, by split; they only rise: python -m eval --raise-floors\n"
-    path.write_text(head + yaml.safe_dump({split: dict(rows) for split, rows in floors.items()}, sort_keys=True), encoding="utf-8")
+    path.write_text(head + dump_yaml({split: dict(sorted(rows.items())) for split, rows in sorted(floors.items())}), encoding="utf-8")

@@ -21,7 +21,7 @@ from ingest.logs.events import masked
 from ingest.logs.sources import LogSource
 
 FOLDER = Path(__file__).parent / "incidents"
-LOGS = ("log.txt", "log.txt.gz", "log.txt.zst")
+LOGS = ("log.txt", "log.txt.gz")
 JOB_FILES = ("run.sh", "job.sbatch", "config.yaml", "ds.json", "requirements.txt")
 
 LabelVerdict = Literal["diagnosed", "unknown", "no-failure"]

@@ -103,7 +103,7 @@ p { margin: .3rem 0; max-width: 48rem; }
 a { color: var(--one); }
 .soft, caption, figcaption, dt { color: var(--soft); }
 nav { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; margin: .8rem 0 0; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(10.5rem, 1fr)); gap: .75rem; margin: .8rem 0; padding: 0; list-style: none; }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.2rem, 1fr)); gap: .75rem; margin: .8rem 0; padding: 0; list-style: none; }
 .cards li { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .8rem .9rem; }
 .cards span, .cards strong { display: block; }
 .cards strong { font-size: 2rem; line-height: 1.2; font-variant-numeric: tabular-nums; }
@@ -121,6 +121,9 @@ td span { display: inline-block; margin-left: .5rem; }
 figure { margin: 0; min-width: 0; }
 figcaption { font-size: .9rem; margin-bottom: .3rem; }
 svg { display: block; width: 100%; height: auto; max-width: 28rem; }
+.matrices { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; }
+.matrices > div { min-width: 0; max-width: 100%; flex: 0 1 35rem; }
+.matrices p { font-size: .9rem; }
 .matrix { overflow-x: auto; }
 .matrix svg { width: auto; max-width: none; }
 svg text { font: 12px system-ui, "Noto Sans", sans-serif; fill: var(--ink); font-variant-numeric: tabular-nums; }
@@ -130,6 +133,7 @@ svg .rule { stroke: var(--line); }
 svg .ideal { stroke: var(--grey); stroke-dasharray: 4 4; }
 svg .track { fill: var(--wash); }
 svg .one { fill: var(--one); } svg .two { fill: var(--two); } svg .other { fill: var(--grey); }
+svg .bar { fill-opacity: .72; }
 svg .line { fill: none; stroke-width: 2; stroke-linejoin: round; }
 svg .line.one, svg .gap.one { stroke: var(--one); fill: none; } svg .line.two, svg .gap.two { stroke: var(--two); fill: none; }
 svg .whisker { stroke: var(--ink); stroke-width: 1.5; }
@@ -154,6 +158,9 @@ footer { margin-top: 3rem; font-size: .85rem; }
 @media (max-width: 40rem) {
   dl { grid-template-columns: 1fr; gap: 0; }
   dd { margin-bottom: .4rem; }
+  th, td { padding-right: .8rem; }
+  td span { display: block; margin: 0; }
+  .scroll tbody th { white-space: normal; min-width: 7rem; }
   .log td, .log th { padding: .05rem .3rem; }
   .cards { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .cards strong { font-size: 1.6rem; }

@@ -38,7 +38,7 @@ Tables = dict[Split, list[Row]]
 _COLOURS: dict[Split, str] = {"test": "one", "fit": "two"}
 _SHADES = {"reached": "good", "not reached": "bad"}
 _SECTIONS = {"figures": "Figures", "plots": "Plots", "retrieval": "Retrieval", "cost": "Cost", "wrong": "Wrong answers"}
-_MIXED = 10
+_MIXED = 6
 
 
 def page(run: Run) -> str:
@@ -138,7 +138,8 @@ def _plots(run: Run, tables: Tables) -> Html:
         "plots", _SECTIONS["plots"],
         element("h3", "Confidence"), _confidence(run, list(tables)),
         element("h3", "Cause, top 1, by category"), _categories(run, list(tables)),
-        element("h3", "Categories, labelled and named"), *(_confusion(run, split) for split in tables),
+        element("h3", "Categories, labelled and named"),
+        element("div", *(_confusion(run, split) for split in tables), class_="matrices"),
         *(part for split, rows in tables.items() for part in _systems(run, split, rows)),
     )
 
@@ -176,10 +177,11 @@ def _confusion(run: Run, split: Split) -> Html:
     pairs = confusion(run, split)
     mixed = Counter({pair: count for pair, count in pairs.items() if pair[0] != pair[1]}).most_common(_MIXED)
     words = ", ".join(f"{row} named {column} {count}×" for (row, column), count in mixed)
-    return joined((
+    return element(
+        "div",
         _figure_of(f"Split {split}: rows are labelled, columns named; the deeper, the larger the share of the row", charts.confusion(pairs), "matrix"),
         paragraph(f"Most often mixed up: {words or 'none'}.", class_="soft"),
-    ))
+    )
 
 
 def _systems(run: Run, split: Split, rows: Sequence[Row]) -> tuple[Html, Html]:

@@ -45,10 +45,10 @@ def _versions(run: Run) -> str:
 
 
 def _empty(title: str, first: str, *columns: str) -> Table:
-    made = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    made.add_column(first)
+    made = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    made.add_column(first, overflow="fold")
     for column in columns:
-        made.add_column(Text(column), justify="left")
+        made.add_column(Text(column), overflow="fold", no_wrap=column == COMPOSER)  # its figure and mark stay on one line
     return made
 
 

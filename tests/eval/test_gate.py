@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,9 +18,7 @@ from ingest.logs import sources
 from ingest.logs.report import CrashReport
 from ingest.logs.sources import LogSource
 from service.retrieval import Retriever, SignatureMatch
-from service.settings import Settings
 from service.triage import Triage
-from tests.warm import warm_home
 
 
 class RandomCases(Retriever):
@@ -54,11 +53,6 @@ class DroppedLines(Incident):
 
 
 @pytest.fixture(scope="module")
-def triage() -> Triage:
-    return Triage(Settings(home=warm_home(), embedding_model="hash"))
-
-
-@pytest.fixture(scope="module")
 def some() -> list[Incident]:
     return incidents.load(split="test")
 
@@ -75,7 +69,7 @@ def test_the_product_stands_on_its_floors(triage: Triage, some: list[Incident]) 
 
 def test_a_retriever_of_random_cases_falls(triage: Triage, some: list[Incident]) -> None:
     """Cases by lot cost the cause and the setting."""
-    broken = Triage(Settings(home=warm_home(), embedding_model="hash"))
+    broken = copy.copy(triage)
     broken.__dict__["retriever"] = RandomCases(triage.library, triage.index, triage.embedder)
     fallen = gate.falls(scores(Composer(broken), some, triage), gate.load())
     assert any("cause_top1" in row for row in fallen)

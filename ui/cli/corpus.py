@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.markdown import Markdown
 
 from corpus import library
-from ingest.logs import patterns
+from eval import drafting
+from ingest.logs import patterns, sources
 from service import lint as checks
+from service.settings import load
+from service.triage import Triage
 from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import language, out
 
@@ -24,6 +29,17 @@ def lint() -> int:
         markup=False,
     )
     return MISUSE if findings else EXPLAINED
+
+
+def draft(log: Path, cause: str, fix: str, out_folder: Path) -> int:
+    """Write a case draft and an incident from a log and what a person knows of it."""
+    triage = Triage(load())
+    report = triage.reader.read(sources.from_path(log))
+    text = b"".join(sources.from_path(log).chunks()).decode("utf-8", "replace")
+    written = drafting.write(report, drafting.Truth(cause, fix), text, triage.library, out_folder)
+    for path in written:
+        out().print(str(path), markup=False)
+    return EXPLAINED
 
 
 def show(case_id: str, lang: str) -> int:

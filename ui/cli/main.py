@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from corpus.errors import CorpusError
+from eval.errors import EvalError
 from ingest.errors import IngestError
 from service.errors import ServiceError
 from ui.cli.codes import MISUSE
@@ -106,6 +107,19 @@ def show(
     raise typer.Exit(command.show(case_id, lang))
 
 
+@corpus_app.command()
+def draft(
+    log: Annotated[Path, typer.Argument(metavar="FILE", help="A log whose triage was wrong or incomplete.")],
+    cause: Annotated[str, typer.Option("--cause", help="The real cause, an id of corpus/causes.yaml.")],
+    fix: Annotated[str, typer.Option("--fix", help="What fixed it, in a sentence.")] = "",
+    out: Annotated[Path, typer.Option("--out", help="Folder for the drafts.")] = Path("out/draft"),
+) -> None:
+    """Draft a case and an incident from a log whose real cause you know; finish and lint them by hand."""
+    from ui.cli import corpus as command
+
+    raise typer.Exit(command.draft(log, cause, fix, out))
+
+
 def main() -> None:
     """Run the command; an error becomes one sentence on standard error and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -114,7 +128,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     try:
         app()
-    except (CorpusError, IngestError, ServiceError) as error:
+    except (CorpusError, EvalError, IngestError, ServiceError) as error:
         sys.stderr.write(f"whycrash: {error}\n")
         sys.exit(MISUSE)
     except KeyboardInterrupt:

@@ -1,0 +1,7 @@
+"""What the tests of the evaluation share."""
+
+from __future__ import annotations
+
+from tests.warm import triage
+
+__all__ = ["triage"]
