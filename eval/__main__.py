@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from eval import baselines, gate, incidents, report
+from eval import baselines, gate, incidents, others, report
 from eval.answers import System
 from eval.composer import Composer
 from eval.errors import EvalError
@@ -74,8 +74,12 @@ def _systems(
     systems: list[System] = [Composer(triage)]
     if options.no_baselines:
         return systems, []
-    others, skipped = baselines.all_systems(triage, [item for item in loaded if item.label.split == "fit"])
-    return [*systems, *others], skipped
+    fit = [item for item in loaded if item.label.split == "fit"]
+    skipped: list[str] = []
+    for found, reasons in (baselines.all_systems(triage, fit), others.all_systems()):
+        systems += found
+        skipped += reasons
+    return systems, skipped
 
 
 def _compared(result: Run, old: Path, console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
@@ -39,6 +40,9 @@ class Answer:
         return asdict(self)
 
 
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+
+
 class System(Protocol):
     """Something that answers incidents."""
 
@@ -66,7 +70,7 @@ def _grounded(diagnosis: Diagnosis, incident: Incident) -> tuple[int, int]:
     lines = incident.lines
     good = 0
     for item in diagnosis.evidence:
-        row = lines[item.line - 1] if 0 < item.line <= len(lines) else ""
+        row = _ESCAPES.sub("", lines[item.line - 1]) if 0 < item.line <= len(lines) else ""
         plain = _letters(row)
         good += all(part in plain for part in map(_letters, item.text.split("[redacted:")[:1]))
     return good, len(diagnosis.evidence)

@@ -168,12 +168,17 @@ class WordsAlone:
 
 
 class DenseAlone:
-    """LangChain's plain recipe: recursive chunks of the cases in Chroma, asked with the log's end."""
+    """LangChain's plain recipe: recursive chunks of the cases in Chroma, asked with the log's end.
+
+    The default model reads 256 tokens, so of a longer query only the beginning counts; the recipe does
+    not say so, and a smaller number of `characters` asks with the very end.
+    """
 
     name = "dense alone"
 
-    def __init__(self, triage: Triage) -> None:
+    def __init__(self, triage: Triage, characters: int = QUERY_CHARACTERS) -> None:
         self._triage = triage
+        self._characters = characters
 
     @cached_property
     def _store(self) -> Any:
@@ -194,7 +199,7 @@ class DenseAlone:
         """Answer one incident with the nearest case's cause, whether anything failed or not."""
         store = self._store  # filled before the clock starts, as the index of the product is
         started = perf_counter()
-        query = incident.text.rstrip()[-QUERY_CHARACTERS:]
+        query = incident.text.rstrip()[-self._characters :]
         found = [document.metadata["case"] for document in store.similarity_search(query, k=DEPTH)] if query else []
         return _of_cases(incident, "dense", found, self._triage.library, started)
 

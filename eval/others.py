@@ -78,7 +78,7 @@ def _unnamed(incident: Incident, picked: list[Row], started: float) -> Answer:
 
 
 class LogDetective:
-    """Log Detective's extractors with its own settings: Python tracebacks, then Drain's eight templates.
+    """Log Detective's extractors: Python tracebacks (off in its default), then Drain's eight templates.
 
     Of each snippet that it cuts out, the lines with an error word stand for it, the last one first: there
     a traceback names its exception. csgrep is left out, as it reads compilers' messages.

@@ -27,6 +27,8 @@ from ingest.logs.tracebacks import Frame, Traceback
 from ingest.redact import Redactor
 
 UNKNOWN_EXCEPTION = "python.exception"
+# Rows for any exception's line, which give way to every row that knows the message.
+GENERIC = frozenset({UNKNOWN_EXCEPTION, "python.assertion-bare"})
 CUT_TRACEBACK = "python.cut-traceback"
 IGNORED_EXCEPTION = "python.exception-ignored"
 MAX_FACTS = 2000
@@ -321,8 +323,8 @@ def _folded(body: str) -> int:
     return max(1, int(match[1])) if match else 1
 
 
-def _telling(row: Pattern) -> tuple[int, int, int]:
-    return (_ROLE[row.role], 0 if row.cause else 1, _STRENGTH[row.strength])
+def _telling(row: Pattern) -> tuple[bool, int, bool, int]:
+    return row.id in GENERIC, _ROLE[row.role], not row.cause, _STRENGTH[row.strength]
 
 
 def _surroundings(block: Block, offset: int, number: int, redactor: Redactor) -> tuple[tuple[int, str], ...]:
