@@ -207,7 +207,7 @@ def _collection(folder: Path) -> Any:
 
 def _fill_chroma(folder: Path, documents: Sequence[Document], vectors: Vectors, report: Report) -> None:
     collection = _client(folder).create_collection(
-        COLLECTION, embedding_function=None, metadata={"hnsw:space": "cosine"}
+        COLLECTION, embedding_function=None, metadata={"hnsw:space": "cosine", "hnsw:construction_ef": 200, "hnsw:search_ef": 200}
     )
     for begin in range(0, len(documents), CHROMA_BATCH):
         report("store", begin, len(documents))

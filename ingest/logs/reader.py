@@ -240,9 +240,11 @@ class _Reading:
             if row.fact and found:
                 self._fact(row.fact, line.number, found, line.rank or line.source)
         traceback = self._of(line)
-        if traceback is None and (line.level in ("INFO", "DEBUG") or _WARNING.search(line.body)):
+        if traceback is None and line.level in ("INFO", "DEBUG"):
             # A remark that mentions a failure's words: it stands only where nothing else does.
             best = best.model_copy(update={"role": "wrapper", "strength": "hints"})
+        elif traceback is None and _WARNING.search(line.body):
+            best = best.model_copy(update={"role": "wrapper"})  # a warning means what it says, and may be survived
         event = Event(
             best.id, best.kind, best.role, line.number, self._shown(line.text, _place(best, line.text)),
             self._shown(line.body, _place(best, line.body)),

@@ -82,14 +82,16 @@ class Tally:
 
 def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK) -> Iterator[Block]:
     """Cut chunks of bytes into blocks whose own parts join without gap or overlap."""
-    data, line, start, held = b"", 1, 0, b""
+    data, line, start, held, carry = b"", 1, 0, b"", b""
     for chunk in chunks:
         tally.add(chunk)
         # An escape sequence, or CR LF, may be cut by the chunk's end; its beginning waits for the next one.
         text = held + chunk
         cut = _whole(text)
         text, held = text[:cut], text[cut:]
-        data += _plain(text)
+        plain = _plain(carry + (_ESCAPES.sub(b"", text) if b"\x1b" in text else text))
+        carry = plain[len(plain) - plain.endswith(b"\r") :]
+        data += plain[: len(plain) - len(carry)]
         while len(data) - start >= size + AFTER:
             stop = _line_end(data, start, start + size)
             yield Block(data, line, start, stop)
@@ -97,28 +99,25 @@ def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK) -> Iterator
             line += data.count(b"\n", 0, drop)
             data, start = data[drop:], stop - drop
     tally.close()
-    data += _plain(held)
+    data += _plain(carry + _ESCAPES.sub(b"", held))
     if len(data) > start:
         yield Block(data, line, start, len(data))
 
 
 def _plain(text: bytes) -> bytes:
-    """Take out terminal escapes and the CR of CR LF; no line begins or ends elsewhere for it."""
-    if b"\x1b" in text:
-        text = _ESCAPES.sub(b"", text)
+    """Take the CR out of CR LF; no line begins or ends elsewhere for it."""
     return text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
 
 
 def _whole(text: bytes) -> int:
-    """Give how far text goes without an escape sequence, or a CR, that its end cuts."""
-    end = len(text) - text.endswith(b"\r")
+    """Give how far text goes without an escape sequence that its end cuts."""
     place = text.find(b"\x1b", max(0, len(text) - LONGEST_ESCAPE))
     while place >= 0:
         match = _ESCAPES.match(text, place)
         if match is None:
-            return min(place, end)
+            return place
         place = text.find(b"\x1b", match.end())
-    return end
+    return len(text)
 
 
 def _droppable(data: bytes, stop: int) -> int:
