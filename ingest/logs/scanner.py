@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -28,6 +29,7 @@ LONG_LINE = 64 << 10
 LONGEST_ESCAPE = 4096
 # How often a pattern that only tells of a version is noted.
 SCARCE = 3
+FEW = 48
 
 _ANCHORS = {"^": r"(?:^|[\r\t \]):|])", "$": r"(?:$|\r)"}
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
@@ -164,6 +166,10 @@ class Scanner:
         # What only tells that a framework is there needs to be seen a few times, not a million.
         self._scarce = frozenset(n for n, row in enumerate(rows) if row.kind == "version")
         self._seen = dict.fromkeys(self._scarce, 0)
+        # What a healthy run prints at every step: of a block's, the first and the last ones tell enough.
+        self._plenty = frozenset(
+            n for n, row in enumerate(rows) if row.kind in ("progress", "fact") and not row.id.startswith("structure.")
+        )
         self._database = self._load(cache)
 
     def _load(self, cache: Path | None) -> hyperscan.Database:
@@ -212,7 +218,9 @@ class Scanner:
     def _ends(self, block: Block) -> list[tuple[int, int]]:
         data, quiet = block.data, [0] * len(self._rows)
         found: list[tuple[int, int]] = []
-        seen, scarce = self._seen, self._scarce
+        seen, scarce, plenty = self._seen, self._scarce, self._plenty
+        counts = dict.fromkeys(plenty, 0)
+        latest: dict[int, deque[int]] = {}
 
         def note(row: int, _start: int, end: int, _flags: int, _context: object) -> None:
             if end <= quiet[row] or not block.start < end <= block.stop or _is_overrun(data, end):
@@ -224,8 +232,14 @@ class Scanner:
                 if seen[row] > SCARCE:
                     quiet[row] = len(data) + 1
                     return
+            if row in plenty:
+                counts[row] += 1
+                if counts[row] > FEW:
+                    latest.setdefault(row, deque(maxlen=FEW)).append(end)
+                    return
             found.append((end, row))
 
         self._database.scan(data, match_event_handler=note)
+        found += [(end, row) for row, ends in latest.items() for end in ends]
         found.sort()
         return found
