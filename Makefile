@@ -6,7 +6,6 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # pip's own setting for extra wheel folders also counts for the faster installer used here.
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
-export WHYCRASH_HOME ?= $(CURDIR)/.whycrash
 
 .PHONY: run test check lint types gate eval lab bench lock clean
 
@@ -21,7 +20,7 @@ $(STAMP): requirements.lock pyproject.toml
 
 run: $(STAMP)  ## Bring the index up to date and explain the bundled sample crash.
 	@$(BIN)/whycrash ingest
-	@$(BIN)/whycrash explain eval/incidents/w-tinyzero-h20-cublas-sigfpe/log.txt --config eval/incidents/w-tinyzero-h20-cublas-sigfpe/run.sh
+	@$(BIN)/whycrash explain eval/incidents/w-easyr1-offload-host-ram/log.txt --config eval/incidents/w-easyr1-offload-host-ram/run.sh
 
 test: $(STAMP)  ## Run the tests.
 	@$(BIN)/python -m pytest
@@ -54,4 +53,4 @@ lock: pyproject.toml  ## Resolve every extra together and write the exact versio
 	@sed -i -e 's/^\(torch==[0-9.]*\)+.*/\1/' -e '/^\(nvidia-\|cuda-\|triton==\)/d' requirements.lock
 
 clean:
-	rm -rf $(VENV) .whycrash out
+	rm -rf $(VENV) out

@@ -121,7 +121,11 @@ def _hash(path: Path, kind: str) -> str:
 
 def _read(path: Path, kind: str, reader: Reader | None, outcome: Outcome) -> list[Document]:
     if kind == "note":
-        made = writeups.read(path)
+        try:
+            made = writeups.read(path)
+        except IngestError as error:
+            outcome.skipped.append(str(error))
+            return []
         if not made:
             outcome.skipped.append(f"{path}: holds no text")
         return made

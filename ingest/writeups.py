@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ingest.documents import Document, pieces
+from ingest.logs.sources import refuse_binary
 from ingest.redact import Redactor
 
 SUFFIXES = frozenset({".md", ".markdown", ".txt", ".html", ".htm", ".rst"})
@@ -49,7 +50,9 @@ class Section:
 
 def read(path: Path) -> list[Document]:
     """Read a write-up into documents marked as a user's note; empty where nothing of it is text."""
-    raw = path.read_bytes()[:MAX_BYTES].decode("utf-8", "replace")
+    content = path.read_bytes()[:MAX_BYTES]
+    refuse_binary(str(path), content)
+    raw = content.decode("utf-8", "replace")
     rows = from_html(raw) if path.suffix.lower() in (".html", ".htm") else raw.splitlines()
     rows = [Redactor().clean(printable(row)) for row in stripped(rows)]
     if not rows:

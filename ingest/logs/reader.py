@@ -29,6 +29,8 @@ from ingest.redact import Redactor
 UNKNOWN_EXCEPTION = "python.exception"
 # Rows for any exception's line, which give way to every row that knows the message.
 GENERIC = frozenset({UNKNOWN_EXCEPTION, "python.assertion-bare"})
+# Dialects whose failures are worded like anybody's: a key that is missing says nothing of the trainer.
+SHARED = frozenset({"python", "verl", "openrlhf", "trl", "megatron", "llamafactory", "ms-swift", "axolotl", "lightning", "hydra"})
 CUT_TRACEBACK = "python.cut-traceback"
 IGNORED_EXCEPTION = "python.exception-ignored"
 MAX_FACTS = 2000
@@ -206,7 +208,7 @@ class _Reading:
     def _see(self, row: Pattern, line: Line) -> None:
         """Note the framework whose dialect a line is in; what forks share says nothing of the fork."""
         dialect = row.id.split(".", 1)[0]
-        if dialect in row.frameworks and dialect != "python":
+        if dialect in row.frameworks and not (dialect in SHARED and (row.fails or row.kind == "warning")):
             self._frameworks.see(dialect, line.number)
 
     def _command(self, block: Block, offset: int, line: Line) -> None:

@@ -88,9 +88,21 @@ def refuse_binary(name: str, head: bytes) -> None:
         if head.startswith(magic):
             raise BinaryInputError(f"{name} is {what}, not a text log.")
     sample = head[: 1 << 16]
+    if sample.decode("utf-8", "replace").count("\ufffd") > len(sample) // 5 and not _is_chinese(sample):
+        raise BinaryInputError(f"{name} is not text: most of its bytes are no characters.")
     strange = sum(sample.count(bytes([code])) for code in (0, 1, 2, 3, 4, 5, 6, 14, 15, 16))
     if strange > len(sample) // 10:
         raise BinaryInputError(f"{name} is not text: {100 * strange // len(sample)} % of its first bytes are control codes.")
+
+
+def _is_chinese(sample: bytes) -> bool:
+    """Tell whether bytes that are no UTF-8 are GB 18030, as older Chinese tools write."""
+    decoder = codecs.getincrementaldecoder("gb18030")()
+    try:
+        decoder.decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def from_path(path: Path) -> LogSource:

@@ -202,14 +202,15 @@ class _Answer:
         root = self._report.root
         assert root is not None  # noqa: S101 - a healthy log is answered elsewhere
         source = say("by", self._language, source=root.source) if root.source else ""
-        rows = [f"[L{root.line}] {say('at', self._language, line=root.line, source=source)} `{_inline(root.body)}`"]
+        quote = f"[L{root.line}] {say('at', self._language, line=root.line, source=source)} `{_inline(root.body)}`"
+        rows: list[str] = []
         facts = [phrases.fact(fact, self._language) for fact in self._telling_facts(root)]
         rows += [f"{text}。" if self._language == "zh" else f"{text[0].upper()}{text[1:]}." for text in facts if text]
         if root.count > 1:
             rows.append(say("repeated", self._language, count=root.count, streams=max(1, len(root.sources))))
         if self._report.last_step is not None and self._report.last_step > 0:
             rows.append(say("last-step", self._language, step=f"{self._report.last_step:g}"))
-        return " ".join(dict.fromkeys(rows))
+        return "\n\n".join(part for part in (quote, " ".join(dict.fromkeys(rows))) if part)
 
     def _telling_facts(self, root: Event) -> list[Fact]:
         """Give the root line's facts; where it has none, those of the first event that says more of the same."""

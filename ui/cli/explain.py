@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.console import Console, Group
 from rich.markdown import Markdown
 from rich.padding import Padding
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -48,7 +47,7 @@ def run(log: str, *, as_json: bool, lang: str, configs: list[Path]) -> int:
     source = sources.from_stdin() if log == "-" else sources.from_path(Path(log))
     for path in configs:
         if not path.is_file():
-            raise MissingInputError(f"There is no file {path}.")
+            raise MissingInputError(f"{path} is a folder; give a file." if path.is_dir() else f"There is no file {path}.")
     files = [read_config(path) for path in configs]
     with progress() as report:
         diagnosis = Triage(settings, report).explain(source, lang, files)
@@ -68,10 +67,10 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
         console.print(Text(" · ".join(part for part in (diagnosis.cause, standing) if part), style="dim"))
     console.print()
     console.print(Markdown(_safe(diagnosis.explanation)))
-    for block in (_changes(diagnosis, chinese), _patch(diagnosis, chinese), _evidence(diagnosis, chinese), _lists(diagnosis, chinese)):
-        if block is not None:
-            console.print()
-            console.print(block)
+    _print(_changes(diagnosis, chinese), console)
+    _print_patch(diagnosis, chinese, console)
+    _print(_evidence(diagnosis, chinese), console)
+    _print(_lists(diagnosis, chinese), console)
     if diagnosis.redactions:
         console.print(Text(_LABELS["redacted"][chinese].format(n=diagnosis.redactions), style="dim"))
 
@@ -117,10 +116,21 @@ def _change(change: ProposedChange, chinese: bool) -> Group:
     return Group(*rows)  # type: ignore[arg-type]
 
 
-def _patch(diagnosis: Diagnosis, chinese: bool) -> Group | None:
+def _print(block: Group | None, console: Console) -> None:
+    if block is not None:
+        console.print()
+        console.print(block)
+
+
+def _print_patch(diagnosis: Diagnosis, chinese: bool, console: Console) -> None:
+    """Print the patch as it is, whatever the terminal's width: it is to be piped into `git apply`."""
     if not diagnosis.patch:
-        return None
-    return _titled("patch", chinese, Syntax(diagnosis.patch, "diff", background_color="default"))
+        return
+    console.print()
+    console.print(Text(_LABELS["patch"][chinese], style="bold"))
+    for row in diagnosis.patch.rstrip("\n").split("\n"):
+        style = {"+": "green", "-": "red", "@": "cyan"}.get(row[:1], "")
+        console.print(Text(row, style=style), soft_wrap=True)
 
 
 def _lists(diagnosis: Diagnosis, chinese: bool) -> Group | None:
