@@ -73,7 +73,7 @@ def case_draft(report: CrashReport, truth: Truth, library: Library) -> str:
 def incident_draft(report: CrashReport, truth: Truth, text: str) -> tuple[str, str]:
     """Give an incident's label and its log, redacted line by line so that line numbers stay."""
     clean = Redactor()
-    log = "\n".join(clean.clean(row) for row in text.split("\n"))
+    log = "\n".join(clean.clean(row) for row in clean.clean(text).split("\n"))
     label = {
         "id": f"reported-{report.fingerprint}", "causes": [truth.cause], "verdict": "diagnosed",
         "root_lines": [report.root.line] if report.root else [], "changes": [],

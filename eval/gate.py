@@ -7,6 +7,7 @@ what was reached, less a margin for incidents yet to come, and never lowers one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def figures(scores: Sequence[Score]) -> dict[str, float]:
     """Give the gated figures of a set of scores; what is not scored is left out."""
     means = summary(scores)
     found = {name: means[name].value for name in GATED if name in means and means[name].count}
-    return found | {"ece": ece(scores)}
+    error = ece(scores)
+    return found if math.isnan(error) else found | {"ece": error}
 
 
 def falls(by_split: Mapping[str, Sequence[Score]], floors: Floors) -> list[str]:
@@ -52,7 +54,7 @@ def lifted(by_split: Mapping[str, Sequence[Score]], floors: Floors) -> dict[str,
     """Give the floors lifted to what was reached, less the margin; none is lowered."""
     new: dict[str, dict[str, float]] = {}
     for split, scores in by_split.items():
-        new[split] = {}
+        new[split] = dict(floors.get(split, {}))
         for name, value in figures(scores).items():
             old = floors.get(split, {}).get(name)
             aim = value + MARGIN if name in LOWER else value - MARGIN

@@ -8,7 +8,7 @@ top-3, only the first five lines for the evidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -270,5 +270,3 @@ def _add_ranks(columns: dict[str, list[float | None]], found: Sequence[str], rel
         columns.setdefault(f"recall@{depth}", []).append(float(first is not None and first <= depth))
     columns.setdefault("MRR", []).append(1.0 / first if first else 0.0)
 
-
-Scorer = Callable[[Incident, Answer], Score]

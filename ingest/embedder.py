@@ -160,7 +160,10 @@ def _export(setting: str, home: Path) -> Path | None:
     target = _export_folder(setting, home)
     part = target.with_name(target.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
+    try:
+        part.mkdir(parents=True)
+    except OSError as error:
+        raise ModelError(f"{part.parent} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours.") from error
     probe = ["CUDA out of memory during rollout", "Ray 节点内存不足", "x " * 400]
     try:
         _write_onnx(model, part)

@@ -65,17 +65,26 @@ class Index:
     @cached_property
     def documents(self) -> tuple[Document, ...]:
         """All documents, in the order of their vectors."""
-        with (self.folder / "documents.jsonl").open(encoding="utf-8") as stream:
-            return tuple(Document(**json.loads(row)) for row in stream)
+        try:
+            with (self.folder / "documents.jsonl").open(encoding="utf-8") as stream:
+                return tuple(Document(**json.loads(row)) for row in stream)
+        except (OSError, ValueError, TypeError) as error:
+            raise _unreadable(self.folder.parent.parent, error) from error
 
     @cached_property
     def vectors(self) -> Vectors:
         """All vectors; shape (documents, dimensions)."""
-        return np.load(self.folder / "vectors.npy", mmap_mode="r")  # type: ignore[no-any-return]
+        try:
+            return np.load(self.folder / "vectors.npy", mmap_mode="r")  # type: ignore[no-any-return]
+        except (OSError, ValueError, EOFError) as error:
+            raise _unreadable(self.folder.parent.parent, error) from error
 
     @cached_property
     def _words(self) -> lexical.WordIndex:
-        return lexical.WordIndex(self.folder / "words")
+        try:
+            return lexical.WordIndex(self.folder / "words")
+        except (OSError, ValueError, EOFError, KeyError) as error:
+            raise _unreadable(self.folder.parent.parent, error) from error
 
     def dense(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
         """Give the documents nearest to a unit vector, by cosine, best first."""
@@ -189,7 +198,7 @@ def _locked(home: Path) -> Iterator[None]:
         with (base / "LOCK").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-    except (PermissionError, NotADirectoryError, FileExistsError) as error:
+    except (PermissionError, NotADirectoryError, FileExistsError, FileNotFoundError) as error:
         raise SearchIndexError(f"{base} cannot be written; set WHYCRASH_HOME to a folder of yours.") from error
 
 

@@ -16,9 +16,9 @@ from ingest.embedder import Embedder
 from ingest.errors import IngestError, MissingInputError
 from ingest.index import Index, Manifest, Report
 from ingest.logs import sources
+from ingest.logs.lines import printable
 from ingest.logs.reader import Reader
 from ingest.redact import Redactor
-from ingest.writeups import printable
 
 LABELS = ("{stem}.label.yaml", "{stem}.yaml", "{name}.yaml", "label.yaml")
 _LOG_SUFFIXES = frozenset({".log", ".out", ".err", ".txt", ".gz", ""})
@@ -77,7 +77,11 @@ def ingest(
     changed: set[str] = set(gone)
     for number, (name, kind) in enumerate(wanted.items()):
         report("files", number, len(wanted))
-        content = _hash(Path(name), kind)
+        try:
+            content = _hash(Path(name), kind)
+        except OSError as error:
+            outcome.skipped.append(f"{name}: {error.strerror}")
+            continue
         if before.get(name) == content:
             outcome.unchanged += 1
             continue
@@ -136,7 +140,8 @@ def _read(path: Path, kind: str, reader: Reader | None, outcome: Outcome) -> lis
     except (IngestError, InvalidCorpusError) as error:
         outcome.skipped.append(str(error))
         return []
-    owner = label.job or path.stem
+    # Two jobs' logs may both be called worker.log.
+    owner = label.job or Redactor().clean(printable(f"{path.stem}-{hashlib.sha256(str(path).encode()).hexdigest()[:6]}"))
     made_one = documents.of_report(report, f"job/{owner}", str(path), label.cause, label.fix)
     if made_one is None:
         outcome.skipped.append(f"{path}: no failure found in it")

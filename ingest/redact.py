@@ -11,7 +11,7 @@ from functools import partial
 
 _NAME = r"(?:pass(?:word|wd|phrase)|pwd|secret(?:[_-]?(?:access)?[_-]?key)?|api[_-]?key|apikey|access[_-]?key(?:[_-]?(?:id|secret))?|auth[_-]?token|private[_-]?key|client[_-]?secret|credentials?|account[_-]?key)"
 # A tokenizer's special tokens and token counts are settings; they must stay readable.
-_SPECIAL = r"(?<![a-z])(?:(?!bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|num|stop|special|new|per|next|first|last)[a-z0-9]+[_-])?token"
+_SPECIAL = r"(?<![a-z0-9])(?:(?!bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|num|stop|special|new|per|next|first|last)[a-z0-9]{1,40}[_-])?token"
 
 _ROWS: tuple[tuple[str, str], ...] = (
     ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----|[\s\S]*)"),
@@ -84,7 +84,8 @@ class Redactor:
 
     def _mask(self, kind: str, match: re.Match[str]) -> str:
         self._seen.add(hash(match["secret"] if "secret" in match.re.groupindex else match[0]))
-        mark = f"[redacted:{kind}]"
+        # A key over several lines leaves its line ends, so that what follows keeps its number.
+        mark = f"[redacted:{kind}]" + "\n" * match[0].count("\n")
         if "secret" not in match.re.groupindex:
             return mark
         begin, end = (position - match.start() for position in match.span("secret"))

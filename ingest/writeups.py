@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ingest.documents import Document, pieces
+from ingest.logs.lines import printable
 from ingest.logs.sources import refuse_binary
 from ingest.redact import Redactor
 
@@ -54,18 +55,13 @@ def read(path: Path) -> list[Document]:
     refuse_binary(str(path), content)
     raw = content.decode("utf-8", "replace")
     rows = from_html(raw) if path.suffix.lower() in (".html", ".htm") else raw.splitlines()
-    rows = [Redactor().clean(printable(row)) for row in stripped(rows)]
+    rows = [printable(row) for row in Redactor().clean("\n".join(stripped(rows))).split("\n") if row.strip()]
     if not rows:
         return []
     title, rest = rows[0].lstrip("# ").strip(), rows[1:]
     language = "zh" if len(_CHINESE.findall(" ".join(rows))) > len(" ".join(rows)) // 20 else "en"
     owner = sha256(str(path).encode()).hexdigest()[:12]
     return list(_documents(title, sections(rest), language, owner, str(path)))
-
-
-def printable(text: str) -> str:
-    """Give text without control characters, which a terminal would act on."""
-    return "".join(char for char in text if char == "\t" or char.isprintable())
 
 
 def _documents(title: str, parts: list[Section], language: str, owner: str, origin: str) -> Iterator[Document]:

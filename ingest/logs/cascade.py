@@ -62,11 +62,13 @@ class Progress:
                 break
             if mark.step < 0:
                 plain += 1
+                if plain > IN_FLIGHT:
+                    return True
             elif mark.series in first and mark.step < first[mark.series]:
                 return True
             else:
                 first.setdefault(mark.series, mark.step)
-        return plain > IN_FLIGHT
+        return False
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,10 @@ class EventLog:
         if event.source and event.source not in sources and len(sources) < self.SOURCES:
             sources = (*sources, event.source)
         # A first sight without its traceback takes the frames of a later one: the same failure told twice.
-        frames = known.frames or event.frames
+        told = known if known.frames or not event.frames else event
         self._groups[key] = replace(
-            known, count=known.count + event.count, last=max(known.last, event.line), sources=sources, frames=frames
+            known, count=known.count + event.count, last=max(known.last, event.line), sources=sources,
+            frames=told.frames, exception=told.exception, remote=told.remote, traceback=told.traceback,
         )
 
     def _cut(self) -> None:

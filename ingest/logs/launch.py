@@ -101,7 +101,7 @@ def logical_lines(text: str) -> Iterable[tuple[int, str]]:
     """Join lines that end in a backslash; yields the first line's number and the whole."""
     held: list[str] = []
     start = 1
-    for number, row in enumerate(text.splitlines(), 1):
+    for number, row in enumerate(text.removesuffix("\n").split("\n"), 1):
         start = start if held else number
         if row.rstrip().endswith("\\"):
             held.append(row.rstrip()[:-1])

@@ -102,4 +102,11 @@ def _clipped(segment: bytes, at: int) -> str:
         begin = max(0, min(at - MAX_TEXT // 2, len(segment) - MAX_TEXT))
         segment = segment[begin : begin + MAX_TEXT]
     text = segment.decode("utf-8", "replace")
-    return "".join(char for char in text if char == "\t" or char.isprintable()).rstrip()
+    return printable(text).rstrip()
+
+
+def printable(text: str, keep: str = "\t") -> str:
+    """Give text without control characters and marks of direction, which a terminal or page would act on."""
+    if text.isprintable():
+        return text
+    return "".join(char for char in text if char in keep or char.isprintable())

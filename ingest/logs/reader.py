@@ -38,12 +38,13 @@ MAX_FACTS = 2000
 MESSAGE_LINES = 6
 SURROUNDINGS = 8
 SHOWN = 2000
+CODE = 200
 TAIL = 12
 
 _STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
-# A progress bar: what it counts need not be training steps.
 _WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
-_REPEATED = re.compile(r"\[repeated (\d+)x across cluster\]")
+_REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
+# A progress bar: what it counts need not be training steps.
 _BAR = re.compile(r"\d+%\|")
 _ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
 
@@ -86,8 +87,10 @@ class _Reading:
         self._matched: set[tuple[str, int]] = set()
         self._seen: set[str] = set()
         self._ignored: dict[str, int] = {}
+        self._parsed: dict[int, Line] = {}
 
     def take(self, block: Block, matches: list[Match]) -> None:
+        self._parsed = {}
         for _, group in groupby(matches, key=partial(_segment_of, block)):
             self._line(block, list(group))
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
@@ -133,7 +136,7 @@ class _Reading:
 
     def _traceback(self, block: Block, offset: int, line: Line) -> None:
         self._flush(line.source)
-        for traceback in tracebacks.at(block, offset, line.number):
+        for traceback in tracebacks.at(block, offset, line.number, self._parsed):
             self._open[line.source] = replace(traceback, start=line.number)
             self._ends[(line.source, traceback.end)] = traceback
             for frame in traceback.frames:
@@ -155,18 +158,21 @@ class _Reading:
         frames = self._frames(traceback)
         if not traceback.exception:
             return Event(
-                CUT_TRACEBACK, "error", "wrapper", traceback.end, text, text.strip(), source=traceback.source,
+                CUT_TRACEBACK, "error", "wrapper", traceback.end, text, text.strip(), source=self._redactor.clean(traceback.source),
                 frames=frames, traceback=traceback.start,
             )
         body = self._shown(f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception)
         return Event(
-            UNKNOWN_EXCEPTION, "error", "origin", traceback.end, text, body, source=traceback.source,
-            exception=traceback.exception, frames=frames, remote=traceback.remote, traceback=traceback.start,
+            UNKNOWN_EXCEPTION, "error", "origin", traceback.end, text, body, source=self._redactor.clean(traceback.source),
+            exception=self._redactor.clean(traceback.exception), frames=frames, remote=traceback.remote, traceback=traceback.start,
         )
 
     def _frames(self, traceback: Traceback) -> tuple[Frame, ...]:
         clean = self._redactor.clean
-        return tuple(replace(frame, file=clean(frame.file), code=clean(frame.code)) for frame in traceback.frames)
+        return tuple(
+            replace(frame, file=clean(frame.file), function=clean(frame.function), code=clean(frame.code)[:CODE])
+            for frame in traceback.frames
+        )
 
     def _shown(self, text: str, at: int = 0) -> str:
         """Mask first, then cut: a secret that the cut would halve could no longer be told."""
@@ -213,13 +219,14 @@ class _Reading:
 
     def _command(self, block: Block, offset: int, line: Line) -> None:
         begin, _ = block.line_bounds(offset)
-        text = block.data[begin : begin + 32768].decode("utf-8", "replace")
+        text = lines.printable(block.data[begin : begin + 32768].decode("utf-8", "replace"), keep="\t\n")
         _, joined = next(iter(launch.logical_lines(text)), (0, line.body))
         self._frameworks.see_text(joined[:8000], line.number)
         self._set(launch.from_command(joined, line.number))
 
     def _set(self, settings: list[launch.Setting]) -> None:
-        self._settings.add(replace(item, value=self._redactor.value(item.key, item.value)) for item in settings)
+        clean = self._redactor
+        self._settings.add(replace(item, key=clean.clean(item.key), value=clean.value(item.key, item.value)) for item in settings)
 
     def _fields(self, row: Pattern, line: Line) -> dict[str, Value]:
         match = row.compiled.search(line.text) if row.compiled.groupindex else None
@@ -250,8 +257,8 @@ class _Reading:
         event = Event(
             best.id, best.kind, best.role, line.number, self._shown(line.text, _place(best, line.text)),
             self._shown(line.body, _place(best, line.body)),
-            cause=best.cause, strength=best.strength, source=line.source, rank=line.rank, time=line.time,
-            exception=traceback.exception if traceback else "", frames=self._frames(traceback) if traceback else (),
+            cause=best.cause, strength=best.strength, source=self._redactor.clean(line.source), rank=line.rank, time=line.time,
+            exception=self._redactor.clean(traceback.exception) if traceback else "", frames=self._frames(traceback) if traceback else (),
             remote=traceback.remote if traceback else "", facts=fields, frameworks=best.frameworks,
             also=tuple(row.id for row in rows[1:]), traceback=traceback.start if traceback else 0,
             count=_folded(line.body),
@@ -287,7 +294,7 @@ class _Reading:
         root_line = cascade.root.line if cascade.root else 0
         phases = [name for number, name in self._phases if number <= (root_line or tally.lines)]
         return CrashReport(
-            source.name, cascade.events, cascade.root, facts, tuple(job.frameworks), tuple(job.settings), limits,
+            self._redactor.clean(lines.printable(source.name)), cascade.events, cascade.root, facts, tuple(job.frameworks), tuple(job.settings), limits,
             finished=self._progress.finished, marks=self._progress.count, last_step=self._progress.step,
             marked_phase=phases[-1] if phases else "", surroundings=self._around.get(root_line, ()),
             tail=tuple(self._tail), redactions=self._redactor.count,

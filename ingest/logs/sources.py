@@ -21,6 +21,7 @@ from ingest.errors import (
 )
 
 CHUNK = 1 << 20
+GZIP = b"\x1f\x8b"
 
 _MAGIC = {
     b"\x7fELF": "a compiled program",
@@ -107,7 +108,11 @@ def _is_chinese(sample: bytes) -> bool:
 
 def from_path(path: Path) -> LogSource:
     """Open a file, decompressing .gz by its content; raises MissingInputError or FolderInputError."""
-    if not path.exists():
+    try:
+        there = path.exists()
+    except OSError as error:
+        raise MissingInputError(f"{str(path)[:80]}... is no file: {error.strerror}.") from error
+    if not there:
         raise MissingInputError(f"There is no file {path}.")
     if path.is_dir():
         raise FolderInputError(f"{path} is a folder; give one log file, or use `whycrash ingest --logs {path}`.")
@@ -116,7 +121,7 @@ def from_path(path: Path) -> LogSource:
     except OSError as error:
         raise MissingInputError(f"{path} cannot be opened: {error.strerror}.") from error
     # Peeked at, not read and rewound: a shell's process substitution is a pipe.
-    compressed = stream.peek(2)[:2] == b"\x1f\x8b"
+    compressed = stream.peek(2)[:2] == GZIP
     return LogSource(str(path), _cut_tolerant(stream) if compressed else stream)
 
 
@@ -124,7 +129,9 @@ def from_stdin() -> LogSource:
     """Read standard input as it comes; raises MissingInputError where there is none."""
     if sys.stdin is None:
         raise MissingInputError("Standard input is closed; give a file.")
-    return LogSource("stdin", sys.stdin.buffer)
+    stream = sys.stdin.buffer
+    compressed = isinstance(stream, io.BufferedReader) and stream.peek(2)[:2] == GZIP
+    return LogSource("stdin", _cut_tolerant(stream) if compressed else stream)
 
 
 def from_text(text: str, name: str = "paste") -> LogSource:

@@ -8,16 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from ingest.logs.lines import Line, parse
 from ingest.logs.scanner import Block
 
 MAX_LINES = 600
+# How many lines of all processes one traceback may be spread over.
+MAX_AMONG = 6000
 # Other output of the same process between two frames (a progress bar, say) that is passed over.
 MAX_NOISE = 20
 
 _START = re.compile(r"Traceback \(most recent call last\):\s*$")
-_FRAME = re.compile(r'^\s*(?:\| ?)?\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+_FRAME = re.compile(r'^\s*(?:\| ?)?\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>.+))?')
 _EXCEPTION = re.compile(
     r"^(?:\|\s*)?(?P<type>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*|error|timeout|herror|gaierror))(?P<inner>\([\w.]+\))?(?:: (?P<message>.*)|:?\s*$)"
 )
@@ -56,23 +59,28 @@ class Traceback:
     remote: str = ""
 
 
-def at(block: Block, offset: int, number: int) -> list[Traceback]:
-    """Read the traceback whose first line holds `offset`, and Ray's remote part after it, if any."""
-    lines = _lines(block, offset, number)
+def at(block: Block, offset: int, number: int, known: dict[int, Line] | None = None) -> list[Traceback]:
+    """Read the traceback whose first line holds `offset`, and Ray's remote part after it, if any.
+
+    `known` keeps parsed lines by their place in the block: many processes' tracebacks stand among each other.
+    """
+    lines = _lines(block, offset, number, {} if known is None else known)
     first = next(lines, None)
     if first is None or not _START.search(first.body):
         return []
     return _collect(first, lines)
 
 
-def _lines(block: Block, offset: int, number: int) -> Iterator[Line]:
+def _lines(block: Block, offset: int, number: int, known: dict[int, Line]) -> Iterator[Line]:
     begin, _ = block.line_bounds(offset)
-    for _ in range(MAX_LINES):
+    for _ in range(MAX_AMONG):
         if begin >= len(block.data):
             return
         end = block.data.find(b"\n", begin)
         end = len(block.data) if end < 0 else end
-        yield parse(block.data[begin : min(end, begin + 65536)], number)
+        if begin not in known:
+            known[begin] = parse(block.data[begin : min(end, begin + 65536)], number)
+        yield known[begin]
         begin, number = end + 1, number + 1
 
 
@@ -81,9 +89,7 @@ def _collect(first: Line, lines: Iterator[Line]) -> list[Traceback]:
     frames: list[Frame] = []
     start, remote, noise, last = first.number, "", 0, first
     indent = len(first.body) - len(first.body.lstrip())
-    for line in lines:
-        if line.source != first.source:
-            continue
+    for line in islice((line for line in lines if line.source == first.source), MAX_LINES):
         body = line.body[indent:] if line.body[:indent].isspace() else line.body
         if frame := _FRAME.match(body):
             frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or "<module>"))
@@ -92,7 +98,7 @@ def _collect(first: Line, lines: Iterator[Line]) -> list[Traceback]:
             return found
         elif not body.strip() or body[0].isspace():
             if frames and not frames[-1].code and body.strip():
-                frames[-1] = replace(frames[-1], code=body.strip()[:200])
+                frames[-1] = replace(frames[-1], code=body.strip())
         elif (exception := _EXCEPTION.match(body)) and frames:
             found.append(_built(start, line, first.source, frames, exception, remote))
             again = _REMOTE.search(body)

@@ -53,7 +53,6 @@ _PHRASES = {
         "但它也没有表示已完成：如果作业确实死了，那么杀死它的东西没有在这里留下痕迹（SIGKILL 就是这样）。",
     ),
     "collect": ("What to collect next", "接下来收集什么"),
-    "check": ("how to tell", "如何区分"),
 }
 
 _FACTS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {

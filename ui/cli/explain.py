@@ -141,6 +141,6 @@ def _lists(diagnosis: Diagnosis, chinese: bool) -> Group | None:
     if diagnosis.checks:
         rows += [Text(_LABELS["checks"][chinese], style="bold"), *(Text(f"  - {check}") for check in diagnosis.checks)]
     if diagnosis.verdict == "diagnosed" and diagnosis.cases:
-        shown = [item for item in diagnosis.cases if item.id in diagnosis.explanation][:3]
+        shown = [item for item in diagnosis.cases if f"[case:{item.id}]" in diagnosis.explanation][:3]
         rows += [Text(f"  {item.id}  {' '.join(item.urls[:2])}", style="dim") for item in shown]
     return Group(*rows) if rows else None  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ import typer
 from corpus.errors import CorpusError
 from eval.errors import EvalError
 from ingest.errors import IngestError
+from ingest.logs.lines import printable
 from service.errors import ServiceError
 from ui.cli.codes import MISUSE
 
@@ -129,7 +130,7 @@ def main() -> None:
     try:
         app()
     except (CorpusError, EvalError, IngestError, ServiceError) as error:
-        sys.stderr.write(f"whycrash: {error}\n")
+        sys.stderr.write(f"whycrash: {printable(str(error))}\n")
         sys.exit(MISUSE)
     except KeyboardInterrupt:
         sys.stderr.write("whycrash: stopped.\n")
