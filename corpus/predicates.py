@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from packaging.specifiers import SpecifierSet
+
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "~"]
 Subject = Literal["pattern", "root", "frame", "exception", "framework", "phase", "config", "fact"]
 
@@ -44,6 +46,7 @@ def parse(text: str) -> Predicate:
             re.compile(match[2])
         return Predicate(match[1], match[2])  # type: ignore[arg-type]  # the expression lists the subjects
     if match := _FRAMEWORK.match(text):
+        SpecifierSet(match[2] or "")  # one that is none raises here, where it is written
         return Predicate("framework", match[1], "~" if match[2] else None, match[2] or "")
     if match := _CONFIG.match(text):
         return Predicate("config", match[1], match[2], match[3] or "")  # type: ignore[arg-type]

@@ -84,13 +84,15 @@ def _systems(
 
 def _compared(result: Run, old: Path, console: Console) -> None:
     before = read_scores(old, "composer")
-    for name, words, _ in METRICS:
-        change = compare(before, result.scores["composer"], name)
-        if change.better or change.worse:
-            console.print(
-                f"{words}: {change.before:.3f} -> {change.after:.3f} (p {change.p:.3f}); "
-                f"better {', '.join(change.better) or '-'}; worse {', '.join(change.worse) or '-'}", markup=False,
-            )
+    changes = [(words, compare(before, result.scores["composer"], name)) for name, words, _ in METRICS]
+    changed = [(words, change) for words, change in changes if change.better or change.worse]
+    for words, change in changed:
+        console.print(
+            f"{words}: {change.before:.3f} -> {change.after:.3f} (p {change.p:.3f}); "
+            f"better {', '.join(change.better) or '-'}; worse {', '.join(change.worse) or '-'}", markup=False,
+        )
+    if not changed:
+        console.print(f"nothing changed since {old}", markup=False)
 
 
 def _gated(result: Run, options: argparse.Namespace, console: Console) -> int:

@@ -7,9 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
-
+from corpus.library import fits
 from corpus.predicates import Predicate, compare, parse
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
@@ -80,18 +78,8 @@ def _exception(predicate: Predicate, view: View) -> bool:
 
 def _framework(predicate: Predicate, view: View) -> bool:
     return any(
-        found.name == predicate.name and version_fits(found.version, predicate.value) for found in view.frameworks
+        found.name == predicate.name and fits(found.version or None, predicate.value) for found in view.frameworks
     )
-
-
-def version_fits(version: str, specifier: str) -> bool:
-    """Tell whether a printed version is in the specifier; one that is not printed may be."""
-    if not version or not specifier:
-        return True
-    try:
-        return Version(version) in SpecifierSet(specifier, prereleases=True)
-    except (InvalidVersion, InvalidSpecifier):
-        return True
 
 
 def _phase(predicate: Predicate, view: View) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -107,8 +107,3 @@ class EventLog:
     def all(self) -> tuple[Event, ...]:
         """Give the events by their first line."""
         return tuple(sorted(self._groups.values(), key=lambda event: event.line))
-
-
-def of_patterns(events: Iterable[Event]) -> set[str]:
-    """Give the ids of all patterns that the events matched."""
-    return {pattern for event in events for pattern in (event.pattern, *event.also)}

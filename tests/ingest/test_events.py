@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.logs.events import EventLog, masked, of_patterns
+from ingest.logs.events import EventLog, masked
 from ingest.logs.tracebacks import Frame
 from tests.factories import event
 
@@ -74,8 +74,3 @@ def test_events_come_by_line() -> None:
     for line in (5, 1, 3):
         log.add(event(line, pattern=f"p.{line}"))
     assert [found.line for found in log.all()] == [1, 3, 5]
-
-
-def test_all_patterns_of_events_are_named() -> None:
-    """A line's second pattern counts as matched, too."""
-    assert of_patterns([event(1, pattern="a", also=("b", "c")), event(2, pattern="d")]) == {"a", "b", "c", "d"}
