@@ -1,0 +1,30 @@
+"""What a file of the job must say afterwards, and what is said where that cannot be done safely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from corpus.schema import ChangeKind, Scalar
+
+
+class NotPatchableError(Exception):
+    """This file cannot be changed safely; the message says where and why, as a clause without a full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One setting with its new value.
+
+    `names` lists the spellings that the framework knows at the job's version, the preferred first; a file
+    that uses one of them keeps it. `spelled` is how the framework takes the setting (as in the catalogue:
+    hydra, flag, yaml, json, env, directive, package, command, python).
+    """
+
+    framework: str
+    kind: ChangeKind
+    names: tuple[str, ...]
+    to: Scalar
+    spelled: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.names[0]}={self.to}"
