@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ from corpus.schema import Case, Cause, Knob, Record, Text
 R = TypeVar("R", bound=Record)
 
 ROOT = Path(__file__).parent
+EXTRACTED = "extracted"
 # The C loader reads the corpus about ten times faster; PyYAML ships without it on some platforms.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n(.*)\Z", re.DOTALL)
@@ -47,14 +49,37 @@ class Library:
             raise UnknownCaseError(f"No case {case_id!r}{hint}.") from None
 
     def knob(self, framework: str, key: str, version: str | None = None) -> Knob | None:
-        """Give the setting of that name or alias that `version` of the framework knows, if any."""
-        knob = self.knobs.get((framework, key))
+        """Give the setting of that name or alias that `version` of the framework knows, if any.
+
+        Dashes and underscores count as the same, and so do a flag and its plain name, unless both are settings.
+        """
+        exact = self._known((framework, key), key, version)
+        return exact or next((found for name in self._by_spelling.get((framework, spelling(key)), ())
+                              if (found := self._known((framework, name), name, version)) is not None), None)
+
+    def names(self, framework: str, key: str, version: str | None = None) -> tuple[str, ...]:
+        """Give the names of a setting that are valid at the version, the preferred one first; none if it has none there."""
+        knob = self.knob(framework, key, version)
+        if knob is None:
+            return ()
+        preferred = (knob.key,) if fits(version, knob.versions) else ()
+        return (*preferred, *(alias.key for alias in knob.aliases if fits(version, alias.versions)))
+
+    def _known(self, name: tuple[str, str], key: str, version: str | None) -> Knob | None:
+        knob = self.knobs.get(name)
         if knob is not None and fits(version, knob.versions):
             return knob
-        for candidate in self._by_alias.get((framework, key), ()):
+        for candidate in self._by_alias.get(name, ()):
             if any(alias.key == key and fits(version, alias.versions) for alias in candidate.aliases):
                 return candidate
         return None
+
+    @cached_property
+    def _by_spelling(self) -> dict[tuple[str, str], list[str]]:
+        table: dict[tuple[str, str], list[str]] = {}
+        for framework, key in (*self.knobs, *self._by_alias):
+            table.setdefault((framework, spelling(key)), []).append(key)
+        return table
 
     @cached_property
     def _by_alias(self) -> dict[tuple[str, str], list[Knob]]:
@@ -65,6 +90,13 @@ class Library:
         return table
 
 
+def spelling(key: str) -> str:
+    """Give a setting's name without what its users may write in two ways."""
+    return key.lstrip("-").replace("-", "_")
+
+
+# Bounded, as versions come out of logs.
+@lru_cache(maxsize=1 << 16)
 def fits(version: str | None, specifier: str) -> bool:
     """Tell whether `version` is in `specifier`; an unknown or unreadable version may be, so it fits."""
     if not specifier or version is None:
@@ -121,14 +153,14 @@ def write_cache(record: Record, stored: Path | None) -> None:
     with contextlib.suppress(OSError):
         stored.parent.mkdir(parents=True, exist_ok=True)
         part = stored.with_suffix(".part")
-        part.write_text(record.model_dump_json(), encoding="utf-8")
+        part.write_text(record.model_dump_json(exclude_defaults=True), encoding="utf-8")
         part.replace(stored)
 
 
 def digest(root: Path = ROOT) -> str:
     """Give a hash over all files of the corpus, to tell whether an index is up to date."""
     total = sha256()
-    for path in sorted([root / "causes.yaml", *root.glob("cases/**/*.md"), *root.glob("knobs/*.yaml")]):
+    for path in sorted([root / "causes.yaml", *root.glob("cases/**/*.md"), *root.glob("knobs/*.yaml"), *root.glob("knobs/extracted/*.json")]):
         total.update(str(path.relative_to(root)).encode())
         total.update(path.read_bytes())
     return total.hexdigest()
@@ -202,3 +234,15 @@ def _knobs(folder: Path) -> Iterator[Knob]:
         shared = {"framework": table["framework"], "spelled": table["spelled"]}
         for row in table["settings"]:
             yield validated(Knob, {**shared, **row}, f"{path}: {row.get('key')}")
+    for path in sorted((folder / EXTRACTED).glob("*.json")):
+        yield from _extracted(path)
+
+
+def _extracted(path: Path) -> Iterator[Knob]:
+    """Read settings that only their source describes; thousands of rows, hence JSON, which loads in no time."""
+    try:
+        table = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise InvalidCorpusError(f"{path}: {error}") from error
+    for row in table["settings"]:
+        yield validated(Knob, {"framework": table["framework"], **row}, f"{path}: {row.get('key')}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -24,6 +25,7 @@ ChangeKind = Literal["setting", "env", "flag", "package", "command"]
 Scalar = bool | int | float | str
 
 
+@cache
 def _specifier(text: str | None) -> str:
     try:
         return str(SpecifierSet(text or ""))
@@ -81,7 +83,10 @@ class Cause(Record):
 
 
 class Change(Record):
-    """One change of a job's configuration, as a case proposes it."""
+    """One change of a job's configuration, as a case proposes it.
+
+    `rule` names how a value follows from the log's facts; `to` stands where they do not suffice.
+    """
 
     framework: str
     kind: ChangeKind
@@ -91,6 +96,7 @@ class Change(Record):
     when: tuple[PredicateText, ...] = ()
     why: Text
     costs: Text | None = None
+    rule: str | None = None
 
 
 class Reference(Record):
@@ -137,11 +143,16 @@ class Alias(Record):
 
 
 class Knob(Record):
-    """A setting of a framework, with what it frees and what it costs."""
+    """A setting of a framework, with what it frees and what it costs.
+
+    `rule` names how its value follows from a log's facts, unless a change names its own. `read_by` is the framework
+    whose versions `versions` counts, where that is not `framework`: an environment variable has no versions itself.
+    A setting that was only read from the source, because no failure turns on it, has an empty `effect`.
+    """
 
     framework: str
     key: str
-    type: Literal["bool", "int", "float", "str", "enum", "list", "size"]
+    type: Literal["bool", "int", "float", "str", "enum", "list", "size", "any"]
     default: Scalar | list[Scalar] | None = None
     choices: tuple[Scalar, ...] = ()
     min: float | None = None
@@ -150,5 +161,12 @@ class Knob(Record):
     versions: Specifier = ""
     aliases: tuple[Alias, ...] = ()
     spelled: Literal["hydra", "flag", "yaml", "json", "env", "directive", "package", "command", "python"]
-    effect: Text
+    read_by: str = ""
+    effect: Text = Text(en="", zh="")
     costs: Text | None = None
+    rule: str | None = None
+
+    @property
+    def explained(self) -> bool:
+        """Tell whether a person wrote down what the setting does."""
+        return bool(self.effect.en)

@@ -19,6 +19,10 @@ class FolderInputError(InputError):
     """The path is a folder, where one log file is expected."""
 
 
+class ArchiveInputError(FolderInputError):
+    """The file is an archive of several files, where one log file is expected."""
+
+
 class EmptyInputError(InputError):
     """The log is empty: nothing was written, or the wrong file was given."""
 
@@ -29,6 +33,43 @@ class BinaryInputError(InputError):
 
 class BrokenArchiveError(InputError):
     """The compressed file is damaged from its first bytes on."""
+
+
+class PartialInputError(InputError):
+    """The log cannot be read on; what was read up to there counts.
+
+    `omits` is the word under which a report says so.
+    """
+
+    omits = "unread"
+
+
+class DamagedArchiveError(PartialInputError):
+    """The compressed file is cut or damaged; what was read up to there counts."""
+
+    omits = "damaged_archive"
+
+
+class BombInputError(PartialInputError):
+    """The compressed file unpacks to far more than a log does; reading stopped there."""
+
+    omits = "beyond_limit"
+
+
+class GrowingInputError(PartialInputError):
+    """The file grows faster than it is read; reading stopped some way behind the size it had at first."""
+
+    omits = "still_growing"
+
+
+class UnreadableInputError(PartialInputError):
+    """The disk or the network failed while the file was read."""
+
+    omits = "read_error"
+
+
+class BrokenTemplatesError(InputError):
+    """The file given as a healthy run's templates is none, or of another version."""
 
 
 class SearchIndexError(IngestError):

@@ -29,16 +29,20 @@ class Alternative(Part):
 
 
 class Evidence(Part):
-    """A line of the log that the answer rests on; `text` stands in that line, redacted."""
+    """A line of the log that the answer rests on; `text` stands in that line, redacted.
+
+    `file` names the file where the job's output is in several.
+    """
 
     line: int
     text: str
     role: EvidenceRole
     why: str
+    file: str | None = None
 
 
 class CascadeEntry(Part):
-    """One kind of event in the order of their first lines."""
+    """One kind of event in the order of their first lines; `missing_ranks` are those that did not say it."""
 
     line: int
     time: str | None
@@ -46,6 +50,8 @@ class CascadeEntry(Part):
     event: str
     role: CascadeRole
     count: int
+    file: str | None = None
+    missing_ranks: tuple[int, ...] = ()
 
 
 class CaseHit(Part):
@@ -79,6 +85,7 @@ class SeenFramework(Part):
     name: str
     version: str | None
     line: int
+    file: str | None = None
 
 
 class Dropped(Part):
@@ -88,11 +95,25 @@ class Dropped(Part):
     why: str
 
 
+class Tokens(Part):
+    """What a model read and wrote, in its tokens; `counted` is False where the provider tells none and it is an estimate."""
+
+    sent: int = 0
+    received: int = 0
+    counted: bool = True
+
+
 class Engine(Part):
-    """What wrote the answer."""
+    """What wrote the answer.
+
+    `note` says what became of a model that was asked; `omitted` counts what its prompt had no room for, by kind.
+    """
 
     name: str = "composer"
     dropped: tuple[Dropped, ...] = ()
+    note: str = ""
+    tokens: Tokens | None = None
+    omitted: dict[str, int] = {}
 
 
 class ReadLimits(Part):

@@ -9,3 +9,46 @@ class ServiceError(Exception):
 
 class SettingsError(ServiceError):
     """A WHYCRASH_ variable or a line of whycrash.toml has a value that cannot be used."""
+
+
+class ModelError(ServiceError):
+    """The model did not give an answer; the first answer stands."""
+
+
+class ModelSetupError(ModelError):
+    """The model is set up in a way that cannot work: an unknown provider, a package or a key that is missing."""
+
+
+class ModelUnavailableError(ModelError):
+    """The model's server cannot be reached, failed, or cut the connection; another try may succeed."""
+
+
+class ModelBusyError(ModelUnavailableError):
+    """The model's server refuses for now, for a rate limit or a quota.
+
+    `wait` is how many seconds it asks to wait; None where it does not say.
+    """
+
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class ModelRejectedError(ModelError):
+    """The model's server does not take the request, such as for a wrong key or model name, or too long a prompt."""
+
+
+class ModelSchemaError(ModelRejectedError):
+    """The model's server does not take an output schema."""
+
+
+class ModelLateError(ModelError):
+    """The model did not answer before the deadline."""
+
+
+class ModelRefusedError(ModelError):
+    """The model refuses to answer."""
+
+
+class ModelNonsenseError(ModelError):
+    """The model's answer is not in the form that was asked for, also after one repair."""

@@ -11,6 +11,7 @@ from corpus.schema import Case
 from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.scanner import Block, Scanner
 from service.reasoning.changes import misfit
+from service.reasoning.values import rule_ids
 
 
 def findings(library: Library, table: PatternTable) -> list[str]:
@@ -18,6 +19,8 @@ def findings(library: Library, table: PatternTable) -> list[str]:
     found = [text for case in library.cases.values() for text in _case(case, library, table)]
     found += [text for row in table.rows for text in _pattern(row, library)]
     found += _examples(table)
+    found += [f"{knob.framework}: {knob.key}: no rule {knob.rule}" for knob in library.knobs.values()
+              if knob.rule is not None and knob.rule not in rule_ids()]
     found += [f"cause {cause.id}: unknown neighbour {other.cause}" for cause in library.causes.values()
               for other in cause.confused_with if other.cause not in library.causes]
     return found
@@ -39,6 +42,8 @@ def _case(case: Case, library: Library, table: PatternTable) -> Iterator[str]:
                 yield f"{case.id}: {change.framework} has no setting {change.key} in the catalogue"
         elif reason := misfit(change.to, knob):
             yield f"{case.id}: {change.key}: {reason}"
+        if change.rule is not None and change.rule not in rule_ids():
+            yield f"{case.id}: {change.key}: no rule {change.rule}"
 
 
 def _pattern(row: Pattern, library: Library) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -15,6 +16,8 @@ from service.errors import SettingsError
 
 PREFIX = "WHYCRASH_"
 FILE = "whycrash.toml"
+# Settings that are numbers: what reads them, and the least that makes sense.
+NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {"model_deadline": (float, 1), "model_tokens": (int, 2000)}
 
 
 def _setting(default: Any, says: str) -> Any:
@@ -33,6 +36,15 @@ class Settings:
         "", "A sentence-transformers model or folder; empty is all-MiniLM-L6-v2 as installed; `hash` needs no model."
     )
     lang: str = _setting("", "Language of answers, `en` or `zh`; empty follows the log's text, then the locale.")
+    model: str = _setting(
+        "", "Chat model that explains beside the rules, as `provider:name` (`openai:...`, `anthropic:...`, `ollama:...`); empty is none."
+    )
+    model_base_url: str = _setting("", "Base URL of the model's server, such as that of vLLM; empty is the provider's own.")
+    model_key_env: str = _setting(
+        "", "Name of the variable that holds the model's key; empty is the provider's own, such as `OPENAI_API_KEY`."
+    )
+    model_deadline: float = _setting(60.0, "Seconds for everything that a model is asked of one answer; then the first answer stands.")
+    model_tokens: int = _setting(8000, "Most tokens of a prompt, 2000 or more; what ranks lowest is left out, and the answer says so.")
 
 
 def load(environment: Mapping[str, str] | None = None, file: Path | None = None) -> Settings:
@@ -43,7 +55,7 @@ def load(environment: Mapping[str, str] | None = None, file: Path | None = None)
     unknown = sorted(set(table) - known)
     if unknown:
         raise SettingsError(f"{FILE}: there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}.")
-    wrong = [name for name, value in table.items() if not isinstance(value, str)]
+    wrong = [name for name, value in table.items() if not isinstance(value, str) and (isinstance(value, bool) or name not in NUMBERS)]
     if wrong:
         raise SettingsError(f"{FILE}: {wrong[0]} takes a text in quotes, not {table[wrong[0]]!r}.")
     values: dict[str, Any] = dict(table)
@@ -52,7 +64,19 @@ def load(environment: Mapping[str, str] | None = None, file: Path | None = None)
         values["home"] = Path(str(values["home"])).expanduser()
     if values.get("lang") not in (None, "", "en", "zh"):
         raise SettingsError(f"{PREFIX}LANG is {values['lang']!r}; it takes en or zh.")
+    values |= {name: _number(name, values[name]) for name in NUMBERS if name in values}
     return Settings(**values)
+
+
+def _number(name: str, value: Any) -> float:
+    kind, least = NUMBERS[name]
+    try:
+        number = kind(value)
+    except ValueError as error:
+        raise SettingsError(f"{PREFIX}{name.upper()} is {value!r}; it takes a number.") from error
+    if not least <= number < math.inf:
+        raise SettingsError(f"{PREFIX}{name.upper()} is {value!r}; it takes {least} or more.")
+    return number
 
 
 def _table(file: Path) -> dict[str, Any]:

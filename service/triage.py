@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -13,14 +12,19 @@ from corpus.library import Library
 from ingest import embedder, index, pipeline
 from ingest.embedder import Embedder
 from ingest.index import Index
-from ingest.logs import launch, patterns
+from ingest.logs import jobs, launch, patterns, templates
+from ingest.logs.jobs import JobSource
 from ingest.logs.launch import Setting
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from ingest.logs.sources import LogSource
+from ingest.logs.templates import Templates
 from ingest.redact import Redactor
-from service.diagnosis import Diagnosis, Dropped, Engine, ProposedChange
-from service.patching import script
+from service.diagnosis import Diagnosis, Dropped, ProposedChange
+from service.patching import patches
+from service.patching.patches import ConfigFile
+from service.patching.target import Target
+from service.reasoning.changes import is_guidance
 from service.reasoning.composer import compose, language_of
 from service.retrieval import Retriever
 from service.settings import Settings
@@ -28,20 +32,10 @@ from service.settings import Settings
 Report = Callable[[str, int, int], None]
 
 MAX_CONFIG_BYTES = 1 << 20
-SCRIPT_SUFFIXES = frozenset({".sh", ".bash", ".sbatch", ".job", ".slurm", ".txt", ""})
 
 
 def silent(stage: str, done: int, total: int) -> None:
     """Take progress and show nothing."""
-
-
-@dataclass(frozen=True)
-class ConfigFile:
-    """One of the job's own files; `exact` is False where its bytes are no UTF-8, so that no patch would apply."""
-
-    name: str
-    text: str
-    exact: bool = True
 
 
 class Triage:
@@ -81,10 +75,23 @@ class Triage:
         """The search over all of it."""
         return Retriever(self.library, self.index, self.embedder)
 
-    def explain(self, source: LogSource, language: str = "", files: Sequence[ConfigFile] = ()) -> Diagnosis:
-        """Answer for one log; raises InputError where the log cannot be read."""
+    def healthy(self, path: Path) -> Templates:
+        """Read what a healthy run prints: its output, or the templates that were saved of it."""
+        if path.is_file() and templates.is_saved(_head(path)):
+            return templates.load(path)
+        return self.reader.templates(jobs.open_job(path))
+
+    def explain(
+        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None
+    ) -> Diagnosis:
+        """Answer for one job's output; raises InputError where it cannot be read.
+
+        `good` is what a healthy run of the same job prints; without `files`, configs that lie beside the logs are used.
+        """
         started = perf_counter()
-        report = self.reader.read(source)
+        report = self.reader.read(source, good)
+        if not files and isinstance(source, JobSource):
+            files = [_config(name, raw) for name, raw in source.configs]
         scanned = perf_counter()
         return self.explain_report(report, language, files, {"scan": round(1000 * (scanned - started), 2)})
 
@@ -98,40 +105,51 @@ class Triage:
         own = [setting for file in files for setting in _settings(file)]
         answer = compose(report, retrieval, self.library, language_of(report, language or self._settings.lang), own)
         answer = answer.model_copy(update={"timings_ms": spent | answer.timings_ms})
-        return _patched(answer, files)
+        return self._patched(answer, files, report)
+
+
+    def _patched(self, answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport) -> Diagnosis:
+        targets = self.targets(answer.changes, report)
+        if not files or not targets:
+            return answer
+        diffs, left_out = patches.over(files, targets)
+        clean = Redactor().clean
+        dropped = [Dropped(what=clean(item.what), why=clean(item.why)) for item in left_out]
+        engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
+        return answer.model_copy(update={"patch": clean("".join(diffs)) or None, "engine": engine})
+
+    def targets(self, changes: Sequence[ProposedChange], report: CrashReport) -> list[Target]:
+        """Give what the job's files must say for the changes that can be written into one."""
+        return [target for change in changes if (target := self._target(change, report))]
+
+    def _target(self, change: ProposedChange, report: CrashReport) -> Target | None:
+        """Give what a file must say for a change that was checked; guidance in words is nothing to write."""
+        if is_guidance(change.to) or (change.status != "verified" and change.kind != "package"):
+            return None
+        version = report.version(change.framework)
+        knob = self.library.knob(change.framework, change.key, version)
+        names = dict.fromkeys((change.key, *self.library.names(change.framework, change.key, version)))
+        return Target(change.framework, change.kind, tuple(names), change.to, knob.spelled if knob else "")
 
 
 def _settings(file: ConfigFile) -> list[Setting]:
     clean = Redactor().value
-    return [Setting(item.key, clean(item.key, item.value), 0, item.spelled) for item in launch.from_file(file.text)]
+    return [Setting(item.key, clean(item.key, item.value), 0, item.spelled) for item in launch.from_file(file.text, file.name)]
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(64)
 
 
 def read_config(path: Path) -> ConfigFile:
     """Read one of the job's own files, bounded."""
     with path.open("rb") as stream:
-        raw = stream.read(MAX_CONFIG_BYTES)
+        return _config(path.name, stream.read(MAX_CONFIG_BYTES))
+
+
+def _config(name: str, raw: bytes) -> ConfigFile:
     try:
-        return ConfigFile(path.name, raw.decode())
+        return ConfigFile(name, raw.decode())
     except UnicodeDecodeError:
-        return ConfigFile(path.name, raw.decode("utf-8", "replace"), exact=False)
-
-
-def _patched(answer: Diagnosis, files: Sequence[ConfigFile]) -> Diagnosis:
-    verified: list[ProposedChange] = [change for change in answer.changes if change.status == "verified"]
-    if not files or not verified:
-        return answer
-    clean = Redactor().clean
-    diffs: list[str] = []
-    left_out: list[Dropped] = []
-    for file in files:
-        if Path(file.name).suffix not in SCRIPT_SUFFIXES:
-            left_out.append(Dropped(what=f"patch of {file.name}", why="only launch scripts are patched so far"))
-            continue
-        if not file.exact:
-            left_out.append(Dropped(what=f"patch of {file.name}", why="the file is no UTF-8 text"))
-            continue
-        result = script.patch(file.text, file.name, verified)
-        diffs.append(clean(result.diff))
-        left_out.extend(Dropped(what=clean(item.what), why=clean(item.why)) for item in result.left_out)
-    engine = Engine(name=answer.engine.name, dropped=(*answer.engine.dropped, *left_out))
-    return answer.model_copy(update={"patch": "".join(diffs) or None, "engine": engine})
+        return ConfigFile(name, raw.decode("utf-8", "replace"), exact=False)

@@ -11,8 +11,9 @@ import yaml
 
 from ingest.logs import sources
 from service.diagnosis import Diagnosis
+from service.patching.patches import ConfigFile
 from service.settings import Settings
-from service.triage import ConfigFile, Triage, read_config
+from service.triage import Triage, read_config
 
 ROOT = Path(__file__).parent.parent
 INCIDENTS = ROOT / "eval" / "incidents"

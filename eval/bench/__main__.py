@@ -6,9 +6,9 @@ import sys
 
 from rich.console import Console
 
-from eval.bench import start, vectors
+from eval.bench import scan, start, vectors
 
-BENCHES = {"start": start.run, "vectors": vectors.run}
+BENCHES = {"scan": scan.run, "start": start.run, "vectors": vectors.run}
 
 
 def main(names: list[str]) -> int:

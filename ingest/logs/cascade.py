@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ingest.logs.events import CascadeRole, Event
+from ingest.logs.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,12 @@ class Progress:
                 self._last[mark.series] = mark.step
             self.count += 1
             self.latest.append(mark)
+
+    def trim(self, line: int | None) -> None:
+        """Keep only the marks that can tell whether work went on after a line; all go where nothing failed."""
+        kept = [] if line is None else [mark for mark in self.latest if mark.line > line]
+        self.latest = deque(kept, maxlen=self.LATEST)
+        self._last.clear()
 
     def goes_on_after(self, line: int) -> bool:
         """Tell whether work went on after a line: the run ended well, or a count rose, or more than a few marks.
@@ -88,13 +96,13 @@ IN_FLIGHT = 2
 _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _REPEATED = range(5)
 
 
-def arrange(events: Sequence[Event], progress: Progress) -> Cascade:
-    """Give each event its role and name the root among the failures that stand."""
-    recovered = {id(event) for event in events if _is_recovered(event, progress)}
+def arrange(events: Sequence[Event], runs: Sequence[Progress], timeline: Timeline) -> Cascade:
+    """Give each event its role and name the root among the failures that stand; `runs` tells of each part."""
+    recovered = {id(event) for event in events if _is_recovered(event, runs, timeline)}
     # Once a run has said that it is done, what falls over while it closes is no failure of it.
-    closing = {id(event) for event in events if 0 < progress.finished < event.line and event.pattern_role != "origin"}
+    closing = {id(event) for event in events if event.pattern_role != "origin" and _is_closing(event, runs, timeline)}
     standing = [event for event in events if id(event) not in recovered | closing]
-    root = min(standing, key=_worth, default=None)
+    root = min(standing, key=partial(_worth, timeline), default=None)
     placed: list[Event] = []
     chosen: Event | None = None
     for event in events:
@@ -106,12 +114,20 @@ def arrange(events: Sequence[Event], progress: Progress) -> Cascade:
     return Cascade(tuple(placed), chosen)
 
 
-def _is_recovered(event: Event, progress: Progress) -> bool:
-    if progress.goes_on_after(event.last):
+def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:
+    progress = runs[timeline.number(event.last)]
+    if event.usual or progress.goes_on_after(event.last):
+        return True
+    # Another file of the job may be the one that says how it ended: a job's output beside its errors.
+    if any(run.finished for run in runs if run is not progress) and not timeline.is_last_word(event):
         return True
     # What came again and again, with work going on between, needs only one sign of life after its last time.
     latest = progress.latest[-1].line if progress.latest else 0
     return event.count > 1 and latest > event.last and progress.goes_on_after(event.line)
+
+
+def _is_closing(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:
+    return 0 < runs[timeline.number(event.line)].finished < event.line
 
 
 def _role(event: Event, recovered: set[int], closing: set[int]) -> CascadeRole:
@@ -120,13 +136,14 @@ def _role(event: Event, recovered: set[int], closing: set[int]) -> CascadeRole:
     return "recovered" if id(event) in recovered else "collateral"
 
 
-def _worth(event: Event) -> tuple[int, int]:
+def _worth(timeline: Timeline, event: Event) -> tuple[int, float, int]:
+    time, line = timeline.order(event)
     if event.pattern_role == "wrapper":
-        return _REPEATED, event.line
+        return _REPEATED, time, line
     if event.pattern_role == "collateral":
         if event.cause and event.strength == "states":
-            return _HINTED, event.line
-        return _FOLLOWED, event.line + (0 if event.cause else CLUE_WORTH)
+            return _HINTED, time, line
+        return _FOLLOWED, time, line + (0 if event.cause else CLUE_WORTH)
     if event.cause and event.strength != "hints":
-        return _CLEAR, event.line
-    return (_HINTED if event.kind == "warning" else _PLAIN), event.line
+        return _CLEAR, time, line
+    return (_HINTED if event.kind == "warning" else _PLAIN), time, line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -12,6 +12,8 @@ from ingest.logs.patterns import Kind, PatternRole, Strength
 from ingest.logs.tracebacks import Frame
 
 CascadeRole = Literal["root", "collateral", "recovered", "teardown"]
+# The pattern and the wording that events of one group share.
+GroupKey = tuple[str, str]
 
 _MASKS = (
     (re.compile(r" ?\[repeated \d+x across cluster\].*$"), ""),
@@ -35,7 +37,8 @@ class Event:
     """A failure's line, or many alike.
 
     `line`, `source`, `time` are those of the first; `count` and `last` cover all; `sources` names up to
-    64 streams. `pattern_role` is what such lines are as a rule, `role` what this one is here.
+    64 streams, `ranks` every rank that said it, and `missing` those of the job that did not. `usual` tells
+    that a healthy run of the same job says it too. `pattern_role` is what such lines are as a rule, `role` what this one is here.
     """
 
     pattern: str
@@ -59,6 +62,9 @@ class Event:
     count: int = 1
     last: int = 0
     sources: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    missing: tuple[int, ...] = ()
+    usual: bool = False
     role: CascadeRole = "collateral"
 
     @property
@@ -74,19 +80,22 @@ class EventLog:
     SOURCES = 64
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[str, str], Event] = {}
+        self._groups: dict[GroupKey, Event] = {}
+        self._ranks: dict[GroupKey, set[int]] = {}
         self.omitted = 0
 
-    def add(self, event: Event) -> None:
-        """Take in one event."""
+    def add(self, event: Event) -> GroupKey:
+        """Take in one event; give the group that it is in now."""
         key = (event.pattern, masked(event.body))
+        if event.rank.isdecimal():
+            self._ranks.setdefault(key, set()).add(int(event.rank))
         known = self._groups.get(key)
         if known is None:
             first = (event.source,) if event.source else ()
             self._groups[key] = replace(event, last=event.line, sources=first)
             if len(self._groups) > self.LIMIT:
                 self._cut()
-            return
+            return key
         sources = known.sources
         if event.source and event.source not in sources and len(sources) < self.SOURCES:
             sources = (*sources, event.source)
@@ -96,6 +105,20 @@ class EventLog:
             known, count=known.count + event.count, last=max(known.last, event.line), sources=sources,
             frames=told.frames, exception=told.exception, remote=told.remote, traceback=told.traceback,
         )
+        return key
+
+    def holds(self, key: GroupKey) -> bool:
+        """Tell whether a group is there (and was not cut)."""
+        return key in self._groups
+
+    def repeat(self, key: GroupKey, line: int, count: int) -> None:
+        """Count lines that repeat a group's, the latest of them at `line`."""
+        known = self._groups.get(key)
+        if known is None:
+            self.omitted += count
+        else:
+            self._groups[key] = replace(known, count=known.count + count, last=max(known.last, line))
+            self._ranks.pop(key, None)  # of what was only counted, nobody looked who said it
 
     def _cut(self) -> None:
         # By weight, then by place: an early line is never dropped because later ones are many.
@@ -103,7 +126,35 @@ class EventLog:
         keep = self.LIMIT * 3 // 4
         self.omitted += sum(event.count for _, event in ranked[keep:])
         self._groups = dict(sorted(ranked[:keep], key=lambda item: item[1].line))
+        self._ranks = {key: ranks for key, ranks in self._ranks.items() if key in self._groups}
 
-    def all(self) -> tuple[Event, ...]:
-        """Give the events by their first line."""
-        return tuple(sorted(self._groups.values(), key=lambda event: event.line))
+    def first_after(self, line: int) -> int | None:
+        """Give the first line of the first event from a line on; None where there is none."""
+        return min((event.line for event in self._groups.values() if event.line >= line), default=None)
+
+    @property
+    def groups(self) -> frozenset[GroupKey]:
+        """What tells the groups apart."""
+        return frozenset(self._groups)
+
+    def all(self, world: int = 0, usual: Container[GroupKey] = ()) -> tuple[Event, ...]:
+        """Give the events by their first line.
+
+        `world` is how many ranks the job has, as far as is known; `usual` holds the groups of a healthy run.
+        """
+        found = (self._told(key, event, world, key in usual) for key, event in self._groups.items())
+        return tuple(sorted(found, key=lambda event: event.line))
+
+    def _told(self, key: GroupKey, event: Event, world: int, usual: bool) -> Event:
+        ranks = self._ranks.get(key, set())
+        if not ranks and not usual:
+            return event
+        return replace(event, ranks=tuple(sorted(ranks)), missing=missing_ranks(ranks, world), usual=usual)
+
+
+def missing_ranks(seen: Iterable[int], world: int) -> tuple[int, ...]:
+    """Give the ranks of a job that are not among those seen; none where half or more are not."""
+    there = sorted({rank for rank in seen if rank < world})
+    if world <= len(there) or 2 * len(there) <= world:
+        return ()
+    return tuple(sorted(set(range(world)) - set(there)))

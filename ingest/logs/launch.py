@@ -1,131 +1,130 @@
-"""The job's own configuration as far as its output, or a launch file, shows it.
+"""The job's own configuration as far as its output, or a file of its own, shows it.
 
 Read, never executed: commands are split by shell rules, values that the shell would compute stay as written.
 """
 
 from __future__ import annotations
 
-import ast
-import re
-import shlex
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 
-T = TypeVar("T", list[Any], dict[Any, Any])
-Spelling = Literal["hydra", "flag", "env", "dump"]
+from ingest.logs import commands, dumps, jobfiles, lines
+from ingest.logs.commands import is_command
+from ingest.logs.lines import Line
+from ingest.logs.settings import Row, Setting, SettingLog, Spelling
 
-_OVERRIDE = re.compile(r"^[+~]{0,2}(?P<key>[A-Za-z_][\w-]*(?:[./@][\w-]+)*)=(?P<value>.*)$", re.DOTALL)
-_ENV = re.compile(r"^(?P<key>[A-Z][A-Z0-9_]*|RAY_\w+)=(?P<value>.*)$", re.DOTALL)
-_FLAG = re.compile(r"^--?(?P<key>[A-Za-z][\w.-]*)(?:=(?P<value>.*))?$", re.DOTALL)
-_COMMAND = re.compile(
-    r"(?:^|[\s;&|+])(?:python[\d.]*|torchrun|deepspeed|accelerate|vllm|ray|sbatch|srun|uv|llamafactory-cli|swift|trl|export|docker)\s"
-)
-_NAMESPACE = re.compile(r"\bNamespace\((.*)\)\s*$")
-_PAIR = re.compile(r"(\w+)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^,()\[\]{}]+)")
-_OVERRIDES_LIST = re.compile(r"Error executing job with overrides: (\[.*\])")
-_ENGINE_ARGS = re.compile(r"non[- ]default args: (\{.*\})")
-_SERVER_ARGS = re.compile(r"server_args=ServerArgs\((.*)\)\s*$")
+__all__ = ["LaunchReader", "Row", "Setting", "SettingLog", "Spelling", "from_command", "from_dump", "from_file", "is_command", "logical_lines", "rows_below"]
 
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A setting of the job: name and value as written, and the line that shows it."""
-
-    key: str
-    value: str
-    line: int
-    spelled: Spelling
-
-
-def is_command(text: str) -> bool:
-    """Tell whether a line looks like a launch command."""
-    return _COMMAND.search(text) is not None
+# Bytes of one row that are looked at; a `Namespace(...)` of a large framework is longer than a shown line.
+MAX_ROW = 65_536
+# Rows, and prints, of one log that are read as configuration; a print by every rank is read once.
+MAX_ROWS = 60_000
+# Rows of other sources after which a silent one is taken to be done.
+OTHERS = 512
+# Bytes in which the prefixes of a row stand.
+_HEAD = 400
+# How many rows tell one print from another.
+_TELLING = 12
 
 
 def from_command(text: str, line: int) -> list[Setting]:
     """Read overrides, flags and environment of one command, continuation lines joined."""
-    try:
-        words = shlex.split(text, comments=True, posix=True)
-    except ValueError:  # an unclosed quote: the log was cut; the plain words still tell
-        words = text.split()
-    return list(_settings(words, line))
+    return commands.of_trace(text, line)
 
 
-def _settings(words: list[str], line: int) -> Iterable[Setting]:
-    position = 0
-    while position < len(words):
-        word = words[position]
-        following = words[position + 1] if position + 1 < len(words) else ""
-        position += 1
-        if match := _ENV.match(word):
-            yield Setting(match["key"], match["value"], line, "env")
-        elif match := _OVERRIDE.match(word):
-            yield Setting(match["key"], match["value"], line, "hydra")
-        elif match := _FLAG.match(word):
-            value = match["value"]
-            if value is None:
-                value = following if following and not _FLAG.match(following) else "true"
-            yield Setting(match["key"], value, line, "flag")
+def from_dump(text: str, line: int, rows: Iterable[Row] = ()) -> list[Setting]:
+    """Read what a framework prints of its configuration, from its first line and those below."""
+    return dumps.read(Row(line, text), iter(rows), text)
 
 
-def from_dump(text: str, line: int) -> list[Setting]:
-    """Read what a framework prints of its configuration in one line: Namespace(...), lists and dicts."""
-    if match := _OVERRIDES_LIST.search(text):
-        return [setting for word in _literal(match[1], []) for setting in _settings([str(word)], line)]
-    if match := _ENGINE_ARGS.search(text):
-        return [Setting(str(key), str(value), line, "dump") for key, value in _literal(match[1], {}).items()]
-    if match := _NAMESPACE.search(text) or _SERVER_ARGS.search(text):
-        return [Setting(key, value.strip("'\" "), line, "dump") for key, value in _PAIR.findall(match[1])]
-    return []
+def from_file(text: str, name: str = "") -> list[Setting]:
+    """Read the settings of one of the job's own files, in order; `name` tells its format, else its text does."""
+    return jobfiles.read(text, name)
 
 
-def _literal(text: str, empty: T) -> T:
-    """Evaluate a printed list or dict; gives `empty` where it is cut or of another type."""
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return empty
-    return value if isinstance(value, type(empty)) else empty
-
-
-def from_file(text: str) -> list[Setting]:
-    """Read the settings of a launch script, in order; continuation lines count as their first line."""
-    found: list[Setting] = []
-    for number, logical in logical_lines(text):
-        found.extend(from_command(logical, number))
-    return found
-
-
-def logical_lines(text: str) -> Iterable[tuple[int, str]]:
+def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Join lines that end in a backslash; yields the first line's number and the whole."""
-    held: list[str] = []
-    start = 1
-    for number, row in enumerate(text.removesuffix("\n").split("\n"), 1):
-        start = start if held else number
-        if row.rstrip().endswith("\\"):
-            held.append(row.rstrip()[:-1])
-            continue
-        yield start, " ".join([*held, row])
-        held = []
-    if held:
-        yield start, " ".join(held)
+    return jobfiles.logical_lines(text)
 
 
-class SettingLog:
-    """The settings of one log; the first line that shows a value keeps it, up to a bound."""
+def rows_below(data: bytes, offset: int, line: Line) -> Iterator[Row]:
+    """Give the row of `data` that holds `offset`, in full, and those below it of the same source."""
+    begin = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
+    end = _end(data, offset)
+    yield Row(line.number, _body(data[begin:end].split(b"\r", 1)[0], line.number)[1])
+    # Most rows of other sources are told by what they lack, before they are taken apart.
+    told = (line.pid or line.actor or line.node or line.rank).encode()
+    number, begin, others = line.number, end + 1, 0
+    while begin < len(data) and others < OTHERS:
+        number, end, others = number + 1, _end(data, begin), others + 1
+        source, body = _body(data[begin:end], number) if told in data[begin : min(end, begin + _HEAD)] else (None, "")
+        begin = end + 1
+        if source == line.source:
+            others = 0
+            yield Row(number, body)
 
-    LIMIT = 4000
+
+def _end(data: bytes, start: int) -> int:
+    end = data.find(b"\n", start)
+    return len(data) if end < 0 else end
+
+
+def _body(raw: bytes, number: int) -> tuple[str, str]:
+    """Give a row's source, and its text without prefixes; of a long row more than what is shown."""
+    parsed = lines.parse(raw[: lines.MAX_TEXT], number)
+    if len(raw) <= lines.MAX_TEXT or b"\r" in raw:
+        return parsed.source, parsed.body
+    whole = lines.printable(raw[:MAX_ROW].decode("utf-8", "replace"))
+    return parsed.source, whole[len(parsed.text) - len(parsed.body) :] if parsed.text.endswith(parsed.body) else parsed.body
+
+
+class LaunchReader:
+    """Reads commands and prints of one log, each of them once, within bounds."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Setting] = {}
+        self._spans: dict[int, int] = {}
+        self._until: dict[str, int] = {}
+        self._left = MAX_ROWS
 
-    def add(self, settings: Iterable[Setting]) -> None:
-        """Take in settings; a later value of the same key does not replace the first."""
-        for setting in settings:
-            if len(self._found) < self.LIMIT:
-                self._found.setdefault(setting.key, setting)
+    def command(self, rows: Iterable[Row]) -> tuple[str, list[Setting]]:
+        """Read the command that begins in the first row; gives its whole text, and settings where it is new."""
+        held: list[str] = []
+        number, size = 0, 0
+        for row in islice(rows, dumps.MAX_ROWS):
+            number = number or row.number
+            held.append(row.body.removesuffix("\\").removeprefix("> " if held else ""))
+            size += len(row.body)
+            if not row.body.endswith("\\") or size > MAX_ROW:
+                break
+        text = " ".join(held)
+        if hash(text) in self._spans or len(self._spans) >= MAX_ROWS:
+            return text, []
+        self._spans[hash(text)] = 0
+        return text, from_command(text, number)
 
-    def all(self) -> tuple[Setting, ...]:
-        """Give what was found, by line."""
-        return tuple(self._found.values())
+    def dump(self, line: Line, rows: Iterable[Row]) -> list[Setting]:
+        """Read the print that begins in a line, the first of `rows`, unless an earlier one holds it or is the same."""
+        each = iter(rows)
+        head = next(each, None)
+        if head is None or head.number <= self._until.get(line.source, 0):
+            return []
+        kind = dumps.find(head.body, line.text)
+        if kind is None:
+            return []
+        following = self._counted(each) if kind[0].is_long else iter(())
+        first = list(islice(following, _TELLING))
+        told = hash((head.body, *(row.body for row in first)))
+        if told not in self._spans and len(self._spans) >= MAX_ROWS:
+            return []
+        found = dumps.read(head, chain(first, following), line.text) if told not in self._spans else []
+        # What a print holds begins no other one.
+        span = self._spans.setdefault(told, max((item.line for item in found), default=head.number) - head.number)
+        self._until[line.source] = head.number + span
+        return found
+
+    def _counted(self, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            if self._left <= 0:
+                return
+            self._left -= 1
+            yield row

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from ingest.logs.envelopes import opened
+from ingest.logs.prefixes import overhear, peel
 
 # Wider than what is shown, so that a secret that the shown part would cut is seen whole and masked first.
 MAX_TEXT = 6000
 
-# Each row takes one kind of prefix off the front; rows are tried again and again until none fits, since
-# prefixes nest: Kubernetes' time, Slurm's label, Ray's actor and the logger's own head on one line.
-_PREFIXES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("cri", re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP] ")),
-    ("pod", re.compile(r"\[pod/(?P<node>[\w.-]+)/[\w.-]+\] ")),
-    ("ray", re.compile(
-        r"\((?P<actor>[A-Za-z_][\w.:<> -]*?)(?: rank=(?P<rank>\d+))? pid=(?P<pid>\d+)(?:, ip=(?P<node>[\w.:-]+))?\) ")),
-    ("daemon", re.compile(r"\((?P<actor>raylet|gcs_server|autoscaler|dashboard|log_monitor|plasma_store|driver)(?:, ip=(?P<node>[\w.:-]+)| [^)]{0,20})?\) ")),
-    ("rank", re.compile(r"\[(?:rank|default)(?P<rank>\d{1,5})\]:? ?")),
-    ("slurm", re.compile(r"\s{0,4}(?P<rank>\d{1,5}): ")),
-    ("glog", re.compile(
-        r"\[?(?P<level>[IWEF])(?:\d{3,4}|\d{8})? (?P<time>\d\d:\d\d:\d\d(?:\.\d+)?)\s+\d*\s*(?P<where>[\w./-]+:\d+)\] ")),
-    ("raylet", re.compile(
-        r"\[(?P<time>\d{4}-\d\d-\d\d [\d:,.]+)(?: (?P<level>[IWEFC]))? (?P<pid>\d+)(?: \d+)?\](?: \((?P<actor>[\w-]+)\))? (?P<where>[\w./-]+:\d+):? ")),
-    ("vllm", re.compile(
-        r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \[(?P<where>[\w./-]+:\d+)\] ?")),
-    ("time", re.compile(
-        r"[\[(]?(?P<time>\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)[\])]?(?:,| -|:)?(?: |\t|$)")),
-    ("syslog", re.compile(
-        r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?P<node>[\w.-]+) (?=[\w.-]+(?:\[\d+\])?:)(?:[\w.-]+(?:\[\d+\])?: )")),
-    ("dmesg", re.compile(r"\[(?P<time>\s*\d+\.\d{6}|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4})\] ")),
-    ("level", re.compile(r"\[?(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)\]?(?: -|:)? (?=\S)")),
-    ("host", re.compile(r"(?P<node>(?:worker|node|host|gpu|ip)[\w-]*\d): ")),
-)
+# Prefixes nest: Kubernetes' time, Slurm's label, Ray's actor and the logger's own head on one line.
+DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +19,9 @@ class Line:
     r"""One line, or one `\r` segment of it.
 
     `text` is the whole segment without escapes, `body` what stands after the prefixes. Each of the other
-    fields is empty where the line does not say it.
+    fields is empty where the line does not say it. `told` is the rank, or the place in the parallel groups
+    (TP3), that a logger or the message itself names: no part of `source`, since a logger says it on the first
+    line of a record only, and not on those of the traceback below it.
     """
 
     number: int
@@ -51,6 +33,7 @@ class Line:
     rank: str = ""
     time: str = ""
     level: str = ""
+    told: str = ""
 
     @property
     def source(self) -> str:
@@ -65,24 +48,37 @@ def parse(raw: bytes, number: int, column: int | None = None) -> Line:
     segment, at = _segment(raw, column)
     text = _clipped(segment, at)
     fields: dict[str, str] = {}
+    body = _message(text, fields)
+    if not fields:
+        return Line(number, text, body)
+    get = fields.get
+    return Line(
+        number, text, body, get("actor", ""), get("pid", ""), get("node", ""), get("rank", ""), get("time", ""), get("level", ""),
+        get("told", ""),
+    )
+
+
+def _message(text: str, fields: dict[str, str]) -> str:
+    """Take prefix after prefix off until none is left, and note what they say."""
     body = text
-    for _ in range(6):
-        rest = _peel(body, fields)
+    for depth in range(DEPTH):
+        rest = peel(body, fields, is_inner=depth > 0)
+        if rest is None:
+            rest = _opened(body, fields)
         if rest is None:
             break
         body = rest
-    return Line(number, text, body, **{key: value for key, value in fields.items() if key != "where"})
+    overhear(body, fields)
+    return body
 
 
-def _peel(body: str, fields: dict[str, str]) -> str | None:
-    for _, expression in _PREFIXES:
-        match = expression.match(body)
-        if match and match.end():
-            for key, value in match.groupdict(default="").items():
-                if value and not fields.get(key):
-                    fields[key] = value.strip()
-            return body[match.end():]
-    return None
+def _opened(body: str, fields: dict[str, str]) -> str | None:
+    message = opened(body, fields)
+    if message is None:
+        return None
+    # Behind a record's escapes there may stand what a terminal would act on.
+    fields.update({key: printable(value) for key, value in fields.items()})
+    return printable(message)
 
 
 def _segment(raw: bytes, column: int | None) -> tuple[bytes, int]:
@@ -107,6 +103,6 @@ def _clipped(segment: bytes, at: int) -> str:
 
 def printable(text: str, keep: str = "\t") -> str:
     """Give text without control characters and marks of direction, which a terminal or page would act on."""
-    if text.isprintable():
+    if text.isprintable() or text.replace("\t", "" if "\t" in keep else "\t").isprintable():
         return text
     return "".join(char for char in text if char in keep or char.isprintable())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -14,15 +15,20 @@ from ingest.logs.blame import judged
 from ingest.logs.cascade import Mark, Progress, arrange
 from ingest.logs.conditions import View, all_hold
 from ingest.logs.derived import DERIVED, derive
-from ingest.logs.events import Event, EventLog
+from ingest.logs.events import Event, EventLog, GroupKey
 from ingest.logs.facts import Fact, Value, typed
 from ingest.logs.frameworks import FrameworkLog
-from ingest.logs.launch import SettingLog
+from ingest.logs.jobs import JobSource
+from ingest.logs.launch import LaunchReader, SettingLog
 from ingest.logs.lines import Line
 from ingest.logs.patterns import Pattern, PatternTable
+from ingest.logs.repeats import FULL, LINE_HEAD, STACK_HEAD, STACKS, Repeats, Sight
 from ingest.logs.report import CrashReport, Limits
-from ingest.logs.scanner import Block, Match, Scanner, Tally, blocks
+from ingest.logs.scanner import Block, Match, Scanner, Tally, blocks, newlines
 from ingest.logs.sources import LogSource
+from ingest.logs.stacks import Stacks
+from ingest.logs.templates import MOST, Templates, checksums
+from ingest.logs.timeline import Timeline
 from ingest.logs.tracebacks import Frame, Traceback
 from ingest.redact import Redactor
 
@@ -34,9 +40,12 @@ SHARED = frozenset({"python", "verl", "openrlhf", "trl", "megatron", "llamafacto
 CUT_TRACEBACK = "python.cut-traceback"
 IGNORED_EXCEPTION = "python.exception-ignored"
 MAX_FACTS = 2000
-# A message may run over some lines after the one that names the exception.
-MESSAGE_LINES = 6
+# The names of facts that tell how many ranks a job has.
+WORLD = ("world", "world_n", "nranks")
 SURROUNDINGS = 8
+NOVEL = 8
+NOTHING = Templates(frozenset(), frozenset())
+MAX_AROUND = 8192
 SHOWN = 2000
 CODE = 200
 TAIL = 12
@@ -56,21 +65,43 @@ class Reader:
         self._table = table
         self._scanner = Scanner(table.rows, cache)
 
-    def read(self, source: LogSource) -> CrashReport:
-        """Read a log to its end; raises InputError where it cannot be read at all."""
+    def read(self, source: LogSource | JobSource, good: Templates | None = None) -> CrashReport:
+        """Read a job's output to its end; raises InputError where it cannot be read at all.
+
+        What also stands in `good`, a healthy run of the same job, is no failure here.
+        """
+        reading = _Reading(self._table, good or NOTHING)
+        for block in self._blocks(source, reading):
+            del block
+        return reading.report(source)
+
+    def templates(self, source: LogSource | JobSource) -> Templates:
+        """Read a healthy run for what its lines look like; raises InputError as `read` does."""
+        reading = _Reading(self._table, NOTHING)
+        found: set[int] = set()
+        for block in self._blocks(source, reading):
+            if len(found) < MOST:
+                found.update(checksums(block.data[block.start : block.stop]))
+        return Templates(frozenset(found), reading.groups)
+
+    def _blocks(self, source: LogSource | JobSource, reading: _Reading) -> Iterator[Block]:
+        """Give each block after it was read."""
         self._scanner.fresh()
-        reading = _Reading(self._table)
-        tally = Tally()
-        for block in blocks(source.chunks(), tally):
-            reading.take(block, self._scanner.matches(block))
-        return reading.report(source, tally)
+        for part in source.parts() if isinstance(source, JobSource) else [source]:
+            tally = Tally()
+            first = reading.begin(part.name)
+            for block, matches in self._scanner.scan(blocks(part.chunks(), tally, first=first)):
+                reading.take(block, matches)
+                yield block
+            reading.end(tally)
 
 
 class _Reading:
     """What is gathered while one log goes by."""
 
-    def __init__(self, table: PatternTable) -> None:
+    def __init__(self, table: PatternTable, good: Templates) -> None:
         self._table = table
+        self._good = good
         self._rows = table.rows
         self._redactor = Redactor()
         self._events = EventLog()
@@ -78,33 +109,81 @@ class _Reading:
         self._ranks: list[tuple[int, str]] = []
         self._frameworks = FrameworkLog()
         self._settings = SettingLog()
-        self._progress = Progress()
+        self._launch = LaunchReader()
+        self._timeline = Timeline()
+        self._runs: list[Progress] = []
+        self._size = 0
+        self._ranks_seen = 0
+        self._lines = 0
         self._phases: deque[tuple[int, str]] = deque(maxlen=200)
-        self._tail: list[tuple[int, str]] = []
-        self._around: dict[int, tuple[tuple[int, str], ...]] = {}
-        self._open: dict[str, Traceback] = {}
-        self._ends: dict[tuple[str, int], Traceback] = {}
-        self._matched: set[tuple[str, int]] = set()
+        self._last: Block | None = None
+        self._around: dict[int, tuple[tuple[int, bytes], ...]] = {}
+        self._stacks = Stacks()
+        self._repeats = Repeats()
+        self._sight = Sight()
+        # Of lines with these patterns alone, one says what the next of the same wording says.
+        self._alike = frozenset(
+            number for number, row in enumerate(table.rows)
+            if row.fails or row.kind in ("warning", "teardown") or row.id.startswith("structure.")
+        )
+        self._starts = frozenset(number for number, row in enumerate(table.rows) if row.id.startswith("structure.traceback"))
         self._seen: set[str] = set()
         self._ignored: dict[str, int] = {}
         self._parsed: dict[int, Line] = {}
 
+    @property
+    def groups(self) -> frozenset[GroupKey]:
+        """What tells the events apart."""
+        return self._events.groups
+
+    def begin(self, name: str) -> int:
+        """Begin a file of the job; give the number of its first line when all files are counted on."""
+        self._timeline.begin(self._redactor.clean(lines.printable(name)), self._lines + 1)
+        self._runs.append(Progress())
+        return self._lines + 1
+
+    def end(self, tally: Tally) -> None:
+        """End a file: what was open in it is."""
+        self._flush()
+        self._stacks = Stacks()
+        self._ignored.clear()
+        self._timeline.end(tally.lines)
+        if self._timeline.has_parts:
+            self._runs[-1].trim(self._events.first_after(self._lines + 1))
+        self._size += tally.size
+        self._lines += tally.lines
+
     def take(self, block: Block, matches: list[Match]) -> None:
         self._parsed = {}
-        for _, group in groupby(matches, key=partial(_segment_of, block)):
-            self._line(block, list(group))
+        for (number, begin), group in groupby(matches, key=partial(_segment_of, block)):
+            found = list(group)
+            if not self._is_repeated(block, number, begin, tuple(match.row for match in found)):
+                self._line(block, found)
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
-        self._flush(before=block.line + block.data.count(b"\n", 0, block.stop))
-        self._tail = _last_lines(block, self._redactor)
+        self._flush(before=block.line + newlines(block.data, 0, block.stop))
+        self._last = block
+
+    def _is_repeated(self, block: Block, number: int, begin: int, rows: tuple[int, ...]) -> bool:
+        """Tell whether a line says what was read often enough; it is counted then."""
+        if not self._alike.issuperset(rows):
+            self._sight = Sight()
+            return False
+        stack = not self._starts.isdisjoint(rows)
+        end = begin + STACK_HEAD if stack else min(block.line_bounds(begin)[1], begin + LINE_HEAD)
+        self._sight = self._repeats.sight(rows, block.data[begin:end], number, STACKS if stack else FULL)
+        return self._sight.is_known or self._repeats.is_spent(rows, counts=not stack)
 
     def _line(self, block: Block, matches: list[Match]) -> None:
         offset = matches[0].offset
         begin, end = block.line_bounds(offset)
         line = lines.parse(block.data[begin:end], matches[0].line, offset - begin)
+        self._timeline.see(line.time)
+        if line.rank.isdecimal():
+            self._ranks_seen = max(self._ranks_seen, int(line.rank) + 1)
         rows = [row for row in dict.fromkeys(self._rows[match.row] for match in matches) if _stands(row, line)]
         if not rows:
             return
-        if any(row.id == "structure.traceback" for row in rows):
+        if any(row.id.startswith("structure.traceback") for row in rows):
             self._traceback(block, offset, line)
         if self._quoted_code(line):
             # What code a traceback quotes may tell what the job was doing; it never is a failure's message.
@@ -119,39 +198,40 @@ class _Reading:
 
     def _quoted_code(self, line: Line) -> bool:
         """Tell whether the line is source code that a traceback quotes, which only mentions a message."""
-        traceback = self._open.get(line.source)
+        traceback = self._stacks.latest(line.source)
         if traceback is None or not traceback.start < line.number < traceback.end:
             return False
-        return (line.source, line.number) not in self._ends and line.body[:1].isspace()
+        return self._stacks.ending(line.source, line.number) is None and tracebacks.quotes(line.body)
 
     def _is_ignored(self, line: Line) -> bool:
         """Tell whether a line ends an exception that Python itself says it ignores, as in a `__del__`."""
-        traceback = self._ends.get((line.source, line.number))
-        begin = traceback.start if traceback else line.number
-        return self._is_below_ignored(line.source, begin) and (traceback is not None or line.number - self._ignored[line.source] <= 1)
+        stack = self._stacks.ending(line.source, line.number)
+        begin = stack.traceback.start if stack else line.number
+        return self._is_below_ignored(line.source, begin) and (stack is not None or line.number - self._ignored[line.source] <= 1)
 
     def _is_below_ignored(self, source: str, number: int) -> bool:
         said = self._ignored.get(source)
         return said is not None and 0 < number - said <= 1
 
     def _traceback(self, block: Block, offset: int, line: Line) -> None:
-        self._flush(line.source)
-        for traceback in tracebacks.at(block, offset, line.number, self._parsed):
-            self._open[line.source] = replace(traceback, start=line.number)
-            self._ends[(line.source, traceback.end)] = traceback
+        if self._stacks.ending(line.source, line.number) or self._quoted_code(line):
+            return  # the words stand in what another traceback says or shows
+        found = tracebacks.at(block, offset, line.number, self._parsed)
+        above = self._stacks.latest(line.source)
+        if found or line.body.startswith("Traceback "):
+            self._flush(line.source)
+        for traceback in found:
+            if traceback.follows and above:
+                traceback = replace(traceback, causes=(*above.causes, above.exception))
+            self._stacks.open(line.source, traceback, line.number, self._sight)
             for frame in traceback.frames:
                 self._frameworks.see_text(frame.file, line.number)
 
     def _flush(self, source: str | None = None, before: int | None = None) -> None:
         """Turn tracebacks whose last line no pattern knew into events of their own."""
-        chosen = [key for key in self._ends if source in (None, key[0]) and (before is None or key[1] < before)]
-        for key in chosen:
-            traceback = self._ends.pop(key)
-            if key not in self._matched and not self._is_below_ignored(traceback.source, traceback.start):
-                self._events.add(self._unknown(traceback))
-            self._matched.discard(key)
-        if source is not None:
-            self._open.pop(source, None)
+        for stack in self._stacks.close(source, before):
+            if not self._is_below_ignored(stack.traceback.source, stack.traceback.start):
+                stack.sight.group = self._events.add(self._unknown(stack.traceback))
 
     def _unknown(self, traceback: Traceback) -> Event:
         text = self._shown(traceback.text)
@@ -190,8 +270,8 @@ class _Reading:
             self._fact(row.fact, line.number, fields)
         if row.id == "structure.command":
             self._command(block, offset, line)
-        elif row.id == "structure.dump":
-            self._set(launch.from_dump(line.body, line.number))
+        elif row.id.startswith("structure.dump"):
+            self._set(self._launch.dump(line, launch.rows_below(block.data, offset, line)))
 
     def _note(self, row: Pattern, line: Line, fields: dict[str, Value]) -> None:
         """Note what kind of line it is: progress, an end, a version, or only somebody's dialect."""
@@ -203,13 +283,14 @@ class _Reading:
             return
         self._see(row, line)
         if row.kind == "finish":
-            self._progress.finished = line.number
+            self._runs[-1].finished = line.number
         if row.kind == "progress":
             step = fields.get("step")
             counted = float(step) if isinstance(step, (int, float)) else -1.0
-            self._progress.add(Mark(line.number, counted, f"{row.id} {line.source}"))
+            self._runs[-1].add(Mark(line.number, counted, f"{row.id} {line.source}"))
+            self._timeline.mark(counted, line.time)
             if counted >= 0 and not _BAR.search(line.body):
-                self._progress.step = counted
+                self._runs[-1].step = counted
 
     def _see(self, row: Pattern, line: Line) -> None:
         """Note the framework whose dialect a line is in; what forks share says nothing of the fork."""
@@ -218,11 +299,9 @@ class _Reading:
             self._frameworks.see(dialect, line.number)
 
     def _command(self, block: Block, offset: int, line: Line) -> None:
-        begin, _ = block.line_bounds(offset)
-        text = lines.printable(block.data[begin : begin + 32768].decode("utf-8", "replace"), keep="\t\n")
-        _, joined = next(iter(launch.logical_lines(text)), (0, line.body))
-        self._frameworks.see_text(joined[:8000], line.number)
-        self._set(launch.from_command(joined, line.number))
+        text, found = self._launch.command(launch.rows_below(block.data, offset, line))
+        self._frameworks.see_text(text[:8000], line.number)
+        self._set(found)
 
     def _set(self, settings: list[launch.Setting]) -> None:
         clean = self._redactor
@@ -248,7 +327,7 @@ class _Reading:
             fields = {**found, **fields}
             if row.fact and found:
                 self._fact(row.fact, line.number, found, line.rank or line.source)
-        traceback = self._of(line)
+        traceback = self._stacks.of(line.source, line.number)
         if traceback is None and line.level in ("INFO", "DEBUG"):
             # A remark that mentions a failure's words: it stands only where nothing else does.
             best = best.model_copy(update={"role": "wrapper", "strength": "hints"})
@@ -263,43 +342,58 @@ class _Reading:
             also=tuple(row.id for row in rows[1:]), traceback=traceback.start if traceback else 0,
             count=_folded(line.body),
         )
-        self._events.add(event)
+        self._sight.group = self._events.add(event)
+        self._timeline.event(line.number, line.time)
         self._see(best, line)
-        if len(self._around) < EventLog.LIMIT:
-            self._around.setdefault(line.number, _surroundings(block, offset, line.number, self._redactor))
+        if line.number not in self._around and len(self._around) < EventLog.LIMIT:
+            self._around[line.number] = _surroundings(block, offset, line.number)
 
-    def _of(self, line: Line) -> Traceback | None:
-        """Give the traceback that a line ends, or whose message it goes on with."""
-        exact = self._ends.get((line.source, line.number))
-        if exact is not None:
-            self._matched.add((line.source, line.number))
-            return exact
-        near = [
-            traceback for (source, end), traceback in self._ends.items()
-            if source == line.source and end < line.number <= end + MESSAGE_LINES
-        ]
-        return near[-1] if near else None
-
-    def report(self, source: LogSource, tally: Tally) -> CrashReport:
+    def report(self, source: LogSource | JobSource) -> CrashReport:
         """Order what was gathered and give the report."""
         self._flush()
+        for sight in self._repeats.counted():
+            if sight.group:
+                self._events.repeat(sight.group, sight.last, sight.count - sight.full)
+        tail = _last_lines(self._last, self._redactor) if self._last else []
         facts = derive(self._facts, self._ranks)
-        job = View(self._events.all(), None, facts, self._frameworks.all(), self._settings.all(), seen=self._seen)
+        job = View(self._events.all(self._world(), self._good.events), None, facts, self._frameworks.all(), self._settings.all(), seen=self._seen)
         events = tuple(self._refined(event, job) for event in job.events)
-        cascade = arrange([event for event in events if event.kind != "warning"], self._progress)
+        self._timeline.settle(events)
+        cascade = arrange([event for event in events if event.kind != "warning"], self._runs, self._timeline)
         omitted: dict[str, int | str] = dict(source.omitted)
-        if self._events.omitted:
-            omitted["events"] = self._events.omitted
-        limits = Limits(tally.size, tally.lines, bool(omitted), omitted)
+        if self._events.omitted or self._repeats.omitted:
+            omitted["events"] = self._events.omitted + self._repeats.omitted
+        limits = Limits(self._size, self._lines, bool(omitted), omitted)
         root_line = cascade.root.line if cascade.root else 0
-        phases = [name for number, name in self._phases if number <= (root_line or tally.lines)]
+        phases = [name for number, name in self._phases if number <= (root_line or self._lines)]
         return CrashReport(
             self._redactor.clean(lines.printable(source.name)), cascade.events, cascade.root, facts, tuple(job.frameworks), tuple(job.settings), limits,
-            finished=self._progress.finished, marks=self._progress.count, last_step=self._progress.step,
-            marked_phase=phases[-1] if phases else "", surroundings=self._around.get(root_line, ()),
-            tail=tuple(self._tail), redactions=self._redactor.count,
-            seen=frozenset(self._seen),
+            finished=max(run.finished for run in self._runs), marks=sum(run.count for run in self._runs), last_step=self._last_step(),
+            marked_phase=phases[-1] if phases else "", surroundings=self._shown_around(root_line),
+            tail=tuple(tail), redactions=self._redactor.count,
+            seen=frozenset(self._seen), timeline=self._timeline, novel=self._novel(),
         )
+
+    def _novel(self) -> tuple[tuple[int, str], ...]:
+        """Give the last lines that the healthy run has none like."""
+        if not self._good.lines or self._last is None:
+            return ()
+        rows = self._last.data.split(b"\n")
+        fresh = [(self._last.line + place, raw) for place, raw in enumerate(rows) if raw.strip() and not self._good.has(raw)]
+        return tuple((number, self._redactor.clean(lines.parse(raw[:MAX_AROUND], number).text)) for number, raw in fresh[-NOVEL:])
+
+    def _last_step(self) -> float | None:
+        return max((run.step for run in self._runs if run.step is not None), default=None)
+
+    def _world(self) -> int:
+        """Give how many ranks the job has, as far as a line tells: its world size, else the highest rank."""
+        told = [fact.fields[name] for fact in self._facts for name in WORLD if name in fact.fields]
+        return max((int(number) for number in told if isinstance(number, (int, float))), default=self._ranks_seen)
+
+    def _shown_around(self, number: int) -> tuple[tuple[int, str], ...]:
+        """Give the root's surroundings as they may be shown."""
+        clean = self._redactor.clean
+        return tuple((place, clean(lines.parse(raw, place).text)) for place, raw in self._around.get(number, ()))
 
     def _refined(self, event: Event, job: View) -> Event:
         row = self._table.by_id.get(event.pattern)
@@ -338,14 +432,15 @@ def _telling(row: Pattern) -> tuple[bool, int, bool, int]:
     return row.id in GENERIC, _ROLE[row.role], not row.cause, _STRENGTH[row.strength]
 
 
-def _surroundings(block: Block, offset: int, number: int, redactor: Redactor) -> tuple[tuple[int, str], ...]:
+def _surroundings(block: Block, offset: int, number: int) -> tuple[tuple[int, bytes], ...]:
     begin, end = block.line_bounds(offset)
     before = block.data[max(0, begin - 16384) : begin].split(b"\n")[:-1][-SURROUNDINGS:]
     after = block.data[end + 1 : end + 16384].split(b"\n")[:SURROUNDINGS]
     rows = [(number - len(before) + place, raw) for place, raw in enumerate(before)]
     rows += [(number + 1 + place, raw) for place, raw in enumerate(after) if raw]
-    rows.append((number, block.data[begin:end][:65536]))
-    return tuple(sorted((place, redactor.clean(lines.parse(raw, place).text)) for place, raw in rows))
+    rows.append((number, block.data[begin:end]))
+    rows = [(place, raw[-MAX_AROUND:]) for place, raw in rows]
+    return tuple(sorted(rows))
 
 
 def _last_lines(block: Block, redactor: Redactor) -> list[tuple[int, str]]:

@@ -13,6 +13,7 @@ from ingest.logs.events import Event, masked
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
 from ingest.logs.launch import Setting
+from ingest.logs.timeline import Place, Timeline
 
 # Which part of a job a function's name belongs to; the innermost frame that tells decides.
 _PHASES = (
@@ -39,9 +40,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class CrashReport:
-    """What a log tells. All texts in it are redacted; lines are 1-based numbers of the source.
+    """What a job's output tells. All texts in it are redacted.
 
-    `seen` holds the ids of the patterns that matched and speak of no failure.
+    Lines are 1-based numbers of the source; of several files they count on, and `place` leads back.
+    `seen` holds the ids of the patterns that matched and speak of no failure; `novel` the last lines that a
+    healthy run, where one was given, has none like.
     """
 
     source: str
@@ -59,11 +62,17 @@ class CrashReport:
     tail: tuple[tuple[int, str], ...] = ()
     redactions: int = 0
     seen: frozenset[str] = frozenset()
+    timeline: Timeline = field(default_factory=Timeline)
+    novel: tuple[tuple[int, str], ...] = ()
 
     @property
     def standing(self) -> tuple[Event, ...]:
         """Events that were not recovered from."""
         return tuple(event for event in self.events if event.role in ("root", "collateral"))
+
+    def place(self, line: int) -> Place:
+        """Give the file and the line in it."""
+        return self.timeline.place(line)
 
     @cached_property
     def phase(self) -> str:

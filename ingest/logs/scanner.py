@@ -11,12 +11,15 @@ import contextlib
 import hashlib
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import hyperscan
+import numpy as np
 
 from corpus.errors import InvalidCorpusError
 from ingest.logs.patterns import Pattern
@@ -29,7 +32,16 @@ LONG_LINE = 64 << 10
 LONGEST_ESCAPE = 4096
 # How often a pattern that only tells of a version is noted.
 SCARCE = 3
+# How many of a block's first and last lines of progress are kept; in a large block, whose neighbours tell too.
 FEW = 48
+FEWER = 8
+# What a healthy run prints at every step is looked for in the whole of a small block; of a larger one in its
+# first and last bytes, and behind what failed.
+SAMPLED_OVER = 1 << 20
+HEAD = 64 << 10
+TAIL = 192 << 10
+BEHIND = 32 << 10
+WINDOWS = 64
 
 _ANCHORS = {"^": r"(?:^|[\r\t \]):|])", "$": r"(?:$|\r)"}
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
@@ -64,51 +76,55 @@ class Match:
 
 @dataclass
 class Tally:
-    """How much was read."""
+    """How much was read: bytes of the source as given, and lines."""
 
     size: int = 0
     lines: int = 0
-    open_line: bool = field(default=False, repr=False)
-
-    def add(self, chunk: bytes) -> None:
-        """Count a chunk of the source as given."""
-        self.size += len(chunk)
-        self.lines += chunk.count(b"\n")
-        self.open_line = not chunk.endswith(b"\n")
-
-    def close(self) -> None:
-        """Count a last line that no newline ends."""
-        self.lines += self.open_line
-        self.open_line = False
 
 
-def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK) -> Iterator[Block]:
-    """Cut chunks of bytes into blocks whose own parts join without gap or overlap."""
-    data, line, start, held, carry = b"", 1, 0, b"", b""
+def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK, first: int = 1) -> Iterator[Block]:
+    """Cut chunks of bytes into blocks whose own parts join without gap or overlap; `first` is the first line's number."""
+    line, start, held, carry = first, 0, b"", b""
+    parts: list[bytes] = []
+    filled = 0
     for chunk in chunks:
-        tally.add(chunk)
+        tally.size += len(chunk)
         # An escape sequence, or CR LF, may be cut by the chunk's end; its beginning waits for the next one.
-        text = held + chunk
+        text = held + chunk if held else chunk
         cut = _whole(text)
         text, held = text[:cut], text[cut:]
         plain = _plain(carry + (_ESCAPES.sub(b"", text) if b"\x1b" in text else text))
         carry = plain[len(plain) - plain.endswith(b"\r") :]
-        data += plain[: len(plain) - len(carry)]
+        parts.append(plain[: len(plain) - len(carry)])
+        filled += len(parts[-1])
+        if filled - start < size + AFTER:
+            continue
+        data = b"".join(parts)
         while len(data) - start >= size + AFTER:
             stop = _line_end(data, start, start + size)
             yield Block(data, line, start, stop)
             drop = _droppable(data, stop)
-            line += data.count(b"\n", 0, drop)
+            line += newlines(data, 0, drop)
             data, start = data[drop:], stop - drop
-    tally.close()
-    data += _plain(carry + _ESCAPES.sub(b"", held))
+        parts, filled = [data], len(data)
+    data = b"".join((*parts, _plain(carry + _ESCAPES.sub(b"", held))))
+    tally.lines = line - first + newlines(data, 0, len(data)) + (bool(data) and not data.endswith(b"\n"))
     if len(data) > start:
         yield Block(data, line, start, len(data))
 
 
+def newlines(data: bytes, begin: int, end: int) -> int:
+    """Count the newlines of a slice; several times faster than `bytes.count` where lines are short."""
+    if end - begin < 4096:
+        return data.count(b"\n", begin, end)
+    view = np.frombuffer(data, np.uint8, end - begin, begin)
+    # By pieces, since each comparison makes an array of the piece's size.
+    return sum(int(np.count_nonzero(view[place : place + (1 << 18)] == 10)) for place in range(0, len(view), 1 << 18))
+
+
 def _plain(text: bytes) -> bytes:
     """Take the CR out of CR LF; no line begins or ends elsewhere for it."""
-    return text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
+    return text.replace(b"\r\n", b"\n") if b"\r" in text else text
 
 
 def _whole(text: bytes) -> int:
@@ -159,10 +175,14 @@ def relaxed(expression: str) -> str:
 
 
 class Scanner:
-    """A compiled table of patterns."""
+    """A compiled table of patterns.
+
+    What may fail, and whatever is rare, is looked for everywhere; progress lines are a database of their own,
+    since in a log that consists of them they cost more than all the rest.
+    """
 
     def __init__(self, rows: tuple[Pattern, ...], cache: Path | None = None) -> None:
-        self._rows = rows
+        self._count = len(rows)
         # What only tells that a framework is there needs to be seen a few times, not a million.
         self._scarce = frozenset(n for n, row in enumerate(rows) if row.kind == "version")
         self._seen = dict.fromkeys(self._scarce, 0)
@@ -170,76 +190,142 @@ class Scanner:
         self._plenty = frozenset(
             n for n, row in enumerate(rows) if row.kind in ("progress", "fact") and not row.id.startswith("structure.")
         )
-        self._database = self._load(cache)
-
-    def _load(self, cache: Path | None) -> hyperscan.Database:
-        expressions = [relaxed(row.expression).encode() for row in self._rows]
-        flags = [
-            hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_CASELESS if row.caseless else 0) for row in self._rows
-        ]
-        key = hashlib.sha256(repr((version("hyperscan"), expressions, flags)).encode()).hexdigest()[:16]
-        stored = cache / f"patterns-{key}.hsdb" if cache else None
-        if stored and stored.is_file():
-            with contextlib.suppress(hyperscan.error):  # written on another processor: compile anew
-                database = hyperscan.loadb(stored.read_bytes(), mode=hyperscan.HS_MODE_BLOCK)
-                database.scratch = hyperscan.Scratch(database)  # a loaded database comes without one
-                return database
-        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        count = len(expressions)
-        try:
-            database.compile(expressions=expressions, ids=list(range(count)), elements=count, flags=flags)
-        except hyperscan.error as error:
-            names = ", ".join(row.id for row in self._rows[:3])
-            raise InvalidCorpusError(f"patterns ({names} ...): Hyperscan refuses an expression: {error}") from error
-        if stored:
-            with contextlib.suppress(OSError):  # a folder that cannot be written costs time at the next start
-                stored.parent.mkdir(parents=True, exist_ok=True)
-                part = stored.with_suffix(".part")
-                part.write_bytes(hyperscan.dumpb(database))
-                part.replace(stored)
-        return database
+        self._telling = frozenset(n for n, row in enumerate(rows) if row.fails)
+        numbered = list(enumerate(rows))
+        self._always = _compiled([item for item in numbered if item[1].kind != "progress"], cache)
+        self._progress = _compiled([item for item in numbered if item[1].kind == "progress"], cache)
 
     def fresh(self) -> None:
         """Forget what earlier logs held; call before each log."""
         self._seen = dict.fromkeys(self._scarce, 0)
 
+    def scan(self, source: Iterable[Block]) -> Iterator[tuple[Block, list[Match]]]:
+        """Give each block with its matches; while one is worked on, the next is scanned on another core."""
+        blocks_left = iter(source)
+        first = next(blocks_left, None)
+        second = next(blocks_left, None)
+        if first is not None and second is None:
+            yield first, self.matches(first)  # a thread would cost more than it saves
+        if first is None or second is None:
+            return
+        waiting: deque[tuple[Block, Future[list[Match]]]] = deque()
+        with ThreadPoolExecutor(1, "scan") as pool:  # one: what the callback counts must go in order
+            for block in chain((first, second), blocks_left):
+                waiting.append((block, pool.submit(self.matches, block)))
+                if len(waiting) > 2:
+                    block, future = waiting.popleft()
+                    yield block, future.result()
+            while waiting:
+                block, future = waiting.popleft()
+                yield block, future.result()
+
     def matches(self, block: Block) -> list[Match]:
         """Give the matches of the block's own part, by line, each pattern once a line."""
-        ends = self._ends(block)
         found: list[Match] = []
         line, counted = block.line, 0
-        for end, row in ends:
+        for end, row in self._ends(block):
             begin = max(0, end - 1)
-            line += block.data.count(b"\n", counted, begin)
+            line += newlines(block.data, counted, begin)
             counted = begin
             found.append(Match(row, line, begin))
         return found
 
     def _ends(self, block: Block) -> list[tuple[int, int]]:
-        data, quiet = block.data, [0] * len(self._rows)
-        found: list[tuple[int, int]] = []
-        seen, scarce, plenty = self._seen, self._scarce, self._plenty
-        counts = dict.fromkeys(plenty, 0)
-        latest: dict[int, deque[int]] = {}
+        hits = _Hits(block, self._count, self._plenty, self._scarce, self._seen)
+        if self._always:
+            self._always.scan(block.data, match_event_handler=hits.note)
+        if self._progress:
+            for begin, end in _windows(block, (place for place, row in hits.found if row in self._telling)):
+                self._progress.scan(block.data[begin:end], match_event_handler=hits.shifted(begin))
+        return hits.all()
 
-        def note(row: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            if end <= quiet[row] or not block.start < end <= block.stop or _is_overrun(data, end):
-                return  # said already on this line, a neighbour block's own, or run over the line's end
-            newline = data.find(b"\n", end, end + LONG_LINE)
-            quiet[row] = newline if newline >= 0 else end + LONG_LINE
-            if row in scarce:
-                seen[row] += 1
-                if seen[row] > SCARCE:
-                    quiet[row] = len(data) + 1
-                    return
-            if row in plenty:
-                counts[row] += 1
-                if counts[row] > FEW:
-                    latest.setdefault(row, deque(maxlen=FEW)).append(end)
-                    return
-            found.append((end, row))
 
-        self._database.scan(data, match_event_handler=note)
-        found += [(end, row) for row, ends in latest.items() for end in ends]
-        found.sort()
-        return found
+class _Hits:
+    """What matched in one block."""
+
+    def __init__(
+        self, block: Block, rows: int, plenty: frozenset[int], scarce: frozenset[int], seen: dict[int, int]
+    ) -> None:
+        self._block = block
+        self._plenty, self._scarce, self._seen = plenty, scarce, seen
+        # How far a pattern is silent: to the end of the line that it has matched in.
+        self._quiet = [0] * rows
+        self._few = FEW if block.stop - block.start <= SAMPLED_OVER else FEWER
+        self._counts = dict.fromkeys(plenty, 0)
+        self._latest: dict[int, deque[int]] = {}
+        self.found: list[tuple[int, int]] = []
+
+    def shifted(self, by: int) -> Callable[[int, int, int, int, object], None]:
+        """Give a handler for a part of the block that begins at `by`."""
+        return lambda row, start, end, flags, context: self.note(row, start, end + by, flags, context)
+
+    def note(self, row: int, _start: int, end: int, _flags: int, _context: object) -> None:
+        block, data = self._block, self._block.data
+        if end <= self._quiet[row] or not block.start < end <= block.stop or _is_overrun(data, end):
+            return  # said already on this line, a neighbour block's own, or run over the line's end
+        newline = data.find(b"\n", end, end + LONG_LINE)
+        self._quiet[row] = newline if newline >= 0 else end + LONG_LINE
+        if row in self._scarce:
+            self._seen[row] += 1
+            if self._seen[row] > SCARCE:
+                self._quiet[row] = len(data) + 1
+                return
+        if row in self._plenty:
+            self._counts[row] += 1
+            if self._counts[row] > self._few:
+                self._latest.setdefault(row, deque(maxlen=self._few)).append(end)
+                return
+        self.found.append((end, row))
+
+    def all(self) -> list[tuple[int, int]]:
+        """Give ends and rows, by place."""
+        return sorted(self.found + [(end, row) for row, ends in self._latest.items() for end in ends])
+
+
+def _windows(block: Block, failures: Iterable[int]) -> list[tuple[int, int]]:
+    """Give the parts of a block, in whole lines, that are searched for progress."""
+    data, start, stop = block.data, block.start, block.stop
+    if stop - start <= SAMPLED_OVER:
+        return [(0, len(data))]
+    wanted = [(start, start + HEAD), (stop - TAIL, stop)]
+    places = sorted(failures)
+    wanted += [(place, place + BEHIND) for place in (*places[: WINDOWS // 2], *places[-WINDOWS // 2 :])]
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(wanted):
+        begin = max(data.rfind(b"\n", max(0, begin - LONG_LINE), max(0, begin)) + 1, begin - LONG_LINE, 0)
+        newline = data.find(b"\n", end, end + LONG_LINE)
+        end = newline + 1 if newline >= 0 else min(len(data), end + LONG_LINE)
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _compiled(rows: list[tuple[int, Pattern]], cache: Path | None) -> hyperscan.Database | None:
+    """Compile numbered rows into a database, or load it where the same was compiled before."""
+    if not rows:
+        return None
+    ids = [number for number, _ in rows]
+    expressions = [relaxed(row.expression).encode() for _, row in rows]
+    flags = [hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_CASELESS if row.caseless else 0) for _, row in rows]
+    key = hashlib.sha256(repr((version("hyperscan"), ids, expressions, flags)).encode()).hexdigest()[:16]
+    stored = cache / f"patterns-{key}.hsdb" if cache else None
+    if stored and stored.is_file():
+        with contextlib.suppress(hyperscan.error):  # written on another processor: compile anew
+            database = hyperscan.loadb(stored.read_bytes(), mode=hyperscan.HS_MODE_BLOCK)
+            database.scratch = hyperscan.Scratch(database)  # a loaded database comes without one
+            return database
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    try:
+        database.compile(expressions=expressions, ids=ids, elements=len(ids), flags=flags)
+    except hyperscan.error as error:
+        names = ", ".join(row.id for _, row in rows[:3])
+        raise InvalidCorpusError(f"patterns ({names} ...): Hyperscan refuses an expression: {error}") from error
+    if stored:
+        with contextlib.suppress(OSError):  # a folder that cannot be written costs time at the next start
+            stored.parent.mkdir(parents=True, exist_ok=True)
+            part = stored.with_suffix(".part")
+            part.write_bytes(hyperscan.dumpb(database))
+            part.replace(stored)
+    return database

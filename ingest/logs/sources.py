@@ -1,161 +1,181 @@
-"""Open a log wherever it is: a file, a .gz, standard input, or text at hand; bytes come out, bounded."""
+"""Open one log wherever it is: a file, compressed or not, standard input, or text at hand; bytes come out, bounded."""
 
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
+import os
 import sys
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from ingest.errors import (
-    BinaryInputError,
+    ArchiveInputError,
     BrokenArchiveError,
     EmptyInputError,
     FolderInputError,
     MissingInputError,
+    PartialInputError,
 )
+from ingest.logs.compression import codec_of
+from ingest.logs.encodings import MARKS, encoding_of, refuse_binary
+from ingest.logs.files import GrowingFile, Kept, Peeked, open_given, regular_size
+from ingest.logs.members import LIMITS, Limits
+from ingest.logs.streams import CHUNK, Decompressed, Readable
+from ingest.logs.tarballs import is_tar
+from ingest.logs.zips import BEGINS
 
-CHUNK = 1 << 20
-GZIP = b"\x1f\x8b"
+__all__ = ["CHUNK", "Budget", "LogSource", "from_path", "from_stdin", "from_text", "refuse_binary", "standard_input"]
 
-_MAGIC = {
-    b"\x7fELF": "a compiled program",
-    b"\x89PNG": "an image",
-    b"PK\x03\x04": "a zip archive or a PyTorch checkpoint",
-    b"\x28\xb5\x2f\xfd": "a zstd archive",
-    b"\xfd7zXZ": "an xz archive",
-    b"BZh": "a bzip2 archive",
-    b"SQLite format 3": "a database",
-    b"\x80\x02": "a pickle",
-    b"\x80\x04": "a pickle",
-    b"%PDF": "a PDF",
-}
+# A file that another process cut to nothing while its writer went on begins with a hole, which reads as NULs.
+HOLE = 4096
+
+
+@dataclass
+class Budget:
+    """How many bytes of a job may still be read; its parts share it."""
+
+    left: int
+
+    def take(self, chunk: bytes) -> bytes:
+        """Give as much of a chunk as may be read."""
+        chunk = chunk[: self.left] if len(chunk) > self.left else chunk
+        self.left -= len(chunk)
+        return chunk
 
 
 @dataclass
 class LogSource:
-    """A log's name and its bytes, in chunks of at most CHUNK bytes.
+    """A log's name and its bytes, in chunks of at most CHUNK bytes (half as much again where they are transcoded).
 
-    `omitted` gathers what could not be read (a damaged tail, say), so that the report can say it.
+    Compressed bytes come out unpacked, UTF-16 and GB 18030 as UTF-8 with the same lines. `omitted` gathers what
+    could not be read (a damaged tail, say), so that the report can say it.
     """
 
     name: str
-    stream: BinaryIO
+    stream: Readable
     omitted: dict[str, int | str] = field(default_factory=dict)
+    limits: Limits = LIMITS
+    budget: Budget | None = None
+    _head: bytes | None = field(default=None, init=False, repr=False)
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the bytes, then close; raises EmptyInputError, BinaryInputError or BrokenArchiveError at the start."""
-        with self.stream:
-            yield from self._chunks()
+    def head(self) -> bytes:
+        """Give the first chunk as it is stored; raises InputError where this is no log that can be read."""
+        if self._head is None:
+            stream = self.stream if isinstance(self.stream, Peeked) else Peeked(self.stream)
+            codec = codec_of(stream.head)
+            self.stream = Decompressed(stream, codec, self.limits.ratio) if codec else stream
+            self._head = self._begin(codec.name if codec else "log")
+        return self._head
 
-    def _chunks(self) -> Iterator[bytes]:
-        first = self._read()
-        if not first or first in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8):
+    def _begin(self, form: str) -> bytes:
+        first = self._after_hole(form)
+        if not first or first in MARKS:
             raise EmptyInputError(f"{self.name} is empty: nothing was written, or it is the wrong file.")
-        if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            yield from self._transcoded(first)
-            return
-        refuse_binary(self.name, first)
-        yield first
-        while chunk := self._read():
-            yield chunk
+        refuse_archive(self.name, first)
+        if not first.startswith(MARKS):
+            refuse_binary(self.name, first)
+        return first
 
-    def _read(self) -> bytes:
+    def _after_hole(self, form: str) -> bytes:
+        first = piece = self._first(form)
+        size = 0
+        while piece and piece.count(0) == len(piece):
+            size += len(piece)
+            piece = self._read()
+        text = piece.lstrip(b"\0")
+        size += len(piece) - len(text)
+        if size < HOLE or not text:
+            return first if size else piece
+        self.omitted["hole"] = f"{size} NUL bytes before the first line: the file was cut while it was written to"
+        return text
+
+    def _first(self, form: str) -> bytes:
         try:
             return self.stream.read(CHUNK)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        except PartialInputError as error:
+            raise BrokenArchiveError(f"{self.name} is no readable {form}: {error}.") from error
+
+    def _read(self) -> bytes:
+        if self.budget and self.budget.left <= 0:
+            self.omitted["beyond_limit"] = "the job's output is larger than what is read of it"
+            return b""
+        try:
+            return self.stream.read(CHUNK)
+        except PartialInputError as error:
             # A job that is killed leaves a cut archive; what was read up to there still counts.
-            if self.stream.tell() == 0:
-                raise BrokenArchiveError(f"{self.name} is no readable gzip file ({error}).") from error
-            self.omitted["damaged_archive"] = str(error)
+            self.omitted[error.omits] = str(error)
             return b""
 
-    def _transcoded(self, first: bytes) -> Iterator[bytes]:
-        decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
-        chunk = first
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the bytes, then close; raises InputError at the start where this is no log that can be read."""
+        try:
+            first = self.head()
+            encoding = encoding_of(first)
+            yield from _transcoded(self._raw(first), encoding) if encoding else self._raw(first)
+        finally:
+            self.close()
+
+    def _raw(self, chunk: bytes) -> Iterator[bytes]:
         while chunk:
-            yield decoder.decode(chunk).encode()
+            yield self.budget.take(chunk) if self.budget else chunk
             chunk = self._read()
 
-
-def refuse_binary(name: str, head: bytes) -> None:
-    """Raise BinaryInputError if `head`, the first bytes, is not text; a few stray NULs are."""
-    for magic, what in _MAGIC.items():
-        if head.startswith(magic):
-            raise BinaryInputError(f"{name} is {what}, not a text log.")
-    sample = head[: 1 << 16]
-    if sample.decode("utf-8", "replace").count("\ufffd") > len(sample) // 5 and not _is_chinese(sample):
-        raise BinaryInputError(f"{name} is not text: most of its bytes are no characters.")
-    strange = sum(sample.count(bytes([code])) for code in (0, 1, 2, 3, 4, 5, 6, 14, 15, 16))
-    if strange > len(sample) // 10:
-        raise BinaryInputError(f"{name} is not text: {100 * strange // len(sample)} % of its first bytes are control codes.")
+    def close(self) -> None:
+        """Stop reading: no thread and no file stays."""
+        self.stream.close()
 
 
-def _is_chinese(sample: bytes) -> bool:
-    """Tell whether bytes that are no UTF-8 are GB 18030, as older Chinese tools write."""
-    decoder = codecs.getincrementaldecoder("gb18030")()
-    try:
-        decoder.decode(sample)
-    except UnicodeDecodeError:
-        return False
-    return True
+def _transcoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    for chunk in chunks:
+        if text := decoder.decode(chunk):
+            yield text.encode("utf-8", "replace")
+    if text := decoder.decode(b"", final=True):
+        yield text.encode()
+
+
+def refuse_archive(name: str, head: bytes) -> None:
+    """Raise ArchiveInputError if `head`, the first bytes, begins an archive of several files."""
+    if head.startswith(BEGINS):
+        raise ArchiveInputError(
+            f"{name} is a zip archive or a PyTorch checkpoint, not a text log; zips of logs are read from a file, not from a pipe."
+        )
+    if is_tar(head):
+        raise ArchiveInputError(f"{name} is a tar archive, not a text log.")
 
 
 def from_path(path: Path) -> LogSource:
-    """Open a file, decompressing .gz by its content; raises MissingInputError or FolderInputError."""
-    try:
-        there = path.exists()
-    except OSError as error:
-        raise MissingInputError(f"{str(path)[:80]}... is no file: {error.strerror}.") from error
-    if not there:
-        raise MissingInputError(f"There is no file {path}.")
-    if path.is_dir():
+    """Open a file, decompressing it by its content; raises MissingInputError or FolderInputError."""
+    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
         raise FolderInputError(f"{path} is a folder; give one log file, or use `whycrash ingest --logs {path}`.")
+    raw = open_given(path)
+    stream = Peeked(GrowingFile(raw, regular_size(raw)))
     try:
-        stream = path.open("rb")
-    except OSError as error:
-        raise MissingInputError(f"{path} cannot be opened: {error.strerror}.") from error
-    # Peeked at, not read and rewound: a shell's process substitution is a pipe.
-    compressed = stream.peek(2)[:2] == GZIP
-    return LogSource(str(path), _cut_tolerant(stream) if compressed else stream)
+        refuse_archive(str(path), stream.head)
+    except ArchiveInputError:
+        raw.close()
+        raise
+    return LogSource(str(path), stream)
 
 
 def from_stdin() -> LogSource:
-    """Read standard input as it comes; raises MissingInputError where there is none."""
+    """Read standard input as it comes; raises MissingInputError where there is none, ArchiveInputError for a tar."""
+    stream = standard_input()
+    refuse_archive("stdin", stream.head)
+    return LogSource("stdin", stream)
+
+
+def standard_input() -> Peeked:
+    """Open standard input; raises MissingInputError where there is none."""
     if sys.stdin is None:
         raise MissingInputError("Standard input is closed; give a file.")
-    stream = sys.stdin.buffer
-    compressed = isinstance(stream, io.BufferedReader) and stream.peek(2)[:2] == GZIP
-    return LogSource("stdin", _cut_tolerant(stream) if compressed else stream)
+    buffer = sys.stdin.buffer
+    # A thread that waits inside the buffer holds its lock, and Python dies of that when it ends.
+    return Peeked(GrowingFile(Kept(getattr(buffer, "raw", buffer))))
 
 
 def from_text(text: str, name: str = "paste") -> LogSource:
     """Wrap text that is at hand."""
     return LogSource(name, io.BytesIO(text.encode("utf-8", "surrogateescape")))
-
-
-def _cut_tolerant(raw: BinaryIO) -> BinaryIO:
-    archive = _CutGzip(fileobj=raw, mode="rb")
-    archive.myfileobj = raw  # type: ignore[assignment]  # any stream that closes; closed together
-    return archive  # type: ignore[return-value]  # GzipFile is a binary stream
-
-
-class _CutGzip(gzip.GzipFile):
-    """Give back what a cut archive holds before complaining: GzipFile.read drops it."""
-
-    def read(self, size: int | None = -1) -> bytes:
-        parts: list[bytes] = []
-        wanted = CHUNK if size is None or size < 0 else size
-        try:
-            while wanted > 0 and (part := self.read1(wanted)):
-                parts.append(part)
-                wanted -= len(part)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
-            if not parts:
-                raise
-        return b"".join(parts)

@@ -8,7 +8,7 @@ from corpus.schema import ChangeKind, Scalar
 
 
 class NotPatchableError(Exception):
-    """This file cannot be changed safely; the message says where and why, as a clause without a full stop."""
+    """A file cannot be changed safely; the message says where and why, as a clause without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)

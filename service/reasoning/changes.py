@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from corpus.library import Library, fits
 from corpus.predicates import compare
@@ -12,27 +13,55 @@ from ingest.logs.conditions import all_hold
 from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.diagnosis import Dropped, ProposedChange
+from service.reasoning.rules.situation import Also, Hopeless
+from service.reasoning.values import computed, leads_astray, rule_for, situation
 
+ALREADY = "the job has this value already"
 # Kinds of change that belong to no framework of the job, so that the log need not show it.
 _EVERYWHERE = frozenset({"env", "pip", "docker", "host", "linux", "slurm", "kubernetes", "nccl", "ray", "pytorch", "python"})
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What every change is checked against."""
+
+    report: CrashReport
+    library: Library
+    settings: Sequence[Setting]
+    language: Language
+
+
+@dataclass(frozen=True)
+class _Value:
+    """The value to propose, in what words, and why it would not help after all."""
+
+    to: Scalar
+    because: str = ""
+    also: tuple[Also, ...] = ()
+    useless: str = ""
 
 
 def propose(
     cases: Sequence[Case], report: CrashReport, library: Library, settings: Sequence[Setting], language: Language
 ) -> tuple[list[ProposedChange], list[Dropped]]:
     """Give the changes of the cases that apply to this job, and those that were dropped with the reason."""
+    job = _Job(report, library, settings, language)
     kept: dict[tuple[str, str], ProposedChange] = {}
     dropped: list[Dropped] = []
-    for case in cases:
-        for change in case.changes:
-            if _is_told(change, kept, settings) or not all_hold(change.when, report.view()):
-                continue
-            made = _checked(change, case, report, library, settings, language)
-            if isinstance(made, ProposedChange):
-                kept[(change.framework, change.key)] = made
-            elif made is not None:
+    for case, change in _every(cases):
+        if _is_told(change, kept, settings) or not all_hold(change.when, report.view()):
+            continue
+        for made in _checked(change, case, job):
+            if isinstance(made, Dropped):
                 dropped.append(made)
+            else:
+                kept.setdefault((made.framework, made.key), made)
     return list(kept.values()), dropped
+
+
+def _every(cases: Sequence[Case]) -> Iterator[tuple[Case, Change]]:
+    for case in cases:
+        yield from ((case, change) for change in case.changes)
 
 
 def _is_told(change: Change, kept: Mapping[tuple[str, str], ProposedChange], settings: Sequence[Setting]) -> bool:
@@ -46,29 +75,77 @@ def _is_told(change: Change, kept: Mapping[tuple[str, str], ProposedChange], set
     return bool(renamed) and value_of(change.key, settings) is None
 
 
-def _checked(
-    change: Change, case: Case, report: CrashReport, library: Library, settings: Sequence[Setting], language: Language
-) -> ProposedChange | Dropped | None:
-    seen = {found.name for found in report.frameworks}
-    version = report.version(change.framework)
+def _checked(change: Change, case: Case, job: _Job) -> list[ProposedChange | Dropped]:
+    """Give the change and what must follow it, or why it is dropped; nothing where it is for another framework."""
+    seen = {found.name for found in job.report.frameworks}
+    version = job.report.version(change.framework)
     if change.framework not in seen and change.framework not in _EVERYWHERE and seen & set(case.frameworks):
-        return None  # the case serves several frameworks, and this change is for another one
-    if not fits(version, change.versions):
-        return Dropped(what=f"{change.framework}: {change.key}", why=f"not for version {version} ({change.versions})")
-    knob = library.knob(change.framework, change.key, version)
-    if knob is None and change.kind in ("setting", "flag", "env"):
-        return Dropped(what=f"{change.framework}: {change.key}", why=f"not in the catalogue for version {version or 'unknown'}")
-    if knob is not None and (reason := misfit(change.to, knob)):
-        return Dropped(what=f"{change.framework}: {change.key}={change.to}", why=reason)
-    now = value_of(change.key, settings)
-    if now is not None and _same(now, change.to):
-        return Dropped(what=f"{change.framework}: {change.key}={change.to}", why="the job has this value already")
-    known = knob is not None and not is_guidance(change.to) and (change.framework in seen or change.framework in _EVERYWHERE)
-    return ProposedChange(
-        framework=change.framework, kind=change.kind, key=change.key, from_=now, to=change.to,
-        why=change.why.to(language), costs=change.costs.to(language) if change.costs else "", from_case=case.id,
+        return []  # the case serves several frameworks, and this change is for another one
+    knob = job.library.knob(change.framework, change.key, version)
+    if reason := _unknown(change, knob, version):
+        return [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
+    now = value_of(change.key, job.settings)
+    value = _value(change, knob, now, case.cause, job)
+    if reason := _useless(value, knob, now):
+        return [Dropped(what=f"{change.framework}: {change.key}={value.to}", why=reason)]
+    known = knob is not None and not is_guidance(value.to) and (change.framework in seen or change.framework in _EVERYWHERE)
+    main = ProposedChange(
+        framework=change.framework, kind=change.kind, key=change.key, from_=now, to=value.to,
+        why=_joined(change.why.to(job.language), value.because, job.language),
+        costs=change.costs.to(job.language) if change.costs else "", from_case=case.id,
         status="verified" if known else "unverified",
     )
+    return [main, *(made for also in value.also if (made := _following(also, main, job)) is not None)]
+
+
+def _unknown(change: Change, knob: Knob | None, version: str | None) -> str:
+    """Say why the job's version cannot take the change, or give the empty string."""
+    if not fits(version, change.versions):
+        return f"not for version {version} ({change.versions})"
+    if knob is None and change.kind in ("setting", "flag", "env"):
+        return f"not in the catalogue for version {version or 'unknown'}"
+    return ""
+
+
+def _value(change: Change, knob: Knob | None, now: str | None, cause: str, job: _Job) -> _Value:
+    """Compute the value where a rule does; else the case's own stands."""
+    rule = rule_for(change, knob, cause) if knob is not None else None
+    if knob is None or rule is None:
+        return _Value(change.to)
+    # What failed is the log's value; the job's own file may hold another by now, such as this answer's.
+    failed = value_of(change.key, job.report.settings) or now
+    made = computed(rule, situation(change, knob, failed, cause, job.report, job.settings))
+    if isinstance(made, Hopeless):
+        return _Value(change.to, useless=made.because.to(job.language))
+    if made is None or misfit(made.value, knob) or leads_astray(rule, knob, now, made.value):
+        astray = leads_astray(rule, knob, now, change.to)
+        return _Value(change.to, useless=f"the job's {now} is further in that direction already" if astray else "")
+    return _Value(made.value, made.because.to(job.language), made.also)
+
+
+def _useless(value: _Value, knob: Knob | None, now: str | None) -> str:
+    """Say why a value would not help this job, or give the empty string."""
+    if knob is not None and (reason := misfit(value.to, knob)):
+        return reason
+    if now is not None and _same(now, value.to):
+        return ALREADY
+    return value.useless
+
+
+def _following(also: Also, main: ProposedChange, job: _Job) -> ProposedChange | None:
+    """Make the change that must follow another one; None where the version has no such setting or the job the value."""
+    knob = job.library.knob(main.framework, also.key, job.report.version(main.framework))
+    now = value_of(also.key, job.settings)
+    if knob is None or misfit(also.value, knob) or (now is not None and _same(now, also.value)):
+        return None
+    why = also.because.to(job.language)
+    return main.model_copy(update={"key": also.key, "from_": now, "to": also.value, "why": why, "costs": ""})
+
+
+def _joined(why: str, because: str, language: Language) -> str:
+    """Put two sentences together; a reason of a case often lacks its full stop."""
+    stop, gap = (".", " ") if language == "en" else ("。", "")
+    return f"{why}{'' if why.endswith(('.', '。')) else stop}{gap}{because}" if because else why
 
 
 def misfit(value: Scalar, knob: Knob) -> str:

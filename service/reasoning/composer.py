@@ -13,8 +13,10 @@ from corpus.library import Library
 from corpus.schema import Action, Case, Cause, Language
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
+from ingest.logs.frameworks import Framework
 from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
+from ingest.logs.timeline import Place
 from service.diagnosis import (
     Alternative,
     CascadeEntry,
@@ -32,7 +34,7 @@ from service.diagnosis import (
 )
 from service.reasoning import phrases
 from service.reasoning.candidates import CLOSE, DIAGNOSED, Candidate, confidence, weigh
-from service.reasoning.changes import propose
+from service.reasoning.changes import ALREADY, propose
 from service.reasoning.phrases import say
 from service.retrieval import Ranked, Retrieval
 
@@ -40,6 +42,7 @@ UNKNOWN = "insufficient-evidence"
 MAX_EVIDENCE = 8
 MAX_CASCADE = 12
 MAX_CASES = 5
+MAX_RANKS = 64
 # With fewer changes than this, those of a neighbouring cause's case are worth a look.
 ENOUGH_CHANGES = 2
 _CHINESE = re.compile(r"[一-鿿]")
@@ -133,7 +136,8 @@ class _Answer:
 
     def _changes(self, cases: Sequence[Case]) -> list[ProposedChange]:
         made, dropped = self._proposed(cases[:2])
-        if len(made) < ENOUGH_CHANGES:
+        # What the job has already is no reason to look further: the next run of a patched job would grow a new patch.
+        if len(made) + sum(item.why == ALREADY for item in dropped) < ENOUGH_CHANGES:
             made, dropped = self._proposed([*cases[:2], *self._kin(cases)][:3])
         self._dropped.extend(dropped)
         return made
@@ -179,7 +183,7 @@ class _Answer:
             return self._healthy()
         parts = [self._what_happened()]
         if verdict == "unknown":
-            parts = [say("unknown", self._language), say("seen", self._language), *parts, self._possibilities()]
+            parts = [say("unknown", self._language), say("seen", self._language), *parts, self._novel(), self._possibilities()]
         elif cases:
             parts += self._from_case(cases[0])
         else:
@@ -192,22 +196,31 @@ class _Answer:
 
     def _healthy(self) -> str:
         rows = [say("healthy", self._language)]
+        rows.append(self._novel())
         if self._report.finished:
-            rows.append(say("ended", self._language, line=self._report.finished))
+            rows.append(say("ended", self._language, line=phrases.place(self._report.place(self._report.finished), self._language)))
         elif self._report.marks or self._report.frameworks:
             rows.append(say("open-end", self._language))
-        return "\n\n".join(rows)
+        return "\n\n".join(row for row in rows if row)
+
+    def _novel(self) -> str:
+        """Quote what a healthy run of the job does not print."""
+        rows = [f"- [{self._report.place(number)}] `{_inline(text, 200)}`" for number, text in self._report.novel]
+        return "\n".join([say("novel", self._language), "", *rows]) if rows else ""
 
     def _what_happened(self) -> str:
         root = self._report.root
         assert root is not None  # noqa: S101 - a healthy log is answered elsewhere
         source = say("by", self._language, source=root.source) if root.source else ""
-        quote = f"[L{root.line}] {say('at', self._language, line=root.line, source=source)} `{_inline(root.body)}`"
+        place = self._report.place(root.line)
+        quote = f"[{place}] {say('at', self._language, line=phrases.place(place, self._language), source=source)} `{_inline(root.body)}`"
         rows: list[str] = []
         facts = [phrases.fact(fact, self._language) for fact in self._telling_facts(root)]
         rows += [f"{text}。" if self._language == "zh" else f"{text[0].upper()}{text[1:]}." for text in facts if text]
         if root.count > 1:
             rows.append(say("repeated", self._language, count=root.count, streams=max(1, len(root.sources))))
+        if root.missing:
+            rows.append(say("missing", self._language, ranks=_ranks(root.missing), count=len(root.ranks)))
         if self._report.last_step is not None and self._report.last_step > 0:
             rows.append(say("last-step", self._language, step=f"{self._report.last_step:g}"))
         return "\n\n".join(part for part in (quote, " ".join(dict.fromkeys(rows))) if part)
@@ -238,12 +251,19 @@ class _Answer:
 
     def _aftermath(self) -> str:
         after = [event for event in self._report.events if event.role == "collateral" and event.kind != "warning"][:3]
-        rows = [f"- [L{event.line}] `{_inline(event.body, 160)}`" + (f" ×{event.count}" if event.count > 1 else "") for event in after]
+        rows = [f"- [{self._place(event)}] `{_inline(event.body, 160)}`" + self._how_often(event) for event in after]
         text = "\n".join([say("followed", self._language), "", *rows]) if rows else ""
-        recovered = [f"[L{event.line}]" for event in self._report.events if event.role == "recovered"][:4]
+        recovered = [f"[{self._place(event)}]" for event in self._report.events if event.role == "recovered"][:4]
         if recovered:
             text += ("\n\n" if text else "") + say("recovered", self._language, lines=", ".join(recovered))
         return text
+
+    def _place(self, event: Event) -> Place:
+        return self._report.place(event.line)
+
+    def _how_often(self, event: Event) -> str:
+        times = f" ×{event.count}" if event.count > 1 else ""
+        return times + (f" ({say('not-by', self._language, ranks=_ranks(event.missing))})" if event.missing else "")
 
     def _possibilities(self) -> str:
         rows = [
@@ -273,7 +293,7 @@ class _Answer:
         root = self._report.root
         if root is None:
             return []
-        found = [Evidence(line=root.line, text=root.text, role="root", why=say("root", self._language))]
+        found = [self._line(root, "root", "root")]
         rest = [event for event in self._report.standing if event.line != root.line]
         same = [event for event in self._same() if event.line != root.line]
         origins = [event for event in rest if event.pattern_role == "origin" and event not in same]
@@ -283,7 +303,8 @@ class _Answer:
         return found[:MAX_EVIDENCE]
 
     def _line(self, event: Event, role: EvidenceRole, why: str) -> Evidence:
-        return Evidence(line=event.line, text=event.text, role=role, why=say(why, self._language))
+        place = self._place(event)
+        return Evidence(line=place.line, text=event.text, role=role, why=say(why, self._language), file=place.file or None)
 
     def _cascade(self) -> list[CascadeEntry]:
         events = self._report.events
@@ -291,7 +312,7 @@ class _Answer:
             ranked = sorted(events, key=lambda event: (event.role != "root", tuple(-part for part in event.weight), event.line))
             chosen = {id(event) for event in ranked[:MAX_CASCADE]}
             events = tuple(event for event in events if id(event) in chosen)
-        return [_entry(event) for event in events]
+        return [_entry(event, self._place(event)) for event in events]
 
     def _hits(self) -> list[CaseHit]:
         return [self._hit(item) for item in self._retrieval.ranked[:MAX_CASES]]
@@ -311,17 +332,27 @@ class _Answer:
         return tuple(dict.fromkeys([*own, *general]))[: 8 if verdict == "unknown" else 5]
 
     def _frameworks(self) -> tuple[SeenFramework, ...]:
-        return tuple(SeenFramework(name=found.name, version=found.version or None, line=found.line) for found in self._report.frameworks)
+        return tuple(self._framework(found) for found in self._report.frameworks)
+
+    def _framework(self, found: Framework) -> SeenFramework:
+        place = self._report.place(found.line)
+        return SeenFramework(name=found.name, version=found.version or None, line=place.line, file=place.file or None)
 
     def _limits(self) -> ReadLimits:
         limits = self._report.limits
         return ReadLimits(bytes=limits.bytes, lines=limits.lines, truncated=limits.truncated, omitted=dict(limits.omitted))
 
 
-def _entry(event: Event) -> CascadeEntry:
+def _entry(event: Event, place: Place) -> CascadeEntry:
     return CascadeEntry(
-        line=event.line, time=event.time or None, source=event.source, event=event.body[:300], role=event.role, count=event.count
+        line=place.line, time=event.time or None, source=event.source, event=event.body[:300], role=event.role, count=event.count,
+        file=place.file or None, missing_ranks=event.missing[:MAX_RANKS],
     )
+
+
+def _ranks(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:8]))
+    return shown + (f" ... ({len(numbers)})" if len(numbers) > 8 else "")
 
 
 def _inline(text: str, limit: int = 400) -> str:

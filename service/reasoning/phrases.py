@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from corpus.schema import Language
 from ingest.logs.facts import Fact, Value
+from ingest.logs.timeline import Place
 
 _PHASES = {
     "save": ("while saving a checkpoint", "保存检查点时"),
@@ -18,9 +19,15 @@ _PHASES = {
 }
 
 _PHRASES = {
-    "at": ("Line {line}{source} reads:", "第 {line} 行{source}写道："),
+    "at": ("{line}{source} reads:", "{line}{source}写道："),
     "by": (" ({source})", "（{source}）"),
     "repeated": ("The same message came {count} times, from {streams} processes.", "同样的信息出现了 {count} 次，来自 {streams} 个进程。"),
+    "novel": ("The healthy run prints nothing like these last lines:", "正常运行的日志里没有类似的最后几行："),
+    "missing": (
+        "{count} ranks report it; rank {ranks} does not: look at what it printed last.",
+        "有 {count} 个 rank 报了这个错误，rank {ranks} 没有：请先看它最后输出了什么。",
+    ),
+    "not-by": ("not from rank {ranks}", "没有 rank {ranks}"),
     "followed": ("What came after it is a consequence:", "其后的这些是它的后果："),
     "recovered": ("Earlier errors that the run recovered from are not the cause ({lines}).", "更早的错误之后运行仍在继续，不是原因（{lines}）。"),
     "last-step": ("The last step seen was {step}.", "日志中最后一步是第 {step} 步。"),
@@ -47,7 +54,7 @@ _PHRASES = {
         "Nothing in it speaks of a failure that the run did not recover from.",
         "其中没有运行未能恢复的失败。",
     ),
-    "ended": ("The run says at line {line} that it finished.", "运行在第 {line} 行表示已完成。"),
+    "ended": ("{line} says that the run finished.", "{line}表示运行已完成。"),
     "open-end": (
         "It does not say that it finished either: if the job died, what killed it left no trace here, as a SIGKILL leaves none.",
         "但它也没有表示已完成：如果作业确实死了，那么杀死它的东西没有在这里留下痕迹（SIGKILL 就是这样）。",
@@ -76,6 +83,13 @@ def say(name: str, language: Language, **values: object) -> str:
 def phase(name: str, language: Language) -> str:
     """Give the words for a phase of a job, or the empty string for none."""
     return _PHASES[name][language == "zh"] if name in _PHASES else ""
+
+
+def place(where: Place, language: Language) -> str:
+    """Say where a line stands, at the beginning of a sentence."""
+    if language == "zh":
+        return f"{where.file} 第 {where.line} 行" if where.file else f"第 {where.line} 行"
+    return f"Line {where.line}" + (f" of {where.file}" if where.file else "")
 
 
 def fact(found: Fact, language: Language) -> str:

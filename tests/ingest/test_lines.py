@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ingest.logs.lines import MAX_TEXT, Line, parse
+
+PIECES = (
+    b"(W pid=1, ip=::1) ", b"[rank3]: ", b" 3: ", b"2025-03-02T10:00:00Z ", b"stderr F ", b"[pod/a/b] ", b"ERROR ", b"ERROR:a:", b"[", b"]", b"(", b")",
+    b"{\"log\":", b"\"", b"\\", b"time=\"", b"level=", b"msg=\"", b"Mar  2 10:00:00 a b[1]: ", b"<6>", b"[12.123456] ", b"| ", b" - ", b"\r", b"\t", b"\x1b[0m",
+)
 
 
 @pytest.mark.parametrize(
@@ -35,18 +42,78 @@ from ingest.logs.lines import MAX_TEXT, Line, parse
         ("[12345.678901] boom", {"time": "12345.678901"}),
         ("[Sun Mar  2 10:00:00 2025] boom", {"time": "Sun Mar  2 10:00:00 2025"}),
         ("worker-3: boom", {"node": "worker-3"}),
-        ("[E1103 10:00:00.123456789 ProcessGroupNCCL.cpp:629] boom", {"level": "E", "time": "10:00:00.123456789"}),
-        ("[E302 10:00:00.123456789 ProcessGroupNCCL.cpp:629] boom", {"level": "E", "time": "10:00:00.123456789"}),
-        ("I20250302 10:00:00.123456  81 main.cc:5] boom", {"level": "I", "time": "10:00:00.123456"}),
+        ("[E1103 10:00:00.123456789 ProcessGroupNCCL.cpp:629] boom", {"level": "E", "time": "1103 10:00:00.123456789"}),
+        ("[E302 10:00:00.123456789 ProcessGroupNCCL.cpp:629] boom", {"level": "E", "time": "302 10:00:00.123456789"}),
+        ("I20250302 10:00:00.123456  81 main.cc:5] boom", {"level": "I", "time": "20250302 10:00:00.123456"}),
+        ("E0302 10:00:00.123456    4242 file.go:12] boom", {"level": "E", "time": "0302 10:00:00.123456"}),
+        ("[E ProcessGroupNCCL.cpp:475] boom", {"level": "E"}),
         ("[2025-03-02 10:00:00,123 E 81 99] (raylet) node_manager.cc:3069: boom",
          {"level": "E", "pid": "81", "actor": "raylet", "time": "2025-03-02 10:00:00,123"}),
+        ("(pid=42) boom", {"pid": "42"}),
+        ("(Critic(gpu=1, name=a) pid=42, ip=10.0.0.3) boom", {"actor": "Critic(gpu=1, name=a)", "pid": "42", "node": "10.0.0.3"}),
+        ("(reward worker: two[rank=1] pid=42) boom", {"actor": "reward worker: two[rank=1]", "pid": "42"}),
+        ("(autoscaler +1m2s) boom", {"actor": "autoscaler"}),
+        ("[36m(WorkerDict pid=42)[0m boom", {"actor": "WorkerDict", "pid": "42"}),
+        ("(EngineCore_DP0 pid=77) boom", {"actor": "EngineCore_DP0", "pid": "77"}),
+        ("(VllmWorker rank=3 pid=9) ERROR 03-02 10:00:00 worker.py:12] boom",
+         {"actor": "VllmWorker", "rank": "3", "pid": "9", "level": "ERROR", "time": "03-02 10:00:00"}),
+        ("[trainer2|0]:boom", {"actor": "trainer", "rank": "2"}),
+        ("[worker3]: boom", {"actor": "worker", "rank": "3"}),
+        ("[1,3]<stderr>:boom", {"rank": "3"}),
+        ("[1,mpirank:2,algo-1]<stdout>:boom", {"rank": "2", "node": "algo-1"}),
+        ("[node7:00888] Signal code: boom", {"node": "node7", "pid": "00888", "body": "Signal code: boom"}),
+        ("node7:888:1201 [3] NCCL WARN boom", {"node": "node7", "pid": "888", "body": "NCCL WARN boom"}),
+        ("dgx-07.example.org: boom", {"node": "dgx-07.example.org"}),
+        ("train-1  | boom", {"node": "train-1"}),
+        ("grpo-7c9d8f6b5d-x2k4p main boom", {"node": "grpo-7c9d8f6b5d-x2k4p"}),
+        ("grpo-worker-0 pytorch boom", {"node": "grpo-worker-0"}),
+        ("wandb: boom", {"actor": "wandb"}),
+        ("[2025-03-02 10:00:00 TP3] boom", {"time": "2025-03-02 10:00:00", "told": "TP3"}),
+        ("[2025-03-02 10:00:00 DP1 TP3 EP0] boom", {"time": "2025-03-02 10:00:00", "told": "DP1 TP3 EP0"}),
+        (" [2025-03-02 10:00:00.123456] boom", {"time": "2025-03-02 10:00:00.123456"}),
+        ("2025-03-02 10:00:00.123 | ERROR    | job.step:fit:41 - boom", {"time": "2025-03-02 10:00:00.123", "level": "ERROR"}),
+        ("ERROR:job.step:boom", {"level": "ERROR"}),
+        ("ERROR:2025-03-02 10:00:00,123:boom", {"level": "ERROR", "time": "2025-03-02 10:00:00,123"}),
+        ("INFO:     boom", {"level": "INFO"}),
+        ("[WARNING|trainer.py:41] 2025-03-02 10:00:00,123 >> boom", {"level": "WARNING", "time": "2025-03-02 10:00:00,123"}),
+        ("[INFO|2025-03-02 10:00:00] llamafactory.hparams:41 >> boom", {"level": "INFO", "time": "2025-03-02 10:00:00"}),
+        ("[INFO:swift] boom", {"level": "INFO"}),
+        ("[NeMo W 2025-03-02 10:00:00 nemo_logging:361] boom", {"level": "W", "time": "2025-03-02 10:00:00"}),
+        ("[2025-03-02 10:00:00,123] [ERROR] [engine.py:41:step] boom", {"level": "ERROR", "time": "2025-03-02 10:00:00,123"}),
+        ("[2025-03-02 10:00:00,123] [INFO] [axolotl.train:41] [PID:9] [RANK:2] boom",
+         {"level": "INFO", "time": "2025-03-02 10:00:00,123", "told": "2"}),
+        ("2025-03-02 10:00:00,123 - job.step - ERROR - boom", {"level": "ERROR", "time": "2025-03-02 10:00:00,123"}),
+        ("2025-03-02 10:00:00,123\tINFO worker.py:1234 -- boom", {"level": "INFO", "time": "2025-03-02 10:00:00,123"}),
+        ("2025-03-02 10:00:00.123456: E tensorflow/x.cc:12] boom", {"level": "E", "time": "2025-03-02 10:00:00.123456"}),
+        ("ERROR 2025-03-02T10:00:00.123Z boom", {"level": "ERROR", "time": "2025-03-02T10:00:00.123Z"}),
+        ("2025-03-02T10:00:00+0000 gpu7 kernel: boom", {"time": "2025-03-02T10:00:00+0000", "node": "gpu7"}),
+        ("Mar 02 10:00:00 gpu7 python[42]: boom", {"time": "Mar 02 10:00:00", "node": "gpu7", "pid": "42"}),
+        ("<6>[12345.678901] boom", {"time": "12345.678901"}),
+        ("kern  :err   : [12345.678901] boom", {"time": "12345.678901", "level": "err"}),
+        ("[12345.678901][ T4242] boom", {"time": "12345.678901"}),
+        ("[  +0.000012] boom", {"time": "+0.000012"}),
+        ("[1763460000.123] boom", {"time": "1763460000.123"}),
+        ("03/02/2025 10:00:00 boom", {"time": "03/02/2025 10:00:00"}),
+        ("[02/Mar/2025:10:00:00 +0000] boom", {"time": "02/Mar/2025:10:00:00 +0000"}),
+        ("25/03/02 10:00:00 ERROR boom", {"time": "25/03/02 10:00:00", "level": "ERROR"}),
+        ("[10:00:00] boom", {"time": "10:00:00"}),
+        ("10:00:00 INFO boom", {"time": "10:00:00", "level": "INFO"}),
+        ('{"log":"boom\\n","stream":"stderr","time":"2025-03-02T10:00:00.1Z"}', {"time": "2025-03-02T10:00:00.1Z"}),
+        ('{"log":"[rank3]: boom\\n","stream":"stderr","time":"2025-03-02T10:00:00.1Z"}', {"time": "2025-03-02T10:00:00.1Z", "rank": "3"}),
+        ('{"level":"error","message":"boom","timestamp":"2025-03-02T10:00:00Z"}', {"time": "2025-03-02T10:00:00Z", "level": "ERROR"}),
+        ('{"jsonPayload":{"message":"boom"},"severity":"ERROR","timestamp":"2025-03-02T10:00:00Z"}',
+         {"time": "2025-03-02T10:00:00Z", "level": "ERROR"}),
+        ('{"MESSAGE":"boom","_HOSTNAME":"gpu7","_PID":"42","__REALTIME_TIMESTAMP":"1763460000123456"}',
+         {"time": "1763460000.123456", "node": "gpu7", "pid": "42"}),
+        ("MESSAGE=boom", {}),
+        ('time="2025-03-02T10:00:00Z" level=error msg="boom" error="x"', {"time": "2025-03-02T10:00:00Z", "level": "ERROR"}),
     ],
 )
 def test_a_prefix_is_taken_off_and_understood(raw: str, expected: dict[str, str]) -> None:
     """Each launcher's prefix gives its fields and leaves the message."""
     line = parse(raw.encode(), 7)
-    filled = {name: getattr(line, name) for name in ("actor", "pid", "node", "rank", "time", "level") if getattr(line, name)}
-    assert (line.number, line.text, line.body) == (7, raw, "boom")
+    filled = {name: getattr(line, name) for name in ("actor", "pid", "node", "rank", "time", "level", "told") if getattr(line, name)}
+    assert (line.number, line.text, line.body) == (7, raw, expected.get("body", "boom"))
     assert filled == {name: value for name, value in expected.items() if name != "body"}
 
 
@@ -54,7 +121,7 @@ def test_a_prefix_is_taken_off_and_understood(raw: str, expected: dict[str, str]
     ("raw", "source", "time"),
     [
         ("2025-03-02T10:00:00.1Z stderr F  3: (WorkerDict pid=42) boom", "WorkerDict rank=3 pid=42", "2025-03-02T10:00:00.1Z"),
-        ("[rank3]:[E1103 10:00:00.123456789 ProcessGroupNCCL.cpp:629] boom", "rank=3", "10:00:00.123456789"),
+        ("[rank3]:[E1103 10:00:00.123456789 ProcessGroupNCCL.cpp:629] boom", "rank=3", "1103 10:00:00.123456789"),
         ("(WorkerDict pid=42, ip=10.0.0.3) ERROR 03-02 10:00:00 [w.py:1] boom", "WorkerDict pid=42 ip=10.0.0.3", "03-02 10:00:00"),
         ("[pod/job-0/main] 2025-03-02 10:00:00,123 [rank0]: boom", "rank=0 ip=job-0", "2025-03-02 10:00:00,123"),
         ("(TaskRunner pid=1) 2025-03-02 10:00:00,123 boom", "TaskRunner pid=1", "2025-03-02 10:00:00,123"),
@@ -69,7 +136,9 @@ def test_nested_prefixes_are_all_taken_off(raw: str, source: str, time: str) -> 
 @pytest.mark.parametrize(
     "text",
     ["(see the docs) for more", "(a, b) = f(x)", "[1, 2, 3]", "10:30 is late", "12:34:56 up 3 days", "Error: x",
-     "node has left", "f(x) == 3: no", "2025 was a year", "File \"/a.py\", line 3, in f"],
+     "node has left", "f(x) == 3: no", "2025 was a year", "File \"/a.py\", line 3, in f", "(min, max) time across ranks (ms):",
+     "[step100]: loss 0.1", "[Errno 2] No such file", "llama-3 is great", "gpt-2 main thing", '{"loss": 1.0, "step": 3}',
+     '{"message": "hi", "role": "user"}', '{"broken":', "level playing", "[trainer.py:12] said", "panic: no", "kernel: no time before it"],
 )
 def test_a_message_that_looks_a_little_like_a_prefix_stays_whole(text: str) -> None:
     """Ordinary text loses nothing and has no source."""
@@ -82,6 +151,44 @@ def test_a_message_that_looks_a_little_like_a_prefix_stays_whole(text: str) -> N
 def test_indentation_after_a_prefix_is_kept(prefix: str) -> None:
     """Tracebacks are told by it."""
     assert parse(f"{prefix}    raise ValueError()".encode(), 1).body == "    raise ValueError()"
+
+
+@pytest.mark.parametrize(
+    ("raw", "told", "node"),
+    [
+        ("[E ProcessGroupNCCL.cpp:475] [Rank 3] Watchdog caught it", "3", ""),
+        ("[rank 3] out of it", "3", ""),
+        ("[PG 0 Rank 12] Timeout at NCCL work: 4", "12", ""),
+        ("srun: error: node3: task 3: Exited with exit code 1", "", "node3"),
+        ("slurmstepd: error: *** STEP 12.0 ON node3 CANCELLED AT 2025-03-02T10:00:00 ***", "", "node3"),
+        ("srun: error: Unable to create step for job 12", "", ""),
+    ],
+)
+def test_what_a_message_says_of_its_rank_or_node_is_heard_and_stays(raw: str, told: str, node: str) -> None:
+    """It is part of the message, and the rank no part of the stream's name."""
+    line = parse(raw.encode(), 1)
+    assert (line.told, line.node, line.rank) == (told, node, "")
+    assert line.body == raw.removeprefix("[E ProcessGroupNCCL.cpp:475] ")
+
+
+def test_a_number_behind_the_processs_name_is_no_label() -> None:
+    """Calls of a backtrace are numbered as Slurm labels its tasks."""
+    assert parse(b"[rank3]:    0: core::panicking", 1).body == "   0: core::panicking"
+
+
+@pytest.mark.parametrize("prefix", ["(WorkerDict pid=42)", "[rank3]:", "2025-03-02T10:00:00.1Z stderr F", "3:"])
+def test_an_empty_line_is_its_processs_too(prefix: str) -> None:
+    """The white space behind a prefix that ends a line is gone."""
+    assert parse(prefix.encode(), 1).body == ""
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(pieces=st.lists(st.sampled_from(PIECES) | st.binary(max_size=8), max_size=24), column=st.none() | st.integers(0, 400))
+def test_any_bytes_are_a_line(pieces: list[bytes], column: int | None) -> None:
+    """Nothing that a line may hold raises, and what is left of it is printable and part of what was there."""
+    line = parse(b"".join(pieces), 3, column)
+    assert line.number == 3
+    assert line.body.replace("\t", "").isprintable()
 
 
 @pytest.mark.parametrize(
@@ -123,6 +230,12 @@ def test_a_long_line_is_cut_around_what_was_found(column: int) -> None:
 def test_a_lines_text_can_be_printed_anywhere(raw: bytes, expected: str) -> None:
     """Control and direction marks are gone, letters of all languages stay."""
     assert parse(raw, 1).text == expected
+
+
+def test_a_record_brings_no_control_characters_in() -> None:
+    """What JSON escapes is text again behind it, and as harmless as the rest."""
+    line = parse(rb'{"message": "a\u001b[31mb\u202ec", "time": "x\u0007", "hostname": "h\u001b]0;i"}', 1)
+    assert (line.body, line.time, line.node) == ("a[31mbc", "x", "h]0;i")
 
 
 def test_lines_of_one_process_have_equal_sources() -> None:

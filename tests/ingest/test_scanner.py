@@ -74,9 +74,8 @@ def test_a_block_knows_its_first_line(data: bytes, chunk: int, size: int) -> Non
 def test_lines_are_counted_by_newline_alone(data: bytes, chunk: int) -> None:
     """A carriage return starts no line; a last line without newline is one."""
     tally = Tally()
-    for part in cut(data, chunk):
-        tally.add(part)
-    tally.close()
+    for _ in blocks(cut(data, chunk), tally):
+        pass
     assert (tally.size, tally.lines) == (len(data), len(re.findall(rb"[^\n]*\n|[^\n]+\Z", data)))
 
 

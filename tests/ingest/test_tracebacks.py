@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ingest.logs import tracebacks
 from ingest.logs.scanner import Block
@@ -155,6 +159,309 @@ def test_an_exception_groups_traceback_is_read() -> None:
         "  | ExceptionGroup: two things (2 sub-exceptions)\n"
     )
     assert summary(first(log)) == [(1, 4, "ExceptionGroup", ["main"])]
+
+
+CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
+CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
+
+
+def every(log: str) -> list[Traceback]:
+    """Read what begins at each header of a log."""
+    data = log.encode()
+    block = Block(data, 1, 0, len(data))
+    offsets = [place for place in range(len(data)) if data.startswith(b"Traceback (most", place)]
+    return [one for offset in offsets for one in tracebacks.at(block, offset, data.count(b"\n", 0, offset) + 1)]
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank3]: ", "(W pid=1) ", "2025-03-02T10:00:00.1Z stderr F "])
+@pytest.mark.parametrize(
+    ("log", "links", "blamed"),
+    [
+        (traceback("KeyError: 'a'") + CAUSE + traceback("ValueError: b"), [("", "cause"), ("cause", "")], ["KeyError"]),
+        (traceback("OSError: a") + CONTEXT + traceback("ValueError: b"), [("", "context"), ("context", "")], ["OSError", "ValueError"]),
+        (traceback("KeyError: 'a'") + CONTEXT + traceback("ValueError: b"), [("", "context"), ("context", "")], ["ValueError"]),
+        (traceback("OSError: a\nmore of it\nand more") + CAUSE + traceback("ValueError: b"), [("", "cause"), ("cause", "")], ["OSError"]),
+        (traceback("A: a") + CAUSE + traceback("B: b") + CONTEXT + traceback("C: c"),
+         [("", "cause"), ("cause", "context"), ("context", "")], ["A", "C"]),
+        (traceback("OSError: a") + "\nall is well\n\n" + traceback("ValueError: b"), [("", ""), ("", "")], ["OSError", "ValueError"]),
+    ],
+    ids=["cause", "context", "probe", "long-message", "three", "strangers"],
+)
+def test_a_chain_tells_how_each_link_follows_and_which_to_blame(
+    prefix: str, log: str, links: list[tuple[str, str]], blamed: list[str]
+) -> None:
+    """What was raised `from` another only wraps it; what a probe's handling ran into is the failure."""
+    found = every(prefixed(prefix, log))
+    assert [(one.follows, one.followed) for one in found] == links
+    assert [one.exception for one in found if not one.is_wrapper] == blamed
+
+
+GROUP = """\
+  + Exception Group Traceback (most recent call last):
+  |   File "/job/a.py", line 10, in <module>
+  |     main()
+  | ExceptionGroup: two things (2 sub-exceptions)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "/job/a.py", line 2, in fit
+    |     raise ValueError("x")
+    | ValueError: x
+    | a note on x
+    +---------------- 2 ----------------
+    | ExceptionGroup: inner (1 sub-exception)
+    +-+---------------- 1 ----------------
+      | Traceback (most recent call last):
+      |   File "/job/a.py", line 7, in load
+      |     {}["k"]
+      |     ~~^^^^^
+      | KeyError: 'k'
+      +------------------------------------
+"""
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank3]: ", "(W pid=1) "])
+def test_each_leaf_of_an_exception_group_is_a_traceback(prefix: str) -> None:
+    """Nested leaves stand behind wider margins; the group itself only wraps them."""
+    found = every(prefixed(prefix, GROUP))
+    assert summary(found) == [(1, 4, "ExceptionGroup", ["<module>"]), (6, 9, "ValueError", ["fit"]), (14, 18, "KeyError", ["load"])]
+    assert [frame.code for one in found for frame in one.frames] == ["main()", 'raise ValueError("x")', '{}["k"]']
+    assert [(one.is_wrapper, one.notes) for one in found] == [(True, ()), (False, ("a note on x",)), (False, ())]
+
+
+@pytest.mark.parametrize(
+    ("below", "notes"),
+    [
+        ("more of it\n  and more\n\nafter\n", ("more of it", "  and more")),
+        ("", ()),
+        ("2025-03-02 10:00:00,123 another line\n", ()),
+        ('"""\n', ()),
+        ("\nafter\n", ()),
+        ("".join(f"row {number}\n" for number in range(40)), tuple(f"row {number}" for number in range(6))),
+    ],
+)
+def test_what_stands_below_an_exception_is_kept_as_notes(below: str, notes: tuple[str, ...]) -> None:
+    """More of its message and PEP 678's notes look alike; a blank line or another logger's line ends them."""
+    (found,) = first(traceback(STRANGE) + below)
+    assert found.notes == notes
+
+
+BOX = """\
+╭───────────────────── Traceback (most recent call last) ──────────────────────╮
+│ /job/a_folder_whose_name_goes_on_and_on_until_the_box_is_full_of_it_and_more │
+│ /train.py:10 in fit                                                          │
+│                                                                              │
+│    9 │   try:                                                                │
+│ ❱ 10 │   │   step(batch)                                                     │
+│   11 │   except OSError:                                                     │
+│                                                                              │
+│ ╭─ locals ─╮                                                                 │
+│ │ x = 0    │                                                                 │
+│ ╰──────────╯                                                                 │
+│                                                                              │
+│ /job/step.py:7 in step                                                       │
+│                                                                              │
+│ ❱ 7 │   raise ValueError("x")                                                │
+╰──────────────────────────────────────────────────────────────────────────────╯
+ValueError: x
+"""
+ASCII_BOX = BOX.translate(str.maketrans("╭╮╰╯─│❱", "++++-|>"))
+CELL = """\
+ValueError                                Traceback (most recent call last)
+Cell In[3], line 2
+      1 x = 0
+----> 2 fit(x)
+
+File /job/step.py:7, in step(x)
+      6 def step(x):
+----> 7     raise ValueError("x")
+
+ValueError: x
+"""
+OLD_CELL = """\
+ValueError                                Traceback (most recent call last)
+<ipython-input-3-abc> in <module>
+----> 2 fit(x)
+
+/job/step.py in step(x)
+----> 7     raise ValueError("x")
+
+ValueError: x
+"""
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank3]: ", "(W pid=1) "])
+@pytest.mark.parametrize(
+    ("log", "end", "outer"),
+    [
+        (BOX, 17, Frame("/job/a_folder_whose_name_goes_on_and_on_until_the_box_is_full_of_it_and_more/train.py", 10, "fit", "step(batch)")),
+        (ASCII_BOX, 17, Frame("/job/a_folder_whose_name_goes_on_and_on_until_the_box_is_full_of_it_and_more/train.py", 10, "fit", "step(batch)")),
+        (CELL, 10, Frame("Cell In[3]", 2, "<module>", "fit(x)")),
+        (OLD_CELL, 8, Frame("<ipython-input-3-abc>", 2, "<module>", "fit(x)")),
+    ],
+    ids=["rich", "rich-ascii", "ipython", "ipython-old"],
+)
+def test_a_traceback_that_is_drawn_is_read_as_if_printed(prefix: str, log: str, end: int, outer: Frame) -> None:
+    """Boxes fold long paths and show locals; cells point at the line with an arrow."""
+    (found,) = every(prefixed(prefix, log))
+    assert (found.start, found.end, found.exception, found.message) == (1, end, "ValueError", "x")
+    assert found.frames == (outer, Frame("/job/step.py", 7, "step", 'raise ValueError("x")'))
+
+
+def test_boxes_chain_too() -> None:
+    """The words between two of rich's boxes are Python's own."""
+    assert [(one.follows, one.followed) for one in every(BOX + CAUSE + BOX)] == [("", "cause"), ("cause", "")]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [("    code", True), ("│ ❱ 10 │ code", True), ("| > 10   code", True), ("----> 7 raise X", True), ("ValueError: x", False), ("---", False)],
+)
+def test_shown_code_is_told_from_messages(body: str, expected: bool) -> None:
+    """What a traceback shows of the source is no failure's message."""
+    assert tracebacks.quotes(body) is expected
+
+
+CALLSTACK = 'Traceback (most recent call last):\n  File "/job/a.py", line 41, in main\n    fit("a")\nValueError: bad "x"\n'
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        json.dumps({"message": {"message": "ValueError", "extraInfo": {"py_callstack": CALLSTACK, "timestamp": "1763460000"}}}),
+        json.dumps({"level": "error", "event": "boom", "exc_info": CALLSTACK}),
+        json.dumps({"log": json.dumps({"message": "boom", "exception": CALLSTACK}) + "\n", "stream": "stderr"}),
+        f"reply was {CALLSTACK!r}",
+    ],
+    ids=["error-file", "structured", "nested", "repr"],
+)
+def test_a_traceback_on_one_line_is_read(log: str) -> None:
+    """An error file and a structured logger escape the line ends."""
+    (found,) = every(log)
+    assert (found.start, found.end, found.exception, found.message) == (1, 1, "ValueError", 'bad "x"')
+    assert found.frames == (Frame("/job/a.py", 41, "main", 'fit("a")'),)
+
+
+REMOTE_CHAIN = """\
+Traceback (most recent call last):
+  File "/job/main.py", line 10, in <module>
+    ray.get(future)
+ray.exceptions.RayTaskError(ValueError): ray::Runner.run() (pid=88, ip=10.0.0.2)
+  File "/job/parse.py", line 20, in parse
+KeyError: 'k'
+
+The above exception was the direct cause of the following exception:
+
+ray::Runner.run() (pid=88, ip=10.0.0.2)
+  File "/job/runner.py", line 30, in run
+ValueError: cannot parse
+"""
+
+
+def test_a_chain_inside_rays_remote_part_is_read_to_its_end() -> None:
+    """There the second link begins with the remote call instead of a header."""
+    found = first(REMOTE_CHAIN)
+    assert [(one.end, one.exception, one.remote, one.follows) for one in found] == [
+        (4, "ray.exceptions.RayTaskError(ValueError)", "", ""), (6, "KeyError", "Runner.run", ""), (12, "ValueError", "Runner.run", "cause")]
+
+
+SPAWNED = """\
+-- Process 3 terminated with the following error:
+Traceback (most recent call last):
+  File "/job/a.py", line 2, in work
+    go()
+ValueError: x
+"""
+
+
+def test_a_spawned_processs_traceback_names_the_process() -> None:
+    """torch.multiprocessing quotes it below its own exception."""
+    (outer, inner) = every(traceback("torch.multiprocessing.spawn.ProcessRaisedException: ") + "\n" + SPAWNED)
+    assert (outer.is_wrapper, inner.is_wrapper, inner.remote) == (True, False, "Process 3")
+
+
+QUOTED = 'multiprocessing.pool.RemoteTraceback: \n"""\n' + traceback("KeyError: 'x'") + '"""\n' + CAUSE + traceback("KeyError: 'x'")
+
+
+def test_a_quoted_traceback_is_the_cause_of_the_one_below() -> None:
+    """A pool quotes what its process raised; the quotation's end hides no link."""
+    found = every(QUOTED)
+    assert [(one.start, one.followed, one.follows, one.is_wrapper) for one in found] == [(3, "cause", "", False), (13, "", "cause", True)]
+
+
+ELASTIC = """\
+  error_file: /tmp/x/error.json
+  traceback : Traceback (most recent call last):
+    File "/job/train.py", line 41, in main
+      fit()
+  ValueError: bad thing
+
+============================================================
+"""
+LOGURU = """\
+Traceback (most recent call last):
+
+  File "/job/a.py", line 12, in <module>
+    f(0)
+    └ <function f at 0x7f>
+
+> File "/job/a.py", line 8, in f
+    return 1 / x
+               └ 0
+
+ZeroDivisionError: division by zero
+"""
+SGLANG = """\
+[2025-03-02 10:00:00 TP3] Scheduler hit an exception: Traceback (most recent call last):
+  File "/job/a.py", line 1, in f
+    g()
+ValueError: x
+"""
+REPEATED = """\
+Traceback (most recent call last):
+  File "/job/a.py", line 4, in f
+  [Previous line repeated 996 more times]
+__main__.main.<locals>.Odd
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (ELASTIC, [(2, 5, "ValueError", ["main"])]),
+        (LOGURU, [(1, 11, "ZeroDivisionError", ["<module>", "f"])]),
+        (SGLANG, [(1, 4, "ValueError", ["f"])]),
+        (REPEATED, [(1, 4, "__main__.main.<locals>.Odd", ["f"])]),
+    ],
+    ids=["elastic", "loguru", "sglang", "repeated"],
+)
+def test_tracebacks_that_others_set_are_read(log: str, expected: list[tuple[int, int, str, list[str]]]) -> None:
+    """Indented into a summary, spread with values, begun in the middle of a logger's line."""
+    assert summary(every(log)) == expected
+
+
+SYNTAX = '  File "/job/a.py", line 1\n    x = = 1\n        ^\nSyntaxError: invalid syntax\n'
+
+
+def test_a_script_that_does_not_compile_has_no_header() -> None:
+    """The file's own line begins it; the same line inside a traceback begins nothing."""
+    data = SYNTAX.encode()
+    (found,) = tracebacks.at(Block(data, 1, 0, len(data)), 3, 1)
+    assert (found.end, found.exception, found.frames) == (4, "SyntaxError", (Frame("/job/a.py", 1, "<module>", "x = = 1"),))
+    data = f"Traceback (most recent call last):\n{SYNTAX}".encode()
+    assert tracebacks.at(Block(data, 1, 0, len(data)), data.index(b"File"), 2) == []
+
+
+ROWS = tuple({row for log in (GROUP, BOX, CELL, REMOTE_CHAIN, QUOTED, LOGURU, ELASTIC, SYNTAX) for row in log.splitlines()})
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(rows=st.lists(st.sampled_from(ROWS) | st.text(max_size=20), max_size=40))
+def test_any_mixture_of_rows_is_read_without_error(rows: list[str]) -> None:
+    """Cut, mixed or made up: what is found lies inside the log, its end not before its start."""
+    log = "\n".join(rows)
+    for one in every(log):
+        assert 1 <= one.start <= one.end <= log.count("\n") + 1
+        assert one.frames or one.remote or one.exception
 
 
 def test_a_traceback_without_its_last_line_keeps_its_frames() -> None:

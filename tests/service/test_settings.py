@@ -57,6 +57,11 @@ def test_the_home_is_a_path_with_its_tilde_expanded(tmp_path: Path) -> None:
         ({}, "embedding_model = 3", "embedding_model"),
         ({}, "home = true", "home"),
         ({}, "lang = ['en']", "lang"),
+        ({"WHYCRASH_MODEL_DEADLINE": "soon"}, "", "MODEL_DEADLINE"),
+        ({"WHYCRASH_MODEL_DEADLINE": "0"}, "", "1 or more"),
+        ({"WHYCRASH_MODEL_DEADLINE": "inf"}, "", "MODEL_DEADLINE"),
+        ({}, "model_tokens = true", "model_tokens"),
+        ({}, "model_tokens = 10", "2000 or more"),
     ],
 )
 def test_a_wrong_setting_is_named(
@@ -78,7 +83,7 @@ def test_every_setting_has_a_sentence(name: str) -> None:
 @pytest.mark.parametrize("name", [item.name for item in fields(Settings)])
 def test_every_setting_can_be_set_by_its_variable(name: str, tmp_path: Path) -> None:
     """The variable is the prefix and the field's name in capitals."""
-    values = {"lang": "zh"}
+    values = {"lang": "zh", "model_deadline": "12.5", "model_tokens": "4000"}
     loaded = load({PREFIX + name.upper(): values.get(name, "/x")}, tmp_path / "none.toml")
     assert str(getattr(loaded, name)) == values.get(name, "/x")
 

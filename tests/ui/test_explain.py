@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 from service.diagnosis import Diagnosis
-from service.triage import ConfigFile, Triage
+from service.patching.patches import ConfigFile
+from service.triage import Triage
 from tests.service.test_triage import LEAKS, OFFLOAD, leaked, secret_script
 from tests.ui.shell import EXPLAINED, HEALTHY, KILLED, MISUSE, UNKNOWN, bash, said, whycrash
 from tests.warm import BARE, EVERY, INCIDENTS, WRITE_UPS, answered, explained, script

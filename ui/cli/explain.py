@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ingest.errors import MissingInputError
-from ingest.logs import sources
+from ingest.logs import jobs
 from service.diagnosis import Diagnosis, ProposedChange
 from service.settings import load
 from service.triage import Triage, read_config
@@ -40,17 +40,20 @@ _LABELS = {
 _CODE = re.compile(r"(`[^`\n]*`)")
 
 
-def run(log: str, *, as_json: bool, lang: str, configs: list[Path]) -> int:
-    """Explain one log and give the exit code."""
+def run(logs: list[str], *, as_json: bool, lang: str, configs: list[Path], good: Path | None = None) -> int:
+    """Explain one job and give the exit code."""
     check_language(lang)
     settings = load()
-    source = sources.from_stdin() if log == "-" else sources.from_path(Path(log))
+    if "-" in logs and len(logs) > 1:
+        raise MissingInputError("Standard input is a job of its own; give it alone, or files alone.")
+    source = jobs.open_stdin() if logs == ["-"] else jobs.open_jobs([Path(log) for log in logs])
     for path in configs:
         if not path.is_file():
             raise MissingInputError(f"{path} is a folder; give a file." if path.is_dir() else f"There is no file {path}.")
     files = [read_config(path) for path in configs]
     with progress() as report:
-        diagnosis = Triage(settings, report).explain(source, lang, files)
+        triage = Triage(settings, report)
+        diagnosis = triage.explain(source, lang, files, triage.healthy(good) if good else None)
     if as_json:
         sys.stdout.write(diagnosis.to_json(indent=2) + "\n")
     else:
@@ -94,7 +97,7 @@ def _evidence(diagnosis: Diagnosis, chinese: bool) -> Group | None:
     for item in diagnosis.evidence:
         text = Text(item.text[:300])
         text.append(f"  — {item.why}", style="dim")
-        table.add_row(f"L{item.line}", text)
+        table.add_row(f"{item.file}:L{item.line}" if item.file else f"L{item.line}", text)
     return _titled("evidence", chinese, table)
 
 

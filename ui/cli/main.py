@@ -46,16 +46,18 @@ def options(
 
 @app.command()
 def explain(
-    log: Annotated[str, typer.Argument(metavar="FILE|-", help="The job's output; `-` reads standard input.")],
+    logs: Annotated[list[str], typer.Argument(
+        metavar="LOG...", help="The job's output: files, a folder, an archive (.tar, .zip, .gz, .zst, .xz, .bz2), or `-` for standard input.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the diagnosis as one JSON object.")] = False,
     lang: Lang = "",
-    config: Annotated[list[Path] | None, typer.Option("--config", help="A launch script of the job; may be repeated.")] = None,
+    config: Annotated[list[Path] | None, typer.Option("--config", help="A launch script or configuration of the job; may be repeated.")] = None,
+    good: Annotated[Path | None, typer.Option("--good", help="A healthy run of the same job: what it prints too is no cause.")] = None,
 ) -> None:
     """Explain why a job died. Exit code 0: explained, 3: unknown, 4: no failure found, 2: misuse."""
     # Imported here, as in each command: a command should start with what it needs and no more.
     from ui.cli import explain as command
 
-    raise typer.Exit(command.run(log, as_json=as_json, lang=lang, configs=config or []))
+    raise typer.Exit(command.run(logs, as_json=as_json, lang=lang, configs=config or [], good=good))
 
 
 @app.command()

@@ -1,0 +1,1 @@
+"""Read the settings of a framework out of its source, without importing or running it."""

@@ -1,0 +1,49 @@
+"""`python -m corpus.extract FRAMEWORK CHECKOUT...`: settings out of source, merged into the catalogue."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from corpus.extract.catalogue import aliases, facts, read
+from corpus.extract.checkouts import opened, version_of
+from corpus.extract.frameworks import ORIGINS
+from corpus.extract.versions import ordered, span
+
+
+def main(words: Sequence[str]) -> int:
+    """Read the checkouts, from old to new, and write one JSON row per setting."""
+    given = _parser().parse_args(words)
+    versions = given.version or [version_of(place) for place in given.checkout]
+    places = dict(zip(versions, given.checkout, strict=True))
+    sample = ordered(versions)
+    rows = read(given.framework, {version: opened(places[version]) for version in sample})
+    lines = [
+        json.dumps(
+            {"catalogue": row.catalogue, "spelled": row.spelled, "key": row.key, **facts(row),
+             "versions": span(row.names[row.key], sample), "aliases": list(aliases(row, sample)),
+             "seen": {name: ordered(found) for name, found in row.names.items()}},
+            ensure_ascii=False,
+        )
+        for row in rows
+    ]
+    head = json.dumps({"framework": given.framework, "sample": sample})
+    given.out.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{given.framework}: {len(lines)} settings of {len(sample)} versions\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m corpus.extract", description=__doc__)
+    parser.add_argument("framework", choices=sorted(ORIGINS))
+    parser.add_argument("checkout", nargs="+", help="an unpacked source tree, or GITDIR@REVISION")
+    parser.add_argument("--version", action="append", help="the version of a checkout, in their order; default: as its name ends")
+    parser.add_argument("--out", type=Path, required=True, help="the file for what was found")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,83 @@
+"""What a type annotation says of a setting: its type, its choices, or the class whose settings it holds."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from corpus.extract.declarations import Kind
+from corpus.extract.expressions import Source, last_word, members, value
+from corpus.schema import Scalar
+
+_PLAIN: dict[str, Kind] = {
+    "bool": "bool", "StrictBool": "bool", "int": "int", "PositiveInt": "int", "NonNegativeInt": "int", "float": "float",
+    "PositiveFloat": "float", "NonNegativeFloat": "float", "str": "str", "Path": "str", "PathLike": "str",
+    "list": "list", "List": "list", "tuple": "list", "Tuple": "list", "Sequence": "list", "set": "list", "Set": "list",
+}
+_WRAPPERS = frozenset({"Optional", "Annotated", "A", "SkipValidation", "Final", "InitVar"})
+_DEEPEST = 8
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A setting's type; `nested` names a class whose fields are settings themselves."""
+
+    type: Kind = "any"
+    choices: tuple[Scalar, ...] = ()
+    nested: str = ""
+
+
+def shape(node: ast.expr | None, source: Source, depth: int = 0) -> Shape:
+    """Read an annotation; one that cannot be read says `any`."""
+    if node is None or depth > _DEEPEST:
+        return Shape()
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return shape(_quoted(node.value), source, depth + 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _union([node.left, node.right], source, depth)
+    if isinstance(node, ast.Subscript):
+        return _subscript(node, source, depth)
+    return _named(node, source, depth)
+
+
+def _quoted(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return None
+
+
+def _subscript(node: ast.Subscript, source: Source, depth: int) -> Shape:
+    word, inner = last_word(node.value), node.slice
+    if word == "Literal":
+        found = value(inner if isinstance(inner, ast.Tuple) else ast.List([inner], ast.Load()), source)
+        return Shape("enum", tuple(found)) if isinstance(found, list) else Shape()
+    if word == "Union" and isinstance(inner, ast.Tuple):
+        return _union(inner.elts, source, depth)
+    if word in _WRAPPERS:
+        return shape(inner.elts[0] if isinstance(inner, ast.Tuple) else inner, source, depth + 1)
+    return _named(node.value, source, depth)
+
+
+def _named(node: ast.expr, source: Source, depth: int) -> Shape:
+    word = last_word(node)
+    if word in _PLAIN:
+        return Shape(_PLAIN[word])
+    choices = members(word, source)
+    if choices is not None:
+        return Shape("enum", tuple(choices))
+    if word in source.classes:
+        return Shape(nested=word)
+    return shape(source.constants.get(word), source, depth + 1)
+
+
+def _union(parts: list[ast.expr], source: Source, depth: int) -> Shape:
+    kept = [part for part in parts if not (isinstance(part, ast.Constant) and part.value is None)]
+    shapes = [shape(part, source, depth + 1) for part in kept]
+    kinds = {one.type for one in shapes}
+    nested = [one for one in shapes if one.nested]
+    if len(shapes) == 1 or len(nested) == 1:
+        return nested[0] if nested else shapes[0]
+    if kinds == {"enum"}:
+        return Shape("enum", tuple(dict.fromkeys(choice for one in shapes for choice in one.choices)))
+    return Shape("float" if kinds == {"int", "float"} else "str" if kinds <= {"str", "enum"} else "any")

@@ -1,0 +1,107 @@
+"""The settings of a framework over several versions: what each is now, its names, and who knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from corpus.extract.checkouts import Checkout
+from corpus.extract.declarations import Declaration
+from corpus.extract.frameworks import ORIGINS, Origin, declared
+from corpus.extract.renames import RENAMES
+from corpus.extract.versions import span
+
+_FACTS = ("type", "default", "choices", "min", "max")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting: its newest declaration, and the versions in which each of its names was seen."""
+
+    catalogue: str
+    spelled: str
+    newest: Declaration
+    names: Mapping[str, frozenset[str]]
+
+    @property
+    def key(self) -> str:
+        """Give the preferred name."""
+        return self.newest.key
+
+
+@dataclass
+class _Family:
+    """The declarations that share a name, over versions."""
+
+    names: dict[str, set[str]] = field(default_factory=dict)
+    rows: list[Declaration] = field(default_factory=list)
+
+
+def read(framework: str, checkouts: Mapping[str, Checkout]) -> list[Row]:
+    """Read all versions of a framework, oldest first in `checkouts`."""
+    rows: list[Row] = []
+    for (catalogue, spelled), origins in _by_catalogue(ORIGINS[framework]).items():
+        seen = {version: declared(checkout, origins) for version, checkout in checkouts.items()}
+        for family in _families(seen, RENAMES.get(framework, {})):
+            sure = all(row.declared for row in family.rows)
+            names = {name: frozenset(versions if sure else checkouts) for name, versions in family.names.items()}
+            rows.append(Row(catalogue, spelled, _newest(family.rows), names))
+    return rows
+
+
+def _by_catalogue(origins: Sequence[Origin]) -> dict[tuple[str, str], list[Origin]]:
+    table: dict[tuple[str, str], list[Origin]] = {}
+    for origin in origins:
+        table.setdefault((origin.catalogue, origin.spelled), []).append(origin)
+    return table
+
+
+def _families(seen: Mapping[str, Mapping[str, Declaration]], renames: Mapping[str, str]) -> list[_Family]:
+    """Join what shares a name: the same key at several versions, a spelling, or a rename known by hand."""
+    by_name: dict[str, _Family] = {}
+    for version, declarations in seen.items():
+        for row in declarations.values():
+            names = [row.key, *row.spellings]
+            family = _family_of([*names, *(renames[name] for name in names if name in renames)], by_name)
+            family.rows.append(row)
+            for name in names:
+                family.names.setdefault(name, set()).add(version)
+    return list({id(family): family for family in by_name.values() if family.rows}.values())
+
+
+def _family_of(names: Sequence[str], by_name: dict[str, _Family]) -> _Family:
+    joined = _Family()
+    for family in {id(known): known for name in names if (known := by_name.get(name)) is not None}.values():
+        joined.rows += family.rows
+        joined.names.update(family.names)
+        by_name.update({name: joined for name, other in by_name.items() if other is family})
+    by_name.update(dict.fromkeys(names, joined))
+    return joined
+
+
+def _newest(rows: Sequence[Declaration]) -> Declaration:
+    """Give the last declaration, its type from an older one where it shows none, its choices of all versions."""
+    last = rows[-1]
+    same = [row for row in rows if row.key == last.key]
+    kind = last.type if last.type != "any" else next((row.type for row in reversed(rows) if row.type != "any"), "any")
+    choices = tuple(dict.fromkeys(choice for row in (last, *reversed(same)) for choice in row.choices)) if last.choices else ()
+    return Declaration(last.key, kind, last.default, choices, last.min, last.max, last.spellings)
+
+
+def facts(row: Row) -> dict[str, Any]:
+    """Give the facts of a setting that the source states, as a row of a catalogue has them."""
+    found = {name: getattr(row.newest, name) for name in _FACTS}
+    return {name: list(item) if isinstance(item, tuple) else item for name, item in found.items() if item not in (None, ())}
+
+
+def aliases(row: Row, sample: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Give the further names of a setting, with the versions that know them."""
+    for name, present in row.names.items():
+        if name != row.key:
+            yield _named(name, present, sample)
+
+
+def _named(name: str, present: Collection[str], sample: Sequence[str]) -> dict[str, str]:
+    versions = span(present, sample)
+    return {"key": name, "versions": versions} if versions else {"key": name}

@@ -1,0 +1,110 @@
+"""A made log of many dialects, of any size, with a few hundred notable lines: what the reader's speed is measured on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ingest.logs import patterns
+
+SEED = 20
+NOTABLE = 200
+PIECE = 1 << 20
+# Distinct lines that the log is drawn from.
+POOL = 40_000
+
+_WORDS = "solve the integral of x squared then check whether each answer is a prime and explain why rate limit memory".split()
+
+
+def _verl(dice: random.Random, step: int) -> str:
+    values = " - ".join(f"{name}:{dice.random():.4f}" for name in ("actor/entropy_loss", "actor/pg_loss", "critic/score/mean"))
+    return f"(TaskRunner pid={dice.randint(1000, 9999)}) step:{step} - {values} - perf/throughput:{dice.randint(100, 9000)}"
+
+
+def _ray(dice: random.Random, step: int) -> str:
+    address = f"10.0.{dice.randint(0, 7)}.{dice.randint(2, 250)}"
+    return f"(WorkerDict pid={dice.randint(1000, 9999)}, ip={address}) batch {step}: sequence lengths {dice.randint(9, 99)} to {dice.randint(999, 9999)}"
+
+
+def _vllm(dice: random.Random, step: int) -> str:
+    return (
+        f"INFO 05-03 {_clock(dice)} [loggers.py:118] Engine 000: Avg prompt throughput: {dice.random() * 1000:.1f} tokens/s, "
+        f"Avg generation throughput: {dice.random() * 1000:.1f} tokens/s, Running: {dice.randint(0, 99)} reqs, Waiting: 0 reqs, "
+        f"GPU KV cache usage: {dice.random() * 100:.1f}%"
+    )
+
+
+def _rank(dice: random.Random, step: int) -> str:
+    return f"[rank{dice.randint(0, 63)}]: 2026-05-03 {_clock(dice)},{step % 1000:03d} - trainer - INFO - loss {dice.random():.5f} lr 1.0e-05"
+
+
+def _nccl(dice: random.Random, step: int) -> str:
+    rank = dice.randint(0, 62)
+    return f"node-{rank // 8}:{step}:{step + 9} [{rank % 8}] NCCL INFO Channel {step % 16:02d}/0 : {rank}[{rank}] -> {rank + 1}[{rank + 1}] via P2P/CUMEM"
+
+
+def _trainer(dice: random.Random, step: int) -> str:
+    return f"{{'loss': {dice.random():.4f}, 'grad_norm': {dice.random():.4f}, 'learning_rate': 1e-05, 'epoch': {step / 9000:.2f}}}"
+
+
+def _megatron(dice: random.Random, step: int) -> str:
+    return f" iteration {step:8d}/ 1000000 | consumed samples: {step * 512:12d} | elapsed time per iteration (ms): {dice.random() * 999:.1f} | lm loss: {dice.random():.6E} |"
+
+
+def _deepspeed(dice: random.Random, step: int) -> str:
+    return f"[2026-05-03 {_clock(dice)}] [INFO] [logging.py:96:log_dist] [Rank 0] step={step}, skipped=0, lr=[1e-05], mom=[(0.9, 0.95)]"
+
+
+def _slurm(dice: random.Random, step: int) -> str:
+    return f"{dice.randint(0, 63)}: Training: {dice.randint(0, 99)}%|####      | {step}/100000 [00:12<02:11, {dice.random() * 9:.2f}it/s]"
+
+
+def _requests(dice: random.Random, step: int) -> str:
+    return f'10.0.{dice.randint(0, 7)}.{dice.randint(2, 250)}:{step} - "POST /v1/chat/completions HTTP/1.1" 200 OK'
+
+
+def _prose(dice: random.Random, step: int) -> str:
+    return f"prompt {step}: " + " ".join(dice.choices(_WORDS, k=dice.randint(8, 40)))
+
+
+def _clock(dice: random.Random) -> str:
+    return f"{dice.randint(0, 23):02d}:{dice.randint(0, 59):02d}:{dice.randint(0, 59):02d}"
+
+
+DIALECTS: tuple[Callable[[random.Random, int], str], ...] = (
+    _verl, _ray, _vllm, _rank, _nccl, _trainer, _megatron, _deepspeed, _slurm, _requests, _prose,
+)
+
+
+def pieces(size: int, seed: int = SEED) -> Iterator[bytes]:
+    """Give about `size` bytes of whole lines, the notable ones spread over them."""
+    dice = random.Random(seed)  # noqa: S311 - a made log, no secret
+    pool = [DIALECTS[number % len(DIALECTS)](dice, number).encode() + b"\n" for number in range(POOL)]
+    notable = _notable(dice)
+    places = sorted(dice.randrange(size) for _ in notable)
+    given = 0
+    while given < size:
+        piece: list[bytes] = []
+        length = 0
+        while length < PIECE and given + length < size:
+            line = pool[dice.randrange(POOL)]
+            if places and given + length >= places[0]:
+                places.pop(0)
+                line = notable.pop() + b"\n"
+            piece.append(line)
+            length += len(line)
+        given += length
+        yield b"".join(piece)
+
+
+def write(path: Path, size: int) -> None:
+    """Write such a log."""
+    with path.open("wb") as stream:
+        stream.writelines(pieces(size))
+
+
+def _notable(dice: random.Random) -> list[bytes]:
+    """Draw lines that speak of failures from the patterns' own examples."""
+    lines = [row.examples[0] for row in patterns.load().rows if row.fails and row.examples and "\n" not in row.examples[0]]
+    return [line.encode() for line in dice.sample(lines, NOTABLE)]

@@ -1,0 +1,180 @@
+"""How fast the reader gets from bytes to a CrashReport, and in how much memory.
+
+Peers in the same run: ripgrep counting lines of the same patterns, and of a handful of error words; Drain3;
+NVIDIA's restart agent where it is installed; the bare decompressors. The slow peers read the first part of the
+same log, which is said in the table.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+
+import zstandard
+from rich.table import Table
+
+from eval.bench import mixed, reading
+from eval.others import RESTART_AGENT
+from ingest.logs import patterns
+from ingest.logs.patterns import Pattern
+from ingest.logs.scanner import relaxed
+
+GIB = 1 << 30
+SIZE = int(os.environ.get("WHYCRASH_BENCH_BYTES", GIB))
+TIMES_LARGER = 10
+# What peers that need minutes for a gibibyte are given.
+FOR_RIPGREP = 16 << 20
+FOR_TEMPLATES = 8 << 20
+RUNS = 3
+# NVIDIA's deterministic analysis as measured on such a machine, in bytes a second.
+RESTART_AGENT_SPEED = 2_000_000
+WORDS = "error|exception|traceback|killed|timeout|out of memory|failed"
+
+_DRAIN = (
+    "import sys; from drain3 import TemplateMiner; from drain3.template_miner_config import TemplateMinerConfig;"
+    "miner = TemplateMiner(config=TemplateMinerConfig());"
+    "[miner.add_log_message(line.rstrip()) for line in open(sys.argv[1], errors='replace')]"
+)
+_AGENT = f"import sys; from importlib import import_module; import_module({RESTART_AGENT!r}).build_l0_bundle(sys.argv[1])"
+_GROUP = re.compile(r"\(\?P<\w+>")
+_QUOTE = re.compile(r"""\\(["'<>])""")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a name, bytes read, seconds (the best run) and peak memory in MiB."""
+
+    name: str
+    size: int
+    seconds: float
+    peak_mib: float | None = None
+
+    @property
+    def speed(self) -> float:
+        """Give bytes a second."""
+        return self.size / self.seconds
+
+
+def run() -> Table:
+    """Measure and give the table."""
+    with tempfile.TemporaryDirectory(prefix="whycrash-scan-") as folder:
+        rows = list(_rows(Path(folder)))
+    ours = rows[0].speed
+    table = Table(title=f"log to CrashReport, {SIZE / GIB:.1f} GiB of mixed dialects, {mixed.NOTABLE} notable lines")
+    for column in ("what", "MB read", "MB/s", "reader is ... times as fast", "peak MiB"):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    for row in rows:
+        peak = "" if row.peak_mib is None else f"{row.peak_mib:.0f}"
+        table.add_row(row.name, f"{row.size / 1e6:.0f}", f"{row.speed / 1e6:.1f}", f"{ours / row.speed:.1f}", peak)
+    return table
+
+
+def _rows(folder: Path) -> Iterator[Row]:
+    log, small, tiny = folder / "log.txt", folder / "small.txt", folder / "tiny.txt"
+    mixed.write(log, SIZE)
+    _head(log, small, FOR_RIPGREP)
+    _head(log, tiny, FOR_TEMPLATES)
+    _read(tiny)  # compiles the patterns, once for all runs
+    yield _best("reader", lambda: _read(log))
+    yield from _ripgrep(log, small, folder)
+    yield _timed(f"Drain3 (first {FOR_TEMPLATES >> 20} MiB)", tiny, [sys.executable, "-c", _DRAIN, str(tiny)])
+    if find_spec(RESTART_AGENT.partition(".")[0]):
+        yield _timed("NVIDIA restart agent, L0 (first part)", tiny, [sys.executable, "-c", _AGENT, str(tiny)])
+    else:
+        yield Row("NVIDIA restart agent, L0 (not installed: as measured elsewhere)", RESTART_AGENT_SPEED, 1.0)
+    yield from _packed(log, folder)
+    yield _piped(log, TIMES_LARGER)
+
+
+def _best(name: str, measure: Callable[[], Row]) -> Row:
+    """Give the quickest of some runs: other work on the machine only ever adds."""
+    found = min((measure() for _ in range(RUNS)), key=lambda row: row.seconds)
+    return Row(name, found.size, found.seconds, found.peak_mib)
+
+
+def _read(path: Path) -> Row:
+    told = subprocess.run([sys.executable, "-m", reading.__name__, str(path)], capture_output=True, text=True, check=True)
+    size, seconds, peak, _ = told.stdout.split()
+    return Row("reader", int(size), float(seconds), float(peak))
+
+
+def _piped(log: Path, times: int) -> Row:
+    """Read the log several times over through a pipe: memory must not grow with it."""
+    with subprocess.Popen([sys.executable, "-m", reading.__name__, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None  # noqa: S101 - asked for above
+        assert process.stdout is not None  # noqa: S101
+        for _ in range(times):
+            with log.open("rb") as stream:
+                shutil.copyfileobj(stream, process.stdin, 1 << 20)
+        process.stdin.close()
+        size, seconds, peak, _ = process.stdout.read().split()
+    return Row(f"reader, {times} times the log through a pipe", int(size), float(seconds), float(peak))
+
+
+def _timed(name: str, path: Path, command: Sequence[str]) -> Row:
+    started = perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return Row(name, path.stat().st_size, perf_counter() - started)
+
+
+def _ripgrep(log: Path, small: Path, folder: Path) -> Iterator[Row]:
+    program = shutil.which("rg")
+    if program is None:
+        return
+    base = [program, "--text", "--count", "--no-unicode", "--no-config"]
+    yield _best("rg -c, seven error words, no table", lambda: _timed("", log, [*base, "--ignore-case", WORDS, str(log)]))
+    known, refused = _for_ripgrep(base)
+    table = folder / "patterns.txt"
+    table.write_text("\n".join(known))
+    limits = ["--dfa-size-limit", "1G", "--regex-size-limit", "1G"]
+    name = f"rg -c, the same {len(known)} patterns ({refused} it refuses; first {FOR_RIPGREP >> 20} MiB)"
+    yield _timed(name, small, [*base, *limits, "--file", str(table), str(small)])
+
+
+def _for_ripgrep(base: Sequence[str]) -> tuple[list[str], int]:
+    """Write the patterns as Rust's regex has them; what it cannot take is left out and counted."""
+    written = [_rust(row) for row in patterns.load().rows]
+    kept = [text for text in written if subprocess.run([*base, "-e", text], input=b"", capture_output=True).returncode != 2]
+    return kept, len(written) - len(kept)
+
+
+def _rust(row: Pattern) -> str:
+    text = _QUOTE.sub(r"\1", _GROUP.sub("(?:", relaxed(row.expression))).replace(r"[^\n]", ".")
+    return f"(?i:{text})" if row.caseless else text
+
+
+def _packed(log: Path, folder: Path) -> Iterator[Row]:
+    """Compare reading a packed log with unpacking it alone."""
+    packed = folder / "log.gz"
+    with log.open("rb") as stream, gzip.open(packed, "wb", compresslevel=3) as target:
+        shutil.copyfileobj(stream, target, 1 << 20)
+    size = log.stat().st_size
+    yield Row("gzip, unpacking alone", size, _drained(gzip.open(packed, "rb")))
+    yield _best("reader, .gz", lambda: _read(packed))
+    packed = folder / "log.zst"
+    with log.open("rb") as stream, packed.open("wb") as target:
+        zstandard.ZstdCompressor(3).copy_stream(stream, target)
+    yield Row("zstd, unpacking alone", size, _drained(zstandard.open(packed, "rb")))
+    yield _best("reader, .zst", lambda: _read(packed))
+
+
+def _drained(stream: object) -> float:
+    started = perf_counter()
+    while stream.read(1 << 20):  # type: ignore[attr-defined]  # any binary stream
+        pass
+    return perf_counter() - started
+
+
+def _head(source: Path, target: Path, size: int) -> None:
+    with source.open("rb") as stream:
+        target.write_bytes(stream.read(size))

@@ -1,0 +1,95 @@
+"""Tracebacks that are drawn for people: rich's boxes (also typer's and accelerate's), IPython's cells.
+
+Grammar: rich/traceback.py, IPython/core/ultratb.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+
+from ingest.logs import stack
+from ingest.logs.lines import Line
+from ingest.logs.stack import Frame, Link, Traceback
+
+_BOX = re.compile(r"\s*[╭+][─-]+ Traceback \(most recent call last\) [─-]+[╮+]\s*$")
+_BOX_ROW = re.compile(r"\s*[│|] ?(?P<text>.*?) ?[│|]?\s*$")
+_BOX_END = re.compile(r"\s*(?:╰─|\+--)")
+# A path that is wider than the box goes on in the next row, so rows are joined before they are read.
+_BOX_FRAME = re.compile(r"(?P<file>\S.*?):(?P<line>\d{1,9}) ?in (?P<function>.+)$")
+_BOX_CODE = re.compile(r"\s*(?:❱|>|\\u2771)\s*\d+ (?P<code>.+)")
+
+_CELL = re.compile(r"(?P<type>[A-Za-z_][\w.]*)\s{2,}Traceback \(most recent call last\)\s*$")
+_CELL_FRAME = re.compile(
+    r"(?:File )?(?P<file>Cell In ?\[\d+\]|Input In \[\d+\]|[^\s:]+\.\w+|<ipython-input-[^>]+>)"
+    r"(?::(?P<line>\d{1,9})|, line (?P<number>\d{1,9}))?(?:,? in (?P<function>[^(\s]+(?: line: \d+>)?).*)?$"
+)
+_CELL_CODE = re.compile(r"-+> *(?P<line>\d{1,9}) (?P<code>.*)")
+
+
+def read(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> list[Traceback] | None:
+    """Read the drawn traceback that a line begins; None where it begins none."""
+    if _BOX.match(first.body):
+        return _box(first, lines, earlier)
+    cell = _CELL.match(first.body)
+    return _cell(first, cell["type"], lines) if cell else None
+
+
+def _box(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> list[Traceback]:
+    rows: list[str] = []
+    for line in stack.of(first.source, lines):
+        if _BOX_END.match(line.body):
+            break
+        row = _BOX_ROW.match(line.body)
+        rows.append(row["text"] if row else "")
+    frames = tuple(_box_frames(rows))
+    end = next((line for line in stack.of(first.source, lines, 3) if line.body.strip()), first)
+    exception = stack.EXCEPTION.match(end.body)
+    if exception is None:
+        return [Traceback(first.number, end.number, first.source, frames, "", "", end.text)] if frames else []
+    below = stack.near(lines, first.number, end, len(rows))
+    links = (stack.linked(line.body) for line in below)
+    followed: Link = next((link for link in links if link), "")
+    return [Traceback(
+        first.number, end.number, first.source, frames, exception["type"], exception["message"] or "", end.text,
+        follows=stack.announced(earlier), followed=followed,
+    )]
+
+
+def _box_frames(rows: Iterable[str]) -> Iterator[Frame]:
+    """Read paragraphs: one names the file, the next shows its code."""
+    frame: Frame | None = None
+    for is_text, group in groupby(rows, key=lambda row: bool(row.strip())):
+        paragraph = list(group) if is_text else []
+        named = _BOX_FRAME.match("".join(row.strip() for row in paragraph))
+        if named and not _is_shown(paragraph):
+            if frame:
+                yield frame
+            frame = Frame(named["file"], int(named["line"]), named["function"].strip())
+        elif frame and not frame.code:
+            frame = replace(frame, code=_code(paragraph))
+    if frame:
+        yield frame
+
+
+def _is_shown(paragraph: list[str]) -> bool:
+    return any(_BOX_CODE.match(row) for row in paragraph)
+
+
+def _code(paragraph: Iterable[str]) -> str:
+    return next((code["code"].strip(" │|") for row in paragraph if (code := _BOX_CODE.match(row))), "")
+
+
+def _cell(first: Line, name: str, lines: Iterator[Line]) -> list[Traceback]:
+    frames: list[Frame] = []
+    ends = re.compile(rf"(?:[\w.]+\.)?{re.escape(name)}(?:: (?P<message>.*)|:?\s*$)")
+    for line in stack.of(first.source, lines):
+        if end := ends.match(line.body):
+            return [Traceback(first.number, line.number, first.source, tuple(frames), name, end["message"] or "", line.text)]
+        if frame := _CELL_FRAME.match(line.body):
+            frames.append(Frame(frame["file"], int(frame["line"] or frame["number"] or 0), (frame["function"] or "<module>").strip()))
+        elif frames and not frames[-1].code and (code := _CELL_CODE.match(line.body)):
+            frames[-1] = replace(frames[-1], line=frames[-1].line or int(code["line"]), code=code["code"].strip())
+    return []

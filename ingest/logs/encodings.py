@@ -1,0 +1,85 @@
+"""Tell by its first bytes what a file is: text and in which encoding, or what kind of thing that is no log."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from ingest.errors import BinaryInputError
+
+MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8)
+# How much of the head is looked at.
+SAMPLE = 1 << 16
+
+_MAGIC = {
+    b"\x7fELF": "a compiled program",
+    b"\x89PNG": "an image",
+    b"\xff\xd8\xff": "an image",
+    b"GIF8": "an image",
+    b"PK\x03\x04": "a zip archive or a PyTorch checkpoint",
+    b"PK\x05\x06": "an empty zip archive",
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"BZh": "a bzip2 archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"\x04\x22\x4d\x18": "an lz4 archive",
+    b"SQLite format 3": "a database",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "a NumPy array",
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+    b"GGUF": "a model's weights",
+    b"\x80\x02": "a pickle",
+    b"\x80\x03": "a pickle",
+    b"\x80\x04": "a pickle",
+    b"\x80\x05": "a pickle",
+    b"%PDF": "a PDF",
+}
+# Safetensors begins with the length of its JSON header, in eight bytes.
+_SAFETENSORS = re.compile(rb"[\s\S]{4}\x00{4}\{\"")
+# The part of GB 18030 that texts are written in: GB 2312's characters and punctuation.
+_GB2312 = re.compile(rb"[\xa1-\xa9\xb0-\xf7][\xa1-\xfe]")
+_HIGH = re.compile(rb"[\x80-\xff]")
+_STRANGE = bytes((0, 1, 2, 3, 4, 5, 6, 14, 15, 16))
+
+
+def refuse_binary(name: str, head: bytes) -> None:
+    """Raise BinaryInputError if `head`, the first bytes, is not text; a few stray NULs are."""
+    for magic, what in _MAGIC.items():
+        if head.startswith(magic):
+            raise BinaryInputError(f"{name} is {what}, not a text log.")
+    if _SAFETENSORS.match(head):
+        raise BinaryInputError(f"{name} is a model's weights, not a text log.")
+    sample = head[:SAMPLE]
+    if sample.decode("utf-8", "replace").count("\ufffd") > len(sample) // 5 and not (_is_chinese(sample) or _decodes(sample, "gb18030")):
+        raise BinaryInputError(f"{name} is not text: most of its bytes are no characters.")
+    strange = len(sample) - len(sample.translate(None, _STRANGE))
+    if strange > len(sample) // 10:
+        raise BinaryInputError(f"{name} is not text: {100 * strange // len(sample)} % of its first bytes are control codes.")
+
+
+def encoding_of(head: bytes) -> str | None:
+    """Name the encoding to decode from, or None where the bytes stand as they are (UTF-8, or nearly)."""
+    if head.startswith(MARKS[:2]):
+        return "utf-16"
+    return "gb18030" if _is_chinese(head[:SAMPLE]) else None
+
+
+def _is_chinese(sample: bytes) -> bool:
+    """Tell whether the bytes are GB 18030, as older Chinese tools write, rather than UTF-8 or a European encoding.
+
+    Any pair of high bytes decodes as GB 18030; Chinese text has nearly all of its own in pairs of GB 2312.
+    """
+    high = len(_HIGH.findall(sample))
+    text = sample.decode("utf-8", "replace")
+    if text.count("\ufffd") <= sum(char > "\x7f" for char in text) // 2:
+        return False
+    return 2 * len(_GB2312.findall(sample)) >= high * 0.8
+
+
+def _decodes(sample: bytes, encoding: str) -> bool:
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,73 @@
+"""Lines that say again what was read in full already: counted, not read.
+
+A loop that fails a million times, or a warning at every step, would otherwise cost as much as all the rest
+of a log. What differs only in its digits is the same line here. Each pattern has an allowance of its own, so
+that a flood of one never hides another that is rare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ingest.logs.events import GroupKey
+
+# So many lines of one wording are read in full: more ranks than most jobs have.
+FULL = 512
+# So many wordings are told apart, and so many lines of one pattern are read in full at most.
+WORDINGS = 40_000
+ALLOWANCE = 20_000
+# What of a line, or of a traceback, makes its wording.
+LINE_HEAD = 400
+STACK_HEAD = 1200
+STACKS = 64
+
+_DIGITS = b"0123456789"
+
+
+@dataclass(slots=True)
+class Sight:
+    """How often a wording was seen, the last line of it, and the group that its event went to."""
+
+    count: int = 0
+    last: int = 0
+    group: GroupKey | None = None
+    full: int = FULL
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether enough of this wording was read in full."""
+        return self.count > self.full
+
+
+@dataclass
+class Repeats:
+    """What was seen so far, by wording; `omitted` counts lines that were neither read nor counted with others."""
+
+    omitted: int = 0
+    _sights: dict[tuple[tuple[int, ...], bytes], Sight] = field(default_factory=dict)
+    _spent: dict[int, int] = field(default_factory=dict)
+
+    def sight(self, rows: tuple[int, ...], raw: bytes, line: int, full: int = FULL) -> Sight:
+        """Note one more line of these patterns and this wording."""
+        key = rows, raw.translate(None, _DIGITS)
+        found = self._sights.get(key)
+        if found is None:
+            found = Sight(full=full)
+            if len(self._sights) < WORDINGS:
+                self._sights[key] = found
+        found.count += 1
+        found.last = line
+        return found
+
+    def counted(self) -> Iterator[Sight]:
+        """Give what was counted and not read."""
+        return (sight for sight in self._sights.values() if sight.is_known)
+
+    def is_spent(self, rows: tuple[int, ...], counts: bool = True) -> bool:
+        """Charge a line that is to be read in full; tell whether every pattern in it has used up its allowance."""
+        spent = all(self._spent.get(row, 0) >= ALLOWANCE for row in rows)
+        for row in rows:
+            self._spent[row] = self._spent.get(row, 0) + 1
+        self.omitted += spent and counts
+        return spent

@@ -1,0 +1,137 @@
+"""The order of what the parts of one job say: by their clocks where they have them, else by place.
+
+In one file the place is the order. In several (a file a rank, say) line 5 of one and line 900 of another can
+be the same second; and the clocks of two nodes may differ, which the steps that both count tell.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import median
+
+from ingest.logs.clock import instant
+from ingest.logs.events import Event
+
+# Steps by which two parts' clocks are compared; fewer tell nothing.
+STEPS = 4096
+MIN_STEPS = 3
+# A difference under this, in seconds, is the step's own jitter.
+JITTER = 5.0
+# A year for clocks that name none; only differences matter.
+YEAR = 2024
+# The last lines of a part, where what stands ended it.
+LAST_LINES = 40
+
+
+@dataclass(slots=True)
+class Part:
+    """One file of a job; `first` is the number of its first line when all parts are counted on."""
+
+    name: str
+    first: int
+    lines: int = 0
+    steps: dict[float, float] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line as its reader finds it: the file (empty where there is one only) and its 1-based number there."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:L{self.line}" if self.file else f"L{self.line}"
+
+
+@dataclass
+class Timeline:
+    """The parts of a job in the order of reading, and when their lines were printed."""
+
+    parts: list[Part] = field(default_factory=list)
+    _times: dict[int, str] = field(default_factory=dict)
+    _clock: str = ""
+    _order: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def has_parts(self) -> bool:
+        """Tell whether there is more than one file."""
+        return len(self.parts) > 1
+
+    def begin(self, name: str, first: int) -> None:
+        """Begin the next part."""
+        self.parts.append(Part(name, first))
+        self._clock = ""
+
+    def end(self, lines: int) -> None:
+        """End the part, which has so many lines."""
+        self.parts[-1].lines = lines
+
+    def see(self, time: str) -> None:
+        """Note the time of a line, which those below it without one share."""
+        self._clock = time or self._clock
+
+    def mark(self, step: float, time: str) -> None:
+        """Note when the part reached a step."""
+        steps = self.parts[-1].steps
+        if time and step >= 0 and step not in steps and len(steps) < STEPS:
+            when = instant(time, YEAR)
+            if when is not None:
+                steps[step] = when
+
+    def event(self, line: int, time: str) -> None:
+        """Note the time of an event's line."""
+        self.see(time)
+        self._times.setdefault(line, self._clock)
+
+    def settle(self, events: Iterable[Event]) -> None:
+        """Work out the order of all events; call when everything was read."""
+        if not self.has_parts:
+            return
+        offsets = self._offsets()
+        for event in events:
+            when = instant(event.time or self._times.get(event.line, ""), YEAR)
+            if when is not None:
+                self._order[event.line] = when - offsets[self.number(event.line)]
+
+    def order(self, event: Event) -> tuple[float, int]:
+        """Give what events are sorted by: one whose time is not known comes after those with a clock."""
+        return (self._order.get(event.line, math.inf), event.line) if self._order else (0.0, event.line)
+
+    def until(self, line: int) -> int:
+        """Give the last line of the part that holds a line."""
+        part = self.parts[self.number(line)] if self.parts else None
+        return part.first + part.lines - 1 if part and part.lines else 1 << 62
+
+    def is_last_word(self, event: Event) -> bool:
+        """Tell whether an event stands at the end of its part."""
+        return self.until(event.line) - event.last < LAST_LINES
+
+    def place(self, line: int) -> Place:
+        """Give the file and the line in it."""
+        if not self.has_parts:
+            return Place("", line)
+        part = self.parts[self.number(line)]
+        return Place(part.name, line - part.first + 1)
+
+    def number(self, line: int) -> int:
+        """Give the number of the part that holds a line, from 0."""
+        return max(0, bisect_right([part.first for part in self.parts], line) - 1)
+
+    def _offsets(self) -> list[float]:
+        """Give how far each part's clock is ahead of that of the part with the most steps, in seconds."""
+        reference = max(self.parts, key=lambda part: len(part.steps)).steps
+        return [_offset(part.steps, reference) for part in self.parts]
+
+
+def _offset(steps: dict[float, float], reference: dict[float, float]) -> float:
+    """Give the difference of two clocks; 0 where too few steps are common, or they do not agree on one."""
+    gaps = [when - reference[step] for step, when in steps.items() if step in reference]
+    if len(gaps) < MIN_STEPS:
+        return 0.0
+    middle = median(gaps)
+    spread = median(abs(gap - middle) for gap in gaps)
+    return middle if abs(middle) > JITTER and spread < abs(middle) / 4 else 0.0

@@ -1,0 +1,157 @@
+"""The `#SBATCH` lines of a Slurm script."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from service.patching.spelling import same, spelled
+from service.patching.target import NotPatchableError, Target
+from service.patching.words import Edit, Word, word
+
+_LINE = re.compile(r"^#SBATCH(?=[ \t])(?P<rest>[^\n]*)", re.MULTILINE)
+_OTHER = re.compile(r"^[ \t]*(?:#[^\n]*)?(?:\n|\Z)", re.MULTILINE)
+_SHORT = {
+    "-A": "account", "-a": "array", "-b": "begin", "-C": "constraint", "-c": "cpus-per-task", "-D": "chdir",
+    "-d": "dependency", "-e": "error", "-G": "gpus", "-i": "input", "-J": "job-name", "-L": "licenses",
+    "-N": "nodes", "-n": "ntasks", "-o": "output", "-p": "partition", "-q": "qos", "-t": "time",
+    "-w": "nodelist", "-x": "exclude",
+}  # fmt: skip
+# Options of srun that sbatch refuses.
+STEP_ONLY = frozenset({"kill-on-bad-exit", "label", "mpi", "multi-prog", "unbuffered", "cpu-bind"})
+# Slurm takes one of each group; beside another one an addition would be refused or ignored.
+_GROUPS = [{"mem", "mem-per-cpu", "mem-per-gpu"}, {"gres", "gpus-per-node", "gpus"}]
+_OPPOSITES = {"requeue": "no-requeue", "no-requeue": "requeue"}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a directive: its long name, the word that names it, its value where it has one."""
+
+    name: str
+    word: Word
+    value: Word | None
+    line: tuple[int, int]
+
+
+def options(text: str) -> list[Option]:
+    """Read the directives that Slurm reads: those before the first command."""
+    return [option for found in _lines(text) for option in _options(text, found)]
+
+
+def _lines(text: str) -> Iterator[re.Match[str]]:
+    at = 0
+    while at < len(text) and (row := _OTHER.match(text, at)):
+        if found := _LINE.match(text, at):
+            yield found
+        at = row.end()
+
+
+def _options(text: str, found: re.Match[str]) -> Iterator[Option]:
+    words = list(_words(text, found.start("rest"), found.end("rest")))
+    for index, each in enumerate(words):
+        name, value = _name(each)
+        if name is None:
+            continue
+        following = words[index + 1] if index + 1 < len(words) else None
+        if value is None and following is not None and not following.text.startswith("-"):
+            value = following
+        yield Option(name, each, value, found.span())
+
+
+def _words(text: str, start: int, end: int) -> Iterator[Word]:
+    """Cut at blanks outside of quotes, up to a comment."""
+    for found in re.compile(r"(?:[^\s'\"#]|(?<=\S)#|'[^'\n]*'|\"[^\"\n]*\")+|#[^\n]*").finditer(text, start, end):
+        if found[0].startswith("#"):
+            return
+        yield word(text, found.start(), found.end(), ())
+
+
+def _name(option: Word) -> tuple[str | None, Word | None]:
+    """Give the long name of an option and the value that is joined to it."""
+    text = option.text
+    if text.startswith("--"):
+        at = option.equals_at()
+        return (text[2:], None) if at is None else (text[2:at], option.rest(at + 1))
+    name = _SHORT.get(text[:2])
+    return name, (option.rest(3 if text[2] == "=" else 2) if name and len(text) > 2 else None)
+
+
+def with_short(target: Target) -> Target:
+    """Add the one-letter names, which srun takes as well."""
+    short = tuple(letter for letter, name in _SHORT.items() if name in _long(target) and letter not in target.names)
+    return replace(target, names=target.names + short)
+
+
+def _long(target: Target) -> set[str]:
+    return {_SHORT.get(name, name.lstrip("-")) for name in target.names}
+
+
+def found(text: str, target: Target) -> list[Option]:
+    """Give the directives that set the option."""
+    return [option for option in options(text) if option.name in _long(target)]
+
+
+def hold(text: str, target: Target) -> bool:
+    """Tell whether Slurm reads the value."""
+    named = found(text, target)
+    if isinstance(target.to, bool) and (not named or named[-1].value is None):
+        return bool(named) is target.to and not (target.to and _opposite(text, target))
+    return bool(named) and named[-1].value is not None and same(named[-1].value.text, target.to)
+
+
+def _opposite(text: str, target: Target) -> list[Option]:
+    names = {_OPPOSITES.get(name) for name in _long(target)}
+    return [option for option in options(text) if option.name in names]
+
+
+def edits(text: str, target: Target) -> list[Edit]:
+    """Give the edits that set the option; none where it stands already."""
+    if hold(text, target):
+        return []
+    if isinstance(target.to, bool):
+        return _switched(text, target)
+    named = found(text, target)
+    if not named:
+        return [_added(text, target, f"--{sorted(_long(target))[0]}={shlex.quote(spelled(target.to, ''))}")]
+    alike = {option.value.text if option.value else None for option in named}
+    return [_changed(option, target) for option in (named if len(alike) == 1 else named[-1:])]
+
+
+def _changed(option: Option, target: Target) -> Edit:
+    if option.value is None:
+        raise NotPatchableError(f"line {option.word.line}: it stands there without a value")
+    return option.value.replaced(spelled(target.to, option.value.text))
+
+
+def _switched(text: str, target: Target) -> list[Edit]:
+    named, opposite = found(text, target), _opposite(text, target)
+    if target.to and opposite:
+        return [option.word.replaced(f"--{_OPPOSITES[option.name]}") for option in opposite]
+    if target.to:
+        return [_added(text, target, f"--{sorted(_long(target))[0]}")]
+    return [_without(text, option) for option in named]
+
+
+def _without(text: str, option: Option) -> Edit:
+    """Take an option out, and its line with it where nothing else stands there."""
+    start, end = option.line
+    last = option.value.end if option.value is not None else option.word.end
+    if not (text[start + len("#SBATCH") : option.word.start] + text[last:end]).strip():
+        return Edit(start, min(end + 1, len(text)), "")
+    return Edit(option.word.start, len(text) - len(text[last:].lstrip(" \t")), "")
+
+
+def _added(text: str, target: Target, option: str) -> Edit:
+    """Add a directive behind the last one."""
+    present = options(text)
+    if not present:
+        raise NotPatchableError("the script has no #SBATCH line")
+    for group in _GROUPS:
+        other = [each for each in present if each.name in group - _long(target)]
+        if group & _long(target) and other:
+            raise NotPatchableError(f"line {other[0].word.line}: --{other[0].name} stands there, which excludes it")
+    end = present[-1].line[1]
+    return Edit(end, end, f"\n#SBATCH {option}")

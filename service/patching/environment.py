@@ -1,0 +1,263 @@
+"""Environment variables of the job: export, prefix, env, docker -e, and Ray's runtime environment."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from service.patching.insertion import behind_name
+from service.patching.launches import Stage, launches, stages
+from service.patching.mentions import refuse_if_mentioned
+from service.patching.runtime_env import has_variables, held_json, with_variable
+from service.patching.spelling import is_unset, same, spelled
+from service.patching.syntax import Command, Script, is_export
+from service.patching.target import NotPatchableError, Target
+from service.patching.variables import changeable, literal
+from service.patching.words import Edit, Word
+
+Carrier = Literal["export", "shell", "prefix", "env", "container", "job"]
+
+# Options that hand `NAME=value` on to the programs that a launcher starts.
+_OPTIONS = {"docker": ("-e", "--env"), "docker-exec": ("-e", "--env"), "mpi": ("-x", "-genv")}
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a variable is set; of a job submitted to Ray, `value` is the whole JSON text."""
+
+    carrier: Carrier
+    start: int
+    value: Word
+    branch: bool = False
+    declared: str = ""
+
+
+def places(script: Script, target: Target) -> list[Place]:
+    """Find where the variable is set, in order."""
+    found = [*_assigned(script, target), *_handed_on(script, target)]
+    return sorted(found, key=lambda place: place.start)
+
+
+def _assigned(script: Script, target: Target) -> Iterator[Place]:
+    for each in script.assignments:
+        if each.name in target.names and not each.array:
+            exported = is_export(each.declared) or each.name in script.exported
+            carrier: Carrier = "prefix" if each.prefix else "export" if exported else "shell"
+            yield Place(carrier, each.start, each.words[0], each.branch, each.declared)
+
+
+def _handed_on(script: Script, target: Target) -> Iterator[Place]:
+    for command in script.commands:
+        yield from _by_env(command, target)
+    for stage in stages(script):
+        yield from _by_option(stage, target)
+        if stage.owner == "ray-job":
+            yield from _by_runtime_env(stage, target)
+
+
+def _named(word: Word, target: Target, prefix: int = 0) -> Word | None:
+    """Give the value of `NAME=value` behind the first characters, if it is the variable."""
+    rest = word.rest(prefix)
+    at = rest.equals_at()
+    return rest.rest(at + 1) if at is not None and rest.text[:at] in target.names else None
+
+
+def _by_env(command: Command, target: Target) -> Iterator[Place]:
+    """Read `env NAME=value program`, up to the program."""
+    names = [word.text.rsplit("/", 1)[-1] for word in command.words]
+    if "env" not in names[:6]:
+        return
+    for word in command.words[names.index("env") + 1 :]:
+        if not word.text.startswith("-") and not _ASSIGNED.match(word.text):
+            return
+        if value := _named(word, target):
+            yield Place("env", word.start, value, command.branch)
+
+
+def _by_option(stage: Stage, target: Target) -> Iterator[Place]:
+    options = _OPTIONS.get(stage.owner, ())
+    for before, word in zip(stage.words, stage.words[1:], strict=False):
+        joined = next((len(option) + 1 for option in options if word.text.startswith(f"{option}=")), None)
+        if before.text not in options and joined is None:
+            continue
+        value = _named(word, target, 0 if joined is None else joined)
+        if value is not None:
+            yield Place("container", word.start, value, word.branch)
+
+
+def _by_runtime_env(stage: Stage, target: Target) -> Iterator[Place]:
+    text = runtime_env(stage)
+    if text is None:
+        return
+    held = held_json(text)
+    for name in target.names:
+        if held is not None and name in held:
+            yield Place("job", text.start, text, text.branch)
+
+
+def runtime_env(stage: Stage) -> Word | None:
+    """Give the JSON text of `ray job submit --runtime-env-json`."""
+    for word, following in zip(stage.words, [*stage.words[1:], None], strict=True):
+        if word.text.startswith("--runtime-env-json="):
+            return word.rest(len("--runtime-env-json="))
+        if word.text == "--runtime-env-json":
+            return following
+    return None
+
+
+def edits(script: Script, target: Target) -> list[Edit]:
+    """Give the edits that set the variable for the job; none where it is set already."""
+    found = places(script, target)
+    gone = [(start, statement) for name, start, statement in script.unset if name in target.names]
+    if is_unset(target.to):
+        return _unset(script, target, found)
+    if gone and found and max(start for start, _ in gone) > found[0].start:
+        raise NotPatchableError(f"line {script.line(gone[-1][0])}: the script unsets it")
+    if not found:
+        return _added(script, target)
+    if all(_holds(script, place, target) for place in found):
+        return []
+    _refuse_partial(script, found)
+    return [edit for place in _chosen(script, found) if not _holds(script, place, target) for edit in _changed(script, place, target)]
+
+
+def hold(script: Script, target: Target) -> bool:
+    """Tell whether the job gets the variable with the value."""
+    found = places(script, target)
+    gone = [start for name, start, _ in script.unset if name in target.names]
+    if is_unset(target.to):
+        return bool(gone) and all(place.start < gone[-1] for place in found)
+    if not found or (gone and gone[-1] > found[-1].start):
+        return False
+    last = {place.carrier: place for place in found}
+    return all(_holds(script, place, target) for place in last.values())
+
+
+def _refuse_partial(script: Script, found: list[Place]) -> None:
+    """Raise NotPatchableError where one command gets the variable, and others that start a job do not."""
+    if all(place.carrier in ("prefix", "env") for place in found) and len(launches(script)) > len(found):
+        lines = ", ".join(str(script.line(place.start)) for place in found)
+        raise NotPatchableError(f"only one of several commands gets it (line {lines})")
+
+
+def _chosen(script: Script, found: list[Place]) -> list[Place]:
+    """Of several exports take the last, or all that say the same; other mixtures are left alone."""
+    lines = ", ".join(str(script.line(place.start)) for place in found)
+    if len(found) > 1 and any(place.branch for place in found):
+        raise NotPatchableError(f"it is set more than once, and not always (lines {lines})")
+    if len({place.value.text for place in found}) == 1:
+        return found
+    if {place.carrier for place in found} - {"export"}:
+        raise NotPatchableError(f"it is set in several ways (lines {lines})")
+    return found[-1:]
+
+
+def _holds(script: Script, place: Place, target: Target) -> bool:
+    if place.carrier == "shell":
+        return False
+    if place.carrier == "job":
+        held = held_json(place.value) or {}
+        return any(same(str(held[name]), target.to) for name in target.names if name in held)
+    try:
+        return same(literal(script, place.value).text, target.to)
+    except NotPatchableError:
+        return False
+
+
+def _changed(script: Script, place: Place, target: Target) -> Iterator[Edit]:
+    if place.carrier == "job":
+        held = held_json(place.value) or {}
+        name = next(name for name in target.names if name in held)
+        yield from with_variable(place.value, name, spelled(target.to, str(held[name]), ("1", "0")))
+        return
+    if place.carrier == "shell":
+        if place.declared:
+            raise NotPatchableError(f"line {script.line(place.start)}: {place.declared} sets it for the script alone")
+        if _is_later(script.text, place.start):
+            raise NotPatchableError(f"line {script.line(place.start)}: it is set for the script alone, behind another variable")
+        yield Edit(place.start, place.start, "export ")
+    held_word = changeable(script, place.value)
+    if not same(held_word.text, target.to):
+        yield held_word.replaced(spelled(target.to, held_word.text, ("1", "0")))
+
+
+def _is_later(text: str, start: int) -> bool:
+    """Tell whether an assignment follows another one of the same statement (`A=1 B=2`)."""
+    before = text[text.rfind("\n", 0, start) + 1 : start].rstrip()
+    return bool(before) and before[-1] not in ";&|{("
+
+
+def _unset(script: Script, target: Target, found: list[Place]) -> list[Edit]:
+    if hold(script, target):
+        return []
+    for place in found:
+        if place.carrier not in ("export", "shell"):
+            raise NotPatchableError(f"line {script.line(place.start)}: one command gets it; take it out by hand")
+    return [_line(script, f"unset {target.names[0]}", launches(script))]
+
+
+def _added(script: Script, target: Target) -> list[Edit]:
+    refuse_if_mentioned(script, replace(target, names=tuple(name.lstrip("-") for name in target.names)), ())
+    name, value = target.names[0], spelled(target.to, "", ("1", "0"))
+    started = launches(script)
+    inside = [stage for stage in stages(script) if stage.owner in ("docker", "ray-job")]
+    if len(inside) > 1:
+        raise NotPatchableError(f"several commands could take it (lines {', '.join(str(each.words[0].line) for each in inside)})")
+    if inside and not (target.framework == "ray" and any(stage.owner == "ray" for stage in stages(script))):
+        return _added_inside(script, inside[0], name, value, target)
+    closed = [word for command in started for word in command.words if re.match(r"--export=(?!ALL\b)", word.text)]
+    if closed:
+        raise NotPatchableError(f"line {closed[0].line}: {closed[0].text} keeps the script's variables from the job")
+    return [_line(script, f"export {name}={shlex.quote(value)}", started)]
+
+
+def _added_inside(script: Script, stage: Stage, name: str, value: str, target: Target) -> list[Edit]:
+    """Set the variable where the job runs: in the container, or on the cluster that gets it."""
+    if stage.owner == "docker":
+        return [behind_name(script, stage, ["-e", f"{name}={value}"])]
+    if target.framework == "ray":
+        raise NotPatchableError("Ray's own processes read it; set it before the `ray start` of every node")
+    text = runtime_env(stage)
+    if text is not None:
+        return list(with_variable(text, name, value))
+    if has_variables(stage):
+        raise NotPatchableError(f"line {stage.words[0].line}: the job's environment stands in a file")
+    return [behind_name(script, stage, [f'--runtime-env-json={{"env_vars": {{"{name}": "{value}"}}}}'])]
+
+
+def _line(script: Script, row: str, started: list[Command]) -> Edit:
+    """Add a line of its own before the first launch, behind the exports that stand there."""
+    if not started:
+        raise NotPatchableError("no command of the script starts the job")
+    first = min(command.statement for command in started)
+    behind = [each.start for each in script.assignments if is_export(each.declared) and not each.branch and each.start < first]
+    behind += [statement for _, _, statement in script.unset if statement < first]
+    lines = [start for start in behind if not _shares_line(script, start, first)]
+    at = _line_start(script, max(lines, default=first))
+    indent = re.match(r"[ \t]*", script.text[at:])
+    lead = indent[0] if indent else ""
+    if not lines:
+        return Edit(at, at, f"{lead}{row}\n")
+    end = _statement_end(script, max(lines))
+    return Edit(end, end, f"\n{lead}{row}")
+
+
+def _shares_line(script: Script, start: int, first: int) -> bool:
+    return "\n" not in script.text[start:first]
+
+
+def _line_start(script: Script, offset: int) -> int:
+    return script.text.rfind("\n", 0, offset) + 1
+
+
+def _statement_end(script: Script, start: int) -> int:
+    """Give the end of the last line of an export, which may be continued."""
+    held = max((word.end for each in script.assignments if each.start == start for word in each.words), default=start)
+    end = script.text.find("\n", held)
+    while end > 0 and script.text[end - 1] == "\\":
+        end = script.text.find("\n", end + 1)
+    return len(script.text) if end < 0 else end

@@ -1,0 +1,39 @@
+"""Scripts within a script: the text that `bash -c '...'` is given."""
+
+from __future__ import annotations
+
+import re
+
+from service.patching.syntax import Script
+from service.patching.target import NotPatchableError
+from service.patching.words import Edit, Word
+
+_SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh")
+_OPTION = re.compile(r"-[a-z]*c")
+
+
+def inner_scripts(script: Script) -> list[Word]:
+    """Give the words that are scripts of their own and that hold nothing the outer shell computes."""
+    found = []
+    for command in script.commands:
+        words = command.words
+        for shell, option, text in zip(words, words[1:], words[2:], strict=False):
+            if _SHELL.fullmatch(shell.text) and _OPTION.fullmatch(option.text) and text.plain:
+                found.append(text)
+    return found
+
+
+def in_script(word: Word, new: str) -> Edit:
+    """Give the edit that makes the word's text the new one, where the two differ alone."""
+    old = word.text
+    begin = _alike(old, new)
+    tail = _alike(old[begin:][::-1], new[begin:][::-1])
+    if begin == 0:
+        raise NotPatchableError(f"line {word.line}: the script there would begin differently")
+    return word.span_replaced(begin, len(old) - tail, new[begin : len(new) - tail])
+
+
+def _alike(one: str, other: str) -> int:
+    """Give how many first characters are the same."""
+    pairs = zip(one, other, strict=False)
+    return next((index for index, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

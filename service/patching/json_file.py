@@ -1,0 +1,209 @@
+"""Change one setting in a JSON file: DeepSpeed's configuration, a model's, a runtime environment."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from corpus.schema import Scalar
+from service.patching.keys import Gap, locate
+from service.patching.target import NotPatchableError, Target
+from service.patching.tree import Edit, Entry, Node, Step, checked, line_of, spliced
+from service.patching.values import meant, same, same_sort
+
+MAX_DEPTH = 100
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+_ELSEWHERE = frozenset({"directive", "python", "package", "command"})
+
+
+def changed(text: str, target: Target, name: str = "") -> str:
+    """Give the text with the target's value; raises NotPatchableError where that is not safe."""
+    root = read(text)
+    if holds(text, target, name):
+        return text
+    edit = _edit(text, root, target, name)
+    new = spliced(text, [edit])
+    checked(_parsed(text), _parsed(new), [edit])
+    return new
+
+
+def holds(text: str, target: Target, name: str = "") -> bool:
+    """Tell whether the file, read anew, says what the target says."""
+    try:
+        entry = _entry(text, target, name)
+    except NotPatchableError:
+        return False
+    value: object = _parsed(text) if entry is not None else None
+    for step in entry.path if entry is not None else ():
+        value = value[step]  # type: ignore[index]
+    return entry is not None and same(value, target.to)
+
+
+def carries(text: str, target: Target, name: str = "") -> bool:
+    """Tell whether the file sets the target's key, to whatever value."""
+    try:
+        return _entry(text, target, name) is not None
+    except NotPatchableError:
+        return False
+
+
+def _parsed(text: str) -> object:
+    return json.loads(text.removeprefix("\ufeff"))
+
+
+@lru_cache(maxsize=8)
+def read(text: str) -> Node:
+    """Read an object with the places of its parts; raises NotPatchableError where it is no plain JSON object."""
+    try:
+        parsed = _parsed(text)
+        root = _Scan(text).node(_SPACE.match(text, text.startswith("\ufeff")).end(), ())  # type: ignore[union-attr]
+    except json.JSONDecodeError as error:
+        begin = text[error.pos + text.startswith("\ufeff") :].lstrip()
+        why = "comments, which plain JSON has not" if begin.startswith(("//", "/*", "#")) else f"no valid JSON ({error.msg})"
+        raise NotPatchableError(f"line {error.lineno} has {why}") from error
+    except (RecursionError, ValueError) as error:
+        raise NotPatchableError("the file is no JSON that can be read safely") from error
+    if not isinstance(parsed, dict):
+        raise NotPatchableError("the file is no JSON object")
+    return root
+
+
+class _Scan:
+    """Notes the places of the values of a text that the decoder has read already."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def _skip(self, offset: int) -> int:
+        found = _SPACE.match(self._text, offset)
+        return found.end() if found else offset
+
+    def node(self, start: int, path: tuple[Step, ...]) -> Node:
+        """Give the value that begins at an offset."""
+        if len(path) > MAX_DEPTH:
+            raise NotPatchableError(f"the file nests more than {MAX_DEPTH} levels")
+        first = self._text[start]
+        if first == "{":
+            return self._object(start, path)
+        if first == "[":
+            return self._array(start, path)
+        value, end = _DECODER.raw_decode(self._text, start)
+        return Node("scalar", start, end, path, '"' if first == '"' else "plain", value=str(value))
+
+    def _object(self, start: int, path: tuple[Step, ...]) -> Node:
+        entries: dict[str, Entry] = {}
+        offset = self._skip(start + 1)
+        while self._text[offset] != "}":
+            key, end = _DECODER.raw_decode(self._text, offset)
+            if key in entries:
+                lines = (line_of(self._text, entries[key].start), line_of(self._text, offset))
+                raise NotPatchableError(f"the key `{key}` stands twice (lines {lines[0]} and {lines[1]})")
+            value = self.node(self._skip(self._skip(end) + 1), (*path, key))
+            entries[key] = Entry(key, offset, end, (*path, key), value)
+            offset = self._following(value.end)
+        return Node("mapping", start, offset + 1, path, "flow", entries=tuple(entries.values()))
+
+    def _array(self, start: int, path: tuple[Step, ...]) -> Node:
+        items: list[Node] = []
+        offset = self._skip(start + 1)
+        while self._text[offset] != "]":
+            items.append(self.node(offset, (*path, len(items))))
+            offset = self._following(items[-1].end)
+        return Node("sequence", start, offset + 1, path, "flow", items=tuple(items))
+
+    def _following(self, end: int) -> int:
+        offset = self._skip(end)
+        return self._skip(offset + 1) if self._text[offset] == "," else offset
+
+
+def _entry(text: str, target: Target, name: str) -> Entry | None:
+    place = _place(text, read(text), target, name)
+    return place if isinstance(place, Entry) else None
+
+
+def _place(text: str, root: Node, target: Target, name: str) -> Entry | Gap:
+    if target.kind == "env":
+        return _variable(root, target)
+    if target.kind not in ("setting", "flag") or target.spelled in _ELSEWHERE:
+        raise NotPatchableError(f"a {target.spelled or target.kind} is not set in a JSON file")
+    return locate(root, target, text, name)
+
+
+def _variable(root: Node, target: Target) -> Entry | Gap:
+    """Find a variable in a runtime environment of Ray."""
+    variables = root.child("env_vars") or root.child("runtime_env", "env_vars")
+    if variables is None or variables.kind != "mapping":
+        raise NotPatchableError("the file sets no environment variables (`env_vars`)")
+    if target.to == "unset" or "$" in str(target.to):
+        raise NotPatchableError("the variable is to be removed or composed by hand")
+    return variables.entry(target.names[0]) or Gap(variables, (target.names[0],))
+
+
+def _edit(text: str, root: Node, target: Target, name: str) -> Edit:
+    place = _place(text, root, target, name)
+    value = str(target.to) if target.kind == "env" else _typed(target.to, None if isinstance(place, Gap) else place.node)
+    if isinstance(place, Gap):
+        return _insertion(text, place.parent, place.missing, value)
+    node, line = place.node, line_of(text, place.start)
+    if node.kind == "mapping" or (node.kind == "sequence") != isinstance(value, list):
+        raise NotPatchableError(f"line {line} holds {'an object' if node.kind == 'mapping' else 'another kind of value'} there")
+    if "${" in node.value:
+        raise NotPatchableError(f"its value in line {line} is computed ({node.value})")
+    return Edit(node.start, node.end, _written(value), place.path, value)
+
+
+def _typed(to: Scalar, old: Node | None) -> object:
+    """Give the value with the type that the file has there: a number that came as a word stays a number."""
+    value = meant(to)
+    if not isinstance(value, str) or old is None or old.style != "plain" or not same_sort(value, old.value):
+        return value
+    try:
+        return json.loads(value.lower())
+    except ValueError:
+        return value
+
+
+def _written(value: object) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NotPatchableError(f"{value} is no number to write")
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _insertion(text: str, parent: Node, missing: Sequence[str], value: object) -> Edit:
+    """Add a member at the end of an object, laid out as its last one is."""
+    path = (*parent.path, *missing)
+    written = value
+    for key in reversed(missing[1:]):
+        written = {key: written}
+    colon = _colon(text, parent)
+    if not parent.entries:
+        return Edit(parent.start + 1, parent.end - 1, _alone(text, parent, f'{json.dumps(missing[0])}: {_object(written)}'), path, value)
+    last = parent.entries[-1]
+    lead = text[len(text[: last.start].rstrip(" \t\r\n")) : last.start] or (" " if len(parent.entries) == 1 and colon.endswith(" ") else "")
+    member = f"{json.dumps(missing[0], ensure_ascii=False)}{colon}{_object(written)}"
+    return Edit(last.node.end, last.node.end, f",{lead}{member}", path, value)
+
+
+def _colon(text: str, parent: Node) -> str:
+    last = parent.entries[-1] if parent.entries else None
+    return text[last.end : last.node.start] if last is not None else ": "
+
+
+def _object(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(key)}: {_object(below)}" for key, below in value.items()) + "}"
+    return _written(value)
+
+
+def _alone(text: str, parent: Node, member: str) -> str:
+    """Lay out the first member of an empty object: on a line of its own where the braces stand on two."""
+    inside = text[parent.start + 1 : parent.end - 1]
+    if "\n" not in inside:
+        return member
+    ending = "\r\n" if "\r\n" in inside else "\n"
+    closing = inside.rpartition("\n")[2]
+    return f"{ending}{closing}  {member}{ending}{closing}"

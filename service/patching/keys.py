@@ -1,0 +1,168 @@
+"""Find where a dotted setting stands in nested mappings, or where it belongs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from service.patching.target import NotPatchableError, Target
+from service.patching.tree import Entry, Node, line_of, plain_key
+
+# Keys of which two tell whose configuration a file is; the framework with the most counts.
+MARKS = {
+    "llamafactory": {"stage", "finetuning_type", "template", "model_name_or_path", "cutoff_len", "dataset", "do_train"},
+    "axolotl": {"base_model", "micro_batch_size", "sequence_len", "datasets", "adapter", "num_epochs", "sample_packing"},
+    "accelerate": {
+        "compute_environment", "distributed_type", "num_processes", "num_machines", "mixed_precision", "machine_rank", "fsdp_config",
+        "main_training_function", "rdzv_backend", "downcast_bf16",
+    },
+    "transformers": {"model_name_or_path", "output_dir", "per_device_train_batch_size", "num_train_epochs"},
+    "trl": {"model_name_or_path", "output_dir", "per_device_train_batch_size", "num_train_epochs", "dataset_name"},
+    "deepspeed": {
+        "zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu", "fp16", "bf16", "optimizer", "scheduler",
+        "gradient_clipping",
+    },
+    "verl": {"actor_rollout_ref", "critic", "reward_model", "algorithm", "data", "trainer"},
+    "easyr1": {"worker", "algorithm", "data", "trainer"},
+}  # fmt: skip
+# Whose settings a file of another framework has under the same names: they are changed there, not added.
+_SHARES = {
+    "llamafactory": {"transformers"}, "axolotl": {"transformers", "accelerate"}, "trl": {"transformers"}, "transformers": {"trl"},
+    "verl": {"tinyzero", "simplerl-reason"},
+}  # fmt: skip
+# Hugging Face's own command-line configurations take both; the earlier forks of verl are laid out as it is.
+_ALSO_ADDED = {("trl", "transformers"), ("transformers", "trl"), ("verl", "tinyzero"), ("verl", "simplerl-reason")}
+_ON_COMMANDS = frozenset({"flag", "directive", "command", "python", "package"})
+# First levels that hold all roles: a file may start below them and still name the role.
+_WHOLES = frozenset({("actor_rollout_ref",), ("worker",)})
+_PACKAGE = re.compile(r"^#\s*@package\s+([\w.]+)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A key that is not there: the mapping it belongs to (or the entry that still has no value), and the missing levels."""
+
+    parent: Node
+    missing: tuple[str, ...]
+    entry: Entry | None = None
+
+
+def locate(root: Node, target: Target, text: str, name: str = "") -> Entry | Gap:
+    """Find the target's entry, or where it can be added; raises NotPatchableError with the reason.
+
+    `name` is the file's, if known: it tells which group of settings a file without the upper levels holds.
+    """
+    _check_owner(owners(root), target.framework)
+    names = [tuple(plain_key_path(spelled)) for spelled in target.names]
+    found = [way for steps in names for way in _ways(root, steps)]
+    if not found:
+        found = [way for steps in names for way in _below(root, steps, text, name)]
+    if len({way[-1].start for way in found}) > 1:
+        lines = sorted({line_of(text, way[-1].start) for way in found})
+        raise NotPatchableError(f"it is set more than once (lines {', '.join(map(str, lines))})")
+    if found:
+        _check_shared(found[0], text)
+        return found[0][-1]
+    return _gap(root, names[0], target, text)
+
+
+def plain_key_path(key: str) -> list[str]:
+    """Split a dotted key, without the signs of the command line."""
+    return key.lstrip("-+~").split(".")
+
+
+def owners(root: Node) -> list[str]:
+    """Give the frameworks whose configuration a mapping looks like; none where nothing tells."""
+    keys = {entry.key.split(".")[0] for entry in root.entries}
+    hits = {framework: len(keys & marks) for framework, marks in MARKS.items()}
+    most = max(hits.values())
+    return [framework for framework, count in hits.items() if count == most] if most > 1 else []
+
+
+def _check_owner(found: Sequence[str], framework: str) -> None:
+    if found and not any(framework == owner or framework in _SHARES.get(owner, ()) for owner in found):
+        raise NotPatchableError(f"the file looks like a configuration of {' or '.join(found)}, not of {framework}")
+
+
+def _ways(node: Node, steps: tuple[str, ...]) -> Iterator[tuple[Entry, ...]]:
+    """Give every way to the key: nested, written flat with dots, or both mixed."""
+    for count in range(len(steps), 0, -1):
+        entry = node.entry(".".join(steps[:count]))
+        if entry is None:
+            continue
+        if count == len(steps):
+            yield (entry,)
+        else:
+            yield from ((entry, *rest) for rest in _ways(entry.node, steps[count:]))
+
+
+def _below(root: Node, steps: tuple[str, ...], text: str, name: str) -> Iterator[tuple[Entry, ...]]:
+    """Give ways in a file that starts below the key's first levels, as the groups of Hydra do.
+
+    What is left of the key may be another role's (`optim.lr`): then the file must say which group it is.
+    """
+    if root.entry(steps[0]) is not None:
+        return
+    for dropped in range(1, len(steps)):
+        named = steps[:dropped] in _WHOLES and dropped < len(steps) - 1
+        if named or _is_group(steps[:dropped], text, name):
+            yield from _ways(root, steps[dropped:])
+
+
+def _is_group(dropped: tuple[str, ...], text: str, name: str) -> bool:
+    header = _PACKAGE.search(text)
+    if header is not None:
+        return header[1] == ".".join(dropped)
+    path = PurePath(name)
+    words = {plain_key(path.stem), *re.split(r"[-_.]", path.stem), path.parent.name}
+    return dropped[-1] in words
+
+
+def _check_shared(way: tuple[Entry, ...], text: str) -> None:
+    _check_own(way[:-1], text)
+    last = way[-1]
+    if last.node.shared and not last.alias:
+        raise NotPatchableError(f"its value in line {line_of(text, last.start)} is used elsewhere too by an anchor")
+
+
+def _check_own(way: Sequence[Entry], text: str) -> None:
+    for entry in way:
+        if entry.alias or entry.node.shared:
+            raise NotPatchableError(f"`{entry.key}` in line {line_of(text, entry.start)} shares its value with another place by an anchor")
+
+
+def _gap(root: Node, steps: tuple[str, ...], target: Target, text: str) -> Gap:
+    if target.spelled in _ON_COMMANDS or (target.kind == "flag" and not target.spelled):
+        raise NotPatchableError("the file does not set it, and a flag belongs to a command")
+    header = _PACKAGE.search(text)
+    if header is not None and header[1] != "_global_":
+        group = tuple(header[1].split("."))
+        if steps[: len(group)] != group or len(steps) == len(group):
+            raise NotPatchableError(f"the file holds the group {header[1]}, to which it does not belong")
+        return _deepest(root, steps[len(group) :], text)
+    if len(steps) == 1:
+        if any(owner == target.framework or (owner, target.framework) in _ALSO_ADDED for owner in owners(root)):
+            return _deepest(root, steps, text)
+        raise NotPatchableError(f"the file does not set it, and does not look like a configuration of {target.framework}")
+    if root.entry(steps[0]) is None and any(entry.key.startswith(f"{steps[0]}.") for entry in root.entries):
+        return Gap(root, (".".join(steps),))
+    if root.entry(steps[0]) is None and not any(merged.entry(steps[0]) for merged in root.merged):
+        raise NotPatchableError(f"the file has no `{steps[0]}` to which it belongs")
+    return _deepest(root, steps, text)
+
+
+def _deepest(root: Node, steps: tuple[str, ...], text: str) -> Gap:
+    """Walk down as far as the levels are there."""
+    node, way, rest = root, list[Entry](), list(steps)
+    while len(rest) > 1 and (entry := node.entry(rest[0])) is not None:
+        way.append(entry)
+        node = entry.node
+        rest.pop(0)
+        if node.kind != "mapping" and not (node.kind == "scalar" and node.style == "empty"):
+            raise NotPatchableError(f"`{entry.key}` in line {line_of(text, entry.start)} is no mapping")
+    if len(rest) > 1 and any(merged.entry(rest[0]) for merged in node.merged):
+        raise NotPatchableError(f"`{rest[0]}` comes out of a merge key (`<<`); an own `{rest[0]}` would hide all of it")
+    _check_own(way, text)
+    return Gap(node, tuple(rest), way[-1] if way else None)

@@ -1,0 +1,368 @@
+"""Change Kubernetes manifests and Compose files: variables, flags of a container's command, limits, shared memory.
+
+A setting that several containers have with one value is changed in all of them. One that none has is added to
+those with GPUs, or to the only one there is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from corpus.schema import Scalar
+from service.patching import yaml_document
+from service.patching.env_file import COMPOSED
+from service.patching.target import NotPatchableError, Target
+from service.patching.tree import Edit, Entry, Node, line_of, plain_key
+from service.patching.values import same
+from service.patching.yaml_document import Document
+
+# Flags of `docker run`, as Compose writes them in a service.
+_COMPOSE_KEYS = {
+    "shm_size": "shm_size", "memory": "mem_limit", "memory_swap": "memswap_limit", "ipc": "ipc", "network": "network_mode",
+    "pids_limit": "pids_limit", "oom_score_adj": "oom_score_adj",
+}  # fmt: skip
+_OF_POD = {"priorityClassName", "terminationGracePeriodSeconds"}
+_SIZE = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
+# One limit, or a soft and a hard one that are the same.
+_LIMIT = re.compile(r"(?P<name>\w+)=(?P<value>-?\d+)(?::(?P=value))?")
+_GPU_IMAGE = re.compile(r"cuda|nvidia|torch|vllm|sglang|verl|rocm|deepspeed", re.IGNORECASE)
+# How a container's command or image names the frameworks that read its flags.
+_PROGRAMS = {
+    "vllm": "vllm", "sglang": "sglang", "verl": "verl", "openrlhf": "openrlhf", "llamafactory": "llamafactory", "ms-swift": "swift",
+    "deepspeed": "deepspeed", "accelerate": "accelerate", "trl": "trl", "megatron": "megatron",
+}  # fmt: skip
+_BARE_WORD = re.compile(r"[\w.,:/+=@%^-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place for the value: what stands there (None where nothing does), what is to, and the edit that writes it."""
+
+    line: int
+    now: str | None
+    to: Scalar
+    edit: Callable[[], Edit]
+    gpu: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A container, a pod or a service, and whether it has GPUs."""
+
+    node: Node
+    gpu: bool
+    compose: bool
+
+
+def is_manifest(document: Document) -> bool:
+    """Tell whether a file starts containers."""
+    return any(_is_kubernetes(root) or _is_compose(root) for root in document.roots)
+
+
+def changed(document: Document, target: Target) -> str:
+    """Give the manifest's text with the target's value; raises NotPatchableError."""
+    slots = _slots(document, target)
+    present = [slot for slot in slots if slot.now is not None]
+    if len({slot.now for slot in present}) > 1:
+        raise NotPatchableError(f"the containers differ in it (lines {', '.join(str(slot.line) for slot in present)})")
+    chosen = present or _receivers(slots)
+    edits = {edit.start: edit for edit in (slot.edit() for slot in chosen if not _has(slot))}
+    return yaml_document.applied(document, list(edits.values())) if edits else document.text
+
+
+def holds(document: Document, target: Target) -> bool:
+    """Tell whether every container that sets it has the target's value."""
+    present = [slot for slot in _slots(document, target) if slot.now is not None]
+    return bool(present) and all(_has(slot) for slot in present)
+
+
+def carries(document: Document, target: Target) -> bool:
+    """Tell whether a container sets it at all."""
+    return any(slot.now is not None for slot in _slots(document, target))
+
+
+def _has(slot: Slot) -> bool:
+    return slot.now is not None and same(slot.now, slot.to)
+
+
+def _receivers(slots: Sequence[Slot]) -> Sequence[Slot]:
+    with_gpus = [slot for slot in slots if slot.gpu]
+    if with_gpus or len(slots) == 1:
+        return with_gpus or slots
+    raise NotPatchableError("no container sets it, and it is open which of them is the job" if slots else "there is no place for it in the manifest")
+
+
+def _is_kubernetes(root: Node) -> bool:
+    return root.kind == "mapping" and root.entry("apiVersion") is not None and root.entry("kind") is not None
+
+
+def _is_compose(root: Node) -> bool:
+    services = root.child("services")
+    known = ("image", "build", "command", "environment")
+    return services is not None and any(entry.node.child(key) for entry in services.entries for key in known)
+
+
+def _containers(document: Document) -> Iterator[Holder]:
+    for root in document.roots:
+        if _is_compose(root):
+            services = root.child("services")
+            yield from (_service(entry.node) for entry in (services.entries if services else ()))
+    for pod in _pods(document):
+        listed = pod.node.child("containers")
+        yield from (Holder(item, _asks_gpus(item), compose=False) for item in (listed.items if listed else ()))
+
+
+def _pods(document: Document) -> Iterator[Holder]:
+    for root in document.roots:
+        for node in root.walk() if _is_kubernetes(root) else ():
+            listed = node.child("containers")
+            if listed is not None and listed.kind == "sequence":
+                yield Holder(node, any(_asks_gpus(item) for item in listed.items), compose=False)
+
+
+def _asks_gpus(container: Node) -> bool:
+    limits = container.child("resources", "limits")
+    return limits is not None and any("gpu" in entry.key for entry in limits.entries)
+
+
+def _service(node: Node) -> Holder:
+    runtime, image = node.child("runtime"), node.child("image")
+    devices = node.child("deploy", "resources", "reservations", "devices") or node.child("gpus")
+    named = (runtime is not None and runtime.value == "nvidia") or (image is not None and _GPU_IMAGE.search(image.value) is not None)
+    return Holder(node, devices is not None or named, compose=True)
+
+
+def _slots(document: Document, target: Target) -> list[Slot]:
+    if target.kind == "env":
+        return [slot for holder in _containers(document) if (slot := _variable(document, holder, target))]
+    if target.kind not in ("setting", "flag") or target.spelled in ("directive", "python", "package", "command"):
+        raise NotPatchableError(f"a {target.kind} is not changed in a manifest")
+    if target.framework == "kubernetes":
+        return list(_of_kubernetes(document, target))
+    if target.framework == "docker":
+        return list(_of_docker(document, target))
+    return [slot for holder in _containers(document) if (slot := _argument(document, holder, target))]
+
+
+def _of_kubernetes(document: Document, target: Target) -> Iterator[Slot]:
+    key = target.names[0]
+    if key.startswith("resources."):
+        holders = [holder for holder in _containers(document) if not holder.compose]
+        yield from (_key(document, holder, key.split(".", 2), target.to) for holder in holders)
+    elif key in _OF_POD:
+        yield from (_key(document, pod, [key], target.to) for pod in _pods(document))
+    elif key == "activeDeadlineSeconds":
+        yield from (_key(document, spec, [key], target.to) for spec in _job_specs(document))
+    elif key == "volumes.emptyDir.sizeLimit":
+        yield from _memory_volumes(document, target.to)
+
+
+def _job_specs(document: Document) -> Iterator[Holder]:
+    """Give where a time limit stands: the Job's own spec, else the pod's."""
+    for root in document.roots:
+        kind, spec = root.child("kind"), root.child("spec")
+        if kind is not None and kind.value == "Job" and spec is not None:
+            yield Holder(spec, gpu=False, compose=False)
+        elif _is_kubernetes(root):
+            yield from _pods(Document(document.text, (root,)))
+
+
+def _memory_volumes(document: Document, to: Scalar) -> Iterator[Slot]:
+    for pod in _pods(document):
+        volumes = pod.node.child("volumes")
+        for volume in volumes.items if volumes else ():
+            medium = volume.child("emptyDir", "medium")
+            empty = volume.child("emptyDir")
+            if medium is not None and empty is not None and medium.value == "Memory":
+                yield _key(document, Holder(empty, pod.gpu, compose=False), ["sizeLimit"], _gibibytes(to))
+
+
+def _of_docker(document: Document, target: Target) -> Iterator[Slot]:
+    name = plain_key(target.names[0])
+    services = [holder for holder in _containers(document) if holder.compose]
+    if not services and name == "shm_size":
+        yield from _memory_volumes(document, target.to)
+    elif services and name == "ulimit":
+        limit = _LIMIT.fullmatch(str(target.to))
+        yield from (_key(document, service, ["ulimits", limit["name"]], int(limit["value"])) for service in services if limit)
+    elif services and name in _COMPOSE_KEYS:
+        yield from (_key(document, service, [_COMPOSE_KEYS[name]], target.to) for service in services)
+
+
+def _gibibytes(to: Scalar) -> str:
+    """Write a size of Docker (`64g`) as Kubernetes does (`64Gi`); all else stays."""
+    match = _SIZE.fullmatch(str(to))
+    return f"{match['count']}{match['unit'].upper()}i" if match and match["unit"] else str(to)
+
+
+def _key(document: Document, holder: Holder, keys: Sequence[str], to: Scalar) -> Slot:
+    """Give the slot of a key below a holder; levels that are missing are added with it."""
+    node, way, rest = holder.node, list[Entry](), list(keys)
+    while rest and (entry := node.entry(rest[0])) is not None:
+        way.append(entry)
+        node = entry.node
+        rest.pop(0)
+    line = line_of(document.text, way[-1].start if way else holder.node.start)
+
+    def edit() -> Edit:
+        _refuse_shared(document, holder.node, *(entry.node for entry in way[:-1]))
+        if any(entry.alias for entry in way):
+            raise NotPatchableError(f"line {line} is an alias of another place")
+        if rest:
+            return yaml_document.insertion(document, node, rest, to, way[-1] if way else None)
+        return yaml_document.replacement(document, way[-1], to)
+
+    return Slot(line, node.value if not rest else None, to, edit, holder.gpu)
+
+
+def _refuse_shared(document: Document, *nodes: Node) -> None:
+    for node in nodes:
+        if node.shared:
+            raise NotPatchableError(f"line {line_of(document.text, node.start)} is used elsewhere too by an anchor")
+
+
+def _variable(document: Document, holder: Holder, target: Target) -> Slot | None:
+    """Give the slot of an environment variable in a container or a service."""
+    name, to = target.names[0], str(target.to)
+    if to == "unset" or "$" in to or name in COMPOSED:
+        raise NotPatchableError("the variable is to be removed or composed by hand")
+    entry = holder.node.entry("environment" if holder.compose else "env")
+    pairs = entry.node if entry is not None and not entry.alias else None
+    if entry is not None and pairs is None:
+        raise NotPatchableError(f"the environment in line {line_of(document.text, entry.start)} is an alias of another place")
+    found = list(_pairs(document, pairs, name, to)) if pairs is not None else []
+    if len(found) > 1:
+        raise NotPatchableError(f"{name} is set twice (lines {found[0].line} and {found[1].line})")
+    if found:
+        return replace(found[0], gpu=holder.gpu)
+    line = line_of(document.text, holder.node.start)
+    return Slot(line, None, to, partial(_new_variable, document, holder, pairs, name, to), holder.gpu)
+
+
+def _pairs(document: Document, pairs: Node, name: str, to: str) -> Iterator[Slot]:
+    """Give the slots of a variable in a mapping, a list of `NAME=value`, or a list of names and values."""
+    entries = [entry for entry in pairs.entries if entry.key == name]
+    for item in pairs.items:
+        named = item.child("name")
+        if named is not None and named.value == name:
+            value = item.entry("value")
+            if value is None:
+                raise NotPatchableError(f"{name} in line {line_of(document.text, item.start)} gets its value from elsewhere")
+            entries.append(value)
+        elif item.kind == "scalar" and item.value.partition("=")[0] == name:
+            make = partial(yaml_document.item_replacement, document, item, f"{name}={to}")
+            yield _slot(document, pairs, item, item.value.partition("=")[2], to, make)
+    for entry in entries:
+        yield _slot(document, pairs, entry, entry.node.value, to, partial(yaml_document.replacement, document, entry, to, words=True))
+
+
+def _slot(document: Document, within: Node, place: Node | Entry, now: str, to: Scalar, make: Callable[[], Edit]) -> Slot:
+    def edit() -> Edit:
+        _refuse_shared(document, within)
+        return make()
+
+    return Slot(line_of(document.text, place.start), now, to, edit)
+
+
+def _new_variable(document: Document, holder: Holder, pairs: Node | None, name: str, to: str) -> Edit:
+    _refuse_shared(document, holder.node)
+    if holder.compose:
+        if pairs is not None and pairs.kind == "sequence":
+            return yaml_document.appended(document, pairs, f"{name}={to}")
+        if pairs is not None:
+            return yaml_document.insertion(document, pairs, [name], to, holder.node.entry("environment"))
+        return yaml_document.insertion(document, holder.node, ["environment", name], to)
+    if pairs is not None and pairs.kind == "sequence":
+        return yaml_document.appended(document, pairs, {"name": name, "value": to})
+    if pairs is not None:
+        raise NotPatchableError(f"`env` in line {line_of(document.text, pairs.start)} is no list")
+    return yaml_document.insertion(document, holder.node, ["env"], [{"name": name, "value": to}])
+
+
+def _argument(document: Document, holder: Holder, target: Target) -> Slot | None:
+    """Give the slot of a flag or override in a container's command."""
+    said = re.sub(r"[-_]", "", document.text[holder.node.start : holder.node.end].lower())
+    program = _PROGRAMS.get(target.framework, target.framework.replace("-", ""))
+    if program not in said and any(other in said for other in _PROGRAMS.values()):
+        return None
+    keys = ("entrypoint", "command") if holder.compose else ("command", "args")
+    nodes = [node for key in keys if (node := holder.node.child(key)) is not None]
+    found = [slot for node in nodes for name in target.names for slot in _words(document, node, name, target.to)]
+    if len({slot.line for slot in found}) > 1:
+        raise NotPatchableError(f"it is set more than once (lines {', '.join(sorted({str(slot.line) for slot in found}))})")
+    if found:
+        return replace(found[0], gpu=holder.gpu)
+    if not nodes or program not in said or target.spelled not in ("flag", ""):
+        return None
+    return Slot(line_of(document.text, nodes[-1].start), None, target.to, partial(_new_argument, document, nodes[-1], target), holder.gpu)
+
+
+def _words(document: Document, node: Node, name: str, to: Scalar) -> Iterator[Slot]:
+    if node.kind == "scalar":
+        yield from _in_string(document, node, node, name, to)
+    for index, item in enumerate(node.items):
+        if item.kind != "scalar":
+            continue
+        head, equals, value = item.value.partition("=")
+        if _is_name(head, name) and equals:
+            yield _slot(document, node, item, value, to, partial(yaml_document.item_replacement, document, item, f"{head}={to}"))
+        elif _is_name(head, name) and head.startswith("-"):
+            yield _after(document, node, index, to)
+        else:
+            yield from _in_string(document, node, item, name, to)
+
+
+def _after(document: Document, node: Node, index: int, to: Scalar) -> Slot:
+    """Give the slot of the word behind a flag; a flag without one is a switch that is on."""
+    following = node.items[index + 1] if index + 1 < len(node.items) else None
+    if following is not None and not re.match(r"--?[A-Za-z]", following.value):
+        return _slot(document, node, following, following.value, to, partial(yaml_document.item_replacement, document, following, str(to)))
+    line = line_of(document.text, node.items[index].start)
+
+    def edit() -> Edit:
+        raise NotPatchableError(f"it stands as a switch in line {line}; take it out by hand")
+
+    return Slot(line, "true", to, edit)
+
+
+def _is_name(word: str, name: str) -> bool:
+    return plain_key(word) == plain_key(name) and (word.startswith(("-", "+")) or "." in word)
+
+
+def _in_string(document: Document, within: Node, node: Node, name: str, to: Scalar) -> Iterator[Slot]:
+    """Give the slot of a flag inside a command line that is written as one string."""
+    bare = re.escape(plain_key(name)).replace("_", "[-_]")
+    pattern = re.compile(rf"(?<![^\s\"'])(?:--{bare}(?:=|\s+)|\+{{0,2}}{bare}=)(?P<value>[^\s\"'`;|&\\]*)")
+    raw = document.text[node.start : node.end]
+    if not re.search(rf"(?<![\w.-])-{{0,2}}{bare}[\s=]", raw + " ") or "#" in raw:
+        return
+    found, meant = list(pattern.finditer(raw)), list(pattern.finditer(node.value))
+
+    def edit() -> Edit:
+        line = line_of(document.text, node.start)
+        _refuse_shared(document, within, node)
+        values = {match["value"] for match in (*found, *meant)}
+        if len(found) != 1 or len(meant) != 1 or len(values) != 1 or not _BARE_WORD.fullmatch(str(to)) or not _BARE_WORD.fullmatch(values.pop()):
+            raise NotPatchableError(f"the command line in line {line} sets it in a way that is to be changed by hand")
+        begin, end = found[0].span("value")
+        whole = node.value[: meant[0].start("value")] + str(to) + node.value[meant[0].end("value") :]
+        return Edit(node.start + begin, node.start + end, str(to), node.path, whole)
+
+    yield Slot(line_of(document.text, node.start), found[0]["value"] if found else "", to, edit)
+
+
+def _new_argument(document: Document, node: Node, target: Target) -> Edit:
+    line = line_of(document.text, node.start)
+    _refuse_shared(document, node)
+    flag = target.names[0] if target.names[0].startswith("-") else f"--{target.names[0]}"
+    if target.to is False or "$" in str(target.to):
+        raise NotPatchableError(f"the command in line {line} does not set it, and there is no value to add")
+    word = flag if target.to is True else f"{flag}={target.to}"
+    if node.kind == "sequence" and node.items and all(item.kind == "scalar" and not re.search(r"\s", item.value) for item in node.items):
+        return yaml_document.appended(document, node, word)
+    if node.style == "plain" and "\n" not in document.text[node.start : node.end] and _BARE_WORD.fullmatch(word) and re.fullmatch(r"[\w./ :=,-]+", node.value):
+        return Edit(node.end, node.end, f" {word}", node.path, f"{node.value} {word}")
+    raise NotPatchableError(f"the command in line {line} is a line for a shell; add `{word}` by hand")

@@ -1,0 +1,33 @@
+"""Where a script says a setting's name in a place that is not read as a command: adding it there would say it twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from service.patching.syntax import Script
+from service.patching.target import NotPatchableError, Target
+from service.patching.words import Word
+
+
+def refuse_if_mentioned(script: Script, target: Target, known: Iterable[Word]) -> None:
+    """Raise NotPatchableError where a name stands as a setting in text that is not understood."""
+    spans = [(word.start, word.end) for word in known] + script.comments
+    for name in target.names:
+        for found in _mention(name).finditer(script.text):
+            if not any(start <= found.start() < end for start, end in spans):
+                raise NotPatchableError(_reason(script, found.start()))
+
+
+def _mention(name: str) -> re.Pattern[str]:
+    bare = re.sub(r"[_-]", "[_-]", re.escape(name.lstrip("-+~")).replace(r"\-", "-"))
+    if name.startswith("-"):
+        return re.compile(rf"(?<![\w-])--?{bare}(?![\w-])")
+    return re.compile(rf"(?<![\w-])--{bare}(?![\w-])|(?<![\w.$-]){bare}=|[\"']{bare}[\"']\s*:|^\s*{bare}:\s", re.MULTILINE)
+
+
+def _reason(script: Script, offset: int) -> str:
+    line = script.line(offset)
+    if any(start <= offset < end for start, end in script.documents):
+        return f"line {line}: it stands in a here-document, the text of another file"
+    return f"line {line}: it stands in a place that cannot be changed safely"

@@ -1,0 +1,310 @@
+"""Settings that stand as arguments of a command: Hydra overrides (`key=value`) and flags (`--key value`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from service.patching.insertion import behind_name, behind_words, removed
+from service.patching.launches import SCRIPT, Stage, stages
+from service.patching.mentions import refuse_if_mentioned
+from service.patching.spelling import HYDRA, is_switch, same, spelled
+from service.patching.syntax import Script
+from service.patching.target import NotPatchableError, Target
+from service.patching.variables import changeable, literal
+from service.patching.words import Edit, Word
+
+# `key=value`; `--key=value`; `--key value`; `--key`; `--no-key`; `~key` (Hydra: taken out).
+Form = Literal["override", "joined", "pair", "bare", "negated", "deleted"]
+
+# Programs whose switches take no value: absent is false, and false is written by leaving it out.
+_STORE_TRUE = frozenset({"openrlhf", "megatron", "sglang", "vllm", "pytorch", "deepspeed", "ray", "docker", "slurm"})
+# Switches that some versions have on by default, so that leaving them out does not turn them off.
+_MAY_BE_ON = frozenset({"enable_chunked_prefill", "enable_prefix_caching", "requeue"})
+# docker: options that may stand more than once, each time for another name.
+_REPEATED = frozenset({"ulimit", "device", "cap-add"})
+# Options by which a program of unknown name shows whose arguments it takes.
+_TRAINER = frozenset({"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs"})
+_SIGNS = {
+    "transformers": _TRAINER,
+    "trl": _TRAINER,
+    "llamafactory": frozenset({"finetuning_type", "cutoff_len"}),
+    "openrlhf": frozenset({"zero_stage", "micro_train_batch_size"}),
+    "megatron": frozenset({"micro_batch_size", "num_layers", "tensor_model_parallel_size"}),
+}
+_OVERRIDE = re.compile(r"(?P<sign>\+{0,2}|~)(?P<key>[A-Za-z_][\w.@/-]*)")
+_NEGATIVE = re.compile(r"-\.?\d.*")
+_FILE = re.compile(r"\S+\.ya?ml")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a setting stands: the word with its name, and its value where it has one."""
+
+    form: Form
+    word: Word
+    value: Word | None
+    stage: Stage
+    before: Word | None
+    crowded: bool = False
+
+    @property
+    def line(self) -> int:
+        """Give the line of the name."""
+        return self.word.line
+
+    @property
+    def uncertain(self) -> bool:
+        """Tell whether an `if` or a loop decides if the command gets the word."""
+        direct = self.stage.command.words if self.stage.command else ()
+        return self.word.branch and self.word not in direct
+
+
+def places(script: Script, target: Target, serving: bool = True) -> list[Place]:
+    """Find the setting in the commands that its framework reads (or, not `serving`, in all of them)."""
+    names = {_bare(name) for name in target.names}
+    found: dict[tuple[int, int], Place] = {}
+    for stage in stages(script):
+        if serving and not stage.serves(target.framework):
+            continue
+        for place in _in_stage(stage, names, target):
+            # Two commands may expand the same array: it is one place.
+            found.setdefault((place.word.start, place.word.end), place)
+    return list(found.values())
+
+
+def _bare(name: str) -> str:
+    return name.lstrip("-+~").replace("-", "_")
+
+
+def _in_stage(stage: Stage, names: Iterable[str], target: Target) -> Iterator[Place]:
+    words = stage.words
+    for index in range(stage.names, len(words)):
+        read = _as_flag if words[index].text.startswith("-") else _as_override
+        if place := read(stage, index, set(names), target):
+            yield place
+
+
+def _as_override(stage: Stage, index: int, names: set[str], target: Target) -> Place | None:
+    word = stage.words[index]
+    at = word.equals_at()
+    found = _OVERRIDE.fullmatch(word.text if at is None else word.text[:at])
+    exact = {name.lstrip("-+~") for name in target.names}
+    if found is None or target.spelled == "flag" or found["key"] not in (exact if target.spelled == "hydra" else exact | names):
+        return None
+    if found["sign"] == "~":
+        return Place("deleted", word, None, stage, _before(stage, index))
+    return None if at is None else Place("override", word, word.rest(at + 1), stage, _before(stage, index))
+
+
+def _before(stage: Stage, index: int) -> Word | None:
+    return stage.words[index - 1] if index else None
+
+
+def _as_flag(stage: Stage, index: int, names: set[str], target: Target) -> Place | None:
+    word, before = stage.words[index], _before(stage, index)
+    if target.spelled == "hydra":
+        return None
+    at = word.equals_at()
+    name = _bare(word.text if at is None else word.text[:at])
+    if name in names:
+        if at is not None:
+            return Place("joined", word, word.rest(at + 1), stage, before)
+        return _with_value(stage, index, target)
+    opposite = name.removeprefix("no_") if name.startswith("no_") else f"no_{name}"
+    return Place("negated", word, None, stage, before) if opposite in names and at is None else None
+
+
+def _with_value(stage: Stage, index: int, target: Target) -> Place:
+    word, before = stage.words[index], _before(stage, index)
+    value = stage.words[index + 1] if index + 1 < len(stage.words) else None
+    if value is None or not _can_be_value(value, target):
+        return Place("bare", word, None, stage, before)
+    further = stage.words[index + 2] if index + 2 < len(stage.words) else None
+    crowded = further is not None and not stage.launcher and further.plain and not _is_option(further)
+    return Place("pair", word, value, stage, before, crowded and stage.owner not in ("vllm", "ray"))
+
+
+def _can_be_value(value: Word, target: Target) -> bool:
+    if isinstance(target.to, bool):
+        return is_switch(value.text) if value.plain else target.framework not in _STORE_TRUE and "@" not in value.text
+    return not _is_option(value)
+
+
+def _is_option(word: Word) -> bool:
+    return word.text.startswith("-") and _NEGATIVE.fullmatch(word.text) is None
+
+
+def edits(script: Script, target: Target) -> list[Edit]:
+    """Give the edits that set the value; none where it stands already."""
+    found = _relevant(places(script, target), target)
+    if not found:
+        return _added(script, target)
+    chosen = _chosen(script, found, target)
+    return [edit for place in chosen if not _holds(script, place, target) for edit in _changed(script, place, target)]
+
+
+def hold(script: Script, target: Target) -> bool:
+    """Tell whether every program that has the setting gets the value, and at least one has it."""
+    found = _relevant(places(script, target), target)
+    if not found:
+        return _is_off(script, target)
+    last = {place.stage.command.start if place.stage.command else -1: place for place in found}
+    return all(_holds(script, place, target) for place in last.values())
+
+
+def _relevant(found: list[Place], target: Target) -> list[Place]:
+    """Keep, of an option that stands once per name (`--ulimit memlock=-1`), those of the same name."""
+    if _bare(target.names[0]).replace("_", "-") not in _REPEATED or target.framework != "docker":
+        return found
+    name = str(target.to).split("=")[0]
+    return [place for place in found if place.value is not None and place.value.text.split("=")[0] == name]
+
+
+def _chosen(script: Script, found: Sequence[Place], target: Target) -> Sequence[Place]:
+    """Of several places in one command take the last, which wins, or all that say the same."""
+    lines = ", ".join(str(place.line) for place in found)
+    if len({id(place.stage) for place in found}) > 1 and not all(_holds(script, place, target) for place in found):
+        raise NotPatchableError(f"several commands set it (lines {lines})")
+    if len(found) > 1 and any(place.uncertain for place in found):
+        raise NotPatchableError(f"it is set more than once, and not always (lines {lines})")
+    if any(place.form == "deleted" for place in found):
+        raise NotPatchableError(f"it is taken out with ~ (line {lines})")
+    alike = {(place.form, place.value.text if place.value else "") for place in found}
+    return found if len(alike) == 1 else found[-1:]
+
+
+def _holds(script: Script, place: Place, target: Target) -> bool:
+    if place.form in ("bare", "negated"):
+        return isinstance(target.to, bool) and target.to is (place.form == "bare")
+    if place.value is None:
+        return False
+    try:
+        return same(literal(script, place.value).text, target.to, HYDRA if target.spelled == "hydra" else None)
+    except NotPatchableError:
+        return False
+
+
+def _changed(script: Script, place: Place, target: Target) -> Iterator[Edit]:
+    if place.value is not None:
+        if place.crowded:
+            raise NotPatchableError(f"line {place.line}: several values may follow {place.word.text}")
+        held = changeable(script, place.value)
+        yield held.replaced(spelled(target.to, held.text, _style(place, target)))
+        return
+    if not isinstance(target.to, bool):
+        raise NotPatchableError(f"line {place.line}: it stands there as a switch without a value")
+    yield from _switched(place, target)
+
+
+def _style(place: Place, target: Target) -> tuple[str, str]:
+    return HYDRA if place.form == "override" and target.spelled == "hydra" else ("true", "false")
+
+
+def _switched(place: Place, target: Target) -> Iterator[Edit]:
+    """Turn a bare switch: add, take away or replace its negation, or write the value behind it."""
+    name = place.word.text
+    if place.form == "negated":
+        inner = name.lstrip("-")
+        plain = inner[3:] if inner[:3] in ("no-", "no_") else f"no{'_' if '_' in inner else '-'}{inner}"
+        yield place.word.replaced(name[: len(name) - len(inner)] + plain)
+    elif target.framework not in _STORE_TRUE:
+        yield Edit(place.word.end, place.word.end, " false")
+    elif _bare(name) in _MAY_BE_ON:
+        raise NotPatchableError(f"line {place.line}: how {name} is turned off depends on the version")
+    else:
+        yield removed(place.word, place.before)
+
+
+def _is_off(script: Script, target: Target) -> bool:
+    """Tell whether a switch is off because it does not stand there."""
+    if target.to is not False or target.framework not in _STORE_TRUE or target.spelled not in ("flag", ""):
+        return False
+    if any(_bare(name) in _MAY_BE_ON for name in target.names):
+        return False
+    return any(stage.known and stage.serves(target.framework) for stage in stages(script))
+
+
+def _added(script: Script, target: Target) -> list[Edit]:
+    refuse_if_mentioned(script, target, [place.word for place in places(script, target, serving=False)])
+    if _is_off(script, target):
+        return []
+    stage = _only_reader(script, target)
+    words = _new_words(stage, target)
+    if target.spelled == "yaml" and (file := _config_file(stage)):
+        raise NotPatchableError(f"the settings stand in {file}; change it there")
+    return [behind_name(script, stage, words) if stage.launcher or stage.owner == "ray" else behind_words(script, stage, words)]
+
+
+def _config_file(stage: Stage) -> str | None:
+    words = stage.words
+    for index in range(stage.names, len(words)):
+        before = words[index - 1].text
+        if _FILE.fullmatch(words[index].text) and (not before.startswith("-") or before.startswith("--config")):
+            return words[index].text
+    return None
+
+
+def _only_reader(script: Script, target: Target) -> Stage:
+    """Give the one program that the setting can be added to."""
+    known = [stage for stage in stages(script) if stage.known]
+    own = [stage for stage in known if stage.owner == target.framework]
+    others = [stage for stage in known if stage.takes(target.framework) or (stage.owner == SCRIPT and stage.serves(target.framework))]
+    reading = [stage for stage in own or others if _carries(stage, target)] or own
+    if not reading:
+        raise NotPatchableError(f"the script does not set it, and no command in it takes settings of {target.framework or 'its program'}")
+    if len(reading) > 1:
+        lines = ", ".join(str(stage.words[0].line) for stage in reading)
+        raise NotPatchableError(f"the script does not set it, and several commands could take it (lines {lines})")
+    return reading[0]
+
+
+def _carries(stage: Stage, target: Target) -> bool:
+    """Tell whether the program gets other settings of the framework, in the same spelling."""
+    names = {name.lstrip("-+~") for word in stage.words[stage.names :] if (name := word.text.split("=")[0])}
+    if target.spelled == "hydra":
+        root = target.names[0].lstrip("+").split(".")[0] + "."
+        return any(name.startswith(root) or (stage.owner == target.framework and "." in name) for name in names)
+    if stage.owner != SCRIPT:
+        return any(word.text.startswith("-") for word in stage.words[stage.names :])
+    return bool(_SIGNS.get(target.framework, frozenset()) & {_bare(name) for name in names})
+
+
+def _new_words(stage: Stage, target: Target) -> list[str]:
+    """Spell the setting as further arguments, in the manner of those that stand there."""
+    name = target.names[0]
+    if target.spelled == "hydra" or (target.spelled == "" and "." in name and not name.startswith("-")):
+        return [f"{_sign(stage, name)}{name.lstrip('+')}={spelled(target.to, '')}"]
+    if "." in name and target.spelled == "yaml":
+        raise NotPatchableError("it is part of a configuration file, which the script does not hold")
+    flag = name if name.startswith("-") else f"--{name}"
+    if isinstance(target.to, bool):
+        return _new_switch(flag, target)
+    joined = sum(1 for word in stage.words if word.text.startswith("--") and word.equals_at() is not None)
+    apart = sum(1 for word in stage.words if word.text.startswith("--") and word.equals_at() is None)
+    value = spelled(target.to, "")
+    # Slurm takes the value of some options only behind an equals sign.
+    return [f"{flag}={value}"] if joined > apart or target.framework == "slurm" else [flag, value]
+
+
+def _new_switch(flag: str, target: Target) -> list[str]:
+    if target.framework not in _STORE_TRUE:
+        return [flag, "true" if target.to else "false"]
+    if target.to:
+        return [flag]
+    raise NotPatchableError("the script does not set it, and how it is turned off is not known")
+
+
+def _sign(stage: Stage, name: str) -> str:
+    """Give the + that the neighbours under the same parent carry, if all of them do."""
+    if name.startswith("+") or "." not in name:
+        return name[: len(name) - len(name.lstrip("+"))]
+    parent = name.rsplit(".", 1)[0] + "."
+    signs = {
+        found["sign"]
+        for word in stage.words
+        if (at := word.equals_at()) is not None and (found := _OVERRIDE.fullmatch(word.text[:at])) and found["key"].startswith(parent)
+    }
+    return signs.pop() if len(signs) == 1 and signs <= {"+", "++"} else ""

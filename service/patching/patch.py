@@ -1,0 +1,193 @@
+"""Change one of a job's own files, whatever its format, and give the difference as git applies it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from service.diagnosis import Dropped
+from service.patching import env_file, json_file, requirements, shell, syntax, yaml_document, yaml_file
+from service.patching.target import NotPatchableError, Target
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A unified diff of one file (empty where nothing could be changed), and what was left out with why."""
+
+    diff: str
+    left_out: tuple[Dropped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A kind of file: how a target is written into it, read back, and whether the file still parses.
+
+    The functions take text, target and the file's name; `parse` raises NotPatchableError.
+    """
+
+    name: str
+    changed: Callable[[str, Target, str], str]
+    holds: Callable[[str, Target, str], bool]
+    carries: Callable[[str, Target, str], bool]
+    parse: Callable[[str], object]
+
+
+def patch(name: str, text: str, targets: Sequence[Target]) -> Patch:
+    """Write the targets into a file's text, each checked by reading the new text anew."""
+    try:
+        form = format_of(name, text)
+    except NotPatchableError as error:
+        return Patch("", (Dropped(what=f"patch of {name}", why=str(error)),))
+    new, left_out, done = text, list[Dropped](), list[Target]()
+    for target in targets:
+        try:
+            new = _changed(form, new, target, name)
+            done.append(target)
+        except NotPatchableError as error:
+            left_out.append(Dropped(what=str(target), why=str(error)))
+    undone = [target for target in done if not form.holds(new, target, name)]
+    left_out.extend(Dropped(what=str(target), why="another change of this file sets it otherwise") for target in undone)
+    return Patch(difference(name, text, new), tuple(left_out))
+
+
+def carries(name: str, text: str, target: Target) -> bool:
+    """Tell whether a file sets the target's key already, to whatever value."""
+    try:
+        return format_of(name, text).carries(text, target, name)
+    except NotPatchableError:
+        return False
+
+
+def accepts(name: str, text: str, target: Target) -> bool:
+    """Tell whether the target's value can be written into a file, changed or added."""
+    try:
+        _changed(format_of(name, text), text, target, name)
+    except NotPatchableError:
+        return False
+    return True
+
+
+def difference(name: str, before: str, after: str) -> str:
+    """Give the unified diff of one file, named without its folders."""
+    path = PurePath(name).name
+    # Lines end at a newline alone: a form feed in a comment starts none for git or bash.
+    rows = difflib.unified_diff(_LINE.findall(before), _LINE.findall(after), _header(f"a/{path}"), _header(f"b/{path}"))
+    return "".join(row if row.endswith("\n") else row + "\n\\ No newline at end of file\n" for row in rows)
+
+
+def _header(path: str) -> str:
+    """Write a file's name as git reads it: quoted where it holds signs of the quoting itself."""
+    if path.isprintable() and not set(path) & set('"\\'):
+        return path
+    return json.dumps(path, ensure_ascii=False)
+
+
+def _changed(form: Format, text: str, target: Target, name: str) -> str:
+    new = form.changed(text, target, name)
+    if new != text and _parses(form, text) and not _parses(form, new):
+        raise NotPatchableError("the changed file could not be read any more")
+    if not form.holds(new, target, name):
+        raise NotPatchableError("the value could not be found again in the changed file")
+    return new
+
+
+def _parses(form: Format, text: str) -> bool:
+    try:
+        form.parse(text)
+    except NotPatchableError:
+        return False
+    return True
+
+
+def _mentions(text: str, target: Target, name: str) -> bool:
+    """Tell whether a script sets the target's key, as far as a look at the words tells."""
+    del name
+    keys = [re.escape(key.lstrip("-+~")).replace("_", "[-_]").replace(r"\-", "[-_]") for key in target.names]
+    return re.search(rf"^(?!\s*#(?!SBATCH))[^\n]*?(?:^|[\s'\"(+])(?:--)?(?:{'|'.join(keys)})(?:[=\s'\"]|$)", text, re.MULTILINE) is not None
+
+
+def _anything(text: str) -> None:
+    del text
+
+
+YAML = Format("yaml", yaml_file.changed, yaml_file.holds, yaml_file.carries, lambda text: yaml_document.loaded(yaml_document.read(text)))
+CONDA = Format("conda", requirements.conda_changed, requirements.conda_holds, requirements.conda_carries, YAML.parse)
+JSON = Format("json", json_file.changed, json_file.holds, json_file.carries, json_file.read)
+REQUIREMENTS = Format("requirements", requirements.changed, requirements.holds, requirements.carries, _anything)
+DOTENV = Format("dotenv", env_file.changed, env_file.holds, env_file.carries, _anything)
+DOCKERFILE = Format("dockerfile", env_file.dockerfile_changed, env_file.dockerfile_holds, env_file.dockerfile_carries, _anything)
+SHELL = Format(
+    "shell", lambda text, target, _: shell.changed(text, target), lambda text, target, _: shell.holds(text, target), _mentions,
+    lambda text: syntax.parse(text.replace("\r\n", "\n")),
+)
+
+# By the file's name; the first that fits counts.
+_BY_NAME = [
+    (re.compile(r"(?:.*[-_.])?(?:requirements?|constraints?)(?:[-_.].*)?\.(?:txt|in)"), REQUIREMENTS),
+    (re.compile(r"(?:dockerfile|containerfile)(?:\..*)?|.*\.(?:docker|container)file"), DOCKERFILE),
+    (re.compile(r"\.env(?:\..*)?|.*\.env"), DOTENV),
+    (re.compile(r".*\.json"), JSON),
+    (re.compile(r".*\.(?:sh|bash|sbatch|slurm|job|pbs)"), SHELL),
+]
+_YAML_NAME = re.compile(r".*\.ya?ml")
+# Files that are not changed, and what to say.
+_NEVER = [
+    (re.compile(r"pyproject\.toml|setup\.(?:py|cfg)|.*\.lock|poetry\.toml|pipfile"), "its dependencies are resolved by a tool; change them with it"),
+    (re.compile(r".*\.(?:py|ipynb)"), "it is Python code; change it by hand"),
+    (re.compile(r".*\.(?:toml|ini|cfg|xml|lua|conf|properties)"), "its format is not one that is patched"),
+]  # fmt: skip
+
+
+def format_of(name: str, text: str) -> Format:
+    """Tell a file's format by its name, else by its content; raises NotPatchableError for those never changed."""
+    path = PurePath(name).name.lower()
+    for pattern, why in _NEVER:
+        if pattern.fullmatch(path):
+            raise NotPatchableError(why)
+    named = next((form for pattern, form in _BY_NAME if pattern.fullmatch(path)), None)
+    if named is not None:
+        return named
+    if _YAML_NAME.fullmatch(path):
+        return CONDA if re.search(r"^dependencies:", text, re.MULTILINE) else YAML
+    return _by_content(text)
+
+
+def _by_content(text: str) -> Format:
+    rows = [row.strip() for row in text.removeprefix("\ufeff").split("\n")]
+    said = [row for row in rows if row and not row.startswith("#")]
+    if text.startswith("#!") or any(row.startswith("#SBATCH") for row in rows):
+        if re.match(r"#![^\n]*python", text):
+            raise NotPatchableError("it is Python code; change it by hand")
+        return SHELL
+    return next((form for is_form, form in _SIGNS if said and is_form(said, text)), SHELL)
+
+
+def _is_yaml(said: Sequence[str], text: str) -> bool:
+    return re.match(r"(?:---|[\"']?[\w.-]+[\"']?:(?:\s|$)|\{)", said[0]) is not None and _parses(YAML, text)
+
+
+def _is_requirements(said: Sequence[str], text: str) -> bool:
+    del text
+    rows = [re.split(r"\s+(?:#|--)", row)[0] for row in said if not row.startswith("-")]
+    try:
+        return bool(rows) and all(Requirement(row) for row in rows)
+    except InvalidRequirement:
+        return False
+
+
+# What the content must be like; the first that fits counts.
+_SIGNS: list[tuple[Callable[[Sequence[str], str], bool], Format]] = [
+    (lambda said, text: said[0].startswith("{") and _parses(JSON, text), JSON),
+    (lambda said, _: re.match(r"(?i)(?:FROM|ARG)\s+\S", said[0]) is not None and any(row.upper().startswith("FROM ") for row in said), DOCKERFILE),
+    (_is_yaml, YAML),
+    (lambda said, _: all(re.fullmatch(r"[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|\S*)", row) for row in said), DOTENV),
+    (_is_requirements, REQUIREMENTS),
+]

@@ -1,0 +1,50 @@
+"""A job's own files and what they must say: each change goes into the file that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from service.diagnosis import Dropped
+from service.patching.patch import accepts, carries, patch
+from service.patching.target import Target
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """One of the job's own files; `exact` is False where its bytes are no UTF-8, so that no patch would apply."""
+
+    name: str
+    text: str
+    exact: bool = True
+
+
+@dataclass
+class _Share:
+    """A file with the targets that go into it."""
+
+    file: ConfigFile
+    targets: list[Target] = field(default_factory=list)
+
+
+def over(files: Sequence[ConfigFile], targets: Sequence[Target]) -> tuple[list[str], list[Dropped]]:
+    """Give a diff for each file that changes, and what was left out with why.
+
+    A target goes to the first file that sets its key already, else to the first that it can be added to; where
+    there is neither, the first file says why.
+    """
+    shares = [_Share(file) for file in files if file.exact]
+    left_out = [Dropped(what=f"patch of {file.name}", why="the file is no UTF-8 text") for file in files if not file.exact]
+    for target in targets:
+        if shares:
+            _home(shares, target).targets.append(target)
+    made = [patch(share.file.name, share.file.text, share.targets) for share in shares if share.targets]
+    return [one.diff for one in made], [*left_out, *(item for one in made for item in one.left_out)]
+
+
+def _home(shares: Sequence[_Share], target: Target) -> _Share:
+    for fits in (carries, accepts):
+        for share in shares:
+            if fits(share.file.name, share.file.text, target):
+                return share
+    return shares[0]

@@ -1,0 +1,142 @@
+"""Change launch scripts and commands: the smallest edit of the text; nothing is executed.
+
+The text is read as bash reads it. A value is changed where it stands; one that the script computes, or that
+several settings share, is left alone, and the error says where and why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from service.patching import directives, environment, overrides
+from service.patching.inner import in_script, inner_scripts
+from service.patching.spelling import is_unset, refuse_prose
+from service.patching.syntax import Script, parse
+from service.patching.target import NotPatchableError, Target
+from service.patching.words import Edit
+
+# Settings that a script can only hand to another file.
+_ELSEWHERE = {
+    "json": "it is part of a JSON file, which the script only names",
+    "python": "it is set in the program's own code",
+    "package": "packages are not installed by the settings of a script",
+}
+
+
+class Way(NamedTuple):
+    """How a kind of setting is found, changed and read back."""
+
+    stands: Callable[[Script, Target], bool]
+    edits: Callable[[Script, Target], list[Edit]]
+    hold: Callable[[Script, Target], bool]
+
+
+def changed(text: str, target: Target) -> str:
+    """Give the script with the value; the same text where it says so already.
+
+    Raises NotPatchableError where that cannot be done safely.
+    """
+    if not is_unset(target.to):
+        refuse_prose(target)
+    rows = text.replace("\r\n", "\n")
+    return _apply(text, rows, _edits(parse(rows), target, _way(target)))
+
+
+def holds(text: str, target: Target) -> bool:
+    """Tell whether the value stands where the framework reads it."""
+    try:
+        script, way = parse(text.replace("\r\n", "\n")), _way(target)
+        if way.hold(script, target):
+            return True
+        return not way.stands(script, target) and any(holds(each.text, target) for each in inner_scripts(script))
+    except NotPatchableError:
+        return False
+
+
+def _edits(script: Script, target: Target, way: Way) -> list[Edit]:
+    """Change the script, or the script that a command of it is given (`bash -c '...'`), if only one says it."""
+    inner = inner_scripts(script)
+    holding = [each for each in inner if _stands_in(each.text, target, way)]
+    if len(holding) + way.stands(script, target) > 1:
+        lines = ", ".join(str(each.line) for each in holding)
+        raise NotPatchableError(f"several scripts set it (one in line {lines})")
+    if holding:
+        return [in_script(holding[0], changed(holding[0].text, target))]
+    try:
+        return way.edits(script, target)
+    except NotPatchableError:
+        if len(inner) != 1 or way.stands(script, target):
+            raise
+        return [in_script(inner[0], changed(inner[0].text, target))]
+
+
+def _stands_in(text: str, target: Target, way: Way) -> bool:
+    try:
+        return way.stands(parse(text), target)
+    except NotPatchableError:
+        return False
+
+
+def _way(target: Target) -> Way:
+    if target.kind == "package" or target.spelled in _ELSEWHERE:
+        raise NotPatchableError(_ELSEWHERE.get(target.spelled, _ELSEWHERE["package"]))
+    if target.kind == "env" or target.spelled == "env":
+        return Way(lambda script, it: bool(environment.places(script, it)), environment.edits, environment.hold)
+    if target.framework == "slurm":
+        return Way(_slurm_stands, _slurm_edits, _slurm_hold)
+    if target.kind == "command" or target.spelled in ("command", "directive"):
+        raise NotPatchableError("it is a command of its own; run it by hand")
+    return Way(lambda script, it: bool(overrides.places(script, it)), overrides.edits, overrides.hold)
+
+
+def _slurm_stands(script: Script, target: Target) -> bool:
+    return bool(overrides.places(script, directives.with_short(target)) or directives.found(script.text, target))
+
+
+def _slurm_edits(script: Script, target: Target) -> list[Edit]:
+    """Change the directive, or the option of srun or sbatch; both together are left alone."""
+    by_command = overrides.places(script, directives.with_short(target))
+    if by_command and directives.found(script.text, target):
+        if _slurm_hold(script, target):
+            return []
+        raise NotPatchableError(f"a directive and the command in line {by_command[0].line} both set it")
+    if by_command or _is_step_only(target) or not directives.options(script.text):
+        return overrides.edits(script, directives.with_short(target))
+    return directives.edits(script.text, target)
+
+
+def _slurm_hold(script: Script, target: Target) -> bool:
+    by_command = overrides.places(script, directives.with_short(target))
+    if by_command and not overrides.hold(script, directives.with_short(target)):
+        return False
+    if directives.found(script.text, target) or not by_command:
+        return directives.hold(script.text, target)
+    return True
+
+
+def _is_step_only(target: Target) -> bool:
+    return any(name.lstrip("-") in directives.STEP_ONLY for name in target.names)
+
+
+def _apply(text: str, rows: str, edits: list[Edit]) -> str:
+    """Write the edits, whose offsets count a line's end as one character, into the text as it is."""
+    returns = [found.start() for found in re.finditer("\r\n", text)]
+    ending = "\r\n" if returns and len(returns) * 2 >= rows.count("\n") else "\n"
+    pieces, at = [], 0
+    for edit in sorted(set(edits)):
+        start, end = _offset(returns, edit.start), _offset(returns, edit.end)
+        if start < at:
+            raise NotPatchableError("two changes meet in the same place")
+        pieces += [text[at:start], edit.new.replace("\n", ending)]
+        at = end
+    return "".join(pieces) + text[at:]
+
+
+def _offset(returns: list[int], offset: int) -> int:
+    """Give the place in the text as it is: every line's end before it may be one character longer."""
+    for index, start in enumerate(returns):
+        if start - index >= offset:
+            return offset + index
+    return offset + len(returns)

@@ -1,0 +1,115 @@
+"""What a script's variables hold, as far as it says so in plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+from service.patching.syntax import Assignment, Command, Script
+from service.patching.target import NotPatchableError
+from service.patching.words import Word
+
+# A variable's value may name further variables; a script that nests deeper is not followed.
+_DEPTH = 5
+# Variables that repeat each other could make any number of words.
+_WORDS = 20_000
+
+
+def arguments(script: Script, command: Command) -> list[Word]:
+    """Give a command's words with arrays and strings of arguments put in where it expands them."""
+    evaluated = bool(command.words) and command.words[0].text == "eval"
+    words = (word for each in command.words for word in _expanded(script, each, evaluated, ()))
+    held = list(islice(words, _WORDS + 1))
+    if len(held) > _WORDS:
+        raise NotPatchableError(f"line {script.line(command.start)}: the command has more than {_WORDS} words")
+    return held
+
+
+def _expanded(script: Script, word: Word, evaluated: bool, seen: tuple[str, ...]) -> Iterator[Word]:
+    reference = word.reference()
+    if reference is None or reference.name in seen or len(seen) > _DEPTH:
+        yield word
+        return
+    held = [each for each in script.assignments if each.name == reference.name and not each.prefix]
+    arrays = any(each.array for each in held)
+    if not held or arrays != reference.items or not (arrays or evaluated or reference.quote != '"'):
+        yield word
+        return
+    parts = [part for each in held for part in (each.words if each.array else _pieces(each))]
+    if not arrays and not _are_arguments(parts):
+        yield word
+        return
+    for part in parts:
+        yield from _expanded(script, part, evaluated, (*seen, reference.name))
+
+
+def _pieces(assignment: Assignment) -> list[Word]:
+    return [piece for word in assignment.words for piece in word.pieces()]
+
+
+def _are_arguments(pieces: list[Word]) -> bool:
+    """Tell a string of arguments from a plain value, which is changed where it is assigned."""
+    return len(pieces) > 1 or any(piece.text.startswith("-") or piece.equals_at() is not None for piece in pieces)
+
+
+def unused(script: Script) -> Iterator[list[Word]]:
+    """Give the arrays that no command of the script expands: a piece of a script, or one that is sourced."""
+    used = {use.name for use in script.uses}
+    for each in script.assignments:
+        if each.array and each.name not in used:
+            yield list(each.words)
+
+
+def literal(script: Script, value: Word) -> Word:
+    """Give the word that holds a value: the value itself, or what its variable is assigned.
+
+    Raises NotPatchableError where the script computes it.
+    """
+    if value.plain:
+        return value
+    reference = value.reference()
+    if reference is None or reference.items:
+        raise NotPatchableError(f"line {value.line}: its value is computed there ({value.text})")
+    return _assigned(script, value, reference.name)
+
+
+def changeable(script: Script, value: Word) -> Word:
+    """Give the word that holds a value; raise NotPatchableError too where its variable serves other settings."""
+    reference = value.reference()
+    if reference is not None:
+        own = range(value.start, value.end)
+        uses = [use for use in script.uses if use.name == reference.name and not use.printed and use.start not in own]
+        if uses and literal(script, value):
+            lines = ", ".join(sorted({str(script.line(use.start)) for use in uses}, key=int))
+            raise NotPatchableError(f"{_where(value)}, which is used elsewhere too (line {lines})")
+    return literal(script, value)
+
+
+def _where(value: Word) -> str:
+    return f"line {value.line}: its value is {value.text}"
+
+
+def _assigned(script: Script, value: Word, name: str) -> Word:
+    held = [each for each in script.assignments if each.name == name]
+    if not held:
+        raise NotPatchableError(f"{_where(value)}, which the script does not assign")
+    if name in script.changed_names:
+        raise NotPatchableError(f"{_where(value)}, which line {script.line(script.changed_names[name])} computes")
+    if len(held) > 1:
+        lines = ", ".join(str(script.line(each.start)) for each in held)
+        raise NotPatchableError(f"{_where(value)}, which is assigned more than once (lines {lines})")
+    _refuse_unless_plain(script, value, held[0])
+    word = held[0].words[0]
+    # Without quotes around it, the variable's value is cut at blanks where it is used.
+    return replace(word, splits=True) if value.units[0].quote == "" else word
+
+
+def _refuse_unless_plain(script: Script, value: Word, held: Assignment) -> None:
+    line = script.line(held.start)
+    if held.array or held.append or held.prefix or held.branch:
+        raise NotPatchableError(f"{_where(value)}, which line {line} does not assign plainly")
+    if not held.words[0].plain:
+        raise NotPatchableError(f"{_where(value)}, which line {line} computes ({held.words[0].text})")
+    if held.start > value.start:
+        raise NotPatchableError(f"{_where(value)}, which only line {line} assigns, after it is used")

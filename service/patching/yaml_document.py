@@ -1,0 +1,400 @@
+"""Read YAML into the tree of places, and write single values into its text.
+
+Only the parser's marks are used: nothing is dumped, so that comments, order, quotes and line ends stay.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.nodes import Node as Parsed
+
+from corpus import library
+from corpus.errors import CorpusError
+from corpus.schema import Scalar
+from service.patching.target import NotPatchableError
+from service.patching.tree import Edit, Entry, Node, Step, checked, line_of, spliced
+from service.patching.values import listed, number, same_sort
+
+# The parser takes about a second for a quarter of a megabyte; no configuration written by hand is longer.
+MAX_CHARACTERS = 1 << 18
+# Aliases of aliases let a short file stand for a huge one.
+MAX_VALUES = 100_000
+# The parser's time grows with the square of the nesting, and deep nesting exhausts the stack of C parsers.
+MAX_DEPTH = 60
+_COLON = re.compile(r"\s*:(?=\s|$|[\[{\"',}\]])")
+_ALIAS = re.compile(r"[ \t]+\*[^\s,\[\]{}]+")
+_ANCHOR = re.compile(r"&[^\s,\[\]{}]+\s+")
+_COMPUTED = re.compile(r"\$\{|\$\(|\{\{")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """A YAML file: its text, and the root of each document in it."""
+
+    text: str
+    roots: tuple[Node, ...]
+
+    def only(self) -> Node:
+        """Give the one mapping of the file; raises NotPatchableError where it is something else."""
+        if len(self.roots) != 1:
+            raise NotPatchableError(f"the file holds {len(self.roots)} YAML documents")
+        if self.roots[0].kind != "mapping":
+            raise NotPatchableError("the file is no YAML mapping")
+        return self.roots[0]
+
+
+@lru_cache(maxsize=8)
+def read(text: str) -> Document:
+    """Read a file's text; raises NotPatchableError where it is no clean YAML."""
+    if len(text) > MAX_CHARACTERS:
+        raise NotPatchableError(f"the file is longer than {MAX_CHARACTERS:,} characters")
+    if re.search(r"\r(?!\n)", text):
+        raise NotPatchableError(f"line {line_of(text, text.index(chr(13)))} has a carriage return within it")
+    if _is_deep(text):
+        raise NotPatchableError(f"the file nests more than {MAX_DEPTH} levels")
+    parser = YAML(typ="safe", pure=True)
+    try:
+        parsed = list(parser.compose_all(text))
+        roots = tuple(_Reader(text, root).node(root, (index,)) for index, root in enumerate(parsed))
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
+        raise NotPatchableError(f"line {line} is no valid YAML ({error.problem})") from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise NotPatchableError(f"the file is no valid YAML ({type(error).__name__})") from error
+    return Document(text, roots)
+
+
+def _is_deep(text: str) -> bool:
+    """Tell whether brackets, list marks in one line or the indentation may open too many levels."""
+    depth = 0
+    for bracket in re.findall(r"[\[\]{}]", text):
+        depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
+        if depth > MAX_DEPTH:
+            return True
+    return re.search(rf"(?:[-?:][ \t]+){{{MAX_DEPTH},}}|^ {{{4 * MAX_DEPTH},}}[^\s#]", text, re.MULTILINE) is not None
+
+
+def loaded(document: Document) -> list[object]:
+    """Parse each document with the parser that the frameworks use; raises NotPatchableError."""
+    found = []
+    for root in document.roots:
+        begin = document.text.rfind("\n", 0, root.start) + 1
+        try:
+            found.append(library.parse_yaml(document.text[begin : root.end].lstrip("\ufeff"), Path("the file")))
+        except (CorpusError, RecursionError, ValueError) as error:
+            raise NotPatchableError("the file is no YAML that a safe loader reads") from error
+    return found
+
+
+def applied(document: Document, edits: Sequence[Edit]) -> str:
+    """Write the edits; raises NotPatchableError where the parsed file would differ in anything else."""
+    new = spliced(document.text, edits)
+    checked(loaded(document), loaded(read(new)), edits)
+    return new
+
+
+class _Reader:
+    """Turns what the parser composed into nodes; counts on the way who is referred to twice."""
+
+    def __init__(self, text: str, root: Parsed) -> None:
+        self._text = text
+        self._uses: dict[int, int] = {}
+        self._made: dict[int, Node] = {}
+        self._count(root)
+        if self._size(root, {}, set()) > MAX_VALUES:
+            raise NotPatchableError("the aliases of the file stand for too many values")
+
+    def _count(self, root: Parsed) -> None:
+        waiting = [root]
+        while waiting:
+            node = waiting.pop()
+            self._uses[id(node)] = self._uses.get(id(node), 0) + 1
+            if self._uses[id(node)] == 1:
+                waiting.extend(_children(node))
+
+    def _size(self, node: Parsed, known: dict[int, int], above: set[int]) -> int:
+        if id(node) in above:
+            raise NotPatchableError(f"line {line_of(self._text, node.start_mark.index)} contains itself by an alias")
+        if id(node) not in known:
+            known[id(node)] = 1 + sum(self._size(child, known, above | {id(node)}) for child in _children(node))
+        return known[id(node)]
+
+    def node(self, node: Parsed, path: tuple[Step, ...], inside: bool = False) -> Node:
+        """Give the node; one that is referred to again keeps the path of its own place."""
+        if id(node) not in self._made:
+            self._made[id(node)] = self._new(node, path, inside)
+        return self._made[id(node)]
+
+    def _new(self, node: Parsed, path: tuple[Step, ...], inside: bool) -> Node:
+        start, end, shared = node.start_mark.index, node.end_mark.index, self._uses[id(node)] > 1
+        below = inside or bool(getattr(node, "flow_style", False))
+        if isinstance(node, MappingNode):
+            entries = self._entries(node, path, below)
+            merged = tuple(self.node(child, path) for child in _merged(node))
+            style = "flow" if node.flow_style else "block"
+            return Node("mapping", start, end, path, style, entries=entries, merged=merged, shared=shared, inside=inside)
+        if isinstance(node, SequenceNode):
+            items = tuple(self.node(child, (*path, index), below) for index, child in enumerate(node.value))
+            return Node("sequence", start, end, path, "flow" if node.flow_style else "block", items=items, shared=shared, inside=inside)
+        style = str(getattr(node, "style", None) or "") or ("plain" if end > start else "empty")
+        return Node("scalar", start, end, path, style, value=str(node.value), shared=shared, inside=inside)
+
+    def _entries(self, node: MappingNode, path: tuple[Step, ...], inside: bool) -> tuple[Entry, ...]:
+        found: dict[str, Entry] = {}
+        for key, value in node.value:
+            if not isinstance(key, ScalarNode):
+                raise NotPatchableError(f"line {line_of(self._text, key.start_mark.index)} has a key that is no plain word")
+            if _is_merge(key):
+                continue
+            name = str(key.value)
+            if name in found:
+                lines = [line_of(self._text, place) for place in (found[name].start, key.start_mark.index)]
+                raise NotPatchableError(f"the key `{name}` stands twice (lines {lines[0]} and {lines[1]})")
+            below = (*path, name)
+            alias = value.end_mark.index <= key.start_mark.index
+            found[name] = Entry(name, key.start_mark.index, key.end_mark.index, below, self.node(value, below, inside), alias)
+        return tuple(found.values())
+
+
+def _children(node: Parsed) -> list[Parsed]:
+    if isinstance(node, MappingNode):
+        return [part for pair in node.value for part in pair]
+    return list(node.value) if isinstance(node, SequenceNode) else []
+
+
+def _is_merge(key: Parsed) -> bool:
+    return isinstance(key, ScalarNode) and key.value == "<<" and not key.style
+
+
+def _merged(node: MappingNode) -> list[Parsed]:
+    values = [value for key, value in node.value if _is_merge(key)]
+    return [part for value in values for part in (value.value if isinstance(value, SequenceNode) else [value])]
+
+
+def replacement(document: Document, entry: Entry, to: Scalar, *, words: bool = False) -> Edit:
+    """Make the edit that gives an entry a new value; `words` keeps it a string whatever it looks like."""
+    begin, end, old = _span(document, entry)
+    written, value = _written(document, to, old, words=words)
+    _check_replaceable(document, entry, value)
+    lead = " " if begin == end else ""
+    return Edit(begin, end, lead + written, entry.path, value)
+
+
+def item_replacement(document: Document, node: Node, to: str) -> Edit:
+    """Make the edit that gives an item of a list a new string."""
+    if node.shared or _COMPUTED.search(node.value):
+        raise NotPatchableError(f"line {line_of(document.text, node.start)} is computed or used elsewhere too ({node.value})")
+    written, value = _written(document, to, node, words=node.style in "'\"" or not _is_other(node.value))
+    return Edit(node.start, node.end, written, node.path, value)
+
+
+def _span(document: Document, entry: Entry) -> tuple[int, int, Node]:
+    """Give where the value is written: behind an anchor's name, at an alias, or right after the colon."""
+    text, node = document.text, entry.node
+    colon = _COLON.match(text, entry.end)
+    if colon is None:
+        raise NotPatchableError(f"`{entry.key}` in line {line_of(text, entry.start)} has no value")
+    if entry.alias:
+        alias = _ALIAS.match(text, colon.end())
+        if alias is None:
+            raise NotPatchableError(f"`{entry.key}` in line {line_of(text, entry.start)} is an alias written in an unusual way")
+        begin = colon.end() + len(alias[0]) - len(alias[0].lstrip())
+        return begin, alias.end(), Node("scalar", begin, alias.end(), entry.path, "plain", inside=True)
+    if node.style == "empty":
+        return colon.end(), colon.end(), node
+    anchor = _ANCHOR.match(text, node.start)
+    return anchor.end() if anchor else node.start, node.end, node
+
+
+def _check_replaceable(document: Document, entry: Entry, value: object) -> None:
+    node, line = entry.node, line_of(document.text, entry.start)
+    if entry.alias:
+        return
+    if node.kind == "mapping" or (node.kind == "sequence") != isinstance(value, list):
+        kinds = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single value"}
+        raise NotPatchableError(f"line {line} holds {kinds[node.kind]} there")
+    if node.kind == "sequence" and (node.style != "flow" or any(below.shared for below in node.walk())):
+        raise NotPatchableError(f"the list in line {line} is to be changed by hand")
+    if node.style in ("|", ">"):
+        raise NotPatchableError(f"line {line} holds a block of text")
+    if document.text.startswith("!", node.start):
+        raise NotPatchableError(f"the value in line {line} has a tag of its own")
+    if _COMPUTED.search(node.value):
+        raise NotPatchableError(f"its value in line {line} is computed ({node.value})")
+
+
+def insertion(document: Document, parent: Node, missing: Sequence[str], value: object, entry: Entry | None = None) -> Edit:
+    """Make the edit that adds a key at the end of a mapping, with the levels between; `entry` holds the mapping."""
+    text = document.text
+    path = (*parent.path, *missing)
+    written = value
+    for key in reversed(missing):
+        written = {key: written}
+    if not isinstance(written, dict) or parent.shared:
+        raise NotPatchableError(f"the mapping in line {line_of(text, parent.start)} is used elsewhere too by an anchor")
+    if parent.kind == "scalar" and entry is not None:
+        begin, _, _ = _span(document, entry)
+        column = _column(text, entry.start) + _step(document)
+        return _new_lines(text, begin, _block(document, written, column), path, value)
+    if parent.style == "flow":
+        return _in_flow(document, parent, _flow(document, written)[1:-1], path, value)
+    column = _column(text, parent.entries[0].start) if parent.entries else _column(text, parent.start)
+    return _new_lines(text, _tail(document, parent), _block(document, written, column), path, value)
+
+
+def appended(document: Document, sequence: Node, value: object) -> Edit:
+    """Make the edit that adds an item at the end of a list."""
+    text, path = document.text, (*sequence.path, len(sequence.items))
+    if sequence.shared:
+        raise NotPatchableError(f"the list in line {line_of(text, sequence.start)} is used elsewhere too by an anchor")
+    if sequence.style == "flow":
+        return _in_flow(document, sequence, _flow(document, value), path, value)
+    dash = text.rfind("-", 0, sequence.items[0].start) if sequence.items[0].start > sequence.start else sequence.start
+    column = _column(text, dash)
+    if isinstance(value, Mapping):
+        first, *rest = _block(document, value, column + 2)
+        rows = [" " * column + "- " + first.lstrip(), *rest]
+    else:
+        rows = [" " * column + "- " + _flow(document, value, inside=False)]
+    return _new_lines(text, _tail(document, sequence), rows, path, value)
+
+
+def _column(text: str, offset: int) -> int:
+    row = text[text.rfind("\n", 0, offset) + 1 : offset]
+    return len(row.removeprefix("\ufeff"))
+
+
+def _step(document: Document) -> int:
+    """Give the width of one level: the least one that the file's nested mappings show."""
+    text, widths = document.text, list[int]()
+    for root in document.roots:
+        for node in root.walk():
+            inner = [entry.node for entry in node.entries if entry.node.kind == "mapping" and entry.node.style == "block"]
+            columns = [_column(text, below.entries[0].start) for below in inner if below.entries and below.start > node.start]
+            widths += [column - _column(text, node.entries[0].start) for column in columns]
+    return min((width for width in widths if width > 0), default=2)
+
+
+def _tail(document: Document, node: Node) -> int:
+    """Give where the text of a node's last part ends; a block's own end lies behind the comments that follow."""
+    if node.style != "block":
+        return node.end
+    if node.kind == "sequence":
+        last = node.items[-1]
+        if last.end <= node.start or last.style == "empty":
+            raise NotPatchableError(f"the list in line {line_of(document.text, node.start)} ends unusually")
+        return _tail(document, last)
+    last_entry = max(node.entries, key=lambda entry: entry.start)
+    if last_entry.alias or last_entry.node.style == "empty":
+        return _span(document, last_entry)[1]
+    return _tail(document, last_entry.node)
+
+
+def _new_lines(text: str, offset: int, rows: Sequence[str], path: tuple[Step, ...], value: object) -> Edit:
+    """Put lines in behind the line of an offset; a last line without an end stays without."""
+    ending = "\r\n" if "\r\n" in text else "\n"
+    if offset and text[offset - 1] == "\n":
+        return Edit(offset, offset, "".join(row + ending for row in rows), path, value)
+    found = text.find("\n", offset)
+    if found < 0:
+        return Edit(len(text), len(text), "".join(ending + row for row in rows), path, value)
+    return Edit(found + 1, found + 1, "".join(row + ending for row in rows), path, value)
+
+
+def _in_flow(document: Document, node: Node, written: str, path: tuple[Step, ...], value: object) -> Edit:
+    if not node.entries and not node.items:
+        return Edit(node.end - 1, node.end - 1, written, path, value)
+    offset = node.items[-1].end if node.items else max(node.entries, key=lambda entry: entry.start).node.end
+    if not node.start < offset < node.end or (node.entries and node.entries[-1].alias):
+        raise NotPatchableError(f"line {line_of(document.text, node.start)} ends in an alias or an empty value")
+    return Edit(offset, offset, f", {written}", path, value)
+
+
+def _block(document: Document, value: Mapping[str, object], column: int) -> list[str]:
+    rows = []
+    for key, below in value.items():
+        if isinstance(below, Mapping):
+            rows += [" " * column + f"{key}:", *_block(document, below, column + _step(document))]
+        else:
+            rows.append(" " * column + f"{key}: {_flow(document, below, inside=False)}")
+    return rows
+
+
+def _flow(document: Document, value: object, *, inside: bool = True) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_flow(document, below)}" for key, below in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(document, below) for below in value) + "]"
+    return _plain(document, value, inside=inside)
+
+
+def _written(document: Document, to: Scalar, old: Node, *, words: bool) -> tuple[str, object]:
+    """Give how a value is written in the place of an old one, and what a reader gets."""
+    if not isinstance(to, str):
+        value: Scalar = str(to) if words else to
+        return (_quoted(str(to), old.style) if words else _plain(document, to, old, inside=old.inside)), value
+    items = None if words else listed(to)
+    if items is not None:
+        return _flow(document, items), items
+    if old.style in ("'", '"'):
+        return _quoted(to, old.style), to
+    if not words and old.style == "plain" and same_sort(to, old.value):
+        return to, library.parse_yaml(to, Path("the value"))
+    return _plain(document, to, inside=old.inside), to
+
+
+def _plain(document: Document, value: object, old: Node | None = None, *, inside: bool) -> str:
+    if isinstance(value, bool):
+        upper = re.fullmatch("True|False", old.value) if old is not None and old.value else _prefers_upper(document.text)
+        return str(value) if upper else str(value).lower()
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, str) and (_is_other(value) or not _is_bare(value, inside=inside)):
+        return _quoted(value, '"' if document.text.count('"') > document.text.count("'") else "'")
+    return str(value)
+
+
+def _prefers_upper(text: str) -> bool:
+    return len(re.findall(r":\s+(?:True|False)\b", text)) > len(re.findall(r":\s+(?:true|false)\b", text))
+
+
+def _float(value: float) -> str:
+    if not math.isfinite(value):
+        raise NotPatchableError(f"{value} is no number to write")
+    mantissa, _, exponent = repr(value).partition("e")
+    # `1e-05` is a string for YAML 1.1: it wants the point and the sign.
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent if exponent[0] in '+-' else '+' + exponent}" if exponent else mantissa
+
+
+def _is_other(word: str) -> bool:
+    """Tell whether a plain word is a number, a switch, nothing or a date to some reader of YAML."""
+    try:
+        return number(word) is not None or not isinstance(library.parse_yaml(word, Path("a value")), str)
+    except (CorpusError, ValueError):
+        return False
+
+
+def _is_bare(word: str, *, inside: bool) -> bool:
+    """Tell whether a string may stand without quotes, between brackets or not."""
+    if word != word.strip() or not word.isprintable() or re.search(r": |:$| #", word) or (inside and re.search(r"[,\[\]{}]", word)):
+        return False
+    try:
+        return bool(library.parse_yaml(f"[{word}]" if inside else f"- {word}", Path("a value")) == [word])
+    except (CorpusError, ValueError):
+        return False
+
+
+def _quoted(value: str, style: str) -> str:
+    if style == "'" and value.isprintable():
+        return "'" + value.replace("'", "''") + "'"
+    return json.dumps(value, ensure_ascii=False)

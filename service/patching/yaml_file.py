@@ -1,0 +1,90 @@
+"""Change one setting in a YAML file, where it stands or where it belongs, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from service.patching import manifest, yaml_document
+from service.patching.keys import Gap, locate
+from service.patching.target import NotPatchableError, Target
+from service.patching.tree import Edit, Entry, Step
+from service.patching.values import meant, same
+from service.patching.yaml_document import Document
+
+# How a target is spelled that a YAML file of settings never holds.
+_ELSEWHERE = {"directive": "a directive of the batch script", "python": "an argument in Python code", "package": "a package", "command": "a command", "json": "part of a JSON file"}
+
+
+def changed(text: str, target: Target, name: str = "") -> str:
+    """Give the text with the target's value; raises NotPatchableError where that is not safe.
+
+    `name` is the file's, if known: a file that holds one group of settings may be called like it.
+    """
+    document = yaml_document.read(text)
+    if manifest.is_manifest(document):
+        return manifest.changed(document, target)
+    if _says(document, target, name):
+        return text
+    return yaml_document.applied(document, [_edit(document, target, name)])
+
+
+def holds(text: str, target: Target, name: str = "") -> bool:
+    """Tell whether the file, read anew, says what the target says."""
+    return _asked(text, target, name, manifest.holds, _says)
+
+
+def carries(text: str, target: Target, name: str = "") -> bool:
+    """Tell whether the file sets the target's key, to whatever value."""
+    return _asked(text, target, name, manifest.carries, lambda document, wanted, called: _entry(document, wanted, called) is not None)
+
+
+def _asked(
+    text: str, target: Target, name: str, of_manifest: Callable[[Document, Target], bool], of_settings: Callable[[Document, Target, str], bool]
+) -> bool:
+    try:
+        document = yaml_document.read(text)
+        return of_manifest(document, target) if manifest.is_manifest(document) else of_settings(document, target, name)
+    except NotPatchableError:
+        return False
+
+
+def _edit(document: Document, target: Target, name: str) -> Edit:
+    _check_kind(target)
+    place = locate(document.only(), target, document.text, name)
+    if isinstance(place, Gap):
+        return yaml_document.insertion(document, place.parent, place.missing, meant(target.to), place.entry)
+    return yaml_document.replacement(document, place, target.to)
+
+
+def _check_kind(target: Target) -> None:
+    if target.kind == "env":
+        raise NotPatchableError("environment variables are set where the job is started, not in a file of settings")
+    if target.kind in ("package", "command") or target.spelled in _ELSEWHERE:
+        raise NotPatchableError(f"it is {_ELSEWHERE.get(target.spelled) or f'a {target.kind}'}, which a YAML file of settings does not hold")
+
+
+def _entry(document: Document, target: Target, name: str) -> Entry | None:
+    if target.kind not in ("setting", "flag") or target.spelled in _ELSEWHERE:
+        return None
+    place = locate(document.only(), target, document.text, name)
+    return place if isinstance(place, Entry) else None
+
+
+def _says(document: Document, target: Target, name: str) -> bool:
+    """Compare with the value that the frameworks' own parser reads at the key's place."""
+    try:
+        entry = _entry(document, target, name)
+    except NotPatchableError:
+        return False
+    return entry is not None and same(at(document, entry.path), target.to)
+
+
+def at(document: Document, path: tuple[Step, ...]) -> object:
+    """Give the value at a path, as the frameworks' own parser reads it; None where there is none."""
+    value: object = yaml_document.loaded(document)
+    for step in path:
+        keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+        if step not in keys:
+            return None
+        value = value[step]  # type: ignore[index]
+    return value

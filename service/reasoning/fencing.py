@@ -1,0 +1,89 @@
+"""Log text made fit for a prompt: it stays data, and what in it speaks to a model is withheld.
+
+The defence is that a model's answer has a fixed form and each claim is checked; this only makes a model less likely to
+be led astray, and tells when the log tries to, so that its word then weighs less.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping
+
+from ingest.logs.lines import printable
+
+OPEN = "<<<log"
+CLOSE = "log>>>"
+WITHHELD = "[withheld: text written to a model]"
+
+# What would end the fence, or begin another role, in one of the usual chat templates.
+_FENCES = re.compile(r"`{3,}|~{3,}|<{3,}|>{3,}|<\|[^|>\n]{0,40}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|user|assistant|s)>", re.IGNORECASE)
+_INVISIBLE = re.compile("[\u00ad\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]|[\U000e0000-\U000e0fff]")
+
+_TOLD = (
+    # An order to forget, in the languages that logs are poisoned in.
+    r"(?:ignore|disregard|forget|override|bypass|do not follow|don't follow)\b.{0,40}\b(?:previous|prior|above|earlier|preceding|all|any|your|these|system)\b.{0,40}\b(?:instruction|prompt|rule|message|direction|guideline|context|analysis)",
+    r"(?:忽略|无视|忘记|忘掉|不要理会|不要遵守|请勿遵循|覆盖).{0,16}(?:指令|提示|规则|说明|要求|设定|内容|系统)",
+    r"(?:ignorez?|oubliez?|ignora|olvida|ignoriere|vergiss|ignore)\b.{0,30}\b(?:instructions?|instrucciones|anweisungen|consignes)",
+    r"(?:игнорируй|забудь).{0,30}(?:инструкци|указани)|(?:指示|命令)を(?:無視|忘れ)|(?:지시|명령).{0,10}무시",
+    # Speech to a model, or about what its answer must be.
+    r"\b(?:dear|hey|hello|attention|note to|message to|to the|you are an?|as an?|act as)\b.{0,24}\b(?:ai|llm|assistant|language model|chatbot|gpt|claude|copilot|triage (?:bot|tool|agent|model))\b",
+    r"\b(?:ai|llm|assistant|model|bot|agent|reader|whycrash)s?\s*(?:must|should|shall|needs? to|has to|please)\b.{0,60}\b(?:say|answer|report|respond|reply|output|set|propose|recommend|name|cite|quote|print|write|tell|conclude|classify|diagnose|run)",
+    r"(?:请|必须|应当|应该|务必|直接|只能)(?:你|直接|只)?.{0,12}(?:回答|回复|输出|报告|给出|建议|执行|运行|引用|诊断为|判定为)|(?:你是|作为).{0,10}(?:助手|模型|人工智能|AI)|(?:告诉|通知)用户|根本原因(?:是|应)|诊断结论",
+    r"\b(?:new|updated|revised|real|actual|hidden|secret|additional|important|urgent|begin|end of|system|developer)\b.{0,12}\b(?:instructions?|system prompt|prompt|directive|override)\b",
+    r"\b(?:system|assistant|developer|user|human)\s*(?:prompt|message|note|override)?\s*:\s*(?:you|please|the|ignore|answer|set|say|from now|always|never|your)\b",
+    r"\b(?:answer|respond|reply|output|return)\b.{0,20}\b(?:with|only|exactly|in)\b.{0,30}\b(?:json|cause|the following|this)\b|\bfrom now on\b|\bjailbreak\b|\bprompt injection\b|\bdo anything now\b",
+    r"\b(?:set|give|put|fill|make|name|report|use|choose|pick)\b.{0,20}\b(?:the )?(?:root )?cause\b.{0,10}(?:to|as|=|:|is|be)|\b(?:the )?(?:true|real|actual|correct|right) (?:root )?cause\s*(?:is|:|=)",
+    r"\btell (?:the )?(?:user|operator|engineer|human)|\b(?:tell|advise|instruct|ask|recommend|convince) (?:them|users?|the team) to\b|\brecommend (?:running|to run|setting|that)|\b(?:propose|suggest|add) (?:the |this |a )?(?:change|setting|patch|command|fix)\b",
+    # Our own form, which no job prints.
+    r"\[case:|\"(?:headline|explanation|quotes|changes|cause)\"\s*:",
+)
+_SUSPECT = re.compile("|".join(f"(?:{row})" for row in _TOLD), re.IGNORECASE)
+
+
+def neutral(text: str, limit: int = 600) -> str:
+    """Give one line without control characters, invisible signs and look-alikes of a fence or of a chat template."""
+    flat = _INVISIBLE.sub("", printable(" ".join(text.split("\n"))))
+    # NFKC first: a fence of full-width signs folds into a real one.
+    folded = unicodedata.normalize("NFKC", flat) if not flat.isascii() else flat
+    return _FENCES.sub("'", printable(folded))[:limit]
+
+
+def speaks_to_a_model(text: str, ids: Collection[str] = ()) -> bool:
+    """Tell whether a line looks written to a model; `ids` are names that only our own answers use."""
+    return _suspected(neutral(text, 4000), ids) is not None
+
+
+def withheld(text: str, ids: Collection[str] = (), limit: int = 600) -> str:
+    """Give a line fit for a prompt, its end withheld from where it speaks to a model."""
+    flat = neutral(text, 4000)
+    begin = _suspected(flat, ids)
+    return flat[:limit] if begin is None else f"{flat[:begin][:limit].rstrip()} {WITHHELD}".lstrip()
+
+
+def _suspected(text: str, ids: Collection[str]) -> int | None:
+    found = _SUSPECT.search(text)
+    begins = [found.start()] if found else []
+    lowered = text.lower()
+    begins += [place for name in ids if (place := lowered.find(name)) >= 0]
+    return min(begins, default=None)
+
+
+def excerpt(lines: Mapping[int, str], kept: Collection[int], ids: Collection[str] = ()) -> tuple[dict[int, str], int]:
+    """Make lines fit for a prompt; gives them and how many hold text to a model.
+
+    Lines beside such a line, as an instruction goes on over several, are withheld too; of the lines in `kept`, which
+    are failures themselves, only what speaks to a model.
+    """
+    suspects = {number for number, text in lines.items() if speaks_to_a_model(text, ids)}
+    shadow = {number + step for number in suspects for step in range(-2, 6)}
+    made = {
+        number: WITHHELD if number in shadow and number not in kept else withheld(text, ids)
+        for number, text in lines.items()
+    }
+    return made, len(suspects)
+
+
+def fenced(rows: list[str]) -> str:
+    """Put rows of log text between marks that no row can hold."""
+    return "\n".join([OPEN, *rows, CLOSE])

@@ -1,0 +1,1 @@
+"""Rules that compute a setting's new value from what the log states."""

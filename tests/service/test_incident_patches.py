@@ -1,0 +1,49 @@
+"""Patches of every labelled incident's own files: they apply, parse, hold, go back, and leave nothing to do twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from corpus.library import read_yaml
+from eval import incidents
+from service.patching.patches import ConfigFile, over
+from service.triage import Triage, read_config
+from tests.service.applying import git, is_bash
+
+WITH_FILES = [item for item in incidents.load() if item.job_files]
+
+
+def parses(path: Path) -> bool:
+    """Tell whether a file is what its name says, by that format's own reader."""
+    if path.suffix in (".sh", ".sbatch"):
+        return is_bash(path.read_text(encoding="utf-8"))
+    if path.suffix == ".json":
+        json.loads(path.read_text(encoding="utf-8"))
+    if path.suffix == ".yaml":
+        read_yaml(path)
+    return True
+
+
+@pytest.mark.parametrize("incident", WITH_FILES, ids=lambda item: item.id)
+def test_a_patch_applies_parses_goes_back_and_is_made_once(incident: incidents.Incident, triage: Triage, tmp_path: Path) -> None:
+    """One incident's whole patch, over all its files."""
+    files = [read_config(path) for path in incident.job_files]
+    report = triage.reader.read(incident.source())
+    answer = triage.explain_report(report, "en", files)
+    diff = answer.patch
+    if diff is None:
+        pytest.skip("no change of this incident can be written into its files")
+    assert git(tmp_path, "init", "-q")
+    for path in incident.job_files:
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert git(tmp_path, "apply", "--check", "-", given=diff), diff
+    assert git(tmp_path, "apply", "-", given=diff)
+    assert all(parses(tmp_path / path.name) for path in incident.job_files)
+    patched = [ConfigFile(path.name, (tmp_path / path.name).read_text(encoding="utf-8")) for path in incident.job_files]
+    again, _ = over(patched, triage.targets(answer.changes, report))
+    assert git(tmp_path, "apply", "-R", "-", given=diff)
+    assert all((tmp_path / path.name).read_bytes() == path.read_bytes() for path in incident.job_files)
+    assert not any(again)
