@@ -6,8 +6,8 @@ import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -19,12 +19,14 @@ from packaging.version import InvalidVersion, Version
 from pydantic import ValidationError
 
 from corpus.errors import InvalidCorpusError, UnknownCaseError
-from corpus.schema import Case, Cause, Knob, Record, Text
+from corpus.schema import Case, Cause, Knob, Record, Remedy, Text
 
 R = TypeVar("R", bound=Record)
 
 ROOT = Path(__file__).parent
 EXTRACTED = "extracted"
+# Where each framework documents its settings; a row of another source names it itself.
+DOCUMENTED = "documented.yaml"
 # The C loader reads the corpus about ten times faster; PyYAML ships without it on some platforms.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n(.*)\Z", re.DOTALL)
@@ -38,6 +40,7 @@ class Library:
     causes: Mapping[str, Cause]
     cases: Mapping[str, Case]
     knobs: Mapping[tuple[str, str], Knob]
+    remedies: Mapping[str, Sequence[Remedy]] = field(default_factory=dict)
 
     def case(self, case_id: str) -> Case:
         """Give one case; raises UnknownCaseError."""
@@ -119,13 +122,24 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
         twice = [name for name, count in Counter((knob.framework, knob.key) for knob in knobs).items() if count > 1]
         if twice:
             raise InvalidCorpusError(f"{twice[0][0]}: the setting {twice[0][1]} stands twice in the catalogue")
-        shelf = Shelf(causes=tuple(_causes(root / "causes.yaml")), cases=tuple(_cases(root / "cases")), knobs=knobs)
+        shelf = Shelf(
+            causes=tuple(_causes(root / "causes.yaml")), cases=tuple(_cases(root / "cases")), knobs=knobs,
+            remedies=tuple(_remedies(root / "remedies")),
+        )
         write_cache(shelf, stored)
     return Library(
         causes={cause.id: cause for cause in shelf.causes},
         cases={case.id: case for case in shelf.cases},
         knobs={(knob.framework, knob.key): knob for knob in shelf.knobs},
+        remedies=_by_cause(shelf.remedies),
     )
+
+
+def _by_cause(remedies: Sequence[Remedy]) -> dict[str, list[Remedy]]:
+    table: dict[str, list[Remedy]] = {}
+    for remedy in remedies:
+        table.setdefault(remedy.cause, []).append(remedy)
+    return table
 
 
 class Shelf(Record):
@@ -134,6 +148,7 @@ class Shelf(Record):
     causes: tuple[Cause, ...]
     cases: tuple[Case, ...]
     knobs: tuple[Knob, ...]
+    remedies: tuple[Remedy, ...]
 
 
 def read_cache(kind: type[R], stored: Path | None) -> R | None:
@@ -160,7 +175,8 @@ def write_cache(record: Record, stored: Path | None) -> None:
 def digest(root: Path = ROOT) -> str:
     """Give a hash over all files of the corpus, to tell whether an index is up to date."""
     total = sha256()
-    for path in sorted([root / "causes.yaml", *root.glob("cases/**/*.md"), *root.glob("knobs/*.yaml"), *root.glob("knobs/extracted/*.json")]):
+    for path in sorted([root / "causes.yaml", *root.glob("cases/**/*.md"), *root.glob("knobs/*.yaml"),
+                       *root.glob("remedies/*.yaml"), *root.glob("knobs/extracted/*.json")]):
         total.update(str(path.relative_to(root)).encode())
         total.update(path.read_bytes())
     return total.hexdigest()
@@ -226,6 +242,23 @@ def _cases(folder: Path) -> Iterator[Case]:
         if path.with_suffix("").as_posix().removeprefix(folder.as_posix() + "/") != case.id:
             raise InvalidCorpusError(f"{path}: its id is {case.id!r}; id and path must be the same")
         yield case
+
+
+def _remedies(folder: Path) -> Iterator[Remedy]:
+    """Read measures: what all spellings of one share (why, costs, when) is written once, above them."""
+    pages = folder / DOCUMENTED
+    documented = read_yaml(pages) if pages.exists() else {}
+    for path in sorted(set(folder.glob("*.yaml")) - {pages}):
+        for cause, measures in read_yaml(path).items():
+            for measure in measures:
+                yield from _spellings(measure, cause, documented, path)
+
+
+def _spellings(measure: dict[str, Any], cause: str, documented: Mapping[str, str], path: Path) -> Iterator[Remedy]:
+    shared = {name: value for name, value in measure.items() if name != "rows"}
+    for row in measure["rows"]:
+        made = {"cause": cause, "source": documented.get(row.get("framework"), ""), **shared, **row}
+        yield validated(Remedy, made, f"{path}: {cause}: {row.get('key')}")
 
 
 def _knobs(folder: Path) -> Iterator[Knob]:

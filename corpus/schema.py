@@ -99,6 +99,18 @@ class Change(Record):
     rule: str | None = None
 
 
+class Remedy(Change):
+    """A setting of one framework that mends a cause, whichever case tells of it.
+
+    The rows of a cause stand in the order in which to try them. None of the conditions in `unless` may hold. `key` and
+    `to` may hold a fact of the log in braces (`{package.name}`); without that fact the row does not apply.
+    """
+
+    cause: str
+    unless: tuple[PredicateText, ...] = ()
+    source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]
+
+
 class Reference(Record):
     """Where a fact of a case comes from, and how firmly it is said there."""
 

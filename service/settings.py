@@ -36,6 +36,11 @@ class Settings:
         "", "A sentence-transformers model or folder; empty is all-MiniLM-L6-v2 as installed; `hash` needs no model."
     )
     lang: str = _setting("", "Language of answers, `en` or `zh`; empty follows the log's text, then the locale.")
+    prometheus_hosts: str = _setting("", "Hosts, or host:port, that `--telemetry prometheus://...` may ask, by commas; empty is none.")
+    metrics_pages: str = _setting(
+        "", "Pages of metrics on this machine that a snapshot reads, by commas: a DCGM exporter's, an inference server's."
+    )
+    ray_dashboard: str = _setting("", "Address of Ray's dashboard that a snapshot asks, such as http://127.0.0.1:8265; empty is none.")
     model: str = _setting(
         "", "Chat model that explains beside the rules, as `provider:name` (`openai:...`, `anthropic:...`, `ollama:...`); empty is none."
     )

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from corpus.extract.catalogue import aliases, facts, read
+from corpus.extract.catalogue import facts, read
 from corpus.extract.checkouts import opened, version_of
 from corpus.extract.frameworks import ORIGINS
-from corpus.extract.versions import ordered, span
+from corpus.extract.versions import ordered
 
 
 def main(words: Sequence[str]) -> int:
@@ -24,7 +24,7 @@ def main(words: Sequence[str]) -> int:
     lines = [
         json.dumps(
             {"catalogue": row.catalogue, "spelled": row.spelled, "key": row.key, **facts(row),
-             "versions": span(row.names[row.key], sample), "aliases": list(aliases(row, sample)),
+             "sure": row.sure,
              "seen": {name: ordered(found) for name, found in row.names.items()}},
             ensure_ascii=False,
         )

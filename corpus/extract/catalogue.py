@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,19 +10,22 @@ from corpus.extract.checkouts import Checkout
 from corpus.extract.declarations import Declaration
 from corpus.extract.frameworks import ORIGINS, Origin, declared
 from corpus.extract.renames import RENAMES
-from corpus.extract.versions import span
 
 _FACTS = ("type", "default", "choices", "min", "max")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One setting: its newest declaration, and the versions in which each of its names was seen."""
+    """One setting: its newest declaration, and the versions in which each of its names was seen.
+
+    It is not `sure` where a version only reads it somewhere: then it counts as seen in all.
+    """
 
     catalogue: str
     spelled: str
     newest: Declaration
     names: Mapping[str, frozenset[str]]
+    sure: bool = True
 
     @property
     def key(self) -> str:
@@ -46,7 +49,7 @@ def read(framework: str, checkouts: Mapping[str, Checkout]) -> list[Row]:
         for family in _families(seen, RENAMES.get(framework, {})):
             sure = all(row.declared for row in family.rows)
             names = {name: frozenset(versions if sure else checkouts) for name, versions in family.names.items()}
-            rows.append(Row(catalogue, spelled, _newest(family.rows), names))
+            rows.append(Row(catalogue, spelled, _newest(family.rows), names, sure))
     return rows
 
 
@@ -94,14 +97,3 @@ def facts(row: Row) -> dict[str, Any]:
     found = {name: getattr(row.newest, name) for name in _FACTS}
     return {name: list(item) if isinstance(item, tuple) else item for name, item in found.items() if item not in (None, ())}
 
-
-def aliases(row: Row, sample: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Give the further names of a setting, with the versions that know them."""
-    for name, present in row.names.items():
-        if name != row.key:
-            yield _named(name, present, sample)
-
-
-def _named(name: str, present: Collection[str], sample: Sequence[str]) -> dict[str, str]:
-    versions = span(present, sample)
-    return {"key": name, "versions": versions} if versions else {"key": name}

@@ -137,7 +137,7 @@ def _correct(row: Table, one: Found, merge: Merge, *, alone: bool) -> None:
         changes.update({"aliases": aliases} if aliases != row.get("aliases", []) else {})
     if row["key"] == one.row["key"]:
         changes.update(_facts(row, one.row))
-    if changes.get("versions") or changes.get("aliases"):
+    if changes.get("versions") or row.get("versions"):
         changes.update({name: item for name, item in _reader(one).items() if row.get(name) != item})
     for name, item in changes.items():
         merge.corrections.append(f"{one.row['catalogue']} {row['key']}: {name} {row.get(name)!r} -> {item!r}")
@@ -149,7 +149,7 @@ def _wrong(written: str, name: str, one: Found) -> bool:
 
     Who wrote an end knew a program that dropped the setting; another program of the framework may keep it.
     """
-    return not agrees(written, one.seen[name], one.sample) and not ("<" in written and "<" not in one.versions(name))
+    return one.row["sure"] and not agrees(written, one.seen[name], one.sample) and not ("<" in written and "<" not in one.versions(name))
 
 
 def _aliases(row: Table, one: Found) -> list[Table]:

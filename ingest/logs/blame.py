@@ -21,11 +21,46 @@ _INSTALLED = re.compile(r"(?:site|dist)-packages/")
 _ENGINES = frozenset({"vllm", "sglang"})
 # Slips in a program: a wrong name, key or index; what the world did wrong has other types.
 _SLIPS = re.compile(r"^(?:builtins\.)?(?:KeyError|IndexError|NameError|UnboundLocalError|ZeroDivisionError|AttributeError|TypeError|AssertionError|RecursionError|NotImplementedError)$")
+# What Python, NumPy and PyTorch say of a value that they were called with, whatever the type of the exception.
+_MISUSE = re.compile(
+    r"(?:too many|not enough) values to unpack|invalid literal for int\(\)|could not convert string to float|is not in list\b|substring not found"
+    r"|math domain error|dictionary update sequence|zip\(\) argument|arg is an empty sequence|iterable argument is empty|unhashable type|Sample larger than"
+    r"|setting an array element with a sequence|inhomogeneous shape|truth value of an array|could not be broadcast|cannot reshape array|axis \d+ is out of bounds"
+    r"|[Ee]xpected .{0,60}(?:tensor|scalar type|dtype|floating point|dimension|to have|to be)|must match the size of tensor|mat1 and mat2|invalid for input of size"
+    r"|does not require grad|leaf Variable|modified by an inplace operation|one element tensors|Tensors must have same|Sizes of tensors must match"
+    r"|backward through the graph a second time|Boolean value of Tensor|is not a valid (?:device|dtype)|Dimension out of range|result type .{1,40} can't be cast"
+    r"|The size of tensor|tensors used as indices|index \d+ is out of bounds|shapes? .{1,60} (?:not aligned|do(?:es)? not match)|must be the same (?:size|shape|dtype)"
+)
+# What a framework says where it will not do what it is asked to: somebody wrote the check, and the message with it.
+_REFUSAL = re.compile(
+    r"not (?:yet |currently )?(?:supported|implemented|allowed|compatible)|only (?:makes sense|works|supports?|supported|available|valid|be used)|[Pp]lease (?:adjust|set|use|specify|provide|enable|disable|pass)"
+    r"|must (?:be|have|not|match|equal|specify)|should (?:be|not|have)|can(?:not|'t) (?:be )?(?:use[d]?|combine[d]?|set|enable[d]?|specif(?:y|ied))|incompatible|mutually exclusive"
+    r"|(?:requires?|needs?) (?:that |a |an |the |`|--)|is required|[Ii]nvalid (?:value|argument|option|config)|[Uu]nknown (?:value|option|backend|type|mode)|[Uu]nsupported|[Uu]nrecogni[sz]ed"
+)
+_MODELS = re.compile(r"(?i)architecture|model[ _]type|model class|this model")
+_REFUSING = re.compile(r"^(?:builtins\.)?(?:ValueError|AssertionError|NotImplementedError|RuntimeError|Exception)$")
+# What an assertion without words asks for, in the code that the traceback quotes.
+_ASSERTED: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"%.*(?:tp|tensor|pipeline|parallel|world|cp_size|sp_size|num_heads)"), "parallelism-invalid"),
+    (re.compile(r"(?:heads|hidden|vocab|intermediate|experts)\w*\)? % "), "parallelism-invalid"),
+    (re.compile(r"(?:batch|bsz|mini|micro|rollout|generations)\w*\)? %|%.*(?:batch|bsz|n_gpus|dp_size|micro)"), "batch-not-divisible"),
+    (re.compile(r"len\(.*(?:ckpt|checkpoint|shard)\w*\) ?[>=!]"), "checkpoint-mismatch"),
+    (re.compile(r"(?:param|weight)\w*\.(?:shape|size)|\.shape == (?:loaded|param|weight)"), "checkpoint-mismatch"),
+    (re.compile(r"\b(?:args?|cfg|conf|config)\b"), "config-key-invalid"),
+)
+# What a program was doing, told by the functions on the way; the first row that fits counts.
+_DOING: tuple[tuple[re.Pattern[str], str, Strength], ...] = (
+    (re.compile(r"(?:move_model_to|sync|update|broadcast|push|load)_?\w*(?:weights|vllm|policy)\w*.*(?:vllm|sglang)/.*load_\w*weights?"), "engine-weight-sync", "suggests"),
+    (re.compile(r"check_ckpt|load_(?:\w+_)?checkpoint|load_(?:optim\w*|model)?_?state_dict|_load_from_checkpoint|:resume"), "checkpoint-mismatch", "suggests"),
+    (re.compile(r"(?:triton|torch/_inductor|torch/_dynamo|cpp_extension)[/.]\S*$"), "jit-build-failed", "suggests"),
+    (re.compile(r"(?:data_?collat|collate_fn|tokenize|preprocess\w*|:__getitem__|_map_single|process_\w*(?:dataset|example)s?)\S*$"), "dataset-schema", "suggests"),
+    (re.compile(r"(?:omegaconf|hydra|argparse|hf_argparser|pydantic)[/.]\S*$|parse_(?:args|config)\w*$"), "config-key-invalid", "suggests"),
+)
 _REWARD = re.compile(r"reward|verifier|compute_score|sandbox")
 _ROWS: dict[Owner, tuple[str, Strength]] = {
     "user": ("user-code-error", "suggests"),
     "engine": ("engine-crash", "suggests"),
-    "framework": ("framework-bug", "hints"),
+    "framework": ("framework-bug", "suggests"),
 }
 _OPEN = frozenset({None, "user-code-error", "framework-bug"})
 
@@ -37,11 +72,40 @@ def judged(event: Event) -> Event:
     if any(_REWARD.search(str(frame)) for frame in event.frames[-3:]):
         return replace(event, cause="reward-function-failed", strength="suggests")
     owner = _owner(event)
-    slip = _SLIPS.match(event.exception.split("(")[0]) or (owner == "user" and event.cause == "user-code-error")
-    if owner is None or not slip:
+    slip = _SLIPS.match(event.exception.split("(")[0])
+    misuse = owner == "user" and (event.cause == "user-code-error" or _MISUSE.search(event.body))
+    if owner is None:
         return event
-    cause, strength = _ROWS[owner]
-    return replace(event, cause=cause, strength=strength)
+    cause: str | None
+    strength: Strength
+    cause, strength = _ROWS[owner] if slip or misuse else (None, event.strength)
+    if owner != "user":
+        cause, strength = _doing(event) or _refused(event) or (cause, strength)
+    cause = _asserted(event) or cause
+    return replace(event, cause=cause, strength=strength) if cause else event
+
+
+def _refused(event: Event) -> tuple[str, Strength] | None:
+    """Tell what a framework refuses, by its own words."""
+    if not _REFUSING.match(event.exception.split("(")[0]) or not _REFUSAL.search(event.body):
+        return None
+    return ("model-unsupported" if _MODELS.search(event.body) else "config-key-invalid"), "suggests"
+
+
+def _asserted(event: Event) -> str | None:
+    """Tell what a bare assertion asked for."""
+    code = event.frames[-1].code if event.exception.endswith("AssertionError") else ""
+    return next((cause for expression, cause in _ASSERTED if expression.search(code)), None)
+
+
+def _doing(event: Event) -> tuple[str, Strength] | None:
+    """Tell the cause by what the calls were about: a slip while weights are handed over is the hand-over's."""
+    way = " ".join(str(frame) for frame in event.frames)
+    near = " ".join(str(frame) for frame in event.frames[-6:])
+    for expression, cause, strength in _DOING:
+        if expression.search(way if cause == "engine-weight-sync" else near):
+            return cause, strength
+    return None
 
 
 def _owner(event: Event) -> Owner | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from corpus.library import Library, fits
 from corpus.predicates import compare
-from corpus.schema import Case, Change, Knob, Language, Scalar
+from corpus.schema import Case, Change, Knob, Language, Remedy, Scalar
 from ingest.logs.conditions import all_hold
 from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
@@ -18,7 +18,7 @@ from service.reasoning.values import computed, leads_astray, rule_for, situation
 
 ALREADY = "the job has this value already"
 # Kinds of change that belong to no framework of the job, so that the log need not show it.
-_EVERYWHERE = frozenset({"env", "pip", "docker", "host", "linux", "slurm", "kubernetes", "nccl", "ray", "pytorch", "python"})
+EVERYWHERE = frozenset({"env", "pip", "docker", "host", "linux", "slurm", "kubernetes", "nccl", "ray", "pytorch", "python"})
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,19 @@ class _Job:
 
 
 @dataclass(frozen=True)
+class _Wanted:
+    """A change with what proposes it: a case, or the table of remedies (then `case` is None).
+
+    `serves` names the frameworks of the case: a change for another one of them is not this job's.
+    """
+
+    change: Change
+    cause: str
+    case: str | None = None
+    serves: Collection[str] = ()
+
+
+@dataclass(frozen=True)
 class _Value:
     """The value to propose, in what words, and why it would not help after all."""
 
@@ -41,61 +54,88 @@ class _Value:
     useless: str = ""
 
 
+@dataclass
+class _Group:
+    """One change and those that must follow it, which are proposed together or not at all."""
+
+    changes: list[ProposedChange]
+    computed: bool
+    from_case: bool
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool]:
+        """Put checked values before advice in words, a case's before the table's, computed before fixed ones."""
+        return (self.changes[0].status != "verified", not self.from_case, not self.computed)
+
+
 def propose(
-    cases: Sequence[Case], report: CrashReport, library: Library, settings: Sequence[Setting], language: Language
+    cases: Sequence[Case], report: CrashReport, library: Library, settings: Sequence[Setting], language: Language,
+    remedies: Sequence[Remedy] = (),
 ) -> tuple[list[ProposedChange], list[Dropped]]:
-    """Give the changes of the cases that apply to this job, and those that were dropped with the reason."""
+    """Give the changes of the cases and remedies that apply to this job, and those that were dropped with the reason.
+
+    What a case says of a setting outranks what the remedies say of it.
+    """
     job = _Job(report, library, settings, language)
     kept: dict[tuple[str, str], ProposedChange] = {}
+    groups: list[_Group] = []
     dropped: list[Dropped] = []
-    for case, change in _every(cases):
-        if _is_told(change, kept, settings) or not all_hold(change.when, report.view()):
+    for wanted in _every(cases, remedies):
+        if _is_told(wanted, kept, settings) or not all_hold(wanted.change.when, report.view()):
             continue
-        for made in _checked(change, case, job):
-            if isinstance(made, Dropped):
-                dropped.append(made)
-            else:
-                kept.setdefault((made.framework, made.key), made)
-    return list(kept.values()), dropped
+        made, lost = _checked(wanted, job)
+        dropped.extend(item for item in lost if item not in dropped)
+        new = [item for item in made.changes if (item.framework, item.key) not in kept]
+        if new:
+            kept.update({(item.framework, item.key): item for item in new})
+            groups.append(_Group(new, made.computed, made.from_case))
+    return [item for group in sorted(groups, key=lambda group: group.rank) for item in group.changes], dropped
 
 
-def _every(cases: Sequence[Case]) -> Iterator[tuple[Case, Change]]:
+def _every(cases: Sequence[Case], remedies: Sequence[Remedy]) -> Iterator[_Wanted]:
     for case in cases:
-        yield from ((case, change) for change in case.changes)
+        yield from (_Wanted(change, case.cause, case.id, case.frameworks) for change in case.changes)
+    yield from (_Wanted(remedy, remedy.cause) for remedy in remedies)
 
 
-def _is_told(change: Change, kept: Mapping[tuple[str, str], ProposedChange], settings: Sequence[Setting]) -> bool:
+def _is_told(wanted: _Wanted, kept: Mapping[tuple[str, str], ProposedChange], settings: Sequence[Setting]) -> bool:
     """Tell whether the setting is among the kept ones, under this or another version's name."""
+    change = wanted.change
     if (change.framework, change.key) in kept:
         return True
     last = _spelling(change.key).split(".")[-1]
+    # Trainers share the names of what they are built on, so the table would say the same once more for the lower one.
+    if wanted.case is None and any(_spelling(key) == _spelling(change.key) for _, key in kept):
+        return True
     same = [key for framework, key in kept if framework == change.framework and _spelling(key).split(".")[-1] == last]
     # Renamed settings end alike (`adam_offload`, `ds.adam_offload`); keys of two roles do too, but share a depth.
     renamed = [key for key in same if key.count(".") != change.key.count(".")]
     return bool(renamed) and value_of(change.key, settings) is None
 
 
-def _checked(change: Change, case: Case, job: _Job) -> list[ProposedChange | Dropped]:
+def _checked(wanted: _Wanted, job: _Job) -> tuple[_Group, list[Dropped]]:
     """Give the change and what must follow it, or why it is dropped; nothing where it is for another framework."""
+    change, nothing = wanted.change, _Group([], False, wanted.case is not None)
     seen = {found.name for found in job.report.frameworks}
     version = job.report.version(change.framework)
-    if change.framework not in seen and change.framework not in _EVERYWHERE and seen & set(case.frameworks):
-        return []  # the case serves several frameworks, and this change is for another one
+    if change.framework not in seen and change.framework not in EVERYWHERE and seen & set(wanted.serves):
+        return nothing, []  # the case serves several frameworks, and this change is for another one
     knob = job.library.knob(change.framework, change.key, version)
     if reason := _unknown(change, knob, version):
-        return [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
+        return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = value_of(change.key, job.settings)
-    value = _value(change, knob, now, case.cause, job)
+    value = _value(change, knob, now, wanted.cause, job)
     if reason := _useless(value, knob, now):
-        return [Dropped(what=f"{change.framework}: {change.key}={value.to}", why=reason)]
-    known = knob is not None and not is_guidance(value.to) and (change.framework in seen or change.framework in _EVERYWHERE)
+        return nothing, [Dropped(what=f"{change.framework}: {change.key}={value.to}", why=reason)]
+    known = knob is not None and not is_guidance(value.to) and (change.framework in seen or change.framework in EVERYWHERE)
     main = ProposedChange(
         framework=change.framework, kind=change.kind, key=change.key, from_=now, to=value.to,
         why=_joined(change.why.to(job.language), value.because, job.language),
-        costs=change.costs.to(job.language) if change.costs else "", from_case=case.id,
+        costs=change.costs.to(job.language) if change.costs else "", from_case=wanted.case,
         status="verified" if known else "unverified",
     )
-    return [main, *(made for also in value.also if (made := _following(also, main, job)) is not None)]
+    following = [made for also in value.also if (made := _following(also, main, job)) is not None]
+    return _Group([main, *following], bool(value.because), wanted.case is not None), []
 
 
 def _unknown(change: Change, knob: Knob | None, version: str | None) -> str:

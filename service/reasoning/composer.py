@@ -36,6 +36,7 @@ from service.reasoning import phrases
 from service.reasoning.candidates import CLOSE, DIAGNOSED, Candidate, confidence, weigh
 from service.reasoning.changes import ALREADY, propose
 from service.reasoning.phrases import say
+from service.reasoning.remedies import applicable
 from service.retrieval import Ranked, Retrieval
 
 UNKNOWN = "insufficient-evidence"
@@ -43,6 +44,7 @@ MAX_EVIDENCE = 8
 MAX_CASCADE = 12
 MAX_CASES = 5
 MAX_RANKS = 64
+MAX_CHANGES = 6
 # With fewer changes than this, those of a neighbouring cause's case are worth a look.
 ENOUGH_CHANGES = 2
 _CHINESE = re.compile(r"[一-鿿]")
@@ -140,10 +142,11 @@ class _Answer:
         if len(made) + sum(item.why == ALREADY for item in dropped) < ENOUGH_CHANGES:
             made, dropped = self._proposed([*cases[:2], *self._kin(cases)][:3])
         self._dropped.extend(dropped)
-        return made
+        return made[:MAX_CHANGES]
 
     def _proposed(self, cases: Sequence[Case]) -> tuple[list[ProposedChange], list[Dropped]]:
-        return propose(cases, self._report, self._library, self._settings, self._language)
+        remedies = applicable(self._candidates[0].cause, self._report, self._library)
+        return propose(cases, self._report, self._library, self._settings, self._language, remedies)
 
     def _kin(self, cases: Sequence[Case]) -> list[Case]:
         """Give cases that fit the root too and whose cause lies behind, or before, the one that is named."""

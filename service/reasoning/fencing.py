@@ -27,14 +27,14 @@ _TOLD = (
     r"(?:ignorez?|oubliez?|ignora|olvida|ignoriere|vergiss|ignore)\b.{0,30}\b(?:instructions?|instrucciones|anweisungen|consignes)",
     r"(?:игнорируй|забудь).{0,30}(?:инструкци|указани)|(?:指示|命令)を(?:無視|忘れ)|(?:지시|명령).{0,10}무시",
     # Speech to a model, or about what its answer must be.
-    r"\b(?:dear|hey|hello|attention|note to|message to|to the|you are an?|as an?|act as)\b.{0,24}\b(?:ai|llm|assistant|language model|chatbot|gpt|claude|copilot|triage (?:bot|tool|agent|model))\b",
-    r"\b(?:ai|llm|assistant|model|bot|agent|reader|whycrash)s?\s*(?:must|should|shall|needs? to|has to|please)\b.{0,60}\b(?:say|answer|report|respond|reply|output|set|propose|recommend|name|cite|quote|print|write|tell|conclude|classify|diagnose|run)",
-    r"(?:请|必须|应当|应该|务必|直接|只能)(?:你|直接|只)?.{0,12}(?:回答|回复|输出|报告|给出|建议|执行|运行|引用|诊断为|判定为)|(?:你是|作为).{0,10}(?:助手|模型|人工智能|AI)|(?:告诉|通知)用户|根本原因(?:是|应)|诊断结论",
-    r"\b(?:new|updated|revised|real|actual|hidden|secret|additional|important|urgent|begin|end of|system|developer)\b.{0,12}\b(?:instructions?|system prompt|prompt|directive|override)\b",
+    r"\b(?:dear|hey|hello|attention|note to|message to|you are an?|act as an?)\b.{0,24}\b(?:ai|llm|assistant|language model|chatbot|gpt|claude|copilot|triage (?:bot|tool|agent|model))\b",
+    r"\b(?:ai|llm|assistant|language model|chatbot|triage (?:bot|tool|agent|model)|log reader|whycrash)s?\s*(?:must|should|shall|needs? to|has to|please|will)\b.{0,60}\b(?:say|answer|report|respond|reply|output|set|propose|recommend|name|cite|quote|print|write|tell|conclude|classify|diagnose|run)",
+    r"(?:请|必须|应当|应该|务必|直接|只能)(?:你|直接|只)?.{0,12}(?:回答|回复|引用|诊断为|判定为|输出(?:原因|结论|以下|JSON)|给出(?:原因|结论|建议)|建议(?:用户|执行|运行)|执行(?:以下|下面|命令))|(?:你是|作为).{0,10}(?:助手|人工智能|AI)|(?:告诉|通知)用户|(?:根本原因|根因|真正原因)(?:是|应|为)|诊断结论",
+    r"\b(?:new|updated|revised|real|actual|hidden|secret|additional|important|urgent|begin|end of|system|developer)\b.{0,12}\b(?:instructions?|system prompt|directives?)\b|\bsystem prompt\b",
     r"\b(?:system|assistant|developer|user|human)\s*(?:prompt|message|note|override)?\s*:\s*(?:you|please|the|ignore|answer|set|say|from now|always|never|your)\b",
     r"\b(?:answer|respond|reply|output|return)\b.{0,20}\b(?:with|only|exactly|in)\b.{0,30}\b(?:json|cause|the following|this)\b|\bfrom now on\b|\bjailbreak\b|\bprompt injection\b|\bdo anything now\b",
-    r"\b(?:set|give|put|fill|make|name|report|use|choose|pick)\b.{0,20}\b(?:the )?(?:root )?cause\b.{0,10}(?:to|as|=|:|is|be)|\b(?:the )?(?:true|real|actual|correct|right) (?:root )?cause\s*(?:is|:|=)",
-    r"\btell (?:the )?(?:user|operator|engineer|human)|\b(?:tell|advise|instruct|ask|recommend|convince) (?:them|users?|the team) to\b|\brecommend (?:running|to run|setting|that)|\b(?:propose|suggest|add) (?:the |this |a )?(?:change|setting|patch|command|fix)\b",
+    r"\b(?:set|give|put|fill|name|report|use|choose|pick)\b.{0,20}\b(?:the )?(?:root )?cause\b.{0,10}(?:to|as|=|:|is|be)\b|\b(?:the )?(?:true|real|actual|correct|right) (?:root )?cause (?:is|of this crash)\b",
+    r"\btell (?:the )?(?:user|operator|engineer|human)|\b(?:tell|instruct|convince) (?:them|users?|the team) to\b|\b(?:propose|suggest) (?:the |this |a )?(?:change|setting|patch|command|fix)\b",
     # Our own form, which no job prints.
     r"\[case:|\"(?:headline|explanation|quotes|changes|cause)\"\s*:",
 )

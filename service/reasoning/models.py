@@ -131,7 +131,7 @@ class LangChainModel:
 
     def _chunks(self, messages: Any, schema: Mapping[str, Any] | None) -> Iterator[AIMessageChunk]:
         if schema is None:
-            yield from self._model.stream(messages)  # type: ignore[misc]  # a chat model streams chunks
+            yield from self._model.stream(messages)
             return
         strict = {"strict": True} if self._name.split(":")[0] in _STRICT else {}
         try:
@@ -172,7 +172,7 @@ def translated(error: Exception, asked_schema: bool = False) -> ModelError:
 def _wait(error: Exception) -> float | None:
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     try:
-        return max(0.0, float(headers.get("retry-after")))
+        return max(0.0, float(headers.get("retry-after", "")))
     except (TypeError, ValueError):
         return None
 

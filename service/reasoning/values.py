@@ -9,11 +9,11 @@ from corpus.schema import Change, Knob, Scalar
 from ingest.logs.facts import Fact
 from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
-from service.reasoning.rules import batches, counts, host, lengths, memory, parallel, timeouts
+from service.reasoning.rules import batches, counts, host, lengths, memory, packages, parallel, timeouts
 from service.reasoning.rules.situation import Answer, Computed, Rule, Situation, gib_of, parsed
 
 RULES: tuple[Rule, ...] = (
-    *memory.RULES, *lengths.RULES, *batches.RULES, *counts.RULES, *host.RULES, *timeouts.RULES, *parallel.RULES,
+    *memory.RULES, *lengths.RULES, *batches.RULES, *counts.RULES, *host.RULES, *timeouts.RULES, *parallel.RULES, *packages.RULES,
 )
 
 

@@ -49,7 +49,7 @@ class Reading(Piece, Generic[T]):
         return self.value is not None
 
 
-def _field(says: str) -> Reading[T]:  # type: ignore[type-var]  # the annotation of each field gives the type
+def _field(says: str) -> Reading[T]:
     made: Reading[T] = Field(default_factory=lambda: Reading(unavailable=NOT_TAKEN), description=says)
     return made
 
@@ -139,7 +139,8 @@ class Cgroup(Piece):
     max_events_new: Reading[int] = _field("The same since the baseline.")
     pids_max: Reading[int] = _field("pids.max: how many processes and threads there may be.")
     pids_current: Reading[int] = _field("pids.current: how many there are.")
-    pids_max_events_new: Reading[int] = _field("pids.events max since the baseline: how often one was refused.")
+    pids_max_events: Reading[int] = _field("pids.events max: how often one more was refused.")
+    pids_max_events_new: Reading[int] = _field("The same since the baseline.")
 
 
 class Disk(Piece):

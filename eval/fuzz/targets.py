@@ -1,0 +1,155 @@
+"""What is fuzzed: for each reader of a user's bytes how it is called, what must hold, and what it begins from."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import gettempdir
+
+from eval.fuzz.holding import misfits
+from ingest.errors import InputError
+from ingest.logs import jobs, launch, patterns
+from ingest.logs.members import Limits
+from ingest.logs.reader import Reader
+from ingest.logs.sources import LogSource
+from service.patching import patch
+from service.patching.target import Target
+
+# Compiled patterns are kept beside other runs.
+CACHE = Path(gettempdir()) / "whycrash-bench-cache"
+LIMITS = Limits(files=40, bytes=4 << 20, ratio=1000, depth=4, spool=4 << 20)
+# Examples of so many patterns make one seed.
+TOGETHER = 12
+
+# Names that each stand for a format of the job's own files; the input's first byte chooses.
+NAMES = ("run.sh", "job.sbatch", "config.yaml", "environment.yml", "ds.json", "requirements.txt", ".env", "Dockerfile", "pyproject.toml", "notes")
+CHANGES = (
+    Target("verl", "setting", ("actor_rollout_ref.rollout.gpu_memory_utilization",), 0.5, "hydra"),
+    Target("transformers", "flag", ("--per_device_train_batch_size", "--batch"), 1, "flag"),
+    Target("pytorch", "env", ("PYTORCH_CUDA_ALLOC_CONF",), "expandable_segments:True", "env"),
+    Target("slurm", "setting", ("mem",), "64G", "directive"),
+    Target("deepspeed", "setting", ("zero_optimization.stage",), 3, "json"),
+    Target("axolotl", "setting", ("micro_batch_size",), 1, "yaml"),
+    Target("vllm", "package", ("vllm",), "0.8.5", "package"),
+    Target("kubernetes", "setting", ("resources.limits.memory",), "64Gi", "yaml"),
+)
+FILES = (
+    "#!/bin/bash\n#SBATCH --mem=1G\nexport PYTORCH_CUDA_ALLOC_CONF=a:1\npython3 -m verl.trainer.main_ppo \\\n    +a.b='[1,2]' \\\n"  # noqa: ISC004 - one file
+    "    actor_rollout_ref.rollout.gpu_memory_utilization=0.9  # why\ntorchrun t.py --batch 8 \"$@\"\n",
+    "#SBATCH --mem=1G\nA=1\nsrun --mem=2G bash -c \"python t.py --batch $A | tee x\" <<EOF\nb: 1\nEOF\n",
+    "micro_batch_size: 4  # rows\nzero_optimization: {stage: 2}\nresources:\n  limits:\n  - &a {memory: 1Gi}\n  - *a\nx: |\n  y\n",
+    "name: x\ndependencies:\n- python=3.11\n- pip:\n  - vllm==0.6.0\n",
+    '{"zero_optimization": {"stage": 2, "x": [1, 2.5e3, null]},\n  "micro_batch_size": 4}\n',
+    "vllm==0.6.0  # pinned\ntorch>=2,<3 ; python_version < '3.12'\n-r other.txt\n",
+    "PYTORCH_CUDA_ALLOC_CONF=a:1\nB='x y'\n",
+    "FROM a:1 AS b\nENV PYTORCH_CUDA_ALLOC_CONF=a:1 B=2\nRUN pip install vllm==0.6.0\nCMD [\"python\", \"t.py\"]\n",
+    "[tool.x]\na = 1\n", "config: {'a': {'b': 1}}\nNamespace(a=1, b='x')\n",
+)
+
+
+class MisfitError(Exception):
+    """A reader went through, and what it gave cannot be right."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A reader of bytes: `take` raises what is a finding; `seeds` are inputs that reach far."""
+
+    take: Callable[[bytes], None]
+    seeds: Callable[[], Iterator[bytes]]
+
+
+@cache
+def _reader() -> Reader:
+    return Reader(patterns.load(cache=CACHE), CACHE)
+
+
+def read_log(data: bytes) -> None:
+    """Read bytes as a log, and hold the report against itself."""
+    try:
+        report = _reader().read(LogSource("log", io.BytesIO(data)))
+    except InputError:
+        return
+    if wrong := misfits(report):
+        raise MisfitError("; ".join(wrong))
+
+
+def open_archive(data: bytes) -> None:
+    """Open bytes as whatever file they are, and read each of its logs."""
+    path = Path(gettempdir()) / f"whycrash-fuzz-{os.getpid()}"
+    path.write_bytes(data)
+    with suppress(InputError), jobs.open_job(path, LIMITS) as job:
+        total = sum(len(chunk) for part in job.parts() for chunk in part.chunks())
+        if total > LIMITS.bytes + (1 << 20):
+            raise MisfitError(f"{total} bytes were given of at most {LIMITS.bytes}")
+
+
+def read_launch(data: bytes) -> None:
+    """Read bytes as one of the job's own files, change it, and find the changes in it."""
+    name, text = NAMES[data[0] % len(NAMES)] if data else "run.sh", data[1:].decode("utf-8", "replace")
+    for setting in (*launch.from_file(text, name), *launch.from_file(text), *launch.from_command(text, 1), *launch.from_dump(text, 1)):
+        if setting.line < 0:
+            raise MisfitError(f"{setting} has no line")
+    patch.patch(name, text, CHANGES)
+    for target in CHANGES:
+        patch.carries(name, text, target)
+
+
+def logs() -> Iterator[bytes]:
+    """Give examples of the patterns, some at a time and each cut in the middle behind a prefix."""
+    lines = [line for row in patterns.load(cache=CACHE).rows for line in row.examples]
+    for begin in range(0, len(lines), TOGETHER):
+        yield "\n".join(lines[begin : begin + TOGETHER]).encode()
+    for begin in range(0, len(lines), TOGETHER * 10):
+        yield "\r\n".join(f"(W pid={begin})\x1b[0m [rank3]: {line[: len(line) // 2]}" for line in lines[begin : begin + TOGETHER]).encode()
+    yield "\n".join(lines[:TOGETHER]).encode("utf-16")
+    yield ("显存不足\n" + "\n".join(lines[:TOGETHER])).encode("gb18030")
+
+
+def archives() -> Iterator[bytes]:
+    """Give one log packed in every way, and archives inside archives."""
+    text = next(logs())
+    packed = [text, gzip.compress(text), bz2.compress(text), lzma.compress(text), gzip.compress(text)[:-9], gzip.compress(text) * 2]
+    members = {"a/rank0.log": text, "a/rank1.log.gz": gzip.compress(text), "config.yaml": b"a: 1\n", "../up.log": b"x", "n.zip": b"PK\x03\x04"}
+    yield from packed
+    for mode in ("w", "w:gz", "w:bz2", "w:xz"):
+        yield _tar(members, mode)
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        yield _zip(members, method)
+
+
+def _tar(members: dict[str, bytes], mode: str) -> bytes:
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode=mode) as archive:  # type: ignore[call-overload]  # the mode is one of four
+        for name, data in members.items():
+            header = tarfile.TarInfo(name)
+            header.size = len(data)
+            archive.addfile(header, io.BytesIO(data))
+    return target.getvalue()
+
+
+def _zip(members: dict[str, bytes], method: int) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return target.getvalue()
+
+
+def files() -> Iterator[bytes]:
+    """Give each made file under each name."""
+    for number in range(len(NAMES)):
+        yield from (bytes([number]) + text.encode() for text in FILES)
+
+
+SUBJECTS = {"reader": Subject(read_log, logs), "archives": Subject(open_archive, archives), "launch": Subject(read_launch, files)}

@@ -1,0 +1,232 @@
+"""A model's prose, paragraph by paragraph and sentence by sentence: kept, or dropped with the reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from corpus.library import Library
+from corpus.schema import Language
+from service.diagnosis import Dropped, ProposedChange
+from service.reasoning.fencing import speaks_to_a_model
+from service.reasoning.matter import Matter, Prompt
+from service.reasoning.prose import CITED, CODE, is_in, safe, sentences
+
+_SHOWN = 120
+_LINE_MARK = re.compile(r"(?:.+:)?L\d+")
+_MARKUP = re.compile(r"<[a-zA-Z/!][^>]*>|!\[|\]\(|&#?\w+;|javascript:|data:\w+/", re.IGNORECASE)
+_LINK = re.compile(r"(?:https?|ftp|file|ssh|s3|gs)://[^\s)\]>\"']+|\bwww\.[^\s)\]]+", re.IGNORECASE)
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.\w+|\b[\w-]+\.(?:com|net|org|io|xyz|top|ru|cn|example|invalid)\b(?!\.\w)", re.IGNORECASE)
+_PROGRAMS = (
+    "sudo|su|rm|mv|cp|dd|mkfs|curl|wget|nc|ncat|ssh|scp|rsync|bash|sh|zsh|eval|exec|source|export|unset|alias|chmod|chown|kill|pkill|killall|"
+    "pip3?|conda|mamba|uv|apt(?:-get)?|yum|dnf|npm|docker|podman|kubectl|helm|systemctl|service|modprobe|rmmod|sysctl|mount|umount|reboot|shutdown|"
+    "python3?|torchrun|deepspeed|accelerate|ray|srun|sbatch|scancel|scontrol|sacct|nvidia-smi|dmesg|journalctl|git|make|echo|cat|tee|find|xargs|sed|awk|crontab|iptables|ulimit"
+)
+# Those that are no word of a sentence about a job.
+_TOOLS = "sudo|rm|curl|wget|nc|ssh|scp|bash|sh|chmod|chown|pkill|pip3?|conda|apt(?:-get)?|docker|kubectl|helm|systemctl|sysctl|python3|nvidia-smi|dmesg|git"
+_COMMAND = re.compile(
+    rf"^\s*[$>]\s+\S|```|`\s*(?:[$#]\s*)?(?:{_PROGRAMS})\s+[^`]+`|\|\s*(?:{_PROGRAMS})\b|\$\(|&&|;\s*(?:{_PROGRAMS})\b|>\s*/|"
+    rf"\b(?:run|execute|type|invoke|issue|paste|运行|执行|输入)\s*[:：]?\s*[`\"']?(?:{_TOOLS})\b|"
+    r"\b(?:sudo|rm|curl|wget|chmod|chown|pip3?|apt-get|conda|docker|kubectl|git|ssh|scp|bash|sh|eval|nvidia-smi)\s+(?:-{1,2}\w|install|run|exec|apply|delete|/|~|https?:)",
+    re.IGNORECASE | re.MULTILINE,
+)
+# A name that only a setting has: assigned, dotted with underscores, a flag, an environment variable, or with an underscore.
+_ASSIGNED = re.compile(r"(?<![\w.\[/-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)\s*(?:=|:=|==)\s*(?P<value>[^\s,;`)\]。，；]+)")
+_NAMED = re.compile(r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+)")
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w]*\.\w)")
+_FINE = re.compile(
+    r"\b(?:no|not an?|without an?y?)\s+(?:real\s+)?(?:failure|error|problem|issue|crash)s?\b(?!\s+(?:message|line|in|was|is|shown|of|from|before|text|code))|\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
+    r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|成功完成",
+    re.IGNORECASE,
+)
+
+_ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a"})
+# A small number counts parts of the text itself; a larger one is a claim.
+_SMALL = 3
+
+
+_SHAPES = (
+    (_MARKUP, "holds markup"), (_LINK, "holds a link or an address"), (_ADDRESS, "holds a link or an address"), (_COMMAND, "holds a command"),
+)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What prose is held against: what was sent, the named cause, and the changes that may be spoken of."""
+
+    prompt: Prompt
+    library: Library
+    language: Language
+    cause: str | None
+    allowed: frozenset[str]
+    changes: tuple[ProposedChange, ...]
+    failed: bool = True
+    extra: str = ""
+
+    @cached_property
+    def sent(self) -> str:
+        """All text that was sent of the log and of ours."""
+        return "\n".join([self.prompt.ours, *self.prompt.lines.values(), self.extra, *(message.text for message in self.prompt.messages[1:])])
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """All numbers that were sent."""
+        return frozenset(match[0].replace(",", "") for match in re.finditer(r"\d[\d,]*(?:\.\d+)*", self.sent))
+
+    @cached_property
+    def settings(self) -> frozenset[str]:
+        """The names of settings that may be spoken of, as they are spelled and by their last part."""
+        keys = {_spelled(change.key) for change in self.changes}
+        return frozenset(keys | {key.rsplit(".", 1)[-1] for key in keys})
+
+
+def judge_for(matter: Matter, prompt: Prompt, changes: Sequence[ProposedChange], cause: str | None, extra: str = "") -> Judge:
+    """Make a judge of prose about a log; beside its cause, a text may name those that stand beside it."""
+    rivals = {candidate.cause for candidate in matter.candidates} | {item.cause for item in matter.first.alternatives}
+    return Judge(
+        prompt, matter.library, matter.language, cause, frozenset(rivals | {cause or ""}), tuple(changes),
+        matter.first.verdict != "no-failure", extra,
+    )
+
+
+def _spelled(key: str) -> str:
+    return key.lstrip("+~-").replace("-", "_").lower()
+
+
+def _citations(text: str, judge: Judge) -> Iterator[tuple[str, bool]]:
+    """Yield each citation with whether it exists."""
+    for match in CITED.finditer(text):
+        if match["kind"]:
+            yield match[0], match["what"] in judge.prompt.cases
+        else:
+            for mark in re.split(r"\s*[,;，；]\s*", match["what"]):
+                if _LINE_MARK.fullmatch(mark):
+                    yield f"[{mark}]", mark in judge.prompt.lines
+
+
+def _miscited(text: str, judge: Judge) -> str:
+    wrong = next((mark for mark, exists in _citations(text, judge) if not exists), "")
+    return f"cites {wrong}, which was not sent" if wrong else ""
+
+
+def _shaped(text: str, _judge: Judge) -> str:
+    return next((why for shape, why in _SHAPES if shape.search(text)), "")
+
+
+def _speaking(text: str, _judge: Judge) -> str:
+    return "repeats text that is written to a model" if speaks_to_a_model(CITED.sub("", text)) else ""
+
+
+def _denying(text: str, judge: Judge) -> str:
+    return "says that nothing failed" if judge.failed and _FINE.search(text) else ""
+
+
+def _renaming(text: str, judge: Judge) -> str:
+    plain = CITED.sub("", text).lower()
+    for cause in judge.library.causes.values():
+        if cause.id not in judge.allowed and (cause.id in plain or cause.title.to(judge.language).lower() in plain):
+            return f"names {cause.id}, which nothing in the log speaks for"
+    return ""
+
+
+def _setting(text: str, judge: Judge) -> str:
+    plain = CITED.sub("", text)
+    cited = " ".join(judge.prompt.lines[mark[1:-1]] for mark, exists in _citations(text, judge) if exists and mark[1:-1] in judge.prompt.lines)
+    for match in _ASSIGNED.finditer(plain):
+        if not _is_known_value(match["key"], match["value"].strip("'\"*."), judge) and match[0].replace(" ", "") not in cited.replace(" ", ""):
+            return f"sets {match['key']} to a value that is not among the changes"
+    for match in _NAMED.finditer(_ASSIGNED.sub("", plain)):
+        name = match[0].rstrip(".-")
+        if name not in _ABBREVIATED and _spelled(name) not in judge.settings and name not in cited:
+            return f"names {name}, which is neither among the changes nor in the cited line"
+    return ""
+
+
+def _is_known_value(key: str, value: str, judge: Judge) -> bool:
+    wanted = _spelled(key)
+    same = [change for change in judge.changes if wanted in (_spelled(change.key), _spelled(change.key).rsplit(".", 1)[-1])]
+    return any(value.lower() in (str(change.to).lower(), str(change.from_).lower()) for change in same)
+
+
+def _counting(text: str, judge: Judge) -> str:
+    plain = CITED.sub("", text)
+    for match in _NUMBER.finditer(re.sub(r"^\s*\d+[.)]\s", "", plain, flags=re.MULTILINE)):
+        number = match[0].replace(",", "").rstrip(".")
+        if number not in judge.numbers and not (number.isdecimal() and int(number) <= _SMALL):
+            return f"holds the number {number}, which was not sent"
+    return ""
+
+
+def _quoting(text: str, judge: Judge) -> str:
+    for match in CODE.finditer(text):
+        words = match[1].strip()
+        if _bare(words) not in _bare(judge.sent):
+            return f"quotes {words[:60]!r}, which was not sent"
+    return ""
+
+
+# What a sentence is asked, in order; the first reason given drops it.
+_RULES: Sequence[Callable[[str, Judge], str]] = (
+    _shaped, _miscited, _speaking, _denying, _renaming, _setting, _quoting, _counting,
+)
+
+
+@dataclass
+class Kept:
+    """What stands of a text so far."""
+
+    blocks: list[str] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    sentences: int = 0
+    lost: int = 0
+
+    @property
+    def text(self) -> str:
+        """The paragraphs that stand."""
+        return "\n\n".join(self.blocks)
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether enough stands to be read as an answer: something, and more than was lost."""
+        return bool(self.blocks) and self.lost <= self.sentences - self.lost
+
+
+def take(block: str, judge: Judge, kept: Kept) -> str:
+    """Judge one paragraph and add what stands of it; gives that, or the empty string."""
+    rows = [[(sentence, _reason(sentence, judge)) for sentence in sentences(row)] for row in safe(block).split("\n")]
+    every = [pair for row in rows for pair in row]
+    kept.sentences += len(every)
+    good = "\n".join(" ".join(text for text, why in row if not why) for row in rows if any(not why for _, why in row)).strip()
+    if why := _unfounded(good, judge):
+        kept.lost += len(every)
+        kept.dropped.extend(Dropped(what=text[:_SHOWN], why=reason or why) for text, reason in every)
+        return ""
+    kept.lost += sum(1 for _, reason in every if reason)
+    kept.dropped.extend(Dropped(what=text[:_SHOWN], why=reason) for text, reason in every if reason)
+    if good:
+        kept.blocks.append(good)
+    return good
+
+
+def _unfounded(block: str, judge: Judge) -> str:
+    """Say why a whole paragraph cannot stand, or give the empty string."""
+    if not block:
+        return ""
+    if not any(exists for _, exists in _citations(block, judge)):
+        return "cites neither a line nor a case"
+    return "" if is_in(judge.language, block) else "is in another language"
+
+
+def one_sentence(text: str, judge: Judge) -> str:
+    """Say why a sentence cannot stand, or give the empty string."""
+    return _reason(safe(text), judge) or ("" if is_in(judge.language, text) else "is in another language")
+
+
+def _reason(sentence: str, judge: Judge) -> str:
+    return next((why for rule in _RULES if (why := rule(sentence, judge))), "")
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.split()).lower()

@@ -1,0 +1,16 @@
+"""The text of a DCGM exporter's page, or of any other page of metrics, as readings."""
+
+from __future__ import annotations
+
+from service.telemetry.exposition import samples
+from service.telemetry.gathering import Gathered, Line, gather
+from service.telemetry.metrics import names
+
+WHO = "the exporter"
+
+
+def read(text: str) -> Gathered:
+    """Read a page. What the exporter does not export is not available: its default has no ECC and no NVLink counters."""
+    wanted = {*names(), "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_RESERVED"}
+    lines = (Line(item.name, item.labels, ((item.at or 0.0, item.value),)) for item in samples(text) if item.name in wanted)
+    return gather(lines, WHO)

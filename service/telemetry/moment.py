@@ -1,0 +1,33 @@
+"""When the job died, as far as its log tells, in seconds since the epoch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ingest.logs.clock import instant
+from ingest.logs.report import CrashReport
+
+_ZONED = re.compile(r"(?:Z|UTC|GMT|[+-]\d\d:?\d\d)$|^\d{10}(?:\d{3})?(?:\.\d+)?$")
+
+
+def crash_time(report: CrashReport, year: int, utc_offset_s: float = 0.0) -> float | None:
+    """Give when the root event was printed, or the nearest event with a time; None where no line names a day.
+
+    A clock without a zone is that of the machine whose local time is `utc_offset_s` ahead of UTC.
+    """
+    return next((when for text in _times(report) if (when := _when(text, year, utc_offset_s)) is not None), None)
+
+
+def _times(report: CrashReport) -> Iterator[str]:
+    root = report.root.line if report.root else 1 << 62
+    if report.root:
+        yield report.root.time
+    yield from (event.time for event in sorted(report.events, key=lambda event: abs(event.line - root)))
+
+
+def _when(text: str, year: int, utc_offset_s: float) -> float | None:
+    when = instant(text, year) if text else None
+    if when is None:
+        return None
+    return when if _ZONED.search(text.strip().strip("[]()")) else when - utc_offset_s

@@ -1,0 +1,243 @@
+"""NVML's readings of this machine's GPUs, out of a child process: a broken driver can hang every call into it.
+
+`python -m service.telemetry.nvml [LISTEN_S]` is the child; it prints one JSON object.
+https://docs.nvidia.com/deploy/nvml-api/
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from service.telemetry.snapshot import Gpu, GpuProcess, Piece, Reading, gib, known, unavailable
+
+TIMEOUT_S = 15.0
+COMMAND = (sys.executable, "-m", "service.telemetry.nvml")
+MAX_LINKS = 18
+# NVML's code of an error -> our word for it in `driver_error` and `state`.
+WORDS = {9: "driver-not-loaded", 12: "library-not-found", 15: "lost", 16: "reset-required", 18: "version-mismatch"}
+RECOVERY = {0: "none", 1: "reset", 2: "reboot", 3: "drain-p2p", 4: "drain-and-reset", 5: "recover-imex", 6: "bus-reset", 7: "reboot"}
+# nvml.h: why the clock is held down; idle and chosen clocks are no fault.
+THROTTLE = {0x4: "power-cap", 0x8: "hw-slowdown", 0x20: "sw-thermal", 0x40: "hw-thermal", 0x80: "power-brake"}
+# nvml.h: NVML_FI_DEV_NVLINK_{CRC_FLIT,CRC_DATA,REPLAY,RECOVERY}_ERROR_COUNT_TOTAL.
+NVLINK_COUNTERS = (38, 45, 52, 59)
+RECOVERY_FIELD = 230
+
+
+class Cards(Piece):
+    """What the driver shows: the cards, and where it cannot be asked, why."""
+
+    gpus: tuple[Gpu, ...] = ()
+    driver_version: Reading[str] = unavailable("NVML was not asked")
+    driver_error: Reading[str] = unavailable("NVML was not asked")
+    gpu_count: Reading[int] = unavailable("NVML was not asked")
+
+
+def read(listen_s: float = 0.0, timeout_s: float = TIMEOUT_S, command: Sequence[str] = COMMAND) -> Cards:
+    """Ask the child; where it does not answer in time, or not sensibly, everything is not available.
+
+    With `listen_s` it waits so long for Xid events, which NVML tells only while it is listened to.
+    """
+    out, why = _asked([*command, f"{listen_s:g}"], timeout_s + listen_s)
+    if why:
+        return _nothing(why)
+    try:
+        return TypeAdapter(Cards).validate_json(out)
+    except ValidationError:
+        return _nothing("NVML's child process gave no readable answer")
+
+
+def _nothing(why: str, word: str = "") -> Cards:
+    return Cards(driver_version=unavailable(why), driver_error=known(word) if word else unavailable(why), gpu_count=unavailable(why))
+
+
+def _asked(command: Sequence[str], timeout_s: float) -> tuple[bytes, str]:
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603 - our own module
+    try:
+        out, _ = child.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        # One that hangs inside the driver cannot be ended: waiting for it would hang us too.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=1.0)
+        if child.stdout:
+            child.stdout.close()
+        return b"", f"NVML did not answer in {timeout_s:g} s; the driver may hang"
+    return (out, "") if child.returncode == 0 else (b"", f"NVML's child process ended with exit code {child.returncode}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """A card in the child: the library, the card's handle, and its readings."""
+
+    library: Any
+    handle: Any
+
+    def tried(self, read: Callable[[], Any]) -> Reading[Any]:
+        """Make a reading of a call; what the card does not support, or the driver refuses, is the reason."""
+        try:
+            value = read()
+        except (self.library.NVMLError, OSError, ValueError, AttributeError) as error:
+            return unavailable(f"NVML: {error}")
+        return known(value) if value is not None else unavailable("NVML: no value")
+
+    def call(self, name: str, *arguments: Any) -> Reading[Any]:
+        """Call one of the library's functions on the card."""
+        return self.tried(lambda: getattr(self.library, name)(self.handle, *arguments))
+
+    def field(self, number: int) -> int:
+        """Give one of the numbered fields; raises ValueError where the card has it not."""
+        told = self.library.nvmlDeviceGetFieldValues(self.handle, [number])[0]
+        if told.nvmlReturn != 0:
+            raise ValueError(f"field {number} is not supported")
+        # The type tells which member of the union holds the number; the integers share their low bytes.
+        return int(told.value.uiVal if told.valueType == 1 else told.value.ullVal)
+
+
+def collect(listen_s: float) -> Cards:
+    """Read all cards; the child's own work."""
+    try:
+        import pynvml  # the one place that may hang, and not there on machines without it
+    except ImportError:
+        return _nothing("the package nvidia-ml-py is not installed")
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return _nothing(f"NVML: {error}", WORDS.get(getattr(error, "value", 0), "failed"))
+    xids = _xids(pynvml, listen_s) if listen_s > 0 else None
+    count = int(pynvml.nvmlDeviceGetCount())
+    cards = tuple(_gpu(pynvml, number, xids) for number in range(count))
+    return Cards(
+        gpus=cards, driver_version=_text(pynvml.nvmlSystemGetDriverVersion()), driver_error=known("none"), gpu_count=known(count)
+    )
+
+
+def _text(value: Any) -> Reading[str]:
+    return known(value.decode() if isinstance(value, bytes) else str(value))
+
+
+def _gpu(library: Any, number: int, xids: dict[int, list[int]] | None) -> Gpu:
+    try:
+        handle = library.nvmlDeviceGetHandleByIndex(number)
+    except library.NVMLError as error:
+        word = WORDS.get(getattr(error, "value", 0), "")
+        return Gpu(id=str(number), index=number, state=known(word) if word else unavailable(f"NVML: {error}"))
+    card = _Card(library, handle)
+    uuid = card.call("nvmlDeviceGetUUID")
+    memory = card.call("nvmlDeviceGetMemoryInfo")
+    return Gpu.model_validate({
+        "id": str(uuid.value or number), "index": number, "name": card.call("nvmlDeviceGetName"), "pci": card.tried(lambda: _bus(card)),
+        "state": _state(uuid, memory), **_memory(memory), "processes": card.tried(lambda: _processes(card)), **_load(card),
+        **_errors(card), **_links(card), "xids": _heard(xids, number),
+        "recovery_action": card.tried(lambda: RECOVERY.get(card.field(RECOVERY_FIELD), "unknown")),
+    })
+
+
+def _state(*asked: Reading[Any]) -> Reading[str]:
+    """Tell whether the card answers; a lost one says so to any call."""
+    for reading in asked:
+        for word, text in (("lost", "lost"), ("reset-required", "reset")):
+            if reading.unavailable and text in reading.unavailable.lower():
+                return known(word)
+    return known("ok") if all(reading.known for reading in asked) else unavailable(str(asked[0].unavailable))
+
+
+def _bus(card: _Card) -> str:
+    told = card.library.nvmlDeviceGetPciInfo(card.handle).busId
+    return str(told.decode() if isinstance(told, bytes) else told)
+
+
+def _memory(memory: Reading[Any]) -> dict[str, Reading[Any]]:
+    if memory.value is None:
+        return dict.fromkeys(("memory_total_gib", "memory_used_gib"), unavailable(str(memory.unavailable)))
+    return {"memory_total_gib": known(gib(memory.value.total)), "memory_used_gib": known(gib(memory.value.used))}
+
+
+def _processes(card: _Card) -> tuple[GpuProcess, ...]:
+    found = card.library.nvmlDeviceGetComputeRunningProcesses(card.handle)
+    return tuple(GpuProcess(pid=item.pid, used_gib=None if item.usedGpuMemory is None else gib(item.usedGpuMemory)) for item in found)
+
+
+def _load(card: _Card) -> dict[str, Reading[Any]]:
+    library = card.library
+    return {
+        "utilisation": card.tried(lambda: float(library.nvmlDeviceGetUtilizationRates(card.handle).gpu)),
+        "sm_clock_mhz": card.tried(lambda: float(library.nvmlDeviceGetClockInfo(card.handle, library.NVML_CLOCK_SM))),
+        "sm_clock_max_mhz": card.tried(lambda: float(library.nvmlDeviceGetMaxClockInfo(card.handle, library.NVML_CLOCK_SM))),
+        "temperature_c": card.tried(lambda: float(library.nvmlDeviceGetTemperature(card.handle, library.NVML_TEMPERATURE_GPU))),
+        "power_w": card.tried(lambda: library.nvmlDeviceGetPowerUsage(card.handle) / 1000),
+        "throttle": card.tried(lambda: _reasons(int(library.nvmlDeviceGetCurrentClocksThrottleReasons(card.handle)))),
+    }
+
+
+def _reasons(mask: int) -> tuple[str, ...]:
+    return tuple(word for bit, word in THROTTLE.items() if mask & bit)
+
+
+def _errors(card: _Card) -> dict[str, Reading[Any]]:
+    library = card.library
+    rows = card.call("nvmlDeviceGetRemappedRows")
+    since_load = (library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, library.NVML_VOLATILE_ECC)
+    return {
+        "ecc_uncorrected": card.tried(lambda: int(library.nvmlDeviceGetTotalEccErrors(card.handle, *since_load))),
+        "remapped_uncorrected": _row(rows, 1, int), "remap_pending": _row(rows, 2, bool), "remap_failed": _row(rows, 3, bool),
+        "retired_pending": card.tried(lambda: bool(library.nvmlDeviceGetRetiredPagesPendingStatus(card.handle))),
+        "pcie_replays": card.tried(lambda: int(library.nvmlDeviceGetPcieReplayCounter(card.handle))),
+    }
+
+
+def _row(rows: Reading[Any], place: int, shape: Callable[[Any], Any]) -> Reading[Any]:
+    return unavailable(str(rows.unavailable)) if rows.value is None else known(shape(rows.value[place]))
+
+
+def _links(card: _Card) -> dict[str, Reading[Any]]:
+    states = list(_link_states(card))
+    return {
+        "nvlink_errors": card.tried(lambda: sum(card.field(number) for number in NVLINK_COUNTERS)),
+        "nvlink_down": known(states.count(0)) if states else unavailable("NVML: the card has no NVLink"),
+    }
+
+
+def _link_states(card: _Card) -> Iterator[int]:
+    for link in range(MAX_LINKS):
+        state = card.call("nvmlDeviceGetNvLinkState", link)
+        if state.value is None:
+            return
+        yield int(state.value)
+
+
+def _heard(xids: dict[int, list[int]] | None, number: int) -> Reading[Any]:
+    if xids is None:
+        return unavailable("NVML tells Xid events only while it is watched; see the kernel's log")
+    return known(tuple(dict.fromkeys(xids.get(number, ()))))
+
+
+def _xids(library: Any, listen_s: float) -> dict[int, list[int]] | None:
+    """Listen for Xid events of all cards; None where the driver does not tell them."""
+    try:
+        events = library.nvmlEventSetCreate()
+        for number in range(library.nvmlDeviceGetCount()):
+            library.nvmlDeviceRegisterEvents(library.nvmlDeviceGetHandleByIndex(number), library.nvmlEventTypeXidCriticalError, events)
+    except library.NVMLError:
+        return None
+    found: dict[int, list[int]] = {}
+    until = time.monotonic() + listen_s
+    while (left := until - time.monotonic()) > 0:
+        try:
+            told = library.nvmlEventSetWait(events, int(1000 * left) or 1)
+            found.setdefault(int(library.nvmlDeviceGetIndex(told.device)), []).append(int(told.eventData))
+        except library.NVMLError:  # its time-out is one too; a card that is gone would fail at once, for ever
+            time.sleep(0.05)
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(collect(float(sys.argv[1]) if len(sys.argv) > 1 else 0.0).model_dump(mode="json")))

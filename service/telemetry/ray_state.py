@@ -1,0 +1,105 @@
+"""A Ray cluster's state out of its dashboard: nodes that died, memory of nodes, the object store.
+
+Asked over HTTP, so that ray need not be installed, nor be imported, where whycrash runs.
+https://docs.ray.io/en/latest/cluster/running-applications/job-submission/openapi.html
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from ingest.redact import Redactor
+from service.telemetry.snapshot import Node, RayState, Reading, gib, known, unavailable
+
+TIMEOUT_S = 5.0
+MAX_NODES = 2000
+MAX_MESSAGE = 300
+# Ray's reason of an end that was meant: a node that the autoscaler or a person took away.
+MEANT = ("expected termination", "autoscaler", "drain")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What the dashboard told."""
+
+    state: RayState
+    nodes: tuple[Node, ...] = ()
+
+
+def read(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S) -> Cluster:
+    """Ask a dashboard such as http://127.0.0.1:8265; what it does not tell is not available."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with httpx.Client(base_url=dashboard, timeout=timeout_s, headers=headers, trust_env=False) as client:
+            listed = _asked(client, "/api/v0/nodes", {"detail": "1", "limit": str(MAX_NODES)})["result"]["result"]
+            summary = _asked(client, "/nodes", {"view": "summary"})["summary"]
+        return Cluster(_state(listed, summary), _nodes(listed, summary))
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError) as error:
+        return nothing(f"Ray's dashboard could not be asked: {str(error) or type(error).__name__}")
+
+
+def token() -> str:
+    """Give the token of a cluster that asks for one, where the user has set it for Ray's own commands."""
+    return os.environ.get("RAY_AUTH_TOKEN", "")
+
+
+def nothing(why: str) -> Cluster:
+    """Make the state of a cluster that was not, or could not be, asked."""
+    return Cluster(RayState(**{name: unavailable(why) for name in RayState.model_fields}))
+
+
+def _asked(client: httpx.Client, path: str, params: Mapping[str, str]) -> Any:
+    response = client.get(path, params=dict(params))
+    response.raise_for_status()
+    return response.json()["data"]
+
+
+def _state(listed: Sequence[Mapping[str, Any]], summary: Sequence[Mapping[str, Any]]) -> RayState:
+    alive = sum(row["state"] == "ALIVE" for row in listed)
+    stores = [found for row in summary if (found := _store(row))]
+    fullest = max(stores, key=lambda store: store[1] / store[0]) if stores else None
+    shares = [share for row in summary if (share := _share(row)) is not None]
+    silent: Reading[float] = unavailable("no node's agent has told of its object store")
+    return RayState(
+        nodes_dead=known(sum(_is_lost(row) for row in listed)), nodes_alive=known(alive),
+        memory_fraction=known(max(shares)) if shares else unavailable("no node's agent has told of its memory"),
+        memory_kills_new=unavailable("the dashboard does not count them; Prometheus does"),
+        object_store_total_gib=known(gib(fullest[0])) if fullest else silent,
+        object_store_used_gib=known(gib(fullest[1])) if fullest else silent,
+    )
+
+
+def _is_lost(row: Mapping[str, Any]) -> bool:
+    message = str(row.get("state_message") or "").lower()
+    return row["state"] == "DEAD" and not any(word in message for word in MEANT)
+
+
+def _store(row: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Give capacity and use in bytes; both are zero until the agent has reported."""
+    told = row.get("raylet", {})
+    used, free = int(told.get("objectStoreUsedMemory") or 0), int(told.get("objectStoreAvailableMemory") or 0)
+    return (used + free, used) if used + free > 0 else None
+
+
+def _share(row: Mapping[str, Any]) -> float | None:
+    told = row.get("mem")
+    return round(1 - told[1] / told[0], 4) if isinstance(told, list) and len(told) > 1 and told[0] else None
+
+
+def _nodes(listed: Sequence[Mapping[str, Any]], summary: Sequence[Mapping[str, Any]]) -> tuple[Node, ...]:
+    shares = {row.get("raylet", {}).get("nodeId"): _share(row) for row in summary}
+    clean = Redactor().clean
+    return tuple(_node(row, shares.get(row["node_id"]), clean(str(row.get("state_message") or ""))[:MAX_MESSAGE]) for row in listed)
+
+
+def _node(row: Mapping[str, Any], share: float | None, message: str) -> Node:
+    return Node(
+        name=str(row["node_ip"]), alive=known(row["state"] == "ALIVE"),
+        why_dead=known(message) if message else unavailable("Ray says nothing of an end"),
+        memory_fraction=known(share) if share is not None else unavailable("its agent has not told of its memory"),
+    )

@@ -1,0 +1,98 @@
+"""A line that nearly matches a pattern, as long as a line may be, costs no more than its length asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from time import perf_counter
+
+import pytest
+
+from ingest.logs.lines import MAX_TEXT
+from ingest.logs.patterns import Pattern, PatternTable
+from ingest.logs.scanner import Scanner
+
+LENGTHS = (2000, 4000, 8000)
+# What is repeated: the words of the row's example from its beginning, and a sign of each class that repeats.
+CUTS = 5
+RUNS = ("0", "a", " ", "a.", "/a", "a ")
+# Seconds of the longest text under which growth cannot be told from noise, and does no harm.
+HARMLESS = 0.02
+# How much slower twice the length may be; a linear search is twice as slow, a quadratic one four times.
+GROWTH = 3.2
+TRIES = 4
+
+_WORD = re.compile(r"\w+\W?")
+
+
+def attacks(row: Pattern) -> Iterator[tuple[str, str]]:
+    """Give beginnings and what is repeated behind them: parts of what the row's first example matches."""
+    match = next(filter(None, map(row.compiled.search, row.examples)), None)
+    if match is None:
+        return
+    cuts = [part.end() for part in _WORD.finditer(match[0])]
+    for cut in {len(match[0]), *cuts[:: max(1, len(cuts) // CUTS)]}:
+        begun = match[0][:cut]
+        yield from (("", begun), ("", begun[-12:]))
+        yield from ((begun, run) for run in RUNS)
+
+
+def seconds(row: Pattern, attack: tuple[str, str], length: int, runs: int = 1) -> float:
+    """Measure the quickest of some searches through an attack of a length."""
+    begun, repeated = attack
+    text = (begun + repeated * (length // len(repeated)))[:length]
+    return min(_seconds(row.compiled, text) for _ in range(runs))
+
+
+def _seconds(expression: re.Pattern[str], text: str) -> float:
+    started = perf_counter()
+    expression.search(text)
+    return perf_counter() - started
+
+
+def grows(row: Pattern, attack: tuple[str, str]) -> bool:
+    """Tell whether twice the length costs far more than twice the time, at each of the lengths and every time."""
+    return all(_grew(row, attack) for _ in range(TRIES))
+
+
+def _grew(row: Pattern, attack: tuple[str, str]) -> bool:
+    short, middle, long = (seconds(row, attack, length, runs=3) for length in LENGTHS)
+    return long > HARMLESS and middle > GROWTH * short and long > GROWTH * middle
+
+
+def slow(row: Pattern) -> list[tuple[str, str]]:
+    """Give the attacks under which a row's cost grows faster than the text; of what is quick nobody asks how."""
+    # The shorter text first: what grows with the third power would not come to an end on the longer one.
+    suspects = [attack for attack in attacks(row) if 4 * seconds(row, attack, LENGTHS[0]) > HARMLESS / 4 or seconds(row, attack, LENGTHS[-1]) > HARMLESS]
+    return list(filter(partial(grows, row), suspects))
+
+
+def test_that_no_pattern_is_slower_than_linear(table: PatternTable) -> None:
+    """Runs of what a row repeats, and its own words again and again, cost in proportion to their length."""
+    assert {row.id: found[0] for row in table.rows if (found := slow(row))} == {}
+
+
+@pytest.mark.parametrize(
+    ("expression", "example"),
+    [
+        (r"\w+ of \w+ failed", "rank of world failed"),
+        (r"\d+\d+ nodes", "12 nodes"),
+        (r"neptune\.[\w.]*[\w.]*Error: ", "neptune.a.b.Error: "),
+        (r"(?:\w+\.)+Error", "a.b.Error"),
+    ],
+)
+def test_that_a_slow_pattern_would_be_found(expression: str, example: str) -> None:
+    """The measure tells those that grow with the square of the text, or worse."""
+    row = Pattern(id="x.slow", kind="error", expression=expression, examples=(example,))
+    assert slow(row)
+
+
+def test_that_the_longest_text_is_looked_at() -> None:
+    """The lengths reach beyond the longest line that the reader searches."""
+    assert LENGTHS[-1] >= MAX_TEXT
+
+
+def test_that_hyperscan_takes_every_row(table: PatternTable) -> None:
+    """No row needs an exemption: those that the scanner compiles one by one are all there are."""
+    assert len([Scanner((row,)) for row in table.rows]) == len(table.rows)
