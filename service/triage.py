@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -21,11 +21,13 @@ from ingest.logs.sources import LogSource
 from ingest.logs.templates import Templates
 from ingest.redact import Redactor
 from service.diagnosis import Diagnosis, Dropped, ProposedChange
+from service.inquiry import Inquiry
 from service.patching import patches
 from service.patching.patches import ConfigFile
 from service.patching.target import Target
 from service.reasoning.changes import is_guidance
 from service.reasoning.composer import compose, language_of
+from service.reasoning.stages import Stage
 from service.retrieval import Retriever
 from service.settings import Settings
 
@@ -88,25 +90,61 @@ class Triage:
 
         `good` is what a healthy run of the same job prints; without `files`, configs that lie beside the logs are used.
         """
+        return self.explain_report(*self._read(source, language, files, good))
+
+    def answer(
+        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None
+    ) -> Iterator[Stage]:
+        """Answer in stages: the rules' own answer at once, then what the configured model makes of it.
+
+        The last stage is always a Final; without a model, or with one that fails, it is the first answer.
+        """
+        return self.stages(self.inquire(*self._read(source, language, files, good)))
+
+    def stages(self, inquiry: Inquiry) -> Iterator[Stage]:
+        """Answer an inquiry in stages, as `answer` does."""
+        # Imported here: without a model, an answer must not wait for what only a model needs.
+        from service.reasoning import chain
+
+        return chain.answered(self, inquiry, self._settings)
+
+    def _read(
+        self, source: LogSource | JobSource, language: str, files: Sequence[ConfigFile], good: Templates | None
+    ) -> tuple[CrashReport, str, Sequence[ConfigFile], dict[str, float]]:
         started = perf_counter()
         report = self.reader.read(source, good)
         if not files and isinstance(source, JobSource):
             files = [_config(name, raw) for name, raw in source.configs]
-        scanned = perf_counter()
-        return self.explain_report(report, language, files, {"scan": round(1000 * (scanned - started), 2)})
+        return report, language, files, {"scan": round(1000 * (perf_counter() - started), 2)}
 
     def explain_report(
         self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None
     ) -> Diagnosis:
         """Answer for a log that is read already."""
+        return self.inquire(report, language, files, timings).first
+
+    def inquire(
+        self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None
+    ) -> Inquiry:
+        """Answer for a log that is read already, and keep what further answers need."""
         started = perf_counter()
         retrieval = self.retriever.retrieve(report)
         spent = dict(timings or {}) | {"retrieve": round(1000 * (perf_counter() - started), 2)}
-        own = [setting for file in files for setting in _settings(file)]
-        answer = compose(report, retrieval, self.library, language_of(report, language or self._settings.lang), own)
+        own = tuple(setting for file in files for setting in _settings(file))
+        spoken = language_of(report, language or self._settings.lang)
+        answer = compose(report, retrieval, self.library, spoken, own)
         answer = answer.model_copy(update={"timings_ms": spent | answer.timings_ms})
-        return self._patched(answer, files, report)
+        return Inquiry(report, retrieval, spoken, own, tuple(files), self._patched(answer, files, report))
 
+    def decided(self, inquiry: Inquiry, cause: str) -> Diagnosis:
+        """Answer an inquiry whose two causes both fit for one of them."""
+        answer = compose(inquiry.report, inquiry.retrieval, self.library, inquiry.language, inquiry.own, cause)
+        answer = answer.model_copy(update={"id": inquiry.first.id, "timings_ms": inquiry.first.timings_ms})
+        return self._patched(answer, inquiry.files, inquiry.report)
+
+    def repatched(self, inquiry: Inquiry, answer: Diagnosis) -> Diagnosis:
+        """Make the patch anew for an answer whose changes are others than the first one's."""
+        return self._patched(answer.model_copy(update={"patch": None}), inquiry.files, inquiry.report)
 
     def _patched(self, answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport) -> Diagnosis:
         targets = self.targets(answer.changes, report)

@@ -1,4 +1,4 @@
-"""The parts of the README that the program writes: the commands' help and the table of settings.
+"""The parts of the README that the program writes: the commands' help, the table of settings, what the knowledge covers.
 
 `python -m ui.docs` writes them between their marks; a test compares.
 """
@@ -11,7 +11,10 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from corpus import library
+from ingest.logs import patterns
 from service.settings import PREFIX, Settings
+from ui import coverage
 from ui.cli.main import app
 
 README = Path(__file__).parent.parent / "README.md"
@@ -37,7 +40,12 @@ def settings_table() -> str:
     return "\n".join(rows)
 
 
-PARTS = {"help": help_text, "settings": settings_table}
+def coverage_table() -> str:
+    """Give what the knowledge covers as a Markdown table."""
+    return coverage.markdown(coverage.stats(library.load(), patterns.load()))
+
+
+PARTS = {"help": help_text, "settings": settings_table, "coverage": coverage_table}
 
 
 def written(text: str) -> str:

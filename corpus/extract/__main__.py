@@ -1,4 +1,4 @@
-"""`python -m corpus.extract FRAMEWORK CHECKOUT...`: settings out of source, merged into the catalogue."""
+"""Settings out of source: `python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, then `... merge FILE...`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,31 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from corpus.extract import merging
 from corpus.extract.catalogue import facts, read
 from corpus.extract.checkouts import opened, version_of
 from corpus.extract.frameworks import ORIGINS
 from corpus.extract.versions import ordered
+from corpus.library import ROOT
 
 
 def main(words: Sequence[str]) -> int:
+    """Read checkouts or merge what was read."""
+    return _merge(words[1:]) if words[:1] == ["merge"] else _read(words)
+
+
+def _merge(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m corpus.extract merge", description="Merge what was read into the catalogue.")
+    parser.add_argument("found", nargs="+", type=Path, help="files that the reading wrote")
+    parser.add_argument("--words", type=Path, help="a folder of what people write on new settings, a YAML file per catalogue")
+    parser.add_argument("--knobs", type=Path, default=ROOT / "knobs", help="the catalogue's folder")
+    given = parser.parse_args(words)
+    for correction in merging.into(given.knobs, given.found, given.words):
+        sys.stdout.write(f"{correction}\n")
+    return 0
+
+
+def _read(words: Sequence[str]) -> int:
     """Read the checkouts, from old to new, and write one JSON row per setting."""
     given = _parser().parse_args(words)
     versions = given.version or [version_of(place) for place in given.checkout]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corpus.extract.checkouts import Checkout
-from corpus.extract.declarations import Declaration
+from corpus.extract.declarations import Declaration, Kind
 from corpus.extract.frameworks import ORIGINS, Origin, declared
 from corpus.extract.renames import RENAMES
 
@@ -87,7 +87,7 @@ def _newest(rows: Sequence[Declaration]) -> Declaration:
     """Give the last declaration, its type from an older one where it shows none, its choices of all versions."""
     last = rows[-1]
     same = [row for row in rows if row.key == last.key]
-    kind = last.type if last.type != "any" else next((row.type for row in reversed(rows) if row.type != "any"), "any")
+    kind: Kind = last.type if last.type != "any" else next((row.type for row in reversed(rows) if row.type != "any"), "any")
     choices = tuple(dict.fromkeys(choice for row in (last, *reversed(same)) for choice in row.choices)) if last.choices else ()
     return Declaration(last.key, kind, last.default, choices, last.min, last.max, last.spellings)
 

@@ -194,7 +194,6 @@ def _class_field(node: ast.Call, source: Source, depth: int) -> Any:
 
 _CALLS: dict[str, Callable[[ast.Call, Source, int], Any]] = {
     "field": _field, "Field": _field, "int": _whole, "pp_int": _whole, "get_field": _class_field, "float": _first,
-    "_declared_default": lambda node, source, depth: UNKNOWN,
 }
 _HANDLERS: dict[type, Callable[[Any, Source, int], Any]] = {
     ast.Constant: _constant, ast.UnaryOp: _unary, ast.BinOp: _arithmetic, ast.List: _sequence, ast.Tuple: _sequence,

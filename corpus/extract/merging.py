@@ -104,7 +104,9 @@ def _add(one: Found, effects: Mapping[str, Table], merge: Merge) -> None:
     catalogue, row = one.row["catalogue"], _row(one)
     written = next((effects[name] for name in one.seen if name in effects), None)
     if written is None:
-        merge.extracted.setdefault(catalogue, []).append({**row, "spelled": one.row["spelled"]})
+        others = merge.extracted.setdefault(catalogue, [])
+        # Two frameworks may read one variable: the first keeps it.
+        others.extend([] if any(other["key"] == row["key"] for other in others) else [{**row, "spelled": one.row["spelled"]}])
         return
     table = merge.tables[catalogue]
     own = {} if one.row["spelled"] == table["spelled"] else {"spelled": one.row["spelled"]}
@@ -112,7 +114,7 @@ def _add(one: Found, effects: Mapping[str, Table], merge: Merge) -> None:
 
 
 def _row(one: Found) -> Table:
-    kept = {name: one.row[name] for name in ("key", "type", "default", "choices", "min", "max") if name in one.row}
+    kept: Table = {name: one.row[name] for name in ("key", "type", "default", "choices", "min", "max") if name in one.row}
     versions = one.versions(one.row["key"])
     names = [_alias(one, name) for name in one.seen if name != one.row["key"]]
     return {**kept, **({"versions": versions} if versions else {}), **({"aliases": names} if names else {}), **_reader(one)}
@@ -179,7 +181,7 @@ def _facts(row: Table, source: Table) -> Table:
 
 def _put(row: Table, changes: Table) -> None:
     """Set fields, an emptied one away; `versions` and `aliases` of a row stand before its words."""
-    words = {name: row.pop(name) for name in ("effect", "costs", "rule") if name in row}
+    words: Table = {name: row.pop(name) for name in ("effect", "costs", "rule") if name in row}
     row.update(changes)
     for name in [name for name, item in row.items() if item in ("", [])]:
         del row[name]
@@ -199,6 +201,17 @@ def write(root: Path, merge: Merge) -> None:
         (root / EXTRACTED / f"{name}.json").write_text(text, encoding="utf-8")
 
 
+def into(root: Path, paths: Sequence[Path], words: Path | None) -> list[str]:
+    """Merge what was read into the catalogue under `root`, and give each correction.
+
+    `words` is a folder of YAML files by catalogue: what a person writes on settings that are new.
+    """
+    effects = catalogue(words) if words else {}
+    merge = merged(catalogue(root), load(paths), effects)
+    write(root, merge)
+    return merge.corrections
+
+
 def catalogue(root: Path) -> dict[str, Table]:
-    """Read the written settings, by catalogue."""
+    """Read a folder of YAML files, by the name of each."""
     return {path.stem: read_yaml(path) for path in sorted(root.glob("*.yaml"))}

@@ -24,13 +24,13 @@ _OPENRLHF_GROUPS = (
     ("lora_", "ds.lora.", "alpha dropout rank"),
     ("wandb_", "logger.wandb.", "group org project run_name"),
     ("eval_", "eval.", "dataset n_samples_per_prompt split steps temperature"),
-    ("", "ds.", "adam_offload attn_implementation deepcompile grad_accum_dtype load_in_4bit overlap_comm packing_samples param_dtype "
-               "ring_attn_size use_liger_kernel value_head_prefix zero_stage zpg"),
-    ("", "data.", "apply_chat_template chosen_key dataloader_num_workers dataset_probs dataset_split disable_fast_tokenizer image_key "
+    ("", "ds.", ("adam_offload attn_implementation deepcompile grad_accum_dtype load_in_4bit overlap_comm packing_samples param_dtype "
+               "ring_attn_size use_liger_kernel value_head_prefix zero_stage zpg")),
+    ("", "data.", ("apply_chat_template chosen_key dataloader_num_workers dataset_probs dataset_split disable_fast_tokenizer image_key "
                  "input_key input_template label_key max_images_per_prompt max_len max_samples multiturn output_key prompt_key "
-                 "prompt_split rejected_key tokenizer_chat_template"),
-    ("", "train.", "agent_func_path async_queue_size colocate_actor_ref colocate_critic_reward ema_beta enable_ema max_epochs "
-                  "num_episodes seed"),
+                 "prompt_split rejected_key tokenizer_chat_template")),
+    ("", "train.", ("agent_func_path async_queue_size colocate_actor_ref colocate_critic_reward ema_beta enable_ema max_epochs "
+                  "num_episodes seed")),
     ("", "actor.", "dual_clip eps_clip eps_clip_low_high freeze_visual_encoder policy_loss_type"),
     ("", "critic.", "save_value_network value_clip"),
     ("", "rollout.", "top_p vllm_generate_batch_size"),

@@ -31,6 +31,8 @@ _MISUSE = re.compile(
     r"|backward through the graph a second time|Boolean value of Tensor|is not a valid (?:device|dtype)|Dimension out of range|result type .{1,40} can't be cast"
     r"|The size of tensor|tensors used as indices|index \d+ is out of bounds|shapes? .{1,60} (?:not aligned|do(?:es)? not match)|must be the same (?:size|shape|dtype)"
 )
+# A function of the user's that a data set is mapped with: the key that it misses is a column.
+_MAPPED = re.compile(r"datasets/(?:arrow_dataset|iterable_dataset|dataset_dict)|torch/utils/data/_utils/(?:fetch|worker)")
 # What a framework says where it will not do what it is asked to: somebody wrote the check, and the message with it.
 _REFUSAL = re.compile(
     r"not (?:yet |currently )?(?:supported|implemented|allowed|compatible)|only (?:makes sense|works|supports?|supported|available|valid|be used)|[Pp]lease (?:adjust|set|use|specify|provide|enable|disable|pass)"
@@ -79,9 +81,11 @@ def judged(event: Event) -> Event:
     cause: str | None
     strength: Strength
     cause, strength = _ROWS[owner] if slip or misuse else (None, event.strength)
+    cause = _asserted(event) or cause
     if owner != "user":
         cause, strength = _doing(event) or _refused(event) or (cause, strength)
-    cause = _asserted(event) or cause
+    elif event.exception.endswith("KeyError") and _MAPPED.search(" ".join(str(frame) for frame in event.frames)):
+        cause = "dataset-schema"
     return replace(event, cause=cause, strength=strength) if cause else event
 
 

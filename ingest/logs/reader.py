@@ -328,7 +328,7 @@ class _Reading:
             if row.fact and found:
                 self._fact(row.fact, line.number, found, line.rank or line.source)
         traceback = self._stacks.of(line.source, line.number)
-        if traceback is None and best.kind == "error" and best.role == "origin" and line.level == "WARNING":
+        if best.kind == "error" and best.role == "origin" and line.level == "WARNING":
             best = best.model_copy(update={"kind": "warning", "strength": "hints"})  # whoever says so has gone on
         if traceback is None and line.level in ("INFO", "DEBUG"):
             # A remark that mentions a failure's words: it stands only where nothing else does.
@@ -404,7 +404,7 @@ class _Reading:
         view = replace(job, root=event, facts=facts, focus=event)
         for refinement in row.refine if row else ():
             if all_hold(refinement.when, view):
-                return replace(event, cause=refinement.cause, strength=refinement.strength or event.strength)
+                return judged(replace(event, cause=refinement.cause, strength=refinement.strength or event.strength))
         return judged(event)
 
 

@@ -62,11 +62,15 @@ def language_of(report: CrashReport, wanted: str) -> Language:
 
 
 def compose(
-    report: CrashReport, retrieval: Retrieval, library: Library, language: Language, job: Sequence[Setting] = ()
+    report: CrashReport, retrieval: Retrieval, library: Library, language: Language, job: Sequence[Setting] = (), chosen: str = ""
 ) -> Diagnosis:
-    """Answer for one report. `job` holds settings of the job's own files, which outrank those in the log."""
+    """Answer for one report. `job` holds settings of the job's own files, which outrank those in the log.
+
+    `chosen` names the cause that was decided for where two fit; it counts where the answer without it is ambiguous.
+    """
     started = perf_counter()
     answer = _Answer(report, retrieval, library, language, (*job, *report.settings))
+    answer.choose(chosen)
     diagnosis = answer.write()
     spent = round(1000 * (perf_counter() - started), 2)
     return diagnosis.model_copy(update={"timings_ms": {"compose": spent}})
@@ -86,6 +90,13 @@ class _Answer:
         self._candidates = weigh(report, retrieval, library)
         self._confidence = confidence(self._candidates)
         self._dropped: list[Dropped] = []
+        self._chosen = False
+
+    def choose(self, cause: str) -> None:
+        """Decide between two causes that both fit; anything else stays as it is."""
+        if self._verdict() == "ambiguous" and cause in [item.cause for item in self._candidates[:2]]:
+            self._candidates.sort(key=lambda item: item.cause != cause)
+            self._chosen = True
 
     def write(self) -> Diagnosis:
         verdict = self._verdict()
@@ -103,6 +114,8 @@ class _Answer:
         )
 
     def _verdict(self) -> Verdict:
+        if self._chosen:
+            return "diagnosed"
         if self._report.root is None:
             return "no-failure"
         if not self._candidates or self._confidence < DIAGNOSED or self._candidates[0].cause == UNKNOWN:
@@ -122,6 +135,8 @@ class _Answer:
         return 0.0 if verdict == "no-failure" else self._confidence
 
     def _standing(self, verdict: Verdict) -> Standing:
+        if self._chosen:
+            return "hypothesis"
         return self._candidates[0].standing if verdict in ("diagnosed", "ambiguous") else "none"
 
     def _cases(self, cause: Cause | None) -> list[Case]:

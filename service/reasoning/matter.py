@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 
 from corpus.library import Library
 from corpus.schema import Language
+from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
-from service.diagnosis import Diagnosis, Dropped, ProposedChange
+from service.diagnosis import Diagnosis, ProposedChange
 from service.reasoning.candidates import Candidate, weigh
-from service.reasoning.changes import propose, value_of
+from service.reasoning.changes import propose
 from service.reasoning.models import Message
 from service.retrieval import Retrieval
 
 MAX_CANDIDATES = 6
 # Cases beyond those that the first answer has drawn its changes from.
 MORE_CASES = 6
+MAX_CHANGES = 6
 
 
 @dataclass(frozen=True)
@@ -52,31 +54,21 @@ class Prompt:
 
 
 def gather(
-    report: CrashReport, retrieval: Retrieval, library: Library, first: Diagnosis, language: Language
+    report: CrashReport, retrieval: Retrieval, library: Library, first: Diagnosis, language: Language, settings: Sequence[Setting]
 ) -> Matter:
-    """Put together what a model is told of a first answer."""
+    """Put together what a model is told of a first answer; `settings` are the job's, those of its own files first."""
     candidates = tuple(weigh(report, retrieval, library)[:MAX_CANDIDATES])
-    return Matter(report, retrieval, library, first, language, candidates, _offered(report, retrieval, library, first, language))
+    offered = (*first.changes, *_more(report, retrieval, library, first, language, settings))
+    return Matter(report, retrieval, library, first, language, candidates, offered)
 
 
-def _offered(
-    report: CrashReport, retrieval: Retrieval, library: Library, first: Diagnosis, language: Language
-) -> tuple[ProposedChange, ...]:
-    """Give the first answer's changes, then those of further cases of the same cause that fit the job."""
+def _more(
+    report: CrashReport, retrieval: Retrieval, library: Library, first: Diagnosis, language: Language, settings: Sequence[Setting]
+) -> list[ProposedChange]:
+    """Give checked changes of further cases of the same cause that fit the job."""
     if first.verdict != "diagnosed":
-        return ()
+        return []
     cases = [match.case for match in retrieval.signatures if match.case.cause == first.cause][:MORE_CASES]
-    made, _ = propose(cases, report, library, report.settings, language)
+    made, _ = propose(cases, report, library, settings, language)
     told = {(change.framework, change.key) for change in first.changes}
-    # The job's own files are not at hand here; where they hold a value, the first answer knows it better.
-    more = [change for change in made if (change.framework, change.key) not in told and _is_news(change, first.engine.dropped)]
-    return (*first.changes, *more)
-
-
-def _is_news(change: ProposedChange, dropped: Sequence[Dropped]) -> bool:
-    return not any(f"{change.framework}: {change.key}" in item.what for item in dropped)
-
-
-def held(key: str, matter: Matter) -> str | None:
-    """Give the job's value of a setting as the log shows it."""
-    return value_of(key, matter.report.settings)
+    return [change for change in made if (change.framework, change.key) not in told][: max(0, MAX_CHANGES - len(told))]

@@ -39,6 +39,7 @@ _PHRASES = {
     "unnamed": ("not recorded", "未记录"),
     "root": ("the first failure that nothing before it explains", "最早的、没有更早原因的失败"),
     "same": ("points to the same cause", "指向同一原因"),
+    "quoted": ("quoted by the model", "模型引用"),
     "after": ("follows from the first failure", "由首个失败引起"),
     "unknown-headline": ("The log does not show why the job died", "这份日志里看不出作业为什么失败"),
     "unknown": (

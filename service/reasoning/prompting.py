@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ingest.logs.events import Event
 from ingest.redact import Redactor
 from service.reasoning.claims import Claim, Claims, Reply, schema
-from service.reasoning.fencing import CLOSE, OPEN, excerpt, fenced, neutral, withheld
+from service.reasoning.fencing import CLOSE, OPEN, WITHHELD, excerpt, fenced, neutral, withheld
 from service.reasoning.matter import Matter, Prompt
 from service.reasoning.models import Message
 from service.reasoning.prompts.instructions import ANSWER, LANGUAGES, REPAIR, REPAIR_TASK, TURN
@@ -106,7 +106,9 @@ def _built(matter: Matter, system: str, talk: Sequence[Message], room: int, kind
     # A conversation's question stands last; what it is about is told before it.
     messages = (Message("system", system), Message("user", body), *talk)
     chosen = [row for place, row in enumerate(rows) if place in kept]
-    marked = [row for row in chosen if row.mark]
+    # Beside a line that speaks to a model, only failures may be cited.
+    events = {event.line for event in matter.report.events}
+    marked = [row for row in chosen if row.mark and row.text != WITHHELD and (not suspects or row.number in events)]
     ours = "\n".join(row.text for row in chosen if not _is_log(row.section))
     return Prompt(
         messages, {row.mark: row.text for row in marked}, {row.mark: row.number for row in marked},

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ingest.logs.clock import instant
+from ingest.logs.lines import printable
 from ingest.redact import Redactor
 from service.telemetry.snapshot import Kernel, KernelEvent, KernelKind, known, unavailable
 
@@ -68,7 +69,7 @@ def parse(text: str, boot_time: float | None = None, year: int | None = None, ut
         at = _time(row, boot_time, year, utc_offset_s)
         since = at if since is None else since
         if event := _event(row, at):
-            events.append(event.model_copy(update={"text": clean(event.text), "process": clean(event.process)}))
+            events.append(event.model_copy(update={"text": clean(printable(event.text)), "process": clean(printable(event.process))}))
     return Kernel(since=since, events=known(tuple(_once(events))[-MAX_EVENTS:]))
 
 

@@ -108,6 +108,37 @@ def test_a_setting_is_found_by_the_names_its_version_knows(key: str, version: st
     assert (found.key if found else None) == expected
 
 
+@pytest.mark.parametrize(
+    ("key", "version", "expected"),
+    [
+        ("trainer.new", "0.6", ("trainer.new", "trainer.short")),
+        ("trainer.new", "0.4", ()),
+        ("trainer.old", "0.4", ("trainer.old",)),
+        ("trainer.short", "0.6", ("trainer.new", "trainer.short")),
+        ("trainer.new", None, ("trainer.new", "trainer.old", "trainer.short")),
+        ("trainer.gone", None, ()),
+    ],
+)
+def test_that_a_setting_gives_its_names_at_a_version(key: str, version: str | None, expected: tuple[str, ...]) -> None:
+    """The preferred name comes first; names of other versions are left out."""
+    known = knob("trainer.new", ">=0.5", Alias(key="trainer.old", versions="<0.5"), Alias(key="trainer.short", versions=">=0.6"))
+    assert shelf(known).names("verl", key, version) == expected
+
+
+@pytest.mark.parametrize(("key", "found"), [("--max-len", "--max-len"), ("max_len", "--max-len"), ("--max_len", "--max-len"),
+                                            ("max-width", "--max-len"), ("maxlen", None)])
+def test_that_dashes_and_underscores_name_the_same_setting(key: str, found: str | None) -> None:
+    """Users write a flag as they please, and as a plain name in a file."""
+    known = shelf(knob("--max-len", "", Alias(key="--max-width"))).knob("verl", key)
+    assert (known.key if known else None) == found
+
+
+def test_that_an_exact_name_comes_before_another_spelling() -> None:
+    """Where two settings differ by their dashes alone, each is found by its own."""
+    both = shelf(knob("--batch"), knob("batch"))
+    assert [found.key for name in ("--batch", "batch") if (found := both.knob("verl", name))] == ["--batch", "batch"]
+
+
 def test_a_setting_of_another_framework_is_not_found() -> None:
     """Names are looked up within their framework."""
     assert shelf(knob("lr")).knob("trl", "lr") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from rich.markdown import Markdown
@@ -12,6 +13,7 @@ from ingest.logs import patterns, sources
 from service import lint as checks
 from service.settings import load
 from service.triage import Triage
+from ui import coverage
 from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import language, out
 
@@ -29,6 +31,13 @@ def lint() -> int:
         markup=False,
     )
     return MISUSE if findings else EXPLAINED
+
+
+def stats(*, as_json: bool) -> int:
+    """Print what the knowledge covers."""
+    counts = coverage.stats(library.load(), patterns.load())
+    out().print(json.dumps(counts, ensure_ascii=False, indent=2) if as_json else coverage.text(counts), markup=False, soft_wrap=True)
+    return EXPLAINED
 
 
 def draft(log: Path, cause: str, fix: str, out_folder: Path) -> int:

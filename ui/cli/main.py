@@ -100,6 +100,16 @@ def lint() -> None:
 
 
 @corpus_app.command()
+def stats(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as one JSON object.")] = False,
+) -> None:
+    """Count causes, cases, settings, patterns and sources."""
+    from ui.cli import corpus as command
+
+    raise typer.Exit(command.stats(as_json=as_json))
+
+
+@corpus_app.command()
 def show(
     case_id: Annotated[str, typer.Argument(metavar="ID", help="A case's id, such as verl/batch-not-divisible.")],
     lang: Lang = "",

@@ -1,0 +1,24 @@
+"""A log with its first answer: what a model, or a follow-up question, starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from corpus.schema import Language
+from ingest.logs.launch import Setting
+from ingest.logs.report import CrashReport
+from service.diagnosis import Diagnosis
+from service.patching.patches import ConfigFile
+from service.retrieval import Retrieval
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """A log with its first answer, and what further answers to it are made of. `own` are the settings of its files."""
+
+    report: CrashReport
+    retrieval: Retrieval
+    language: Language
+    own: tuple[Setting, ...]
+    files: tuple[ConfigFile, ...]
+    first: Diagnosis

@@ -1,0 +1,256 @@
+"""The chain: a first answer, a prompt, any chat model, its claims, grounding, the final answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from corpus.library import Library
+from service.diagnosis import Alternative, Diagnosis, Dropped, Evidence, ProposedChange
+from service.errors import ModelError
+from service.inquiry import Inquiry
+from service.reasoning.asking import Asker
+from service.reasoning.claims import Claims
+from service.reasoning.composer import MAX_EVIDENCE
+from service.reasoning.deadline import Deadline
+from service.reasoning.grounding import Found, Grounded, ground
+from service.reasoning.matter import Matter, Prompt, gather
+from service.reasoning.models import ChatModel, open_model
+from service.reasoning.partial import growing, whole_fields
+from service.reasoning.phrases import say
+from service.reasoning.prompting import for_answer
+from service.reasoning.prose import blocks
+from service.reasoning.sentences import Judge, Kept, judge_for, one_sentence, take
+from service.reasoning.stages import Draft, Final, Stage, Text
+from service.settings import Settings
+
+# A cause that a model names and no rule does.
+NAMED_ONLY = 0.1
+# How much longer an answer gets before it is looked at again.
+STRIDE = 48
+_CLAIMED = {"cause", "quotes", "cases", "changes"}
+
+
+class Answers(Protocol):
+    """What makes answers by rules."""
+
+    @property
+    def library(self) -> Library:
+        """The corpus."""
+
+    def decided(self, inquiry: Inquiry, cause: str) -> Diagnosis:
+        """Answer for one of two causes that both fit."""
+
+    def repatched(self, inquiry: Inquiry, answer: Diagnosis) -> Diagnosis:
+        """Make the patch anew."""
+
+
+def matter_of(answers: Answers, inquiry: Inquiry) -> Matter:
+    """Put together what a model is told."""
+    settings = (*inquiry.own, *inquiry.report.settings)
+    return gather(inquiry.report, inquiry.retrieval, answers.library, inquiry.first, inquiry.language, settings)
+
+
+def answered(answers: Answers, inquiry: Inquiry, settings: Settings) -> Iterator[Stage]:
+    """Give the first answer, then the configured model's words, then the final answer."""
+    yield Draft(inquiry.first)
+    if inquiry.first.verdict == "no-failure":
+        note = "Nothing failed, so no model was asked." if settings.model else ""
+        yield Final(_noted(inquiry.first, note))
+        return
+    try:
+        model = open_model(settings)
+    except ModelError as error:
+        yield Final(_noted(inquiry.first, f"{error} The first answer stands."))
+        return
+    if model is None:
+        yield Final(inquiry.first)
+        return
+    yield from explained(answers, inquiry, model, settings.model_deadline, settings.model_tokens)
+
+
+def explained(answers: Answers, inquiry: Inquiry, model: ChatModel, seconds: float, budget: int) -> Iterator[Stage]:
+    """Give a model's words on an inquiry, then the final answer; a model that fails leaves the first one."""
+    started = perf_counter()
+    # The clock runs from here: what goes into the prompt is part of the wait.
+    asker = Asker(model, Deadline(seconds), budget)
+    matter = matter_of(answers, inquiry)
+    talk = _Talk(matter, for_answer(matter, budget))
+    try:
+        yield from talk.listen(asker)
+        final = _joined(answers, inquiry, talk, model.name)
+    except ModelError as error:
+        final = _noted(inquiry.first, f"{error} The first answer stands.", talk.dropped)
+    engine = final.engine.model_copy(update={"tokens": asker.tokens, "omitted": dict(talk.prompt.omitted)})
+    spent = {**final.timings_ms, "model": round(1000 * (perf_counter() - started), 2)}
+    yield Final(final.model_copy(update={"engine": engine, "timings_ms": spent}))
+
+
+@dataclass
+class _Talk:
+    """What a model says of one matter, checked while it comes."""
+
+    matter: Matter
+    prompt: Prompt
+    grounded: Grounded | None = None
+    kept: Kept = field(default_factory=Kept)
+    headline: str = ""
+    _judged: int = 0
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """All that did not stand."""
+        return (*(self.grounded.dropped if self.grounded else ()), *self.kept.dropped)
+
+    def listen(self, asker: Asker) -> Iterator[Text]:
+        """Pass on the paragraphs that stand; afterwards all fields are set. Raises ModelError."""
+        text, seen = "", 0
+        for text in asker.stream(self.prompt.messages, Claims, lambda: bool(self.kept.blocks)):
+            if not seen <= len(text) < seen + STRIDE:
+                seen = len(text)
+                yield from self._grown(text)
+        claims = asker.read(Claims, text)
+        self.grounded = ground(claims, self.matter, self.prompt)
+        yield from self._judge(blocks(claims.explanation))
+        self._take_headline(claims.headline)
+
+    def _grown(self, text: str) -> Iterator[Text]:
+        """Judge the paragraphs that are complete, once the claims are known on which they rest."""
+        if self.grounded is None:
+            fields = whole_fields(text)
+            if not fields.keys() >= _CLAIMED:
+                return
+            try:
+                claims = Claims.model_validate({**fields, "explanation": ""})
+            except ValidationError:
+                return
+            self.grounded = ground(claims, self.matter, self.prompt)
+        written, _ = growing(text, "explanation")
+        # The last paragraph may go on, until the answer is read as a whole.
+        yield from self._judge(blocks(written)[:-1])
+
+    def _judge(self, found: Sequence[str]) -> Iterator[Text]:
+        assert self.grounded is not None  # noqa: S101 - the callers ground first
+        if not speaks(self.grounded, self.matter):
+            return
+        judge = self._judge_of(self.grounded)
+        for block in found[self._judged :]:
+            if good := take(block, judge, self.kept):
+                yield Text(good)
+        self._judged = max(self._judged, len(found))
+
+    def _judge_of(self, grounded: Grounded) -> Judge:
+        cause = grounded.chosen or grounded.hypothesis or self.matter.first.cause
+        return judge_for(self.matter, self.prompt, self.matter.offered, cause)
+
+    def _take_headline(self, headline: str) -> None:
+        """Keep a headline that stands and speaks of the cause; else the rules' own is better."""
+        assert self.grounded is not None  # noqa: S101 - called after grounding
+        if not headline or self.grounded.chosen or not speaks(self.grounded, self.matter):
+            return
+        why = one_sentence(headline, self._judge_of(self.grounded)) or ("" if is_about(headline, self.matter) else "says nothing of the cause")
+        if why:
+            self.kept.dropped.append(Dropped(what=headline[:120], why=why))
+        else:
+            self.headline = " ".join(headline.split())
+
+
+def speaks(grounded: Grounded, matter: Matter) -> bool:
+    """Tell whether a model's prose is on the cause that the answer names; else it argues for another."""
+    if any(item.what.startswith("cause ") for item in grounded.dropped):
+        # Where the rules know no cause, a possibility that has a quote may be told.
+        return bool(grounded.hypothesis) and matter.first.verdict == "unknown"
+    return True
+
+
+def is_about(headline: str, matter: Matter) -> bool:
+    """Tell whether a headline shares a telling word with the cause's or its case's title, or the failing line."""
+    cause = matter.library.causes.get(matter.first.cause or "")
+    titles = [cause.title.to(matter.language)] if cause else []
+    root = matter.report.root
+    known = " ".join([*titles, matter.first.headline, root.body if root else ""]).lower()
+    if matter.language == "zh":
+        return any(headline[place : place + 2] in known for place in range(len(headline) - 1) if headline[place] >= "一")
+    words = {word.strip(".,:;!'\"()`").lower() for word in headline.split()}
+    return any(len(word) > 3 and word in known for word in words)
+
+
+def _joined(answers: Answers, inquiry: Inquiry, talk: _Talk, name: str) -> Diagnosis:
+    """Put what stands of a model's answer into the first one."""
+    grounded = talk.grounded
+    assert grounded is not None  # noqa: S101 - listened to
+    answer = answers.decided(inquiry, grounded.chosen) if grounded.chosen else inquiry.first
+    used = bool(grounded.chosen)
+    if not talk.prompt.suspects:
+        answer = _with_changes(answers, inquiry, answer, grounded.changes)
+        answer = answer.model_copy(update={
+            "evidence": _with_quotes(answer, grounded.quotes, talk), "alternatives": _with_hypothesis(answer, grounded, talk.matter),
+        })
+    if talk.kept.holds:
+        used = True
+        update = {"explanation": talk.kept.text, "headline": talk.headline or answer.headline}
+        answer = answer.model_copy(update=update)
+    noted = _noted(answer, _told(talk, used), talk.dropped)
+    return noted.model_copy(update={"engine": noted.engine.model_copy(update={"name": name})}) if used else noted
+
+
+def _told(talk: _Talk, used: bool) -> str:
+    rows = []
+    if talk.grounded and talk.grounded.chosen:
+        rows.append(f"Two causes fit; the model decided for {talk.grounded.chosen}.")
+    if talk.grounded and not speaks(talk.grounded, talk.matter):
+        rows.append("The model speaks for another cause, which the log does not prove.")
+    elif not talk.kept.holds:
+        rows.append("Too little of the model's explanation could be checked.")
+    if talk.prompt.suspects:
+        rows.append(f"{talk.prompt.suspects} lines of the log speak to a model; they were withheld, and the model decided nothing.")
+    if not used:
+        rows.append("The first answer stands.")
+    return " ".join(rows)
+
+
+def _with_changes(answers: Answers, inquiry: Inquiry, answer: Diagnosis, picked: Sequence[ProposedChange]) -> Diagnosis:
+    """Put the picked changes first; those of the rules that were not picked stay behind them."""
+    if answer.verdict != "diagnosed" or not picked:
+        return answer
+    names = {(change.framework, change.key) for change in picked}
+    rest = [change for change in answer.changes if (change.framework, change.key) not in names]
+    changed = answer.model_copy(update={"changes": (*picked, *rest)})
+    if len(changed.changes) == len(answer.changes):
+        return changed  # another order is no other patch
+    return answers.repatched(inquiry, changed)
+
+
+def _with_quotes(answer: Diagnosis, quotes: Sequence[Found], talk: _Talk) -> tuple[Evidence, ...]:
+    """Add the lines that the model quotes and the rules did not, as far as there is room."""
+    report = talk.matter.report
+    told = {(item.file or "", item.line) for item in answer.evidence}
+    texts = dict([*report.surroundings, *report.tail, *report.novel, *((event.line, event.text) for event in report.events)])
+    more = []
+    for found in quotes:
+        place = report.place(found.number)
+        if (place.file, place.line) not in told and found.number in texts:
+            why = say("quoted", talk.matter.language)
+            more.append(Evidence(line=place.line, text=texts[found.number], role="context", why=why, file=place.file or None))
+    return (*answer.evidence, *more)[: max(MAX_EVIDENCE, len(answer.evidence))]
+
+
+def _with_hypothesis(answer: Diagnosis, grounded: Grounded, matter: Matter) -> tuple[Alternative, ...]:
+    """Tell the cause that the model holds possible: first where the rules know none, else last."""
+    if not grounded.hypothesis:
+        return answer.alternatives
+    known = next((item for item in answer.alternatives if item.cause == grounded.hypothesis), None)
+    cause = matter.library.causes[grounded.hypothesis]
+    check = cause.checks[0] if cause.checks else cause.means
+    named = known or Alternative(cause=cause.id, confidence=NAMED_ONLY, tell_apart=check.to(matter.language))
+    rest = [item for item in answer.alternatives if item is not known]
+    return (named, *rest) if answer.verdict == "unknown" else (*answer.alternatives, *(() if known else (named,)))
+
+
+def _noted(answer: Diagnosis, note: str, dropped: Sequence[Dropped] = ()) -> Diagnosis:
+    engine = answer.engine.model_copy(update={"note": note, "dropped": (*answer.engine.dropped, *dropped)})
+    return answer.model_copy(update={"engine": engine})

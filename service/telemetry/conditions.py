@@ -1,0 +1,353 @@
+"""The small language of conditions over a snapshot, with three answers: holds, does not, or not available.
+
+    [any|all|none|one] PART.FIELD OP VALUE     gpus, disks, nics, nodes are many; `any` unless said otherwise
+    lowest|highest PART.FIELD OP VALUE         over the course that the snapshot holds
+    course PART.FIELD falls|drops|rises|jumps|level
+    xid NUMBER...                              the driver told one of these before the crash
+    kernel KIND                                a line of this kind stands in the kernel's log before the crash
+
+OP is one of `== != < <= > >= has in`; VALUE a number, true, false, words, or `[FACTOR *] PART.FIELD`. What
+nobody measured makes a condition neither true nor false.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from statistics import fmean
+from typing import Literal
+
+from service.telemetry.snapshot import (
+    Cgroup,
+    Disk,
+    Gpu,
+    Host,
+    KernelEvent,
+    Nic,
+    Node,
+    Piece,
+    RayState,
+    Reading,
+    Scheduler,
+    Series,
+    Serving,
+    Snapshot,
+)
+
+Scalar = bool | int | float | str
+MANY = ("gpus", "disks", "nics", "nodes")
+# How long before the crash something can have been its cause: a collective may wait half an hour for a rank.
+BEFORE_S = 2 * 3600.0
+AFTER_S = 120.0
+# A snapshot from so long before the crash does not speak of it.
+STALE_S = 900.0
+# Fewer points, or a shorter course, tell no trend.
+MIN_POINTS = 12
+MIN_SPAN_S = 300.0
+CHANGE = 0.25
+NOISE = 0.05
+PARTS = 6
+
+_KINDS: Mapping[str, type[Piece]] = {
+    "host": Host, "cgroup": Cgroup, "gpus": Gpu, "disks": Disk, "nics": Nic, "nodes": Node, "ray": RayState, "serving": Serving,
+    "scheduler": Scheduler,
+}
+_COMPARE = re.compile(
+    r"^(?:(?P<mode>any|all|none|one|lowest|highest) )?(?P<path>[a-z]+\.[a-z_0-9]+) (?P<op>==|!=|<=|>=|<|>|has|in) (?P<value>\S.*)$"
+)
+_COURSE = re.compile(r"^course (?P<path>[a-z]+\.[a-z_0-9]+) (?P<shape>falls|drops|rises|jumps|level)$")
+_XID = re.compile(r"^xid(?P<codes>(?: \d{1,4})+)$")
+_KERNEL = re.compile(r"^kernel (?P<kind>[a-z-]+)$")
+_SCALED = re.compile(r"^(?:(?P<factor>\d+(?:\.\d+)?) \* )?(?P<path>[a-z]+\.[a-z_0-9]+)$")
+_WORDS: Mapping[str, Scalar] = {"true": True, "false": False}
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A reading that a condition looked at: its value, or why there is none."""
+
+    name: str
+    value: Scalar | None = None
+    unavailable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Whether a condition holds; None where it cannot be told. `seen` are the readings that decided it."""
+
+    holds: bool | None
+    seen: tuple[Seen, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A snapshot and the time of the crash that it is asked about, where that is known."""
+
+    snapshot: Snapshot
+    crash: float | None = None
+
+    @property
+    def stale(self) -> str:
+        """Say why the snapshot does not speak of the crash, or give the empty string."""
+        if self.crash is None:
+            return ""
+        early = self.crash - self.snapshot.taken_at.timestamp()
+        return f"the snapshot was taken {early / 60:.0f} minutes before the crash" if early > STALE_S else ""
+
+
+def evaluate(text: str, moment: Moment) -> Outcome:
+    """Tell whether a condition holds; raises ValueError where it is none."""
+    check, match = _parsed(text)
+    if moment.stale:
+        return Outcome(None, (Seen(text, unavailable=moment.stale),))
+    return check(match, moment)
+
+
+def every(outcomes: Sequence[Outcome]) -> Outcome:
+    """Join conditions that must all hold: one that does not settles it, else one that cannot be told leaves it open."""
+    failed = [outcome for outcome in outcomes if outcome.holds is False]
+    if failed:
+        return failed[0]
+    seen = tuple(item for outcome in outcomes for item in outcome.seen)
+    return Outcome(None if any(outcome.holds is None for outcome in outcomes) else bool(outcomes), seen)
+
+
+def some(outcomes: Sequence[Outcome]) -> Outcome:
+    """Join conditions of which one must hold: those that do settle it."""
+    held = [outcome for outcome in outcomes if outcome.holds]
+    seen = tuple(item for outcome in held or outcomes for item in outcome.seen)
+    if held:
+        return Outcome(True, seen)
+    return Outcome(None if any(outcome.holds is None for outcome in outcomes) else False, seen)
+
+
+Check = Callable[["re.Match[str]", Moment], Outcome]
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> tuple[Check, re.Match[str]]:
+    for expression, check in _FORMS:
+        if match := expression.match(text):
+            return check, match
+    raise ValueError(f"{text!r} is no condition over a snapshot")
+
+
+def check(text: str) -> None:
+    """Check that a condition can be read and names fields that a snapshot has; raises ValueError."""
+    _, match = _parsed(text)
+    scaled = _SCALED.match(match.groupdict().get("value") or "")
+    for path in (match.groupdict().get("path"), scaled["path"] if scaled else None):
+        if path:
+            part, _, name = path.partition(".")
+            _has_field(part, name, text)
+
+
+def _has_field(part: str, name: str, text: str) -> None:
+    kind = _KINDS.get(part)
+    field = kind.model_fields.get(name) if kind else None
+    if field is None or "Reading[" not in str(field.annotation):
+        raise ValueError(f"{text!r}: a snapshot has no reading {part}.{name}")
+
+
+def _compared(match: re.Match[str], moment: Moment) -> Outcome:
+    mode = match["mode"] or "any"
+    if mode in ("lowest", "highest"):
+        return _extreme(match, moment)
+    part, _, name = match["path"].partition(".")
+    items = [getattr(moment.snapshot, part)] if part not in MANY else list(getattr(moment.snapshot, part))
+    if not items:
+        return Outcome(None, (Seen(part, unavailable=f"the snapshot has no {part}"),))
+    outcomes = [_one(item, _named(part, item, name), name, match, moment) for item in items]
+    return _MODES[mode](outcomes)
+
+
+def _named(part: str, item: Piece, name: str) -> str:
+    own = next((str(getattr(item, key)) for key in ("id", "path", "name") if isinstance(getattr(item, key, None), str)), "")
+    return f"{part}[{own}].{name}" if part in MANY else f"{part}.{name}"
+
+
+def _one(item: Piece, shown: str, name: str, match: re.Match[str], moment: Moment) -> Outcome:
+    left = _reading(item, name, moment)
+    if left.value is None:
+        return Outcome(None, (Seen(shown, unavailable=left.unavailable),))
+    right, why = _right(match["value"], item, moment)
+    if right is None:
+        return Outcome(None, (Seen(match["value"], unavailable=why),))
+    return Outcome(_holds(left.value, match["op"], right), (Seen(shown, _plain(left.value)),))
+
+
+def _reading(item: Piece, name: str, moment: Moment) -> Reading[object]:
+    reading: Reading[object] = getattr(item, name)
+    baseline = moment.snapshot.baseline_at
+    if name.endswith("_new") and moment.crash is not None and baseline and baseline.timestamp() > moment.crash:
+        return Reading(unavailable="the baseline is later than the crash")
+    return reading
+
+
+def _right(text: str, item: Piece, moment: Moment) -> tuple[Scalar | tuple[str, ...] | None, str | None]:
+    scaled = _SCALED.match(text)
+    if scaled is None:
+        words = tuple(text.split())
+        return (_number(text) if len(words) == 1 else words), None
+    part, _, name = scaled["path"].partition(".")
+    reading: Reading[float] = getattr(item if part in MANY else getattr(moment.snapshot, part), name)
+    if reading.value is None:
+        return None, reading.unavailable
+    return reading.value * float(scaled["factor"] or 1), None
+
+
+def _number(text: str) -> Scalar:
+    try:
+        return float(text)
+    except ValueError:
+        return _WORDS.get(text, text)
+
+
+def _holds(left: object, op: str, right: Scalar | tuple[str, ...]) -> bool:
+    if op == "has":
+        return isinstance(left, tuple) and str(right) in {str(item) for item in left}
+    if op == "in":
+        return str(left) in (right if isinstance(right, tuple) else (str(right),))
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return _OPERATORS[op](float(left), float(right))
+    return (str(left) == str(right)) is (op == "==")
+
+
+def _plain(value: object) -> Scalar:
+    if isinstance(value, float):
+        return round(value, 3)
+    return value if isinstance(value, bool | int | str) else ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _none_of(outcomes: Sequence[Outcome]) -> Outcome:
+    return every([Outcome(None if item.holds is None else not item.holds, item.seen) for item in outcomes])
+
+
+def _exactly_one(outcomes: Sequence[Outcome]) -> Outcome:
+    """Tell whether it holds of one and of no other; with fewer than two there is nothing to compare with."""
+    seen = tuple(item for outcome in outcomes if outcome.holds is not False for item in outcome.seen)
+    if len(outcomes) < 2 or any(outcome.holds is None for outcome in outcomes):
+        return Outcome(None, seen)
+    return Outcome(sum(bool(outcome.holds) for outcome in outcomes) == 1, seen)
+
+
+_MODES: Mapping[str, Callable[[Sequence[Outcome]], Outcome]] = {
+    "any": some, "all": every, "none": _none_of, "one": _exactly_one,
+}
+
+
+def _courses(path: str, moment: Moment) -> list[Series]:
+    """Give the courses of a reading up to the crash; one that ended long before it does not tell of it."""
+    found = []
+    for series in moment.snapshot.history:
+        points = tuple(point for point in series.points if moment.crash is None or point[0] <= moment.crash + AFTER_S)
+        if series.name == path and points and (moment.crash is None or moment.crash - points[-1][0] <= STALE_S):
+            found.append(series.model_copy(update={"points": points}))
+    return found
+
+
+def _extreme(match: re.Match[str], moment: Moment) -> Outcome:
+    courses = _courses(match["path"], moment)
+    if not courses:
+        return Outcome(None, (Seen(match["path"], unavailable="the snapshot holds no course of it up to the crash"),))
+    values = [value for series in courses for _, value in series.points]
+    value = min(values) if match["mode"] == "lowest" else max(values)
+    right, why = _right(match["value"], moment.snapshot, moment)
+    if right is None:
+        return Outcome(None, (Seen(match["value"], unavailable=why),))
+    return Outcome(_holds(value, match["op"], right), (Seen(f"{match['mode']} {match['path']}", round(value, 3)),))
+
+
+def _course(match: re.Match[str], moment: Moment) -> Outcome:
+    courses = [series for series in _courses(match["path"], moment) if _is_long(series)]
+    if not courses:
+        return Outcome(None, (Seen(match["path"], unavailable="the snapshot holds no long enough course of it up to the crash"),))
+    return some([_shaped(series, match["shape"]) for series in courses])
+
+
+def _is_long(series: Series) -> bool:
+    return len(series.points) >= MIN_POINTS and series.points[-1][0] - series.points[0][0] >= MIN_SPAN_S
+
+
+def _shaped(series: Series, shape: str) -> Outcome:
+    values = [value for _, value in series.points]
+    size = len(values) / PARTS
+    means = [fmean(values[round(size * number) : round(size * (number + 1))]) for number in range(PARTS)]
+    ends = f"{values[0]:.4g} to {values[-1]:.4g}"
+    return Outcome(_SHAPES[shape](means, values[-1]), (Seen(f"course {series.name}", ends),))
+
+
+def _steady(means: Sequence[float], sign: int) -> bool:
+    """Tell whether each part lies beyond the one before, and the whole change is worth the name."""
+    steps = [sign * (later - earlier) for earlier, later in pairwise(means)]
+    whole = sign * (means[-1] - means[0])
+    return whole > CHANGE * max(abs(means[0]), 1e-9) and all(0 < step < 0.6 * whole for step in steps)
+
+
+def _sudden(means: Sequence[float], last: float, sign: int) -> bool:
+    """Tell whether it was level and changed at the end."""
+    before = means[:-1]
+    level = max(before) - min(before) <= 2 * NOISE * max(abs(max(before)), 1e-9)
+    return level and sign * (last - fmean(before)) > CHANGE * max(abs(fmean(before)), 1e-9)
+
+
+_SHAPES: Mapping[str, Callable[[Sequence[float], float], bool]] = {
+    "rises": lambda means, _: _steady(means, 1),
+    "falls": lambda means, _: _steady(means, -1),
+    "jumps": lambda means, last: _sudden(means, last, 1),
+    "drops": lambda means, last: _sudden(means, last, -1),
+    "level": lambda means, _: max(means) - min(means) <= NOISE * max(abs(max(means)), 1e-9),
+}
+
+
+def before_crash(event: KernelEvent, crash: float | None) -> bool:
+    """Tell whether an event can have been the cause: it came before the crash, and not long before it."""
+    if event.at is None or crash is None:
+        return True
+    return crash - BEFORE_S <= event.at <= crash + AFTER_S
+
+
+def _xid(match: re.Match[str], moment: Moment) -> Outcome:
+    codes = {int(code) for code in match["codes"].split()}
+    lines = _kernel_events(moment, lambda event: event.kind == "xid" and event.code in codes)
+    told = [_told(gpu.id, gpu.xids, codes) for gpu in moment.snapshot.gpus]
+    # The kernel's log holds every Xid: where it was read, what a card was not asked for leaves nothing open.
+    return some([lines, *(outcome for outcome in told if lines.holds is None or outcome.holds)])
+
+
+def _told(name: str, reading: Reading[tuple[int, ...]], codes: set[int]) -> Outcome:
+    shown = f"gpus[{name}].xids"
+    if reading.value is None:
+        return Outcome(None, (Seen(shown, unavailable=reading.unavailable),))
+    found = [code for code in reading.value if code in codes]
+    return Outcome(bool(found), (Seen(shown, ", ".join(map(str, reading.value)) or "none"),))
+
+
+def _kernel(match: re.Match[str], moment: Moment) -> Outcome:
+    return _kernel_events(moment, lambda event: event.kind == match["kind"])
+
+
+def _kernel_events(moment: Moment, fits: Callable[[KernelEvent], bool]) -> Outcome:
+    kernel = moment.snapshot.kernel
+    if kernel.events.value is None:
+        return Outcome(None, (Seen("kernel.events", unavailable=kernel.events.unavailable),))
+    found = [event for event in kernel.events.value if fits(event) and before_crash(event, moment.crash)]
+    if found:
+        return Outcome(True, tuple(Seen("kernel.events", event.text or event.kind) for event in found[:2]))
+    taken = moment.snapshot.taken_at.timestamp()
+    covered = moment.crash is None or ((kernel.since or 0.0) <= moment.crash - 60 and taken >= moment.crash)
+    if not covered:
+        return Outcome(None, (Seen("kernel.events", unavailable="the kernel's log was not read up to the crash"),))
+    return Outcome(False, (Seen("kernel.events", "no such line"),))
+
+
+_FORMS: tuple[tuple[re.Pattern[str], Check], ...] = (
+    (_XID, _xid), (_KERNEL, _kernel), (_COURSE, _course), (_COMPARE, _compared),
+)

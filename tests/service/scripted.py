@@ -1,0 +1,129 @@
+"""A chat server for tests: OpenAI's wire format on loopback, scripted answers and faults, every call recorded."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+STRIDE = 17
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the server does with one call.
+
+    `text` is the answer; `status` another HTTP status with `body`; `cut` closes the connection after so many
+    characters; `pause` waits before each piece; `silent` sends nothing for so many seconds; `refusal` refuses.
+    """
+
+    text: str = ""
+    status: int = 200
+    body: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    cut: int | None = None
+    pause: float = 0.0
+    silent: float = 0.0
+    refusal: str = ""
+    usage: tuple[int, int] | None = (1234, 56)
+    stride: int = STRIDE
+
+
+Script = Callable[[dict[str, Any]], Turn]
+
+
+@dataclass
+class Scripted:
+    """A running server: its address and the calls that it got."""
+
+    url: str
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+    def prompt(self, call: int = 0) -> str:
+        """Give all text of a call's messages."""
+        return "\n".join(str(message["content"]) for message in self.calls[call]["messages"])
+
+
+@contextmanager
+def serving(script: Script | Sequence[Turn]) -> Iterator[Scripted]:
+    """Serve a script: turns in their order, the last one again and again, or a function of the call's body."""
+    state = Scripted("")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state, script))
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    state.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(timeout=5)
+
+
+def _handler(state: Scripted, script: Script | Sequence[Turn]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.calls.append(body)
+            state.headers.append(dict(self.headers))
+            turn = script(body) if callable(script) else script[min(len(state.calls), len(script)) - 1]
+            try:
+                _respond(self, turn)
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True  # the client has given up, which is what some tests want
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    return Handler
+
+
+def _respond(handler: BaseHTTPRequestHandler, turn: Turn) -> None:
+    if turn.silent:
+        time.sleep(turn.silent)
+    if turn.status != 200:
+        raw = (turn.body or json.dumps({"error": {"message": f"status {turn.status}", "code": None}})).encode()
+        handler.send_response(turn.status)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(len(raw)))
+        for name, value in turn.headers:
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(raw)
+        return
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/event-stream")
+    handler.send_header("Connection", "close")
+    handler.end_headers()
+    handler.close_connection = True
+    for event in _events(turn):
+        if turn.pause:
+            time.sleep(turn.pause)
+        handler.wfile.write(f"data: {event}\n\n".encode())
+        handler.wfile.flush()
+
+
+def _events(turn: Turn) -> Iterator[str]:
+    if turn.refusal:
+        yield _chunk({"role": "assistant", "refusal": turn.refusal})
+    text = turn.text if turn.cut is None else turn.text[: turn.cut]
+    for begin in range(0, len(text), turn.stride):
+        yield _chunk({"role": "assistant", "content": text[begin : begin + turn.stride]})
+    if turn.cut is not None:
+        return
+    usage = turn.usage and {"prompt_tokens": turn.usage[0], "completion_tokens": turn.usage[1], "total_tokens": sum(turn.usage)}
+    yield _chunk({}, finish="stop", usage=usage)
+    yield "[DONE]"
+
+
+def _chunk(delta: dict[str, Any], finish: str | None = None, usage: dict[str, int] | None = None) -> str:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    made: dict[str, Any] = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": [choice]}
+    return json.dumps(made | ({"usage": usage} if usage else {}))
