@@ -61,8 +61,11 @@ class Library:
                               if (found := self._known((framework, name), name, version)) is not None), None)
 
     def names(self, framework: str, key: str, version: str | None = None) -> tuple[str, ...]:
-        """Give the names of a setting that are valid at the version, the preferred one first; none if it has none there."""
-        knob = self.knob(framework, key, version)
+        """Give the names of a setting that are valid at the version, the preferred one first; none if it has none there.
+
+        `key` may be a name of another version: the new name asks for the old one, and the old one for the new.
+        """
+        knob = self.knob(framework, key, version) or self.knob(framework, key)
         if knob is None:
             return ()
         preferred = (knob.key,) if fits(version, knob.versions) else ()
@@ -262,13 +265,19 @@ def _spellings(measure: dict[str, Any], cause: str, documented: Mapping[str, str
 
 
 def _knobs(folder: Path) -> Iterator[Knob]:
-    for path in sorted(folder.glob("*.yaml")):
-        table = read_yaml(path)
-        shared = {"framework": table["framework"], "spelled": table["spelled"]}
-        for row in table["settings"]:
-            yield validated(Knob, {**shared, **row}, f"{path}: {row.get('key')}")
+    written = [knob for path in sorted(folder.glob("*.yaml")) for knob in _written(path)]
+    yield from written
+    # Whoever explains a setting need not take it out of the extracted ones: the explained one counts.
+    known = {(knob.framework, knob.key) for knob in written}
     for path in sorted((folder / EXTRACTED).glob("*.json")):
-        yield from _extracted(path)
+        yield from (knob for knob in _extracted(path) if (knob.framework, knob.key) not in known)
+
+
+def _written(path: Path) -> Iterator[Knob]:
+    table = read_yaml(path)
+    shared = {"framework": table["framework"], "spelled": table["spelled"]}
+    for row in table["settings"]:
+        yield validated(Knob, {**shared, **row}, f"{path}: {row.get('key')}")
 
 
 def _extracted(path: Path) -> Iterator[Knob]:

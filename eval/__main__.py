@@ -15,6 +15,7 @@ from eval import baselines, gate, incidents, others, report
 from eval.answers import System
 from eval.composer import Composer
 from eval.errors import EvalError
+from eval.explained import Explained
 from eval.metrics import METRICS, compare
 from eval.report import Run
 from eval.run import Progress as Report
@@ -42,6 +43,7 @@ def _options(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--split", choices=("fit", "test"), help="only this part of them")
     parser.add_argument("--out", type=Path, default=OUT, help="folder for results.jsonl and report.html")
     parser.add_argument("--no-baselines", action="store_true", help="only the composer")
+    parser.add_argument("--model", action="store_true", help="also with the configured model (WHYCRASH_MODEL), its tokens counted")
     parser.add_argument("--compare", type=Path, metavar="OLD", help="results.jsonl of an earlier run: say what changed")
     parser.add_argument("--gate", action="store_true", help="fail where a figure falls through its floor")
     parser.add_argument("--raise-floors", action="store_true", help="lift the floors to what is reached; none is lowered")
@@ -72,6 +74,8 @@ def _systems(
     triage: Triage, loaded: list[incidents.Incident], options: argparse.Namespace
 ) -> tuple[list[System], list[str]]:
     systems: list[System] = [Composer(triage)]
+    if options.model:
+        systems.append(Explained(triage, load()))
     if options.no_baselines:
         return systems, []
     fit = [item for item in loaded if item.label.split == "fit"]

@@ -19,9 +19,12 @@ from eval.errors import InvalidIncidentError
 from ingest.logs import sources
 from ingest.logs.events import masked
 from ingest.logs.sources import LogSource
+from service.telemetry import snapshot
+from service.telemetry.snapshot import Snapshot
 
 FOLDER = Path(__file__).parent / "incidents"
 LOGS = ("log.txt", "log.txt.gz")
+TELEMETRY = "telemetry.json"
 JOB_FILES = ("run.sh", "job.sbatch", "config.yaml", "ds.json", "requirements.txt")
 
 LabelVerdict = Literal["diagnosed", "unknown", "no-failure"]
@@ -89,6 +92,12 @@ class Incident:
         """The job's own configuration, as far as it is there."""
         return [self.folder / name for name in JOB_FILES if (self.folder / name).exists()]
 
+    @property
+    def telemetry(self) -> Snapshot | None:
+        """What the machine said of itself, where somebody asked it."""
+        path = self.folder / TELEMETRY
+        return snapshot.load(path) if path.exists() else None
+
     def source(self) -> LogSource:
         """Open the log."""
         return sources.from_path(self.log)
@@ -149,11 +158,11 @@ def _own(incident: Incident, causes: set[str]) -> list[str]:
 
 
 def _twice(incidents: Sequence[Incident]) -> list[str]:
-    """Find logs that are the same but for numbers, ids and paths."""
+    """Find logs that are the same but for numbers, ids and paths; the same log with telemetry beside it is another question."""
     seen: dict[str, str] = {}
     found = []
     for incident in incidents:
-        shape = "\n".join(masked(line) for line in incident.lines)
+        shape = "\n".join(masked(line) for line in incident.lines) + ("\nwith telemetry" if incident.telemetry else "")
         if shape in seen:
             found.append(f"{incident.id}: the same text as {seen[shape]} but for numbers and names")
         seen.setdefault(shape, incident.id)

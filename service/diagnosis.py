@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
@@ -66,7 +66,10 @@ class CaseHit(Part):
 
 
 class ProposedChange(Part):
-    """One change of the job's configuration."""
+    """One change of the job's configuration.
+
+    `replaces` names the key that the job sets in vain: it is to go, and `key` takes its place.
+    """
 
     framework: str
     kind: ChangeKind
@@ -77,6 +80,7 @@ class ProposedChange(Part):
     costs: str = ""
     from_case: str | None = None
     status: Literal["verified", "unverified"]
+    replaces: str | None = None
 
 
 class SeenFramework(Part):
@@ -125,6 +129,37 @@ class ReadLimits(Part):
     omitted: dict[str, int | str] = {}
 
 
+TelemetryAnswer = Literal["agrees", "contradicts", "neither", "not available"]
+
+
+class TelemetryReading(Part):
+    """A reading of the machine that an answer rests on: its value, or why it is not available."""
+
+    name: str
+    value: Scalar | None = None
+    unavailable: str | None = None
+
+
+class CauseTelemetry(Part):
+    """What the machine says of one cause, by which rules, from which readings."""
+
+    cause: str
+    says: TelemetryAnswer
+    why: str
+    rules: tuple[str, ...] = ()
+    readings: tuple[TelemetryReading, ...] = ()
+
+
+class Telemetry(Part):
+    """What the machine says of the named cause, and of each other one; what was not measured is never fine."""
+
+    says: TelemetryAnswer = "not available"
+    why: str = ""
+    taken_at: str | None = None
+    sources: tuple[str, ...] = ()
+    causes: tuple[CauseTelemetry, ...] = ()
+
+
 class Diagnosis(Part):
     """The whole answer. `cause` is None where nothing failed."""
 
@@ -146,7 +181,7 @@ class Diagnosis(Part):
     changes: tuple[ProposedChange, ...] = ()
     patch: str | None = None
     checks: tuple[str, ...] = ()
-    telemetry: dict[str, Any] = {}
+    telemetry: Telemetry = Telemetry()
     frameworks: tuple[SeenFramework, ...] = ()
     engine: Engine = Engine()
     redactions: int = 0

@@ -10,6 +10,7 @@ from ingest.logs.report import CrashReport
 from service.diagnosis import Diagnosis
 from service.patching.patches import ConfigFile
 from service.retrieval import Retrieval
+from service.telemetry.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -22,3 +23,4 @@ class Inquiry:
     own: tuple[Setting, ...]
     files: tuple[ConfigFile, ...]
     first: Diagnosis
+    telemetry: Snapshot | None = None

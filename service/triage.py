@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from corpus import library
 from corpus.library import Library
@@ -30,8 +31,13 @@ from service.reasoning.composer import compose, language_of
 from service.reasoning.stages import Stage
 from service.retrieval import Retriever
 from service.settings import Settings
+from service.telemetry.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from service.reasoning.conversation import Conversation
 
 Report = Callable[[str, int, int], None]
+Taking = Callable[[CrashReport], Snapshot]
 
 MAX_CONFIG_BYTES = 1 << 20
 
@@ -84,22 +90,32 @@ class Triage:
         return self.reader.templates(jobs.open_job(path))
 
     def explain(
-        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None
+        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
+        telemetry: Snapshot | Taking | None = None,
     ) -> Diagnosis:
         """Answer for one job's output; raises InputError where it cannot be read.
 
         `good` is what a healthy run of the same job prints; without `files`, configs that lie beside the logs are used.
+        `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died.
         """
-        return self.explain_report(*self._read(source, language, files, good))
+        return self.explain_report(*self._read(source, language, files, good), telemetry)
 
     def answer(
-        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None
+        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
+        telemetry: Snapshot | Taking | None = None,
     ) -> Iterator[Stage]:
         """Answer in stages: the rules' own answer at once, then what the configured model makes of it.
 
         The last stage is always a Final; without a model, or with one that fails, it is the first answer.
         """
-        return self.stages(self.inquire(*self._read(source, language, files, good)))
+        return self.stages(self.open(source, language, files, good, telemetry))
+
+    def open(
+        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
+        telemetry: Snapshot | Taking | None = None,
+    ) -> Inquiry:
+        """Answer for one job's output as `explain` does, and keep what further answers need."""
+        return self.inquire(*self._read(source, language, files, good), telemetry)
 
     def stages(self, inquiry: Inquiry) -> Iterator[Stage]:
         """Answer an inquiry in stages, as `answer` does."""
@@ -107,6 +123,23 @@ class Triage:
         from service.reasoning import chain
 
         return chain.answered(self, inquiry, self._settings)
+
+    def prompt(self, inquiry: Inquiry) -> str:
+        """Give exactly what a model would be sent, for a person to read; nothing is sent."""
+        from service.reasoning import chain
+
+        return chain.prompt_of(self, inquiry, self._settings)
+
+    def conversation(self, inquiry: Inquiry) -> Conversation:
+        """Begin a conversation about an inquiry, with the configured model where there is one; raises ModelSetupError."""
+        from service.reasoning import conversation, models
+
+        settings = self._settings
+        model = models.open_model(settings)
+        return conversation.Conversation(self, inquiry, self._near, model, settings.model_deadline, settings.model_tokens)
+
+    def _near(self, words: str) -> list[str]:
+        return [item.owner for item in self.retriever.search(words) if item.kind == "case"]
 
     def _read(
         self, source: LogSource | JobSource, language: str, files: Sequence[ConfigFile], good: Templates | None
@@ -118,13 +151,15 @@ class Triage:
         return report, language, files, {"scan": round(1000 * (perf_counter() - started), 2)}
 
     def explain_report(
-        self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None
+        self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None,
+        telemetry: Snapshot | Taking | None = None,
     ) -> Diagnosis:
         """Answer for a log that is read already."""
-        return self.inquire(report, language, files, timings).first
+        return self.inquire(report, language, files, timings, telemetry).first
 
     def inquire(
-        self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None
+        self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None,
+        telemetry: Snapshot | Taking | None = None,
     ) -> Inquiry:
         """Answer for a log that is read already, and keep what further answers need."""
         started = perf_counter()
@@ -132,13 +167,14 @@ class Triage:
         spent = dict(timings or {}) | {"retrieve": round(1000 * (perf_counter() - started), 2)}
         own = tuple(setting for file in files for setting in _settings(file))
         spoken = language_of(report, language or self._settings.lang)
-        answer = compose(report, retrieval, self.library, spoken, own)
+        snapshot = telemetry(report) if callable(telemetry) else telemetry
+        answer = compose(report, retrieval, self.library, spoken, own, telemetry=snapshot)
         answer = answer.model_copy(update={"timings_ms": spent | answer.timings_ms})
-        return Inquiry(report, retrieval, spoken, own, tuple(files), self._patched(answer, files, report))
+        return Inquiry(report, retrieval, spoken, own, tuple(files), self._patched(answer, files, report), snapshot)
 
     def decided(self, inquiry: Inquiry, cause: str) -> Diagnosis:
         """Answer an inquiry whose two causes both fit for one of them."""
-        answer = compose(inquiry.report, inquiry.retrieval, self.library, inquiry.language, inquiry.own, cause)
+        answer = compose(inquiry.report, inquiry.retrieval, self.library, inquiry.language, inquiry.own, cause, inquiry.telemetry)
         answer = answer.model_copy(update={"id": inquiry.first.id, "timings_ms": inquiry.first.timings_ms})
         return self._patched(answer, inquiry.files, inquiry.report)
 
@@ -167,7 +203,7 @@ class Triage:
         version = report.version(change.framework)
         knob = self.library.knob(change.framework, change.key, version)
         names = dict.fromkeys((change.key, *self.library.names(change.framework, change.key, version)))
-        return Target(change.framework, change.kind, tuple(names), change.to, knob.spelled if knob else "")
+        return Target(change.framework, change.kind, tuple(names), change.to, knob.spelled if knob else "", change.replaces)
 
 
 def _settings(file: ConfigFile) -> list[Setting]:

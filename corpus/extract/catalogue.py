@@ -95,5 +95,7 @@ def _newest(rows: Sequence[Declaration]) -> Declaration:
 def facts(row: Row) -> dict[str, Any]:
     """Give the facts of a setting that the source states, as a row of a catalogue has them."""
     found = {name: getattr(row.newest, name) for name in _FACTS}
+    if isinstance(found["default"], str) and "\n" in found["default"]:
+        del found["default"]  # a text, such as a prompt, is no fact about the setting
     return {name: list(item) if isinstance(item, tuple) else item for name, item in found.items() if item not in (None, ())}
 

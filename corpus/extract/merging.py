@@ -126,7 +126,7 @@ def _alias(one: Found, name: str) -> Table:
 
 
 def _reader(one: Found) -> Table:
-    return {"read_by": one.framework} if one.row["catalogue"] == "env" and (one.versions(one.row["key"]) or len(one.seen) > 1) else {}
+    return {"read_by": one.framework} if one.row["catalogue"] == "env" else {}
 
 
 def _correct(row: Table, one: Found, merge: Merge, *, alone: bool) -> None:
@@ -207,9 +207,22 @@ def into(root: Path, paths: Sequence[Path], words: Path | None) -> list[str]:
     `words` is a folder of YAML files by catalogue: what a person writes on settings that are new.
     """
     effects = catalogue(words) if words else {}
-    merge = merged(catalogue(root), load(paths), effects)
+    found = load(paths)
+    merge = merged(catalogue(root), found, effects)
+    frameworks = {one.framework for one in found}
+    for path in (root / EXTRACTED).glob("*.json"):
+        # Variables of frameworks that were not read this time stay as they are.
+        others = [row for row in json.loads(path.read_bytes())["settings"] if row.get("read_by", "") not in {"", *frameworks}]
+        if others:
+            rows = merge.extracted.get(path.stem, [])
+            merge.extracted[path.stem] = [*rows, *_further(others, rows)]
     write(root, merge)
     return merge.corrections
+
+
+def _further(others: Iterable[Table], rows: Sequence[Table]) -> list[Table]:
+    told = {row["key"] for row in rows}
+    return [row for row in others if row["key"] not in told]
 
 
 def catalogue(root: Path) -> dict[str, Table]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,11 @@ _CUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 _ORDER = [name for name, _ in _CUES]
 
 
-def cued(text: str) -> list[str]:
+# The same files stand in traceback after traceback.
+@lru_cache(1024)
+def cued(text: str) -> tuple[str, ...]:
     """Name the frameworks that a path, command or module in `text` speaks of."""
-    return [name for name, expression in _CUES if expression.search(text)]
+    return tuple(name for name, expression in _CUES if expression.search(text))
 
 
 class FrameworkLog:

@@ -399,10 +399,12 @@ class _Reading:
 
     def _refined(self, event: Event, job: View) -> Event:
         row = self._table.by_id.get(event.pattern)
+        if row is None or not row.refine:
+            return judged(event)
         # Facts of other lines belong to other events; what was derived belongs to the whole log.
         facts = [fact for fact in job.facts if fact.line == event.line or fact.kind in DERIVED]
         view = replace(job, root=event, facts=facts, focus=event)
-        for refinement in row.refine if row else ():
+        for refinement in row.refine:
             if all_hold(refinement.when, view):
                 return judged(replace(event, cause=refinement.cause, strength=refinement.strength or event.strength))
         return judged(event)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from corpus.schema import Scalar
+from service.patching import renaming
 from service.patching.keys import Gap, locate
 from service.patching.target import NotPatchableError, Target
 from service.patching.tree import Edit, Entry, Node, Step, checked, line_of, spliced
@@ -22,6 +24,9 @@ _ELSEWHERE = frozenset({"directive", "python", "package", "command"})
 
 def changed(text: str, target: Target, name: str = "") -> str:
     """Give the text with the target's value; raises NotPatchableError where that is not safe."""
+    if target.replaces is not None:
+        text = _renamed(text, target, name)
+        target = dataclasses.replace(target, replaces=None)
     root = read(text)
     if holds(text, target, name):
         return text
@@ -31,8 +36,18 @@ def changed(text: str, target: Target, name: str = "") -> str:
     return new
 
 
+def _renamed(text: str, target: Target, name: str) -> str:
+    entry = _entry(text, renaming.former(target), name)
+    new = renaming.in_file(text, entry, _entry(text, target, name), target)
+    if entry is not None:
+        renaming.checked(_parsed(text), _parsed(new), entry.path, target)
+    return new
+
+
 def holds(text: str, target: Target, name: str = "") -> bool:
-    """Tell whether the file, read anew, says what the target says."""
+    """Tell whether the file, read anew, says what the target says, and a key that is to go is gone."""
+    if target.replaces is not None and carries(text, renaming.former(target), name):
+        return False
     try:
         entry = _entry(text, target, name)
     except NotPatchableError:

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from packaging.requirements import InvalidRequirement, Requirement
 
 from service.diagnosis import Dropped
-from service.patching import env_file, json_file, requirements, shell, syntax, yaml_document, yaml_file
+from service.patching import env_file, json_file, renaming, requirements, shell, syntax, yaml_document, yaml_file
 from service.patching.target import NotPatchableError, Target
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -60,8 +60,17 @@ def patch(name: str, text: str, targets: Sequence[Target]) -> Patch:
 
 def carries(name: str, text: str, target: Target) -> bool:
     """Tell whether a file sets the target's key already, to whatever value."""
+    asked = [target, renaming.former(target)] if target.replaces is not None else [target]
     try:
-        return format_of(name, text).carries(text, target, name)
+        return any(format_of(name, text).carries(text, each, name) for each in asked)
+    except NotPatchableError:
+        return False
+
+
+def lists_packages(name: str, text: str) -> bool:
+    """Tell whether a file is a list of the packages that the job needs."""
+    try:
+        return format_of(name, text) in (REQUIREMENTS, CONDA)
     except NotPatchableError:
         return False
 
@@ -110,6 +119,8 @@ def _parses(form: Format, text: str) -> bool:
 def _mentions(text: str, target: Target, name: str) -> bool:
     """Tell whether a script sets the target's key, as far as a look at the words tells."""
     del name
+    if target.kind == "package":
+        return shell.carries(text, target)
     keys = [re.escape(key.lstrip("-+~")).replace("_", "[-_]").replace(r"\-", "[-_]") for key in target.names]
     return re.search(rf"^(?!\s*#(?!SBATCH))[^\n]*?(?:^|[\s'\"(+])(?:--)?(?:{'|'.join(keys)})(?:[=\s'\"]|$)", text, re.MULTILINE) is not None
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from service.diagnosis import Dropped
-from service.patching.patch import accepts, carries, patch
+from service.patching.patch import accepts, carries, lists_packages, patch
 from service.patching.target import Target
 
 
@@ -31,7 +31,7 @@ def over(files: Sequence[ConfigFile], targets: Sequence[Target]) -> tuple[list[s
     """Give a diff for each file that changes, and what was left out with why.
 
     A target goes to the first file that sets its key already, else to the first that it can be added to; where
-    there is neither, the first file says why.
+    there is neither, the first file says why. Packages belong to lists of requirements before scripts.
     """
     shares = [_Share(file) for file in files if file.exact]
     left_out = [Dropped(what=f"patch of {file.name}", why="the file is no UTF-8 text") for file in files if not file.exact]
@@ -43,6 +43,8 @@ def over(files: Sequence[ConfigFile], targets: Sequence[Target]) -> tuple[list[s
 
 
 def _home(shares: Sequence[_Share], target: Target) -> _Share:
+    if target.kind == "package":
+        shares = sorted(shares, key=lambda share: not lists_packages(share.file.name, share.file.text))
     for fits in (carries, accepts):
         for share in shares:
             if fits(share.file.name, share.file.text, target):

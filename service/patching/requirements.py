@@ -42,7 +42,7 @@ class Line:
 def changed(text: str, target: Target, name: str = "") -> str:
     """Give the text with the version that the target names; raises NotPatchableError where that is not safe."""
     del name
-    package, specifier = _wanted(target)
+    package, specifier = wanted(target)
     found = [line for line in _lines(text) if line.name == canonicalize_name(package.name)]
     if len(found) > 1:
         raise NotPatchableError(f"{package.name} stands more than once (lines {', '.join(str(line.number) for line in found)})")
@@ -60,7 +60,7 @@ def holds(text: str, target: Target, name: str = "") -> bool:
     """Tell whether the file, read anew, asks for the package as the target says."""
     del name
     try:
-        package, specifier = _wanted(target)
+        package, specifier = wanted(target)
     except NotPatchableError:
         return False
     found = [line for line in _lines(text) if line.name == canonicalize_name(package.name)]
@@ -74,7 +74,7 @@ def carries(text: str, target: Target, name: str = "") -> bool:
     return target.kind == "package" and any(line.name == canonicalize_name(package) for line in _lines(text))
 
 
-def _wanted(target: Target) -> tuple[Requirement, SpecifierSet]:
+def wanted(target: Target) -> tuple[Requirement, SpecifierSet]:
     """Read the target's package and version; `install` asks for the package in any version."""
     if target.kind != "package":
         raise NotPatchableError(f"a {target.kind} is not set among the requirements")
@@ -154,7 +154,7 @@ def conda_changed(text: str, target: Target, name: str = "") -> str:
     """Give a conda environment's text with the version in its pip section, or among its own packages."""
     del name
     document = yaml_document.read(text)
-    package, specifier = _wanted(target)
+    package, specifier = wanted(target)
     item = _conda_item(document, package.name)
     if item is None:
         return _conda_added(document, f"{package}{_written(specifier)}")
@@ -173,7 +173,7 @@ def conda_holds(text: str, target: Target, name: str = "") -> bool:
     """Tell whether a conda environment asks for the package as the target says."""
     del name
     try:
-        package, specifier = _wanted(target)
+        package, specifier = wanted(target)
         item = _conda_item(yaml_document.read(text), package.name)
         if item is None:
             return False
@@ -187,7 +187,7 @@ def conda_carries(text: str, target: Target, name: str = "") -> bool:
     """Tell whether a conda environment asks for the package."""
     del name
     try:
-        return target.kind == "package" and _conda_item(yaml_document.read(text), _wanted(target)[0].name) is not None
+        return target.kind == "package" and _conda_item(yaml_document.read(text), wanted(target)[0].name) is not None
     except NotPatchableError:
         return False
 

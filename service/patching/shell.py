@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
-from service.patching import directives, environment, overrides
+from service.patching import directives, environment, installs, overrides, renaming
 from service.patching.inner import in_script, inner_scripts
 from service.patching.spelling import is_unset, refuse_prose
 from service.patching.syntax import Script, parse
@@ -41,6 +42,9 @@ def changed(text: str, target: Target) -> str:
     if not is_unset(target.to):
         refuse_prose(target)
     rows = text.replace("\r\n", "\n")
+    if target.replaces is not None:
+        text = _apply(text, rows, renaming.in_script(parse(rows), target))
+        rows, target = text.replace("\r\n", "\n"), replace(target, replaces=None)
     return _apply(text, rows, _edits(parse(rows), target, _way(target)))
 
 
@@ -48,9 +52,19 @@ def holds(text: str, target: Target) -> bool:
     """Tell whether the value stands where the framework reads it."""
     try:
         script, way = parse(text.replace("\r\n", "\n")), _way(target)
+        if target.replaces is not None and overrides.places(script, renaming.former(target)):
+            return False
         if way.hold(script, target):
             return True
         return not way.stands(script, target) and any(holds(each.text, target) for each in inner_scripts(script))
+    except NotPatchableError:
+        return False
+
+
+def carries(text: str, target: Target) -> bool:
+    """Tell whether the script installs the target's package, in whatever version."""
+    try:
+        return target.kind == "package" and bool(installs.places(parse(text.replace("\r\n", "\n")), target))
     except NotPatchableError:
         return False
 
@@ -80,6 +94,8 @@ def _stands_in(text: str, target: Target, way: Way) -> bool:
 
 
 def _way(target: Target) -> Way:
+    if target.kind == "package" and target.framework in ("pip", "python", ""):
+        return Way(lambda script, it: bool(installs.places(script, it)), installs.edits, installs.hold)
     if target.kind == "package" or target.spelled in _ELSEWHERE:
         raise NotPatchableError(_ELSEWHERE.get(target.spelled, _ELSEWHERE["package"]))
     if target.kind == "env" or target.spelled == "env":

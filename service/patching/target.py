@@ -17,7 +17,8 @@ class Target:
 
     `names` lists the spellings that the framework knows at the job's version, the preferred first; a file
     that uses one of them keeps it. `spelled` is how the framework takes the setting (as in the catalogue:
-    hydra, flag, yaml, json, env, directive, package, command, python).
+    hydra, flag, yaml, json, env, directive, package, command, python). `replaces` is a key that the framework does not
+    know: where a file sets it, it is renamed in place, and its value stays.
     """
 
     framework: str
@@ -25,6 +26,7 @@ class Target:
     names: tuple[str, ...]
     to: Scalar
     spelled: str = ""
+    replaces: str | None = None
 
     def __str__(self) -> str:
         return f"{self.names[0]}={self.to}"

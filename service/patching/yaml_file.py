@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from service.patching import manifest, yaml_document
+from service.patching import manifest, renaming, yaml_document
 from service.patching.keys import Gap, locate
 from service.patching.target import NotPatchableError, Target
 from service.patching.tree import Edit, Entry, Step
@@ -20,6 +21,9 @@ def changed(text: str, target: Target, name: str = "") -> str:
 
     `name` is the file's, if known: a file that holds one group of settings may be called like it.
     """
+    if target.replaces is not None:
+        text = _renamed(text, target, name)
+        target = replace(target, replaces=None)
     document = yaml_document.read(text)
     if manifest.is_manifest(document):
         return manifest.changed(document, target)
@@ -28,8 +32,21 @@ def changed(text: str, target: Target, name: str = "") -> str:
     return yaml_document.applied(document, [_edit(document, target, name)])
 
 
+def _renamed(text: str, target: Target, name: str) -> str:
+    document = yaml_document.read(text)
+    if manifest.is_manifest(document):
+        raise NotPatchableError(f"{target.replaces} stands in a manifest; rename it by hand")
+    entry = _entry(document, renaming.former(target), name)
+    new = renaming.in_file(document.text, entry, _entry(document, target, name), target)
+    if entry is not None:
+        renaming.checked(yaml_document.loaded(document), yaml_document.loaded(yaml_document.read(new)), entry.path, target)
+    return new
+
+
 def holds(text: str, target: Target, name: str = "") -> bool:
-    """Tell whether the file, read anew, says what the target says."""
+    """Tell whether the file, read anew, says what the target says, and a key that is to go is gone."""
+    if target.replaces is not None and carries(text, renaming.former(target), name):
+        return False
     return _asked(text, target, name, manifest.holds, _says)
 
 

@@ -9,12 +9,16 @@ from corpus.library import Library
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.diagnosis import Standing
+from service.reasoning.calibration import MOST, odds, weights
+from service.reasoning.signs import Signs, likeness, signs_for, signs_of_doubt
 from service.retrieval import Retrieval, SignatureMatch
 
 # How far a root line's pattern alone settles its cause.
 ROOT_WEIGHT = {"states": 0.9, "suggests": 0.66, "hints": 0.36}
 # The same for a line that as a rule follows another failure, standing as the root for want of a better.
 FOLLOWER_WEIGHT = {"states": 0.72, "suggests": 0.52, "hints": 0.25}
+# The cause that says that there is none to name.
+NOTHING = "insufficient-evidence"
 CASE_AT_ROOT = 0.6
 CASE_ELSEWHERE = 0.3
 PER_CONDITION = 0.06
@@ -22,32 +26,78 @@ OTHER_EVENT = 0.2
 RIVAL = 0.55
 TAKEN_OVER = 0.6
 
-DIAGNOSED = 0.5
+# A first cause less likely than this is not named; two that are this near are both named.
+DIAGNOSED = 0.4
 CLOSE = 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A cause with what speaks for it. `score` is between 0 and 1 and not yet a probability."""
+    """A cause with what speaks for it.
+
+    `score` says from 0 to 1 how much that is; `probability` is what it comes to among all candidates, and
+    `doubt` the probability that the log does not tell.
+    """
 
     cause: str
     score: float
     standing: Standing
     cases: tuple[SignatureMatch, ...]
     events: tuple[Event, ...]
+    probability: float = 0.0
+    doubt: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A cause with its signs."""
+
+    cause: str
+    signs: Signs
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What stands against each other: the causes, and doubt."""
+
+    options: tuple[Option, ...]
+    doubt: Signs
 
 
 def weigh(report: CrashReport, retrieval: Retrieval, library: Library) -> list[Candidate]:
-    """Give the causes that something speaks for, the best first."""
+    """Give the causes that something speaks for, the likeliest first."""
     if report.root is None:
         return []
+    found = _candidates(report, retrieval, library)
+    weighed = _weighed(found, report, retrieval, library)
+    shares = odds([option.signs for option in weighed.options], weighed.doubt, weights())
+    likely = dict(zip((option.cause for option in weighed.options), shares.causes, strict=True))
+    placed = [replace(item, probability=likely.get(item.cause, 0.0), doubt=shares.doubt) for item in found]
+    return sorted(placed, key=lambda candidate: (-candidate.probability, -candidate.score))
+
+
+def signs(report: CrashReport, retrieval: Retrieval, library: Library) -> Weighed:
+    """Give what the probabilities of a failed job's causes are worked out from."""
+    return _weighed(_candidates(report, retrieval, library), report, retrieval, library)
+
+
+def _weighed(found: Sequence[Candidate], report: CrashReport, retrieval: Retrieval, library: Library) -> Weighed:
+    scores = {candidate.cause: candidate.score for candidate in found}
+    like = likeness(retrieval, library)
+    told = tuple(
+        Option(item.cause, signs_for(item.cause, report, retrieval, library, scores, like)) for item in found if item.cause != NOTHING
+    )
+    return Weighed(told, signs_of_doubt(report))
+
+
+def _candidates(report: CrashReport, retrieval: Retrieval, library: Library) -> list[Candidate]:
     causes = dict.fromkeys(
         [match.case.cause for match in retrieval.signatures if match.at_root]
         + [event.cause for event in report.standing if event.cause]
         + [match.case.cause for match in retrieval.signatures]
+        + list(likeness(retrieval, library).near)
     )
-    found = [_candidate(str(cause), report, retrieval.signatures) for cause in causes]
-    return sorted(_explained(found, library), key=lambda candidate: -candidate.score)
+    return _explained([_candidate(str(cause), report, retrieval.signatures) for cause in causes], library)
 
 
 def _explained(candidates: Sequence[Candidate], library: Library) -> list[Candidate]:
@@ -108,9 +158,13 @@ def _standing(root: Event, cause: str, cases: Sequence[SignatureMatch], events: 
 
 
 def confidence(candidates: Sequence[Candidate]) -> float:
-    """Give how sure the first candidate is, rivals considered; between 0 and 1."""
-    if not candidates:
-        return 0.0
-    first = candidates[0].score
-    second = candidates[1].score if len(candidates) > 1 else 0.0
-    return round(min(0.97, first * (1.0 - 0.35 * second / max(first, 1e-9) * second)), 3)
+    """Give the probability that the first candidate is the cause."""
+    return round(min(MOST, candidates[0].probability), 3) if candidates else 0.0
+
+
+def is_doubtful(candidates: Sequence[Candidate]) -> bool:
+    """Tell whether no cause is likely enough to be named."""
+    if not candidates or candidates[0].cause == NOTHING:
+        return True
+    first = candidates[0]
+    return first.probability < DIAGNOSED or first.probability < first.doubt

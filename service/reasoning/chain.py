@@ -14,7 +14,7 @@ from service.diagnosis import Alternative, Diagnosis, Dropped, Evidence, Propose
 from service.errors import ModelError
 from service.inquiry import Inquiry
 from service.reasoning.asking import Asker
-from service.reasoning.claims import Claims
+from service.reasoning.claims import Claims, schema
 from service.reasoning.composer import MAX_EVIDENCE
 from service.reasoning.deadline import Deadline
 from service.reasoning.grounding import Found, Grounded, ground
@@ -22,7 +22,7 @@ from service.reasoning.matter import Matter, Prompt, gather
 from service.reasoning.models import ChatModel, open_model
 from service.reasoning.partial import growing, whole_fields
 from service.reasoning.phrases import say
-from service.reasoning.prompting import for_answer
+from service.reasoning.prompting import for_answer, shown
 from service.reasoning.prose import blocks
 from service.reasoning.sentences import Judge, Kept, judge_for, one_sentence, take
 from service.reasoning.stages import Draft, Final, Stage, Text
@@ -53,6 +53,11 @@ def matter_of(answers: Answers, inquiry: Inquiry) -> Matter:
     """Put together what a model is told."""
     settings = (*inquiry.own, *inquiry.report.settings)
     return gather(inquiry.report, inquiry.retrieval, answers.library, inquiry.first, inquiry.language, settings)
+
+
+def prompt_of(answers: Answers, inquiry: Inquiry, settings: Settings) -> str:
+    """Give exactly what a model would be sent, for a person to read."""
+    return shown(for_answer(matter_of(answers, inquiry), settings.model_tokens), schema(Claims))
 
 
 def answered(answers: Answers, inquiry: Inquiry, settings: Settings) -> Iterator[Stage]:

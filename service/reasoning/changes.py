@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from corpus.library import Library, fits
 from corpus.predicates import compare
-from corpus.schema import Case, Change, Knob, Language, Remedy, Scalar
+from corpus.schema import Case, Change, ChangeKind, Knob, Language, Remedy, Scalar, Text
 from ingest.logs.conditions import all_hold
 from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.diagnosis import Dropped, ProposedChange
+from service.reasoning.ownership import settable, shown
+from service.reasoning.renames import Rename
 from service.reasoning.rules.situation import Also, Hopeless
 from service.reasoning.values import computed, leads_astray, rule_for, situation
 
 ALREADY = "the job has this value already"
+_KIND: dict[str, ChangeKind] = {"flag": "flag", "env": "env", "package": "package", "command": "command"}
+_RENAMED = Text(
+    en="This version calls it `{new}`; it does not know `{old}`, which has to go.",
+    zh="此版本中它叫 `{new}`；`{old}` 已不存在，须去掉。",
+)
+_MISSPELT = Text(
+    en="There is no `{old}`; the nearest setting of that name is `{new}`. Take the wrong one out.",
+    zh="没有 `{old}` 这个键；最接近的设置是 `{new}`。请去掉写错的键。",
+)
+_SAME_VALUE = Text(en="the value that {old} has", zh="{old} 的 原值")
 # Kinds of change that belong to no framework of the job, so that the log need not show it.
 EVERYWHERE = frozenset({"env", "pip", "docker", "host", "linux", "slurm", "kubernetes", "nccl", "ray", "pytorch", "python"})
 
@@ -29,6 +43,11 @@ class _Job:
     library: Library
     settings: Sequence[Setting]
     language: Language
+
+    @cached_property
+    def configurable(self) -> frozenset[str]:
+        """The frameworks that have settings at all."""
+        return frozenset(framework for framework, _ in self.library.knobs)
 
 
 @dataclass(frozen=True)
@@ -64,21 +83,24 @@ class _Group:
 
     @property
     def rank(self) -> tuple[bool, bool, bool]:
-        """Put checked values before advice in words, a case's before the table's, computed before fixed ones."""
-        return (self.changes[0].status != "verified", not self.from_case, not self.computed)
+        """Put a case's changes first, in its own order; of the table's, checked before advice, computed before fixed."""
+        if self.from_case:
+            return (False, False, False)
+        return (True, self.changes[0].status != "verified", not self.computed)
 
 
 def propose(
     cases: Sequence[Case], report: CrashReport, library: Library, settings: Sequence[Setting], language: Language,
-    remedies: Sequence[Remedy] = (),
+    remedies: Sequence[Remedy] = (), renamed: Sequence[Rename] = (),
 ) -> tuple[list[ProposedChange], list[Dropped]]:
     """Give the changes of the cases and remedies that apply to this job, and those that were dropped with the reason.
 
-    What a case says of a setting outranks what the remedies say of it.
+    The right name of a key that the log calls unknown comes first; what a case says of a setting outranks what the
+    remedies say of it.
     """
     job = _Job(report, library, settings, language)
-    kept: dict[tuple[str, str], ProposedChange] = {}
-    groups: list[_Group] = []
+    groups = [_Group([_renamed(rename, language)], True, True) for rename in renamed]
+    kept = {(item.framework, item.key): item for group in groups for item in group.changes}
     dropped: list[Dropped] = []
     for wanted in _every(cases, remedies):
         if _is_told(wanted, kept, settings) or not all_hold(wanted.change.when, report.view()):
@@ -116,10 +138,10 @@ def _is_told(wanted: _Wanted, kept: Mapping[tuple[str, str], ProposedChange], se
 def _checked(wanted: _Wanted, job: _Job) -> tuple[_Group, list[Dropped]]:
     """Give the change and what must follow it, or why it is dropped; nothing where it is for another framework."""
     change, nothing = wanted.change, _Group([], False, wanted.case is not None)
-    seen = {found.name for found in job.report.frameworks}
+    seen = shown(job.report)
     version = job.report.version(change.framework)
-    if change.framework not in seen and change.framework not in EVERYWHERE and seen & set(wanted.serves):
-        return nothing, []  # the case serves several frameworks, and this change is for another one
+    if wanted.case is not None and not _is_for(change.framework, wanted.serves, seen, job):
+        return nothing, []
     knob = job.library.knob(change.framework, change.key, version)
     if reason := _unknown(change, knob, version):
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
@@ -136,6 +158,39 @@ def _checked(wanted: _Wanted, job: _Job) -> tuple[_Group, list[Dropped]]:
     )
     following = [made for also in value.also if (made := _following(also, main, job)) is not None]
     return _Group([main, *following], bool(value.because), wanted.case is not None), []
+
+
+def _renamed(rename: Rename, language: Language) -> ProposedChange:
+    """Propose the right name with the job's own value."""
+    knob, value = rename.knob, typed(rename.value)
+    fitting = value is not None and not misfit(value, knob) and not is_guidance(value)
+    why = _RENAMED if rename.known else _MISSPELT
+    return ProposedChange(
+        framework=rename.framework, kind=_KIND.get(knob.spelled, "setting"), key=rename.new,
+        to=value if fitting and value is not None else _SAME_VALUE.to(language).format(old=rename.old),
+        why=why.to(language).format(old=rename.old, new=rename.new), replaces=rename.old,
+        status="verified" if fitting else "unverified",
+    )
+
+
+def typed(text: str | None) -> Scalar | None:
+    """Read a job's value as what it is: a truth value, a whole number, or the text."""
+    if text is None or text == "":
+        return None
+    plain = text.strip().strip("'\"")
+    if plain.lower() in ("true", "false"):
+        return plain.lower() == "true"
+    return int(plain) if re.fullmatch(r"-?\d{1,18}", plain) else plain
+
+
+def _is_for(framework: str, serves: Collection[str], seen: Collection[str], job: _Job) -> bool:
+    """Tell whether a case's change is one for this job: not for another framework, nor for one that another drives."""
+    mine = settable(job.report)
+    if framework in EVERYWHERE or framework in mine:
+        return True
+    if framework in seen:
+        return False
+    return not mine & job.configurable - EVERYWHERE and not set(seen) & set(serves)
 
 
 def _unknown(change: Change, knob: Knob | None, version: str | None) -> str:

@@ -30,14 +30,18 @@ from service.diagnosis import (
     ReadLimits,
     SeenFramework,
     Standing,
+    Telemetry,
     Verdict,
 )
 from service.reasoning import phrases
-from service.reasoning.candidates import CLOSE, DIAGNOSED, Candidate, confidence, weigh
+from service.reasoning.candidates import CLOSE, Candidate, confidence, is_doubtful, weigh
 from service.reasoning.changes import ALREADY, propose
 from service.reasoning.phrases import say
 from service.reasoning.remedies import applicable
+from service.reasoning.renames import renames
 from service.retrieval import Ranked, Retrieval
+from service.telemetry.snapshot import Snapshot
+from service.telemetry.weigh import Findings, judge, told, weighed
 
 UNKNOWN = "insufficient-evidence"
 MAX_EVIDENCE = 8
@@ -45,6 +49,8 @@ MAX_CASCADE = 12
 MAX_CASES = 5
 MAX_RANKS = 64
 MAX_CHANGES = 6
+# Causes whose message may name a key that does not exist.
+MISNAMED = frozenset({"config-key-invalid", "package-incompatible", "parallelism-invalid", "batch-not-divisible"})
 # With fewer changes than this, those of a neighbouring cause's case are worth a look.
 ENOUGH_CHANGES = 2
 _CHINESE = re.compile(r"[一-鿿]")
@@ -62,14 +68,16 @@ def language_of(report: CrashReport, wanted: str) -> Language:
 
 
 def compose(
-    report: CrashReport, retrieval: Retrieval, library: Library, language: Language, job: Sequence[Setting] = (), chosen: str = ""
+    report: CrashReport, retrieval: Retrieval, library: Library, language: Language, job: Sequence[Setting] = (), chosen: str = "",
+    telemetry: Snapshot | None = None,
 ) -> Diagnosis:
     """Answer for one report. `job` holds settings of the job's own files, which outrank those in the log.
 
     `chosen` names the cause that was decided for where two fit; it counts where the answer without it is ambiguous.
+    `telemetry` is what the machine itself says of the crash.
     """
     started = perf_counter()
-    answer = _Answer(report, retrieval, library, language, (*job, *report.settings))
+    answer = _Answer(report, retrieval, library, language, (*job, *report.settings), judge(telemetry, report))
     answer.choose(chosen)
     diagnosis = answer.write()
     spent = round(1000 * (perf_counter() - started), 2)
@@ -80,14 +88,16 @@ class _Answer:
     """One answer in the making."""
 
     def __init__(
-        self, report: CrashReport, retrieval: Retrieval, library: Library, language: Language, settings: Sequence[Setting]
+        self, report: CrashReport, retrieval: Retrieval, library: Library, language: Language, settings: Sequence[Setting],
+        findings: Findings,
     ) -> None:
         self._report = report
         self._retrieval = retrieval
         self._library = library
         self._language = language
         self._settings = settings
-        self._candidates = weigh(report, retrieval, library)
+        self._findings = findings
+        self._candidates = weighed(weigh(report, retrieval, library), findings, report, retrieval, library)
         self._confidence = confidence(self._candidates)
         self._dropped: list[Dropped] = []
         self._chosen = False
@@ -110,6 +120,7 @@ class _Answer:
             headline=self._headline(verdict, cause, cases), explanation=self._explanation(verdict, cause, cases),
             evidence=tuple(self._evidence()), cascade=tuple(self._cascade()), cases=tuple(self._hits()),
             changes=tuple(changes), checks=self._checks(verdict, cause, cases), frameworks=self._frameworks(),
+            telemetry=self._telemetry(cause),
             engine=Engine(dropped=tuple(self._dropped)), redactions=self._report.redactions, limits=self._limits(),
         )
 
@@ -118,12 +129,10 @@ class _Answer:
             return "diagnosed"
         if self._report.root is None:
             return "no-failure"
-        if not self._candidates or self._confidence < DIAGNOSED or self._candidates[0].cause == UNKNOWN:
+        if is_doubtful(self._candidates):
             return "unknown"
-        if len(self._candidates) > 1 and self._candidates[1].score >= DIAGNOSED:
-            near = self._candidates[1].score / self._candidates[0].score
-            if near > CLOSE and self._candidates[0].standing != "established":
-                return "ambiguous"
+        if len(self._candidates) > 1 and self._candidates[1].probability > CLOSE * self._candidates[0].probability:
+            return "diagnosed" if self._candidates[0].standing == "established" else "ambiguous"
         return "diagnosed"
 
     def _cause(self, verdict: Verdict) -> Cause | None:
@@ -160,8 +169,10 @@ class _Answer:
         return made[:MAX_CHANGES]
 
     def _proposed(self, cases: Sequence[Case]) -> tuple[list[ProposedChange], list[Dropped]]:
-        remedies = applicable(self._candidates[0].cause, self._report, self._library)
-        return propose(cases, self._report, self._library, self._settings, self._language, remedies)
+        cause = self._candidates[0].cause
+        remedies = applicable(cause, self._report, self._library, self._settings)
+        renamed = renames(self._report, self._library, self._settings) if cause in MISNAMED else []
+        return propose(cases, self._report, self._library, self._settings, self._language, remedies, renamed)
 
     def _kin(self, cases: Sequence[Case]) -> list[Case]:
         """Give cases that fit the root too and whose cause lies behind, or before, the one that is named."""
@@ -175,7 +186,7 @@ class _Answer:
         first = None if verdict == "unknown" else (self._candidates[0] if self._candidates else None)
         rest = [item for item in self._candidates if item is not first and item.cause != UNKNOWN][:3]
         return tuple(
-            Alternative(cause=item.cause, confidence=round(item.score * 0.5, 3), tell_apart=self._tell(first, item)) for item in rest
+            Alternative(cause=item.cause, confidence=round(item.probability, 3), tell_apart=self._tell(first, item)) for item in rest
         )
 
     def _tell(self, first: Candidate | None, other: Candidate) -> str:
@@ -207,14 +218,14 @@ class _Answer:
         else:
             parts.append(f"**{say('why', self._language)}.** {cause.means.to(self._language)}")
             parts.append(f"**{say('do', self._language)}.** {cause.advice.to(self._language)}")
-        parts += [self._aftermath(), self._past()]
+        parts += [self._aftermath(), self._machine(cause), self._past()]
         if verdict == "unknown":
             parts.append(f"**{say('collect', self._language)}.** {cause.advice.to(self._language)}")
         return "\n\n".join(part for part in parts if part)
 
     def _healthy(self) -> str:
         rows = [say("healthy", self._language)]
-        rows.append(self._novel())
+        rows += [self._novel(), self._machine(None)]
         if self._report.finished:
             rows.append(say("ended", self._language, line=phrases.place(self._report.place(self._report.finished), self._language)))
         elif self._report.marks or self._report.frameworks:
@@ -282,6 +293,15 @@ class _Answer:
     def _how_often(self, event: Event) -> str:
         times = f" ×{event.count}" if event.count > 1 else ""
         return times + (f" ({say('not-by', self._language, ranks=_ranks(event.missing))})" if event.missing else "")
+
+    def _telemetry(self, cause: Cause | None) -> Telemetry:
+        """Give what the machine says of the named cause and of the others."""
+        return told(self._findings, cause.id if cause else None, [item.cause for item in self._candidates[:4]], self._language)
+
+    def _machine(self, cause: Cause | None) -> str:
+        """Write what the machine says of each cause; nothing where nobody asked it."""
+        rows = phrases.telemetry(self._telemetry(cause), self._language)
+        return "\n".join([say("machine", self._language), "", *rows]) if rows else ""
 
     def _possibilities(self) -> str:
         rows = [

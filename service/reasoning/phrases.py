@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from corpus.schema import Language
 from ingest.logs.facts import Fact, Value
 from ingest.logs.timeline import Place
+from service.diagnosis import Telemetry, TelemetryReading
 
 _PHASES = {
     "save": ("while saving a checkpoint", "保存检查点时"),
@@ -60,6 +61,11 @@ _PHRASES = {
         "It does not say that it finished either: if the job died, what killed it left no trace here, as a SIGKILL leaves none.",
         "但它也没有表示已完成：如果作业确实死了，那么杀死它的东西没有在这里留下痕迹（SIGKILL 就是这样）。",
     ),
+    "machine": ("What the machine itself says:", "机器自身的读数："),
+    "agrees": ("agrees", "支持"),
+    "contradicts": ("contradicts", "不支持"),
+    "neither": ("says nothing either way", "无法判断"),
+    "not available": ("not available", "没有数据"),
     "collect": ("What to collect next", "接下来收集什么"),
 }
 
@@ -102,6 +108,18 @@ def fact(found: Fact, language: Language) -> str:
         return ""
     values: dict[str, Value] = {name: _short(found.fields[name]) for name in needed}
     return (chinese if language == "zh" else english).format(**values)
+
+
+def telemetry(said: Telemetry, language: Language) -> list[str]:
+    """Put what the machine says of each cause into words, with the readings that it rests on."""
+    return [f"- {item.cause}: {say(item.says, language)}. {item.why} {_readings(item.readings)}".rstrip() for item in said.causes]
+
+
+def _readings(readings: Sequence[TelemetryReading]) -> str:
+    there = [f"{item.name} = {item.value}" for item in readings if item.value is not None]
+    missing = [f"{item.name}: {item.unavailable}" for item in readings if item.value is None]
+    shown = [text.replace("`", "'")[:160] for text in (there or missing)[:3]]
+    return "(" + "; ".join(f"`{text}`" for text in shown) + ")" if shown else ""
 
 
 def _short(value: Value) -> Value:

@@ -211,10 +211,14 @@ def _candidates(matter: Matter) -> Iterator[Row]:
 
 def _facts(matter: Matter) -> Iterator[Row]:
     root = matter.report.root.line if matter.report.root else 0
-    for fact in matter.report.facts:
-        values = " ".join(f"{name}={value}" for name, value in fact.fields.items())
-        rank = 1.8 if fact.line == root else 5.0
-        yield Row("facts", rank, f"[{matter.report.place(fact.line)}] {fact.kind}: {withheld(values, _own_names(matter), 300)}")
+    told: set[str] = set()
+    # A job prints the same facts at each step; the last ones are those at its death.
+    for fact in sorted(matter.report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))):
+        values = withheld(" ".join(f"{name}={value}" for name, value in fact.fields.items()), _own_names(matter), 300)
+        if f"{fact.kind} {values}" not in told:
+            told.add(f"{fact.kind} {values}")
+            rank = 1.8 if fact.line == root else 4.0 + min(len(told), 80) / 20
+            yield Row("facts", rank, f"[{matter.report.place(fact.line)}] {fact.kind}: {values}", number=fact.line)
 
 
 def _settings(matter: Matter) -> Iterator[Row]:
@@ -237,7 +241,7 @@ def _changes(matter: Matter) -> Iterator[Row]:
 
 def _cases(matter: Matter) -> Iterator[Row]:
     ranked = [item for item in matter.retrieval.ranked if item.kind == "case" and item.owner in matter.library.cases]
-    fitting = [match.case.id for match in matter.retrieval.signatures if match.case.cause == matter.first.cause]
+    fitting = [match.case.id for match in matter.retrieval.signatures if match.case.cause == matter.first.cause and match.case.id in matter.library.cases]
     for place, name in enumerate(dict.fromkeys([*fitting, *(item.owner for item in ranked[:MAX_NEIGHBOURS])])):
         case = matter.library.cases[name]
         yield Row("cases", 3.2 + place, f"[case:{name}] {case.title.to(matter.language)} (cause: {case.cause})", number=10 * place, case=name)

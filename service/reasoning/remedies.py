@@ -3,85 +3,81 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from packaging.utils import canonicalize_name
 
-from corpus.library import Library
-from corpus.schema import Remedy
-from ingest.logs.conditions import holds
+from corpus.library import Library, fits
+from corpus.schema import Remedy, Scalar
+from ingest.logs.conditions import all_hold, holds
+from ingest.logs.facts import Fact
+from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.reasoning.changes import value_of
+from service.reasoning.ownership import settable
 from service.reasoning.rules.packages import distribution
 
 # What belongs to no framework, so that a log rarely names it: variables, packages, the machine.
 _ANYWHERE = frozenset({"env", "nccl", "pip", "host", "linux", "python"})
-_ENGINES = frozenset({"vllm", "sglang"})
-_TRAINERS = frozenset({"transformers", "trl", "accelerate"})
-_VERL = _ENGINES | _TRAINERS | {"verl", "deepspeed", "megatron"}
-# What a framework drives by itself: its log is full of their frames, but their settings are out of the user's hands.
-_DRIVES = {
-    "easyr1": _VERL, "tinyzero": _VERL, "simplerl-reason": _VERL, "search-r1": _VERL, "verl": _VERL - {"verl"},
-    "openrlhf": _ENGINES | _TRAINERS | {"deepspeed"}, "trl": _ENGINES, "ms-swift": _ENGINES, "llamafactory": _ENGINES | {"trl"},
-    "axolotl": _ENGINES | {"trl"}, "lightning": frozenset({"transformers"}), "megatron": _TRAINERS,
-    "vllm": _TRAINERS | {"deepspeed"}, "sglang": _TRAINERS | {"deepspeed"},
-}
+# Of these a job uses one, and its log may not say which.
+_PLACES = frozenset({"docker", "kubernetes", "slurm"})
+# A message may name several keys; more than this would be a list, not an answer.
+MAX_FACTS = 3
 _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
 
 
-def settable(report: CrashReport) -> frozenset[str]:
-    """Name the frameworks of the log whose settings the job's user makes."""
-    seen = {found.name for found in report.frameworks}
-    # An engine is hidden by the trainer that drives it; alone, it hides what it is built on.
-    drivers = (seen & _DRIVES.keys()) - _ENGINES or seen & _ENGINES
-    return frozenset(seen.difference(*(_DRIVES[name] for name in drivers)))
-
-
-def applicable(cause: str, report: CrashReport, library: Library) -> list[Remedy]:
+def applicable(cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()) -> list[Remedy]:
     """Give the cause's remedies for the frameworks of the job, in the order in which to try them."""
-    shown, view = settable(report), report.view()
-    rows = [row for row in library.remedies.get(cause, ()) if _is_for(row, shown)]
-    fitting = [row for row in rows if not any(holds(condition, view) for condition in row.unless)]
-    return [filled for row in fitting for filled in _filled(row, report, library)]
+    mine, view = settable(report), report.view()
+    rows = [row for row in library.remedies.get(cause, ()) if _is_for(row, mine)]
+    fitting = [row for row in rows if all_hold(row.when, view) and not any(holds(condition, view) for condition in row.unless)]
+    named = [filled for row in fitting for filled in _filled(row, report, library)]
+    return [_at_version(row, report.version(row.framework), library, settings) for row in named]
 
 
-def _is_for(row: Remedy, shown: frozenset[str]) -> bool:
-    # A framework's own variable is read wherever that framework runs, whoever drives it.
-    return row.framework in shown or row.framework in _ANYWHERE
+def _is_for(row: Remedy, mine: frozenset[str]) -> bool:
+    if row.framework in mine or row.framework in _ANYWHERE:
+        return True
+    # Where the log does not tell what starts the job, a row that waits for a sign is shown for each of them.
+    return row.framework in _PLACES and bool(row.when) and not mine & _PLACES
+
+
+def _at_version(row: Remedy, version: str | None, library: Library, settings: Sequence[Setting]) -> Remedy:
+    """Name the setting as the job does, else as its version does."""
+    knob = library.knobs.get((row.framework, row.key))
+    if knob is None or not knob.aliases:
+        return row
+    valid = ([knob.key] if fits(version, knob.versions) else []) + [a.key for a in knob.aliases if fits(version, a.versions)]
+    used = [key for key in valid if value_of(key, settings) is not None]
+    return row.model_copy(update={"key": (used or valid or [row.key])[0]})
 
 
 def _filled(row: Remedy, report: CrashReport, library: Library) -> Iterator[Remedy]:
-    """Put the log's facts where the row names them; a package that the catalogue does not know is none to propose."""
-    if "{" not in f"{row.key}{row.to}":
+    """Put the log's facts where the row names them; what the catalogue does not know is none to propose."""
+    places = _FACT.findall(f"{row.key} {row.to}")
+    if not places:
         yield row
         return
-    key, to = (_with_facts(text, report) for text in (row.key, row.to))
-    if key is None or to is None:
-        return
-    if row.kind != "package":
-        yield row.model_copy(update={"key": key, "to": to})
-        return
-    # A name that only looks like a package may be anybody's on the index: install what is known, or nothing.
-    known = _package(str(key), library)
-    if known is not None:
-        yield row.model_copy(update={"key": known, "to": to})
+    for fact in _stating(places, report)[:MAX_FACTS]:
+        key, to = (_with(fact, text) for text in (row.key, row.to))
+        # A name that only looks like a package may be anybody's on the index: install what is known, or nothing.
+        known = _package(str(key), library) if row.kind == "package" else key if (row.framework, key) in library.knobs else None
+        if known is not None:
+            yield row.model_copy(update={"key": known, "to": to})
 
 
-def _with_facts(text: object, report: CrashReport) -> object:
-    """Fill a template; None where a fact is missing."""
-    if not isinstance(text, str):
-        return text
-    values = [_stated(match[1], match[2], report) for match in _FACT.finditer(text)]
-    if None in values:
-        return None
-    filled = iter(values)
-    return _FACT.sub(lambda _: str(next(filled)), text)
+def _stating(places: Sequence[tuple[str, str]], report: CrashReport) -> list[Fact]:
+    """Give the facts that have all that a row names, each wording once: the root's own, or else those of other lines."""
+    kind, fields = places[0][0], {field for _, field in places}
+    found = [fact for fact in report.facts if fact.kind == kind and fields <= fact.fields.keys()]
+    own = [fact for fact in found if report.root is not None and fact.line == report.root.line]
+    once = {tuple(str(fact.fields[name]) for name in sorted(fields)): fact for fact in reversed(own or found)}
+    return sorted(once.values(), key=lambda fact: fact.line)
 
 
-def _stated(kind: str, field: str, report: CrashReport) -> str | None:
-    line = report.root.line if report.root else 0
-    found = [fact for fact in report.facts if fact.kind == kind and field in fact.fields]
-    ranked = sorted(found, key=lambda fact: (fact.line != line, fact.line))
-    return str(ranked[0].fields[field]) if ranked else None
+def _with(fact: Fact, text: Scalar) -> Scalar:
+    """Fill a template with one fact's fields."""
+    return _FACT.sub(lambda match: str(fact.fields[match[2]]), text) if isinstance(text, str) else text
 
 
 def _package(name: str, library: Library) -> str | None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from corpus.library import Library
 from corpus.schema import Language
 from service.diagnosis import Dropped, ProposedChange
+from service.reasoning.constraints import Constraint
 from service.reasoning.fencing import speaks_to_a_model
 from service.reasoning.matter import Matter, Prompt
 from service.reasoning.prose import CITED, CODE, is_in, safe, sentences
@@ -63,12 +64,12 @@ class Judge:
     allowed: frozenset[str]
     changes: tuple[ProposedChange, ...]
     failed: bool = True
-    extra: str = ""
+    barred: tuple[Constraint, ...] = ()
 
     @cached_property
     def sent(self) -> str:
         """All text that was sent of the log and of ours."""
-        return "\n".join([self.prompt.ours, *self.prompt.lines.values(), self.extra, *(message.text for message in self.prompt.messages[1:])])
+        return "\n".join([self.prompt.ours, *self.prompt.lines.values(), *(message.text for message in self.prompt.messages[1:])])
 
     @cached_property
     def numbers(self) -> frozenset[str]:
@@ -82,12 +83,12 @@ class Judge:
         return frozenset(keys | {key.rsplit(".", 1)[-1] for key in keys})
 
 
-def judge_for(matter: Matter, prompt: Prompt, changes: Sequence[ProposedChange], cause: str | None, extra: str = "") -> Judge:
+def judge_for(matter: Matter, prompt: Prompt, changes: Sequence[ProposedChange], cause: str | None, barred: Sequence[Constraint] = ()) -> Judge:
     """Make a judge of prose about a log; beside its cause, a text may name those that stand beside it."""
     rivals = {candidate.cause for candidate in matter.candidates} | {item.cause for item in matter.first.alternatives}
     return Judge(
         prompt, matter.library, matter.language, cause, frozenset(rivals | {cause or ""}), tuple(changes),
-        matter.first.verdict != "no-failure", extra,
+        matter.first.verdict != "no-failure", tuple(barred),
     )
 
 
@@ -121,6 +122,11 @@ def _speaking(text: str, _judge: Judge) -> str:
 
 def _denying(text: str, judge: Judge) -> str:
     return "says that nothing failed" if judge.failed and _FINE.search(text) else ""
+
+
+def _barred(text: str, judge: Judge) -> str:
+    broken = next((item for item in judge.barred if item.is_broken_by(text)), None)
+    return f"proposes to change what cannot be: {broken.topic.name}" if broken else ""
 
 
 def _renaming(text: str, judge: Judge) -> str:
@@ -169,7 +175,7 @@ def _quoting(text: str, judge: Judge) -> str:
 
 # What a sentence is asked, in order; the first reason given drops it.
 _RULES: Sequence[Callable[[str, Judge], str]] = (
-    _shaped, _miscited, _speaking, _denying, _renaming, _setting, _quoting, _counting,
+    _shaped, _miscited, _speaking, _denying, _barred, _renaming, _setting, _quoting, _counting,
 )
 
 

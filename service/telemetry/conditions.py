@@ -5,6 +5,7 @@
     course PART.FIELD falls|drops|rises|jumps|level
     xid NUMBER...                              the driver told one of these before the crash
     kernel KIND                                a line of this kind stands in the kernel's log before the crash
+    not CONDITION                              the condition does not hold, and what it looks at was measured
 
 OP is one of `== != < <= > >= has in`; VALUE a number, true, false, words, or `[FACTOR *] PART.FIELD`. What
 nobody measured makes a condition neither true nor false.
@@ -19,7 +20,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
-from typing import Literal
 
 from service.telemetry.snapshot import (
     Cgroup,
@@ -39,12 +39,15 @@ from service.telemetry.snapshot import (
 )
 
 Scalar = bool | int | float | str
+NOT = "not "
 MANY = ("gpus", "disks", "nics", "nodes")
 # How long before the crash something can have been its cause: a collective may wait half an hour for a rank.
 BEFORE_S = 2 * 3600.0
 AFTER_S = 120.0
 # A snapshot from so long before the crash does not speak of it.
 STALE_S = 900.0
+# A reading of so long after the crash tells of another job; the kernel's log and a course keep their times.
+LATE_S = 24 * 3600.0
 # Fewer points, or a shorter course, tell no trend.
 MIN_POINTS = 12
 MIN_SPAN_S = 300.0
@@ -104,6 +107,9 @@ class Moment:
 
 def evaluate(text: str, moment: Moment) -> Outcome:
     """Tell whether a condition holds; raises ValueError where it is none."""
+    if text.startswith(NOT):
+        outcome = evaluate(text.removeprefix(NOT), moment)
+        return Outcome(None if outcome.holds is None else not outcome.holds, outcome.seen)
     check, match = _parsed(text)
     if moment.stale:
         return Outcome(None, (Seen(text, unavailable=moment.stale),))
@@ -141,7 +147,7 @@ def _parsed(text: str) -> tuple[Check, re.Match[str]]:
 
 def check(text: str) -> None:
     """Check that a condition can be read and names fields that a snapshot has; raises ValueError."""
-    _, match = _parsed(text)
+    _, match = _parsed(text.removeprefix(NOT))
     scaled = _SCALED.match(match.groupdict().get("value") or "")
     for path in (match.groupdict().get("path"), scaled["path"] if scaled else None):
         if path:
@@ -185,6 +191,9 @@ def _one(item: Piece, shown: str, name: str, match: re.Match[str], moment: Momen
 
 def _reading(item: Piece, name: str, moment: Moment) -> Reading[object]:
     reading: Reading[object] = getattr(item, name)
+    late = moment.snapshot.taken_at.timestamp() - moment.crash if moment.crash is not None else 0.0
+    if late > LATE_S:
+        return Reading(unavailable=f"the snapshot was taken {late / 3600:.0f} hours after the crash")
     baseline = moment.snapshot.baseline_at
     if name.endswith("_new") and moment.crash is not None and baseline and baseline.timestamp() > moment.crash:
         return Reading(unavailable="the baseline is later than the crash")
@@ -197,10 +206,20 @@ def _right(text: str, item: Piece, moment: Moment) -> tuple[Scalar | tuple[str, 
         words = tuple(text.split())
         return (_number(text) if len(words) == 1 else words), None
     part, _, name = scaled["path"].partition(".")
-    reading: Reading[float] = getattr(item if part in MANY else getattr(moment.snapshot, part), name)
+    reading = _smallest(item, part, name) if part in MANY else getattr(getattr(moment.snapshot, part), name)
     if reading.value is None:
         return None, reading.unavailable
     return reading.value * float(scaled["factor"] or 1), None
+
+
+def _smallest(item: Piece, part: str, name: str) -> Reading[float]:
+    """Give the item's own reading, or of a whole snapshot the least."""
+    items = getattr(item, part) if isinstance(item, Snapshot) else (item,)
+    readings: list[Reading[float]] = [getattr(one, name) for one in items]
+    there = [reading for reading in readings if reading.value is not None]
+    if not there:
+        return readings[0] if readings else Reading(unavailable=f"the snapshot has no {part}")
+    return min(there, key=lambda reading: reading.value or 0.0)
 
 
 def _number(text: str) -> Scalar:

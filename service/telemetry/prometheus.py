@@ -54,9 +54,9 @@ class Server:
     minutes: int = MINUTES
 
 
-def is_address(text: str) -> bool:
-    """Tell whether a text names a Prometheus server."""
-    return text.split("://", 1)[0] in SCHEMES and "://" in text
+def this_year() -> int:
+    """Give the year that a log's clock without one means."""
+    return datetime.now(UTC).year
 
 
 def parse(address: str, allowed: Sequence[str]) -> Server:
@@ -66,6 +66,8 @@ def parse(address: str, allowed: Sequence[str]) -> Server:
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
         raise TelemetryError(f"{address} is no address: {error}.") from error
+    if parts.scheme not in SCHEMES:
+        raise TelemetryError(f"{address} begins with none of {', '.join(f'{name}://' for name in SCHEMES)}.")
     netloc = f"{_bracketed(host)}:{port}" if port else _bracketed(host)
     if netloc not in allowed and host not in allowed:
         shown = ", ".join(allowed) or "none"

@@ -112,8 +112,9 @@ def test_a_setting_is_found_by_the_names_its_version_knows(key: str, version: st
     ("key", "version", "expected"),
     [
         ("trainer.new", "0.6", ("trainer.new", "trainer.short")),
-        ("trainer.new", "0.4", ()),
+        ("trainer.new", "0.4", ("trainer.old",)),
         ("trainer.old", "0.4", ("trainer.old",)),
+        ("trainer.old", "0.6", ("trainer.new", "trainer.short")),
         ("trainer.short", "0.6", ("trainer.new", "trainer.short")),
         ("trainer.new", None, ("trainer.new", "trainer.old", "trainer.short")),
         ("trainer.gone", None, ()),

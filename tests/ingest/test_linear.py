@@ -10,17 +10,18 @@ import pytest
 
 from ingest.logs.lines import MAX_TEXT
 from ingest.logs.patterns import Pattern, PatternTable
-from ingest.logs.scanner import Scanner
+from ingest.logs.reader import Reader
+from ingest.logs.scanner import Block
 
-LENGTHS = (1000, 2000, 4000, 8000)
+LENGTHS = (1000, 8000)
 # What is repeated: the words of the row's example from its beginning, and a sign of each class that repeats.
-CUTS = 5
+CUTS = 4
 RUNS = ("0", "a", " ", "a.", "/a", "a ")
 # Seconds of the longest text under which growth cannot be told from noise, and does no harm.
 HARMLESS = 0.02
 # How much slower twice the length may be; a linear search is twice as slow, a quadratic one four times.
 GROWTH = 3.2
-TRIES = 4
+TRIES = 3
 
 _WORD = re.compile(r"\w+\W?")
 
@@ -62,21 +63,21 @@ def _grew(row: Pattern, attack: tuple[str, str], length: int) -> bool:
     return middle > GROWTH * short and long > GROWTH * middle
 
 
-def slow(row: Pattern) -> list[tuple[str, str]]:
-    """Give the attacks under which a row's cost grows faster than the text; of what is quick nobody asks how."""
-    return [attack for attack in attacks(row) if grows(row, attack)]
+def slow(row: Pattern) -> tuple[str, str] | None:
+    """Give an attack under which a row's cost grows faster than the text; of what is quick nobody asks how."""
+    return next((attack for attack in attacks(row) if grows(row, attack)), None)
 
 
 def test_that_no_pattern_is_slower_than_linear(table: PatternTable) -> None:
     """Runs of what a row repeats, and its own words again and again, cost in proportion to their length."""
-    assert {row.id: found[0] for row in table.rows if (found := slow(row))} == {}
+    assert {row.id: found for row in table.rows if (found := slow(row))} == {}
 
 
 @pytest.mark.parametrize(
     ("expression", "example"),
     [
         (r"\w+ of \w+ failed", "rank of world failed"),
-        (r"\d+\d+ nodes", "12 nodes"),
+        (r"\d+ nodes", "12 nodes"),
         (r"neptune\.[\w.]*[\w.]*Error: ", "neptune.a.b.Error: "),
         (r"(?:\w+\.)+Error", "a.b.Error"),
     ],
@@ -84,7 +85,7 @@ def test_that_no_pattern_is_slower_than_linear(table: PatternTable) -> None:
 def test_that_a_slow_pattern_would_be_found(expression: str, example: str) -> None:
     """The measure tells those that grow with the square of the text, or worse."""
     row = Pattern(id="x.slow", kind="error", expression=expression, examples=(example,))
-    assert slow(row)
+    assert slow(row) is not None
 
 
 def test_that_the_longest_text_is_looked_at() -> None:
@@ -92,6 +93,13 @@ def test_that_the_longest_text_is_looked_at() -> None:
     assert LENGTHS[-1] >= MAX_TEXT
 
 
-def test_that_hyperscan_takes_every_row(table: PatternTable) -> None:
-    """No row needs an exemption: those that the scanner compiles one by one are all there are."""
-    assert len([Scanner((row,)) for row in table.rows]) == len(table.rows)
+def test_that_hyperscan_takes_every_row(table: PatternTable, reader: Reader) -> None:
+    """All rows are compiled into one table, none is exempt: each is found there by its own example."""
+    assert [row.id for number, row in enumerate(table.rows) if number not in rows_of(reader, row.examples[0])] == []
+
+
+def rows_of(reader: Reader, text: str) -> set[int]:
+    """Give the numbers of the rows that the compiled table finds in a text."""
+    reader._scanner.fresh()
+    data = text.encode() + b"\n"
+    return {match.row for match in reader._scanner.matches(Block(data, 1, 0, len(data)))}

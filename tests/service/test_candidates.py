@@ -6,7 +6,7 @@ import pytest
 
 from ingest.logs.sources import from_text
 from service.diagnosis import Standing
-from service.reasoning.candidates import Candidate, confidence, weigh
+from service.reasoning.candidates import Candidate, confidence, is_doubtful, weigh
 from service.retrieval import Retriever
 from service.settings import Settings
 from service.triage import Triage
@@ -18,9 +18,9 @@ PEER_LOST = "[rank0]: torch.distributed.DistBackendError: NCCL communicator was 
 RAY_KILL = "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory."
 
 
-def candidate(cause: str, score: float, standing: Standing = "supported") -> Candidate:
+def candidate(cause: str, probability: float, doubt: float = 0.0) -> Candidate:
     """Make a candidate without its evidence."""
-    return Candidate(cause, score, standing, (), ())
+    return Candidate(cause, probability, "supported", (), (), probability, doubt)
 
 
 def weighed(triage: Triage, log: str) -> list[Candidate]:
@@ -29,18 +29,25 @@ def weighed(triage: Triage, log: str) -> list[Candidate]:
     return weigh(told, Retriever(triage.library, None, None).retrieve(told), triage.library)
 
 
-@pytest.mark.parametrize("scores", [[], [1.0], [0.9, 0.9], [0.9, 0.1], [0.5, 0.5, 0.5], [0.0, 0.0]])
-def test_confidence_is_between_zero_and_one_and_never_certain(scores: list[float]) -> None:
-    """No sum of signs makes an answer certain."""
-    sure = confidence([candidate(f"c{place}", score) for place, score in enumerate(scores)])
-    assert 0 <= sure < 1
-    assert sure <= max(scores, default=0)
+def test_no_sum_of_signs_makes_an_answer_certain() -> None:
+    """A probability of one is still stated as less."""
+    assert confidence([candidate("a", 1.0)]) < 1
+    assert confidence([]) == 0
 
 
-def test_a_rival_takes_confidence() -> None:
-    """The nearer the second cause, the less sure the first."""
-    alone, weak, strong = (confidence([candidate("a", 0.8), candidate("b", rival)]) for rival in (0.0, 0.3, 0.7))
-    assert alone > weak > strong
+@pytest.mark.parametrize(
+    ("found", "doubtful"),
+    [
+        ([], True),
+        ([candidate("disk-full", 0.9, 0.1)], False),
+        ([candidate("disk-full", 0.3, 0.1)], True),
+        ([candidate("disk-full", 0.45, 0.5)], True),
+        ([candidate("insufficient-evidence", 0.0)], True),
+    ],
+)
+def test_what_is_unlikely_or_outweighed_by_doubt_is_not_named(found: list[Candidate], doubtful: bool) -> None:
+    """A cause is named where it is likely, and likelier than that the log does not tell."""
+    assert is_doubtful(found) == doubtful
 
 
 def test_where_nothing_failed_there_is_no_candidate(triage: Triage) -> None:
@@ -116,10 +123,11 @@ def test_a_symptom_gives_way_to_what_explains_it(triage: Triage) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_scores_are_shares_in_descending_order(name: str, triage: Triage) -> None:
-    """Real logs give candidates with scores from 0 to 1, the best first, each cause once and in the table."""
+    """Real logs give candidates with probabilities from 0 to 1, the likeliest first, each cause once and in the table."""
     told = triage.reader.read(from_text("\n".join(log_lines(name)), name))
     found = weigh(told, triage.retriever.retrieve(told), triage.library)
-    scores = [item.score for item in found]
+    scores = [item.probability for item in found]
+    assert sum(scores) + (found[0].doubt if found else 1) == pytest.approx(1)
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
     assert len({item.cause for item in found}) == len(found)

@@ -82,7 +82,7 @@ FILES = [
     ("requirements.txt", "torch==2.5\n", target("torch", ">=2.6", "package", "pip"), target("vllm", "<0.9", "package", "pip"), target(N, 8)),
     (".env", "A=1\n", target("A", 8, "env"), target("B", 8, "env"), target(N, 8)),
     ("Dockerfile", "FROM x\nENV A=1\n", target("A", 8, "env"), target("B", 8, "env"), target("torch", ">=2.6", "package", "pip")),
-    ("run.sh", f"python3 -m verl.trainer.main_ppo {N}=4\n", target(N, 8, spelled="hydra"), target("trainer.nnodes", 2, spelled="hydra"), target("torch", ">=2.6", "package", "pip")),
+    ("run.sh", f"python3 -m verl.trainer.main_ppo {N}=4\n", target(N, 8, spelled="hydra"), target("trainer.nnodes", 2, spelled="hydra"), target("fp16.enabled", to=True, spelled="json")),
 ]  # fmt: skip
 
 

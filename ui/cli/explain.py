@@ -15,7 +15,11 @@ from rich.text import Text
 from ingest.errors import MissingInputError
 from ingest.logs import jobs
 from service.diagnosis import Diagnosis, ProposedChange
+from service.inquiry import Inquiry
+from service.reasoning.stages import Draft
+from service.reasoning.stages import Text as Said
 from service.settings import load
+from service.telemetry.opening import open_telemetry
 from service.triage import Triage, read_config
 from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
 from ui.cli.console import check_language, out, progress
@@ -32,7 +36,8 @@ _LABELS = {
     "evidence": ("Evidence", "证据"), "changes": ("Changes", "建议修改"), "checks": ("To confirm", "如何确认"),
     "patch": ("Patch", "补丁"), "cases": ("Known cases", "已知案例"), "alternatives": ("Or else", "其他可能"),
     "costs": ("costs", "代价"), "unverified": ("not in the catalogue for this version; check it", "目录中没有该版本的记录，请核对"),
-    "was": ("was", "原为"),
+    "was": ("was", "原为"), "model": ("The model explains", "模型的解释"),
+    "dropped": ("{n} claims of the model did not pass the checks and are not shown; --json lists them.", "模型有 {n} 条说法未通过核对，没有显示；--json 会列出。"),
     "redacted": ("{n} secrets were masked.", "已遮盖 {n} 处敏感信息。"),
 }
 
@@ -40,7 +45,10 @@ _LABELS = {
 _CODE = re.compile(r"(`[^`\n]*`)")
 
 
-def run(logs: list[str], *, as_json: bool, lang: str, configs: list[Path], good: Path | None = None) -> int:
+def run(
+    logs: list[str], *, as_json: bool, lang: str, configs: list[Path], good: Path | None = None,
+    telemetry: str = "", model: bool = True, show_prompt: bool = False,
+) -> int:
     """Explain one job and give the exit code."""
     check_language(lang)
     settings = load()
@@ -51,19 +59,68 @@ def run(logs: list[str], *, as_json: bool, lang: str, configs: list[Path], good:
         if not path.is_file():
             raise MissingInputError(f"{path} is a folder; give a file." if path.is_dir() else f"There is no file {path}.")
     files = [read_config(path) for path in configs]
+    machine = open_telemetry(telemetry, settings) if telemetry else None
     with progress() as report:
         triage = Triage(settings, report)
-        diagnosis = triage.explain(source, lang, files, triage.healthy(good) if good else None)
+        inquiry = triage.open(source, lang, files, triage.healthy(good) if good else None, machine)
+    if show_prompt:
+        sys.stdout.write(triage.prompt(inquiry) + "\n")
+        return EXPLAINED
+    final = spoken(triage, inquiry, None if as_json else out()) if model and settings.model else inquiry.first
     if as_json:
-        sys.stdout.write(diagnosis.to_json(indent=2) + "\n")
-    else:
-        render(diagnosis, out())
-    return _CODES[diagnosis.verdict]
+        sys.stdout.write(final.to_json(indent=2) + "\n")
+    elif final is inquiry.first:
+        render(final, out())
+    return _CODES[final.verdict]
+
+
+def spoken(triage: Triage, inquiry: Inquiry, console: Console | None) -> Diagnosis:
+    """Print the first answer, then the model's words as they come, then what they changed; gives the final answer."""
+    final = inquiry.first
+    said = False
+    for stage in triage.stages(inquiry):
+        if isinstance(stage, Said):
+            if console is not None:
+                console.print(Text("" if said else f"\n{_label('model', inquiry.first)}:", style="bold"))
+                console.print(Markdown(_safe(stage.text)))
+            said = True
+        else:
+            final = stage.diagnosis
+            if console is not None and isinstance(stage, Draft):
+                render(final, console)
+    if console is not None:
+        _print(_changed(inquiry.first, final), console)
+    # Another object than the first answer, so that the caller knows it printed.
+    return final.model_copy()
+
+
+def _label(name: str, diagnosis: Diagnosis) -> str:
+    return _LABELS[name][is_chinese(diagnosis)]
+
+
+def _changed(first: Diagnosis, final: Diagnosis) -> Group | None:
+    """Tell what the model's answer changed, and what became of it."""
+    rows: list[object] = []
+    if final.cause != first.cause or final.verdict != first.verdict:
+        rows += [Text(final.headline, style=_STYLES[final.verdict]), Text(f"{final.cause}", style="dim")]
+    if [change.key for change in final.changes] != [change.key for change in first.changes]:
+        rows.append(_changes(final, is_chinese(first)))
+    if final.engine.note:
+        rows.append(Text(final.engine.note, style="dim"))
+    dropped = len(final.engine.dropped) - len(first.engine.dropped)
+    if dropped > 0:
+        rows.append(Text(_label("dropped", first).format(n=dropped), style="dim"))
+    return Group(*rows) if rows else None  # type: ignore[arg-type]  # all are renderables
+
+
+def is_chinese(diagnosis: Diagnosis) -> bool:
+    """Tell the language that an answer is in."""
+    return any("一" <= char <= "鿿" for char in diagnosis.headline)
 
 
 def render(diagnosis: Diagnosis, console: Console) -> None:
     """Print a diagnosis for a person: the conclusion first, the proof, then what to do."""
-    chinese = any("一" <= char <= "鿿" for char in diagnosis.headline)
+    chinese = is_chinese(diagnosis)
     console.print(Text(diagnosis.headline, style=_STYLES[diagnosis.verdict]))
     standing = _WORDS[diagnosis.standing][chinese]
     if diagnosis.cause and diagnosis.verdict != "unknown":

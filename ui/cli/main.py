@@ -52,12 +52,15 @@ def explain(
     lang: Lang = "",
     config: Annotated[list[Path] | None, typer.Option("--config", help="A launch script or configuration of the job; may be repeated.")] = None,
     good: Annotated[Path | None, typer.Option("--good", help="A healthy run of the same job: what it prints too is no cause.")] = None,
+    telemetry: Annotated[str, typer.Option("--telemetry", metavar="FILE|live|prometheus://...", help="What the machine says: a snapshot's file, this machine now, or a Prometheus server.")] = "",
+    no_model: Annotated[bool, typer.Option("--no-model", help="Ask no model, whatever WHYCRASH_MODEL says.")] = False,
+    show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Print exactly what a model would be sent, and send nothing.")] = False,
 ) -> None:
     """Explain why a job died. Exit code 0: explained, 3: unknown, 4: no failure found, 2: misuse."""
     # Imported here, as in each command: a command should start with what it needs and no more.
     from ui.cli import explain as command
 
-    raise typer.Exit(command.run(logs, as_json=as_json, lang=lang, configs=config or [], good=good))
+    raise typer.Exit(command.run(logs, as_json=as_json, lang=lang, configs=config or [], good=good, telemetry=telemetry, model=not no_model, show_prompt=show_prompt))
 
 
 @app.command()
@@ -81,6 +84,18 @@ def search(
     from ui.cli import search as command
 
     raise typer.Exit(command.run(text, count, lang))
+
+
+@app.command()
+def snapshot(
+    watch: Annotated[float, typer.Option("--watch", metavar="SECONDS", min=0, max=3600, help="Take one each so many seconds until stopped; 0 takes one.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", help="Write to this file instead of standard output; while watching, it holds the latest.")] = None,
+    since: Annotated[Path | None, typer.Option("--since", help="An earlier snapshot: counters say what came since.")] = None,
+) -> None:
+    """Write down what this machine says of itself, as JSON that `explain --telemetry` reads."""
+    from ui.cli import snapshot as command
+
+    raise typer.Exit(command.run(watch, out, since))
 
 
 @app.command()

@@ -1,0 +1,123 @@
+"""Fit the weights of the signs on labelled incidents: `python -m eval.calibrate [FOLDER...] [--write]`.
+
+Only the `fit` split of our own incidents is used; folders of further labelled logs count as fitting too.
+With `--temperature FOLDER` the sums are then cooled on logs that no rule was written for, since whatever was
+looked at while writing rules makes them surer than they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.library import digest
+from eval import incidents
+from eval.incidents import Incident
+from service.reasoning import calibration
+from service.reasoning.calibration import Weights
+from service.reasoning.candidates import Weighed, signs
+from service.reasoning.signs import Signs
+from service.settings import load
+from service.triage import Triage
+
+# Strength of the pull towards zero; chosen by four-fold cross-validation, flat from 0.3 to 3.
+RIDGE = 1.0
+STEPS = 800
+RATE = 0.05
+TEMPERATURES = np.linspace(0.6, 3.0, 49)
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One log's options as rows of signs, doubt last, and the rows that are right."""
+
+    rows: tuple[Signs, ...]
+    right: tuple[int, ...]
+
+
+def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
+    """Read logs and give what can be learned from each; what has no failure, or no right option, teaches nothing."""
+    for incident in found:
+        report = triage.reader.read(incident.source())
+        if report.root is None:
+            continue
+        weighed = signs(report, triage.retriever.retrieve(report), triage.library)
+        right = _right(incident, weighed)
+        if right:
+            yield Example((*(option.signs for option in weighed.options), weighed.doubt), right)
+
+
+def _right(incident: Incident, weighed: Weighed) -> tuple[int, ...]:
+    if incident.label.verdict != "diagnosed":
+        return (len(weighed.options),)
+    return tuple(place for place, option in enumerate(weighed.options) if option.cause in incident.label.causes)
+
+
+def fitted(found: Sequence[Example]) -> dict[str, float]:
+    """Fit a conditional logit by Adam; deterministic."""
+    names = sorted({name for example in found for row in example.rows for name in row})
+    tables = [(_table(example, names), list(example.right)) for example in found]
+    weights = np.zeros(len(names))
+    mean, square = np.zeros(len(names)), np.zeros(len(names))
+    for step in range(1, STEPS + 1):
+        slope = RIDGE * weights + sum((_slope(table, right, weights) for table, right in tables), np.zeros(len(names)))
+        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
+        weights -= RATE * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+    return {name: round(float(weight), 4) for name, weight in zip(names, weights, strict=True)}
+
+
+def _table(example: Example, names: Sequence[str]) -> Matrix:
+    return np.array([[row.get(name, 0.0) for name in names] for row in example.rows])
+
+
+def _shares(sums: Matrix) -> Matrix:
+    powers = np.exp(sums - sums.max())
+    shares: Matrix = powers / powers.sum()
+    return shares
+
+
+def _slope(table: Matrix, right: list[int], weights: Matrix) -> Matrix:
+    shares = _shares(table @ weights)
+    wanted = np.zeros_like(shares)
+    wanted[right] = shares[right] / max(shares[right].sum(), 1e-12)
+    slope: Matrix = table.T @ (shares - wanted)
+    return slope
+
+
+def cooled(found: Sequence[Example], learned: dict[str, float]) -> float:
+    """Give the temperature under which the labels of other logs are likeliest."""
+    names = list(learned)
+    sums = [(_table(example, names) @ np.array([learned[name] for name in names]), list(example.right)) for example in found]
+    losses = [sum(-np.log(max(_shares(values / heat)[right].sum(), 1e-12)) for values, right in sums) for heat in TEMPERATURES]
+    return round(float(TEMPERATURES[int(np.argmin(losses))]), 2)
+
+
+def main(words: Sequence[str]) -> int:
+    """Fit, print what came of it, and write it where that is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m eval.calibrate", description="Fit the weights of the signs.")
+    parser.add_argument("folders", nargs="*", type=Path, help="further folders of labelled logs")
+    parser.add_argument("--temperature", type=Path, help="labelled logs that no rule was written for")
+    parser.add_argument("--write", action="store_true", help=f"replace {calibration.FILE.name}")
+    chosen = parser.parse_args(words)
+    triage = Triage(load())
+    logs = [*incidents.load(split="fit"), *(incident for folder in chosen.folders for incident in incidents.load(folder))]
+    found = list(examples(logs, triage))
+    learned = fitted(found)
+    heat = cooled(list(examples(incidents.load(chosen.temperature), triage)), learned) if chosen.temperature else 1.0
+    made = Weights(signs=learned, temperature=heat, corpus=digest()[:16], incidents=len(found))
+    if chosen.write:
+        calibration.FILE.write_text(made.model_dump_json(indent=1) + "\n")
+    sys.stdout.write(made.model_dump_json(indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,36 @@
+"""The product with a model as a system under evaluation: the answer in stages, with the tokens that it took."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+
+from eval.answers import Answer, of_diagnosis
+from eval.errors import EvalError
+from eval.incidents import Incident
+from service.reasoning.stages import Final
+from service.settings import Settings
+from service.triage import Triage, read_config
+
+
+class Explained:
+    """Answers with a Triage and its configured model; where the model fails, the first answer counts."""
+
+    def __init__(self, triage: Triage, settings: Settings) -> None:
+        if not settings.model:
+            raise EvalError("--model needs a model: set WHYCRASH_MODEL, such as openai:NAME.")
+        self._triage = triage
+        self.name = f"with {settings.model}"
+
+    def answer(self, incident: Incident) -> Answer:
+        """Answer one incident, with the job's own files where there are any."""
+        started = perf_counter()
+        report = self._triage.reader.read(incident.source())
+        files = [read_config(path) for path in incident.job_files]
+        inquiry = self._triage.inquire(report, incident.label.language, files)
+        final = inquiry.first
+        for stage in self._triage.stages(inquiry):
+            final = stage.diagnosis if isinstance(stage, Final) else final
+        answer = of_diagnosis(final, incident, perf_counter() - started, {})
+        tokens = final.engine.tokens
+        return replace(answer, tokens=tokens.sent + tokens.received if tokens else 0)

@@ -1,0 +1,91 @@
+"""Give a key that the framework does not know its right name, where it stands; its value stays as it is."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from service.patching import overrides
+from service.patching.keys import plain_key_path
+from service.patching.syntax import Script
+from service.patching.target import NotPatchableError, Target
+from service.patching.tree import Entry, Step, alike, line_of
+from service.patching.words import Edit, Word, written
+
+
+def former(target: Target) -> Target:
+    """Give the target under the name that is to go."""
+    return replace(target, names=(target.replaces or target.names[0],), replaces=None)
+
+
+def in_script(script: Script, target: Target) -> list[Edit]:
+    """Give the edits that rename the arguments of a script; none where it has the right name only."""
+    found, right = overrides.places(script, former(target)), overrides.places(script, replace(target, replaces=None))
+    if not found:
+        if not right:
+            raise NotPatchableError(f"the script does not set {target.replaces}")
+        return []
+    if right:
+        raise NotPatchableError(f"line {found[0].line} sets {target.replaces}, and line {right[0].line} the right name")
+    if any(place.form == "deleted" for place in found):
+        raise NotPatchableError(f"it is taken out with ~ (line {found[0].line})")
+    return [_renamed(place.word, target) for place in found]
+
+
+def _renamed(word: Word, target: Target) -> Edit:
+    """Replace the name within a word, without its signs (`--`, `+`) and its value."""
+    at = word.equals_at()
+    end = len(word.units) if at is None else at
+    name = word.text[:end]
+    begin = len(name) - len(name.lstrip("-+~"))
+    units = word.units[begin:end]
+    if any(unit.computed for unit in units) or len({unit.quote for unit in units}) != 1:
+        raise NotPatchableError(f"line {word.line}: its name is composed ({name})")
+    new = target.names[0].lstrip("-+~")
+    return Edit(units[0].start, units[-1].end, written(_dashed(new, name[begin:], target), units[0].quote))
+
+
+def _dashed(new: str, old: str, target: Target) -> str:
+    """Write a flag's name with dashes or underscores, as the old one was; keys are taken as they are."""
+    if target.spelled == "flag" and "_" in old and "-" not in old:
+        return new.replace("-", "_")
+    return new
+
+
+def in_file(text: str, entry: Entry | None, right: Entry | None, target: Target) -> str:
+    """Give the text of a YAML or JSON file with the key renamed; raises NotPatchableError where it would have to move."""
+    if entry is None:
+        if right is None:
+            raise NotPatchableError(f"the file does not set {target.replaces}")
+        return text
+    if right is not None:
+        raise NotPatchableError(f"line {line_of(text, entry.start)} sets {target.replaces}, and line {line_of(text, right.start)} the right name")
+    old, new = plain_key_path(target.replaces or ""), plain_key_path(target.names[0])
+    if old[:-1] != new[:-1]:
+        raise NotPatchableError(f"line {line_of(text, entry.start)}: the key moves to {'.'.join(new[:-1]) or 'the top'}; move it by hand")
+    written_as = text[entry.start : entry.end]
+    return text[: entry.start] + _last(written_as, old[-1], new[-1]) + text[entry.end :]
+
+
+def _last(written_as: str, old: str, new: str) -> str:
+    """Replace the last part of a key as it is written, quotes and upper levels kept."""
+    for spelled in (old, old.replace("_", "-"), old.replace("-", "_")):
+        head, found, tail = written_as.rpartition(spelled)
+        if found and not tail.strip("'\""):
+            return head + new + tail
+    raise NotPatchableError(f"the key is written in an unusual way ({written_as})")
+
+
+def checked(before: object, after: object, path: Sequence[Step], target: Target) -> None:
+    """Raise NotPatchableError unless the files differ in nothing but the key's name."""
+    expected: Any = copy.deepcopy(before)
+    place = expected
+    for step in path[:-1]:
+        place = place[step]
+    old = str(path[-1])
+    new = ".".join([*old.split(".")[:-1], plain_key_path(target.names[0])[-1]])
+    place[new] = place.pop(path[-1])
+    if not alike(expected, after):
+        raise NotPatchableError("the new name would change more than the key")

@@ -1,0 +1,120 @@
+"""A conversation about one diagnosis: follow-up questions, constraints that stay, the same grounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ingest.logs.lines import printable
+from ingest.redact import Redactor
+from service.diagnosis import Diagnosis, Dropped, Engine, ProposedChange
+from service.errors import ModelError
+from service.inquiry import Inquiry
+from service.reasoning.asking import Asker
+from service.reasoning.chain import Answers, matter_of
+from service.reasoning.claims import Reply
+from service.reasoning.constraints import Constraint, remaining, stated
+from service.reasoning.deadline import Deadline
+from service.reasoning.grounding import offered
+from service.reasoning.matter import Matter, Prompt
+from service.reasoning.models import ChatModel, Message
+from service.reasoning.prompting import for_turn
+from service.reasoning.prose import blocks
+from service.reasoning.replies import Question, reply
+from service.reasoning.sentences import Kept, judge_for, take
+from service.reasoning.stages import Text
+
+MAX_QUESTION = 2000
+MAX_TURNS = 40
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The answer to one question.
+
+    `diagnosis` is the answer as it stands now, without what the constraints rule out; `constraints` all that were
+    stated so far, in the user's words.
+    """
+
+    text: str
+    diagnosis: Diagnosis
+    engine: Engine
+    constraints: tuple[str, ...] = ()
+
+
+class Conversation:
+    """Turns about one inquiry. Without a model the answers come from the diagnosis, the cases and the catalogue."""
+
+    def __init__(
+        self, answers: Answers, inquiry: Inquiry, near: Callable[[str], Sequence[str]],
+        model: ChatModel | None = None, seconds: float = 60.0, budget: int = 8000,
+    ) -> None:
+        self._answers = answers
+        self._inquiry = inquiry
+        self._near = near
+        self._model = model
+        self._seconds = seconds
+        self._budget = budget
+        self._matter = matter_of(answers, inquiry)
+        self._constraints: dict[str, Constraint] = {}
+        self._talk: list[Message] = []
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What the user said cannot be changed, in any turn so far."""
+        return tuple(self._constraints.values())
+
+    def ask(self, question: str) -> Iterator[Text | Turn]:
+        """Answer a question: the paragraphs as they stand, then the whole turn."""
+        said = printable(Redactor().clean(question[:MAX_QUESTION]), "\t\n").strip()
+        new = [item for item in stated(said, self._matter.offered) if item.topic.name not in self._constraints]
+        self._constraints |= {item.topic.name: item for item in new}
+        matter = replace(self._matter, offered=remaining(self._matter.offered, self.constraints))
+        self._talk = [*self._talk, Message("user", said)][-MAX_TURNS:]
+        plain = reply(Question(said, replace(matter, offered=self._matter.offered), matter.offered, tuple(new)), self._near)
+        text, engine = plain, Engine()
+        if self._model is not None:
+            text, engine = yield from self._spoken(self._model, matter, plain)
+        if text == plain:
+            yield Text(plain)
+        self._talk.append(Message("assistant", text))
+        yield Turn(text, self._standing(matter.offered), engine, tuple(item.said for item in self.constraints))
+
+    def _standing(self, changes: tuple[ProposedChange, ...]) -> Diagnosis:
+        """Give the diagnosis without what is ruled out; what steps in for it has been offered before."""
+        first = self._inquiry.first
+        if not self._constraints or first.verdict != "diagnosed":
+            return first
+        return self._answers.repatched(self._inquiry, first.model_copy(update={"changes": changes}))
+
+    def _spoken(self, model: ChatModel, matter: Matter, plain: str) -> Generator[Text, None, tuple[str, Engine]]:
+        """Let the model answer; where it fails or too little stands, give the plain answer and say so."""
+        asker = Asker(model, Deadline(self._seconds), self._budget)
+        prompt = for_turn(matter, self._budget, self._talk, [item.said for item in self.constraints])
+        kept = Kept()
+        try:
+            answer = asker.read(Reply, asker.whole(prompt.messages, Reply))
+        except ModelError as error:
+            return plain, Engine(note=f"{error} The answer is from what is known without a model.", tokens=asker.tokens)
+        good = self._checked(answer, matter, prompt, kept)
+        for block in good:
+            yield Text(block)
+        dropped = (*_dropped(answer, matter, prompt), *kept.dropped)
+        if not kept.holds:
+            note = "Too little of the model's answer could be checked; this one is from what is known without it."
+            return plain, Engine(note=note, dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))
+        return kept.text, Engine(name=model.name, dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))
+
+    def _checked(self, answer: Reply, matter: Matter, prompt: Prompt, kept: Kept) -> list[str]:
+        judge = judge_for(matter, prompt, matter.offered, matter.first.cause, self.constraints)
+        good = [made for block in blocks(answer.answer) if (made := take(block, judge, kept))]
+        return good if kept.holds else []
+
+
+def _dropped(answer: Reply, matter: Matter, prompt: Prompt) -> list[Dropped]:
+    made = [Dropped(what=f"case {name[:120]}", why="is not among those that were sent") for name in answer.cases if name not in prompt.cases]
+    made += [
+        Dropped(what=f"change {pick.framework}: {pick.key}={pick.to}"[:120], why="is not among the changes that are left")
+        for pick in answer.changes if offered(pick, matter) is None
+    ]
+    return made

@@ -1,0 +1,34 @@
+"""Whose settings the job's user makes: a log shows many frameworks, and most are driven by another one."""
+
+from __future__ import annotations
+
+from ingest.logs.report import CrashReport
+
+_ENGINES = frozenset({"vllm", "sglang"})
+_TRAINERS = frozenset({"transformers", "trl", "accelerate"})
+_VERL = _ENGINES | _TRAINERS | {"verl", "deepspeed", "megatron", "pytorch"}
+# What a framework drives by itself: its log is full of their frames, but their settings are out of the user's hands.
+_DRIVES = {
+    "easyr1": _VERL, "tinyzero": _VERL, "simplerl-reason": _VERL, "search-r1": _VERL, "verl": _VERL - {"verl"},
+    "openrlhf": _ENGINES | _TRAINERS | {"deepspeed", "pytorch"}, "trl": _ENGINES, "ms-swift": _ENGINES, "llamafactory": _ENGINES | {"trl"},
+    "axolotl": _ENGINES | {"trl"}, "lightning": frozenset({"transformers"}), "megatron": _TRAINERS,
+    "vllm": _TRAINERS | {"deepspeed", "pytorch"}, "sglang": _TRAINERS | {"deepspeed", "pytorch"},
+}
+# Their arguments are those of the trainer they are built on, and more.
+_TAKES = {name: frozenset({"transformers"}) for name in ("trl", "llamafactory", "ms-swift")}
+
+
+def settable(report: CrashReport) -> frozenset[str]:
+    """Name the frameworks of the log whose settings the job's user makes."""
+    seen = shown(report)
+    # An engine is hidden by the trainer that drives it; alone, it hides what it is built on.
+    drivers = (seen & _DRIVES.keys()) - _ENGINES or seen & _ENGINES
+    return frozenset(seen.difference(*(_DRIVES[name] for name in drivers)))
+
+
+def shown(report: CrashReport) -> frozenset[str]:
+    """Name the frameworks of the log, and those whose settings they take as their own."""
+    seen = {found.name for found in report.frameworks}
+    named = seen.union(*(_TAKES.get(name, frozenset()) for name in seen))
+    # The trainer shards by FSDP through accelerate alone.
+    return frozenset(named | {"accelerate"} if {"fsdp", "transformers"} <= named else named)

@@ -1,0 +1,36 @@
+"""What a person names as telemetry: a snapshot's file, this machine now, or a Prometheus server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ingest.logs.report import CrashReport
+from service.settings import Settings
+from service.telemetry import snapshot
+from service.telemetry.snapshot import Snapshot
+
+LIVE = "live"
+
+Taking = Callable[[CrashReport], Snapshot]
+
+
+def open_telemetry(text: str, settings: Settings) -> Snapshot | Taking:
+    """Open what is named; raises TelemetryError where it is a file that is no snapshot, or a server that may not be asked."""
+    if "://" in text:
+        return _of_server(text, settings)
+    if text == LIVE:
+        # Imported here, as below: who reads a file needs neither psutil nor an HTTP client.
+        from service.telemetry import taking
+
+        return taking.take(taking.of_settings(settings), job_is_over=True)
+    return snapshot.load(Path(text))
+
+
+def _of_server(text: str, settings: Settings) -> Taking:
+    from service.telemetry import prometheus
+    from service.telemetry.moment import crash_time
+
+    server = prometheus.parse(text, tuple(settings.prometheus_hosts.replace(",", " ").split()))
+    year = prometheus.this_year()
+    return lambda report: prometheus.take(server, crash_time(report, year))

@@ -1,0 +1,106 @@
+"""The table of what readings say of causes: `rules.yaml`, read and checked."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from corpus.library import read_yaml, validated
+from corpus.predicates import parse
+from corpus.schema import Record, Text
+from ingest.logs.conditions import holds
+from ingest.logs.report import CrashReport
+from service.telemetry.conditions import Moment, Outcome, check, evaluate, every, some
+
+FILE = Path(__file__).parent / "rules.yaml"
+Effect = Literal["decides", "confirms", "contradicts"]
+
+
+def _over_log(text: str) -> str:
+    parse(text)
+    return text
+
+
+def _over_snapshot(text: str) -> str:
+    check(text)
+    return text
+
+
+LogCondition = Annotated[str, AfterValidator(_over_log)]
+Condition = Annotated[str, AfterValidator(_over_snapshot)]
+
+
+class Sign(Record):
+    """Something of a log that rules ask for: one of `any` holds; a `follower` is a root that explains nothing itself."""
+
+    follower: bool = False
+    any: tuple[LogCondition, ...]
+
+    def shown(self, report: CrashReport) -> bool:
+        """Tell whether a log shows it."""
+        if self.follower and not is_follower(report):
+            return False
+        view = report.view()
+        return any(holds(condition, view) for condition in self.any)
+
+
+class Rule(Record):
+    """What a condition over log and snapshot says of causes."""
+
+    id: str
+    causes: Annotated[tuple[str, ...], Field(min_length=1)]
+    log: tuple[str, ...] = ()
+    when: tuple[LogCondition, ...] = ()
+    all: tuple[Condition, ...] = ()
+    any: tuple[Condition, ...] = ()
+    requires: tuple[str, ...] = ()
+    effect: Effect
+    weight: Annotated[float, Field(gt=0, lt=1)]
+    why: Text
+
+
+class Rules(Record):
+    """The whole table."""
+
+    signs: dict[str, Sign]
+    groups: dict[str, tuple[Condition, ...]]
+    rules: tuple[Rule, ...]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        unknown = {name for rule in self.rules for name in rule.log if name not in self.signs}
+        unknown |= {name for rule in self.rules for name in rule.requires if name not in self.groups}
+        if unknown:
+            raise ValueError(f"there is no sign or group {sorted(unknown)[0]!r}")
+        if twice := [rule.id for rule in self.rules if sum(other.id == rule.id for other in self.rules) > 1]:
+            raise ValueError(f"two rules are called {twice[0]!r}")
+        return self
+
+    def shown(self, rule: Rule, report: CrashReport) -> bool:
+        """Tell whether the log is one that a rule speaks of."""
+        view = report.view()
+        signs = not rule.log or any(self.signs[name].shown(report) for name in rule.log)
+        return signs and all(holds(condition, view) for condition in rule.when)
+
+    def outcome(self, rule: Rule, moment: Moment) -> Outcome:
+        """Tell whether a rule's conditions over the snapshot hold."""
+        parts = [evaluate(text, moment) for text in rule.all]
+        if rule.any:
+            parts.append(some([evaluate(text, moment) for text in rule.any]))
+        parts += [some([evaluate(text, moment) for text in self.groups[name]]) for name in rule.requires]
+        return every(parts)
+
+
+def is_follower(report: CrashReport) -> bool:
+    """Tell whether the log's root only follows from something that the log does not show."""
+    root = report.root
+    return root is not None and (root.pattern_role in ("collateral", "wrapper") or (root.strength == "hints" and bool(root.cause)))
+
+
+@cache
+def load(path: Path = FILE) -> Rules:
+    """Load the table; raises InvalidCorpusError naming the field that is wrong."""
+    return validated(Rules, read_yaml(path), str(path))

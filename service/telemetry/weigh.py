@@ -1,0 +1,184 @@
+"""Let a snapshot speak: it decides, confirms or contradicts causes, and says so with the readings it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from corpus.library import Library
+from corpus.schema import Language, Scalar
+from ingest.logs.lines import printable
+from ingest.logs.report import CrashReport
+from ingest.redact import Redactor
+from service.diagnosis import CauseTelemetry, Standing, Telemetry, TelemetryReading
+from service.reasoning.candidates import Candidate
+from service.retrieval import Retrieval
+from service.telemetry import rules
+from service.telemetry.conditions import Moment, Outcome, Seen
+from service.telemetry.moment import crash_time
+from service.telemetry.rules import Rule
+from service.telemetry.snapshot import Snapshot
+
+# What is left of a cause that the log suggests where the machine shows another: the log's line is its consequence.
+OVERRULED = 0.4
+# How many times over reasons of the same kind count: three rules may read the same event.
+MAX_VOTES = 2
+MAX_READINGS = 12
+MAX_TEXT = 300
+UNKNOWN = "insufficient-evidence"
+NO_SNAPSHOT: Mapping[Language, str] = {"en": "No telemetry was given.", "zh": "没有提供遥测数据。"}
+NO_RULE: Mapping[Language, str] = {"en": "No rule reads anything of this cause.", "zh": "没有规则涉及这一原因。"}
+NEITHER: Mapping[Language, str] = {
+    "en": "What was measured speaks neither for it nor against it.", "zh": "已有的读数既不支持也不反对这一原因。",
+}
+NOT_MEASURED: Mapping[Language, str] = {"en": "What would tell was not measured.", "zh": "能说明问题的读数没有采集到。"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that the log is one for, and what the snapshot makes of it."""
+
+    rule: Rule
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that a snapshot says of one crash; without a snapshot, nothing."""
+
+    snapshot: Snapshot | None
+    crash: float | None = None
+    found: tuple[Finding, ...] = ()
+
+    def holding(self, cause: str) -> list[Finding]:
+        """Give the rules about a cause that hold, the weightiest first."""
+        about = [item for item in self.found if cause in item.rule.causes and item.outcome.holds]
+        return sorted(about, key=lambda item: -item.rule.weight)
+
+    @property
+    def decided(self) -> tuple[str, ...]:
+        """Give the causes that the snapshot shows, the surest first."""
+        found = [item for item in self.found if item.rule.effect == "decides" and item.outcome.holds]
+        ranked = sorted(found, key=lambda item: -item.rule.weight)
+        return tuple(dict.fromkeys(cause for item in ranked for cause in item.rule.causes))
+
+
+def judge(snapshot: Snapshot | None, report: CrashReport) -> Findings:
+    """Ask every rule that the log is one for."""
+    if snapshot is None:
+        return Findings(None)
+    offset = snapshot.host.utc_offset_s.value or 0.0
+    crash = crash_time(report, snapshot.taken_at.year, offset)
+    moment, table = Moment(snapshot, crash), rules.load()
+    shown = [rule for rule in table.rules if table.shown(rule, report)]
+    return Findings(snapshot, crash, tuple(Finding(rule, table.outcome(rule, moment)) for rule in shown))
+
+
+def weighed(
+    candidates: Sequence[Candidate], findings: Findings, report: CrashReport, retrieval: Retrieval, library: Library
+) -> list[Candidate]:
+    """Give the candidates as the snapshot leaves them, the best first."""
+    if report.root is None or not findings.found:
+        return list(candidates)
+    decided = [cause for cause in findings.decided if cause in library.causes]
+    there = {candidate.cause for candidate in candidates}
+    added = [_shown(cause, report, retrieval) for cause in decided if cause not in there]
+    changed = [_changed(candidate, findings, decided, library) for candidate in (*candidates, *added)]
+    return sorted(changed, key=lambda candidate: -candidate.score)
+
+
+def _shown(cause: str, report: CrashReport, retrieval: Retrieval) -> Candidate:
+    """Make a candidate of a cause that only the machine shows."""
+    cases = tuple(match for match in retrieval.signatures if match.case.cause == cause)
+    events = tuple(event for event in report.standing if event.cause == cause)
+    return Candidate(cause, 0.0, "supported", cases, events)
+
+
+def _changed(candidate: Candidate, findings: Findings, decided: Sequence[str], library: Library) -> Candidate:
+    held = findings.holding(candidate.cause)
+    votes = [item.rule.weight for item in held if item.rule.effect != "contradicts"][:MAX_VOTES]
+    missing = 1.0 - candidate.score
+    for vote in votes if candidate.score > 0 or candidate.cause in decided else ():
+        missing *= 1.0 - vote
+    score = 1.0 - missing
+    for item in [item for item in held if item.rule.effect == "contradicts"][:MAX_VOTES]:
+        score *= 1.0 - item.rule.weight
+    if _is_overruled(candidate.cause, decided, library):
+        score *= OVERRULED
+    return replace(candidate, score=score, standing=_standing(candidate, votes, decided))
+
+
+def _is_overruled(cause: str, decided: Sequence[str], library: Library) -> bool:
+    """Tell whether the machine shows another cause, or one that lies behind this one."""
+    if cause in decided:
+        return any(cause in library.causes[deeper].explains for deeper in decided)
+    return bool(decided)
+
+
+def _standing(candidate: Candidate, votes: Sequence[float], decided: Sequence[str]) -> Standing:
+    return "supported" if candidate.standing == "hypothesis" and votes and candidate.cause in decided else candidate.standing
+
+
+def told(findings: Findings, named: str | None, others: Iterable[str], language: Language) -> Telemetry:
+    """Say what the snapshot says of the named cause and of the others."""
+    if findings.snapshot is None:
+        return Telemetry(says="not available", why=NO_SNAPSHOT[language])
+    wanted = dict.fromkeys(cause for cause in (named, *findings.decided, *others) if cause and cause != UNKNOWN)
+    causes = tuple(_of(cause, findings, language) for cause in wanted)
+    first = next((item for item in causes if item.cause == named), None)
+    return Telemetry(
+        says=first.says if first else "not available", why=first.why if first else NOT_MEASURED[language],
+        taken_at=findings.snapshot.taken_at.isoformat(), sources=findings.snapshot.sources, causes=causes,
+    )
+
+
+def _of(cause: str, findings: Findings, language: Language) -> CauseTelemetry:
+    about = [item for item in findings.found if cause in item.rule.causes]
+    held = findings.holding(cause)
+    if not held:
+        return _open(cause, about, language)
+    against = max((item.rule.weight for item in held if item.rule.effect == "contradicts"), default=0.0)
+    pro = max((item.rule.weight for item in held if item.rule.effect != "contradicts"), default=0.0)
+    chosen = [item for item in held if (item.rule.effect == "contradicts") is (against > pro)]
+    return CauseTelemetry(
+        cause=cause, says="contradicts" if against > pro else "agrees", why=_joined(chosen, language),
+        rules=tuple(item.rule.id for item in held), readings=_readings(item.outcome for item in held),
+    )
+
+
+def _joined(chosen: Sequence[Finding], language: Language) -> str:
+    return (" " if language == "en" else "").join(item.rule.why.to(language) for item in chosen[:3])
+
+
+def _open(cause: str, about: Sequence[Finding], language: Language) -> CauseTelemetry:
+    """Say why nothing is said of a cause: nobody measured it, or what was measured tells neither way."""
+    missing = [item.outcome for item in about if item.outcome.holds is None]
+    if not about or missing:
+        why = NOT_MEASURED if missing else NO_RULE
+        return CauseTelemetry(cause=cause, says="not available", why=why[language], readings=_readings(missing, known=False))
+    return CauseTelemetry(
+        cause=cause, says="neither", why=NEITHER[language], rules=tuple(item.rule.id for item in about),
+        readings=_readings(item.outcome for item in about),
+    )
+
+
+def _readings(outcomes: Iterable[Outcome], known: bool = True) -> tuple[TelemetryReading, ...]:
+    found: dict[str, Seen] = {}
+    for outcome in outcomes:
+        for seen in (item for item in outcome.seen if known or item.value is None):
+            found.setdefault(f"{seen.name}={seen.value}", seen)
+    # A snapshot's file is as little to be trusted as a log: names and messages in it may hold anything.
+    clean = Redactor().clean
+    return tuple(
+        TelemetryReading(name=clean(printable(item.name)), value=_clean(item.value, clean), unavailable=_text(item.unavailable, clean))
+        for item in list(found.values())[:MAX_READINGS]
+    )
+
+
+def _clean(value: Scalar | None, clean: Callable[[str], str]) -> Scalar | None:
+    return clean(printable(value))[:MAX_TEXT] if isinstance(value, str) else value
+
+
+def _text(value: str | None, clean: Callable[[str], str]) -> str | None:
+    return None if value is None else clean(printable(value))[:MAX_TEXT]
+

@@ -1,0 +1,48 @@
+"""`whycrash snapshot`: what this machine says of itself, once or over and over."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.text import Text
+
+from service.settings import load
+from service.telemetry import snapshot, taking, watch
+from service.telemetry.snapshot import Snapshot
+from ui.cli.console import err
+
+# Xid events are listened to for so long between two samples; a longer wait would only delay the next.
+MIN_WATCH_S = 1.0
+
+
+def run(every_s: float, out: Path | None, since: Path | None) -> int:
+    """Write one snapshot, or one each `every_s` seconds until stopped."""
+    before = snapshot.load(since) if since else None
+    sources = taking.of_settings(load())
+    if not every_s:
+        _put(taking.take(sources, before), out)
+        return 0
+    for made in _paced(watch.watch(sources, max(MIN_WATCH_S, every_s), before), every_s):
+        _put(made, out)
+    return 0
+
+
+def _paced(samples: Iterator[Snapshot], every_s: float) -> Iterator[Snapshot]:
+    """Let samples come no faster than asked; one that listened for Xid events has waited already."""
+    for made in samples:
+        began = time.monotonic()
+        yield made
+        if not made.host.gpu_count.value:
+            time.sleep(max(0.0, every_s - (time.monotonic() - began)))
+
+
+def _put(made: Snapshot, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(made.to_json() + "\n")
+        sys.stdout.flush()
+        return
+    watch.write(made, out)
+    err().print(Text(f"{out}: {made.taken_at:%H:%M:%S}, {', '.join(made.sources)}", style="dim"))
