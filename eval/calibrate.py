@@ -28,6 +28,8 @@ from service.triage import Triage
 
 # Strength of the pull towards zero; chosen by four-fold cross-validation, flat from 0.3 to 3.
 RIDGE = 1.0
+# What a cause that is also accepted is worth beside the best.
+ALSO = 0.3
 STEPS = 800
 RATE = 0.05
 TEMPERATURES = np.linspace(0.6, 3.0, 49)
@@ -37,10 +39,11 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Example:
-    """One log's options as rows of signs, doubt last, and the rows that are right."""
+    """One log's options as rows of signs, doubt last; the rows that are right, and how much each is wanted."""
 
     rows: tuple[Signs, ...]
     right: tuple[int, ...]
+    worth: tuple[float, ...]
 
 
 def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
@@ -52,7 +55,9 @@ def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
         weighed = signs(report, triage.retriever.retrieve(report), triage.library)
         right = _right(incident, weighed)
         if right:
-            yield Example((*(option.signs for option in weighed.options), weighed.doubt), right)
+            best = incident.label.causes[:1]
+            worth = (1.0 if place == len(weighed.options) or (weighed.options[place].cause,) == best else ALSO for place in right)
+            yield Example((*(option.signs for option in weighed.options), weighed.doubt), right, tuple(worth))
 
 
 def _right(incident: Incident, weighed: Weighed) -> tuple[int, ...]:
@@ -64,11 +69,11 @@ def _right(incident: Incident, weighed: Weighed) -> tuple[int, ...]:
 def fitted(found: Sequence[Example]) -> dict[str, float]:
     """Fit a conditional logit by Adam; deterministic."""
     names = sorted({name for example in found for row in example.rows for name in row})
-    tables = [(_table(example, names), list(example.right)) for example in found]
+    tables = [(_table(example, names), list(example.right), np.array(example.worth)) for example in found]
     weights = np.zeros(len(names))
     mean, square = np.zeros(len(names)), np.zeros(len(names))
     for step in range(1, STEPS + 1):
-        slope = RIDGE * weights + sum((_slope(table, right, weights) for table, right in tables), np.zeros(len(names)))
+        slope = RIDGE * weights + sum((_slope(*table, weights) for table in tables), np.zeros(len(names)))
         mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
         weights -= RATE * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
     return {name: round(float(weight), 4) for name, weight in zip(names, weights, strict=True)}
@@ -84,10 +89,11 @@ def _shares(sums: Matrix) -> Matrix:
     return shares
 
 
-def _slope(table: Matrix, right: list[int], weights: Matrix) -> Matrix:
+def _slope(table: Matrix, right: list[int], worth: Matrix, weights: Matrix) -> Matrix:
     shares = _shares(table @ weights)
     wanted = np.zeros_like(shares)
-    wanted[right] = shares[right] / max(shares[right].sum(), 1e-12)
+    wanted[right] = shares[right] * worth
+    wanted /= max(wanted.sum(), 1e-12)
     slope: Matrix = table.T @ (shares - wanted)
     return slope
 

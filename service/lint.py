@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from corpus.errors import InvalidCorpusError
 from corpus.library import Library
-from corpus.schema import Case
+from corpus.predicates import Predicate, parse
+from corpus.schema import Case, Change, Remedy
 from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.scanner import Block, Scanner
 from service.reasoning.changes import misfit
 from service.reasoning.values import rule_ids
 
+_CHINESE = re.compile(r"[一-鿿]")
+
 
 def findings(library: Library, table: PatternTable) -> list[str]:
     """Give what is wrong, a sentence each; empty where all is well."""
     found = [text for case in library.cases.values() for text in _case(case, library, table)]
+    found += [text for rows in library.remedies.values() for row in rows for text in _remedy(row, library, table)]
     found += [text for row in table.rows for text in _pattern(row, library)]
     found += _examples(table)
     found += [f"{knob.framework}: {knob.key}: no rule {knob.rule}" for knob in library.knobs.values()
@@ -32,18 +37,45 @@ def _case(case: Case, library: Library, table: PatternTable) -> Iterator[str]:
     if not case.signatures.any and not case.signatures.all:
         yield f"{case.id}: its signature has no condition that must hold"
     for predicate in case.signatures.predicates():
-        if predicate.subject in ("pattern", "root") and not any(fnmatchcase(row.id, predicate.name) for row in table.rows) \
-                and predicate.name != "python.exception":
+        if not _is_seen(predicate, table):
             yield f"{case.id}: no pattern {predicate.name}"
     for change in case.changes:
-        knob = library.knob(change.framework, change.key)
-        if knob is None:
-            if change.kind in ("setting", "flag", "env"):
-                yield f"{case.id}: {change.framework} has no setting {change.key} in the catalogue"
-        elif reason := misfit(change.to, knob):
-            yield f"{case.id}: {change.key}: {reason}"
-        if change.rule is not None and change.rule not in rule_ids():
-            yield f"{case.id}: {change.key}: no rule {change.rule}"
+        yield from (f"{case.id}: {text}" for text in _change(change, library))
+
+
+def _is_seen(predicate: Predicate, table: PatternTable) -> bool:
+    """Tell whether a condition on patterns can hold at all."""
+    if predicate.subject not in ("pattern", "root") or predicate.name == "python.exception":
+        return True
+    return any(fnmatchcase(row.id, predicate.name) for row in table.rows)
+
+
+def _change(change: Change, library: Library) -> Iterator[str]:
+    knob = library.knob(change.framework, change.key)
+    if knob is None:
+        if change.kind in ("setting", "flag", "env"):
+            yield f"{change.framework} has no setting {change.key} in the catalogue"
+    elif reason := misfit(change.to, knob):
+        yield f"{change.key}: {reason}"
+    if change.rule is not None and change.rule not in rule_ids():
+        yield f"{change.key}: no rule {change.rule}"
+
+
+def _remedy(row: Remedy, library: Library, table: PatternTable) -> Iterator[str]:
+    where = f"remedy of {row.cause}: {row.framework}"
+    if row.cause not in library.causes:
+        yield f"{where}: unknown cause"
+    for predicate in map(parse, (*row.when, *row.unless)):
+        if not _is_seen(predicate, table):
+            yield f"{where}: {row.key}: no pattern {predicate.name}"
+    texts = [row.why, *([row.costs] if row.costs else [])]
+    if any(not text.en or not _CHINESE.search(text.zh) for text in texts):
+        yield f"{where}: {row.key}: its reason stands in one language only"
+    if "{" in row.key:  # the name comes out of the log
+        return
+    yield from (f"{where}: {text}" for text in _change(row, library))
+    if row.kind == "package" and (row.framework, row.key) not in library.knobs:
+        yield f"{where} has no package {row.key} in the catalogue"
 
 
 def _pattern(row: Pattern, library: Library) -> Iterator[str]:

@@ -52,7 +52,9 @@ _ASSERTED: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 # What a program was doing, told by the functions on the way; the first row that fits counts.
 _DOING: tuple[tuple[re.Pattern[str], str, Strength], ...] = (
-    (re.compile(r"(?:move_model_to|sync|update|broadcast|push|load)_?\w*(?:weights|vllm|policy)\w*.*(?:vllm|sglang)/.*load_\w*weights?"), "engine-weight-sync", "suggests"),
+    # The first place of each part is as good as any other, so none is tried again: names may be long and many.
+    (re.compile(r"\A(?>.*?(?:move_model_to|sync|update|broadcast|push|load)_?\w{0,80}?(?:weights|vllm|policy))(?>.*?(?:vllm|sglang)/).*load_\w{0,80}weight"),
+     "engine-weight-sync", "suggests"),
     (re.compile(r"check_ckpt|load_(?:\w+_)?checkpoint|load_(?:optim\w*|model)?_?state_dict|_load_from_checkpoint|:resume"), "checkpoint-mismatch", "suggests"),
     (re.compile(r"(?:triton|torch/_inductor|torch/_dynamo|cpp_extension)[/.]\S*$"), "jit-build-failed", "suggests"),
     (re.compile(r"(?:data_?collat|collate_fn|tokenize|preprocess\w*|:__getitem__|_map_single|process_\w*(?:dataset|example)s?)\S*$"), "dataset-schema", "suggests"),

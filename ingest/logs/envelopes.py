@@ -18,7 +18,7 @@ _OTHER: tuple[tuple[str, tuple[str, ...]], ...] = (
 _JOURNAL_MICROSECONDS = re.compile(r"\d{16}")
 # What tells a structured logger's line from prose that happens to hold an equals sign.
 _PAIRS = re.compile(r"(?:time|ts|timestamp|level|lvl|severity)=")
-_PAIR = re.compile(r'(?P<key>[\w.@]+)=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>\S*)) ?')
+_PAIR = re.compile(r'(?<![\w.@])(?P<key>[\w.@]+)=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>\S*)) ?')
 
 
 def opened(text: str, fields: dict[str, str]) -> str | None:

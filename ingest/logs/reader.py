@@ -48,13 +48,14 @@ NOTHING = Templates(frozenset(), frozenset())
 MAX_AROUND = 8192
 SHOWN = 2000
 CODE = 200
+PATH = 400
 TAIL = 12
 
 _STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
 _WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
 # A progress bar: what it counts need not be training steps.
-_BAR = re.compile(r"\d+%\|")
+_BAR = re.compile(r"\d%\|")
 _ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
 
 
@@ -159,6 +160,8 @@ class _Reading:
             found = list(group)
             if not self._is_repeated(block, number, begin, tuple(match.row for match in found)):
                 self._line(block, found)
+            elif self._sight.group:
+                self._stacks.settle(number)
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
         self._flush(before=block.line + newlines(block.data, 0, block.stop))
         self._last = block
@@ -250,7 +253,7 @@ class _Reading:
     def _frames(self, traceback: Traceback) -> tuple[Frame, ...]:
         clean = self._redactor.clean
         return tuple(
-            replace(frame, file=clean(frame.file), function=clean(frame.function), code=clean(frame.code)[:CODE])
+            replace(frame, file=clean(frame.file)[-PATH:], function=clean(frame.function)[:CODE], code=clean(frame.code)[:CODE])
             for frame in traceback.frames
         )
 

@@ -27,11 +27,13 @@ class Stacks:
 
     _latest: dict[str, Traceback] = field(default_factory=dict)
     _ends: dict[str, dict[int, Stack]] = field(default_factory=dict)
+    _lines: dict[int, Stack] = field(default_factory=dict)
 
     def open(self, source: str, traceback: Traceback, start: int, sight: Sight) -> None:
         """Note a traceback of a stream; `start` is the line that the whole chain begins with."""
         self._latest[source] = replace(traceback, start=start)
-        self._ends.setdefault(source, {})[traceback.end] = Stack(traceback, sight, is_matched=not traceback.is_event)
+        stack = Stack(traceback, sight, is_matched=not traceback.is_event)
+        self._ends.setdefault(source, {})[traceback.end] = self._lines[traceback.end] = stack
 
     def latest(self, source: str) -> Traceback | None:
         """Give the traceback that a stream printed last."""
@@ -40,6 +42,11 @@ class Stacks:
     def ending(self, source: str, number: int) -> Stack | None:
         """Give the traceback that ends in a line."""
         return self._ends.get(source, {}).get(number)
+
+    def settle(self, number: int) -> None:
+        """Note that a pattern knows the line, which was counted and not read."""
+        if stack := self._lines.get(number):
+            stack.is_matched = True
 
     def of(self, source: str, number: int) -> Traceback | None:
         """Give the traceback that a line ends, which is thereby known, or whose message it goes on with."""
@@ -56,6 +63,8 @@ class Stacks:
             ends = self._ends.get(name, {})
             chosen = [number for number in ends if before is None or number < before]
             stacks = [ends.pop(number) for number in chosen]
+            for number in chosen:
+                self._lines.pop(number, None)
             if not ends:
                 self._ends.pop(name, None)
             yield from (stack for stack in stacks if not stack.is_matched)

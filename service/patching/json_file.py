@@ -38,10 +38,17 @@ def changed(text: str, target: Target, name: str = "") -> str:
 
 def _renamed(text: str, target: Target, name: str) -> str:
     entry = _entry(text, renaming.former(target), name)
-    new = renaming.in_file(text, entry, _entry(text, target, name), target)
+    new = renaming.in_file(text, entry, _right(text, target, name), target)
     if entry is not None:
         renaming.checked(_parsed(text), _parsed(new), entry.path, target)
     return new
+
+
+def _right(text: str, target: Target, name: str) -> Entry | None:
+    try:
+        return _entry(text, target, name)
+    except NotPatchableError:
+        return None  # there is no place for the right name yet
 
 
 def holds(text: str, target: Target, name: str = "") -> bool:

@@ -12,7 +12,16 @@ from pathlib import PurePath
 from packaging.requirements import InvalidRequirement, Requirement
 
 from service.diagnosis import Dropped
-from service.patching import env_file, json_file, renaming, requirements, shell, syntax, yaml_document, yaml_file
+from service.patching import (
+    env_file,
+    json_file,
+    renaming,
+    requirements,
+    shell,
+    syntax,
+    yaml_document,
+    yaml_file,
+)
 from service.patching.target import NotPatchableError, Target
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")

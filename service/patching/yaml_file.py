@@ -37,10 +37,17 @@ def _renamed(text: str, target: Target, name: str) -> str:
     if manifest.is_manifest(document):
         raise NotPatchableError(f"{target.replaces} stands in a manifest; rename it by hand")
     entry = _entry(document, renaming.former(target), name)
-    new = renaming.in_file(document.text, entry, _entry(document, target, name), target)
+    new = renaming.in_file(document.text, entry, _right(document, target, name), target)
     if entry is not None:
         renaming.checked(yaml_document.loaded(document), yaml_document.loaded(yaml_document.read(new)), entry.path, target)
     return new
+
+
+def _right(document: Document, target: Target, name: str) -> Entry | None:
+    try:
+        return _entry(document, target, name)
+    except NotPatchableError:
+        return None  # there is no place for the right name yet
 
 
 def holds(text: str, target: Target, name: str = "") -> bool:

@@ -27,7 +27,7 @@ RIVAL = 0.55
 TAKEN_OVER = 0.6
 
 # A first cause less likely than this is not named; two that are this near are both named.
-DIAGNOSED = 0.4
+DIAGNOSED = 0.5
 CLOSE = 0.85
 
 
@@ -82,10 +82,9 @@ def signs(report: CrashReport, retrieval: Retrieval, library: Library) -> Weighe
 
 
 def _weighed(found: Sequence[Candidate], report: CrashReport, retrieval: Retrieval, library: Library) -> Weighed:
-    scores = {candidate.cause: candidate.score for candidate in found}
     like = likeness(retrieval, library)
     told = tuple(
-        Option(item.cause, signs_for(item.cause, report, retrieval, library, scores, like)) for item in found if item.cause != NOTHING
+        Option(item.cause, signs_for(item.cause, item.score, report, like)) for item in found if item.cause != NOTHING
     )
     return Weighed(told, signs_of_doubt(report))
 
@@ -166,5 +165,12 @@ def is_doubtful(candidates: Sequence[Candidate]) -> bool:
     """Tell whether no cause is likely enough to be named."""
     if not candidates or candidates[0].cause == NOTHING:
         return True
-    first = candidates[0]
-    return first.probability < DIAGNOSED or first.probability < first.doubt
+    first = candidates[0].probability
+    # Two that are near each other may share what one alone would have.
+    pair = first + candidates[1].probability if is_close(candidates) else first
+    return pair < DIAGNOSED or first < candidates[0].doubt
+
+
+def is_close(candidates: Sequence[Candidate]) -> bool:
+    """Tell whether the second candidate is about as likely as the first."""
+    return len(candidates) > 1 and candidates[1].probability > CLOSE * candidates[0].probability

@@ -15,7 +15,7 @@ from ingest.logs.conditions import all_hold
 from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.diagnosis import Dropped, ProposedChange
-from service.reasoning.ownership import settable, shown
+from service.reasoning.ownership import fits_place, settable, shown
 from service.reasoning.renames import Rename
 from service.reasoning.rules.situation import Also, Hopeless
 from service.reasoning.values import computed, leads_astray, rule_for, situation
@@ -30,7 +30,8 @@ _MISSPELT = Text(
     en="There is no `{old}`; the nearest setting of that name is `{new}`. Take the wrong one out.",
     zh="没有 `{old}` 这个键；最接近的设置是 `{new}`。请去掉写错的键。",
 )
-_SAME_VALUE = Text(en="the value that {old} has", zh="{old} 的 原值")
+# Guidance is in one language, as a case's is.
+_SAME_VALUE = "the value that {old} has"
 # Kinds of change that belong to no framework of the job, so that the log need not show it.
 EVERYWHERE = frozenset({"env", "pip", "docker", "host", "linux", "slurm", "kubernetes", "nccl", "ray", "pytorch", "python"})
 
@@ -102,10 +103,14 @@ def propose(
     groups = [_Group([_renamed(rename, language)], True, True) for rename in renamed]
     kept = {(item.framework, item.key): item for group in groups for item in group.changes}
     dropped: list[Dropped] = []
+    settled: set[tuple[str, str]] = set()
     for wanted in _every(cases, remedies):
-        if _is_told(wanted, kept, settings) or not all_hold(wanted.change.when, report.view()):
+        key = (wanted.change.framework, wanted.change.key)
+        if key in settled or _is_told(wanted, kept, settings) or not all_hold(wanted.change.when, report.view()):
             continue
         made, lost = _checked(wanted, job)
+        if any(item.why == ALREADY for item in lost):
+            settled.add(key)  # a case's value is there: the table would only lead away from it
         dropped.extend(item for item in lost if item not in dropped)
         new = [item for item in made.changes if (item.framework, item.key) not in kept]
         if new:
@@ -140,7 +145,7 @@ def _checked(wanted: _Wanted, job: _Job) -> tuple[_Group, list[Dropped]]:
     change, nothing = wanted.change, _Group([], False, wanted.case is not None)
     seen = shown(job.report)
     version = job.report.version(change.framework)
-    if wanted.case is not None and not _is_for(change.framework, wanted.serves, seen, job):
+    if wanted.case is not None and not _is_for(change, wanted.serves, seen, job):
         return nothing, []
     knob = job.library.knob(change.framework, change.key, version)
     if reason := _unknown(change, knob, version):
@@ -167,7 +172,7 @@ def _renamed(rename: Rename, language: Language) -> ProposedChange:
     why = _RENAMED if rename.known else _MISSPELT
     return ProposedChange(
         framework=rename.framework, kind=_KIND.get(knob.spelled, "setting"), key=rename.new,
-        to=value if fitting and value is not None else _SAME_VALUE.to(language).format(old=rename.old),
+        to=value if fitting and value is not None else _SAME_VALUE.format(old=rename.old),
         why=why.to(language).format(old=rename.old, new=rename.new), replaces=rename.old,
         status="verified" if fitting else "unverified",
     )
@@ -183,11 +188,11 @@ def typed(text: str | None) -> Scalar | None:
     return int(plain) if re.fullmatch(r"-?\d{1,18}", plain) else plain
 
 
-def _is_for(framework: str, serves: Collection[str], seen: Collection[str], job: _Job) -> bool:
+def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job: _Job) -> bool:
     """Tell whether a case's change is one for this job: not for another framework, nor for one that another drives."""
-    mine = settable(job.report)
+    framework, mine = change.framework, settable(job.report)
     if framework in EVERYWHERE or framework in mine:
-        return True
+        return fits_place(framework, change.key, job.report)
     if framework in seen:
         return False
     return not mine & job.configurable - EVERYWHERE and not set(seen) & set(serves)

@@ -34,7 +34,7 @@ from service.diagnosis import (
     Verdict,
 )
 from service.reasoning import phrases
-from service.reasoning.candidates import CLOSE, Candidate, confidence, is_doubtful, weigh
+from service.reasoning.candidates import Candidate, confidence, is_close, is_doubtful, weigh
 from service.reasoning.changes import ALREADY, propose
 from service.reasoning.phrases import say
 from service.reasoning.remedies import applicable
@@ -131,7 +131,7 @@ class _Answer:
             return "no-failure"
         if is_doubtful(self._candidates):
             return "unknown"
-        if len(self._candidates) > 1 and self._candidates[1].probability > CLOSE * self._candidates[0].probability:
+        if is_close(self._candidates):
             return "diagnosed" if self._candidates[0].standing == "established" else "ambiguous"
         return "diagnosed"
 

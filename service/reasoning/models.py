@@ -135,12 +135,14 @@ class LangChainModel:
             return
         strict = {"strict": True} if self._name.split(":")[0] in _STRICT else {}
         try:
-            structured = self._model.with_structured_output(dict(schema), method="json_schema", include_raw=True, **strict)
+            structured = self._model.with_structured_output(dict(schema), method="json_schema", **strict)
         except (TypeError, ValueError, NotImplementedError) as error:
             raise ModelSchemaError(f"{self._name} takes no output schema: {_said(error)}") from error
-        for item in structured.stream(messages):
-            if isinstance(item, dict) and item.get("raw") is not None:
-                yield item["raw"]
+        # Of the model and its parser only the model is wanted: a parser hands on what it can read, and that at the end.
+        bound = getattr(structured, "first", None)
+        if bound is None:
+            raise ModelSchemaError(f"{self._name} takes no output schema while it streams.")
+        yield from bound.stream(messages)
 
 
 def _piece(chunk: AIMessageChunk) -> Piece:

@@ -17,6 +17,20 @@ _DRIVES = {
 # Their arguments are those of the trainer they are built on, and more.
 _TAKES = {name: frozenset({"transformers"}) for name in ("trl", "llamafactory", "ms-swift")}
 
+# What starts a job: of these it uses one, so that where one is seen the others are none of its own.
+PLACES = frozenset({"docker", "kubernetes", "slurm"})
+# Variables that only one framework reads.
+_READ_BY = (("RAY_", "ray"), ("VLLM_", "vllm"), ("SGLANG_", "sglang"))
+
+
+def fits_place(framework: str, key: str, report: CrashReport) -> bool:
+    """Tell whether a setting outside of the trainer can be one of this job, as far as the log shows what it uses."""
+    seen = shown(report)
+    reader = next((name for prefix, name in _READ_BY if key.startswith(prefix)), "ray" if framework == "ray" else "")
+    if reader and seen:
+        return reader in seen
+    return framework not in PLACES or framework in seen or not seen & PLACES
+
 
 def settable(report: CrashReport) -> frozenset[str]:
     """Name the frameworks of the log whose settings the job's user makes."""

@@ -49,7 +49,7 @@ def _skip(text: str, place: int) -> int:
 def _value(text: str, start: int) -> tuple[Any, int] | None:
     try:
         value, end = _DECODER.raw_decode(text, start)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # no JSON yet, or a number or a nesting that is none
         return None
     # A number may go on; all else says itself where it ends.
     return None if isinstance(value, (int, float)) and end >= len(text) else (value, end)

@@ -13,7 +13,7 @@ CITED = re.compile(r"\[(?P<kind>case:)?(?P<what>[^\[\]\n]{1,300})\]")
 CODE = re.compile(r"`([^`\n]+)`")
 # A sentence ends at its sign; citations that stand behind the sign belong to it.
 _END = re.compile(
-    r"(?<=[.!?])((?:\s*\[[^\[\]\n]{1,300}\][.,;]?)*)\s+(?=[\"'(*`A-Z\[]|[^\x00-\x7f])"
+    r"(?<=[.!?])((?:\s*\[[^\[\]\n]{1,300}\][.,;]?)*)\s+(?=[\"'(*`A-Z]|[^\x00-\x7f])"
     r"|(?<=[。！？])((?:\s*\[[^\[\]\n]{1,300}\][。，；]?)*)\s*"
 )
 _FENCED = re.compile(r"(```.*?(?:```|\Z))", re.DOTALL)

@@ -14,13 +14,11 @@ from ingest.logs.facts import Fact
 from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.reasoning.changes import value_of
-from service.reasoning.ownership import settable
+from service.reasoning.ownership import PLACES, fits_place, settable
 from service.reasoning.rules.packages import distribution
 
 # What belongs to no framework, so that a log rarely names it: variables, packages, the machine.
 _ANYWHERE = frozenset({"env", "nccl", "pip", "host", "linux", "python"})
-# Of these a job uses one, and its log may not say which.
-_PLACES = frozenset({"docker", "kubernetes", "slurm"})
 # A message may name several keys; more than this would be a list, not an answer.
 MAX_FACTS = 3
 _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
@@ -29,7 +27,7 @@ _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
 def applicable(cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()) -> list[Remedy]:
     """Give the cause's remedies for the frameworks of the job, in the order in which to try them."""
     mine, view = settable(report), report.view()
-    rows = [row for row in library.remedies.get(cause, ()) if _is_for(row, mine)]
+    rows = [row for row in library.remedies.get(cause, ()) if _is_for(row, mine) and fits_place(row.framework, row.key, report)]
     fitting = [row for row in rows if all_hold(row.when, view) and not any(holds(condition, view) for condition in row.unless)]
     named = [filled for row in fitting for filled in _filled(row, report, library)]
     return [_at_version(row, report.version(row.framework), library, settings) for row in named]
@@ -39,7 +37,7 @@ def _is_for(row: Remedy, mine: frozenset[str]) -> bool:
     if row.framework in mine or row.framework in _ANYWHERE:
         return True
     # Where the log does not tell what starts the job, a row that waits for a sign is shown for each of them.
-    return row.framework in _PLACES and bool(row.when) and not mine & _PLACES
+    return row.framework in PLACES and bool(row.when)
 
 
 def _at_version(row: Remedy, version: str | None, library: Library, settings: Sequence[Setting]) -> Remedy:

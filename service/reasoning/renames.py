@@ -77,7 +77,7 @@ def _candidates(old: str, report: CrashReport, library: Library, settings: Seque
     mine = settable(report)
     for framework in dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine))):
         version = report.version(framework)
-        if library.names(framework, bare, version):
+        if library.knob(framework, bare, version) is not None:
             continue  # the version has it: something else is wrong
         known = next(_by_history(framework, bare, version, library), None)
         if known is not None:
@@ -89,11 +89,10 @@ def _candidates(old: str, report: CrashReport, library: Library, settings: Seque
 
 
 def _by_history(framework: str, old: str, version: str | None, library: Library) -> Iterator[tuple[Knob, str]]:
-    """Find settings that had this name in another version."""
-    for knob in library.knobs.values():
-        if knob.framework != framework or spelling(old) not in {spelling(name) for name in (knob.key, *(a.key for a in knob.aliases))}:
-            continue
-        yield from ((knob, name) for name in _names(knob, version) if spelling(name) != spelling(old))
+    """Find what the version calls the setting that had this name in another one."""
+    knob = library.knob(framework, old)
+    if knob is not None:
+        yield from ((knob, name) for name in library.names(framework, old, version) if spelling(name) != spelling(old))
 
 
 def _names(knob: Knob, version: str | None) -> list[str]:

@@ -38,7 +38,7 @@ _ASSIGNED = re.compile(r"(?<![\w.\[/-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)
 _NAMED = re.compile(r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+)")
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w]*\.\w)")
 _FINE = re.compile(
-    r"\b(?:no|not an?|without an?y?)\s+(?:real\s+)?(?:failure|error|problem|issue|crash)s?\b(?!\s+(?:message|line|in|was|is|shown|of|from|before|text|code))|\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
+    r"\b(?:no|not an?|without an?y?)\s+(?:real\s+)?(?:failure|error|problem|issue|crash)s?\b(?=\s*(?:[.,;!]|$|(?:was|were|is|are) (?:found|seen|detected|present)|occurred|happened|at all|here|\[))|\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
     r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|成功完成",
     re.IGNORECASE,
 )
@@ -220,6 +220,8 @@ def _unfounded(block: str, judge: Judge) -> str:
     """Say why a whole paragraph cannot stand, or give the empty string."""
     if not block:
         return ""
+    if not any(char.isalpha() for char in CITED.sub("", block)):
+        return "says nothing"
     if not any(exists for _, exists in _citations(block, judge)):
         return "cites neither a line nor a case"
     return "" if is_in(judge.language, block) else "is in another language"

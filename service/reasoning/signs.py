@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from corpus.library import Library
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
-from service.retrieval import Retrieval, SignatureMatch
+from service.retrieval import Retrieval
 
 Signs = Mapping[str, float]
 
@@ -17,8 +17,6 @@ Signs = Mapping[str, float]
 DEPTH = 20
 # Causes that only likeness proposes: of the word search, and of the vector search.
 BY_WORDS, BY_VECTORS = 4, 3
-# A cause's own evidence counts in kinship from here on.
-SHOWN = 0.3
 
 
 @dataclass(frozen=True)
@@ -47,45 +45,20 @@ def _places(owners: Sequence[str], library: Library) -> dict[str, int]:
     return found
 
 
-def signs_for(
-    cause: str, report: CrashReport, retrieval: Retrieval, library: Library, scores: Mapping[str, float], like: Likeness
-) -> Signs:
-    """Give the signs for a cause; `scores` are what the evidence alone gives each cause, from 0 to 1."""
+def signs_for(cause: str, score: float, report: CrashReport, like: Likeness) -> Signs:
+    """Give the signs for a cause; `score` is what the evidence alone gives it, from 0 to 1.
+
+    Case and root line are in the score already. Signs of their own for them, and for causes that explain each
+    other, were tried and changed nothing in cross-validation.
+    """
     root = report.root
     assert root is not None  # noqa: S101 - only failures are weighed
-    score = scores.get(cause, 0.0)
     return {
         "score": math.log((score + 0.02) / (1.02 - score)),
-        **_of_root(cause, root),
-        **_of_cases(cause, root, retrieval.signatures),
+        **({f"root-kind-{root.kind}": 1.0} if root.cause == cause else {}),
         **_of_others(cause, root, report.standing),
         **_of_likeness(cause, like),
-        **_of_kin(cause, library, scores),
     }
-
-
-def _of_root(cause: str, root: Event) -> dict[str, float]:
-    if root.cause != cause:
-        return {}
-    follower = "-follower" if root.pattern_role in ("collateral", "wrapper") else ""
-    return {f"root-{root.strength}{follower}": 1.0, f"root-kind-{root.kind}": 1.0}
-
-
-def _of_cases(cause: str, root: Event, matches: Sequence[SignatureMatch]) -> dict[str, float]:
-    own = [match for match in matches if match.case.cause == cause]
-    at_root = [match for match in own if match.at_root]
-    elsewhere = [match for match in own if not match.at_root]
-    signs: dict[str, float] = {}
-    if at_root:
-        signs |= {"case-at-root": 1.0, "case-at-root-conditions": _conditions(at_root), "case-at-root-more": min(3.0, len(at_root) - 1.0)}
-        signs["case-against-root"] = float(root.cause is not None and root.cause != cause)
-    if elsewhere:
-        signs |= {"case-elsewhere": 1.0, "case-elsewhere-conditions": _conditions(elsewhere)}
-    return signs
-
-
-def _conditions(matches: Sequence[SignatureMatch]) -> float:
-    return min(3.0, max(match.conditions for match in matches) - 1.0)
 
 
 def _of_others(cause: str, root: Event, standing: Sequence[Event]) -> dict[str, float]:
@@ -105,15 +78,6 @@ def _of_likeness(cause: str, like: Likeness) -> dict[str, float]:
     if signs.get("words") == signs.get("vectors") == 1.0:
         signs["words-and-vectors"] = 1.0
     return signs
-
-
-def _of_kin(cause: str, library: Library, scores: Mapping[str, float]) -> dict[str, float]:
-    symptoms = library.causes[cause].explains
-    deeper = (other for other in scores if other in library.causes and cause in library.causes[other].explains)
-    return {
-        "explains-another": float(any(scores.get(symptom, 0.0) > SHOWN for symptom in symptoms)),
-        "explained-by-another": float(any(scores[other] > SHOWN for other in deeper)),
-    }
 
 
 def signs_of_doubt(report: CrashReport) -> Signs:

@@ -44,6 +44,8 @@ MANY = ("gpus", "disks", "nics", "nodes")
 # How long before the crash something can have been its cause: a collective may wait half an hour for a rank.
 BEFORE_S = 2 * 3600.0
 AFTER_S = 120.0
+# The same where the log tells no time, counted from the snapshot.
+UNDATED_S = 12 * 3600.0
 # A snapshot from so long before the crash does not speak of it.
 STALE_S = 900.0
 # A reading of so long after the crash tells of another job; the kernel's log and a course keep their times.
@@ -326,11 +328,13 @@ _SHAPES: Mapping[str, Callable[[Sequence[float], float], bool]] = {
 }
 
 
-def before_crash(event: KernelEvent, crash: float | None) -> bool:
+def before_crash(event: KernelEvent, moment: Moment) -> bool:
     """Tell whether an event can have been the cause: it came before the crash, and not long before it."""
-    if event.at is None or crash is None:
+    if event.at is None:
         return True
-    return crash - BEFORE_S <= event.at <= crash + AFTER_S
+    if moment.crash is None:
+        return event.at >= moment.snapshot.taken_at.timestamp() - UNDATED_S
+    return moment.crash - BEFORE_S <= event.at <= moment.crash + AFTER_S
 
 
 def _xid(match: re.Match[str], moment: Moment) -> Outcome:
@@ -357,7 +361,7 @@ def _kernel_events(moment: Moment, fits: Callable[[KernelEvent], bool]) -> Outco
     kernel = moment.snapshot.kernel
     if kernel.events.value is None:
         return Outcome(None, (Seen("kernel.events", unavailable=kernel.events.unavailable),))
-    found = [event for event in kernel.events.value if fits(event) and before_crash(event, moment.crash)]
+    found = [event for event in kernel.events.value if fits(event) and before_crash(event, moment)]
     if found:
         return Outcome(True, tuple(Seen("kernel.events", event.text or event.kind) for event in found[:2]))
     taken = moment.snapshot.taken_at.timestamp()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,12 +58,15 @@ class Gathered:
     scheduler: Scheduler = field(default_factory=Scheduler)
 
 
-def gather(lines: Iterable[Line], who: str) -> Gathered:
-    """Sort series into readings. `who` is named in the reason of what is not there."""
+def gather(lines: Iterable[Line], who: str, until: float = math.inf) -> Gathered:
+    """Sort series into readings. `who` is named in the reason of what is not there.
+
+    Means are of the last points before `until`: after a crash nothing is busy.
+    """
     by_name: dict[str, list[Line]] = {}
     for line in lines:
         by_name.setdefault(line.name, []).append(line)
-    found = _values(by_name)
+    found = _values(by_name, until)
     single = {part: _fields(part, found.get((part, ()), {}), who) for part in ("host", "cgroup", "ray", "serving", "scheduler")}
     return Gathered(
         gpus=tuple(_gpu(key, by_name, values, who) for key, values in _things("gpus", found)),
@@ -83,11 +87,11 @@ def _things(part: Part, found: Mapping[Key, Values]) -> list[tuple[tuple[str, ..
     return [(key, values) for (of, key), values in sorted(found.items()) if of == part]
 
 
-def _values(by_name: Mapping[str, Sequence[Line]]) -> dict[Key, Values]:
+def _values(by_name: Mapping[str, Sequence[Line]], until: float) -> dict[Key, Values]:
     found: dict[Key, dict[str, list[Reading[Any]]]] = {}
     for metric in ALL:
         for line in _of(metric, by_name):
-            reading = _reading(metric, line)
+            reading = _reading(metric, line, until)
             if reading is not None:
                 key = (metric.part, identity(metric.part, line.labels))
                 found.setdefault(key, {}).setdefault(metric.field, []).append(reading)
@@ -103,8 +107,9 @@ def _of(metric: Metric, by_name: Mapping[str, Sequence[Line]]) -> list[Line]:
     return [line for line in chosen if not (label and re.search(inner, line.labels.get(label, "")))]
 
 
-def _reading(metric: Metric, line: Line) -> Reading[Any] | None:
-    points = [value for _, value in line.points if not is_blank(line.name, value)]
+def _reading(metric: Metric, line: Line, until: float) -> Reading[Any] | None:
+    last = until if metric.over == "mean" else math.inf
+    points = [value for at, value in line.points if at <= last and not is_blank(line.name, value)]
     if not points:
         return unavailable(f"{line.name} holds no value")
     if metric.shown_by:

@@ -28,8 +28,8 @@ SCHEMES = {"prometheus": "http", "prometheus+http": "http", "prometheus+https": 
 MINUTES = 30
 MAX_MINUTES = 24 * 60
 AFTER_S = 60
-STEP_S = 15
-MAX_POINTS = 1000
+STEP_S = 1.0
+MAX_POINTS = 250
 TIMEOUT_S = 10.0
 MAX_BYTES = 32 << 20
 # Metrics a query; a name list in one pattern keeps the number of requests small.
@@ -117,6 +117,7 @@ def take(server: Server, crash: float | None) -> Snapshot:
     """Ask for the range before the crash; a server that cannot be asked gives a snapshot that says so."""
     end = (server.at.timestamp() if server.at else crash)
     if end is None:
+        # The address can be mended; a server that is down cannot, and takes no answer away.
         raise TelemetryError("The log names no day that Prometheus could be asked about; add ?at=TIME to the address.")
     start, end = end - 60 * server.minutes, end + AFTER_S
     taken = datetime.fromtimestamp(end, UTC)
@@ -126,7 +127,7 @@ def take(server: Server, crash: float | None) -> Snapshot:
         return _silent(taken, f"{WHO} could not be asked: {str(error) or type(error).__name__}")
     if not lines:
         return _silent(taken, f"{WHO} has no series of these labels from {server.minutes} minutes before the crash on")
-    return _snapshot(gather(lines, WHO), taken, datetime.fromtimestamp(start, UTC), _courses(lines))
+    return _snapshot(gather(lines, WHO, end - AFTER_S), taken, datetime.fromtimestamp(start, UTC), _courses(lines))
 
 
 def _snapshot(found: Gathered, taken: datetime, start: datetime, courses: tuple[Series, ...]) -> Snapshot:

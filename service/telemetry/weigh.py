@@ -19,14 +19,17 @@ from service.telemetry.moment import crash_time
 from service.telemetry.rules import Rule
 from service.telemetry.snapshot import Snapshot
 
-# What is left of a cause that the log suggests where the machine shows another: the log's line is its consequence.
-OVERRULED = 0.4
+# How many times likelier a full confirmation makes a cause, less one.
+CONFIRMED = 4.0
+# What is left of a cause that is shown itself, where one that lies behind it is shown too.
+EXPLAINED = 0.1
 # How many times over reasons of the same kind count: three rules may read the same event.
 MAX_VOTES = 2
 MAX_READINGS = 12
 MAX_TEXT = 300
 UNKNOWN = "insufficient-evidence"
 NO_SNAPSHOT: Mapping[Language, str] = {"en": "No telemetry was given.", "zh": "没有提供遥测数据。"}
+NO_CAUSE: Mapping[Language, str] = {"en": "No cause is named that it could speak of.", "zh": "没有确定的原因可供对照。"}
 NO_RULE: Mapping[Language, str] = {"en": "No rule reads anything of this cause.", "zh": "没有规则涉及这一原因。"}
 NEITHER: Mapping[Language, str] = {
     "en": "What was measured speaks neither for it nor against it.", "zh": "已有的读数既不支持也不反对这一原因。",
@@ -56,11 +59,11 @@ class Findings:
         return sorted(about, key=lambda item: -item.rule.weight)
 
     @property
-    def decided(self) -> tuple[str, ...]:
-        """Give the causes that the snapshot shows, the surest first."""
-        found = [item for item in self.found if item.rule.effect == "decides" and item.outcome.holds]
-        ranked = sorted(found, key=lambda item: -item.rule.weight)
-        return tuple(dict.fromkeys(cause for item in ranked for cause in item.rule.causes))
+    def decided(self) -> dict[str, float]:
+        """Give the causes that the snapshot shows, each with the weight of its surest rule, the surest first."""
+        found = [item.rule for item in self.found if item.rule.effect == "decides" and item.outcome.holds]
+        surest = {cause: rule.weight for rule in sorted(found, key=lambda rule: rule.weight) for cause in rule.causes}
+        return dict(sorted(surest.items(), key=lambda item: -item[1]))
 
 
 def judge(snapshot: Snapshot | None, report: CrashReport) -> Findings:
@@ -77,14 +80,21 @@ def judge(snapshot: Snapshot | None, report: CrashReport) -> Findings:
 def weighed(
     candidates: Sequence[Candidate], findings: Findings, report: CrashReport, retrieval: Retrieval, library: Library
 ) -> list[Candidate]:
-    """Give the candidates as the snapshot leaves them, the best first."""
-    if report.root is None or not findings.found:
+    """Give the candidates with their probabilities as the snapshot leaves them, the likeliest first."""
+    if report.root is None or not any(item.outcome.holds for item in findings.found):
         return list(candidates)
-    decided = [cause for cause in findings.decided if cause in library.causes]
+    decided = {cause: weight for cause, weight in findings.decided.items() if cause in library.causes}
     there = {candidate.cause for candidate in candidates}
-    added = [_shown(cause, report, retrieval) for cause in decided if cause not in there]
-    changed = [_changed(candidate, findings, decided, library) for candidate in (*candidates, *added)]
-    return sorted(changed, key=lambda candidate: -candidate.score)
+    both = [*candidates, *(_shown(cause, report, retrieval) for cause in decided if cause not in there)]
+    shares = {item.cause: _share(item, findings, decided, library) for item in both}
+    # What speaks against a cause does not speak for another one: it makes the log tell less.
+    lost = sum(max(0.0, item.probability - shares[item.cause]) for item in both if item.cause not in decided)
+    doubt = lost + (candidates[0].doubt if candidates else 1.0)
+    total = doubt + sum(shares.values())
+    placed = [
+        replace(item, probability=shares[item.cause] / total, doubt=doubt / total, standing=_standing(item, decided)) for item in both
+    ]
+    return sorted(placed, key=lambda candidate: (-candidate.probability, -candidate.score))
 
 
 def _shown(cause: str, report: CrashReport, retrieval: Retrieval) -> Candidate:
@@ -94,29 +104,23 @@ def _shown(cause: str, report: CrashReport, retrieval: Retrieval) -> Candidate:
     return Candidate(cause, 0.0, "supported", cases, events)
 
 
-def _changed(candidate: Candidate, findings: Findings, decided: Sequence[str], library: Library) -> Candidate:
+def _share(candidate: Candidate, findings: Findings, decided: Mapping[str, float], library: Library) -> float:
+    """Give a cause's share against the others', which were 1 together with doubt before the snapshot spoke."""
+    share = candidate.probability
     held = findings.holding(candidate.cause)
-    votes = [item.rule.weight for item in held if item.rule.effect != "contradicts"][:MAX_VOTES]
-    missing = 1.0 - candidate.score
-    for vote in votes if candidate.score > 0 or candidate.cause in decided else ():
-        missing *= 1.0 - vote
-    score = 1.0 - missing
+    for item in [item for item in held if item.rule.effect == "confirms"][:MAX_VOTES]:
+        share *= 1.0 + CONFIRMED * item.rule.weight
+    if weight := decided.get(candidate.cause, 0.0):
+        share += weight / (1.0 - weight)
+        if any(candidate.cause in library.causes[deeper].explains for deeper in decided):
+            share *= EXPLAINED
     for item in [item for item in held if item.rule.effect == "contradicts"][:MAX_VOTES]:
-        score *= 1.0 - item.rule.weight
-    if _is_overruled(candidate.cause, decided, library):
-        score *= OVERRULED
-    return replace(candidate, score=score, standing=_standing(candidate, votes, decided))
+        share *= 1.0 - item.rule.weight
+    return share
 
 
-def _is_overruled(cause: str, decided: Sequence[str], library: Library) -> bool:
-    """Tell whether the machine shows another cause, or one that lies behind this one."""
-    if cause in decided:
-        return any(cause in library.causes[deeper].explains for deeper in decided)
-    return bool(decided)
-
-
-def _standing(candidate: Candidate, votes: Sequence[float], decided: Sequence[str]) -> Standing:
-    return "supported" if candidate.standing == "hypothesis" and votes and candidate.cause in decided else candidate.standing
+def _standing(candidate: Candidate, decided: Mapping[str, float]) -> Standing:
+    return "supported" if candidate.standing == "hypothesis" and candidate.cause in decided else candidate.standing
 
 
 def told(findings: Findings, named: str | None, others: Iterable[str], language: Language) -> Telemetry:
@@ -127,7 +131,7 @@ def told(findings: Findings, named: str | None, others: Iterable[str], language:
     causes = tuple(_of(cause, findings, language) for cause in wanted)
     first = next((item for item in causes if item.cause == named), None)
     return Telemetry(
-        says=first.says if first else "not available", why=first.why if first else NOT_MEASURED[language],
+        says=first.says if first else "not available", why=first.why if first else NO_CAUSE[language],
         taken_at=findings.snapshot.taken_at.isoformat(), sources=findings.snapshot.sources, causes=causes,
     )
 

@@ -12,6 +12,7 @@ from ingest.logs.lines import MAX_TEXT
 from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.reader import Reader
 from ingest.logs.scanner import Block
+from tests.factories import ReadLog
 
 LENGTHS = (1000, 8000)
 # What is repeated: the words of the row's example from its beginning, and a sign of each class that repeats.
@@ -86,6 +87,16 @@ def test_that_a_slow_pattern_would_be_found(expression: str, example: str) -> No
     """The measure tells those that grow with the square of the text, or worse."""
     row = Pattern(id="x.slow", kind="error", expression=expression, examples=(example,))
     assert slow(row) is not None
+
+
+@pytest.mark.parametrize("name", ["load_policy", "load_policy_vllm/", "update_weights.", "collate_fn ", "a(", "(("])
+def test_that_a_long_name_in_a_traceback_is_read_through_once(read: ReadLog, name: str) -> None:
+    """Functions whose names say again and again what is looked for among the frames keep nobody waiting."""
+    frame = f'  File "/env/site-packages/verl/worker.py", line 3, in {name * (5000 // len(name))}\n    go()\n'
+    started = perf_counter()
+    report = read("Traceback (most recent call last):\n" + frame * 6 + "KeyError: 'x'\n")
+    assert [event.pattern for event in report.events] == ["python.key-error"]
+    assert perf_counter() - started < 20  # cubic, it takes hours
 
 
 def test_that_the_longest_text_is_looked_at() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -13,7 +14,21 @@ from hypothesis import strategies as st
 from ingest.logs import scanner
 from ingest.logs.patterns import PatternTable
 from ingest.logs.reader import Reader
-from ingest.logs.scanner import BEHIND, BLOCK, FEW, FEWER, HEAD, SAMPLED_OVER, TAIL, Block, Match, Scanner, Tally, blocks, newlines
+from ingest.logs.scanner import (
+    BEHIND,
+    BLOCK,
+    FEW,
+    FEWER,
+    HEAD,
+    SAMPLED_OVER,
+    TAIL,
+    Block,
+    Match,
+    Scanner,
+    Tally,
+    blocks,
+    newlines,
+)
 from tests.factories import OOM, ReadLog
 from tests.ingest.test_scanner import cut, lines_of, pattern, whole
 
@@ -80,7 +95,7 @@ def test_of_failures_all_lines_stay() -> None:
 
 def test_no_failure_is_missed_wherever_it_stands() -> None:
     """Twenty megabytes with failures at random and around every border of blocks: each is found, on its line."""
-    draw = Random(7)
+    draw = Random(7)  # noqa: S311 - places in a log
     borders = [BLOCK * number + shift for number in range(1, 5) for shift in (-40, -12, 0, 1, 13, 40)]
     places = sorted({0, *borders, *(draw.randrange(20_000_000) for _ in range(500))})
     data = placed(dict.fromkeys(places, b"boom\n"), 20_000_000) + b"boom"
@@ -174,7 +189,7 @@ def test_what_is_searched_for_progress_are_whole_lines_in_order(rows: list[int],
         for name, value in {"SAMPLED_OVER": 0, "HEAD": 300, "TAIL": 900, "BEHIND": 200}.items():
             patch.setattr(scanner, name, value)
         windows = scanner._windows(block, failures)
-    assert all(earlier[1] < later[0] for earlier, later in zip(windows, windows[1:], strict=False))
+    assert all(earlier[1] < later[0] for earlier, later in pairwise(windows))
     assert all((begin == 0 or data[begin - 1] == 10) and (end == len(data) or data[end - 1] == 10) for begin, end in windows)
     for place in failures:
         assert any(begin <= place and min(place + 200, len(data)) <= end for begin, end in windows)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any
 
 from ingest.logs import sources
@@ -20,6 +21,7 @@ from service.reasoning.stages import Final, Text
 from service.retrieval import Retrieval, SignatureMatch
 from service.settings import Settings
 from service.triage import Triage, read_config
+from tests.factories import event
 from tests.service.factories import case, failed, report
 from tests.service.scripted import Script, Scripted, Turn, serving
 from tests.warm import INCIDENTS, script
@@ -42,10 +44,19 @@ def asked_of(triage: Triage, log: str, language: str = "en") -> Inquiry:
     return triage.open(sources.from_text(log), language)
 
 
+@cache
 def torn(triage: Triage) -> Inquiry:
-    """Open a log of which two causes are told alike: a full disk by its line, a taken port by a case."""
-    told = report(failed(3, pattern="x.a", cause="disk-full", strength="suggests", text="the device gave up", body="the device gave up"))
-    retrieval = Retrieval((SignatureMatch(case(cause="port-in-use"), 1, at_root=True),), ())
+    """Open a log of which two causes are told alike, by lines and by cases; how firmly, the weights of the rules say."""
+    strengths, rivals = ("suggests", "hints", "states"), (("port-in-use",), ("port-in-use", "shm-exhausted"))
+    made = (_torn(triage, *choice) for choice in product(strengths, ("", *strengths), (1, 2, 3, 4), rivals))
+    return next(inquiry for inquiry in made if inquiry.first.verdict == "ambiguous")
+
+
+def _torn(triage: Triage, strength: str, second: str, conditions: int, rivals: tuple[str, ...]) -> Inquiry:
+    events = [failed(3, pattern="x.a", cause="disk-full", strength=strength, text="the device gave up", body="the device gave up")]
+    events += [event(4, pattern="x.b", cause="port-in-use", strength=second, text="the address is bound", body="the address is bound")] if second else []
+    told = report(*events)
+    retrieval = Retrieval(tuple(SignatureMatch(case(cause=rival), conditions, at_root=True) for rival in rivals), ())
     return Inquiry(told, retrieval, "en", (), (), compose(told, retrieval, triage.library, "en"))
 
 

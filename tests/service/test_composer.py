@@ -49,19 +49,20 @@ def test_a_verdict_follows_from_what_stands_in_the_log(log: str, verdict: str, c
 
 
 def test_a_weak_sign_is_not_a_diagnosis(triage: Triage) -> None:
-    """Below the threshold the cause is `insufficient-evidence`, and the sign is only an alternative."""
-    answer = composed(triage, "disk-full", strength="hints")
+    """Where doubt is likelier the cause is `insufficient-evidence`, and the sign is only an alternative."""
+    weak = report(failed(3, pattern="x.a", cause="disk-full", strength="hints", pattern_role="wrapper"))
+    answer = compose(weak, NOTHING, triage.library, "en")
     assert (answer.verdict, answer.cause, answer.standing) == ("unknown", UNKNOWN, "none")
     assert [item.cause for item in answer.alternatives] == ["disk-full"]
 
 
 def test_two_causes_that_fit_alike_are_ambiguous(triage: Triage) -> None:
     """Rivals of nearly the same weight give no single diagnosis, and the answer says what tells them apart."""
-    told = report(failed(3, pattern="x.a", cause="disk-full", strength="suggests"))
-    rival = SignatureMatch(case(cause="port-in-use"), 1, at_root=True)
-    answer = compose(told, Retrieval((rival,), ()), triage.library, "en")
+    told = report(failed(3, pattern="x.a", cause=None))
+    rival, other = (SignatureMatch(case(cause=cause), 3, at_root=True) for cause in ("port-in-use", "disk-full"))
+    answer = compose(told, Retrieval((rival, other), ()), triage.library, "en")
     assert (answer.verdict, answer.action, answer.changes) == ("ambiguous", "collect-more", ())
-    assert [item.cause for item in answer.alternatives] == ["port-in-use"]
+    assert [item.cause for item in answer.alternatives] == ["disk-full"]
     assert answer.alternatives[0].tell_apart
 
 

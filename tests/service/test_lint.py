@@ -12,6 +12,7 @@ from ingest.logs.patterns import Pattern, PatternTable
 from service.lint import findings
 from service.triage import Triage
 from tests.service.factories import case, change, knob
+from tests.service.test_remedies import remedy
 
 
 def pattern(name: str = "x.boom", **fields: Any) -> Pattern:
@@ -72,6 +73,30 @@ def test_a_wrong_case_is_named(made: Case, told: str, triage: Triage) -> None:
     """Each mistake of a case is a sentence with the case's id."""
     (finding,) = found(triage, made=made)
     assert finding.startswith(f"{made.id}: ")
+    assert told in finding
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"cause": "no-such-cause"}, "unknown cause"),
+        ({"key": "data.nothing"}, "no setting data.nothing"),
+        ({"framework": "trl"}, "trl has no setting data.size"),
+        ({"to": 1024}, "over the greatest value"),
+        ({"rule": "no-such-rule"}, "no rule no-such-rule"),
+        ({"when": ["pattern:y.*"]}, "no pattern y.*"),
+        ({"unless": ["root:y.bang"]}, "no pattern y.bang"),
+        ({"why": {"en": "it helps", "zh": "it helps"}}, "one language only"),
+        ({"costs": {"en": "", "zh": "更慢"}}, "one language only"),
+        ({"framework": "pip", "kind": "package", "key": "nothing"}, "no package nothing"),
+    ],
+)
+def test_that_a_wrong_remedy_is_named(fields: dict[str, Any], told: str, triage: Triage) -> None:
+    row = remedy(**fields)
+    setting = knob()
+    shelf = Library(triage.library.causes, {}, {(setting.framework, setting.key): setting}, {row.cause: [row]})
+    (finding,) = findings(shelf, PatternTable((pattern(),)))
+    assert finding.startswith(f"remedy of {row.cause}: {row.framework}")
     assert told in finding
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def watchdog(rank: int, prefix: str = "[rank{rank}]:") -> str:
     )
 
 
-def folder(path: Path, files: dict[str, str | bytes]) -> Path:
+def folder(path: Path, files: Mapping[str, str | bytes]) -> Path:
     """Write the files of a job."""
     for name, content in files.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)

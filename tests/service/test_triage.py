@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ingest import pipeline
-from ingest.logs import sources
 from service.diagnosis import Diagnosis
 from service.patching.patches import ConfigFile
 from service.reasoning.changes import is_guidance
@@ -92,15 +91,6 @@ def test_the_patch_of_a_real_script_applies_parses_and_goes_back(name: str, tria
     assert is_bash(after)
     assert git(tmp_path, "apply", "-R", "-", given=diff)
     assert (tmp_path / "run.sh").read_bytes() == script(name).read_bytes()
-
-
-@pytest.mark.parametrize("name", WRITE_UPS)
-def test_a_patched_script_is_not_patched_again(name: str, triage: Triage, tmp_path: Path) -> None:
-    """Explained together with the patched script, the same log leaves nothing to change in it."""
-    before, diff = script(name).read_text(encoding="utf-8"), answered(triage, name).patch or ""
-    after = applied(tmp_path, before, diff)
-    log = sources.from_path(INCIDENTS / name / "log.txt")
-    assert triage.explain(log, "en", [ConfigFile("run.sh", after)]).patch is None
 
 
 @pytest.mark.parametrize("name", WRITE_UPS)

@@ -82,7 +82,6 @@ def test_what_is_no_log_is_refused_with_a_sentence(content: bytes | None, told: 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["explain", "."], "folder"),
         (["explain", "LOG", "--lang", "fr"], "--lang"),
         (["explain", "LOG", "--config", "/no/such/run.sh"], "/no/such/run.sh"),
         (["explain", "LOG", "--config", "."], "."),

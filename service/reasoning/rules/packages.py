@@ -48,16 +48,20 @@ def _named(s: Situation) -> Computed | None:
 
 
 def _specifier(text: str, package: str, names: list[str]) -> str | None:
-    """Read `transformers>=4.41,<4.47` or a bare version that stands beside the package's name."""
+    """Read `transformers>=4.41,<4.47`, or a version or range that stands beside the package's name."""
     beside = any(canonicalize_name(distribution(name)) == package for name in names if name != text)
+    least = _least(text)
+    if least is not None:
+        return least if beside else None
     try:
         asked = Requirement(text)
-        return str(asked.specifier) or None if canonicalize_name(asked.name) == package else None
     except InvalidRequirement:
-        return _least(text) if beside else None
+        return None
+    return str(asked.specifier) or None if canonicalize_name(asked.name) == package else None
 
 
 def _least(text: str) -> str | None:
+    """Read a bare version as the least one, and a range as it is."""
     try:
         return f">={Version(text)}"
     except InvalidVersion:

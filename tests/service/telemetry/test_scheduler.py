@@ -1,0 +1,37 @@
+"""Slurm's accounting is read for the state that says why, of the job or of any of its steps."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from service.telemetry import scheduler
+
+
+@pytest.mark.parametrize(
+    ("rows", "state", "code"),
+    [
+        ("77|OUT_OF_MEMORY|0:125\n77.batch|OUT_OF_MEMORY|0:125\n", "OUT_OF_MEMORY", 0),
+        ("77|FAILED|1:0\n77.0|OUT_OF_MEMORY|0:125\n", "OUT_OF_MEMORY", 0),
+        ("77|TIMEOUT|0:0\n77.batch|CANCELLED|0:15\n", "TIMEOUT", 0),
+        ("77|CANCELLED by 1007|0:0\n", "CANCELLED", 0),
+        ("77|FAILED|9:0\n", "FAILED", 9),
+    ],
+)
+def test_that_the_state_that_says_most_is_taken(rows: str, state: str, code: int) -> None:
+    found = scheduler.parse(rows)
+    assert (found.kind, found.state.value, found.exit_code.value) == ("slurm", state, code)
+
+
+@pytest.mark.parametrize(
+    ("job", "command", "reason"),
+    [
+        ("", ("sacct",), "no Slurm job"), ("77; rm -rf x", ("sacct",), "no Slurm job"), ("77", ("/no/sacct",), "No such file"),
+        ("77", (sys.executable, "-c", ""), "no such job"), ("77", (sys.executable, "-c", "raise SystemExit('denied')"), "denied"),
+        ("77", (sys.executable, "-c", "import time; time.sleep(60)"), "TimeoutExpired"),
+    ],
+)
+def test_that_accounting_that_cannot_be_asked_says_why(job: str, command: tuple[str, ...], reason: str) -> None:
+    found = scheduler.read(job, command, timeout_s=1.0)
+    assert reason in (found.state.unavailable or "")
