@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.logs.reader import UNKNOWN_EXCEPTION
+from ingest.logs.reading import UNKNOWN_EXCEPTION
 from ingest.logs.report import CrashReport
 from ingest.logs.scanner import BLOCK
 from tests.factories import (

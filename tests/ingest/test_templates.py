@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from ingest.errors import BrokenTemplatesError
 from ingest.logs import jobs, sources, templates
-from ingest.logs.reader import NOVEL, Reader
+from ingest.logs.reader import Reader
+from ingest.logs.reading import NOVEL
 from ingest.logs.report import CrashReport
 from ingest.logs.templates import FORMAT, Templates, checksum, checksums, is_saved
 from tests.factories import OOM, RAY, STAMP, STRANGE, prefixed, steps, traceback

@@ -561,8 +561,9 @@ def test_the_corpus_puts_rules_on_settings(triage: Triage) -> None:
     """Settings that matter in crashes have a rule, and every rule is used somewhere."""
     settings_rules = [known.rule for known in triage.library.knobs.values() if known.rule]
     changes_rules = [item.rule for made in triage.library.cases.values() for item in made.changes if item.rule]
+    table_rules = [row.rule for rows in triage.library.remedies.values() for row in rows if row.rule]
     assert len(settings_rules) >= 150
-    assert rule_ids() == {*settings_rules, *changes_rules}
+    assert rule_ids() == {*settings_rules, *changes_rules, *table_rules}
 
 
 @pytest.mark.parametrize(("text", "type_", "expected"), [("8", "int", 8.0), ("64g", "size", 64.0), ("0", "size", None), ("words", "int", None)])
