@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # pip's own setting for extra wheel folders also counts for the faster installer used here.
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 
-.PHONY: run test check lint types gate eval lab bench lock clean
+.PHONY: run test check lint types gate eval lab bench fuzz lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -45,6 +45,9 @@ lab: $(STAMP)  ## Make failures for real and record them as incidents under out/
 
 bench: $(STAMP)  ## Measure speed and memory.
 	@$(BIN)/python -m eval.bench
+
+fuzz: $(STAMP)  ## Throw damaged input at the reader, the archives and the launch files.
+	@$(BIN)/python -m eval.fuzz --seconds 180
 
 lock: pyproject.toml  ## Resolve every extra together and write the exact versions.
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet -o requirements.lock

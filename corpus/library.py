@@ -261,6 +261,8 @@ def _spellings(measure: dict[str, Any], cause: str, documented: Mapping[str, str
     shared = {name: value for name, value in measure.items() if name != "rows"}
     for row in measure["rows"]:
         made = {"cause": cause, "source": documented.get(row.get("framework"), ""), **shared, **row}
+        # A row's conditions come on top of those of its measure.
+        made |= {name: [*shared.get(name, []), *row.get(name, [])] for name in ("when", "unless")}
         yield validated(Remedy, made, f"{path}: {cause}: {row.get('key')}")
 
 

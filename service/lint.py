@@ -57,6 +57,8 @@ def _change(change: Change, library: Library) -> Iterator[str]:
             yield f"{change.framework} has no setting {change.key} in the catalogue"
     elif reason := misfit(change.to, knob):
         yield f"{change.key}: {reason}"
+    if change.to == "unset" and change.kind != "env":
+        yield f"{change.key}: only a variable can be unset; say in words to leave it out"
     if change.rule is not None and change.rule not in rule_ids():
         yield f"{change.key}: no rule {change.rule}"
 

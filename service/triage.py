@@ -180,7 +180,10 @@ class Triage:
 
     def repatched(self, inquiry: Inquiry, answer: Diagnosis) -> Diagnosis:
         """Make the patch anew for an answer whose changes are others than the first one's."""
-        return self._patched(answer.model_copy(update={"patch": None}), inquiry.files, inquiry.report)
+        made = self._patched(answer.model_copy(update={"patch": None}), inquiry.files, inquiry.report)
+        # What could not be patched the first time is told once.
+        engine = made.engine.model_copy(update={"dropped": tuple(dict.fromkeys(made.engine.dropped))})
+        return made.model_copy(update={"engine": engine})
 
     def _patched(self, answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport) -> Diagnosis:
         targets = self.targets(answer.changes, report)

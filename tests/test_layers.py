@@ -26,6 +26,7 @@ SEAMS = {
     "tree_sitter": "service/patching/syntax.py",
     "tree_sitter_bash": "service/patching/syntax.py",
     "zstandard": "ingest/logs/compression.py",
+    "atheris": "eval/fuzz/process.py",
     "gradio": "ui/chat",
     "slack_bolt": "ui/slack",
     "fastapi": "service/api",

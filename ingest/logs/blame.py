@@ -28,7 +28,7 @@ _MISUSE = re.compile(
     r"|setting an array element with a sequence|inhomogeneous shape|truth value of an array|could not be broadcast|cannot reshape array|axis \d+ is out of bounds"
     r"|[Ee]xpected .{0,60}(?:tensor|scalar type|dtype|floating point|dimension|to have|to be)|must match the size of tensor|mat1 and mat2|invalid for input of size"
     r"|does not require grad|leaf Variable|modified by an inplace operation|one element tensors|Tensors must have same|Sizes of tensors must match"
-    r"|backward through the graph a second time|Boolean value of Tensor|is not a valid (?:device|dtype)|Dimension out of range|result type .{1,40} can't be cast"
+    r"|backward through the graph a second time|Boolean value of Tensor|is not a valid (?:device|dtype)|Dimension out of range|Incompatible shapes|result type .{1,40} can't be cast"
     r"|The size of tensor|tensors used as indices|index \d+ is out of bounds|shapes? .{1,60} (?:not aligned|do(?:es)? not match)|must be the same (?:size|shape|dtype)"
 )
 # A function of the user's that a data set is mapped with: the key that it misses is a column.
@@ -37,7 +37,7 @@ _MAPPED = re.compile(r"datasets/(?:arrow_dataset|iterable_dataset|dataset_dict)|
 _REFUSAL = re.compile(
     r"not (?:yet |currently )?(?:supported|implemented|allowed|compatible)|only (?:makes sense|works|supports?|supported|available|valid|be used)|[Pp]lease (?:adjust|set|use|specify|provide|enable|disable|pass)"
     r"|must (?:be|have|not|match|equal|specify)|should (?:be|not|have)|can(?:not|'t) (?:be )?(?:use[d]?|combine[d]?|set|enable[d]?|specif(?:y|ied))|incompatible|mutually exclusive"
-    r"|(?:requires?|needs?) (?:that |a |an |the |`|--)|is required|[Ii]nvalid (?:value|argument|option|config)|[Uu]nknown (?:value|option|backend|type|mode)|[Uu]nsupported|[Uu]nrecogni[sz]ed"
+    r"|but (?:got|expected|found|is)\b|[Uu]nset |set to \S+,? (?:but|and)|(?:requires?|needs?) (?:that |a |an |the |`|--)|is required|[Ii]nvalid (?:value|argument|option|config)|[Uu]nknown (?:value|option|backend|type|mode)|[Uu]nsupported|[Uu]nrecogni[sz]ed"
 )
 _MODELS = re.compile(r"(?i)architecture|model[ _]type|model class|this model")
 _REFUSING = re.compile(r"^(?:builtins\.)?(?:ValueError|AssertionError|NotImplementedError|RuntimeError|Exception)$")

@@ -56,12 +56,13 @@ class Progress:
         self.latest = deque(kept, maxlen=self.LATEST)
         self._last.clear()
 
-    def goes_on_after(self, line: int) -> bool:
+    def goes_on_after(self, line: int, end_counts: bool = True) -> bool:
         """Tell whether work went on after a line: the run ended well, or a count rose, or more than a few marks.
 
-        One mark may have been in flight when the failure came, so a single one proves nothing.
+        One mark may have been in flight when the failure came, so a single one proves nothing. The good end
+        counts where `end_counts`: a script may praise itself whatever became of its job.
         """
-        if self.finished > line:
+        if end_counts and self.finished > line:
             return True
         first: dict[str, float] = {}
         plain = 0
@@ -96,13 +97,19 @@ IN_FLIGHT = 2
 _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _REPEATED = range(5)
 
 
-def arrange(events: Sequence[Event], runs: Sequence[Progress], timeline: Timeline) -> Cascade:
+def arrange(
+    events: Sequence[Event], runs: Sequence[Progress], timeline: Timeline, warnings: Sequence[Event] = ()
+) -> Cascade:
     """Give each event its role and name the root among the failures that stand; `runs` tells of each part."""
     recovered = {id(event) for event in events if _is_recovered(event, runs, timeline)}
     # Once a run has said that it is done, what falls over while it closes is no failure of it.
     closing = {id(event) for event in events if event.pattern_role != "origin" and _is_closing(event, runs, timeline)}
     standing = [event for event in events if id(event) not in recovered | closing]
     root = min(standing, key=partial(_worth, timeline), default=None)
+    if root is None and not any(run.count or run.finished for run in runs):
+        # A few pasted lines without any sign of a run: what warns is what was asked about.
+        root = min((event for event in warnings if event.cause and event.strength != "hints"), key=partial(_worth, timeline), default=None)
+        events = [*events, root] if root else events
     placed: list[Event] = []
     chosen: Event | None = None
     for event in events:
@@ -116,7 +123,9 @@ def arrange(events: Sequence[Event], runs: Sequence[Progress], timeline: Timelin
 
 def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:
     progress = runs[timeline.number(event.last)]
-    if event.usual or progress.goes_on_after(event.last):
+    # A traceback that states its cause, with no work after it, is not undone by a line that says "done".
+    fatal = event.traceback > 0 and event.cause is not None and event.strength != "hints" and event.pattern_role == "origin"
+    if event.usual or progress.goes_on_after(event.last, end_counts=not fatal or progress.count > 0):
         return True
     # Another file of the job may be the one that says how it ended: a job's output beside its errors.
     if any(run.finished for run in runs if run is not progress) and not timeline.is_last_word(event):

@@ -6,7 +6,7 @@ import re
 from collections import deque
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 
 from ingest.logs import launch, lines, tracebacks
 from ingest.logs.blame import judged
@@ -20,10 +20,11 @@ from ingest.logs.jobs import JobSource
 from ingest.logs.launch import LaunchReader, SettingLog
 from ingest.logs.lines import Line
 from ingest.logs.patterns import Pattern, PatternTable
-from ingest.logs.repeats import FULL, LINE_HEAD, STACK_HEAD, STACKS, Repeats, Sight
+from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sight, stack_wording
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.scanner import Block, Match, Tally, newlines
 from ingest.logs.sources import LogSource
+from ingest.logs.stack import above
 from ingest.logs.stacks import Stacks
 from ingest.logs.templates import Templates
 from ingest.logs.timeline import Timeline
@@ -52,9 +53,18 @@ SHOWN = 2000
 CODE = 200
 PATH = 400
 TAIL = 12
+# How many lines above a traceback may tell when it was printed.
+CLOCK_ABOVE = 60
 
 _STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
 _WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
+# A variable of an environment that somebody prints is no message, whatever its value says.
+_VARIABLE = re.compile(r"^_?[A-Z][A-Z0-9_]{2,60}=")
+# Whoever says so goes on without what failed.
+_SHRUGGED = re.compile(
+    r"(?i)\bignor(?:e|ing|ed) (?:\w+ )?(?:import|error|exception|failure)|import error msg|fall(?:ing|s)? ?back (?:to|on)|will be (?:disabled|skipped|ignored)|"
+    r"continuing without|non-?fatal|not fatal|inotify_(?:add_watch|init)|(?:error|exception|failure)s? (?:is|are|was|were|will be)? ?ignored"
+)
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
 # A progress bar: what it counts need not be training steps.
 _BAR = re.compile(r"\d%\|")
@@ -79,6 +89,7 @@ class Reading:
         self._runs: list[Progress] = []
         self._size = 0
         self._ranks_seen = 0
+        self._world = 0
         self._lines = 0
         self._phases: deque[tuple[int, str]] = deque(maxlen=200)
         self._last: Block | None = None
@@ -136,18 +147,19 @@ class Reading:
         if not self._alike.issuperset(rows):
             self._sight = Sight()
             return False
-        stack = not self._starts.isdisjoint(rows)
-        end = begin + STACK_HEAD if stack else min(block.line_bounds(begin)[1], begin + LINE_HEAD)
-        self._sight = self._repeats.sight(rows, block.data[begin:end], number, STACKS if stack else FULL)
-        return self._sight.is_known or self._repeats.is_spent(rows, counts=not stack)
+        is_stack = not self._starts.isdisjoint(rows)
+        wording = stack_wording(block.data, begin) if is_stack else block.data[begin : min(block.line_bounds(begin)[1], begin + LINE_HEAD)]
+        self._sight = self._repeats.sight(rows, wording, number, STACKS if is_stack else FULL)
+        return self._sight.is_known or self._repeats.is_spent(rows, counts=not is_stack)
 
     def _line(self, block: Block, matches: list[Match]) -> None:
         offset = matches[0].offset
         begin, end = block.line_bounds(offset)
         line = lines.parse(block.data[begin:end], matches[0].line, offset - begin)
         self._timeline.see(line.time)
-        if line.rank.isdecimal():
-            self._ranks_seen = max(self._ranks_seen, int(line.rank) + 1)
+        rank = line.rank or line.told
+        if rank.isdecimal():
+            self._ranks_seen = max(self._ranks_seen, int(rank) + 1)
         rows = [row for row in dict.fromkeys(self._rows[match.row] for match in matches) if _stands(row, line)]
         if not rows:
             return
@@ -157,7 +169,8 @@ class Reading:
             # What code a traceback quotes may tell what the job was doing; it never is a failure's message.
             self._seen.update(row.id for row in rows if row.kind == "fact")
             return
-        failing = [] if self._is_ignored(line) else [row for row in rows if row.fails or row.kind == "warning"]
+        said = not self._is_ignored(line) and not _VARIABLE.match(line.body)
+        failing = [row for row in rows if row.fails or row.kind == "warning"] if said else []
         for row in rows:
             if not (row.fails or row.kind == "warning"):
                 self._mark(row, line, block, offset)
@@ -185,15 +198,22 @@ class Reading:
         if self._stacks.ending(line.source, line.number) or self._quoted_code(line):
             return  # the words stand in what another traceback says or shows
         found = tracebacks.at(block, offset, line.number, self._parsed)
-        above = self._stacks.latest(line.source)
+        latest = self._stacks.latest(line.source)
+        clock = line.time or self._clock_above(block, offset, line)
         if found or line.body.startswith("Traceback "):
             self._flush(line.source)
         for traceback in found:
-            if traceback.follows and above:
-                traceback = replace(traceback, causes=(*above.causes, above.exception))
+            if traceback.follows and latest:
+                traceback = replace(traceback, causes=(*latest.causes, latest.exception))
             self._stacks.open(line.source, traceback, line.number, self._sight)
+            self._timeline.event(traceback.end, clock)
             for frame in traceback.frames:
                 self._frameworks.see_text(frame.file, line.number)
+
+    def _clock_above(self, block: Block, offset: int, line: Line) -> str:
+        """Give the time of the nearest line above that has one: Python prints none before a traceback."""
+        rows = islice(above(block, offset, line.number, self._parsed), CLOCK_ABOVE)
+        return next((row.time for row in rows if row.time), "")
 
     def _flush(self, source: str | None = None, before: int | None = None) -> None:
         """Turn tracebacks whose last line no pattern knew into events of their own."""
@@ -231,6 +251,7 @@ class Reading:
     def _mark(self, row: Pattern, line: Line, block: Block, offset: int) -> None:
         self._seen.add(row.id)
         fields = self._fields(row, line)
+        self._world = max([self._world, *(int(told) for name in WORLD if isinstance(told := fields.get(name), int | float))])
         self._note(row, line, fields)
         if row.phase or (row.fact == "phase" and "name" in fields):
             self._phases.append((line.number, row.phase or str(fields["name"])))
@@ -296,7 +317,8 @@ class Reading:
             if row.fact and found:
                 self._fact(row.fact, line.number, found, line.rank or line.source)
         traceback = self._stacks.of(line.source, line.number)
-        if best.kind == "error" and best.role == "origin" and line.level == "WARNING":
+        shrugged = line.level.startswith("WARN") or (traceback is None and _SHRUGGED.search(line.body) is not None)
+        if best.kind == "error" and best.role == "origin" and shrugged:
             best = best.model_copy(update={"kind": "warning", "strength": "hints"})  # whoever says so has gone on
         if traceback is None and line.level in ("INFO", "DEBUG"):
             # A remark that mentions a failure's words: it stands only where nothing else does.
@@ -306,7 +328,7 @@ class Reading:
         event = Event(
             best.id, best.kind, best.role, line.number, self._shown(line.text, _place(best, line.text)),
             self._shown(line.body, _place(best, line.body)),
-            cause=best.cause, strength=best.strength, source=self._redactor.clean(line.source), rank=line.rank, time=line.time,
+            cause=best.cause, strength=best.strength, source=self._redactor.clean(line.source), rank=line.rank or line.told, time=line.time,
             exception=self._redactor.clean(traceback.exception) if traceback else "", frames=self._frames(traceback) if traceback else (),
             remote=traceback.remote if traceback else "", facts=fields, frameworks=best.frameworks,
             also=tuple(row.id for row in rows[1:]), traceback=traceback.start if traceback else 0,
@@ -326,10 +348,11 @@ class Reading:
                 self._events.repeat(sight.group, sight.last, sight.count - sight.full)
         tail = _last_lines(self._last, self._redactor) if self._last else []
         facts = derive(self._facts, self._ranks)
-        job = View(self._events.all(self._world(), self._good.events), None, facts, self._frameworks.all(), self._settings.all(), seen=self._seen)
+        job = View(self._events.all(max(self._world, self._ranks_seen), self._good.events), None, facts, self._frameworks.all(), self._settings.all(), seen=self._seen)
         events = tuple(self._refined(event, job) for event in job.events)
         self._timeline.settle(events)
-        cascade = arrange([event for event in events if event.kind != "warning"], self._runs, self._timeline)
+        warnings = [event for event in events if event.kind == "warning"]
+        cascade = arrange([event for event in events if event.kind != "warning"], self._runs, self._timeline, warnings)
         omitted: dict[str, int | str] = dict(source.omitted)
         if self._events.omitted or self._repeats.omitted:
             omitted["events"] = self._events.omitted + self._repeats.omitted
@@ -354,11 +377,6 @@ class Reading:
 
     def _last_step(self) -> float | None:
         return max((run.step for run in self._runs if run.step is not None), default=None)
-
-    def _world(self) -> int:
-        """Give how many ranks the job has, as far as a line tells: its world size, else the highest rank."""
-        told = [fact.fields[name] for fact in self._facts for name in WORLD if name in fact.fields]
-        return max((int(number) for number in told if isinstance(number, (int, float))), default=self._ranks_seen)
 
     def _shown_around(self, number: int) -> tuple[tuple[int, str], ...]:
         """Give the root's surroundings as they may be shown."""

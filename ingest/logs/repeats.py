@@ -20,9 +20,32 @@ ALLOWANCE = 20_000
 # What of a line, or of a traceback, makes its wording.
 LINE_HEAD = 400
 STACK_HEAD = 1200
+# How far the line that ends a traceback is looked for.
+STACK_REACH = 64 << 10
 STACKS = 64
 
 _DIGITS = b"0123456789"
+
+
+def stack_wording(data: bytes, begin: int) -> bytes:
+    """Give what tells a traceback from others: how it begins, and the line that ends it.
+
+    Ranks that fail in the same deep calls differ in that line alone. `begin` is where the header's line begins; lines
+    of the same process begin with the same prefix. Where no end is found (a prefix with a clock), the beginning tells.
+    """
+    head = data.find(b"Traceback (", begin, begin + LINE_HEAD)
+    mark = b"\n" + data[begin:head]
+    place, last = data.find(mark, begin), -1
+    while head >= 0 and 0 <= place < begin + STACK_REACH:
+        is_inside = data[place + len(mark) : place + len(mark) + 1].isspace()
+        if not is_inside and last >= 0:
+            break
+        last = -1 if is_inside else place
+        place = data.find(mark, place + len(mark))
+    if last < 0:
+        return data[begin : begin + STACK_HEAD]
+    end = data.find(b"\n", last + 1)
+    return data[begin : min(last, begin + STACK_HEAD)] + data[last : min(len(data) if end < 0 else end, last + LINE_HEAD)]
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ def _words(limit: int) -> BeforeValidator:
 
 
 def _first(count: int) -> BeforeValidator:
-    return BeforeValidator(lambda value: value[:count] if isinstance(value, list) else [])
+    return BeforeValidator(lambda value: list(value[:count]) if isinstance(value, (list, tuple)) else [])
 
 
 Name = Annotated[str, _words(_NAME)]

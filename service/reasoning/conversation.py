@@ -64,6 +64,11 @@ class Conversation:
         """What the user said cannot be changed, in any turn so far."""
         return tuple(self._constraints.values())
 
+    @property
+    def _ruled_out(self) -> tuple[str, ...]:
+        """Each sentence in which the user ruled something out."""
+        return tuple(dict.fromkeys(item.said for item in self.constraints))
+
     def ask(self, question: str) -> Iterator[Text | Turn]:
         """Answer a question: the paragraphs as they stand, then the whole turn."""
         said = printable(Redactor().clean(question[:MAX_QUESTION]), "\t\n").strip()
@@ -78,7 +83,7 @@ class Conversation:
         if text == plain:
             yield Text(plain)
         self._talk.append(Message("assistant", text))
-        yield Turn(text, self._standing(matter.offered), engine, tuple(item.said for item in self.constraints))
+        yield Turn(text, self._standing(matter.offered), engine, self._ruled_out)
 
     def _standing(self, changes: tuple[ProposedChange, ...]) -> Diagnosis:
         """Give the diagnosis without what is ruled out; what steps in for it has been offered before."""
@@ -90,7 +95,7 @@ class Conversation:
     def _spoken(self, model: ChatModel, matter: Matter, plain: str) -> Generator[Text, None, tuple[str, Engine]]:
         """Let the model answer; where it fails or too little stands, give the plain answer and say so."""
         asker = Asker(model, Deadline(self._seconds), self._budget)
-        prompt = for_turn(matter, self._budget, self._talk, [item.said for item in self.constraints])
+        prompt = for_turn(matter, self._budget, self._talk, self._ruled_out)
         kept = Kept()
         try:
             answer = asker.read(Reply, asker.whole(prompt.messages, Reply))

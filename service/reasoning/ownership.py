@@ -11,7 +11,7 @@ _VERL = _ENGINES | _TRAINERS | {"verl", "deepspeed", "megatron", "pytorch"}
 _DRIVES = {
     "easyr1": _VERL, "tinyzero": _VERL, "simplerl-reason": _VERL, "search-r1": _VERL, "verl": _VERL - {"verl"},
     "openrlhf": _ENGINES | _TRAINERS | {"deepspeed", "pytorch"}, "trl": _ENGINES, "ms-swift": _ENGINES, "llamafactory": _ENGINES | {"trl"},
-    "axolotl": _ENGINES | {"trl"}, "lightning": frozenset({"transformers"}), "megatron": _TRAINERS,
+    "axolotl": _ENGINES | _TRAINERS, "lightning": frozenset({"transformers"}), "megatron": _TRAINERS,
     "vllm": _TRAINERS | {"deepspeed", "pytorch"}, "sglang": _TRAINERS | {"deepspeed", "pytorch"},
 }
 # Their arguments are those of the trainer they are built on, and more.

@@ -195,7 +195,7 @@ def _answer(matter: Matter) -> Iterator[Row]:
     for place, check in enumerate(first.checks):
         yield Row("answer", 7.0 + place / 10, f"to confirm: {check}")
     if first.telemetry:
-        yield Row("answer", 1.5, f"telemetry: {neutral(json.dumps(first.telemetry, ensure_ascii=False, default=str), 1500)}")
+        yield Row("answer", 1.5, f"telemetry: {withheld(json.dumps(first.telemetry, ensure_ascii=False, default=str), _own_names(matter), 1500)}")
 
 
 def _candidates(matter: Matter) -> Iterator[Row]:

@@ -39,7 +39,7 @@ _NAMED = re.compile(r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w]*\.\w)")
 _FINE = re.compile(
     r"\b(?:no|not an?|without an?y?)\s+(?:real\s+)?(?:failure|error|problem|issue|crash)s?\b(?=\s*(?:[.,;!]|$|(?:was|were|is|are) (?:found|seen|detected|present)|occurred|happened|at all|here|\[))|\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
-    r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|成功完成",
+    r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|\b(?:all|everything) (?:is|was|looks|went|works) (?:well|good|fine|okay|ok|normal|correct)|(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|成功完成",
     re.IGNORECASE,
 )
 

@@ -342,7 +342,9 @@ def _xid(match: re.Match[str], moment: Moment) -> Outcome:
     lines = _kernel_events(moment, lambda event: event.kind == "xid" and event.code in codes)
     told = [_told(gpu.id, gpu.xids, codes) for gpu in moment.snapshot.gpus]
     # The kernel's log holds every Xid: where it was read, what a card was not asked for leaves nothing open.
-    return some([lines, *(outcome for outcome in told if lines.holds is None or outcome.holds)])
+    if lines.holds is not None or not told:
+        return some([lines, *(outcome for outcome in told if outcome.holds)])
+    return some(told)
 
 
 def _told(name: str, reading: Reading[tuple[int, ...]], codes: set[int]) -> Outcome:

@@ -76,7 +76,7 @@ def _state(listed: Sequence[Mapping[str, Any]], summary: Sequence[Mapping[str, A
 
 def _is_lost(row: Mapping[str, Any]) -> bool:
     message = str(row.get("state_message") or "").lower()
-    return row["state"] == "DEAD" and not any(word in message for word in MEANT)
+    return row["state"] == "DEAD" and ("unexpected" in message or not any(word in message for word in MEANT))
 
 
 def _store(row: Mapping[str, Any]) -> tuple[int, int] | None:

@@ -11,8 +11,8 @@ from corpus.errors import InvalidCorpusError
 from corpus.library import Library, dump_yaml
 from tests.corpus.test_library import write_corpus
 
-MEASURE = {"why": {"en": "It helps.", "zh": "有帮助。"}, "when": ["phase:save"]}
-ROW = {"framework": "ray", "kind": "flag", "key": "--temp-dir", "to": "/local"}
+MEASURE: dict[str, object] = {"why": {"en": "It helps.", "zh": "有帮助。"}, "when": ["phase:save"]}
+ROW: dict[str, object] = {"framework": "ray", "kind": "flag", "key": "--temp-dir", "to": "/local"}
 
 
 def write(root: Path, *rows: dict[str, object], documented: bool = True) -> Path:
@@ -32,12 +32,12 @@ def shipped() -> Library:
 
 
 def test_that_a_measure_is_read_as_a_row_for_each_spelling(tmp_path: Path) -> None:
-    """What is written once above the rows holds for each; a row's own word outranks it."""
-    other = {**ROW, "key": "--port", "to": 1, "when": [], "source": "https://example.org/port"}
+    """What is written once above the rows holds for each; a row's own conditions come on top."""
+    other = {**ROW, "key": "--port", "to": 1, "when": ["framework:ray"], "source": "https://example.org/port"}
     first, second = library.load(write(tmp_path, ROW, other)).remedies["disk-full"]
     assert (first.key, first.cause, first.when, first.why.en, first.source) == (
         "--temp-dir", "disk-full", ("phase:save",), "It helps.", "https://example.org/ray")
-    assert (second.key, second.when, second.source) == ("--port", (), "https://example.org/port")
+    assert (second.key, second.when, second.source) == ("--port", ("phase:save", "framework:ray"), "https://example.org/port")
 
 
 @pytest.mark.parametrize(

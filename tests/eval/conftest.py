@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.warm import triage
+from tests.warm import triage, warm
 
-__all__ = ["triage"]
+__all__ = ["triage", "warm"]

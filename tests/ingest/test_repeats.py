@@ -113,7 +113,6 @@ def test_a_flood_of_tracebacks_is_counted_exactly(read: ReadLog, message: str, c
     assert 6 * count - 5 <= event.last <= 6 * count  # of what is only counted, the first line is known
 
 
-@pytest.mark.xfail(reason="a traceback whose last line is only counted becomes an event of its own")
 @pytest.mark.parametrize("message", [OOM, STRANGE], ids=["known", "built-in"])
 def test_a_traceback_whose_last_line_is_only_counted_is_counted_once(read: ReadLog, message: str) -> None:
     """The line counts; the frames above it are no further event."""
@@ -182,7 +181,6 @@ def test_the_last_of_a_flood_decides_on_recovery(read: ReadLog, tail: str, role:
     assert [(event.count, event.role) for event in report.events] == [(FULL + 100, role)]
 
 
-@pytest.mark.xfail(reason="only the first 1200 bytes of a traceback make its wording")
 @pytest.mark.parametrize("last", ["KeyError: 'decisive'", "odd.Kind: of trouble", OOM], ids=["built-in", "unknown", "known"])
 @pytest.mark.parametrize("prefix", ["", "[rank7]: "], ids=["bare", "ranked"])
 def test_a_traceback_that_only_begins_like_a_flood_is_read(read: ReadLog, prefix: str, last: str) -> None:

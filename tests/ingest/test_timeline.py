@@ -83,7 +83,6 @@ def test_a_file_without_a_clock_comes_after_those_with_one(read_folder: ReadFold
     assert root_of(read_folder({"rank0.log": NOTHING + OOM, "rank1.log": stamped((5, DISK))}))[0] == "rank1.log:L1"
 
 
-@pytest.mark.xfail(reason="only lines that some pattern knows lend their clock")
 def test_a_traceback_has_the_time_of_the_line_above(read_folder: ReadFolder) -> None:
     """Python prints no clock before its frames; they share that of the last line that had one."""
     report = read_folder({

@@ -79,7 +79,7 @@ def _handler(state: Scripted, script: Script | Sequence[Turn]) -> type[BaseHTTPR
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True  # the client has given up, which is what some tests want
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, *_args: object) -> None:
             """Say nothing."""
 
     return Handler

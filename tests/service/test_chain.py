@@ -23,7 +23,7 @@ NO_SCHEMAS = Turn(status=400, body=json.dumps({"error": {"message": "response_fo
 
 def same(one: Any, other: Any) -> bool:
     """Tell whether two answers are equal but for what they say of the engine and the time."""
-    plain = {"engine": None, "timings_ms": {}}
+    plain: dict[str, Any] = {"engine": None, "timings_ms": {}}
     return bool(one.model_copy(update=plain) == other.model_copy(update=plain))
 
 
@@ -193,7 +193,7 @@ def test_a_server_that_is_not_there_is_told(triage: Triage) -> None:
 )
 def test_a_model_that_is_set_up_wrongly_is_told(settings: Settings, told: str, triage: Triage) -> None:
     """A wrong name, a missing package or key costs the model, not the answer."""
-    first, final = answered(triage, asked(triage), settings)
+    _, final = answered(triage, asked(triage), settings)
     assert isinstance(final, Final)
     assert told in final.diagnosis.engine.note
     assert same(final.diagnosis, asked(triage).first)

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.reasoning.fencing import CLOSE, OPEN, WITHHELD, excerpt, fenced, neutral, speaks_to_a_model, withheld
+from service.reasoning.fencing import (
+    CLOSE,
+    OPEN,
+    WITHHELD,
+    excerpt,
+    fenced,
+    neutral,
+    speaks_to_a_model,
+    withheld,
+)
 from service.reasoning.tokens import cut, estimate
 from tests.factories import OOM, STRANGE
 from tests.service.injections import ORDERS

@@ -84,6 +84,7 @@ def test_a_wrong_case_is_named(made: Case, told: str, triage: Triage) -> None:
         ({"framework": "trl"}, "trl has no setting data.size"),
         ({"to": 1024}, "over the greatest value"),
         ({"rule": "no-such-rule"}, "no rule no-such-rule"),
+        ({"framework": "verl", "key": "data.name", "to": "unset"}, "only a variable can be unset"),
         ({"when": ["pattern:y.*"]}, "no pattern y.*"),
         ({"unless": ["root:y.bang"]}, "no pattern y.bang"),
         ({"why": {"en": "it helps", "zh": "it helps"}}, "one language only"),
@@ -93,8 +94,8 @@ def test_a_wrong_case_is_named(made: Case, told: str, triage: Triage) -> None:
 )
 def test_that_a_wrong_remedy_is_named(fields: dict[str, Any], told: str, triage: Triage) -> None:
     row = remedy(**fields)
-    setting = knob()
-    shelf = Library(triage.library.causes, {}, {(setting.framework, setting.key): setting}, {row.cause: [row]})
+    settings = {(made.framework, made.key): made for made in (knob(), knob("data.name", type="str", default=None, min=None, max=None))}
+    shelf = Library(triage.library.causes, {}, settings, {row.cause: [row]})
     (finding,) = findings(shelf, PatternTable((pattern(),)))
     assert finding.startswith(f"remedy of {row.cause}: {row.framework}")
     assert told in finding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -36,10 +37,8 @@ def test_nothing_that_a_model_writes_breaks_the_reading(text: str) -> None:
     whole_fields(text)
     growing(text, "explanation")
     for kind in (Claims, Reply):
-        try:
+        with contextlib.suppress(ValueError):
             parse(kind, text)
-        except ValueError as error:
-            assert str(error)
 
 
 @given(st.dictionaries(st.sampled_from([*Claims.model_fields, "more"]), values, max_size=7))

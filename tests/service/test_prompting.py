@@ -13,7 +13,7 @@ from service.reasoning.prompting import for_repair, for_turn, shown
 from service.reasoning.tokens import estimate
 from service.triage import Triage
 from tests.factories import OOM, steps, traceback
-from tests.service.answering import BARE, OFFLOAD, SAVE, asked, asked_of, hear, matter_and_prompt, say
+from tests.service.answering import BARE, SAVE, asked, asked_of, hear, matter_and_prompt, say
 from tests.warm import WRITE_UPS
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,10 @@ def test_that_the_drivers_reasons_are_named() -> None:
     assert nvml._reasons(0x1) == ()
 
 
+NO_GPU = pytest.mark.skipif(not Path("/proc/driver/nvidia/version").exists(), reason="this machine has no NVIDIA driver")
+
+
+@NO_GPU
 @pytest.mark.gpu
 def test_that_a_real_gpu_is_read() -> None:
     found = nvml.read()
@@ -60,6 +65,7 @@ def test_that_a_real_gpu_is_read() -> None:
         assert card.ecc_uncorrected.known or card.ecc_uncorrected.unavailable
 
 
+@NO_GPU
 @pytest.mark.gpu
 def test_that_a_watched_gpu_tells_its_xids_or_that_there_were_none() -> None:
     assert all(card.xids.value == () for card in nvml.read(listen_s=1.0).gpus)

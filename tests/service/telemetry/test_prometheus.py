@@ -22,12 +22,11 @@ from tests.service.telemetry.makers import free_port, served, waited
 
 ALLOWED = ("127.0.0.1", "prom.example:9090")
 
-# Speaks as a DCGM exporter and an engine do; after two seconds a card counts two uncorrectable errors and Xid 94.
+# Speaks as a DCGM exporter and an engine do; once a file is there, a card counts two uncorrectable errors and Xid 94.
 EXPORTER = """
-import http.server, sys, time
-began = time.monotonic()
+import http.server, os, sys
 def page():
-    late = time.monotonic() - began > 2
+    late = os.path.exists(sys.argv[2])
     for card in (0, 1):
         labels = f'gpu="{card}",UUID="GPU-{card}",modelName="NVIDIA H100",Hostname="n1"'
         bad = late and card == 1
@@ -66,7 +65,7 @@ def real_server(folder: Path) -> Iterator[int]:
         f"  - {{job_name: dcgm, static_configs: [{{targets: ['127.0.0.1:{exporter}']}}]}}\n", encoding="utf-8",
     )
     words = (f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{port}")
-    with running(sys.executable, "-c", EXPORTER, str(exporter)):
+    with running(sys.executable, "-c", EXPORTER, str(exporter), str(folder / "broken")):
         waited(exporter)
         with running(str(shutil.which("prometheus")), *words):
             waited(port, 30)
@@ -88,6 +87,8 @@ def until_seen(port: int, query: str, seconds: float = 30.0) -> None:
 def test_that_a_real_server_gives_the_range_before_the_crash(tmp_path: Path) -> None:
     """Growth, the fresh Xid, memory and the course come out of a scraped exporter; what it lacks is not available."""
     with real_server(tmp_path) as port:
+        until_seen(port, "count_over_time(DCGM_FI_DEV_XID_ERRORS[1m]) > 2")
+        (tmp_path / "broken").touch()
         until_seen(port, "DCGM_FI_DEV_XID_ERRORS == 94")
         server = prometheus.parse(f"prometheus://127.0.0.1:{port}?instance=127.*&minutes=1", ALLOWED)
         found = prometheus.take(server, time.time())
