@@ -53,7 +53,7 @@ lock: pyproject.toml  ## Resolve every extra together and write the exact versio
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet -o requirements.lock
 	@# torch without its local tag, which names a wheel that only some indexes carry, and without the CUDA
 	@# packages of the other build: where that one is installed, the installer adds what it needs.
-	@sed -i -e 's/^\(torch==[0-9.]*\)+.*/\1/' -e '/^\(nvidia-\|cuda-\|triton==\)/d' requirements.lock
+	@sed -i -e 's/^\(torch==[0-9.]*\)+.*/\1/' -e '/^nvidia-ml-py==/!{/^\(nvidia-\|cuda-\|triton==\)/d}' requirements.lock
 
 clean:
 	rm -rf $(VENV) out

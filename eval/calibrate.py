@@ -47,8 +47,13 @@ class Example:
 
 
 def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
-    """Read logs and give what can be learned from each; what has no failure, or no right option, teaches nothing."""
+    """Read logs and give what can be learned from each; what has no failure, or no right option, teaches nothing.
+
+    Where telemetry decides, the log alone would teach what it does not say.
+    """
     for incident in found:
+        if incident.telemetry:
+            continue
         report = triage.reader.read(incident.source())
         if report.root is None:
             continue
@@ -106,18 +111,24 @@ def cooled(found: Sequence[Example], learned: dict[str, float]) -> float:
     return round(float(TEMPERATURES[int(np.argmin(losses))]), 2)
 
 
+def _heat(told: str, triage: Triage, learned: dict[str, float]) -> float:
+    if Path(told).is_dir():
+        return cooled(list(examples(incidents.load(Path(told)), triage)), learned)
+    return float(told)
+
+
 def main(words: Sequence[str]) -> int:
     """Fit, print what came of it, and write it where that is asked for."""
     parser = argparse.ArgumentParser(prog="python -m eval.calibrate", description="Fit the weights of the signs.")
     parser.add_argument("folders", nargs="*", type=Path, help="further folders of labelled logs")
-    parser.add_argument("--temperature", type=Path, help="labelled logs that no rule was written for")
+    parser.add_argument("--temperature", default="1", help="a folder of labelled logs that no rule was written for, or what one gave")
     parser.add_argument("--write", action="store_true", help=f"replace {calibration.FILE.name}")
     chosen = parser.parse_args(words)
     triage = Triage(load())
     logs = [*incidents.load(split="fit"), *(incident for folder in chosen.folders for incident in incidents.load(folder))]
     found = list(examples(logs, triage))
     learned = fitted(found)
-    heat = cooled(list(examples(incidents.load(chosen.temperature), triage)), learned) if chosen.temperature else 1.0
+    heat = _heat(chosen.temperature, triage, learned)
     made = Weights(signs=learned, temperature=heat, corpus=digest()[:16], incidents=len(found))
     if chosen.write:
         calibration.FILE.write_text(made.model_dump_json(indent=1) + "\n")

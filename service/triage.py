@@ -187,6 +187,7 @@ class Triage:
 
     def _patched(self, answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport) -> Diagnosis:
         targets = self.targets(answer.changes, report)
+        files = files or _shown(report)
         if not files or not targets:
             return answer
         diffs, left_out = patches.over(files, targets)
@@ -207,6 +208,12 @@ class Triage:
         knob = self.library.knob(change.framework, change.key, version)
         names = dict.fromkeys((change.key, *self.library.names(change.framework, change.key, version)))
         return Target(change.framework, change.kind, tuple(names), change.to, knob.spelled if knob else "", change.replaces)
+
+
+def _shown(report: CrashReport) -> list[ConfigFile]:
+    """Give the command that the log shows as a file, for want of the job's own."""
+    line, text = report.command
+    return [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)] if line and "[redacted:" not in text else []
 
 
 def _settings(file: ConfigFile) -> list[Setting]:

@@ -31,11 +31,15 @@ SEAMS = {
     "slack_bolt": "ui/slack",
     "fastapi": "service/api",
     "ray": "service/batch",
-    "pynvml": "service/telemetry",
+    "pynvml": "service/telemetry/nvml.py",
+    "psutil": "service/telemetry/host.py",
+    "langchain": "service/reasoning/models.py",
+    "langsmith": "service/reasoning/models.py",
+    "httpx": "service/telemetry",
     "typer": "ui",
 }
 # The slow packages of which an answer must not wait at import.
-SLOW = {"chromadb", "sentence_transformers", "torch", "onnxruntime", "bm25s", "jieba"}
+SLOW = {"chromadb", "sentence_transformers", "torch", "onnxruntime", "bm25s", "jieba", "langchain", "langsmith", "openai"}
 
 
 def _modules() -> list[Path]:

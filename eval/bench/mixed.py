@@ -14,7 +14,7 @@ PIECE = 1 << 20
 # Distinct lines that the log is drawn from.
 POOL = 40_000
 
-_WORDS = "solve the integral of x squared then check whether each answer is a prime and explain why rate limit memory".split()
+_WORDS = ["solve", "the", "integral", "of", "x", "squared", "then", "check", "whether", "each", "answer", "is", "a", "prime", "and", "explain", "why", "rate", "limit", "memory"]
 
 
 def _verl(dice: random.Random, step: int) -> str:
@@ -29,7 +29,7 @@ def _ray(dice: random.Random, step: int) -> str:
 
 def _vllm(dice: random.Random, step: int) -> str:
     return (
-        f"INFO 05-03 {_clock(dice)} [loggers.py:118] Engine 000: Avg prompt throughput: {dice.random() * 1000:.1f} tokens/s, "
+        f"INFO 05-03 {_clock(dice)} [loggers.py:118] Engine {step % 8:03d}: Avg prompt throughput: {dice.random() * 1000:.1f} tokens/s, "
         f"Avg generation throughput: {dice.random() * 1000:.1f} tokens/s, Running: {dice.randint(0, 99)} reqs, Waiting: 0 reqs, "
         f"GPU KV cache usage: {dice.random() * 100:.1f}%"
     )

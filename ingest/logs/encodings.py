@@ -51,7 +51,7 @@ def refuse_binary(name: str, head: bytes) -> None:
     if _SAFETENSORS.match(head):
         raise BinaryInputError(f"{name} is a model's weights, not a text log.")
     sample = head[:SAMPLE]
-    if sample.decode("utf-8", "replace").count("\ufffd") > len(sample) // 5 and not (_is_chinese(sample) or _decodes(sample, "gb18030")):
+    if not sample.isascii() and sample.decode("utf-8", "replace").count("\ufffd") > len(sample) // 5 and not (_is_chinese(sample) or _decodes(sample, "gb18030")):
         raise BinaryInputError(f"{name} is not text: most of its bytes are no characters.")
     strange = len(sample) - len(sample.translate(None, _STRANGE))
     if strange > len(sample) // 10:
@@ -70,10 +70,10 @@ def _is_chinese(sample: bytes) -> bool:
 
     Any pair of high bytes decodes as GB 18030; Chinese text has nearly all of its own in pairs of GB 2312.
     """
-    high = len(_HIGH.findall(sample))
-    text = sample.decode("utf-8", "replace")
-    if text.count("\ufffd") <= sum(char > "\x7f" for char in text) // 2:
+    text = "" if sample.isascii() else sample.decode("utf-8", "replace")
+    if "\ufffd" not in text or text.count("\ufffd") <= sum(char > "\x7f" for char in text) // 2:
         return False
+    high = len(_HIGH.findall(sample))
     return 2 * len(_GB2312.findall(sample)) >= high * 0.8
 
 

@@ -5,6 +5,7 @@ Read, never executed: commands are split by shell rules, values that the shell w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
@@ -25,6 +26,7 @@ OTHERS = 512
 _HEAD = 400
 # How many rows tell one print from another.
 _TELLING = 12
+_XTRACE = re.compile(r"^\+{1,4} (?=\S)|^(?:Entrypoint|Command|cmd) ?[:=] ?", re.MULTILINE)
 
 
 def from_command(text: str, line: int) -> list[Setting]:
@@ -82,6 +84,9 @@ class LaunchReader:
     """Reads commands and prints of one log, each of them once, within bounds."""
 
     def __init__(self) -> None:
+        # The command with the most settings, as it is printed: what a patch is made of where there is no file.
+        self.shown = Row(0, "")
+        self._most = 0
         self._spans: dict[int, int] = {}
         self._until: dict[str, int] = {}
         self._left = MAX_ROWS
@@ -89,10 +94,12 @@ class LaunchReader:
     def command(self, rows: Iterable[Row]) -> tuple[str, list[Setting]]:
         """Read the command that begins in the first row; gives its whole text, and settings where it is new."""
         held: list[str] = []
+        printed: list[str] = []
         number, size = 0, 0
         for row in islice(rows, dumps.MAX_ROWS):
             number = number or row.number
             held.append(row.body.removesuffix("\\").removeprefix("> " if held else ""))
+            printed.append(row.body)
             size += len(row.body)
             if not row.body.endswith("\\") or size > MAX_ROW:
                 break
@@ -100,7 +107,10 @@ class LaunchReader:
         if hash(text) in self._spans or len(self._spans) >= MAX_ROWS:
             return text, []
         self._spans[hash(text)] = 0
-        return text, from_command(text, number)
+        found = from_command(text, number)
+        if len(found) > self._most:
+            self._most, self.shown = len(found), Row(number, _XTRACE.sub("", "\n".join(printed)) + "\n")
+        return text, found
 
     def dump(self, line: Line, rows: Iterable[Row]) -> list[Setting]:
         """Read the print that begins in a line, the first of `rows`, unless an earlier one holds it or is the same."""

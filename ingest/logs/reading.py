@@ -365,6 +365,7 @@ class Reading:
             marked_phase=phases[-1] if phases else "", surroundings=self._shown_around(root_line),
             tail=tuple(tail), redactions=self._redactor.count,
             seen=frozenset(self._seen), timeline=self._timeline, novel=self._novel(),
+            command=(self._launch.shown.number, self._redactor.clean(self._launch.shown.body)),
         )
 
     def _novel(self) -> tuple[tuple[int, str], ...]:

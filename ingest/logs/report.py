@@ -44,7 +44,8 @@ class CrashReport:
 
     Lines are 1-based numbers of the source; of several files they count on, and `place` leads back.
     `seen` holds the ids of the patterns that matched and speak of no failure; `novel` the last lines that a
-    healthy run, where one was given, has none like.
+    healthy run, where one was given, has none like; `command` the line and text of the command that started
+    the job, where the log shows it.
     """
 
     source: str
@@ -64,6 +65,7 @@ class CrashReport:
     seen: frozenset[str] = frozenset()
     timeline: Timeline = field(default_factory=Timeline)
     novel: tuple[tuple[int, str], ...] = ()
+    command: tuple[int, str] = (0, "")
 
     @property
     def standing(self) -> tuple[Event, ...]:

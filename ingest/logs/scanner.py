@@ -38,8 +38,8 @@ FEWER = 8
 # What a healthy run prints at every step is looked for in the whole of a small block; of a larger one in its
 # first and last bytes, and behind what failed.
 SAMPLED_OVER = 1 << 20
-HEAD = 64 << 10
-TAIL = 192 << 10
+HEAD = 16 << 10
+TAIL = 64 << 10
 BEHIND = 32 << 10
 WINDOWS = 64
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import tree_sitter
 import tree_sitter_bash
@@ -88,8 +89,12 @@ class Script:
         return self.text.count("\n", 0, offset) + 1
 
 
+@lru_cache(maxsize=32)
 def parse(text: str) -> Script:
-    """Read a script; raise NotPatchableError where it is no bash."""
+    """Read a script; raise NotPatchableError where it is no bash.
+
+    Each change of a file looks at it several times; what is given is shared and must not be changed.
+    """
     if "\0" in text:
         raise NotPatchableError("the file holds a NUL byte and is no script")
     root = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language())).parse(_shadow(text)).root_node

@@ -52,7 +52,7 @@ class Answers(Protocol):
 def matter_of(answers: Answers, inquiry: Inquiry) -> Matter:
     """Put together what a model is told."""
     settings = (*inquiry.own, *inquiry.report.settings)
-    return gather(inquiry.report, inquiry.retrieval, answers.library, inquiry.first, inquiry.language, settings)
+    return gather(inquiry.report, inquiry.retrieval, answers.library, inquiry.first, inquiry.language, settings, inquiry.telemetry)
 
 
 def prompt_of(answers: Answers, inquiry: Inquiry, settings: Settings) -> str:

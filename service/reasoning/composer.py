@@ -48,6 +48,8 @@ MAX_EVIDENCE = 8
 MAX_CASCADE = 12
 MAX_CASES = 5
 MAX_RANKS = 64
+# A cause that is less likely than this is not worth a line.
+SLIGHT = 0.05
 MAX_CHANGES = 6
 # Causes whose message may name a key that does not exist.
 MISNAMED = frozenset({"config-key-invalid", "package-incompatible", "parallelism-invalid", "batch-not-divisible"})
@@ -184,7 +186,7 @@ class _Answer:
 
     def _alternatives(self, verdict: Verdict) -> tuple[Alternative, ...]:
         first = None if verdict == "unknown" else (self._candidates[0] if self._candidates else None)
-        rest = [item for item in self._candidates if item is not first and item.cause != UNKNOWN][:3]
+        rest = [item for item in self._candidates if item is not first and item.cause != UNKNOWN and item.probability >= SLIGHT][:3]
         return tuple(
             Alternative(cause=item.cause, confidence=round(item.probability, 3), tell_apart=self._tell(first, item)) for item in rest
         )

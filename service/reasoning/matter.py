@@ -14,6 +14,8 @@ from service.reasoning.candidates import Candidate, weigh
 from service.reasoning.changes import propose
 from service.reasoning.models import Message
 from service.retrieval import Retrieval
+from service.telemetry.snapshot import Snapshot
+from service.telemetry.weigh import judge, weighed
 
 MAX_CANDIDATES = 6
 # Cases beyond those that the first answer has drawn its changes from.
@@ -54,10 +56,12 @@ class Prompt:
 
 
 def gather(
-    report: CrashReport, retrieval: Retrieval, library: Library, first: Diagnosis, language: Language, settings: Sequence[Setting]
+    report: CrashReport, retrieval: Retrieval, library: Library, first: Diagnosis, language: Language, settings: Sequence[Setting],
+    telemetry: Snapshot | None = None,
 ) -> Matter:
     """Put together what a model is told of a first answer; `settings` are the job's, those of its own files first."""
-    candidates = tuple(weigh(report, retrieval, library)[:MAX_CANDIDATES])
+    found = weighed(weigh(report, retrieval, library), judge(telemetry, report), report, retrieval, library)
+    candidates = tuple(found[:MAX_CANDIDATES])
     offered = (*first.changes, *_more(report, retrieval, library, first, language, settings))
     return Matter(report, retrieval, library, first, language, candidates, offered)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from ingest.logs.events import Event
 from ingest.redact import Redactor
+from service.diagnosis import Telemetry
 from service.reasoning.claims import Claim, Claims, Reply, schema
 from service.reasoning.fencing import CLOSE, OPEN, WITHHELD, excerpt, fenced, neutral, withheld
 from service.reasoning.matter import Matter, Prompt
@@ -194,8 +195,9 @@ def _answer(matter: Matter) -> Iterator[Row]:
         yield Row("answer", 1.0, f"frameworks: {neutral(seen)}")
     for place, check in enumerate(first.checks):
         yield Row("answer", 7.0 + place / 10, f"to confirm: {check}")
-    if first.telemetry:
-        yield Row("answer", 1.5, f"telemetry: {withheld(json.dumps(first.telemetry, ensure_ascii=False, default=str), _own_names(matter), 1500)}")
+    if first.telemetry != Telemetry():
+        told = json.dumps(first.telemetry.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
+        yield Row("answer", 1.5, f"telemetry: {withheld(told, (), 1500)}")
 
 
 def _candidates(matter: Matter) -> Iterator[Row]:

@@ -42,7 +42,8 @@ def test_that_at_least_five_answers_are_less_sure_where_readings_contradict(tria
         without, with_it = (answered(triage, incident, asked=asked) for asked in (False, True))
         against = {item.cause for item in with_it.telemetry.causes if item.says == "contradicts"}
         before, after = shares(without), shares(with_it)
-        first = without.cause if without.verdict == "diagnosed" else without.alternatives[0].cause
+        named = without.cause if without.verdict == "diagnosed" else None
+        first = named or next((item.cause for item in without.alternatives), None)
         if first in against and after.get(first, 0.0) < before[first]:
             lowered.append(incident.id)
     assert len(lowered) >= 5

@@ -16,7 +16,7 @@ from service.reasoning.grounding import MIN_QUOTE
 from service.triage import Triage
 from tests.factories import OOM, steps, traceback
 from tests.service.answering import Heard, asked_of, hear
-from tests.service.injections import CANARY, LINK, PLACES, Poisoned, poisoned
+from tests.service.injections import CANARY, LINK, PLACES, REMARK, Poisoned, poisoned
 from tests.service.scripted import Turn
 from tests.service.test_triage import KILLED
 from tests.warm import log_lines
@@ -55,10 +55,10 @@ def citations(answer: Diagnosis) -> object:
     return [(item.line, item.text) for item in answer.evidence], [item.id for item in answer.cases]
 
 
-def decided(answer: Diagnosis) -> object:
-    """Give what an automation or a person acts on."""
+def decided(answer: Diagnosis, order: str = REMARK) -> object:
+    """Give what an automation or a person acts on; a patch holds the job's own command, with the order if it stands there."""
     changes = [(item.framework, item.key, str(item.to)) for item in answer.changes]
-    return answer.verdict, answer.cause, answer.action, changes, answer.patch, answer.checks
+    return answer.verdict, answer.cause, answer.action, changes, (answer.patch or "").replace(order, REMARK), answer.checks
 
 
 def told(answer: Diagnosis) -> str:
@@ -96,7 +96,7 @@ def test_an_obeying_model_changes_no_cause_no_patch_and_no_change(heard: list[tu
 
 def test_an_order_does_not_move_the_rules(heard: list[tuple[str, Poisoned, Inquiry, Heard]], triage: Triage) -> None:
     """The rules decide about a poisoned log as about the same log without the order."""
-    moved = {item.name for _, item, inquiry, _ in heard if decided(inquiry.first) != decided(unharmed(triage, item.clean))}
+    moved = {item.name for _, item, inquiry, _ in heard if decided(inquiry.first, item.order) != decided(unharmed(triage, item.clean))}
     assert moved <= MOVED
 
 

@@ -86,3 +86,12 @@ def test_without_a_model_no_model_package_is_loaded(warm: Path) -> None:
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False, timeout=60, env=surroundings(warm), input=b"")
     assert ended.stderr.decode().strip().splitlines()[-1] == "[]"
+
+
+def test_the_doctor_says_where_logs_go(warm: Path) -> None:
+    """With a model the network is used, and a model that cannot be set up is named with its mend."""
+    with serving([Turn("{}")]) as server:
+        assert "go to openai:scripted" in " ".join(whycrash(warm, "doctor", **configured(server)).out.split())
+        assert server.calls == []
+    broken = whycrash(warm, "doctor", WHYCRASH_MODEL="nonesuch:x")
+    assert (broken.code, "nonesuch" in broken.out) == (2, True)

@@ -15,6 +15,7 @@ from corpus.errors import CorpusError
 from ingest import embedder, index, pipeline
 from ingest.errors import IngestError
 from ingest.logs import patterns
+from service.errors import ServiceError
 from service.settings import Settings, load
 from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import out
@@ -57,14 +58,25 @@ def findings(settings: Settings) -> Iterator[Finding]:
     yield _guarded("embedding model", lambda: _model(settings))
     yield _guarded("index", lambda: _index(settings))
     yield _disk(settings)
-    yield Finding("network", "not used: every answer is made on this machine")
+    yield _guarded("network", lambda: _network(settings))
 
 
 def _guarded(what: str, look: Callable[[], Finding]) -> Finding:
     try:
         return look()
-    except (CorpusError, IngestError, OSError) as error:
+    except (CorpusError, IngestError, ServiceError, OSError) as error:
         return Finding(what, "cannot be used", str(error))
+
+
+def _network(settings: Settings) -> Finding:
+    """Say who is asked over the network; nobody without a model. The model is set up, not called."""
+    if not settings.model:
+        return Finding("network", "not used: every answer is made on this machine")
+    # Imported here: it loads what only a model needs.
+    from service.reasoning.models import open_model
+
+    open_model(settings)
+    return Finding("network", f"redacted parts of a log go to {settings.model} at {settings.model_base_url or 'its provider'}")
 
 
 def _corpus() -> Finding:

@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from service.telemetry.conditions import Moment, check, evaluate
-from service.telemetry.snapshot import Cgroup, Disk, Gpu, Host, Kernel, Nic, Scheduler, Snapshot, known, unavailable
+from service.telemetry.snapshot import (
+    Cgroup,
+    Disk,
+    Gpu,
+    Host,
+    Kernel,
+    Nic,
+    Scheduler,
+    Snapshot,
+    known,
+    unavailable,
+)
 from tests.service.telemetry.makers import CRASH, course, kernel, snapshot, xid
 
 NO = unavailable("nobody looked")
@@ -159,5 +170,5 @@ def test_that_what_was_looked_at_is_told() -> None:
              "host.oom_kill > 2 * host.nothing"],
 )
 def test_that_what_is_no_condition_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no condition|no reading"):
+    with pytest.raises(ValueError, match=r"no condition|no reading"):
         check(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,3 +70,55 @@ def test_that_a_real_gpu_is_read() -> None:
 @pytest.mark.gpu
 def test_that_a_watched_gpu_tells_its_xids_or_that_there_were_none() -> None:
     assert all(card.xids.value == () for card in nvml.read(listen_s=1.0).gpus)
+
+
+class NVMLError(Exception):
+    """The library's error, as nvidia-ml-py raises it."""
+
+
+class Driver:
+    """Stand in for nvidia-ml-py over a driver of which only some calls are supported."""
+
+    NVMLError = NVMLError
+    NVML_CLOCK_SM, NVML_TEMPERATURE_GPU, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC = 1, 0, 1, 0
+
+    def __init__(self, **told: object) -> None:
+        self._told: dict[str, object] = {"HandleByIndex": "card", "UUID": "GPU-7", **told}
+
+    def __getattr__(self, name: str) -> object:
+        def call(*arguments: object) -> object:
+            value = self._told.get(name.removeprefix("nvmlDeviceGet"), NVMLError("Not Supported"))
+            if isinstance(value, Exception):
+                raise value
+            return value(*arguments[1:]) if callable(value) else value
+
+        return call
+
+
+def fields(number: list[int]) -> list[SimpleNamespace]:
+    """Give numbered fields: a 32-bit one for the recovery action, 64-bit ones for the counters of NVLink."""
+    action = number[0] == nvml.RECOVERY_FIELD
+    value = SimpleNamespace(uiVal=2, ullVal=(99 << 32) | 5) if action else SimpleNamespace(uiVal=0, ullVal=5)
+    return [SimpleNamespace(nvmlReturn=0, valueType=1 if action else 3, value=value)]
+
+
+def test_that_a_cards_calls_become_readings() -> None:
+    driver = Driver(
+        MemoryInfo=SimpleNamespace(total=80 << 30, used=20 << 30), RemappedRows=(0, 3, 1, 0), TotalEccErrors=2, FieldValues=fields,
+        ComputeRunningProcesses=[SimpleNamespace(pid=5, usedGpuMemory=1 << 30), SimpleNamespace(pid=6, usedGpuMemory=None)],
+        CurrentClocksThrottleReasons=0x40, NvLinkState=lambda link: 1 if link else 0, PowerUsage=312_500,
+    )
+    card = nvml._gpu(driver, 0, {0: [79, 79]})
+    assert (card.id, card.state.value, card.memory_used_gib.value, card.ecc_uncorrected.value) == ("GPU-7", "ok", 20.0, 2)
+    assert (card.remapped_uncorrected.value, card.remap_pending.value, card.remap_failed.value) == (3, True, False)
+    assert (card.throttle.value, card.nvlink_down.value, card.nvlink_errors.value, card.power_w.value) == (("hw-thermal",), 1, 20, 312.5)
+    assert (card.recovery_action.value, card.xids.value) == ("reboot", (79,))
+    assert [item.used_gib for item in card.processes.value or ()] == [1.0, None]
+    assert card.utilisation.unavailable == "NVML: Not Supported"
+
+
+@pytest.mark.parametrize(("error", "state"), [("GPU is lost", "lost"), ("GPU requires reset", "reset-required"), ("Unknown Error", None)])
+def test_that_a_card_that_is_gone_says_so(error: str, state: str | None) -> None:
+    card = nvml._gpu(Driver(MemoryInfo=NVMLError(error)), 0, None)
+    assert card.state.value == state
+    assert "only while it is watched" in (card.xids.unavailable or "")

@@ -141,7 +141,7 @@ def test_that_a_selector_is_quoted() -> None:
 
 
 def test_that_a_log_without_a_day_asks_for_one() -> None:
-    with pytest.raises(TelemetryError, match="add .at=TIME"):
+    with pytest.raises(TelemetryError, match=r"add .at=TIME"):
         prometheus.take(prometheus.parse("prometheus://127.0.0.1?instance=a", ALLOWED), None)
 
 

@@ -12,7 +12,21 @@ from corpus import library
 from service.telemetry import rules
 from service.telemetry.conditions import Moment
 from service.telemetry.rules import Rule, Rules
-from service.telemetry.snapshot import Cgroup, Disk, Gpu, Host, Kernel, KernelEvent, Nic, Node, RayState, Scheduler, Serving, Snapshot, known
+from service.telemetry.snapshot import (
+    Cgroup,
+    Disk,
+    Gpu,
+    Host,
+    Kernel,
+    KernelEvent,
+    Nic,
+    Node,
+    RayState,
+    Scheduler,
+    Serving,
+    Snapshot,
+    known,
+)
 from tests.service.telemetry.makers import CRASH, course, kernel, snapshot, xid
 
 TABLE = rules.load()

@@ -17,7 +17,7 @@ from service.telemetry.snapshot import NOT_TAKEN, Gpu, Host, Reading, Snapshot, 
 QUICK = settings(max_examples=40, deadline=None, derandomize=True)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=32)
 FLOATS = st.one_of(NUMBERS.map(known), st.text(min_size=1).map(unavailable))
-TIMES = st.datetimes(min_value=datetime(2020, 1, 1), max_value=datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+TIMES = st.datetimes(min_value=datetime(2020, 1, 1), max_value=datetime(2030, 1, 1), timezones=st.just(UTC))
 
 
 @pytest.mark.parametrize("fields", [{}, {"value": 1, "unavailable": "no"}])

@@ -1,0 +1,57 @@
+"""How long one triage takes in a process that is warm: nothing loaded, only read, looked up and composed.
+
+The peer is the same question asked the plain way: embed the last lines of the log, and search the same vectors.
+"""
+
+from __future__ import annotations
+
+import statistics
+from time import perf_counter
+
+from rich.table import Table
+
+from eval import incidents
+from eval.baselines import LAST
+from eval.incidents import Incident
+from ingest.logs import sources
+from service.settings import load
+from service.triage import Triage
+
+# Logs of about this size, which is a usual one.
+SIZE = 100_000
+LOGS = 40
+RUNS = 3
+GOAL_MS = 50
+
+
+def run() -> Table:
+    """Measure and give the table."""
+    triage = Triage(load())
+    chosen = sorted(incidents.load(), key=lambda incident: abs(len(incident.text) - SIZE))[:LOGS]
+    triage.explain(sources.from_text("warm up"))
+    spent = [_explained(triage, incident) for incident in chosen for _ in range(RUNS)]
+    plain = [_plain(triage, incident) for incident in chosen for _ in range(RUNS)]
+    sizes = [len(incident.text) / 1000 for incident in chosen]
+    table = Table(title=f"one triage in a warm process, {LOGS} logs of {min(sizes):.0f} to {max(sizes):.0f} kB (goal {GOAL_MS} ms)")
+    for column in ("stage", "median ms", "95 of 100 ms"):
+        table.add_column(column, justify="left" if column == "stage" else "right")
+    for stage in ("all", "scan", "retrieve", "compose"):
+        _row(table, stage, [item[stage] for item in spent])
+    _row(table, "plain: last lines embedded, vectors searched", plain)
+    return table
+
+
+def _row(table: Table, name: str, values: list[float]) -> None:
+    table.add_row(name, f"{statistics.median(values):.1f}", f"{statistics.quantiles(values, n=20)[-1]:.1f}")
+
+
+def _explained(triage: Triage, incident: Incident) -> dict[str, float]:
+    started = perf_counter()
+    diagnosis = triage.explain(incident.source())
+    return {**diagnosis.timings_ms, "all": 1000 * (perf_counter() - started)}
+
+
+def _plain(triage: Triage, incident: Incident) -> float:
+    started = perf_counter()
+    triage.retriever.dense("\n".join(incident.lines[-LAST:]))
+    return 1000 * (perf_counter() - started)
