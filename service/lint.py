@@ -24,11 +24,23 @@ def findings(library: Library, table: PatternTable) -> list[str]:
     found += [text for rows in library.remedies.values() for row in rows for text in _remedy(row, library, table)]
     found += [text for row in table.rows for text in _pattern(row, library)]
     found += _examples(table)
+    found += _twins(library)
     found += [f"{knob.framework}: {knob.key}: no rule {knob.rule}" for knob in library.knobs.values()
               if knob.rule is not None and knob.rule not in rule_ids()]
     found += [f"cause {cause.id}: unknown neighbour {other.cause}" for cause in library.causes.values()
               for other in cause.confused_with if other.cause not in library.causes]
     return found
+
+
+def _twins(library: Library) -> Iterator[str]:
+    """Find cases that always match together: nothing in a log could choose between them."""
+    seen: dict[object, str] = {}
+    for case in library.cases.values():
+        signature = case.signatures
+        sign = (frozenset(signature.any), frozenset(signature.all), frozenset(signature.none), frozenset(case.frameworks.items()))
+        if sign in seen:
+            yield f"{case.id}: always matches together with {seen[sign]}"
+        seen.setdefault(sign, case.id)
 
 
 def _case(case: Case, library: Library, table: PatternTable) -> Iterator[str]:

@@ -104,3 +104,11 @@ def test_that_a_wrong_remedy_is_named(fields: dict[str, Any], told: str, triage:
 def test_a_pattern_that_only_one_engine_knows_is_found(triage: Triage) -> None:
     """Examples go through the real scanner as well, which reads bytes and knows no Unicode digits."""
     assert any("scanner" in text for text in found(triage, pattern(examples=("boom: ٣",))))
+
+
+def test_cases_that_always_match_together_are_named(triage: Triage) -> None:
+    """Where nothing in a log can choose between two cases, one of them is too many."""
+    one, two = (of("pattern:x.*", id=f"x/{name}") for name in ("one", "two"))
+    other = of("pattern:x.boom", id="x/other")
+    library = Library(triage.library.causes, {made.id: made for made in (one, two, other)}, {})
+    assert findings(library, PatternTable((pattern(),))) == ["x/two: always matches together with x/one"]
