@@ -18,7 +18,7 @@ DEPTH = 40
 # Reciprocal rank fusion (Cormack et al., 2009): a constant that keeps the first ranks from being all.
 RRF = 20
 # A signature that holds is a checked fact; words and vectors are likeness.
-WEIGHTS: Mapping[str, float] = {"signature": 3.0, "words": 1.0, "dense": 0.7}
+WEIGHTS: Mapping[str, float] = {"signature": 6.0, "words": 1.0, "dense": 0.7}
 
 
 @dataclass(frozen=True, slots=True)
