@@ -7,14 +7,28 @@ else the whole match. Formats are those that the issuers document.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
 
 _NAME = r"(?:pass(?:word|wd|phrase)|pwd|secret(?:[_-]?(?:access)?[_-]?key)?|api[_-]?key|apikey|access[_-]?key(?:[_-]?(?:id|secret))?|auth[_-]?token|private[_-]?key|client[_-]?secret|credentials?|account[_-]?key)"
 # A tokenizer's special tokens and token counts are settings; they must stay readable.
 _SPECIAL = r"(?<![a-z0-9])(?:(?!bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|num|stop|special|new|per|next|first|last)[a-z0-9]{1,40}[_-])?token"
 
+# Between a flag and its value: blanks, or the end of a row that goes on (in a diff, the next one begins with its sign).
+_APART = r"(?:[= ]|\\\r?\n[ +-]?[ \t]*+)++"
+# A key that is cut off goes on over the rows that still look like its text.
+_PRIVATE = (
+    "private-key",
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[\s\S]{0,16000}?-----END [A-Z ]*PRIVATE KEY-----|[^\n]*(?:\n[^\n]{0,200}?[A-Za-z0-9+/=]{60,100}[ \t]*(?=\n|\Z))*+)|"
+    r"(?m:^)(?:[A-Za-z0-9+/=]{1,100}[ \t]*\n){1,100}+-----END [A-Z ]*PRIVATE KEY-----",
+)
+_FLAGS = (
+    ("password", rf"(?i)\s--?{_NAME}{_APART}(?!None\b|--|\*\*|\[redacted|\$)['\"]?(?P<secret>[^\s'\"-][^\s'\"]{{3,}})"),
+    ("token", rf"(?i)\s--{_SPECIAL}{_APART}(?!None\b|--|\*\*|\[redacted|<|\$)['\"]?(?P<secret>[A-Za-z0-9._~+/-]{{12,}}=*)"),
+)
+
 _ROWS: tuple[tuple[str, str], ...] = (
-    ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----|[\s\S]*)"),
+    _PRIVATE,
     ("url-credentials", r"(?<=://)(?P<secret>[^\s/:@]{0,100}:[^\s/@]{1,200})@"),
     ("aws-key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
     ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{22,255})\b"),
@@ -43,12 +57,13 @@ _ROWS: tuple[tuple[str, str], ...] = (
     ("api-header", r"(?i)\bx-(?:api|auth|access)-(?:key|token)['\"]?\s*[:=]\s*['\"]?(?P<secret>[^\s'\",]{8,})"),
     ("wandb-key", r"(?i)\bwandb[\w .:=-]{0,40}?(?P<secret>\b[0-9a-f]{40}\b)"),
     ("password", rf"(?i)(?<![a-z]){_NAME}['\"]?\s*(?:=>|[:=])\s*(?!None\b|null\b|true\b|false\b|\*\*|\[redacted|\$)(?P<quote>['\"]?)(?!\[redacted)(?P<secret>[^\s'\",;)}}\]]{{4,}})"),
-    ("password", rf"(?i)\s--?{_NAME}[= ]+(?!None\b|--|\*\*|\[redacted|\$)['\"]?(?P<secret>[^\s'\"-][^\s'\"]{{3,}})"),
     ("token", rf"(?i){_SPECIAL}['\"]?\s*(?:=>|[:=])\s*(?!None\b|null\b|true\b|false\b|\*\*|\[redacted|<|\$)['\"]?(?P<secret>[A-Za-z0-9._~+/-]{{12,}}=*)"),
-    ("token", rf"(?i)\s--{_SPECIAL}[= ]+(?!None\b|--|\*\*|\[redacted|<|\$)['\"]?(?P<secret>[A-Za-z0-9._~+/-]{{12,}}=*)"),
+    *_FLAGS,
     ("email", r"\b[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}(?:com|org|net|edu|io|ai|cn|de|fr|uk|jp|kr|in|ru|eu|gov|co|dev|cloud|us|ca|au|ch|nl|se|tw|hk|sg)\b"),
 )
 _EXPRESSIONS = tuple((kind, re.compile(expression)) for kind, expression in _ROWS)
+# What may go on from one row to the next.
+_OVER_ROWS = tuple((kind, re.compile(expression)) for kind, expression in (_PRIVATE, *_FLAGS))
 
 # Text without any of these cannot hold a secret of the table; most log lines end here.
 _MAYBE = re.compile(
@@ -77,6 +92,13 @@ class Redactor:
             text = expression.sub(partial(self._mask, kind), text)
         return text
 
+    def rows(self, texts: Sequence[str]) -> list[str]:
+        """Clean rows that stand below each other: each by itself, and what goes on over several of them."""
+        whole = "\n".join(texts)
+        for kind, expression in _OVER_ROWS:
+            whole = expression.sub(partial(self._mask, kind), whole)
+        return [self.clean(text) for text in whole.split("\n")[: len(texts)]]
+
     def value(self, key: str, value: str) -> str:
         """Mask a setting's value where it, or its name, tells a secret."""
         together = self.clean(f"{key}={value}")
@@ -84,9 +106,7 @@ class Redactor:
 
     def _mask(self, kind: str, match: re.Match[str]) -> str:
         self._seen.add(hash(match["secret"] if "secret" in match.re.groupindex else match[0]))
+        begin, end = match.span("secret") if "secret" in match.re.groupindex else match.span()
         # A key over several lines leaves its line ends, so that what follows keeps its number.
-        mark = f"[redacted:{kind}]" + "\n" * match[0].count("\n")
-        if "secret" not in match.re.groupindex:
-            return mark
-        begin, end = (position - match.start() for position in match.span("secret"))
-        return match[0][:begin] + mark + match[0][end:]
+        mark = f"[redacted:{kind}]" + "\n" * match.string.count("\n", begin, end)
+        return match.string[match.start() : begin] + mark + match.string[end : match.end()]

@@ -68,7 +68,8 @@ class CaseHit(Part):
 class ProposedChange(Part):
     """One change of the job's configuration.
 
-    `replaces` names the key that the job sets in vain: it is to go, and `key` takes its place.
+    `replaces` names the key that the job sets in vain: it is to go, and `key` takes its place. `goes_with`
+    names the change without which this one makes no sense.
     """
 
     framework: str
@@ -81,6 +82,7 @@ class ProposedChange(Part):
     from_case: str | None = None
     status: Literal["verified", "unverified"]
     replaces: str | None = None
+    goes_with: str | None = None
 
 
 class SeenFramework(Part):

@@ -14,6 +14,11 @@ from ingest.index import Hit, Index
 from ingest.logs.conditions import View, all_hold, holds
 from ingest.logs.report import CrashReport
 
+# What runs below or beside every trainer and engine: to be seen says nothing of whose job it is.
+GENERIC = frozenset({
+    "accelerate", "cuda", "datasets", "docker", "env", "flash-attn", "fsdp", "hub", "kubernetes", "linux", "nccl", "openai", "peft", "pip",
+    "python", "pytorch", "ray", "slurm", "transformers", "triton",
+})
 DEPTH = 40
 # Reciprocal rank fusion (Cormack et al., 2009): a constant that keeps the first ranks from being all.
 RRF = 20
@@ -112,6 +117,9 @@ def applies(case: Case, view: View) -> bool:
     if not all_hold(signature.all, view) or any(holds(condition, view) for condition in signature.none):
         return False
     seen = {found.name: found.version for found in view.frameworks}
+    special = seen.keys() - GENERIC
+    if special and case.frameworks and not case.frameworks.keys() & (special | GENERIC):
+        return False  # another trainer's case, whose words the log happens to share
     return all(
         holds(f"framework:{name}{specifier}", view) for name, specifier in case.frameworks.items() if name in seen
     )

@@ -12,6 +12,7 @@ from corpus import library
 from corpus.library import Library
 from ingest import embedder, index, pipeline
 from ingest.embedder import Embedder
+from ingest.errors import BrokenTemplatesError
 from ingest.index import Index
 from ingest.logs import jobs, launch, patterns, templates
 from ingest.logs.jobs import JobSource
@@ -87,7 +88,11 @@ class Triage:
         """Read what a healthy run prints: its output, or the templates that were saved of it."""
         if path.is_file() and templates.is_saved(_head(path)):
             return templates.load(path)
-        return self.reader.templates(jobs.open_job(path))
+        found = self.reader.templates(jobs.open_job(path))
+        failed = self.reader.read(jobs.open_job(path)).root
+        if failed is not None and failed.pattern_role == "origin" and failed.strength != "hints":
+            raise BrokenTemplatesError(f"{path} is no healthy run: it failed itself, at line {failed.line}. Give a run that ended well.")
+        return found
 
     def explain(
         self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
@@ -186,15 +191,30 @@ class Triage:
         return made.model_copy(update={"engine": engine})
 
     def _patched(self, answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport) -> Diagnosis:
-        targets = self.targets(answer.changes, report)
         files = files or _shown(report)
-        if not files or not targets:
+        if not files:
             return answer
-        diffs, left_out = patches.over(files, targets)
+        diffs, left_out, _ = self.first_step(answer.changes, files, report)
         clean = Redactor().clean
         dropped = [Dropped(what=clean(item.what), why=clean(item.why)) for item in left_out]
         engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
         return answer.model_copy(update={"patch": clean("".join(diffs)) or None, "engine": engine})
+
+    def first_step(
+        self, changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport
+    ) -> tuple[list[str], list[Dropped], list[Target]]:
+        """Patch the files by the first remedy that can be written into them: its diffs, what was left out, its targets.
+
+        One remedy at a time: the others are further steps, and two at once may undo each other.
+        """
+        left_out: list[Dropped] = []
+        for step in steps(changes):
+            targets = self.targets(step, report)
+            diffs, lost = patches.over(files, targets) if targets else ([], [])
+            left_out += [item for item in lost if item not in left_out]
+            if any(diffs):
+                return diffs, left_out, targets
+        return [], left_out, []
 
     def targets(self, changes: Sequence[ProposedChange], report: CrashReport) -> list[Target]:
         """Give what the job's files must say for the changes that can be written into one."""
@@ -208,6 +228,26 @@ class Triage:
         knob = self.library.knob(change.framework, change.key, version)
         names = dict.fromkeys((change.key, *self.library.names(change.framework, change.key, version)))
         return Target(change.framework, change.kind, tuple(names), change.to, knob.spelled if knob else "", change.replaces)
+
+
+def steps(changes: Sequence[ProposedChange]) -> list[list[ProposedChange]]:
+    """Put changes that are one step together: what goes with another, and siblings that get the same value."""
+    found: list[list[ProposedChange]] = []
+    for change in changes:
+        home = next((step for step in found if _belongs(change, step[0])), None)
+        if home is None:
+            found.append([change])
+        else:
+            home.append(change)
+    return found
+
+
+def _belongs(change: ProposedChange, first: ProposedChange) -> bool:
+    if change.goes_with is not None:
+        return change.goes_with == first.key
+    same = (change.framework, change.from_case, str(change.to)) == (first.framework, first.from_case, str(first.to))
+    parent = first.key.rpartition(".")[0]
+    return same and bool(parent) and change.key.rpartition(".")[0] == parent
 
 
 def _shown(report: CrashReport) -> list[ConfigFile]:

@@ -6,7 +6,7 @@ Read by the shell's rules, never executed: what the shell would compute stays as
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ingest.logs import literals
 from ingest.logs.settings import LONGEST, Setting, Spelling, printed
@@ -62,13 +62,18 @@ def of_trace(text: str, line: int) -> list[Setting]:
     """Read the settings of a command that a log shows, whatever stands before its program."""
     # A log's backquotes set a command apart from prose; what they held in a script is computed by now.
     commands = _commands(text[:MAX_COMMAND].replace("`", " "))
-    return [setting for words in commands for setting in _launched(words, line)]
+    return [setting for words in commands for setting in _lasting(_launched(words, line))]
 
 
 def of_script(text: str, line: int) -> list[Setting]:
     """Read the settings of a script's row, which may be a piece of an array of flags."""
     commands = _commands(text[:MAX_COMMAND])
-    return [setting for words in commands for setting in of_words(words, line)]
+    return [setting for words in commands for setting in _lasting(of_words(words, line))]
+
+
+def _lasting(settings: Iterable[Setting]) -> Iterable[Setting]:
+    """Keep of what one command sets more than once the last, which its program takes."""
+    return {(setting.key, setting.spelled): setting for setting in settings}.values()
 
 
 def of_words(words: list[str], line: int, depth: int = 2) -> Iterator[Setting]:

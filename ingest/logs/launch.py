@@ -89,15 +89,22 @@ class LaunchReader:
         self._most = 0
         self._spans: dict[int, int] = {}
         self._until: dict[str, int] = {}
+        self._through: dict[str, int] = {}
         self._left = MAX_ROWS
 
-    def command(self, rows: Iterable[Row]) -> tuple[str, list[Setting]]:
-        """Read the command that begins in the first row; gives its whole text, and settings where it is new."""
+    def command(self, rows: Iterable[Row], source: str = "") -> tuple[str, list[Setting]]:
+        """Read the command that begins in the first row of a source; gives its whole text, and settings where it is new.
+
+        A row that another command of the source goes on with begins none: it gives nothing.
+        """
         held: list[str] = []
         printed: list[str] = []
         number, size = 0, 0
         for row in islice(rows, dumps.MAX_ROWS):
+            if not held and row.number <= self._through.get(source, 0):
+                return "", []
             number = number or row.number
+            self._through[source] = row.number
             held.append(row.body.removesuffix("\\").removeprefix("> " if held else ""))
             printed.append(row.body)
             size += len(row.body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
@@ -49,6 +50,8 @@ SURROUNDINGS = 8
 NOVEL = 8
 NOTHING = Templates(frozenset(), frozenset())
 MAX_AROUND = 8192
+# Bytes before and behind a line in which the rows around it are looked for.
+WINDOW = 16384
 SHOWN = 2000
 CODE = 200
 PATH = 400
@@ -288,7 +291,7 @@ class Reading:
             self._frameworks.see(dialect, line.number)
 
     def _command(self, block: Block, offset: int, line: Line) -> None:
-        text, found = self._launch.command(launch.rows_below(block.data, offset, line))
+        text, found = self._launch.command(launch.rows_below(block.data, offset, line), line.source)
         self._frameworks.see_text(text[:8000], line.number)
         self._set(found)
 
@@ -346,14 +349,14 @@ class Reading:
         for sight in self._repeats.counted():
             if sight.group:
                 self._events.repeat(sight.group, sight.last, sight.count - sight.full)
-        tail = _last_lines(self._last, self._redactor) if self._last else []
+        tail = self._cleaned(_last_rows(self._last)) if self._last else ()
         facts = derive(self._facts, self._ranks)
         job = View(self._events.all(max(self._world, self._ranks_seen), self._good.events), None, facts, self._frameworks.all(), self._settings.all(), seen=self._seen)
         events = tuple(self._refined(event, job) for event in job.events)
         self._timeline.settle(events)
         warnings = [event for event in events if event.kind == "warning"]
         cascade = arrange([event for event in events if event.kind != "warning"], self._runs, self._timeline, warnings)
-        omitted: dict[str, int | str] = dict(source.omitted)
+        omitted = {reason: self._redactor.clean(told) if isinstance(told, str) else told for reason, told in source.omitted.items()}
         if self._events.omitted or self._repeats.omitted:
             omitted["events"] = self._events.omitted + self._repeats.omitted
         limits = Limits(self._size, self._lines, bool(omitted.keys() - HARMLESS), omitted)
@@ -363,7 +366,7 @@ class Reading:
             self._redactor.clean(lines.printable(source.name)), cascade.events, cascade.root, facts, tuple(job.frameworks), tuple(job.settings), limits,
             finished=max(run.finished for run in self._runs), marks=sum(run.count for run in self._runs), last_step=self._last_step(),
             marked_phase=phases[-1] if phases else "", surroundings=self._shown_around(root_line),
-            tail=tuple(tail), redactions=self._redactor.count,
+            tail=tail, redactions=self._redactor.count,
             seen=frozenset(self._seen), timeline=self._timeline, novel=self._novel(),
             command=(self._launch.shown.number, self._redactor.clean(self._launch.shown.body)),
         )
@@ -374,15 +377,19 @@ class Reading:
             return ()
         rows = self._last.data.split(b"\n")
         fresh = [(self._last.line + place, raw) for place, raw in enumerate(rows) if raw.strip() and not self._good.has(raw)]
-        return tuple((number, self._redactor.clean(lines.parse(raw[:MAX_AROUND], number).text)) for number, raw in fresh[-NOVEL:])
+        return self._cleaned([(number, raw[:MAX_AROUND]) for number, raw in fresh[-NOVEL:]])
 
     def _last_step(self) -> float | None:
         return max((run.step for run in self._runs if run.step is not None), default=None)
 
     def _shown_around(self, number: int) -> tuple[tuple[int, str], ...]:
         """Give the root's surroundings as they may be shown."""
-        clean = self._redactor.clean
-        return tuple((place, clean(lines.parse(raw, place).text)) for place, raw in self._around.get(number, ()))
+        return self._cleaned(self._around.get(number, ()))
+
+    def _cleaned(self, rows: Sequence[tuple[int, bytes]]) -> tuple[tuple[int, str], ...]:
+        """Give numbered rows as they may be shown."""
+        cleaned = self._redactor.rows([lines.parse(raw, number).text for number, raw in rows])
+        return tuple((number, text) for (number, _), text in zip(rows, cleaned, strict=True))
 
     def _refined(self, event: Event, job: View) -> Event:
         row = self._table.by_id.get(event.pattern)
@@ -425,16 +432,24 @@ def _telling(row: Pattern) -> tuple[bool, int, bool, int]:
 
 def _surroundings(block: Block, offset: int, number: int) -> tuple[tuple[int, bytes], ...]:
     begin, end = block.line_bounds(offset)
-    before = block.data[max(0, begin - 16384) : begin].split(b"\n")[:-1][-SURROUNDINGS:]
-    after = block.data[end + 1 : end + 16384].split(b"\n")[:SURROUNDINGS]
+    before = _whole_rows(block.data, begin)[:-1][-SURROUNDINGS:]
+    after = block.data[end + 1 : end + WINDOW].split(b"\n")[:SURROUNDINGS]
     rows = [(number - len(before) + place, raw) for place, raw in enumerate(before)]
     rows += [(number + 1 + place, raw) for place, raw in enumerate(after) if raw]
     rows.append((number, block.data[begin:end]))
-    rows = [(place, raw[-MAX_AROUND:]) for place, raw in rows]
-    return tuple(sorted(rows))
+    # Of a redrawn line the last part is shown; cut at its end, for what is cut before it may name a secret.
+    return tuple(sorted((place, raw.rstrip(b"\r").rsplit(b"\r", 1)[-1][:MAX_AROUND]) for place, raw in rows))
 
 
-def _last_lines(block: Block, redactor: Redactor) -> list[tuple[int, str]]:
-    raw = block.data[max(0, len(block.data) - 16384) :].rstrip(b"\n").split(b"\n")[-TAIL:]
-    last = block.line + block.data.rstrip(b"\n").count(b"\n")
-    return [(last - len(raw) + 1 + place, redactor.clean(lines.parse(text, last).text)) for place, text in enumerate(raw)]
+def _whole_rows(data: bytes, end: int) -> list[bytes]:
+    """Give the rows within WINDOW before `end` that begin there; the last one may be empty."""
+    begin = max(0, end - WINDOW)
+    rows = data[begin:end].split(b"\n")
+    return rows if begin == 0 or data[begin - 1 : begin] == b"\n" else rows[1:]
+
+
+def _last_rows(block: Block) -> list[tuple[int, bytes]]:
+    end = len(block.data.rstrip(b"\n"))
+    rows = _whole_rows(block.data, end)[-TAIL:] or [block.data[block.data.rfind(b"\n", 0, end) + 1 : end]]
+    first = block.line + newlines(block.data, 0, end) - len(rows) + 1
+    return [(first + place, raw) for place, raw in enumerate(rows)]

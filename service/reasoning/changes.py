@@ -168,7 +168,8 @@ def _checked(wanted: _Wanted, job: _Job) -> tuple[_Group, list[Dropped]]:
 def _renamed(rename: Rename, language: Language) -> ProposedChange:
     """Propose the right name with the job's own value."""
     knob, value = rename.knob, typed(rename.value)
-    fitting = value is not None and not misfit(value, knob) and not is_guidance(value)
+    # A value that was masked is the job's own secret: the mask must not take its place.
+    fitting = value is not None and not misfit(value, knob) and not is_guidance(value) and "[redacted:" not in str(value)
     why = _RENAMED if rename.known else _MISSPELT
     return ProposedChange(
         framework=rename.framework, kind=_KIND.get(knob.spelled, "setting"), key=rename.new,
@@ -239,7 +240,7 @@ def _following(also: Also, main: ProposedChange, job: _Job) -> ProposedChange | 
     if knob is None or misfit(also.value, knob) or (now is not None and _same(now, also.value)):
         return None
     why = also.because.to(job.language)
-    return main.model_copy(update={"key": also.key, "from_": now, "to": also.value, "why": why, "costs": ""})
+    return main.model_copy(update={"key": also.key, "from_": now, "to": also.value, "why": why, "costs": "", "goes_with": main.key})
 
 
 def _joined(why: str, because: str, language: Language) -> str:

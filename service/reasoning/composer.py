@@ -50,6 +50,7 @@ MAX_CASES = 5
 MAX_RANKS = 64
 # A cause that is less likely than this is not worth a line.
 SLIGHT = 0.05
+ALIKE = 0.15
 MAX_CHANGES = 6
 # Causes whose message may name a key that does not exist.
 MISNAMED = frozenset({"config-key-invalid", "package-incompatible", "parallelism-invalid", "batch-not-divisible"})
@@ -186,7 +187,7 @@ class _Answer:
 
     def _alternatives(self, verdict: Verdict) -> tuple[Alternative, ...]:
         first = None if verdict == "unknown" else (self._candidates[0] if self._candidates else None)
-        rest = [item for item in self._candidates if item is not first and item.cause != UNKNOWN and item.probability >= SLIGHT][:3]
+        rest = [item for item in self._candidates if item is not first and item.cause != UNKNOWN and _is_worth_naming(item)][:3]
         return tuple(
             Alternative(cause=item.cause, confidence=round(item.probability, 3), tell_apart=self._tell(first, item)) for item in rest
         )
@@ -388,6 +389,11 @@ def _entry(event: Event, place: Place) -> CascadeEntry:
         line=place.line, time=event.time or None, source=event.source, event=event.body[:300], role=event.role, count=event.count,
         file=place.file or None, missing_ranks=event.missing[:MAX_RANKS],
     )
+
+
+def _is_worth_naming(candidate: Candidate) -> bool:
+    """Tell whether another cause deserves a line: likeness alone has to be a strong one."""
+    return candidate.probability >= (SLIGHT if candidate.score > 0 else ALIKE)
 
 
 def _ranks(numbers: Sequence[int]) -> str:

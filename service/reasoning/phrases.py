@@ -112,7 +112,8 @@ def fact(found: Fact, language: Language) -> str:
 
 def telemetry(said: Telemetry, language: Language) -> list[str]:
     """Put what the machine says of each cause into words, with the readings that it rests on."""
-    return [f"- {item.cause}: {say(item.says, language)}. {item.why} {_readings(item.readings)}".rstrip() for item in said.causes]
+    spoken = [item for place, item in enumerate(said.causes) if place == 0 or item.says in ("agrees", "contradicts")]
+    return [f"- {item.cause}: {say(item.says, language)}. {item.why} {_readings(item.readings)}".rstrip() for item in spoken]
 
 
 def _readings(readings: Sequence[TelemetryReading]) -> str:

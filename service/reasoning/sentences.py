@@ -36,6 +36,8 @@ _COMMAND = re.compile(
 # A name that only a setting has: assigned, dotted with underscores, a flag, an environment variable, or with an underscore.
 _ASSIGNED = re.compile(r"(?<![\w.\[/-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)\s*(?:=|:=|==)\s*(?P<value>[^\s,;`)\]。，；]+)")
 _NAMED = re.compile(r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+)")
+# The same value told in words: `KEY to 8`, `KEY from 16 to 8`.
+_MOVED = re.compile(r"(?<![\w./-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)[`*]*\s*(?::|：|\bto\b|\bfrom\s+\S+\s+to\b|为|到|至|设为|改为|降到|提高到)\s*[`*]*(?P<value>-?\d[\w.]*)")
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w]*\.\w)")
 _FINE = re.compile(
     r"\b(?:no|not an?|without an?y?)\s+(?:real\s+)?(?:failure|error|problem|issue|crash)s?\b(?=\s*(?:[.,;!]|$|(?:was|were|is|are) (?:found|seen|detected|present)|occurred|happened|at all|here|\[))|\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
@@ -141,13 +143,22 @@ def _setting(text: str, judge: Judge) -> str:
     plain = CITED.sub("", text)
     cited = " ".join(judge.prompt.lines[mark[1:-1]] for mark, exists in _citations(text, judge) if exists and mark[1:-1] in judge.prompt.lines)
     for match in _ASSIGNED.finditer(plain):
-        if not _is_known_value(match["key"], match["value"].strip("'\"*."), judge) and match[0].replace(" ", "") not in cited.replace(" ", ""):
+        if not _is_known_value(match["key"], match["value"].strip("'\"*."), judge) and not is_word_of(match[0].rstrip("'\"*."), cited):
+            return f"sets {match['key']} to a value that is not among the changes"
+    for match in _MOVED.finditer(plain):
+        if _spelled(match["key"]) in judge.settings and not _is_known_value(match["key"], match["value"].rstrip("."), judge):
             return f"sets {match['key']} to a value that is not among the changes"
     for match in _NAMED.finditer(_ASSIGNED.sub("", plain)):
         name = match[0].rstrip(".-")
-        if name not in _ABBREVIATED and _spelled(name) not in judge.settings and name not in cited:
+        if name not in _ABBREVIATED and _spelled(name) not in judge.settings and not is_word_of(name, cited):
             return f"names {name}, which is neither among the changes nor in the cited line"
     return ""
+
+
+def is_word_of(words: str, line: str) -> bool:
+    """Tell whether a line holds these words as they are, and not as a piece of longer ones (`size=1` in `size=16`)."""
+    told = r"\s*".join(map(re.escape, re.split(r"\s*(:?=+)\s*", words)))
+    return re.search(rf"(?<!\w)(?<!\w-){told}(?![\w-]|\.\w)", line) is not None
 
 
 def _is_known_value(key: str, value: str, judge: Judge) -> bool:

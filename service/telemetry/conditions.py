@@ -46,6 +46,9 @@ BEFORE_S = 2 * 3600.0
 AFTER_S = 120.0
 # The same where the log tells no time, counted from the snapshot.
 UNDATED_S = 12 * 3600.0
+# Who is killed ends at once: a kill of hours before was another job's.
+KILL_BEFORE_S = 600.0
+UNDATED_KILL_S = 1800.0
 # A snapshot from so long before the crash does not speak of it.
 STALE_S = 900.0
 # A reading of so long after the crash tells of another job; the kernel's log and a course keep their times.
@@ -332,9 +335,10 @@ def before_crash(event: KernelEvent, moment: Moment) -> bool:
     """Tell whether an event can have been the cause: it came before the crash, and not long before it."""
     if event.at is None:
         return True
+    kill = event.kind == "oom-kill"
     if moment.crash is None:
-        return event.at >= moment.snapshot.taken_at.timestamp() - UNDATED_S
-    return moment.crash - BEFORE_S <= event.at <= moment.crash + AFTER_S
+        return event.at >= moment.snapshot.taken_at.timestamp() - (UNDATED_KILL_S if kill else UNDATED_S)
+    return moment.crash - (KILL_BEFORE_S if kill else BEFORE_S) <= event.at <= moment.crash + AFTER_S
 
 
 def _xid(match: re.Match[str], moment: Moment) -> Outcome:

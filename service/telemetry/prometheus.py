@@ -28,6 +28,8 @@ SCHEMES = {"prometheus": "http", "prometheus+http": "http", "prometheus+https": 
 MINUTES = 30
 MAX_MINUTES = 24 * 60
 AFTER_S = 60
+# A time beyond the year 2242 is a log's mistake, and later ones are no dates at all.
+LATEST = float(1 << 33)
 STEP_S = 1.0
 MAX_POINTS = 250
 TIMEOUT_S = 10.0
@@ -116,7 +118,7 @@ def _minutes(text: str) -> int:
 def take(server: Server, crash: float | None) -> Snapshot:
     """Ask for the range before the crash; a server that cannot be asked gives a snapshot that says so."""
     end = (server.at.timestamp() if server.at else crash)
-    if end is None:
+    if end is None or not 0 <= end < LATEST:
         # The address can be mended; a server that is down cannot, and takes no answer away.
         raise TelemetryError("The log names no day that Prometheus could be asked about; add ?at=TIME to the address.")
     start, end = end - 60 * server.minutes, end + AFTER_S

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import httpx
 
+from ingest.redact import Redactor
 from service.settings import Settings
 from service.telemetry import baseline, cgroup, dcgm, host, kernel, nvml, ray_state, scheduler
 from service.telemetry.gathering import Gathered
@@ -80,15 +81,15 @@ def _kernel(machine: Host, now: datetime) -> Kernel:
 
 def _pages(addresses: Sequence[str]) -> tuple[Gathered, tuple[str, ...]]:
     """Read pages of metrics: a DCGM exporter's, an inference server's. The first that tells something is taken."""
-    found, told = Gathered(), []
+    found, told, clean = Gathered(), list[str](), Redactor().clean
     for address in addresses:
         text, why = _page(address)
         if why:
-            told.append(f"{address}: {why}")
+            told.append(clean(f"{address}: {why}"))
             continue
         page = dcgm.read(text)
         found = replace(found, gpus=found.gpus or page.gpus, serving=_first(found.serving, page.serving))
-        told.append(address)
+        told.append(clean(address))
     return found, tuple(told)
 
 

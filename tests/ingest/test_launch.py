@@ -190,3 +190,18 @@ def test_the_time_of_a_file_grows_with_its_length(name: str, piece: str) -> None
     from_command("python " + piece * (60_000 // len(piece)), 1)
     from_file("a: " + piece * (60_000 // len(piece)), name)
     assert perf_counter() - begun < 1.5
+
+
+def test_rows_of_a_command_begin_no_other_one(read: ReadLog) -> None:
+    """A command without end is read once and not once more from each of its rows, which took a minute here."""
+    started = perf_counter()
+    report = read("".join(f"+ python train.py --key{number}={'x' * 40} \\\n" for number in range(2000)))
+    assert report.command[0] == 1
+    assert {item.key for item in report.settings} >= {"key0", "key1999"}
+    assert perf_counter() - started < 15
+
+
+def test_a_value_that_a_secret_hides_is_taken_from_no_long_row(read: ReadLog) -> None:
+    """The end of a row whose beginning is too far away to be shown may be a secret without its name."""
+    report = read(f"password={'Zq9' * 6000}\nTraceback (most recent call last):\n  File \"a.py\", line 3, in f\n    f()\nValueError: bad\n")
+    assert not [text for _, text in (*report.surroundings, *report.tail) if "Zq9" in text]

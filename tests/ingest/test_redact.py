@@ -117,6 +117,33 @@ def test_every_secret_of_a_line_counts() -> None:
     assert redactor.count == 2
 
 
+KEY = ["-----BEGIN RSA PRIVATE " + "KEY-----", *[LETTERS[:64]] * 4, "abc=", "-----END RSA PRIVATE KEY-----"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "secret"),
+    [
+        (["start", *KEY, "ValueError: bad"], LETTERS[:64]), (["start", *KEY[:4], "ValueError: bad"], LETTERS[:64]),
+        (["start", *KEY[2:], "ValueError: bad"], LETTERS[:64]), (["start", *[f"(W pid=1) {row}" for row in KEY[:3]], "ValueError: bad"], LETTERS[:64]),
+        (["serve m \\", "  --api-key \\", f"  {LETTERS[:20]} \\", "ValueError: bad"], LETTERS[:20]),
+        (["serve m \\\r", "  --hf-token \\\r", f"  {LETTERS[:20]}", "ValueError: bad"], LETTERS[:20]),
+    ],
+)
+def test_a_secret_over_several_rows_is_masked_and_the_rows_stay(rows: list[str], secret: str) -> None:
+    """A key's own rows name no secret; beside its first or last one they are known. What stands below keeps its place."""
+    cleaned = Redactor().rows(rows)
+    assert (len(cleaned), cleaned[-1]) == (len(rows), "ValueError: bad")
+    assert secret not in "".join(cleaned)
+
+
+@pytest.mark.parametrize("text", ["password:\n  hunter22\nnext", "serve \\\n --api-key \\\n  hunter22 \\\n --port 1", "\n".join(KEY)])
+def test_a_mask_keeps_the_number_of_rows(text: str) -> None:
+    """A patch with a row too many could not be applied."""
+    cleaned = Redactor().clean(text)
+    assert cleaned != text
+    assert cleaned.count("\n") == text.count("\n")
+
+
 @pytest.mark.parametrize("text", ["a" * 200_000, "://" + "a" * 100_000 + ":", "wandb " * 30_000, "token=" * 30_000, "a@" * 50_000, "-" * 100_000])
 def test_a_hostile_line_costs_no_time(text: str) -> None:
     """No expression backtracks without bound; one that did would not come back here."""

@@ -12,7 +12,7 @@ from corpus.schema import Language
 from service.reasoning.constraints import stated
 from service.reasoning.matter import Matter, Prompt
 from service.reasoning.prose import blocks, is_in, sentences
-from service.reasoning.sentences import Judge, Kept, judge_for, take
+from service.reasoning.sentences import Judge, Kept, is_word_of, judge_for, take
 from service.triage import Triage
 from tests.service.answering import OFFLOAD, asked, matter_and_prompt
 
@@ -69,6 +69,8 @@ def test_a_sentence_that_rests_on_what_was_sent_is_kept(text: str, told: tuple[M
         ("Raise worker.rollout.max_num_batched_tokens soon. [L385]", "neither among the changes"),
         ("Use --shm-size for it. [L385]", "neither among the changes"),
         ("Set {key}=63 for that. [L385]", "not among the changes"),
+        ("Lower {key} to 63 for that. [L385]", "not among the changes"),
+        ("Lower {key} from 512 to 63 for that. [L385]", "not among the changes"),
         ("It used 481.13 GB of memory. [L385]", "number 481.13"),
         ("It failed on rank 1234. [L385]", "number 1234"),
         ("The line says `everything is broken`. [L385]", "quotes 'everything is broken'"),
@@ -156,3 +158,16 @@ def test_sentences_keep_their_citations(row: str, parts: list[str]) -> None:
 def test_the_language_of_prose_is_told(language: Language, text: str, expected: bool) -> None:
     """English and Chinese are told from each other and from the rest."""
     assert is_in(language, text) is expected
+
+
+@pytest.mark.parametrize(
+    ("words", "line", "expected"),
+    [
+        ("tensor_parallel_size=16", "args: tensor_parallel_size=16, seed=0", True), ("seed = 0", "--seed=0", True), ("max_len", "--max_len 8", True),
+        ("tensor_parallel_size=1", "tensor_parallel_size=16", False), ("size=16", "tensor_parallel_size=16", False),
+        ("util=0.9", "util=0.95", False), ("max_len", "max_length=4096", False), ("rate=1", "rate=1.5", False), ("batch", "micro-batch 4", False),
+    ],
+)
+def test_a_piece_of_what_a_line_says_is_not_what_it_says(words: str, line: str, expected: bool) -> None:
+    """`size=1` stands nowhere in `size=16`."""
+    assert is_word_of(words, line) is expected

@@ -34,7 +34,7 @@ _WORDS = {
 }
 _LABELS = {
     "evidence": ("Evidence", "证据"), "changes": ("Changes", "建议修改"), "checks": ("To confirm", "如何确认"),
-    "patch": ("Patch", "补丁"), "cases": ("Known cases", "已知案例"), "alternatives": ("Or else", "其他可能"),
+    "patch": ("Patch of the first step", "第一步的补丁"), "cases": ("Known cases", "已知案例"), "alternatives": ("Or else", "其他可能"),
     "costs": ("costs", "代价"), "unverified": ("not in the catalogue for this version; check it", "目录中没有该版本的记录，请核对"),
     "was": ("was", "原为"), "model": ("The model explains", "模型的解释"),
     "dropped": ("{n} claims of the model did not pass the checks and are not shown; --json lists them.", "模型有 {n} 条说法未通过核对，没有显示；--json 会列出。"),
