@@ -19,8 +19,8 @@ _APART = r"(?:[= ]|\\\r?\n[ +-]?[ \t]*+)++"
 # A key that is cut off goes on over the rows that still look like its text.
 _PRIVATE = (
     "private-key",
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[\s\S]{0,16000}?-----END [A-Z ]*PRIVATE KEY-----|[^\n]*(?:\n[^\n]{0,200}?[A-Za-z0-9+/=]{60,100}[ \t]*(?=\n|\Z))*+)|"
-    r"(?m:^)(?:[A-Za-z0-9+/=]{1,100}[ \t]*\n){1,100}+-----END [A-Z ]*PRIVATE KEY-----",
+    (r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[\s\S]{0,16000}?-----END [A-Z ]*PRIVATE KEY-----|[^\n]*(?:\n[^\n]{0,200}?[A-Za-z0-9+/=]{60,100}[ \t]*(?=\n|\Z))*+)|"
+     r"(?m:^)(?:[A-Za-z0-9+/=]{1,100}[ \t]*\n){1,100}+-----END [A-Z ]*PRIVATE KEY-----"),
 )
 _FLAGS = (
     ("password", rf"(?i)\s--?{_NAME}{_APART}(?!None\b|--|\*\*|\[redacted|\$)['\"]?(?P<secret>[^\s'\"-][^\s'\"]{{3,}})"),

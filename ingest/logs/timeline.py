@@ -7,6 +7,7 @@ be the same second; and the clocks of two nodes may differ, which the steps that
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,8 +21,9 @@ STEPS = 4096
 MIN_STEPS = 3
 # A difference under this, in seconds, is the step's own jitter.
 JITTER = 5.0
-# A year for clocks that name none; only differences matter.
+# A year for clocks that name none, where no other clock of the job names one; only differences matter then.
 YEAR = 2024
+_YEAR = re.compile(r"\b(20\d\d)\b")
 # The last lines of a part, where what stands ended it.
 LAST_LINES = 40
 
@@ -33,7 +35,7 @@ class Part:
     name: str
     first: int
     lines: int = 0
-    steps: dict[float, float] = field(default_factory=dict, repr=False)
+    steps: dict[float, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +79,8 @@ class Timeline:
     def mark(self, step: float, time: str) -> None:
         """Note when the part reached a step."""
         steps = self.parts[-1].steps
-        if time and step >= 0 and step not in steps and len(steps) < STEPS:
-            when = instant(time, YEAR)
-            if when is not None:
-                steps[step] = when
+        if time and step >= 0 and len(steps) < STEPS:
+            steps.setdefault(step, time)
 
     def event(self, line: int, time: str) -> None:
         """Note the time of an event's line."""
@@ -91,9 +91,11 @@ class Timeline:
         """Work out the order of all events; call when everything was read."""
         if not self.has_parts:
             return
-        offsets = self._offsets()
+        texts = [text for part in self.parts for text in part.steps.values()]
+        year = next((int(match[1]) for text in (*self._times.values(), *texts) if (match := _YEAR.search(text))), YEAR)
+        offsets = self._offsets(year)
         for event in events:
-            when = instant(event.time or self._times.get(event.line, ""), YEAR)
+            when = instant(event.time or self._times.get(event.line, ""), year)
             if when is not None:
                 self._order[event.line] = when - offsets[self.number(event.line)]
 
@@ -121,10 +123,16 @@ class Timeline:
         """Give the number of the part that holds a line, from 0."""
         return max(0, bisect_right([part.first for part in self.parts], line) - 1)
 
-    def _offsets(self) -> list[float]:
+    def _offsets(self, year: int) -> list[float]:
         """Give how far each part's clock is ahead of that of the part with the most steps, in seconds."""
-        reference = max(self.parts, key=lambda part: len(part.steps)).steps
-        return [_offset(part.steps, reference) for part in self.parts]
+        clocks = [_instants(part.steps, year) for part in self.parts]
+        reference = max(clocks, key=len)
+        return [_offset(clock, reference) for clock in clocks]
+
+
+def _instants(steps: dict[float, str], year: int) -> dict[float, float]:
+    found = ((step, instant(text, year)) for step, text in steps.items())
+    return {step: when for step, when in found if when is not None}
 
 
 def _offset(steps: dict[float, float], reference: dict[float, float]) -> float:

@@ -23,6 +23,8 @@ Carrier = Literal["export", "shell", "prefix", "env", "container", "job"]
 # Options that hand `NAME=value` on to the programs that a launcher starts.
 _OPTIONS = {"docker": ("-e", "--env"), "docker-exec": ("-e", "--env"), "mpi": ("-x", "-genv")}
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+# Commands whose program does not get the script's variables, unless an option says so.
+_CLOSED = re.compile(r"(?:\S*/)?(?:(?:ssh|pdsh|clush) |env (?:-i|-|--ignore-environment) |sudo (?!(?:\S+ )*?(?:-E|--preserve-env)\b))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,8 @@ def _added(script: Script, target: Target) -> list[Edit]:
     closed = [word for command in started for word in command.words if re.match(r"--export=(?!ALL\b)", word.text)]
     if closed:
         raise NotPatchableError(f"line {closed[0].line}: {closed[0].text} keeps the script's variables from the job")
+    if apart := [command.words[0] for command in started if _CLOSED.match(" ".join(word.text for word in command.words))]:
+        raise NotPatchableError(f"line {apart[0].line}: {apart[0].text} keeps the script's variables from the job")
     return [_line(script, f"export {name}={shlex.quote(value)}", started)]
 
 

@@ -196,7 +196,19 @@ def test_what_steps_do_not_agree_on_is_no_skew(gaps: list[float], offset: float)
     timeline.begin("1.log", 100)
     for step, gap in enumerate(gaps):
         timeline.mark(step, f"{1_740_909_600 + 10 * step + gap:.1f}")
-    assert timeline._offsets() == [0, offset]
+    assert timeline._offsets(2025) == [0, offset]
+
+
+def test_a_clock_without_a_year_takes_that_of_the_jobs_other_clocks() -> None:
+    """A glog line of another file is of the same year as the dated ones."""
+    timeline = Timeline()
+    for number, time in enumerate(("2026-11-21 10:00:00", "1121 10:05:00")):
+        timeline.begin(f"{number}.log", 1 + 100 * number)
+        timeline.event(50 + 100 * number, time)
+        timeline.end(100)
+    events = [event(150), event(50)]
+    timeline.settle(events)
+    assert [one.line for one in sorted(events, key=timeline.order)] == [50, 150]
 
 
 def test_a_message_alone_still_is_a_root(read_folder: ReadFolder) -> None:

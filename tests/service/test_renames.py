@@ -80,6 +80,15 @@ def test_that_the_right_name_is_proposed_first_with_the_jobs_own_value(value: st
     assert dropped == []
 
 
+def test_that_a_mask_never_takes_the_place_of_the_secret() -> None:
+    """The report holds what stands for a secret; written to the job's file, it would be the secret's end."""
+    told = report(failed(pattern="hydra.could-not-override"), facts=[Fact("config_key", 3, {"key": "trainer.log_dir"})],
+                  settings=[setting("trainer.log_dir", "s3://[redacted:url-credentials]@store/x")])
+    shelf = library(knob("trainer.logs_dir", type="str", default=None, min=None, max=None))
+    (made,), _ = propose([], told, shelf, told.settings, "en", (), renames(told, shelf, told.settings))
+    assert (made.to, made.status) == ("the value that trainer.log_dir has", "unverified")
+
+
 @pytest.mark.parametrize(("text", "value"), [("8", 8), ("True", True), ("'x'", "x"), ("0.5", "0.5"), ("", None), (None, None), ("-1", -1)])
 def test_that_a_jobs_value_is_read_as_what_it_is(text: str | None, value: object) -> None:
     made = typed(text)

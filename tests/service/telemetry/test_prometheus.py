@@ -140,9 +140,10 @@ def test_that_a_selector_is_quoted() -> None:
     assert prometheus._query(["a", "b"], {"pod": 'x"} or up{y="'}) == r'{__name__=~"a|b",pod=~"x\"} or up{y=\""}'
 
 
-def test_that_a_log_without_a_day_asks_for_one() -> None:
+@pytest.mark.parametrize("crash", [None, -62e9, 253402300799.0])
+def test_that_a_log_without_a_day_asks_for_one(crash: float | None) -> None:
     with pytest.raises(TelemetryError, match=r"add .at=TIME"):
-        prometheus.take(prometheus.parse("prometheus://127.0.0.1?instance=a", ALLOWED), None)
+        prometheus.take(prometheus.parse("prometheus://127.0.0.1?instance=a", ALLOWED), crash)
 
 
 @pytest.mark.parametrize("body", ["", "[]", '{"status": "error", "error": "no"}', '{"status": "success"}', '{"status": "success", "data": {"result": [{}]}}'])

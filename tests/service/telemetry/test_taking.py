@@ -128,3 +128,9 @@ def test_that_a_server_is_asked_about_the_time_of_the_crash() -> None:
 def test_that_a_clock_without_a_zone_is_the_machines(text: str, offset: float, before_s: float | None) -> None:
     when = crash_time(died(time=text), 2026, offset)
     assert when == (None if before_s is None else pytest.approx(CRASH.timestamp() - before_s))
+
+
+def test_that_a_pages_password_is_not_kept() -> None:
+    _, told = taking._pages((f"http://alice:hunter22@127.0.0.1:{free_port()}/metrics",))
+    assert "hunter22" not in told[0]
+    assert "could not be read" in told[0]
