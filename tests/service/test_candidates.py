@@ -40,8 +40,8 @@ def test_no_sum_of_signs_makes_an_answer_certain() -> None:
     [
         ([], True),
         ([candidate("disk-full", 0.9, 0.1)], False),
-        ([candidate("disk-full", 0.25, 0.1)], True),
-        ([candidate("disk-full", 0.45, 0.5)], True),
+        ([candidate("disk-full", 0.4, 0.1)], True),
+        ([candidate("disk-full", 0.49, 0.5)], True),
         ([candidate("insufficient-evidence", 0.0)], True),
     ],
 )
