@@ -97,10 +97,10 @@ def pieces(text: str, limit: int = CHUNK_CHARACTERS) -> Iterator[str]:
     """Cut text at paragraph, then line, then sentence ends into pieces of at most `limit` characters."""
     held = ""
     for part in _parts(text, limit):
-        if held and len(held) + len(part) > limit:
+        if held.strip() and len(held) + len(part) > limit:
             yield held.strip()
             held = ""
-        held += part
+        held = (held + part).lstrip()  # white space in front is part of no piece, and takes no room
     if held.strip():
         yield held.strip()
 
