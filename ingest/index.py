@@ -215,9 +215,9 @@ def _collection(folder: Path) -> Any:
 
 
 def _fill_chroma(folder: Path, documents: Sequence[Document], vectors: Vectors, report: Report) -> None:
-    collection = _client(folder).create_collection(
-        COLLECTION, embedding_function=None, metadata={"hnsw:space": "cosine", "hnsw:construction_ef": 200, "hnsw:search_ef": 200}
-    )
+    # The graph is built by threads, another one each time; sparser ones missed a neighbour in one build of three.
+    graph = {"hnsw:space": "cosine", "hnsw:construction_ef": 400, "hnsw:search_ef": 1000, "hnsw:M": 48}
+    collection = _client(folder).create_collection(COLLECTION, embedding_function=None, metadata=graph)
     for begin in range(0, len(documents), CHROMA_BATCH):
         report("store", begin, len(documents))
         batch = documents[begin : begin + CHROMA_BATCH]
