@@ -89,9 +89,8 @@ class Triage:
         if path.is_file() and templates.is_saved(_head(path)):
             return templates.load(path)
         found = self.reader.templates(jobs.open_job(path))
-        failed = self.reader.read(jobs.open_job(path)).root
-        if failed is not None and failed.pattern_role == "origin" and failed.strength != "hints":
-            raise BrokenTemplatesError(f"{path} is no healthy run: it failed itself, at line {failed.line}. Give a run that ended well.")
+        if found.failed_at:
+            raise BrokenTemplatesError(f"{path} is no healthy run: it failed itself, at line {found.failed_at}. Give a run that ended well.")
         return found
 
     def explain(

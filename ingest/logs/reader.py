@@ -38,7 +38,9 @@ class Reader:
         for block in self._blocks(source, reading):
             if len(found) < MOST:
                 found.update(checksums(block.data[block.start : block.stop]))
-        return Templates(frozenset(found), reading.groups)
+        groups, root = reading.groups, reading.report(source).root
+        failed = root is not None and root.pattern_role == "origin" and root.strength != "hints"
+        return Templates(frozenset(found), groups, root.line if root and failed else 0)
 
     def _blocks(self, source: LogSource | JobSource, reading: Reading) -> Iterator[Block]:
         """Give each block after it was read."""

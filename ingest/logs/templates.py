@@ -24,10 +24,14 @@ _DIGITS = b"0123456789"
 
 @dataclass(frozen=True)
 class Templates:
-    """Checksums of a healthy run's line templates, and the groups of its events."""
+    """Checksums of a healthy run's line templates, and the groups of its events.
+
+    `failed_at` is the line at which the run failed itself and so is no healthy one; 0 where it did not.
+    """
 
     lines: frozenset[int]
     events: frozenset[GroupKey]
+    failed_at: int = 0
 
     def has(self, line: bytes) -> bool:
         """Tell whether a line of this template stands in the healthy run."""
