@@ -162,6 +162,26 @@ class Telemetry(Part):
     causes: tuple[CauseTelemetry, ...] = ()
 
 
+class JobNote(Part):
+    """Which job of a batch an answer is for.
+
+    `same_as` names the job of the same crash that was triaged in its stead, whose lines the explanation cites;
+    `error` says why there is no answer; `gpu_hours` are those that the job held, where they were given.
+    """
+
+    id: str
+    batch: str
+    name: str
+    state: Literal["done", "failed", "cancelled"]
+    fingerprint: str = ""
+    same_as: str | None = None
+    error: str = ""
+    attempts: int = 1
+    nodes: int | None = None
+    gpu_hours: float | None = None
+    ended: str | None = None
+
+
 class Diagnosis(Part):
     """The whole answer. `cause` is None where nothing failed."""
 
@@ -189,6 +209,7 @@ class Diagnosis(Part):
     redactions: int = 0
     limits: ReadLimits
     timings_ms: dict[str, float] = {}
+    job: JobNote | None = None
 
     def to_json(self, indent: int | None = None) -> str:
         """Give the object as JSON in the contract's field names."""

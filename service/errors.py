@@ -52,3 +52,80 @@ class ModelRefusedError(ModelError):
 
 class ModelNonsenseError(ModelError):
     """The model's answer is not in the form that was asked for, also after one repair."""
+
+
+class RequestError(ServiceError):
+    """The request cannot be answered. `status` is the HTTP status that says so; `wait` the seconds after which another try makes sense."""
+
+    status = 400
+    wait: float | None = None
+
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class InvalidRequestError(RequestError):
+    """The request is not in the form that was asked for."""
+
+    status = 422
+
+
+class UnauthorizedError(RequestError):
+    """There is no key, or it is not valid."""
+
+    status = 401
+
+
+class ForbiddenError(RequestError):
+    """The key does not allow this."""
+
+    status = 403
+
+
+class NotFoundError(RequestError):
+    """There is no such triage, batch, job or case."""
+
+    status = 404
+
+
+class ConflictError(RequestError):
+    """The idempotency key was used for another request, or what was asked does not fit the state of things."""
+
+    status = 409
+
+
+class TooLargeError(RequestError):
+    """The body, or what its files unpack to, is larger than the limit."""
+
+    status = 413
+
+
+class BusyError(RequestError):
+    """More is being asked than can be worked on; try again after `wait` seconds."""
+
+    status = 429
+
+
+class WorkerLostError(RequestError):
+    """The process that worked on this died."""
+
+    status = 500
+
+
+class StoreError(RequestError):
+    """The database cannot be reached, is locked, or is damaged."""
+
+    status = 503
+
+
+class LateError(RequestError):
+    """The work was not finished before the deadline."""
+
+    status = 504
+
+
+class DiskFullError(RequestError):
+    """There is no room on the disk."""
+
+    status = 507

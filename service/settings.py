@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from platformdirs import user_data_path
+from pydantic import SecretStr
 
 from service.errors import SettingsError
 
 PREFIX = "WHYCRASH_"
 FILE = "whycrash.toml"
 # Settings that are numbers: what reads them, and the least that makes sense.
-NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {"model_deadline": (float, 1), "model_tokens": (int, 2000)}
+NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {
+    "model_deadline": (float, 1), "model_tokens": (int, 2000), "port": (int, 0), "workers": (int, 0), "queue": (int, 0),
+    "request_deadline": (float, 1), "max_upload_mb": (int, 1), "max_unpacked_mb": (int, 1), "max_jobs": (int, 1), "rate_limit": (int, 0),
+    "retention_days": (int, 0), "ray_from": (int, 1),
+}
+SECRETS = frozenset({"database", "slack_bot_token", "slack_signing_secret", "slack_app_token"})
 
 
 def _setting(default: Any, says: str) -> Any:
@@ -50,6 +56,26 @@ class Settings:
     )
     model_deadline: float = _setting(60.0, "Seconds for everything that a model is asked of one answer; then the first answer stands.")
     model_tokens: int = _setting(8000, "Most tokens of a prompt, 2000 or more; what ranks lowest is left out, and the answer says so.")
+    host: str = _setting("127.0.0.1", "Address that the server binds to; any but a loopback one needs an API key first (`whycrash keys add`).")
+    port: int = _setting(8642, "Port of the server; 0 is any free one.")
+    public_url: str = _setting("", "Address at which people reach the server, for links in Slack and shared triages; empty is where it listens.")
+    database: SecretStr = _setting(SecretStr(""), "SQLAlchemy URL of the database, such as `postgresql+psycopg://...`; empty is SQLite under the home folder.")
+    workers: int = _setting(0, "Processes that triage beside the server; 0 is one for each core.")
+    queue: int = _setting(32, "Most triages that wait for a process; one more is answered 429 with the time to wait.")
+    request_deadline: float = _setting(120.0, "Seconds after which a triage that is not finished is ended.")
+    max_upload_mb: int = _setting(1024, "Largest body of a request, MiB.")
+    max_unpacked_mb: int = _setting(16_384, "Most that the files of one request unpack to, MiB.")
+    max_jobs: int = _setting(100_000, "Most jobs of one batch.")
+    rate_limit: int = _setting(600, "Requests that one key, or one address without a key, may make in a minute; 0 is any number.")
+    retention_days: int = _setting(90, "Days that triages, batches and the audit are kept; 0 is for ever.")
+    batch_roots: str = _setting("", "Folders of the server, by commas, from which a batch may take its logs; empty is none.")
+    ray_address: str = _setting("", "Ray cluster that works on batches, such as `ray://head:10001` or `head:6379`; empty is this machine.")
+    ray_from: int = _setting(500, "Batches of at least so many jobs run on Ray; smaller ones on the server's own processes.")
+    ray_dashboards: str = _setting("", "Addresses of Ray dashboards whose failed jobs a batch may ask for, by commas; empty is none.")
+    chroma_url: str = _setting("", "Chroma server that holds the vectors, such as `http://127.0.0.1:8000`; empty keeps them under the home folder.")
+    slack_bot_token: SecretStr = _setting(SecretStr(""), "Slack's bot token (`xoxb-...`); empty switches Slack off.")
+    slack_signing_secret: SecretStr = _setting(SecretStr(""), "Slack's signing secret, for events over HTTP.")
+    slack_app_token: SecretStr = _setting(SecretStr(""), "Slack's app-level token (`xapp-...`), for Socket Mode instead of HTTP.")
 
 
 def load(environment: Mapping[str, str] | None = None, file: Path | None = None) -> Settings:
@@ -70,6 +96,7 @@ def load(environment: Mapping[str, str] | None = None, file: Path | None = None)
     if values.get("lang") not in (None, "", "en", "zh"):
         raise SettingsError(f"{PREFIX}LANG is {values['lang']!r}; it takes en or zh.")
     values |= {name: _number(name, values[name]) for name in NUMBERS if name in values}
+    values |= {name: SecretStr(str(values[name])) for name in SECRETS if name in values}
     return Settings(**values)
 
 
