@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from types import TracebackType
+from typing import Literal, Self
 
+from ulid import ULID
+
+from corpus import library
+from corpus.library import Library
+from ingest.logs.lines import printable
+from ingest.redact import Redactor
 from service.diagnosis import CaseHit
-from service.events import Event
+from service.errors import ConflictError, InvalidRequestError, LateError, NotFoundError, RequestError, StoreError
+from service.events import Accepted, Event, Failed, Final, First, Turned
 from service.patching.patches import ConfigFile
-from service.records import Excerpt, Feedback, FeedbackRecord, MessageRecord, Origin, TriageRecord
+from service.reasoning.conversation import said_as
+from service.records import AuditRecord, Excerpt, Feedback, FeedbackRecord, MessageRecord, Origin, TriageRecord
 from service.settings import Settings
+from service.store.store import Store
+from service.telemetry.opening import LIVE
 from service.telemetry.snapshot import Snapshot
+from service.triage import Report, Triage, silent
+from service.workers.pool import Message, Pool, Ticket
+from service.workers.tasks import Found, KeptTriage, Material, Prompt, PromptTask, QuestionTask, SearchTask, TriageTask
+
+_LOG = logging.getLogger("whycrash.desk")
+MAX_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -21,12 +40,13 @@ class Submission:
     """What a person or a program hands in.
 
     `text` is a pasted log; else `paths` are log files, folders or archives that are one job's output, which the
-    caller removes once the last event came. `telemetry` is a snapshot, or `live` for this machine now.
+    caller removes once the last event came; `names` are what they are called, where their paths do not tell. `telemetry` is a snapshot, or `live` for this machine now.
     """
 
     name: str
     text: str = ""
     paths: tuple[Path, ...] = ()
+    names: tuple[str, ...] = ()
     configs: tuple[ConfigFile, ...] = ()
     telemetry: Snapshot | Literal["live"] | None = None
     language: str = ""
@@ -52,60 +72,211 @@ class Page:
 class Desk:
     """What every face asks. Safe to use from many threads; its methods block, so an event loop calls them in threads."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, report: Report = silent) -> None:
         self._settings = settings
+        self._report = report
+        self.store = Store(settings)
+        self.pool = Pool(settings)
 
-    def __enter__(self) -> Desk:
-        raise NotImplementedError
+    def __enter__(self) -> Self:
+        # Built once here, not by each process for itself.
+        Triage(self._settings, self._report).index  # noqa: B018 - opening it builds it
+        self.store.__enter__()
+        self.pool.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.pool.close()
+        self.store.__exit__(kind, error, trace)
+
+    @cached_property
+    def library(self) -> Library:
+        """The corpus."""
+        return library.load(cache=self._settings.home / "cache")
 
     def triage(self, submission: Submission, caller: Caller) -> Iterator[Event]:
         """Triage one job: Accepted, Progress..., Read, Matched, First, Said..., Final; or Failed at any place.
 
         Raises BusyError before the first event where too many wait, InvalidRequestError where nothing was handed in.
-        An iterator that is closed early ends the work; what was answered so far is kept.
+        An iterator that is closed early leaves the work to end by itself; its answer is kept.
         """
-        raise NotImplementedError
+        task = _task(submission, str(ULID()))
+        now = datetime.now(UTC)
+        seconds = self._settings.request_deadline
+        self.store.triages.add(TriageRecord(
+            id=task.id, state="running", origin=caller.origin, caller=caller.name, source=task.name, created=now,
+            deadline=now + timedelta(seconds=seconds), language=task.language,
+        ))
+        try:
+            ticket = self.pool.submit(task, seconds, _Kept(self.store, task.id))
+        except RequestError:
+            self.store.triages.delete(task.id)
+            raise
+        return _events(Accepted(id=task.id), ticket)
 
     def ask(self, triage_id: str, question: str, caller: Caller) -> Iterator[Event]:
         """Answer a follow-up question: Said..., Turned; or Failed. Raises NotFoundError, BusyError, ConflictError while it runs."""
-        raise NotImplementedError
+        said = said_as(question)
+        if not said:
+            raise InvalidRequestError("The question is empty.")
+        kept = self._kept(triage_id)
+        talk = tuple(self.store.triages.messages(triage_id))
+        task = QuestionTask(kept, said, talk)
+        return _events(None, self.pool.submit(task, self._settings.request_deadline, _Turn(self.store, triage_id, said)))
 
     def record(self, triage_id: str) -> TriageRecord:
         """Give a triage; raises NotFoundError."""
-        raise NotImplementedError
+        return self.store.triages.get(triage_id)
 
     def records(self, words: str = "", after: str | None = None, limit: int = 20, caller: str | None = None) -> Page:
         """Give past triages, newest first, those whose source, headline or cause holds all words."""
-        raise NotImplementedError
+        items, following = self.store.triages.page(words, after, limit, caller)
+        return Page(tuple(items), following)
 
     def messages(self, triage_id: str) -> Sequence[MessageRecord]:
         """Give the conversation about a triage, oldest first."""
-        raise NotImplementedError
+        self.record(triage_id)
+        return self.store.triages.messages(triage_id)
 
     def excerpt(self, triage_id: str) -> Excerpt:
         """Give what is kept of the log: empty while it is read."""
-        raise NotImplementedError
+        return self.store.triages.excerpt(triage_id)
 
     def prompt(self, triage_id: str) -> str:
         """Give exactly what a model is sent of this triage, redacted; the same whether a model is set or not."""
-        raise NotImplementedError
+        for message in self.pool.submit(PromptTask(self._kept(triage_id)), self._settings.request_deadline):
+            if isinstance(message, Prompt):
+                return message.text
+            _raise(message)
+        raise LateError("There was no answer.")
 
     def feedback(self, triage_id: str, feedback: Feedback, caller: Caller) -> FeedbackRecord:
         """Keep what a person says of an answer; raises NotFoundError, InvalidRequestError where the cause is none of ours."""
-        raise NotImplementedError
+        self.record(triage_id)
+        if feedback.cause and feedback.cause not in self.library.causes:
+            raise InvalidRequestError(f"There is no cause {feedback.cause!r}; see GET /v1/causes or `corpus/causes.yaml`.")
+        clean = Redactor().clean
+        made = FeedbackRecord(
+            right=feedback.right, cause=feedback.cause, fix=clean(feedback.fix), comment=clean(feedback.comment),
+            triage=triage_id, caller=caller.name, created=datetime.now(UTC),
+        )
+        self.store.triages.add_feedback(made)
+        self.note(caller, "feedback", triage_id)
+        return made
 
     def forget(self, triage_id: str, caller: Caller) -> None:
         """Delete a triage with all that belongs to it; raises NotFoundError."""
-        raise NotImplementedError
+        self.record(triage_id)
+        self.store.triages.delete(triage_id)
+        self.note(caller, "delete", triage_id)
 
     def search(self, words: str, count: int = 5, language: str = "") -> Sequence[CaseHit]:
         """Search cases, notes and past reports."""
-        raise NotImplementedError
+        for message in self.pool.submit(SearchTask(words, count, language), self._settings.request_deadline):
+            if isinstance(message, Found):
+                return message.hits
+            _raise(message)
+        raise LateError("There was no answer.")
 
     def ready(self) -> dict[str, str]:
-        """Check database, index and workers; an empty text is good, else it says what is wrong."""
-        raise NotImplementedError
+        """Check database and workers; an empty text is good, else it says what is wrong."""
+        return {"database": self.store.check(), "workers": self.pool.wrong}
+
+    def note(self, caller: Caller, action: str, target: str, detail: str = "") -> None:
+        """Write down who did what."""
+        self.store.audit.add(AuditRecord(
+            at=datetime.now(UTC), actor=f"{caller.origin}:{caller.name}", action=action, target=target, detail=detail,
+        ))
 
     def forget_old(self, now: datetime) -> int:
         """Delete what is older than the retention; gives how many triages and batches went."""
-        raise NotImplementedError
+        days = self._settings.retention_days
+        return self.store.retention.forget(now - timedelta(days=days), now) if days else 0
+
+    def _kept(self, triage_id: str) -> KeptTriage:
+        record = self.record(triage_id)
+        if record.diagnosis is None:
+            raise ConflictError(record.error or "This triage is still under way; ask when its first answer is there.", 1.0)
+        return KeptTriage(record.diagnosis, self.excerpt(triage_id), record.configs, record.telemetry, record.language)
+
+
+def _task(submission: Submission, triage_id: str) -> TriageTask:
+    """Make the task of a submission; raises InvalidRequestError where there is nothing in it."""
+    if not submission.text.strip() and not submission.paths:
+        raise InvalidRequestError("There is no log: paste its text, or hand in its files.")
+    machine = submission.telemetry
+    names = submission.names or tuple(path.name for path in submission.paths)
+    return TriageTask(
+        id=triage_id, name=_name(submission.name), text=submission.text,
+        files=tuple(zip((_name(name) for name in names), map(str, submission.paths), strict=True)), configs=submission.configs,
+        telemetry=LIVE if machine == LIVE else machine.to_json(None) if isinstance(machine, Snapshot) else "",
+        language=submission.language, model=submission.model,
+    )
+
+
+def _name(name: str) -> str:
+    return Redactor().clean(printable(name))[:MAX_NAME] or "log"
+
+
+def _events(first: Event | None, ticket: Ticket) -> Iterator[Event]:
+    """Pass on what is for the caller."""
+    if first is not None:
+        yield first
+    for message in ticket:
+        if not isinstance(message, Material | Prompt | Found):
+            yield message
+
+
+def _raise(message: Message) -> None:
+    if isinstance(message, Failed):
+        error = RequestError(message.error, message.retry_after)
+        error.status = message.status
+        raise error
+
+
+def _survive(write: Callable[[], None], what: str) -> None:
+    """Write to the store; an answer that cannot be kept is still given."""
+    try:
+        write()
+    except (StoreError, NotFoundError, RequestError) as error:
+        _LOG.error("%s could not be kept: %s", what, error)
+
+
+class _Kept:
+    """Keeps what a triage's task answers, as it comes."""
+
+    def __init__(self, store: Store, triage_id: str) -> None:
+        self._triages = store.triages
+        self._id = triage_id
+        self._first: First | None = None
+        self._material: Material | None = None
+
+    def __call__(self, message: Message) -> None:
+        match message:
+            case First():
+                self._first = message
+            case Material():
+                self._material = message
+            case Final() | Failed():
+                _survive(lambda: self._end(message), f"the answer {self._id}")
+
+    def _end(self, message: Final | Failed) -> None:
+        pass
+
+
+class _Turn:
+    """Keeps a question with its answer."""
+
+    def __init__(self, store: Store, triage_id: str, question: str) -> None:
+        self._triages = store.triages
+        self._id = triage_id
+        self._question = question
+        self._asked = datetime.now(UTC)
+
+    def __call__(self, message: Message) -> None:
+        if isinstance(message, Turned):
+            _survive(lambda: self._add(message.text), f"a turn of {self._id}")
+
+    def _add(self, text: str) -> None:
+        self._triages.add_message(self._id, MessageRecord(role="user", text=self._question, created=self._asked))
+        self._triages.add_message(self._id, MessageRecord(role="assistant", text=text, created=datetime.now(UTC)))

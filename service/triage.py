@@ -102,7 +102,7 @@ class Triage:
         `good` is what a healthy run of the same job prints; without `files`, configs that lie beside the logs are used.
         `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died.
         """
-        return self.explain_report(*self._read(source, language, files, good), telemetry)
+        return self.explain_report(*self.read(source, language, files, good), telemetry)
 
     def answer(
         self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
@@ -119,7 +119,7 @@ class Triage:
         telemetry: Snapshot | Taking | None = None,
     ) -> Inquiry:
         """Answer for one job's output as `explain` does, and keep what further answers need."""
-        return self.inquire(*self._read(source, language, files, good), telemetry)
+        return self.inquire(*self.read(source, language, files, good), telemetry)
 
     def stages(self, inquiry: Inquiry) -> Iterator[Stage]:
         """Answer an inquiry in stages, as `answer` does."""
@@ -134,20 +134,21 @@ class Triage:
 
         return chain.prompt_of(self, inquiry, self._settings)
 
-    def conversation(self, inquiry: Inquiry) -> Conversation:
+    def conversation(self, inquiry: Inquiry, with_model: bool = True) -> Conversation:
         """Begin a conversation about an inquiry, with the configured model where there is one; raises ModelSetupError."""
         from service.reasoning import conversation, models
 
         settings = self._settings
-        model = models.open_model(settings)
+        model = models.open_model(settings) if with_model else None
         return conversation.Conversation(self, inquiry, self._near, model, settings.model_deadline, settings.model_tokens)
 
     def _near(self, words: str) -> list[str]:
         return [item.owner for item in self.retriever.search(words) if item.kind == "case"]
 
-    def _read(
-        self, source: LogSource | JobSource, language: str, files: Sequence[ConfigFile], good: Templates | None
+    def read(
+        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None
     ) -> tuple[CrashReport, str, Sequence[ConfigFile], dict[str, float]]:
+        """Read one job's output; gives what `inquire` takes. Raises InputError where it cannot be read."""
         started = perf_counter()
         report = self.reader.read(source, good)
         if not files and isinstance(source, JobSource):

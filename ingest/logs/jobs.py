@@ -137,6 +137,22 @@ def open_jobs(paths: Sequence[Path], limits: Limits = LIMITS) -> JobSource:
     return _job(f"{home} ({len(paths)} files)", limits, lambda contents: _gather(paths, home, contents))
 
 
+def open_named(files: Sequence[tuple[str, Path]], name: str, limits: Limits = LIMITS) -> JobSource:
+    """Open files as one job's output under names that are not those of their paths; raises InputError where one is not there."""
+
+    def find(contents: Contents) -> None:
+        for label, path in files:
+            open_given(path).close()
+            contents.add(label, partial(_reopened, path))
+
+    return _job(name, limits, find)
+
+
+def _reopened(path: Path) -> GrowingFile:
+    raw = open_given(path)
+    return GrowingFile(raw, regular_size(raw))
+
+
 def _gather(paths: Sequence[Path], home: str, contents: Contents) -> None:
     for path in paths:
         if os.path.isdir(path):  # noqa: PTH112 - as above

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.logs.lines import printable
@@ -69,11 +69,23 @@ class Conversation:
         """Each sentence in which the user ruled something out."""
         return tuple(dict.fromkeys(item.said for item in self.constraints))
 
-    def ask(self, question: str) -> Iterator[Text | Turn]:
-        """Answer a question: the paragraphs as they stand, then the whole turn."""
-        said = printable(Redactor().clean(question[:MAX_QUESTION]), "\t\n").strip()
+    def resume(self, talk: Iterable[Message]) -> None:
+        """Take up a conversation that was left off: what was said, and what it ruled out."""
+        for message in talk:
+            if message.role == "user":
+                self._rule_out(message.text)
+            self._talk.append(message)
+        self._talk = self._talk[-MAX_TURNS:]
+
+    def _rule_out(self, said: str) -> list[Constraint]:
         new = [item for item in stated(said, self._matter.offered) if item.topic.name not in self._constraints]
         self._constraints |= {item.topic.name: item for item in new}
+        return new
+
+    def ask(self, question: str) -> Iterator[Text | Turn]:
+        """Answer a question: the paragraphs as they stand, then the whole turn."""
+        said = said_as(question)
+        new = self._rule_out(said)
         matter = replace(self._matter, offered=remaining(self._matter.offered, self.constraints))
         self._talk = [*self._talk, Message("user", said)][-MAX_TURNS:]
         plain = reply(Question(said, replace(matter, offered=self._matter.offered), matter.offered, tuple(new)), self._near)
@@ -114,6 +126,11 @@ class Conversation:
         judge = judge_for(matter, prompt, matter.offered, matter.first.cause, self.constraints)
         good = [made for block in blocks(answer.answer) if (made := take(block, judge, kept))]
         return good if kept.holds else []
+
+
+def said_as(question: str) -> str:
+    """Give a question as it is kept and sent: bounded, without secrets and control characters."""
+    return printable(Redactor().clean(question[:MAX_QUESTION]), "\t\n").strip()
 
 
 def _dropped(answer: Reply, matter: Matter, prompt: Prompt) -> list[Dropped]:

@@ -1,0 +1,154 @@
+"""What is kept of a log for people and for later questions: all of a short one, else the lines around what matters.
+
+Lines keep their numbers: a log that is put together again from its excerpt has blank lines in the gaps.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+
+from ingest.errors import EmptyInputError, InputError
+from ingest.logs.jobs import JobSource
+from ingest.logs.lines import printable
+from ingest.logs.members import Member
+from ingest.logs.report import CrashReport
+from ingest.logs.sources import LogSource
+from ingest.redact import Redactor
+from service.records import Excerpt, Stretch
+
+WHOLE_BYTES = 256 << 10
+WHOLE_LINES = 4000
+MAX_LINES = 3000
+WIDEST = 2000
+# Lines before and after an event that are kept with it.
+AROUND_ROOT = (60, 60)
+AROUND = (3, 12)
+TAIL = 120
+# A log with more lines than this between its stretches is not put together again.
+MAX_GAP = 20_000_000
+_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+
+# First and last line, both counted.
+Span = tuple[int, int]
+
+
+def take(report: CrashReport, job: JobSource) -> Excerpt:
+    """Read a job's output once more for the lines to keep; what cannot be read any more is left out."""
+    whole = report.limits.bytes <= WHOLE_BYTES and report.limits.lines <= WHOLE_LINES
+    spans = None if whole else wanted(report)
+    found: list[Stretch] = []
+    try:
+        for part in job.parts():
+            name = part.name if report.timeline.has_parts else None
+            part_spans = [(1, WHOLE_LINES)] if spans is None else spans.get(name or "", [])
+            found += _stretches(name, lines(part.chunks(), part_spans))
+    except InputError:
+        whole = False
+    return Excerpt(stretches=tuple(found), whole=whole)
+
+
+def wanted(report: CrashReport) -> dict[str, list[Span]]:
+    """Choose the lines to keep, by file: the root's, the other events', the end, then what tells of the job itself."""
+    left = MAX_LINES
+    chosen: dict[str, list[Span]] = {}
+    for line, (before, after) in _ranked(report):
+        if left <= 0:
+            break
+        place = report.place(line)
+        chosen.setdefault(place.file, []).append((max(1, place.line - before), place.line + after))
+        left -= before + after + 1
+    return {file: merged(spans) for file, spans in chosen.items()}
+
+
+def _ranked(report: CrashReport) -> Iterator[tuple[int, Span]]:
+    if report.root:
+        yield report.root.line, AROUND_ROOT
+    yield from ((event.line, AROUND) for event in report.standing)
+    if not report.timeline.has_parts:
+        yield report.limits.lines, (TAIL, 0)
+    yield from ((line, (0, 0)) for line, _ in report.tail)
+    yield from ((event.line, AROUND) for event in report.events if event not in report.standing)
+    single = {item.line for found in (report.settings, report.facts, report.frameworks) for item in found}
+    yield from ((line, (0, 0)) for line in sorted(single) if line > 0)
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Join spans that touch or overlap; in order."""
+    found: list[Span] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((begin, end))
+    return found
+
+
+def lines(chunks: Iterable[bytes], spans: Sequence[Span]) -> dict[int, bytes]:
+    """Give the lines of the spans by their 1-based numbers, each cut at a width; the rest is only counted."""
+    found: dict[int, bytes] = {}
+    number = 1
+    for chunk in chunks:
+        last = number + chunk.count(b"\n")
+        ahead = [span for span in spans if span[1] >= number]
+        if not ahead:
+            break
+        if ahead[0][0] <= last:
+            _pick(chunk, number, last, ahead, found)
+        number = last
+    if found.get(number) == b"":
+        del found[number]  # what follows the last line's end is no line
+    return found
+
+
+def _pick(chunk: bytes, first: int, last: int, spans: Sequence[Span], found: dict[int, bytes]) -> None:
+    pieces = chunk.split(b"\n")
+    for begin, end in spans:
+        for number in range(max(begin, first), min(end, last) + 1):
+            # The first piece may be the rest of a line that the chunk before began.
+            found[number] = (found.get(number, b"") + pieces[number - first])[: 4 * WIDEST]
+
+
+def _stretches(file: str | None, found: dict[int, bytes]) -> Iterator[Stretch]:
+    numbers = sorted(found)
+    cuts = [0, *(place + 1 for place, (one, other) in enumerate(pairwise(numbers)) if other != one + 1), len(numbers)]
+    redactor = Redactor()
+    for begin, end in pairwise(cuts):
+        if texts := [_shown(found[number]) for number in numbers[begin:end]]:
+            yield Stretch(file=file, begin=numbers[begin], lines=tuple(redactor.rows(texts)))
+
+
+def _shown(raw: bytes) -> str:
+    if b"\x1b" in raw:
+        raw = _ESCAPES.sub(b"", raw)
+    if b"\r" in raw:
+        filled = [part for part in raw.split(b"\r") if part.strip()]
+        raw = filled[-1] if filled else b""
+    return printable(raw.decode("utf-8", "replace")).rstrip()[:WIDEST]
+
+
+def restored(excerpt: Excerpt, name: str) -> JobSource:
+    """Put a log together from what was kept of it, each line at its number; raises EmptyInputError where nothing was kept."""
+    files: dict[str | None, list[Stretch]] = {}
+    for stretch in excerpt.stretches:
+        files.setdefault(stretch.file, []).append(stretch)
+    if not files or any(stretches[-1].begin > MAX_GAP for stretches in files.values()):
+        raise EmptyInputError("Too little of this log was kept to answer further questions; hand it in again.")
+    texts = {file: _text(stretches) for file, stretches in files.items()}
+    if None in texts:
+        source = LogSource(name, io.BytesIO(texts[None]))
+        return JobSource(name, source.omitted, single=source)
+    return JobSource(name, members=[Member(str(file), partial(io.BytesIO, text)) for file, text in texts.items()])
+
+
+def _text(stretches: Sequence[Stretch]) -> bytes:
+    out = io.BytesIO()
+    number = 1
+    for stretch in stretches:
+        out.write(b"\n" * (stretch.begin - number))
+        out.write("".join(f"{text}\n" for text in stretch.lines).encode())
+        number = stretch.begin + len(stretch.lines)
+    return out.getvalue()

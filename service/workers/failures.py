@@ -1,0 +1,32 @@
+"""Errors as the last event of a task: one table from what went wrong to a status and a sentence."""
+
+from __future__ import annotations
+
+from corpus.errors import CorpusError
+from ingest.errors import IngestError, InputError, SearchIndexError
+from ingest.redact import Redactor
+from service.errors import RequestError, ServiceError
+from service.events import Failed
+from service.telemetry.errors import TelemetryError
+
+# The first kind that fits decides; what fits none is a fault of ours.
+_STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (InputError, 422), (TelemetryError, 422), (SearchIndexError, 503), (IngestError, 422), (CorpusError, 500), (ServiceError, 500),
+)
+UNEXPECTED = "Something went wrong here that should not; the server's log says where. The log itself was not lost: hand it in again."
+
+
+def is_known(error: Exception) -> bool:
+    """Tell whether an error is one that its reader can do something about."""
+    return isinstance(error, tuple(kind for kind, _ in _STATUS))
+
+
+def failed(error: Exception) -> Failed:
+    """Give the event for an error."""
+    name = type(error).__name__.removesuffix("Error")
+    if isinstance(error, RequestError):
+        return Failed(type=name, status=error.status, error=Redactor().clean(str(error)), retry_after=error.wait)
+    if not is_known(error):
+        return Failed(type="Unexpected", status=500, error=UNEXPECTED)
+    status = next(status for kind, status in _STATUS if isinstance(error, kind))
+    return Failed(type=name, status=status, error=Redactor().clean(str(error)))

@@ -1,0 +1,220 @@
+"""A pool of worker processes with a bounded queue and a deadline for each task.
+
+Each process has a thread here, its keeper, which hands it one task after the other, passes on what it answers,
+and puts another in its place when it dies or is late.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from time import monotonic
+
+from service.errors import BusyError, LateError, RequestError, WorkerLostError
+from service.events import Event
+from service.settings import Settings
+from service.workers import process
+from service.workers.failures import failed
+from service.workers.tasks import End, Found, Material, Prompt, Ready, Task
+
+_LOG = logging.getLogger("whycrash.workers")
+# Seconds for a process to load, the making of a first index included.
+LOADING = 600.0
+# Seconds that a triage is taken for before any was measured.
+FIRST_GUESS = 0.1
+
+Message = Event | Material | Prompt | Found
+Keep = Callable[[Message], None]
+
+
+class Ticket:
+    """A task in the pool: an iterator over its messages, in whatever thread. The work goes on when nobody listens."""
+
+    def __init__(self, task: Task, seconds: float, keep: Keep | None) -> None:
+        self.task = task
+        self._ends = monotonic() + seconds
+        self._seconds = seconds
+        self._keep = keep
+        self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+
+    @property
+    def left(self) -> float:
+        """The seconds until the deadline."""
+        return max(0.0, self._ends - monotonic())
+
+    def put(self, message: Message) -> None:
+        """Pass on a message; what is to be kept is kept first."""
+        if self._keep:
+            self._keep(message)
+        self._messages.put(message)
+
+    def fail(self, error: RequestError) -> None:
+        """Pass on that there is no answer."""
+        self.put(failed(error))
+
+    def late(self) -> LateError:
+        """Make the error of a task that took too long."""
+        return LateError(f"This took longer than {self._seconds:g} seconds and was ended; a smaller part of the log may do.")
+
+    def end(self) -> None:
+        """Say that no message follows."""
+        self._messages.put(None)
+
+    def __iter__(self) -> Iterator[Message]:
+        while (message := self._messages.get()) is not None:
+            yield message
+
+
+class Pool:
+    """Runs tasks in processes of their own; its methods may be called from any thread."""
+
+    def __init__(self, settings: Settings, size: int | None = None, serve: Callable[[Connection, Settings], None] = process.serve) -> None:
+        self._settings = settings
+        self._serve = serve
+        self.size = size or settings.workers or os.cpu_count() or 1
+        self._tickets: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._open = 0
+        self._usual = FIRST_GUESS
+        self._keepers: list[_Keeper] = []
+
+    def start(self) -> None:
+        """Start the processes; returns at once, tasks wait until one is loaded."""
+        self._keepers = [_Keeper(self, self._settings, number, self._serve) for number in range(self.size)]
+        for keeper in self._keepers:
+            keeper.start()
+
+    def close(self) -> None:
+        """End all processes; tasks that wait are answered that the server stops."""
+        for _ in self._keepers:
+            self._tickets.put(None)
+        for keeper in self._keepers:
+            keeper.stop()
+        for keeper in self._keepers:
+            keeper.join(timeout=10)
+        self._keepers = []
+
+    @property
+    def waiting(self) -> int:
+        """How many tasks are worked on or wait."""
+        return self._open
+
+    @property
+    def wrong(self) -> str:
+        """What keeps the pool from answering, or the empty text."""
+        told = [keeper.wrong for keeper in self._keepers]
+        return "" if "" in told else (told[0] if told else "The workers are not started.")
+
+    def submit(self, task: Task, seconds: float, keep: Keep | None = None) -> Ticket:
+        """Queue a task; `keep` is called with each message before the listener gets it. Raises BusyError."""
+        with self._lock:
+            if self._open >= self.size + self._settings.queue:
+                wait = max(1.0, self._usual * self._open / self.size)
+                raise BusyError(f"{self._open} triages are under way; try again in {wait:.0f} seconds.", wait)
+            self._open += 1
+        ticket = Ticket(task, seconds, keep)
+        self._tickets.put(ticket)
+        return ticket
+
+    def next(self) -> Ticket | None:
+        """Wait for the next task; None when the pool closes."""
+        return self._tickets.get()
+
+    def done(self, seconds: float) -> None:
+        """Note that a task is over, and how long it took."""
+        with self._lock:
+            self._open -= 1
+            self._usual += 0.1 * (seconds - self._usual)
+
+
+class _Keeper(threading.Thread):
+    """Keeps one process at work."""
+
+    def __init__(self, pool: Pool, settings: Settings, number: int, serve: Callable[[Connection, Settings], None]) -> None:
+        super().__init__(name=f"keeper-{number}", daemon=True)
+        self._pool = pool
+        self._settings = settings
+        self._serve = serve
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._stopped = False
+        self.wrong = "The workers are still loading."
+
+    def run(self) -> None:
+        """Start a process, and hand it tasks until the pool closes."""
+        self._load()
+        while (ticket := self._pool.next()) is not None and not self._stopped:
+            started = monotonic()
+            try:
+                self._work(ticket)
+            finally:
+                self._pool.done(monotonic() - started)
+                ticket.end()
+            if self._pipe is None and not self._stopped:
+                self._load()
+        self._end()
+
+    def stop(self) -> None:
+        """End the process, whatever it does."""
+        self._stopped = True
+        if self._process is not None and self._process.is_alive():
+            self._process.terminate()
+
+    def _load(self) -> None:
+        context = get_context("spawn")
+        self._pipe, other = context.Pipe()
+        # No daemon: those may have no children, and NVML is read in one.
+        self._process = context.Process(target=self._serve, args=(other, self._settings), name=self.name)
+        try:
+            self._process.start()
+            other.close()
+            told = self._pipe.recv() if self._pipe.poll(LOADING) else None
+        except (EOFError, OSError) as error:
+            _LOG.error("a worker could not start: %s", type(error).__name__)
+            told = None
+        if isinstance(told, Ready):
+            self.wrong = told.wrong
+        else:
+            self.wrong = "A worker could not start; the server's log says why."
+            self._end()
+
+    def _work(self, ticket: Ticket) -> None:
+        if ticket.left <= 0:
+            ticket.fail(ticket.late())
+            return
+        if self._pipe is None:
+            ticket.fail(WorkerLostError(self.wrong, 5.0))
+            return
+        try:
+            self._pipe.send(ticket.task)
+            self._listen(self._pipe, ticket)
+        except LateError as error:
+            self._end()
+            ticket.fail(error)
+        except (EOFError, OSError):
+            self._end()
+            told = "The server is stopping." if self._stopped else "The process that read this log died; it may need more memory than there is."
+            ticket.fail(WorkerLostError(told))
+
+    def _listen(self, pipe: Connection, ticket: Ticket) -> None:
+        while True:
+            if not pipe.poll(ticket.left):
+                raise ticket.late()
+            message = pipe.recv()
+            if isinstance(message, End):
+                return
+            ticket.put(message)
+
+    def _end(self) -> None:
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.join(timeout=5)

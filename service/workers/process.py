@@ -1,0 +1,57 @@
+"""What runs in a worker process: it loads once, then answers task after task until its pipe is closed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import traceback
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from service.settings import Settings
+    from service.triage import Triage
+
+# Processes that share the cores: each computes on one, and does not spin for another.
+SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "WHYCRASH_THREADS")
+_LOG = logging.getLogger("whycrash.workers")
+
+
+def serve(pipe: Connection, settings: Settings) -> None:
+    """Answer tasks until the other end closes the pipe."""
+    # Ctrl-C is for the server, which closes the pipe.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.update(dict.fromkeys(SINGLE, "1"))
+    # Imported here: numpy and others look at the threads that they may use when they are imported.
+    from service.workers.tasks import Ready
+    from service.workers.warm import Warm
+
+    warm = Warm(settings)
+    pipe.send(Ready(warm.load()))
+    while True:
+        try:
+            task = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            _answer(pipe, warm.fresh(), settings, task)
+        except OSError:
+            return  # the server is gone
+
+
+def _answer(pipe: Connection, triage: Triage, settings: Settings, task: object) -> None:
+    from service.workers import answering, failures
+    from service.workers.tasks import End
+
+    try:
+        for item in answering.answer(triage, settings, task, pipe.send):  # type: ignore[arg-type]
+            pipe.send(item)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a task that fails is a record, and the process lives on
+        if not failures.is_known(error):
+            # The place, not the message: that may hold lines of the log.
+            _LOG.error("%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+        pipe.send(failures.failed(error))
+    pipe.send(End())

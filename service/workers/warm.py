@@ -1,0 +1,44 @@
+"""A triage that is kept warm, and opened anew when another index was put in its place."""
+
+from __future__ import annotations
+
+from corpus.errors import CorpusError
+from ingest.errors import IngestError
+from ingest.logs import sources
+from service.errors import ServiceError
+from service.settings import Settings
+from service.triage import Triage
+
+
+class Warm:
+    """Holds one Triage; not to be shared between threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._triage = Triage(settings)
+        self._generation = ""
+
+    def load(self) -> str:
+        """Load everything that a triage needs; gives what is wrong, or the empty text."""
+        try:
+            self._triage.explain(sources.from_text("RuntimeError: CUDA error: out of memory"))
+        except (CorpusError, IngestError, ServiceError) as error:
+            return str(error)
+        self._generation = self._current()
+        return ""
+
+    def fresh(self) -> Triage:
+        """Give the triage, over the index that stands now."""
+        now = self._current()
+        if now != self._generation:
+            old, self._triage = self._triage, Triage(self._settings)
+            # Patterns and model are the same; only the index is another.
+            self._triage.__dict__.update({name: old.__dict__[name] for name in ("library", "reader", "embedder") if name in old.__dict__})
+            self._generation = now
+        return self._triage
+
+    def _current(self) -> str:
+        try:
+            return (self._settings.home / "index" / "CURRENT").read_text(encoding="utf-8")
+        except OSError:
+            return ""
