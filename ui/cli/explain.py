@@ -34,7 +34,7 @@ _WORDS = {
 }
 _LABELS = {
     "evidence": ("Evidence", "证据"), "changes": ("Changes", "建议修改"), "checks": ("To confirm", "如何确认"),
-    "patch": ("Patch of the first step", "第一步的补丁"), "cases": ("Known cases", "已知案例"), "alternatives": ("Or else", "其他可能"),
+    "why": ("Why", "原因"), "patch": ("Patch of the first step", "第一步的补丁"), "cases": ("Known cases", "已知案例"), "alternatives": ("Or else", "其他可能"),
     "costs": ("costs", "代价"), "unverified": ("not in the catalogue for this version; check it", "目录中没有该版本的记录，请核对"),
     "was": ("was", "原为"), "model": ("The model explains", "模型的解释"),
     "dropped": ("{n} claims of the model did not pass the checks and are not shown; --json lists them.", "模型有 {n} 条说法未通过核对，没有显示；--json 会列出。"),
@@ -119,20 +119,33 @@ def is_chinese(diagnosis: Diagnosis) -> bool:
 
 
 def render(diagnosis: Diagnosis, console: Console) -> None:
-    """Print a diagnosis for a person: the conclusion first, the proof, then what to do."""
+    """Print a diagnosis for a person: the conclusion and its line, what to change, then why, and the proof."""
     chinese = is_chinese(diagnosis)
     console.print(Text(diagnosis.headline, style=_STYLES[diagnosis.verdict]))
     standing = _WORDS[diagnosis.standing][chinese]
     if diagnosis.cause and diagnosis.verdict != "unknown":
         console.print(Text(" · ".join(part for part in (diagnosis.cause, standing) if part), style="dim"))
-    console.print()
-    console.print(Markdown(_safe(diagnosis.explanation)))
+    _print_root(diagnosis, console)
     _print(_changes(diagnosis, chinese), console)
     _print_patch(diagnosis, chinese, console)
+    if diagnosis.changes:
+        console.print()
+        console.print(Text(_LABELS["why"][chinese], style="bold"))
+    else:
+        console.print()
+    console.print(Markdown(_safe(diagnosis.explanation)))
     _print(_evidence(diagnosis, chinese), console)
     _print(_lists(diagnosis, chinese), console)
     if diagnosis.redactions:
         console.print(Text(_LABELS["redacted"][chinese].format(n=diagnosis.redactions), style="dim"))
+
+
+def _print_root(diagnosis: Diagnosis, console: Console) -> None:
+    root = next((item for item in diagnosis.evidence if item.role == "root"), None)
+    if root is not None and diagnosis.changes:
+        place = f"{root.file}:L{root.line}" if root.file else f"L{root.line}"
+        # One row: the whole line stands among the evidence.
+        console.print(Text(f"{place}  ", style="cyan").append(root.text, style="dim"), no_wrap=True, overflow="ellipsis")
 
 
 def _safe(markdown: str) -> str:
