@@ -17,19 +17,36 @@ from corpus import library
 from corpus.library import Library
 from ingest.logs.lines import printable
 from ingest.redact import Redactor
-from service.diagnosis import CaseHit
-from service.errors import ConflictError, InvalidRequestError, LateError, NotFoundError, RequestError, StoreError
+from service.diagnosis import CaseHit, Diagnosis
+from service.errors import ConflictError, InvalidRequestError, LateError, RequestError
 from service.events import Accepted, Event, Failed, Final, First, Turned
 from service.patching.patches import ConfigFile
 from service.reasoning.conversation import said_as
-from service.records import AuditRecord, Excerpt, Feedback, FeedbackRecord, MessageRecord, Origin, TriageRecord
+from service.records import (
+    AuditRecord,
+    Excerpt,
+    Feedback,
+    FeedbackRecord,
+    MessageRecord,
+    Origin,
+    TriageRecord,
+)
 from service.settings import Settings
 from service.store.store import Store
 from service.telemetry.opening import LIVE
 from service.telemetry.snapshot import Snapshot
 from service.triage import Report, Triage, silent
 from service.workers.pool import Message, Pool, Ticket
-from service.workers.tasks import Found, KeptTriage, Material, Prompt, PromptTask, QuestionTask, SearchTask, TriageTask
+from service.workers.tasks import (
+    Found,
+    KeptTriage,
+    Material,
+    Prompt,
+    PromptTask,
+    QuestionTask,
+    SearchTask,
+    TriageTask,
+)
 
 _LOG = logging.getLogger("whycrash.desk")
 MAX_NAME = 200
@@ -75,19 +92,19 @@ class Desk:
     def __init__(self, settings: Settings, report: Report = silent) -> None:
         self._settings = settings
         self._report = report
-        self.store = Store(settings)
+        self.store: Store
         self.pool = Pool(settings)
 
     def __enter__(self) -> Self:
         # Built once here, not by each process for itself.
         Triage(self._settings, self._report).index  # noqa: B018 - opening it builds it
-        self.store.__enter__()
+        self.store = Store.open(self._settings)
         self.pool.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.pool.close()
-        self.store.__exit__(kind, error, trace)
+        self.store.close()
 
     @cached_property
     def library(self) -> Library:
@@ -108,7 +125,7 @@ class Desk:
             deadline=now + timedelta(seconds=seconds), language=task.language,
         ))
         try:
-            ticket = self.pool.submit(task, seconds, _Kept(self.store, task.id))
+            ticket = self.pool.submit(task, seconds, _Kept(self.store, task.id, bool(task.model and self._settings.model)))
         except RequestError:
             self.store.triages.delete(task.id)
             raise
@@ -121,8 +138,9 @@ class Desk:
             raise InvalidRequestError("The question is empty.")
         kept = self._kept(triage_id)
         talk = tuple(self.store.triages.messages(triage_id))
-        task = QuestionTask(kept, said, talk)
-        return _events(None, self.pool.submit(task, self._settings.request_deadline, _Turn(self.store, triage_id, said)))
+        ticket = self.pool.submit(QuestionTask(kept, said, talk), self._settings.request_deadline, _Turn(self.store, triage_id, said))
+        self.note(caller, "ask", triage_id)
+        return _events(None, ticket)
 
     def record(self, triage_id: str) -> TriageRecord:
         """Give a triage; raises NotFoundError."""
@@ -238,30 +256,40 @@ def _survive(write: Callable[[], None], what: str) -> None:
     """Write to the store; an answer that cannot be kept is still given."""
     try:
         write()
-    except (StoreError, NotFoundError, RequestError) as error:
+    except RequestError as error:
         _LOG.error("%s could not be kept: %s", what, error)
 
 
 class _Kept:
     """Keeps what a triage's task answers, as it comes."""
 
-    def __init__(self, store: Store, triage_id: str) -> None:
+    def __init__(self, store: Store, triage_id: str, with_model: bool) -> None:
         self._triages = store.triages
         self._id = triage_id
-        self._first: First | None = None
+        self._with_model = with_model
+        self._first: Diagnosis | None = None
         self._material: Material | None = None
 
     def __call__(self, message: Message) -> None:
         match message:
             case First():
-                self._first = message
+                self._first = message.diagnosis
             case Material():
                 self._material = message
-            case Final() | Failed():
-                _survive(lambda: self._end(message), f"the answer {self._id}")
+                # A model takes seconds, in which the server may be stopped; without one the final answer is next.
+                if self._with_model:
+                    self._write(self._first, final=False)
+            case Final():
+                self._write(message.diagnosis, final=True)
+            case Failed():
+                self._write(None, final=True, error=message.error)
 
-    def _end(self, message: Final | Failed) -> None:
-        pass
+    def _write(self, diagnosis: Diagnosis | None, *, final: bool, error: str = "") -> None:
+        kept = self._material or Material(None, (), "")
+        _survive(lambda: self._triages.answer(
+            self._id, diagnosis, final=final, now=datetime.now(UTC), excerpt=kept.excerpt, configs=kept.configs,
+            telemetry=kept.telemetry, error=error,
+        ), f"the answer {self._id}")
 
 
 class _Turn:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from corpus.schema import Cause, Language
 from service.diagnosis import ProposedChange
+from service.reasoning import lookups
 from service.reasoning.constraints import Constraint
 from service.reasoning.matter import Matter
 
@@ -34,6 +35,7 @@ _WHY_NOT = re.compile(r"\bwhy (?:not|isn't|is it not|is this not|rule out|do you
 _COST = re.compile(r"\bcosts?\b|\bslow(?:er|down)?\b|\bspeed\b|\bthroughput\b|\btrade-?offs?\b|\bdownsides?\b|\bprice\b|\bpenalt|\bside effects?\b|代价|影响|变慢|速度|吞吐|副作用|性能", re.IGNORECASE)
 _CONFIRM = re.compile(r"\b(?:how sure|how certain|confirm|verify|prove|proof|evidence|how do (?:you|we|i) know|check)\b|确认|验证|证据|确定|怎么知道|凭什么", re.IGNORECASE)
 _DO = re.compile(r"\bwhat (?:else|should|can|do|now|to)\b|\bhow (?:do|can|should|to)\b|\bfix\b|\bchange\b|\bsolve\b|怎么办|怎么改|如何(?:改|解决|修)|还能|还有什么|怎样", re.IGNORECASE)
+_EXPLAIN = re.compile(r"\bwhy\b|\bexplain|\bwhat (?:happened|went wrong|does (?:that|this|it) mean|is the (?:cause|reason|problem))|\breasons?\b|\bin (?:short|other words|detail)\b|为什么|为何|原因|解释|什么意思|发生了什么|怎么回事", re.IGNORECASE)
 _WORD = re.compile(r"[a-z0-9]+|[一-鿿]{2}")
 _PLAIN = frozenset("the a an is it this not why be could about what how can of by or and in to for because failure error failed too".split())  # noqa: SIM905 - reads as the words that it is
 
@@ -63,6 +65,8 @@ def reply(question: Question, near: Callable[[str], Sequence[str]]) -> str:
     """Answer a question; `near` gives the ids of cases that are nearest to some words, best first."""
     if question.new:
         return _constrained(question)
+    if asked := lookups.named(question.text, question.matter.library, question.matter.report):
+        return "\n\n".join(lookups.told(knob, question.matter.report, question.language) for knob in asked)
     for words, answer in _ANSWERS:
         if words.search(question.text) and (said := answer(question)):
             return said
@@ -163,6 +167,10 @@ def _first(matter: Matter) -> Cause | None:
     return matter.library.causes.get(matter.first.cause or "")
 
 
+def _explained(question: Question) -> str:
+    return question.matter.first.explanation
+
+
 def _nearest(question: Question, near: Sequence[str]) -> str:
     found = [question.matter.library.cases[name] for name in near if name in question.matter.library.cases][:2]
     if not found:
@@ -172,5 +180,5 @@ def _nearest(question: Question, near: Sequence[str]) -> str:
 
 
 _ANSWERS: Sequence[tuple[re.Pattern[str], Callable[[Question], str]]] = (
-    (_WHY_NOT, _why_not), (_COST, _costs), (_CONFIRM, _confirm), (_DO, _changes),
+    (_WHY_NOT, _why_not), (_COST, _costs), (_CONFIRM, _confirm), (_DO, _changes), (_EXPLAIN, _explained),
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
+from ingest.errors import InputError
 from ingest.logs import jobs, sources
 from ingest.logs.jobs import JobSource
 from ingest.logs.members import LIMITS, Limits
@@ -105,7 +106,10 @@ def _job(task: TriageTask, limits: Limits) -> JobSource:
 
 def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) -> Iterator[Answer]:
     machine = _telemetry(task.telemetry, settings)
-    read = triage.read(_opened(task, settings, tell), task.language, task.configs)
+    try:
+        read = triage.read(_opened(task, settings, tell), task.language, task.configs)
+    except InputError as error:
+        raise type(error)(_by_name(str(error), task)) from error
     report = read[0]
     yield _read(report, machine)
     inquiry = triage.inquire(*read, machine)
@@ -122,6 +126,13 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
             yield Said(text=stage.text)
         elif isinstance(stage, FinalStage):
             yield Final(diagnosis=stage.diagnosis)
+
+
+def _by_name(text: str, task: TriageTask) -> str:
+    """Name files as they were handed in: where they lie meanwhile says nothing to their owner."""
+    for name, path in task.files:
+        text = text.replace(path, name)
+    return text
 
 
 def _read(report: CrashReport, machine: Snapshot | Taking | None) -> Read:

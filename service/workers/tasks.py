@@ -68,7 +68,7 @@ Task = TriageTask | QuestionTask | PromptTask | SearchTask
 class Material:
     """What is to be kept of a triage beside its answer, redacted; for the store, not for the caller."""
 
-    excerpt: Excerpt
+    excerpt: Excerpt | None
     configs: tuple[tuple[str, str], ...]
     telemetry: str
 

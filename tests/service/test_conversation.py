@@ -9,6 +9,7 @@ import pytest
 
 from service.reasoning.constraints import remaining, stated
 from service.reasoning.conversation import MAX_QUESTION, Conversation, Turn
+from service.reasoning.models import Message
 from service.reasoning.stages import Text
 from service.triage import Triage
 from tests.service.answering import BARE, OFFLOAD, asked, model_at
@@ -126,6 +127,10 @@ def test_when_nothing_is_left_the_answer_says_so(triage: Triage) -> None:
         ("What does this cost in speed?", ["What the changes cost"]),
         ("how sure are you?", ["[L357]", "To confirm it"]),
         ("what should I change?", ["`"]),
+        ("why did it die?", ["**Why.**"]),
+        ("what does that mean", ["**Why.**"]),
+        ("what does offload_params do?", ["`worker.actor.offload.offload_params`", "this job has `true`", "bool"]),
+        ("Is OMP_NUM_THREADS of use here?", ["`OMP_NUM_THREADS`"]),
         ("asdf qwer zxcv", ["Nothing that is known"]),
     ],
 )
@@ -142,6 +147,17 @@ def test_a_chinese_question_gets_a_chinese_answer(question: str, triage: Triage)
     """The language is the diagnosis' own."""
     turn = told(talk(triage, language="zh"), question)
     assert any("一" <= char <= "鿿" for char in turn.text)
+
+
+def test_a_conversation_goes_on_where_it_was_left(triage: Triage) -> None:
+    """What was said and what it ruled out holds for the next turn, as if there had been no break."""
+    first = talk(triage)
+    said = "We cannot change the offload."
+    answer = told(first, said)
+    again = talk(triage)
+    again.resume([Message("user", said), Message("assistant", answer.text)])
+    assert told(again, "what should I change?") == told(first, "what should I change?")
+    assert again.constraints == first.constraints != ()
 
 
 def test_other_questions_find_the_nearest_cases(triage: Triage) -> None:

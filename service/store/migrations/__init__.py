@@ -1,0 +1,1 @@
+"""The schema's versions, and what turns one into the next."""

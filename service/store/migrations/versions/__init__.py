@@ -1,0 +1,1 @@
+"""One module for each version, in order; none is changed once it was released."""

@@ -1,0 +1,27 @@
+"""Insert a row, or change the one that is there: both databases know it, SQLAlchemy's common language does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Table
+from sqlalchemy.dialects import postgresql, sqlite
+
+
+def _insert(connection: Connection, table: Table) -> Any:
+    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
+
+
+def insert_absent(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
+    """Insert the row where none has its key; tells whether it did."""
+    return bool(connection.execute(_insert(connection, table).values(**values).on_conflict_do_nothing()).rowcount)
+
+
+def insert_or_update(
+    connection: Connection, table: Table, values: Mapping[str, Any], key: Sequence[str], where: ColumnElement[bool] | None = None
+) -> bool:
+    """Insert the row, or put its values into the one with its key where `where` holds of that; tells whether it did either."""
+    statement = _insert(connection, table).values(**values)
+    changed = {name: value for name, value in values.items() if name not in key}
+    return bool(connection.execute(statement.on_conflict_do_update(index_elements=key, set_=changed, where=where)).rowcount)

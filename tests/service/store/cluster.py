@@ -1,0 +1,69 @@
+"""A real PostgreSQL of the tests' own, on a socket in a temporary folder."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import psycopg
+
+_PLACES = "/usr/lib/postgresql"
+# A cluster that may lose its data saves the tests most of their time.
+_FAST = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c max_connections=120 -c listen_addresses="
+
+
+def programs() -> Path | None:
+    """Find the newest installed server's programs."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).parent
+    installed = sorted(Path(_PLACES).glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    return installed[-1].parent if installed else None
+
+
+class Cluster:
+    """A server with a database for each test; it refuses to run as root, so it runs as the user of its package."""
+
+    def __init__(self, programs: Path) -> None:
+        self._programs = programs
+        self._user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+        # Not pytest's folder: it lets nobody else in, and is too long a path for a socket.
+        self.folder = Path(tempfile.mkdtemp(prefix="whycrash-pg-"))
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, self._user)
+        self._data = self.folder / "data"
+        self._count = 0
+
+    def start(self) -> None:
+        """Make the cluster if need be, and start it."""
+        if not self._data.exists():
+            self._run("initdb", ["-D", str(self._data), "-U", "postgres", "-A", "trust", "--encoding=UTF8", "--locale=C", "--no-sync"])
+        options = f"{_FAST} -c unix_socket_directories={self.folder}"
+        self._run("pg_ctl", ["-D", str(self._data), "-w", "-o", options, "-l", str(self.folder / "log"), "start"])
+
+    def stop(self) -> None:
+        """Stop it at once, as a power cut would."""
+        self._run("pg_ctl", ["-D", str(self._data), "-w", "-m", "immediate", "stop"])
+
+    def remove(self) -> None:
+        """Stop it and delete all of it."""
+        self.stop()
+        shutil.rmtree(self.folder)
+
+    def database(self) -> str:
+        """Make a new database; gives its URL."""
+        self._count += 1
+        name = f"test{self._count}"
+        with psycopg.connect(host=str(self.folder), user="postgres", dbname="postgres", autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return f"postgresql+psycopg://postgres@/{name}?host={self.folder}"
+
+    def _run(self, program: str, arguments: Sequence[str]) -> None:
+        user = self._user if os.geteuid() == 0 else None
+        quiet = subprocess.DEVNULL
+        subprocess.run([str(self._programs / program), *arguments], check=True, user=user, cwd=self.folder, stdin=quiet, stdout=quiet, stderr=quiet)
