@@ -1,0 +1,1 @@
+"""Jobs that are watched: run beside us, or found as they fail."""
