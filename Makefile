@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # pip's own setting for extra wheel folders also counts for the faster installer used here.
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 
-.PHONY: run test check lint types gate eval lab bench fuzz lock clean
+.PHONY: run sample test check lint types gate eval lab bench fuzz lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -18,12 +18,15 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m compileall -q corpus ingest service eval/*.py ui
 	@touch $@
 
-run: $(STAMP)  ## Bring the index up to date and explain the bundled sample crash.
+run: $(STAMP)  ## Bring the index up to date, then serve the chat page and the API; ctrl-C stops them.
 	@$(BIN)/whycrash ingest
+	@$(BIN)/whycrash serve
+
+sample: $(STAMP)  ## Explain the bundled sample crash.
 	@$(BIN)/whycrash explain eval/incidents/w-easyr1-offload-host-ram/log.txt --config eval/incidents/w-easyr1-offload-host-ram/run.sh
 
 test: $(STAMP)  ## Run the tests.
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(STAMP)
 	@$(BIN)/ruff check .
