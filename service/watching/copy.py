@@ -109,7 +109,8 @@ class Stream:
     def read(self, size: int, /) -> bytes:
         """Give at most `size` bytes, none at the end."""
         if not self._rest:
-            self._rest = next(self._chunks, b"")
+            # An empty piece is not the end.
+            self._rest = next(filter(None, self._chunks), b"")
         piece, self._rest = self._rest[:size], self._rest[size:]
         return piece
 

@@ -20,17 +20,19 @@ class PostError(ServiceError):
     """The answer could not be sent; it stands above, and the job's exit code is its own."""
 
 
-def to_service(url: str, name: str, chunks: Iterator[bytes], configs: Sequence[tuple[str, bytes]], snapshot: Path | None, key: str) -> str:
-    """Hand a job in at a whycrash service, and say where its answer is; raises PostError."""
+def to_service(
+    url: str, logs: Sequence[tuple[str, Iterator[bytes]]], configs: Sequence[tuple[str, bytes]] = (), snapshot: Path | None = None, key: str = "",
+) -> str:
+    """Hand a job's logs in at a whycrash service, and give where its answer is; raises PostError."""
     clean = Redactor().clean
-    files: list[tuple[str, tuple[str, Any]]] = [("log", (name, Stream(Redactor().stream(chunks))))]
+    files: list[tuple[str, tuple[str, Any]]] = [("log", (name, Stream(Redactor().stream(chunks)))) for name, chunks in logs]
     files += [("config", (path, clean(raw.decode("utf-8", "replace")).encode())) for path, raw in configs]
     if snapshot is not None:
         files.append(("telemetry", ("telemetry.json", snapshot.read_bytes())))
     base = url.rstrip("/")
     answer = _sent(f"{base}/v1/triage", key, files=files)
     try:
-        return f"kept at {base}/?triage={answer.json()['id']}"
+        return f"{base}/?triage={answer.json()['id']}"
     except (ValueError, KeyError, TypeError) as error:
         raise PostError(f"{base} answered, but not as a whycrash service does.") from error
 

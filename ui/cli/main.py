@@ -63,6 +63,60 @@ def explain(
     raise typer.Exit(command.run(logs, as_json=as_json, lang=lang, configs=config or [], good=good, telemetry=telemetry, model=not no_model, show_prompt=show_prompt))
 
 
+_THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+@app.command(context_settings=_THROUGH)
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The job, with its own arguments.")],
+    config: Annotated[list[Path] | None, typer.Option("--config", help="A launch script or configuration of the job; may be repeated.")] = None,
+    good: Annotated[Path | None, typer.Option("--good", help="Templates of a healthy run: written when the job ends well, taken away when it fails.")] = None,
+    post: Annotated[str, typer.Option("--post", metavar="URL", help="Hand a failed job in at this whycrash service too; its key is in WHYCRASH_KEY.")] = "",
+    out: Annotated[Path | None, typer.Option("--out", help="Write the diagnosis of a failed job to this file, as JSON.")] = None,
+    every: Annotated[float, typer.Option("--telemetry-every", metavar="SECONDS", min=0, max=3600, help="How often the machine is sampled; 0 is never.")] = 15,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no explanation; for --out and --post.")] = False,
+    lang: Lang = "",
+) -> None:
+    """Run a job unchanged, and explain it when it fails. The exit code, or the signal, is the job's own."""
+    from ui.cli import run as command_
+
+    options = command_.Options(tuple(config or ()), good, post, out, every, lang, quiet)
+    raise typer.Exit(command_.run(command, options))
+
+
+@app.command()
+def watch(
+    what: Annotated[str, typer.Argument(metavar="ray|slurm|DIR", help="Where jobs end: a Ray cluster, Slurm's accounting, or a folder of logs.")],
+    ray: Annotated[str, typer.Option("--dashboard", metavar="URL", help="Ray's dashboard. Default: WHYCRASH_RAY_DASHBOARD, else http://127.0.0.1:8265.")] = "",
+    users: Annotated[str, typer.Option("--users", help="Slurm users, by commas. Default: those that sacct gives by itself.")] = "",
+    every: Annotated[float, typer.Option("--every", metavar="SECONDS", min=0.2, help="How often to look.")] = 30,
+    settle: Annotated[float, typer.Option("--settle", metavar="SECONDS", min=0, help="A log in a folder is over when it has not grown for so long.")] = 60,
+    since: Annotated[float, typer.Option("--since-hours", min=0, help="Also jobs that ended in the hours before. Default: from now on, or from where it was left.")] = 0,
+    webhook: Annotated[str, typer.Option("--webhook", metavar="URL", help="POST each diagnosis there, as JSON.")] = "",
+    slack: Annotated[bool, typer.Option("--slack", help="Tell the incoming webhook of Slack that WHYCRASH_SLACK_WEBHOOK names.")] = False,
+    post: Annotated[str, typer.Option("--post", metavar="URL", help="Hand each job in at this whycrash service; its key is in WHYCRASH_KEY.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print each diagnosis as one line of JSON.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
+    lang: Lang = "",
+) -> None:
+    """Triage jobs as they fail. Nothing leaves the machine unless a target is named."""
+    from ui.cli import watch as command
+
+    options = command.Options(ray, users, every, settle, since, webhook, slack, post, as_json, once, lang)
+    raise typer.Exit(command.run(what, options))
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option("--host", help="Address to bind to; any but a loopback one needs an API key first. Default: WHYCRASH_HOST.")] = "",
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 is any free one. Default: WHYCRASH_PORT.")] = None,
+) -> None:
+    """Serve the API, the chat page and Slack in one process."""
+    from ui.cli import serve as command
+
+    raise typer.Exit(command.run(host, port))
+
+
 @app.command()
 def ingest(
     paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH...", help="Write-ups: Markdown, text or HTML files, or folders.")] = None,
@@ -72,6 +126,30 @@ def ingest(
     from ui.cli import ingest as command
 
     raise typer.Exit(command.run(paths or [], logs or []))
+
+
+@app.command()
+def batch(
+    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH...", help="The jobs' output: a folder, files, an archive, or JSON lines of jobs.")] = None,
+    out: Annotated[Path, typer.Option("--out", help="The results, a JSON object a line. The same command with the same file goes on where it stopped.")] = Path("results.jsonl"),
+    html: Annotated[Path | None, typer.Option("--html", help="Write the summary as a page too.")] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write the results as CSV too.")] = None,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Take the failed jobs that sacct knows, and their output files.")] = False,
+    ray: Annotated[str, typer.Option("--ray", metavar="URL", help="Take the failed jobs of a Ray cluster, by its dashboard's address.")] = "",
+    kubernetes: Annotated[Path | None, typer.Option("--kubernetes", metavar="DIR", help="Take the pods of a folder such as /var/log/pods, or of `kubectl logs` output.")] = None,
+    since: Annotated[str, typer.Option("--since", metavar="TIME", help="With --slurm or --ray: 2026-11-20, 2026-11-20T08:00, 36h or 7d. Default for Slurm: 1d.")] = "",
+    users: Annotated[str, typer.Option("--users", help="With --slurm: whose jobs, by commas. Default: those that sacct gives you.")] = "",
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes that triage. Default: WHYCRASH_WORKERS, else one for each core.")] = None,
+    name: Annotated[str, typer.Option("--name", help="What to call the batch. Default: where it is from.")] = "",
+    lang: Lang = "",
+) -> None:
+    """Triage many jobs. Exit code 0: all answered, 3: some without an answer, 4: no failure found, 2: misuse, 130: stopped."""
+    from ui.cli import batch as command
+
+    wanted = command.Wanted(
+        tuple(paths or ()), out, html, csv, lang, workers, name, slurm=slurm, ray=ray, kubernetes=kubernetes, since=since, users=users
+    )
+    raise typer.Exit(command.run(wanted))
 
 
 @app.command()

@@ -1,0 +1,149 @@
+"""`whycrash run`: run a job unchanged, and say why it failed when it does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from service.watching import job
+from service.watching.copy import Copy, Stream
+from service.watching.job import Ended
+from service.watching.sampling import Sampling
+
+if TYPE_CHECKING:
+    from ingest.logs.jobs import JobSource
+    from service.diagnosis import Diagnosis
+    from service.settings import Settings
+    from service.triage import Triage
+
+KEY_VARIABLE = "WHYCRASH_KEY"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is to be done beside the job."""
+
+    configs: tuple[Path, ...] = ()
+    good: Path | None = None
+    post: str = ""
+    out: Path | None = None
+    every: float = 15.0
+    lang: str = ""
+    quiet: bool = False
+
+
+def run(command: Sequence[str], options: Options) -> int:
+    """Run the job; gives its exit code, or dies of the signal that it died of."""
+    copy = Copy()
+    with Sampling(options.every) as sampling:
+        ended = job.run(command, copy.take)
+        sampling.stop()
+        try:
+            _afterwards(command, ended, copy, sampling.latest, options)
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the job's own end is what counts
+            _say(f"whycrash: the job's end could not be explained: {error}")
+        finally:
+            copy.close()
+    return job.leave_as(ended)
+
+
+def _afterwards(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path | None, options: Options) -> None:
+    if ended.problem:
+        _say(f"whycrash: {ended.problem}")
+    elif ended.failed:
+        _explain(command, ended, copy, snapshot, options)
+    elif options.good:
+        _keep_good(copy, options.good)
+
+
+def _say(text: str) -> None:
+    # Imported here, as below: a job that ends well should not have waited for any of it.
+    from ui.cli.console import err
+
+    err().print(text, markup=False)
+
+
+def _source(command: Sequence[str], copy: Copy) -> JobSource:
+    from ingest.logs.jobs import JobSource
+    from ingest.logs.sources import LogSource
+    from ingest.redact import Redactor
+
+    name = Redactor().clean(os.path.basename(command[0]))[:100]  # noqa: PTH119 - a word, no path of ours
+    source = LogSource(name, Stream(copy.chunks()))
+    return JobSource(name, source.omitted, single=source)
+
+
+def _explain(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path | None, options: Options) -> None:
+    from ingest.errors import EmptyInputError
+    from service.settings import load
+    from service.triage import Triage
+    from ui.cli import explain
+    from ui.cli.console import check_language, err, progress
+
+    check_language(options.lang)
+    settings = load()
+    if not options.quiet:
+        _say(f"\nwhycrash: the job failed after {ended.seconds:.0f} s: {ended.words}.")
+    for told in filter(None, (copy.broken, _dropped(copy))):
+        _say(f"whycrash: {told}")
+    try:
+        with progress() as report:
+            triage = Triage(settings, report)
+            final = _answered(triage, settings, _source(command, copy), snapshot, options)
+    except EmptyInputError:
+        _say("whycrash: it printed nothing, so there is nothing to go by. Look at its own log files, and at `dmesg` for a kill.")
+        return
+    if not options.quiet:
+        explain.render(final, err())
+    if options.out:
+        options.out.write_text(final.to_json(indent=2) + "\n", encoding="utf-8")
+    if options.post:
+        _post(final, copy, snapshot, options)
+
+
+def _dropped(copy: Copy) -> str:
+    return f"{copy.dropped_bytes >> 20} MiB from the middle of the output were not kept." if copy.dropped_bytes else ""
+
+
+def _answered(triage: Triage, settings: Settings, source: JobSource, snapshot: Path | None, options: Options) -> Diagnosis:
+    from service.telemetry import snapshot as snapshots
+    from service.triage import read_config
+    from ui.cli import explain
+
+    machine = snapshots.load(snapshot) if snapshot else None
+    good = triage.healthy(options.good) if options.good and options.good.exists() else None
+    inquiry = triage.open(source, options.lang, [read_config(path) for path in options.configs], good, machine)
+    return explain.spoken(triage, inquiry, None) if settings.model else inquiry.first
+
+
+def _keep_good(copy: Copy, path: Path) -> None:
+    """Keep what a healthy run prints, for the day when it does not end well."""
+    from ingest.errors import EmptyInputError
+    from service.settings import load
+    from service.triage import Triage
+
+    try:
+        templates = Triage(load()).reader.templates(_source(["run"], copy))
+    except EmptyInputError:
+        return
+    if templates.failed_at:
+        _say(f"whycrash: the job ended well, but line {templates.failed_at} tells of a failure; {path} was left as it was.")
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    templates.save(path)
+
+
+def _post(final: Diagnosis, copy: Copy, snapshot: Path | None, options: Options) -> None:
+    from service.watching import posting
+
+    configs = [(path.name, path.read_bytes()) for path in options.configs]
+    try:
+        logs = [(final.source, copy.chunks())]
+        _say(f"whycrash: kept at {posting.to_service(options.post, logs, configs, snapshot, os.environ.get(KEY_VARIABLE, ''))}")
+    except posting.PostError as error:
+        _say(f"whycrash: {error}")
+
+

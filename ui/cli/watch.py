@@ -1,0 +1,102 @@
+"""`whycrash watch`: triage jobs as they fail."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from rich.text import Text
+
+from service.diagnosis import Diagnosis
+from service.errors import SettingsError
+from service.records import JobSpec
+from service.settings import Settings, load
+from service.triage import Triage
+from service.watching import finding, targets
+from service.watching.finding import Place
+from service.watching.known import Known
+from service.watching.targets import Target
+from service.watching.watcher import Watcher
+from ui.cli.codes import EXPLAINED
+from ui.cli.console import check_language, err, out, progress
+from ui.cli.run import KEY_VARIABLE
+
+SLACK_VARIABLE = "WHYCRASH_SLACK_WEBHOOK"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is watched, how often, and who is told."""
+
+    ray: str = ""
+    users: str = ""
+    every: float = 30.0
+    settle: float = 60.0
+    since_hours: float = 0.0
+    webhook: str = ""
+    slack: bool = False
+    post: str = ""
+    as_json: bool = False
+    once: bool = False
+    lang: str = ""
+
+
+def run(what: str, options: Options, stop: threading.Event | None = None) -> int:
+    """Watch until stopped."""
+    check_language(options.lang)
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(message)s")
+    settings = load()
+    place = _place(what, options, settings)
+    known = Known(settings.home, place.name)
+    if options.since_hours:
+        known.since = datetime.now(UTC) - timedelta(hours=options.since_hours)
+    with progress() as report:
+        triage = Triage(settings, report)
+        triage.index  # noqa: B018 - opening it builds it
+    watcher = Watcher(triage, place, known, _targets(options), _json if options.as_json else _row, options.lang)
+    if not options.once:
+        err().print(f"watching {place.name}, each {options.every:g} s; ctrl-C stops", markup=False)
+    stop = stop or threading.Event()
+    while True:
+        watcher.round()
+        if options.once or stop.wait(options.every):
+            return EXPLAINED
+
+
+def _place(what: str, options: Options, settings: Settings) -> Place:
+    places: dict[str, Callable[[], Place]] = {
+        "ray": lambda: finding.on_ray(options.ray or settings.ray_dashboard or "http://127.0.0.1:8265", settings),
+        "slurm": lambda: finding.in_slurm(options.users, settings),
+    }
+    return places.get(what, lambda: finding.in_folder(Path(what), options.settle))()
+
+
+def _targets(options: Options) -> list[Target]:
+    found: list[Target] = []
+    if options.webhook:
+        found.append(targets.webhook(options.webhook))
+    if options.slack:
+        if not os.environ.get(SLACK_VARIABLE):
+            raise SettingsError(f"--slack takes the address of Slack's incoming webhook from {SLACK_VARIABLE}, which is empty.")
+        found.append(targets.slack(os.environ[SLACK_VARIABLE]))
+    if options.post:
+        found.append(targets.service(options.post, os.environ.get(KEY_VARIABLE, "")))
+    return found
+
+
+def _json(diagnosis: Diagnosis, _spec: JobSpec) -> None:
+    sys.stdout.write(json.dumps(json.loads(diagnosis.to_json()), ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def _row(diagnosis: Diagnosis, spec: JobSpec) -> None:
+    first = next((f"{change.key} = {change.to}" for change in diagnosis.changes), "")
+    row = Text(f"{datetime.now(UTC):%H:%M:%S}  ", style="dim").append(spec.name, style="cyan").append(f"  {diagnosis.headline}")
+    out().print(row.append(f"  → {first}" if first else "", style="green"), soft_wrap=True)
