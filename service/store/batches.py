@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, exists, insert, select, update
 
 from service.diagnosis import Diagnosis
+from service.errors import ConflictError
 from service.records import BatchRecord, JobRecord, JobSpec, JobState
 from service.store import leases, outcomes, rows
 from service.store.database import Database
@@ -66,16 +67,7 @@ class Batches:
     def cancel(self, batch: str, now: datetime | None = None) -> BatchRecord:
         """End a batch: what is queued or worked on is cancelled, what is done stays. Leaves one that is over as it is."""
         moment = now or datetime.now(UTC)
-        with self._database.write() as connection:
-            record = _batch(connection, batch)
-            if record.state != "running":
-                return record
-            # The batch first: a claim that waits for it then finds it over.
-            connection.execute(update(BATCHES).where(BATCHES.c.id == batch).values(state="cancelled", finished=moment))
-            ended = {"state": "cancelled", "owner": "", "leased_until": None, "finished": moment}
-            connection.execute(update(JOBS).where(_COLUMNS.batch == batch, _COLUMNS.state.in_(_OPEN)).values(**ended))
-            _note_counts(connection, batch)
-            return _batch(connection, batch)
+        return self._database.change(lambda connection: _cancel(connection, batch, moment))
 
     def settle(self, batch: str, now: datetime) -> bool:
         """Mark a batch as done once no job is queued or running; tells whether this did it."""
@@ -146,29 +138,31 @@ class Batches:
         # Most asks find nothing; they need not stand in the writers' queue.
         if count <= 0 or not self._any_ready(now, batch):
             return []
-        with self._database.write() as connection:
-            return [rows.job_record(row) for row in leases.claim(connection, owner, count, until, now, batch)]
+        taken = self._database.change(lambda connection: leases.claim(connection, owner, count, until, now, batch))
+        return [rows.job_record(row) for row in taken]
 
     def renew(self, owner: str, jobs: Iterable[str], lease: float, now: datetime) -> frozenset[str]:
         """Prolong the leases of jobs; gives those that `owner` still holds: the others were cancelled or taken over."""
         wanted = list(jobs)
         if not wanted:
             return frozenset()
-        with self._database.write() as connection:
-            return frozenset(rows.job_id(batch, number) for batch, number in leases.renew(connection, owner, wanted, lease, now))
+        kept = self._database.change(lambda connection: leases.renew(connection, owner, wanted, lease, now))
+        return frozenset(rows.job_id(batch, number) for batch, number in kept)
 
     def give_back(self, owner: str, jobs: Iterable[str] | None = None) -> int:
         """Queue again what `owner` holds, or those of `jobs`, as if not tried; gives how many."""
-        with self._database.write() as connection:
-            return leases.give_back(connection, owner, jobs)
+        wanted = None if jobs is None else list(jobs)
+        return self._database.change(lambda connection: leases.give_back(connection, owner, wanted))
 
     def represent(self, batch: str, fingerprint: str, job: str) -> str:
-        """Give the job that stands for a crash in its batch: another one, or this one if it is the first or the first failed."""
+        """Give the job that stands for a crash in its batch: another one, or this one if it is the first or the first failed.
+
+        Raises NotFoundError where the batch was deleted.
+        """
         number = rows.job_key(job)[1]
         known = self._representative(batch, fingerprint)
         if known is None:
-            with self._database.write() as connection:
-                known = outcomes.represent(connection, batch, fingerprint, number)
+            known = self._represent(batch, fingerprint, number)
         return rows.job_id(batch, known)
 
     def finish(
@@ -192,13 +186,12 @@ class Batches:
         """Keep several results in one transaction; gives the jobs whose result was kept."""
         if not results:
             return frozenset()
-        with self._database.write() as connection:
-            return frozenset(outcomes.finish(connection, owner, results, now))
+        packed = {result.job: outcomes.pack(result, now) for result in results}
+        return frozenset(self._database.change(lambda connection: outcomes.finish(connection, owner, results, packed)))
 
     def fail(self, job: str, owner: str, error: str, retry_at: datetime | None, now: datetime) -> bool:
         """Queue a job for another try at `retry_at`, or record its failure where that is None; False where `owner` holds it no more."""
-        with self._database.write() as connection:
-            return outcomes.fail(connection, job, owner, error, retry_at, now)
+        return self._database.change(lambda connection: outcomes.fail(connection, job, owner, error, retry_at, now))
 
     def _arrive(self, record: BatchRecord, values: Iterator[dict[str, Any]]) -> list[str]:
         # Jobs come as fast as an upload is unpacked: a transaction over all of them would keep every other writer out.
@@ -233,18 +226,20 @@ class Batches:
                 gone = connection.execute(delete(table).where(columns.batch == batch, columns.number.in_(some))).rowcount
 
     def _any_ready(self, now: datetime, batch: str | None) -> bool:
-        query = select(BATCHES.c.id).where(BATCHES.c.state == "running")
         with self._database.read() as connection:
-            running = connection.execute(query if batch is None else query.where(BATCHES.c.id == batch)).scalars().all()
-            return any(leases.ready(connection, key, 1, now) for key in running)
+            return any(load.ready for load in leases.loads(connection, 1, now, batch))
+
+    def _represent(self, batch: str, fingerprint: str, number: int) -> int:
+        try:
+            return self._database.change(lambda connection: outcomes.represent(connection, batch, fingerprint, number))
+        except ConflictError as error:
+            # The row would stand for a job that is gone.
+            raise rows.missing_batch(batch) from error
 
     def _representative(self, batch: str, fingerprint: str) -> int | None:
         """Look without writing, which is enough for all but the first job of a crash."""
-        columns = REPRESENTATIVES.c
-        here = (_COLUMNS.batch == columns.batch) & (_COLUMNS.number == columns.number)
-        query = select(columns.number).join(JOBS, here).where(columns.batch == batch, columns.fingerprint == fingerprint)
         with self._database.read() as connection:
-            return connection.execute(query.where(outcomes.standing(fingerprint))).scalar()
+            return connection.execute(outcomes.STANDING, {"batch": batch, "fingerprint": fingerprint}).scalar()
 
 
 def _visible(connection: Connection, batch: str) -> Any:
@@ -256,6 +251,18 @@ def _visible(connection: Connection, batch: str) -> Any:
 
 def _batch(connection: Connection, batch: str) -> BatchRecord:
     return rows.batch_record(connection, _visible(connection, batch))
+
+
+def _cancel(connection: Connection, batch: str, now: datetime) -> BatchRecord:
+    record = _batch(connection, batch)
+    if record.state != "running":
+        return record
+    # The batch first: a claim that waits for it then finds it over.
+    connection.execute(update(BATCHES).where(BATCHES.c.id == batch).values(state="cancelled", finished=now))
+    ended = {"state": "cancelled", "owner": "", "leased_until": None, "finished": now}
+    connection.execute(update(JOBS).where(_COLUMNS.batch == batch, _COLUMNS.state.in_(_OPEN)).values(**ended))
+    _note_counts(connection, batch)
+    return _batch(connection, batch)
 
 
 def _note_counts(connection: Connection, batch: str) -> None:

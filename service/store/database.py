@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from service.errors import SettingsError, StoreError
 from service.settings import Settings
-from service.store.errors import LOCK_WAIT, translated
+from service.store.errors import LOCK_WAIT, RingError, translated
 
 NAME = "whycrash.db"
 # Seconds that a writer waits for those before it.
 PATIENCE = 10.0
+Result = TypeVar("Result")
+
+_RINGS = 3
 _POOL = 8
 _OVERFLOW = 40
 
@@ -67,6 +70,14 @@ class Database:
         """
         with self._translated(), self._in_turn(), self._writer.connect() as connection, self._synced(connection, durable), connection.begin():
             yield connection
+
+    def change(self, work: Callable[[Connection], Result]) -> Result:
+        """Do work in a transaction that writes; again where the server ended it to break a ring of waiting ones."""
+        for _ in range(_RINGS):
+            with suppress(RingError), self.write() as connection:
+                return work(connection)
+        with self.write() as connection:
+            return work(connection)
 
     def close(self) -> None:
         """Close all connections."""

@@ -25,7 +25,7 @@ _REFUSED = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.
 _THERE = frozenset({sqlite3.SQLITE_CONSTRAINT})
 # Conditions of https://www.postgresql.org/docs/current/errcodes-appendix.html by the first letters of their codes.
 _STATES: tuple[tuple[str, str], ...] = (
-    ("53100", "full"), ("XX001", "damaged"), ("XX002", "damaged"), ("40", "locked"), ("55P03", "locked"), ("57014", "locked"),
+    ("53100", "full"), ("XX001", "damaged"), ("XX002", "damaged"), ("40", "ring"), ("55P03", "locked"), ("57014", "locked"),
     ("08", "gone"), ("57P", "gone"), ("53", "gone"), ("28", "refused"), ("3D", "refused"), ("42501", "refused"), ("25006", "refused"),
     ("23", "there"),
 )
@@ -35,6 +35,10 @@ class DamagedStoreError(StoreError):
     """The database is damaged: stop whycrash and start it again; the damaged file is moved aside and kept."""
 
     damaged = True
+
+
+class RingError(StoreError):
+    """Several changes waited for each other in a ring, and the server ended this one; it can be made again at once."""
 
 
 class NewerStoreError(StoreError):
@@ -101,6 +105,10 @@ def _locked(place: str, said: str) -> RequestError:
     return StoreError(f"The database {place} is locked by another process ({said}); try again in a moment.", LOCK_WAIT)
 
 
+def _ring(place: str, said: str) -> RequestError:
+    return RingError(f"The database {place} is changed by too many at once ({said}); try again in a moment.", LOCK_WAIT)
+
+
 def _gone(place: str, said: str) -> RequestError:
     return StoreError(f"The database {place} cannot be reached ({said}); see that its server runs.", SERVER_WAIT)
 
@@ -129,5 +137,5 @@ def _other(place: str, said: str) -> RequestError:
 
 
 _MAKERS = {
-    "locked": _locked, "gone": _gone, "full": _full, "damaged": _damaged, "refused": _refused, "there": _there, "other": _other,
+    "locked": _locked, "ring": _ring, "gone": _gone, "full": _full, "damaged": _damaged, "refused": _refused, "there": _there, "other": _other,
 }

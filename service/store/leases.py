@@ -5,22 +5,53 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, and_, func, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Integer,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from service.store.rows import STEP, keys_by_batch
 from service.store.schema import BATCHES, JOBS
 
 _COLUMNS = JOBS.c
 _HELD = _COLUMNS.state == "running"
+_NOW = bindparam("now", type_=_COLUMNS.leased_until.type)
+_COUNT = bindparam("count", type_=Integer)
+_QUEUED = and_(_COLUMNS.state == "queued", or_(_COLUMNS.not_before.is_(None), _COLUMNS.not_before <= _NOW))
+_LEFT = and_(_HELD, _COLUMNS.leased_until <= _NOW)
+
+
+class Load(NamedTuple):
+    """A batch's jobs that are queued and due, as far as they matter, those whose holder let them go by, and those that are held."""
+
+    batch: str
+    queued: int
+    left: int
+    held: int
+
+    @property
+    def ready(self) -> int:
+        """How many can be claimed."""
+        return self.queued + self.left
 
 
 def claim(connection: Connection, owner: str, count: int, until: datetime, now: datetime, batch: str | None) -> list[dict[str, Any]]:
     """Take up to `count` jobs for `owner`; gives their rows as they are then, by batch and number."""
-    taken: list[Row[Any]] = []
-    for key, number in _shares(connection, count, now, batch):
-        taken += _take(connection, key, number, now)
+    waiting = loads(connection, count, now, batch)
+    given = shares(waiting, count)
+    taken = [row for load in waiting if (number := given.get(load.batch)) for row in _take(connection, load, number, now)]
     changes = {"state": "running", "owner": owner, "leased_until": until}
     for key, numbers in _numbers(taken):
         statement = update(JOBS).where(_COLUMNS.batch == key, _COLUMNS.number.in_(numbers))
@@ -51,51 +82,39 @@ def give_back(connection: Connection, owner: str, jobs: Iterable[str] | None) ->
     return sum(connection.execute(statement).rowcount for statement in statements)
 
 
-def shares(ready: Mapping[str, int], held: Mapping[str, int], count: int) -> dict[str, int]:
-    """Divide `count` jobs over batches, given how many of each are ready and held: the next always goes to the one that holds least.
+def loads(connection: Connection, count: int, now: datetime, batch: str | None = None) -> list[Load]:
+    """Tell what waits in each running batch, or in one, oldest first; counts what is queued up to `count`."""
+    given = {"now": now, "count": count, "one": batch}
+    worked_on = {row.batch: row for row in connection.execute(_WORKED_ON, given)}
+    found = []
+    for key, queued in connection.execute(_WAITING, given):
+        row = worked_on.get(key)
+        left = int(row.left_over) if row else 0
+        found.append(Load(key, queued, left, int(row.total) - left if row else 0))
+    return found
 
-    `ready` is in the batches' order of age, which decides between equals.
-    """
-    given = dict.fromkeys(ready, 0)
-    waiting = [(held.get(batch, 0), age, batch) for age, batch in enumerate(ready) if ready[batch]]
+
+def shares(loads: Sequence[Load], count: int) -> Mapping[str, int]:
+    """Divide `count` jobs over batches: the next always goes to the one that holds least, the first among equals."""
+    given = dict.fromkeys((load.batch for load in loads), 0)
+    waiting = [(load.held, age, load) for age, load in enumerate(loads) if load.ready]
     heapq.heapify(waiting)
-    while waiting and sum(given.values()) < count:
-        load, age, batch = heapq.heappop(waiting)
-        given[batch] += 1
-        if given[batch] < ready[batch]:
-            heapq.heappush(waiting, (load + 1, age, batch))
+    for _ in range(count):
+        if not waiting:
+            break
+        held, age, load = heapq.heappop(waiting)
+        given[load.batch] += 1
+        if given[load.batch] < load.ready:
+            heapq.heappush(waiting, (held + 1, age, load))
     return {batch: number for batch, number in given.items() if number}
 
 
-def _shares(connection: Connection, count: int, now: datetime, batch: str | None) -> list[tuple[str, int]]:
-    query = select(BATCHES.c.id).where(BATCHES.c.state == "running").order_by(BATCHES.c.id)
-    running = list(connection.execute(query if batch is None else query.where(BATCHES.c.id == batch)).scalars())
-    waiting = {key: ready(connection, key, count, now) for key in running}
-    alive = select(_COLUMNS.batch, func.count().label("held")).where(_HELD, _COLUMNS.leased_until > now).group_by(_COLUMNS.batch)
-    held = {row.batch: row.held for row in connection.execute(alive)} if len(running) > 1 else {}
-    return list(shares(waiting, held, count).items())
-
-
-def ready(connection: Connection, batch: str, count: int, now: datetime) -> int:
-    """Count what can be claimed of a batch, as far as it matters."""
-    several = [query.with_only_columns(_COLUMNS.number).limit(count).subquery() for query in _claimable(batch, now)]
-    return sum(connection.execute(select(func.count()).select_from(one)).scalar_one() for one in several)
-
-
-def _take(connection: Connection, batch: str, count: int, now: datetime) -> list[Row[Any]]:
+def _take(connection: Connection, load: Load, count: int, now: datetime) -> list[Row[Any]]:
     taken: list[Row[Any]] = []
-    for query in _claimable(batch, now):
-        if count > len(taken):
-            # A job that another claims at this moment is passed over. SQLite has no such words, and one writer at a time.
-            taken += connection.execute(query.limit(count - len(taken)).with_for_update(skip_locked=True)).all()
+    for query, waiting in ((_LEFT_ONES, load.left), (_QUEUED_ONES, load.queued)):
+        if waiting and count > len(taken):
+            taken += connection.execute(query, {"batch": load.batch, "now": now, "count": count - len(taken)}).all()
     return sorted(taken, key=lambda row: row.number)
-
-
-def _claimable(batch: str, now: datetime) -> tuple[Select[Any], Select[Any]]:
-    """Select what is queued and due, and what its holder let go by; two queries, since an index answers each."""
-    of_batch = select(JOBS).where(_COLUMNS.batch == batch).order_by(_COLUMNS.number)
-    due = or_(_COLUMNS.not_before.is_(None), _COLUMNS.not_before <= now)
-    return of_batch.where(_HELD, _COLUMNS.leased_until <= now), of_batch.where(_COLUMNS.state == "queued", due)
 
 
 def _numbers(taken: Sequence[Row[Any]]) -> list[tuple[str, list[int]]]:
@@ -103,3 +122,29 @@ def _numbers(taken: Sequence[Row[Any]]) -> list[tuple[str, list[int]]]:
     for row in taken:
         groups.setdefault(row.batch, []).append(row.number)
     return [(batch, numbers[at : at + STEP]) for batch, numbers in groups.items() for at in range(0, len(numbers), STEP)]
+
+
+def _waiting() -> Select[Any]:
+    """Count the queued jobs of each running batch, but no further than `count`, whatever its size."""
+    key = BATCHES.c.id
+    some = select(literal(1)).select_from(JOBS).where(_COLUMNS.batch == key, _QUEUED).limit(_COUNT).correlate(BATCHES).subquery()
+    queued = select(func.count()).select_from(some).correlate(BATCHES).scalar_subquery()
+    one = bindparam("one", type_=key.type)
+    return select(key, queued).where(BATCHES.c.state == "running", or_(one.is_(None), key == one)).order_by(key)
+
+
+def _ones(which: Any) -> Select[Any]:
+    # A job that another claims at this moment is passed over. SQLite has no such words, and one writer at a time.
+    of_batch = select(JOBS).where(_COLUMNS.batch == bindparam("batch", type_=_COLUMNS.batch.type), which)
+    return of_batch.order_by(_COLUMNS.number).limit(_COUNT).with_for_update(skip_locked=True)
+
+
+# Built once: a claim comes every few jobs, and such queries take longer to build than to answer.
+_WAITING = _waiting()
+_LEFT_ONES = _ones(_LEFT)
+_QUEUED_ONES = _ones(_QUEUED)
+_WORKED_ON = (
+    select(_COLUMNS.batch, func.count().label("total"), func.sum(case((_COLUMNS.leased_until <= _NOW, 1), else_=0)).label("left_over"))
+    .where(_HELD)
+    .group_by(_COLUMNS.batch)
+)

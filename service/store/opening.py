@@ -17,6 +17,7 @@ from service.store.database import PATIENCE, Database
 from service.store.errors import DamagedStoreError, NewerStoreError, suspicion
 from service.store.schema import VERSIONS
 
+MIGRATIONS = str(Path(__file__).parent / "migrations")
 # SQLite's own check reads every page, a second for each gigabyte or so; a larger file is judged by what is read of it.
 _CHECKED = 512 << 20
 # Any number that is ours alone: who holds it on a PostgreSQL server migrates there.
@@ -115,7 +116,7 @@ def upgrade(connection: Connection, to: str) -> None:
     from alembic.runtime.environment import EnvironmentContext
     from alembic.script import ScriptDirectory
 
-    script = ScriptDirectory(str(Path(__file__).parent / "migrations"), version_locations=[str(Path(__file__).parent / "migrations" / "versions")])
+    script = ScriptDirectory(MIGRATIONS, version_locations=[f"{MIGRATIONS}/versions"])
 
     def steps(revision: Any, _context: Any) -> Any:
         return script._upgrade_revs(to, revision)

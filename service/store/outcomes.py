@@ -7,16 +7,29 @@ it is queued again and takes its place. After `MOST_FAILURES` jobs of one crash 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from service.diagnosis import Diagnosis
 from service.store import gate
-from service.store.rows import STEP, job_id, job_key
+from service.store.rows import job_id, job_key, keys_by_batch
 from service.store.schema import JOBS, REPRESENTATIVES
 from service.store.upsert import insert_absent
 
@@ -25,6 +38,22 @@ _COLUMNS = JOBS.c
 _OPEN = _COLUMNS.state.in_(("queued", "running"))
 # A job has an answer of its own, or may still get one.
 _STANDS = or_(_OPEN, and_(_COLUMNS.state == "done", _COLUMNS.same_as.is_(None)))
+
+
+def _standing(fingerprint: str | BindParameter[str]) -> ColumnElement[bool]:
+    """Tell of a job whether it can stand for a crash."""
+    return and_(_STANDS, or_(_OPEN, _COLUMNS.fingerprint == fingerprint))
+
+
+def _standing_for() -> Select[int]:
+    columns = REPRESENTATIVES.c
+    batch, fingerprint = bindparam("batch", type_=columns.batch.type), bindparam("fingerprint", type_=columns.fingerprint.type)
+    here = and_(_COLUMNS.batch == columns.batch, _COLUMNS.number == columns.number)
+    return select(columns.number).join(JOBS, here).where(columns.batch == batch, columns.fingerprint == fingerprint, _standing(fingerprint))
+
+
+# The number of the job that stands for `fingerprint` in `batch`. Built once: it is asked for every job, and takes longer to build than to answer.
+STANDING = _standing_for()
 
 
 @dataclass(frozen=True)
@@ -47,29 +76,39 @@ def represent(connection: Connection, batch: str, fingerprint: str, number: int)
     if insert_absent(connection, REPRESENTATIVES, mine):
         return number
     same = and_(columns.batch == batch, columns.fingerprint == fingerprint)
-    stands = exists().where(_COLUMNS.batch == batch, _COLUMNS.number == columns.number, standing(fingerprint))
+    stands = exists().where(_COLUMNS.batch == batch, _COLUMNS.number == columns.number, _standing(fingerprint))
     connection.execute(update(REPRESENTATIVES).where(same, ~stands).values(number=number))
     return int(connection.execute(select(columns.number).where(same)).scalar_one())
 
 
-def standing(fingerprint: str) -> ColumnElement[bool]:
-    """Tell of a job whether it can stand for a crash."""
-    return and_(_STANDS, or_(_OPEN, _COLUMNS.fingerprint == fingerprint))
+def pack(outcome: Outcome, now: datetime) -> dict[str, Any]:
+    """Give what a job's row becomes; made before the transaction, which keeps other writers waiting."""
+    same_as = job_key(outcome.same_as)[1] if outcome.same_as and leans(outcome) else None
+    return _key(outcome.job) | {
+        "new_fingerprint": outcome.fingerprint,
+        "new_same_as": same_as,
+        "new_root_line": outcome.root_line,
+        "new_root_file": outcome.root_file and gate.clean(outcome.root_file),
+        "new_root_text": gate.clean(outcome.root_text),
+        "new_diagnosis": gate.pack(outcome.diagnosis) if outcome.diagnosis else None,
+        "new_finished": now,
+    }
 
 
-def finish(connection: Connection, owner: str, outcomes: Sequence[Outcome], now: datetime) -> set[str]:
-    """End the jobs that `owner` still holds; gives those that ended.
+def finish(connection: Connection, owner: str, outcomes: Sequence[Outcome], packed: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """End the jobs that `owner` still holds, with the rows that `pack` made of them; gives those that ended.
 
     A job that leans on one that failed after the owner asked for it is queued again.
     """
-    held = _held(connection, owner, outcomes)
-    broken = _broken(connection, [outcome for outcome in outcomes if outcome.job in held])
-    ended = [outcome for outcome in outcomes if outcome.job in held - broken]
+    rows = _locked(connection, {outcome.job for outcome in outcomes} | {outcome.same_as for outcome in outcomes if outcome.same_as})
+    held = [outcome for outcome in outcomes if (row := rows.get(outcome.job)) and row.state == "running" and row.owner == owner]
+    broken = [outcome for outcome in held if leans(outcome) and not _may_stand(rows.get(str(outcome.same_as)))]
+    ended = [outcome for outcome in held if outcome not in broken]
     if ended:
-        connection.execute(_ENDING, [_values(outcome, now) for outcome in ended])
+        connection.execute(_ENDING, [packed[outcome.job] for outcome in ended])
         _pass_on(connection, ended)
     if broken:
-        connection.execute(_REQUEUEING, [_key(job) for job in sorted(broken)])
+        connection.execute(_REQUEUEING, [_key(outcome.job) for outcome in broken])
     return {outcome.job for outcome in ended}
 
 
@@ -86,46 +125,37 @@ def fail(connection: Connection, job: str, owner: str, error: str, retry_at: dat
     return True
 
 
-def _held(connection: Connection, owner: str, outcomes: Sequence[Outcome]) -> set[str]:
-    keys = sorted({job_key(outcome.job) for outcome in outcomes})
-    held: set[str] = set()
-    for at in range(0, len(keys), STEP):
-        wanted = or_(*(and_(_COLUMNS.batch == batch, _COLUMNS.number.in_(numbers)) for batch, numbers in _by_batch(keys[at : at + STEP])))
-        query = select(_COLUMNS.batch, _COLUMNS.number).where(wanted, _COLUMNS.owner == owner, _COLUMNS.state == "running")
-        found = connection.execute(query.order_by(_COLUMNS.batch, _COLUMNS.number).with_for_update())
-        held |= {job_id(batch, number) for batch, number in found}
-    return held
+def leans(outcome: Outcome) -> bool:
+    """Tell whether a job's answer is another's."""
+    return outcome.same_as is not None and outcome.same_as != outcome.job
 
 
-def _broken(connection: Connection, outcomes: Sequence[Outcome]) -> set[str]:
-    """Find the jobs that lean on one that failed, and keep the others' from failing until the transaction ends."""
-    leaning = {outcome.job: outcome.same_as for outcome in outcomes if outcome.same_as and outcome.same_as != outcome.job}
-    keys = sorted({job_key(job) for job in leaning.values()})
-    good: set[str] = set()
-    for batch, numbers in _by_batch(keys):
-        for at in range(0, len(numbers), STEP):
-            here = and_(_COLUMNS.batch == batch, _COLUMNS.number.in_(numbers[at : at + STEP]), _STANDS)
-            query = select(_COLUMNS.number).where(here).order_by(_COLUMNS.number).with_for_update(key_share=True, read=True)
-            good |= {job_id(batch, number) for number in connection.execute(query).scalars()}
-    return {job for job, other in leaning.items() if other not in good}
+def _locked(connection: Connection, jobs: Iterable[str]) -> dict[str, Any]:
+    """Read jobs, and keep them from changing until the transaction ends.
+
+    Those that end and those that they lean on in one go and in one order: in two, two owners could wait for each other.
+    """
+    columns = (_COLUMNS.batch, _COLUMNS.number, _COLUMNS.state, _COLUMNS.owner, _COLUMNS.same_as)
+    found: dict[str, Any] = {}
+    for batch, numbers in keys_by_batch(jobs):
+        query = select(*columns).where(_COLUMNS.batch == batch, _COLUMNS.number.in_(numbers)).order_by(_COLUMNS.number).with_for_update()
+        found |= {job_id(batch, row.number): row for row in connection.execute(query)}
+    return found
 
 
-def _by_batch(keys: Sequence[tuple[str, int]]) -> list[tuple[str, list[int]]]:
-    groups: dict[str, list[int]] = {}
-    for batch, number in keys:
-        groups.setdefault(batch, []).append(number)
-    return list(groups.items())
+def _may_stand(row: Any) -> bool:
+    # As _STANDS has it for the database.
+    return row is not None and (row.state in ("queued", "running") or (row.state == "done" and row.same_as is None))
 
 
 def _pass_on(connection: Connection, ended: Sequence[Outcome]) -> None:
     """Point those that lean on a job that now leans itself to what it leans on, so that an answer is one step away."""
-    moved = {job_key(outcome.job): job_key(outcome.same_as)[1] for outcome in ended if outcome.same_as and outcome.same_as != outcome.job}
-    for batch, numbers in _by_batch(sorted(moved)):
-        for at in range(0, len(numbers), STEP):
-            query = select(_COLUMNS.same_as).where(_COLUMNS.batch == batch, _COLUMNS.same_as.in_(numbers[at : at + STEP])).distinct()
-            for number in connection.execute(query).scalars().all():
-                here = and_(_COLUMNS.batch == batch, _COLUMNS.same_as == number)
-                connection.execute(update(JOBS).where(here).values(same_as=moved[batch, number]))
+    moved = {outcome.job: job_key(outcome.same_as)[1] for outcome in ended if outcome.same_as and leans(outcome)}
+    for batch, numbers in keys_by_batch(moved):
+        query = select(_COLUMNS.same_as).where(_COLUMNS.batch == batch, _COLUMNS.same_as.in_(numbers)).distinct()
+        for number in connection.execute(query).scalars().all():
+            here = and_(_COLUMNS.batch == batch, _COLUMNS.same_as == number)
+            connection.execute(update(JOBS).where(here).values(same_as=moved[job_id(batch, number)]))
 
 
 def _replace(connection: Connection, batch: str, failed: int, error: str, now: datetime) -> None:
@@ -154,20 +184,8 @@ def _key(job: str) -> dict[str, Any]:
     return {"key_batch": batch, "key_number": number}
 
 
-def _values(outcome: Outcome, now: datetime) -> dict[str, Any]:
-    same_as = job_key(outcome.same_as)[1] if outcome.same_as and outcome.same_as != outcome.job else None
-    return _key(outcome.job) | {
-        "new_fingerprint": outcome.fingerprint,
-        "new_same_as": same_as,
-        "new_root_line": outcome.root_line,
-        "new_root_file": outcome.root_file and gate.clean(outcome.root_file),
-        "new_root_text": gate.clean(outcome.root_text),
-        "new_diagnosis": gate.pack(outcome.diagnosis) if outcome.diagnosis else None,
-        "new_finished": now,
-    }
-
-
 _WHERE = and_(_COLUMNS.batch == bindparam("key_batch"), _COLUMNS.number == bindparam("key_number"))
-_NEW = {name: bindparam(f"new_{name}", type_=_COLUMNS[name].type) for name in ("fingerprint", "same_as", "root_line", "root_file", "root_text", "diagnosis", "finished")}
+_TOLD = ("fingerprint", "same_as", "root_line", "root_file", "root_text", "diagnosis", "finished")
+_NEW = {name: bindparam(f"new_{name}", type_=_COLUMNS[name].type) for name in _TOLD}
 _ENDING = update(JOBS).where(_WHERE).values(state="done", owner="", leased_until=None, error="", **_NEW)
 _REQUEUEING = update(JOBS).where(_WHERE).values(state="queued", owner="", leased_until=None, attempts=_COLUMNS.attempts - 1)

@@ -6,7 +6,7 @@ import hashlib
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import and_, delete, or_, select, update
 
 from service.errors import ConflictError
 from service.store.database import Database
@@ -37,10 +37,10 @@ class Requests:
         more than `patience` seconds ago and has no answer lost its server, and may be made again.
         """
         name = _key(key, caller)
-        forgotten = or_(_COLUMNS.created <= now - KEPT, _COLUMNS.status.is_(None) & (_COLUMNS.created <= now - timedelta(seconds=patience)))
+        lost = and_(_COLUMNS.status.is_(None), _COLUMNS.digest == digest, _COLUMNS.created <= now - timedelta(seconds=patience))
         values = {"key": name, "digest": digest, "created": now, "status": None, "body": None}
         with self._database.write() as connection:
-            if insert_or_update(connection, REQUESTS, values, ["key"], forgotten & _same_unless_old(digest, now)):
+            if insert_or_update(connection, REQUESTS, values, ["key"], or_(_COLUMNS.created <= now - KEPT, lost)):
                 return None
             row = connection.execute(select(REQUESTS).where(_COLUMNS.key == name)).one()
         if row.digest != digest:
@@ -64,10 +64,6 @@ class Requests:
         """Delete what is older than a day."""
         with self._database.write() as connection:
             connection.execute(delete(REQUESTS).where(_COLUMNS.created <= now - KEPT))
-
-
-def _same_unless_old(digest: str, now: datetime) -> object:
-    return or_(_COLUMNS.created <= now - KEPT, _COLUMNS.digest == digest)
 
 
 def _key(key: str, caller: str) -> str:

@@ -29,8 +29,9 @@ class Triages:
 
     def add(self, record: TriageRecord) -> None:
         """Keep a new triage."""
+        values = _values(record)
         with self._database.write() as connection:
-            connection.execute(insert(TRIAGES).values(**_values(record)))
+            connection.execute(insert(TRIAGES).values(**values))
 
     def answer(
         self,
@@ -49,20 +50,19 @@ class Triages:
         `excerpt`, `configs` and `telemetry` are what further answers to the triage are made of; what is empty leaves
         what stands. A final None leaves the answer that stands; where none does, the triage failed, and `error` says why.
         """
-        values: dict[str, Any] = {"error": gate.clean(error)}
+        # Cleaned and packed before the transaction, which keeps other writers waiting.
+        values = {"error": gate.clean(error)} | (_answer(diagnosis) if diagnosis else {})
+        values |= {name: value for name, value in (("configs", _configs(configs)), ("telemetry", gate.clean(telemetry))) if value not in ("[]", "")}
+        body = None if excerpt is None else gate.pack_excerpt(excerpt)
         with self._database.write() as connection:
             source, answered = _standing(connection, triage)
             if diagnosis is not None:
-                values |= _answer(source, diagnosis)
+                values["words"] = folded(source, values["headline"], diagnosis.cause)
             if final:
                 values |= {"state": "done" if answered or diagnosis else "failed", "finished": now}
-            if configs:
-                values["configs"] = _configs(configs)
-            if telemetry:
-                values["telemetry"] = gate.clean(telemetry)
             connection.execute(update(TRIAGES).where(_COLUMNS.id == triage).values(**values))
-            if excerpt is not None:
-                insert_or_update(connection, EXCERPTS, {"triage": triage, "body": gate.pack_excerpt(excerpt)}, ["triage"])
+            if body is not None:
+                insert_or_update(connection, EXCERPTS, {"triage": triage, "body": body}, ["triage"])
 
     def get(self, triage: str, now: datetime | None = None) -> TriageRecord:
         """Give a triage; raises NotFoundError."""
@@ -160,22 +160,20 @@ def _values(record: TriageRecord) -> dict[str, Any]:
     values = record.model_dump(exclude={"diagnosis", "configs"})
     values |= {name: gate.clean(values[name]) for name in ("caller", "source", "error", "telemetry")}
     values["configs"] = _configs(record.configs)
-    values["words"] = folded(values["source"])
-    return values | (_answer(values["source"], record.diagnosis) if record.diagnosis else {})
+    values |= _answer(record.diagnosis) if record.diagnosis else {}
+    return values | {"words": folded(values["source"], values.get("headline"), values.get("cause"))}
 
 
 def _configs(configs: Sequence[tuple[str, str]]) -> str:
     return json.dumps([[gate.clean(name), gate.clean(text)] for name, text in configs], ensure_ascii=False)
 
 
-def _answer(source: str, diagnosis: Diagnosis) -> dict[str, Any]:
-    headline = gate.clean(diagnosis.headline)
+def _answer(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "diagnosis": gate.pack(diagnosis),
         "verdict": diagnosis.verdict,
         "cause": diagnosis.cause,
-        "headline": headline,
-        "words": folded(source, headline, diagnosis.cause),
+        "headline": gate.clean(diagnosis.headline),
     }
 
 

@@ -9,19 +9,24 @@ from sqlalchemy import ColumnElement, Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 
-def _insert(connection: Connection, table: Table) -> Any:
-    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
-
-
 def insert_absent(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
     """Insert the row where none has its key; tells whether it did."""
-    return bool(connection.execute(_insert(connection, table).values(**values).on_conflict_do_nothing()).rowcount)
+    return _did(connection, table, _insert(connection, table).values(**values).on_conflict_do_nothing())
 
 
 def insert_or_update(
     connection: Connection, table: Table, values: Mapping[str, Any], key: Sequence[str], where: ColumnElement[bool] | None = None
 ) -> bool:
     """Insert the row, or put its values into the one with its key where `where` holds of that; tells whether it did either."""
-    statement = _insert(connection, table).values(**values)
     changed = {name: value for name, value in values.items() if name not in key}
-    return bool(connection.execute(statement.on_conflict_do_update(index_elements=key, set_=changed, where=where)).rowcount)
+    statement = _insert(connection, table).values(**values)
+    return _did(connection, table, statement.on_conflict_do_update(index_elements=key, set_=changed, where=where))
+
+
+def _insert(connection: Connection, table: Table) -> Any:
+    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
+
+
+def _did(connection: Connection, table: Table, statement: Any) -> bool:
+    # By the row that comes back: the count of an INSERT's rows is not given by every driver.
+    return connection.execute(statement.returning(*table.primary_key)).first() is not None

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import make_url
 
 from service.settings import Settings
+from service.store.schema import METADATA, VERSIONS
 from service.store.store import Store
 from tests.service.store.cluster import Cluster, programs
 
@@ -26,12 +28,25 @@ def cluster() -> Iterator[Cluster]:
     made.remove()
 
 
+@pytest.fixture(scope="session")
+def shared(cluster: Cluster) -> SecretStr:
+    """The URL of a PostgreSQL database with our tables: emptying it takes a tenth of making another."""
+    url = SecretStr(cluster.database())
+    Store.open(Settings(database=url)).close()
+    return url
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def settings(request: pytest.FixtureRequest, make_settings: MakeSettings) -> Settings:
     """Settings of an empty database: a file, then one of a real PostgreSQL."""
     if request.param == "sqlite":
         return make_settings()
-    return make_settings(database=SecretStr(request.getfixturevalue("cluster").database()))
+    url = request.getfixturevalue("shared")
+    with request.getfixturevalue("cluster").connect(make_url(url.get_secret_value()).database) as connection:
+        for table in reversed(METADATA.sorted_tables):
+            connection.execute(f"DELETE FROM {table.name}")
+        connection.execute(f"UPDATE alembic_version SET version_num = '{VERSIONS[-1]}'")
+    return make_settings(database=url)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
-from alembic import op
 
 from service.store.schema import Id
 
@@ -20,6 +19,9 @@ _TRIAGES = sa.table(
 
 def upgrade() -> None:
     """Add the column and fill it from the rows that are there."""
+    # Alembic loads this module itself; who only reads the package should not wait for it.
+    from alembic import op
+
     op.add_column("triages", sa.Column("words", sa.Text, nullable=False, server_default=""))
     op.create_index("triages_by_caller", "triages", ["caller", "id"])
     connection = op.get_bind()
@@ -34,7 +36,7 @@ def downgrade() -> None:
     raise NotImplementedError
 
 
-def _after(key: str) -> sa.Select[tuple[str, str, str, str]]:
+def _after(key: str) -> sa.Select[str, str, str, str]:
     columns = _TRIAGES.c
     return sa.select(columns.id, columns.source, columns.headline, columns.cause).where(columns.id > key).order_by(columns.id).limit(_STEP)
 
