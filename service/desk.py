@@ -209,7 +209,10 @@ class Desk:
     def forget_old(self, now: datetime) -> int:
         """Delete what is older than the retention; gives how many triages and batches went."""
         days = self._settings.retention_days
-        return self.store.retention.forget(now - timedelta(days=days), now) if days else 0
+        if not days:
+            self.store.retention.tidy(now)
+            return 0
+        return self.store.retention.forget(now - timedelta(days=days), now)
 
     def _kept(self, triage_id: str) -> KeptTriage:
         record = self.record(triage_id)

@@ -79,6 +79,12 @@ class Database:
         with self.write() as connection:
             return work(connection)
 
+    def become(self, other: Database) -> None:
+        """Stand on the connections of another database of the same address from here on."""
+        old = self.engine
+        self.engine, self._writer = other.engine, other._writer
+        old.dispose()
+
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()

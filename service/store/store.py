@@ -47,6 +47,14 @@ class Store:
         database, replaced = open_database(address(settings), replace_damaged, patience)
         return cls(database, replaced)
 
+    def renew(self, settings: Settings) -> None:
+        """Go on with a new database where this one's file is damaged; all that holds this store goes on with it.
+
+        The damaged file is moved aside. Raises as `open` does.
+        """
+        made, self.replaced = open_database(address(settings), replace_damaged=True)
+        self._database.become(made)
+
     @property
     def place(self) -> str:
         """Name the database, without its password."""

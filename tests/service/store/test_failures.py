@@ -252,3 +252,17 @@ def test_that_no_text_of_a_job_stands_in_an_errors_message(store: Store) -> None
     with pytest.raises(ConflictError) as caught:
         store.triages.add(triage(source="the-secret-project.log"))
     assert "secret-project" not in f"{caught.value} {caught.value.__cause__}"
+
+
+def test_that_a_running_store_goes_on_with_a_new_database_where_its_own_is_damaged(file_settings: Settings) -> None:
+    """What holds the store, or a part of it, need not know."""
+    file = filled(file_settings)
+    with Store.open(file_settings) as store:
+        triages = store.triages
+        damage(file)
+        store.renew(file_settings)
+        assert store.check() == ""
+        assert triages.page()[0] == ()
+        triages.add(triage())
+        assert len(triages.page()[0]) == 1
+        assert store.replaced is not None
