@@ -11,13 +11,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from fcntl import F_SETPIPE_SZ, fcntl
-from time import monotonic
+from time import monotonic, sleep
 
 from service.watching.terminal import Terminal
 
 BLOCK = 1 << 20
 # A grandchild may keep the pipe open for ever; after the job's own end this long a silence is the end.
 QUIET = 0.3
+# Where much comes at once, the pipe is let fill up a little, in seconds: fewer wake-ups leave the job more of the processor.
+GATHER = 0.004
+MUCH = 4096
 # Sent to us alone by a scheduler or a container's runtime, they are meant for the job.
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT)
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
@@ -140,6 +143,7 @@ class _Pump:
         self._terminal = channels.terminal
         self._selector = selectors.DefaultSelector()
         self._deaf: set[int] = set()
+        self._much = False
         for end, target in channels.routes.items():
             self._selector.register(end, selectors.EVENT_READ, target)
         if self._terminal and self._terminal.reads:
@@ -156,6 +160,8 @@ class _Pump:
             self._selector.register(over.fileno(), selectors.EVENT_READ, None)
             until = float("inf")
             while self.is_open and monotonic() < until:
+                if self._much:
+                    sleep(GATHER)
                 ready = self._selector.select(QUIET if until < float("inf") else None)
                 for key, _ in ready:
                     if key.fd == over.fileno():
@@ -176,6 +182,7 @@ class _Pump:
         if not data:
             self._selector.unregister(end)
             return False
+        self._much = len(data) >= MUCH
         self._write(target, data)
         self._take(target, data)
         return True

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 # A job that is over sooner needs no samples: its failure is in its first lines.
-FIRST_AFTER = 5.0
+FIRST_AFTER = 10.0
 
 
 class Sampling:
@@ -36,6 +38,9 @@ class Sampling:
         self._process = subprocess.Popen(  # noqa: S603 - our own program
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )
+        # The job comes first, also while the sampler loads.
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, 19)
 
     def stop(self) -> None:
         """Take no more samples."""

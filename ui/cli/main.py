@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,6 @@ import typer
 from corpus.errors import CorpusError
 from eval.errors import EvalError
 from ingest.errors import IngestError
-from ingest.logs.lines import printable
 from service.errors import ServiceError
 from ui.cli.codes import MISUSE
 
@@ -33,6 +31,9 @@ Lang = Annotated[str, typer.Option("--lang", help="Language of the answer: en or
 
 def _version(wanted: bool) -> None:
     if wanted:
+        # Imported here, as what the commands need is: each start would wait for it.
+        from importlib.metadata import version
+
         typer.echo(f"whycrash {version('whycrash')}")
         raise typer.Exit
 
@@ -235,6 +236,8 @@ def main() -> None:
     try:
         app()
     except (CorpusError, EvalError, IngestError, ServiceError) as error:
+        from ingest.logs.lines import printable
+
         sys.stderr.write(f"whycrash: {printable(str(error))}\n")
         sys.exit(MISUSE)
     except KeyboardInterrupt:

@@ -1,0 +1,164 @@
+"""How many jobs a second a batch is worked through with, by one worker process and by two, and what memory that takes.
+
+The logs are those of the labelled incidents, each with healthy output before it up to a usual size. Every second one
+that has a traceback gets functions of its own names, so that it is a crash of its own; the others are doubles.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import resource
+import shutil
+import statistics
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+
+import psutil
+from rich.table import Table
+
+from eval import incidents
+from eval.bench.mixed import DIALECTS, SEED
+from service.batch.batches import Batches, open_store
+from service.batch.engine import Engine
+from service.records import JobPlace, JobRecord, JobSpec
+from service.settings import Settings, load
+
+# A tenth of it, say, while others work on the same machine: WHYCRASH_BENCH_SCALE=0.1.
+SCALE = float(os.environ.get("WHYCRASH_BENCH_SCALE", "1"))
+JOBS = 10_000
+SIZE = 100_000
+GOAL = 30
+GOAL_RATIO = 1.7
+LETTERS = "abcdefghij"
+# Blocks of healthy output that logs are filled up with.
+FILLINGS = 16
+EVERY = 1.0
+_FUNCTION = re.compile(r'(?m)^(.*File ".*", line \d+, in )(\w+)')
+
+
+@dataclass
+class Watched:
+    """One run: when jobs ended, and how much memory the engine and all of its workers held meanwhile."""
+
+    ends: list[float] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
+    engine_seconds: float = 0.0
+    answered: int = 0
+
+    @property
+    def per_second(self) -> float:
+        """Jobs a second between the first and the last: without what loading takes."""
+        return (len(self.ends) - 1) / max(self.ends[-1] - self.ends[0], 1e-9)
+
+    def quarter(self, number: int) -> float:
+        """MiB of the first or the last quarter of the run."""
+        size = max(1, len(self.memory) // 4)
+        return statistics.median(self.memory[:size] if number == 0 else self.memory[-size:])
+
+
+def run() -> Table:
+    """Write the logs, work through them with one worker and with two, and give the table."""
+    count = max(20, int(JOBS * SCALE))
+    with tempfile.TemporaryDirectory(prefix="whycrash-bench-") as folder:
+        specs = write(Path(folder) / "logs", count)
+        runs = {workers: _worked(Path(folder) / f"home-{workers}", specs, workers) for workers in (1, 2)}
+    ratio = runs[2].per_second / runs[1].per_second
+    title = f"{count} jobs of {SIZE / 1000:.0f} kB on processes of this machine; two workers are {ratio:.2f} times one (goal {GOAL_RATIO})"
+    table = Table(title=title)
+    for column in ("workers", f"jobs/s (goal {GOAL})", "answered", "same crash", "engine ms/job", "MiB at first", "MiB at last"):
+        table.add_column(column, justify="right")
+    for workers, told in runs.items():
+        jobs = len(told.ends)
+        table.add_row(
+            str(workers), f"{told.per_second:.1f}", str(told.answered), str(jobs - told.answered), f"{1000 * told.engine_seconds / jobs:.2f}",
+            f"{told.quarter(0):.0f}", f"{told.quarter(3):.0f}",
+        )
+    return table
+
+
+def write(folder: Path, count: int) -> list[JobSpec]:
+    """Write logs, a job for each."""
+    folder.mkdir(parents=True)
+    dice = random.Random(SEED)  # noqa: S311 - made logs, no secret
+    texts = [incident.text for incident in incidents.load() if len(incident.text) < SIZE]
+    fillings = [_filling(dice) for _ in range(FILLINGS)]
+    return [_job(folder / f"job-{number:05d}.log", texts[number % len(texts)], fillings, number) for number in range(count)]
+
+
+def _job(path: Path, text: str, fillings: Sequence[str], number: int) -> JobSpec:
+    # The same filling for the same incident, so that its doubles are doubles.
+    filling = fillings[len(text) % len(fillings)]
+    if number % 2:
+        word = "".join(LETTERS[int(digit)] for digit in str(number))
+        text = _FUNCTION.sub(rf"\g<1>\g<2>_{word}", text)
+    kept = filling[: filling.rfind("\n", 0, max(1, SIZE - len(text))) + 1]
+    path.write_text(kept + text, encoding="utf-8")
+    return JobSpec(name=path.name, place=JobPlace(paths=(str(path),)))
+
+
+def _filling(dice: random.Random) -> str:
+    # One job prints in a dialect or two, not in all.
+    chosen = dice.sample(DIALECTS, 2)
+    lines: list[str] = []
+    size = 0
+    while size < SIZE:
+        lines.append(dice.choice(chosen)(dice, len(lines)))
+        size += len(lines[-1]) + 1
+    return "\n".join(lines) + "\n"
+
+
+def _worked(home: Path, specs: Sequence[JobSpec], workers: int) -> Watched:
+    settings = _settings(home, workers)
+    watched = Watched()
+    with open_store(settings) as store:
+        batch = Batches(settings, store).accept("bench", "folder", specs).id
+        engine = Engine(settings, store, batch=batch, watch=lambda job: _ended(watched, job))
+        before = _spent()
+        over = threading.Event()
+        sampler = threading.Thread(target=_sample, args=(watched, over))
+        sampler.start()
+        engine.run()
+        over.set()
+        sampler.join()
+        watched.engine_seconds = _spent() - before
+    shutil.rmtree(home)
+    return watched
+
+
+def _settings(home: Path, workers: int) -> Settings:
+    """Make settings of a home with the real model and index and a database of its own."""
+    settings = load()
+    home.mkdir()
+    for name in ("index", "models", "cache"):
+        (home / name).symlink_to(settings.home / name)
+    return replace(settings, home=home, workers=workers, ray_from=10 * JOBS)
+
+
+def _ended(watched: Watched, job: JobRecord) -> None:
+    watched.ends.append(monotonic())
+    watched.answered += job.same_as is None
+
+
+def _spent() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _sample(watched: Watched, over: threading.Event) -> None:
+    while not over.wait(EVERY):
+        watched.memory.append(sum(_resident()) / (1 << 20))
+
+
+def _resident() -> Iterator[int]:
+    own = psutil.Process()
+    for process in (own, *own.children(recursive=True)):
+        try:
+            yield process.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue

@@ -1,0 +1,77 @@
+"""How fast secrets are taken out of usual training logs: as a stream, as a whole, and line by line.
+
+The logs are the labelled incidents, one after the other. The peer in the same run is the same table without its
+sieve: every expression at every line, as a redactor does that has only `re`; it reads the first part.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from rich.table import Table
+
+from ingest.redact import Redactor
+from ingest.redaction import search
+
+INCIDENTS = Path(__file__).parents[1] / "incidents"
+SIZE = int(os.environ.get("WHYCRASH_BENCH_REDACT_BYTES", 64 << 20))
+FOR_PEER = 256 << 10
+CHUNK = 1 << 16
+RUNS = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a name, bytes read, and seconds (the best run)."""
+
+    name: str
+    size: int
+    seconds: float
+
+    @property
+    def speed(self) -> float:
+        """Give bytes a second."""
+        return self.size / self.seconds
+
+
+def run() -> Table:
+    """Measure and give the table."""
+    rows = list(_rows(b"".join(path.read_bytes() for path in sorted(INCIDENTS.glob("*/log.txt")))))
+    peer = rows[-1].speed
+    table = Table(title="secrets out of usual training logs")
+    for column in ("what", "MB read", "MB/s", "times the table without its sieve"):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    for row in rows:
+        table.add_row(row.name, f"{row.size / 1e6:.1f}", f"{row.speed / 1e6:.2f}", f"{row.speed / peer:.1f}")
+    return table
+
+
+def _rows(logs: bytes) -> Iterator[Row]:
+    Redactor().clean("compiles the sieve\n")
+    large = logs * max(1, SIZE // len(logs))
+    text = logs.decode("utf-8", "replace")
+    lines, start = text.split("\n"), logs[:FOR_PEER]
+    yield _best("stream", len(large), lambda: sum(map(len, Redactor().stream(_chunks(large)))))
+    yield _best("clean, the whole text", len(logs), lambda: Redactor().clean(text))
+    yield _best("clean, line by line", len(logs), lambda: [Redactor().clean(line) for line in lines])
+    yield _best("every expression at every line (first part)", len(start), lambda: search.exhaustive(start), 1)
+
+
+def _chunks(data: bytes) -> Iterator[bytes]:
+    for place in range(0, len(data), CHUNK):
+        yield data[place : place + CHUNK]
+
+
+def _best(name: str, size: int, work: Callable[[], object], runs: int = RUNS) -> Row:
+    """Give the quickest of some runs: other work on the machine only ever adds."""
+    return Row(name, size, min(_timed(work) for _ in range(runs)))
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = perf_counter()
+    work()
+    return perf_counter() - started

@@ -1,0 +1,171 @@
+"""How many 4 kB pastes a server answers in a second, how long the slowest wait, and what it says when it is asked too much.
+
+The server is a process of its own; those who ask are another one, with as many connections as `CONNECTIONS`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import httpx
+from rich.console import RenderableType
+from rich.table import Table
+
+from ingest import index
+from service.settings import Settings, load
+
+INCIDENTS = Path(__file__).parents[1] / "incidents"
+CONNECTIONS = 20
+SECONDS = 20.0
+# What the goal speaks of.
+GOAL_RATE = 40.0
+GOAL_P99_MS = 1000.0
+PASTE_BYTES = 4096
+OVERLOAD = 100
+
+
+class Asked(NamedTuple):
+    """One request: its status, and how long it took, in milliseconds."""
+
+    status: int
+    ms: float
+
+
+def run() -> RenderableType:
+    """Measure a server at its usual load, then beyond it, then again."""
+    with tempfile.TemporaryDirectory(prefix="whycrash-bench-") as folder, serving(Path(folder)) as url:
+        bodies = pastes()
+        _ask(url, bodies, CONNECTIONS, 3.0)
+        usual = _ask(url, bodies, CONNECTIONS, SECONDS)
+        overhead = _overhead(url)
+        beyond = _ask(url, bodies, OVERLOAD, SECONDS / 2)
+        after = _ask(url, bodies, CONNECTIONS, SECONDS / 2)
+    return _table({f"{CONNECTIONS} connections": usual, f"{OVERLOAD} connections": beyond, "and after that": after}, overhead)
+
+
+def pastes() -> list[bytes]:
+    """Give the ends of real incidents' logs as requests of 4 kB, each with words of its own."""
+    found = []
+    for path in sorted(INCIDENTS.glob("*/log.txt")):
+        text = path.read_text(encoding="utf-8", errors="replace")[-PASTE_BYTES:]
+        found.append(json.dumps({"text": text, "name": path.parent.name, "model": False}).encode())
+    return found
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Start a server over the index that is there, with a database of its own and no limit of requests."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    settings = load()
+    home = folder / "home"
+    home.mkdir()
+    _borrow(settings, home)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WHYCRASH_")}
+    environment |= {"WHYCRASH_HOME": str(home), "WHYCRASH_RATE_LIMIT": "0", "WHYCRASH_PORT": str(port), "WHYCRASH_EMBEDDING_MODEL": settings.embedding_model}
+    process = subprocess.Popen([sys.executable, "-m", "eval.bench.server"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait(url, process)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _borrow(settings: Settings, home: Path) -> None:
+    """Use the index, the model and the compiled patterns that are there; only the database is new."""
+    if index.current(settings.home) is None:
+        return
+    for path in settings.home.iterdir():
+        if not path.name.startswith("whycrash.db") and path.name != "batches":
+            (home / path.name).symlink_to(path)
+
+
+def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    ends = time.monotonic() + 300
+    while process.poll() is None and time.monotonic() < ends:
+        try:
+            if httpx.get(f"{url}/readyz").status_code == 200:
+                return
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.2)
+    raise RuntimeError("the server did not come up")
+
+
+def _ask(url: str, bodies: Sequence[bytes], connections: int, seconds: float) -> list[Asked]:
+    """Ask from so many connections at once, each as soon as it is answered; a refused one waits a little."""
+    found: list[Asked] = []
+    ends = time.monotonic() + seconds
+    work = [threading.Thread(target=_one, args=(url, bodies[number::connections] or bodies, ends, found.append)) for number in range(connections)]
+    for thread in work:
+        thread.start()
+    for thread in work:
+        thread.join()
+    return found
+
+
+def _one(url: str, bodies: Sequence[bytes], ends: float, keep: Callable[[Asked], None]) -> None:
+    number = 0
+    with httpx.Client(base_url=url, timeout=60, headers={"content-type": "application/json"}) as client:
+        while time.monotonic() < ends:
+            began = time.perf_counter()
+            status = client.post("/v1/triage", content=bodies[number % len(bodies)]).status_code
+            keep(Asked(status, 1000 * (time.perf_counter() - began)))
+            number += 1
+            if status == 429:
+                time.sleep(0.2)
+
+
+def _overhead(url: str) -> dict[str, float]:
+    """Tell what a request costs outside of the worker: of one at a time, its time less what the worker says it spent."""
+    body = pastes()[0]
+    extra, empty = [], []
+    with httpx.Client(base_url=url, timeout=60, headers={"content-type": "application/json"}) as client:
+        for _ in range(100):
+            began = time.perf_counter()
+            answer = client.post("/v1/triage", content=body)
+            spent = 1000 * (time.perf_counter() - began)
+            extra.append(spent - sum(answer.json()["timings_ms"].values()))
+            began = time.perf_counter()
+            client.get("/healthz")
+            empty.append(1000 * (time.perf_counter() - began))
+        told = client.get("/metrics").text
+    count = re.search(r'whycrash_request_seconds_count\{route="/v1/triage"\} (\S+)', told)
+    return {"outside of reading, searching and composing": median(extra), "a request that does nothing": median(empty), "requests counted": float(count[1]) if count else 0.0}
+
+
+def _table(runs: dict[str, list[Asked]], overhead: dict[str, float]) -> Table:
+    table = Table(title="Single triages of 4 kB over HTTP")
+    for title in ("load", "answered a second", "goal", "p50 ms", "p99 ms", "goal", "refused (429)", "p99 of a refusal ms", "other"):
+        table.add_column(title, justify="right")
+    for name, asked in runs.items():
+        good = sorted(item.ms for item in asked if item.status == 200)
+        refused = sorted(item.ms for item in asked if item.status == 429)
+        others = Counter(item.status for item in asked if item.status not in (200, 429))
+        seconds = {f"{CONNECTIONS} connections": SECONDS}.get(name, SECONDS / 2)
+        table.add_row(
+            name, f"{len(good) / seconds:.1f}", f"{GOAL_RATE:g}", _at(good, 0.5), _at(good, 0.99), f"{GOAL_P99_MS:g}",
+            str(len(refused)), _at(refused, 0.99), str(dict(others) or ""),
+        )
+    table.caption = "; ".join(f"{name}: {value:.2f} ms" for name, value in overhead.items() if name != "requests counted")
+    return table
+
+
+def _at(values: Sequence[float], share: float) -> str:
+    return f"{values[min(len(values) - 1, int(share * len(values)))]:.0f}" if values else "-"

@@ -1,0 +1,11 @@
+"""The server that a benchmark asks: `python -m eval.bench.server`, by the settings of its environment."""
+
+from __future__ import annotations
+
+from service.api import serving
+from service.api.app import create_app
+from service.settings import load
+
+if __name__ == "__main__":
+    settings = load()
+    serving.server(create_app(settings), settings).run()
