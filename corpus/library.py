@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import ValidationError
 
 from corpus.errors import InvalidCorpusError, UnknownCaseError
-from corpus.schema import Case, Cause, Knob, Record, Remedy, Text
+from corpus.schema import Case, Cause, Knob, Language, Record, Remedy, Scalar, Text
 
 R = TypeVar("R", bound=Record)
 
@@ -27,6 +27,7 @@ ROOT = Path(__file__).parent
 EXTRACTED = "extracted"
 # Where each framework documents its settings; a row of another source names it itself.
 DOCUMENTED = "documented.yaml"
+GUIDANCE = "guidance.yaml"
 # The C loader reads the corpus about ten times faster; PyYAML ships without it on some platforms.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n(.*)\Z", re.DOTALL)
@@ -41,6 +42,7 @@ class Library:
     cases: Mapping[str, Case]
     knobs: Mapping[tuple[str, str], Knob]
     remedies: Mapping[str, Sequence[Remedy]] = field(default_factory=dict)
+    guidance: Mapping[str, str] = field(default_factory=dict)
 
     def case(self, case_id: str) -> Case:
         """Give one case; raises UnknownCaseError."""
@@ -70,6 +72,10 @@ class Library:
             return ()
         preferred = (knob.key,) if fits(version, knob.versions) else ()
         return (*preferred, *(alias.key for alias in knob.aliases if fits(version, alias.versions)))
+
+    def worded(self, value: Scalar, language: Language) -> Scalar:
+        """Give a change's value in `language` where it says in words what to put there; any other value as it is."""
+        return self.guidance.get(value, value) if language == "zh" and isinstance(value, str) else value
 
     def _known(self, name: tuple[str, str], key: str, version: str | None) -> Knob | None:
         knob = self.knobs.get(name)
@@ -127,7 +133,7 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
             raise InvalidCorpusError(f"{twice[0][0]}: the setting {twice[0][1]} stands twice in the catalogue")
         shelf = Shelf(
             causes=tuple(_causes(root / "causes.yaml")), cases=tuple(_cases(root / "cases")), knobs=knobs,
-            remedies=tuple(_remedies(root / "remedies")),
+            remedies=tuple(_remedies(root / "remedies")), guidance=tuple(_guidance(root / GUIDANCE)),
         )
         write_cache(shelf, stored)
     return Library(
@@ -135,6 +141,7 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
         cases={case.id: case for case in shelf.cases},
         knobs={(knob.framework, knob.key): knob for knob in shelf.knobs},
         remedies=_by_cause(shelf.remedies),
+        guidance={text.en: text.zh for text in shelf.guidance},
     )
 
 
@@ -152,6 +159,7 @@ class Shelf(Record):
     cases: tuple[Case, ...]
     knobs: tuple[Knob, ...]
     remedies: tuple[Remedy, ...]
+    guidance: tuple[Text, ...] = ()
 
 
 def read_cache(kind: type[R], stored: Path | None) -> R | None:
@@ -179,7 +187,7 @@ def digest(root: Path = ROOT) -> str:
     """Give a hash over all files of the corpus, to tell whether an index is up to date."""
     total = sha256()
     for path in sorted([root / "causes.yaml", *root.glob("cases/**/*.md"), *root.glob("knobs/*.yaml"),
-                       *root.glob("remedies/*.yaml"), *root.glob("knobs/extracted/*.json")]):
+                       *root.glob("remedies/*.yaml"), *root.glob("knobs/extracted/*.json"), *root.glob(GUIDANCE)]):
         total.update(str(path.relative_to(root)).encode())
         total.update(path.read_bytes())
     return total.hexdigest()
@@ -264,6 +272,22 @@ def _spellings(measure: dict[str, Any], cause: str, documented: Mapping[str, str
         # A row's conditions come on top of those of its measure.
         made |= {name: [*shared.get(name, []), *row.get(name, [])] for name in ("when", "unless")}
         yield validated(Remedy, made, f"{path}: {cause}: {row.get('key')}")
+
+
+@cache
+def chinese_guidance() -> frozenset[str]:
+    """Give what the corpus that ships says in Chinese in place of a value."""
+    return frozenset(text.zh for text in _guidance(ROOT / GUIDANCE))
+
+
+def _guidance(path: Path) -> Iterator[Text]:
+    seen: set[str] = set()
+    for row in read_yaml(path) if path.exists() else []:
+        text = validated(Text, row, str(path))
+        if text.en in seen:
+            raise InvalidCorpusError(f"{path}: {text.en!r} stands twice")
+        seen.add(text.en)
+        yield text
 
 
 def _knobs(folder: Path) -> Iterator[Knob]:

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eval.figures import counted
-from eval.markup import Html, element
 from eval.metrics import BINS, Bin, Mean
+from service.page.drawing import WIDTH, Scale, line, svg, text
+from service.page.markup import Html, element
 
-# A phone's width, so that letters stay readable where a plot is shrunk to it.
-WIDTH = 360.0
 _SQUARE = 300.0
 _LEFT, _TOP, _BOTTOM = 48.0, 26.0, 250.0
 _RIGHT = WIDTH - 12
@@ -20,45 +19,12 @@ _LETTER = 6.6
 
 
 @dataclass(frozen=True)
-class Scale:
-    """A linear scale from values to points of the drawing."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-
-    def at(self, value: float) -> float:
-        """Place a value; what is outside stands at the edge."""
-        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
-        return self.start + share * (self.end - self.start)
-
-
-@dataclass(frozen=True)
 class Bar:
     """One bar: its name, its figure, and the colour's class."""
 
     name: str
     found: Mean
     colour: str
-
-
-def svg(height: float, told: str, *children: str, width: float = WIDTH) -> Html:
-    """Give a drawing with words for those who do not see it."""
-    return element(
-        "svg", element("title", told), *children, viewBox=f"0 0 {width:.0f} {height:.0f}", width=width, height=height,
-        role="img", aria_label=told,
-    )
-
-
-def text(x: float, y: float, words: str, class_: str | None = None, anchor: str | None = None) -> Html:
-    """Place words."""
-    return element("text", words, x=x, y=y, class_=class_, text_anchor=anchor)
-
-
-def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
-    """Draw a straight line."""
-    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
 def _axes(across: Scale, up: Scale, names: tuple[str, str]) -> list[Html]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from eval import charts, markup
+from eval import charts
 from eval.charts import Bar
 from eval.figures import (
     COMPOSER,
@@ -29,9 +29,10 @@ from eval.figures import (
     wrong,
 )
 from eval.incidents import Split
-from eval.markup import Html, element, joined, paragraph, section
 from eval.metrics import Mean, reliability, risk_coverage
 from eval.wrong_answers import category
+from service.page import markup
+from service.page.markup import Html, element, joined, paragraph, section
 
 Tables = dict[Split, list[Row]]
 

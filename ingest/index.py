@@ -1,19 +1,22 @@
 """The search index: vectors in Chroma, words in BM25, both over the same documents.
 
 An index is written as a whole new generation beside the old one and put in place by renaming one small
-file, so an interrupted run leaves the old index as it was. Vectors of unchanged documents are taken over.
+file, so an interrupted run leaves the old index as it was. Vectors of unchanged documents are taken over,
+and those that an interrupted run had made.
 Beside Chroma, a generation holds its vectors as one array: a single command reads that in milliseconds,
-where importing Chroma's client alone takes over a second.
+where importing Chroma's client alone takes over a second. Where a Chroma server is set, it is asked instead,
+and the array answers while the server does not.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,30 +24,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest import lexical
+from ingest import chroma, lexical
+from ingest.chroma import Server
 from ingest.documents import Document
 from ingest.embedder import Embedder, Vectors
-from ingest.errors import NewerIndexError, SearchIndexError
+from ingest.errors import ChromaServerError, NewerIndexError, SearchIndexError
+from ingest.parts import VectorParts
 
-FORMAT = 1
-COLLECTION = "documents"
-CHROMA_BATCH = 2000
+FORMAT = 2
+# What this program can also read: formats before knew of no crash that several jobs had.
+READABLE = frozenset({1, FORMAT})
 # Up to here all vectors are compared; beyond, Chroma's graph is the faster way.
 EXACT_LIMIT = 50_000
+# Documents that are embedded between two reports of progress, and between two writes of what was embedded.
+STEP = 128
+PART = 2048
 
 Report = Callable[[str, int, int], None]
+# Computes the vectors of each list of texts, in their order.
+Compute = Callable[[Iterable[Sequence[str]]], Iterable[Vectors]]
+
+_LOG = logging.getLogger("whycrash.index")
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a generation was made of. `files` maps each ingested file to its content's hash."""
+    """What a generation was made of.
+
+    `collection` names it on the Chroma server, and is empty where it is on none. `files` maps ingested files
+    to their hashes in format 1 only; later ones keep them apart, as there may be many.
+    """
 
     model: str
     corpus: str
     documents: int
     files: Mapping[str, str] = field(default_factory=dict)
     roots: tuple[str, ...] = ()
+    collection: str = ""
     format: int = FORMAT
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A file that was taken in: the hash of its content, and, of a log, its crash as it is by itself."""
+
+    file: str
+    content: str
+    crash: Document | None = None
+
+    def record(self) -> dict[str, object]:
+        """Give the fields for storage."""
+        return {"file": self.file, "content": self.content, "crash": self.crash.record() if self.crash else None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +88,17 @@ class Hit:
 class Index:
     """One generation, opened for reading."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, server: Server | None = None, note: str = "") -> None:
         self.folder = folder
         self.manifest = manifest
+        self._note = note
+        self._server = server if manifest.collection else None
+
+    @property
+    def note(self) -> str:
+        """What is not as it should be, for people; empty where all is well."""
+        trouble = self._server.trouble if self._server else ""
+        return f"{trouble} Until then the vectors on this machine answer." if trouble else self._note
 
     @cached_property
     def documents(self) -> tuple[Document, ...]:
@@ -69,6 +107,18 @@ class Index:
             with (self.folder / "documents.jsonl").open(encoding="utf-8") as stream:
                 return tuple(Document(**json.loads(row)) for row in stream)
         except (OSError, ValueError, TypeError) as error:
+            raise _unreadable(self.folder.parent.parent, error) from error
+
+    @cached_property
+    def taken(self) -> tuple[Taken, ...]:
+        """All files that were taken in on this machine."""
+        if self.manifest.format == 1:
+            crashes = {document.origin: document for document in self.documents if document.kind == "report"}
+            return tuple(Taken(name, content, crashes.get(name)) for name, content in self.manifest.files.items())
+        try:
+            with (self.folder / "taken.jsonl").open(encoding="utf-8") as stream:
+                return tuple(_taken(json.loads(row)) for row in stream)
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise _unreadable(self.folder.parent.parent, error) from error
 
     @cached_property
@@ -86,18 +136,27 @@ class Index:
         except (OSError, ValueError, EOFError, KeyError) as error:
             raise _unreadable(self.folder.parent.parent, error) from error
 
+    @cached_property
+    def _by_id(self) -> dict[str, Document]:
+        return {document.id: document for document in self.documents}
+
     def dense(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
         """Give the documents nearest to a unit vector, by cosine, best first."""
-        if len(self.documents) > EXACT_LIMIT:
+        if self._server is not None and not self._server.is_resting:
+            try:
+                return self._hits(self._server.nearest(self.manifest.collection, vector, count))
+            except ChromaServerError as error:
+                _LOG.warning("%s", error)
+        if self._server is None and len(self.documents) > EXACT_LIMIT:
             return self.dense_chroma(vector, count)
         return self._top(np.asarray(self.vectors @ vector), count)
 
     def dense_chroma(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
         """Give what Chroma holds nearest to a unit vector, by cosine, best first."""
-        known = {document.id: document for document in self.documents}
-        found = _collection(self.folder / "chroma").query(query_embeddings=[vector.tolist()], n_results=count)
-        pairs = zip(found["ids"][0], found["distances"][0], strict=True)
-        return [Hit(known[name], 1.0 - float(distance)) for name, distance in pairs]
+        return self._hits(chroma.nearest_in_folder(self.folder / "chroma", vector, count))
+
+    def _hits(self, nearest: Iterable[tuple[str, float]]) -> list[Hit]:
+        return [Hit(self._by_id[name], score) for name, score in nearest if score > 0]
 
     def words(self, query: str, count: int) -> list[Hit]:
         """Give the documents that share the rarest words with the query, by BM25, best first."""
@@ -108,7 +167,11 @@ class Index:
         return [Hit(self.documents[place], float(scores[place])) for place in order if scores[place] > 0]
 
 
-def current(home: Path) -> Index | None:
+def _taken(row: dict[str, Any]) -> Taken:
+    return Taken(row["file"], row["content"], Document(**row["crash"]) if row["crash"] else None)
+
+
+def current(home: Path, server: Server | None = None) -> Index | None:
     """Open the index under `home`; None where there is none yet. Raises NewerIndexError."""
     pointer = home / "index" / "CURRENT"
     try:
@@ -125,10 +188,10 @@ def current(home: Path) -> Index | None:
             f"The index under {home} has format {facts['format']}, this whycrash reads up to {FORMAT}: "
             "get a newer whycrash, or set WHYCRASH_HOME to another folder."
         )
-    if facts.get("format") != FORMAT:
+    if facts.get("format") not in READABLE:
         return None
     try:
-        return Index(folder, Manifest(**{**facts, "roots": tuple(facts["roots"])}))
+        return Index(folder, Manifest(**{**facts, "roots": tuple(facts["roots"])}), server)
     except (KeyError, TypeError) as error:
         raise _unreadable(home, error) from error
 
@@ -137,37 +200,93 @@ def _unreadable(home: Path, reason: object) -> SearchIndexError:
     return SearchIndexError(f"The index under {home} cannot be read ({reason}); remove {home / 'index'}.")
 
 
-def write(home: Path, documents: Sequence[Document], embedder: Embedder, manifest: Manifest, report: Report) -> Index:
-    """Write a new generation and put it in place; returns it opened."""
+def write(
+    home: Path, documents: Sequence[Document], embedder: Embedder, manifest: Manifest, report: Report, *,
+    taken: Sequence[Taken] = (), server: Server | None = None, known: Mapping[str, Vectors] | None = None, compute: Compute | None = None,
+) -> Index:
+    """Write a new generation, put it in place, and give it opened.
+
+    With a server, the generation is published there too; where that fails, the index says so in its note, and
+    the next run tries again. `known` are vectors by their documents' digests; `compute` embeds in place of the
+    embedder.
+    """
     with _locked(home):
         old = current(home)
         folder = _next_folder(home)
-        vectors = _vectors(documents, embedder, old, report)
+        vectors = _vectors(documents, _Source(embedder, compute, old, known or {}), VectorParts(home), report)
         np.save(folder / "vectors.npy", vectors)
-        with (folder / "documents.jsonl").open("w", encoding="utf-8") as stream:
-            stream.writelines(json.dumps(document.record(), ensure_ascii=False) + "\n" for document in documents)
+        _write_rows(folder / "documents.jsonl", documents)
+        _write_rows(folder / "taken.jsonl", taken)
         report("words", 0, 1)
         lexical.build([document.embedded for document in documents], folder / "words")
         report("words", 1, 1)
-        _fill_chroma(folder / "chroma", documents, vectors, report)
-        facts = {**manifest.__dict__, "roots": list(manifest.roots)}
+        note = ""
+        if server is None:
+            chroma.write_folder(folder / "chroma", documents, vectors, report)
+        else:
+            manifest, note = _published(server, documents, vectors, manifest, report)
+        facts = asdict(manifest) | {"roots": list(manifest.roots)}
         (folder / "manifest.json").write_text(json.dumps(facts, ensure_ascii=False, indent=1), encoding="utf-8")
         _switch(home, folder)
-    return Index(folder, manifest)
+        VectorParts(home).clear()
+    return Index(folder, manifest, server, note)
 
 
-def _vectors(documents: Sequence[Document], embedder: Embedder, old: Index | None, report: Report) -> Vectors:
-    known: dict[str, Vectors] = {}
-    if old is not None and old.manifest.model == embedder.name:
-        known = dict(zip((document.digest for document in old.documents), old.vectors, strict=True))
+def _write_rows(path: Path, rows: Iterable[Document | Taken]) -> None:
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps(row.record(), ensure_ascii=False) + "\n" for row in rows)
+
+
+def _published(
+    server: Server, documents: Sequence[Document], vectors: Vectors, manifest: Manifest, report: Report
+) -> tuple[Manifest, str]:
+    name = chroma.name_of(manifest.model, documents)
+    try:
+        server.publish(name, documents, vectors, report)
+        server.point(manifest.model, manifest.corpus, name)
+    except ChromaServerError as error:
+        _LOG.warning("%s", error)
+        return manifest, f"{error} The index stands on this machine alone."
+    return replace(manifest, collection=name), ""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where vectors come from: those known already, else the model."""
+
+    embedder: Embedder
+    compute: Compute | None
+    old: Index | None
+    known: Mapping[str, Vectors]
+
+    def held(self) -> dict[str, Vectors]:
+        """Give the known vectors by digest."""
+        held = dict(self.known)
+        if self.old is not None and self.old.manifest.model == self.embedder.name:
+            held.update(zip((document.digest for document in self.old.documents), self.old.vectors, strict=True))
+        return held
+
+    def computed(self, texts: Iterable[Sequence[str]]) -> Iterable[Vectors]:
+        """Compute vectors, list by list."""
+        return self.compute(texts) if self.compute else map(self.embedder.embed, texts)
+
+
+def _vectors(documents: Sequence[Document], source: _Source, parts: VectorParts, report: Report) -> Vectors:
+    known = source.held() | parts.load(source.embedder.name)
     digests = [document.digest for document in documents]
-    fresh = [place for place, digest in enumerate(digests) if digest not in known]
-    for begin in range(0, len(fresh), 256):
-        report("vectors", begin, len(fresh))
-        places = fresh[begin : begin + 256]
-        made = embedder.embed([documents[place].embedded for place in places])
-        known.update(zip((digests[place] for place in places), made, strict=True))
-    report("vectors", len(fresh), len(fresh))
+    texts = {digest: document.embedded for digest, document in zip(digests, documents, strict=True) if digest not in known}
+    # Texts of like length go together; the long ones first, so that the end comes sooner than it seems.
+    fresh = sorted(texts, key=lambda digest: -len(texts[digest].encode()))
+    steps = [fresh[begin : begin + STEP] for begin in range(0, len(fresh), STEP)]
+    report("vectors", 0, len(fresh))
+    done = saved = 0
+    for step, made in zip(steps, source.computed([texts[digest] for digest in step] for step in steps), strict=True):
+        known.update(zip(step, made, strict=True))
+        done += len(step)
+        if done - saved >= PART:
+            parts.add(source.embedder.name, fresh[saved:done], np.stack([known[digest] for digest in fresh[saved:done]]))
+            saved = done
+        report("vectors", done, len(fresh))
     return np.stack([known[digest] for digest in digests]).astype(np.float32)
 
 
@@ -200,32 +319,3 @@ def _locked(home: Path) -> Iterator[None]:
             yield
     except (PermissionError, NotADirectoryError, FileExistsError, FileNotFoundError) as error:
         raise SearchIndexError(f"{base} cannot be written; set WHYCRASH_HOME to a folder of yours.") from error
-
-
-def _client(folder: Path) -> Any:
-    # Imported here: see the top of this file.
-    import chromadb
-    from chromadb.config import Settings
-
-    return chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
-
-
-def _collection(folder: Path) -> Any:
-    return _client(folder).get_collection(COLLECTION, embedding_function=None)
-
-
-def _fill_chroma(folder: Path, documents: Sequence[Document], vectors: Vectors, report: Report) -> None:
-    # The graph is built by threads, another one each time; sparser ones missed a neighbour in one build of three.
-    graph = {"hnsw:space": "cosine", "hnsw:construction_ef": 400, "hnsw:search_ef": 1000, "hnsw:M": 48}
-    collection = _client(folder).create_collection(COLLECTION, embedding_function=None, metadata=graph)
-    for begin in range(0, len(documents), CHROMA_BATCH):
-        report("store", begin, len(documents))
-        batch = documents[begin : begin + CHROMA_BATCH]
-        collection.add(
-            ids=[document.id for document in batch],
-            embeddings=vectors[begin : begin + CHROMA_BATCH],
-            documents=[document.embedded for document in batch],
-            metadatas=[{"kind": item.kind, "owner": item.owner, "language": item.language, "cause": item.cause,
-                        "origin": item.origin} for item in batch],
-        )
-    report("store", len(documents), len(documents))

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from uuid import uuid4
 
 from corpus import library
-from corpus.errors import InvalidCorpusError
-from ingest import documents, index, writeups
+from ingest import documents, index, intake, many, writeups
+from ingest.chroma import Held, Server, server_at
 from ingest.documents import Document
-from ingest.embedder import Embedder
-from ingest.errors import IngestError, MissingInputError
-from ingest.index import Index, Manifest, Report
-from ingest.logs import sources
-from ingest.logs.lines import printable
+from ingest.embedder import Embedder, Vectors
+from ingest.errors import ChromaServerError, MissingInputError
+from ingest.index import Index, Manifest, Report, Taken
+from ingest.intake import Errand, Intake
 from ingest.logs.reader import Reader
-from ingest.redact import Redactor
 
-LABELS = ("{stem}.label.yaml", "{stem}.yaml", "{name}.yaml", "label.yaml")
 _LOG_SUFFIXES = frozenset({".log", ".out", ".err", ".txt", ".gz", ""})
 
 
@@ -37,17 +33,44 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Label:
-    """What people know of a past crash: cause, fix, and the job's name; each may be empty."""
+class Places:
+    """Where an index is kept besides the home, and where many logs are read; empty is this machine."""
 
-    cause: str = ""
-    fix: str = ""
-    job: str = ""
+    chroma_url: str = ""
+    ray_address: str = ""
+    workers: int = 0
+
+    @property
+    def server(self) -> Server | None:
+        """The Chroma server, if there is one."""
+        return server_at(self.chroma_url) if self.chroma_url else None
 
 
-def refresh(home: Path, embedder: Embedder, report: Report) -> Outcome:
-    """Rebuild the index if corpus, model or a known file changed."""
-    return ingest(home, embedder, report, notes=[], logs=[], reader=None)
+HERE = Places()
+
+
+def opened(home: Path, embedder_name: str, places: Places = HERE) -> Index | None:
+    """Open the index, if it is of this corpus and model and, with a Chroma server, the one that stands there.
+
+    A server that gives no answer does not matter where this machine has the index itself; the index's note
+    says so.
+    """
+    server = places.server
+    found = index.current(home, server)
+    if found is None or not is_current(found, embedder_name):
+        return None
+    if server is None:
+        return found
+    try:
+        standing = server.standing(embedder_name, library.digest())
+    except ChromaServerError as error:
+        return found if found.manifest.collection else Index(found.folder, found.manifest, note=str(error))
+    return found if standing and standing == found.manifest.collection else None
+
+
+def refresh(home: Path, embedder: Embedder, report: Report, places: Places = HERE) -> Outcome:
+    """Rebuild the index if corpus, model, a known file or what a Chroma server holds changed."""
+    return ingest(home, embedder, report, notes=[], logs=[], reader=None, places=places)
 
 
 def is_current(found: Index | None, embedder_name: str) -> bool:
@@ -56,7 +79,8 @@ def is_current(found: Index | None, embedder_name: str) -> bool:
 
 
 def ingest(
-    home: Path, embedder: Embedder, report: Report, *, notes: Sequence[Path], logs: Sequence[Path], reader: Reader | None
+    home: Path, embedder: Embedder, report: Report, *, notes: Sequence[Path], logs: Sequence[Path], reader: Reader | None,
+    places: Places = HERE,
 ) -> Outcome:
     """Take in write-ups and logs, besides the corpus.
 
@@ -64,42 +88,47 @@ def ingest(
     leave the index. Raises MissingInputError, SearchIndexError, ModelError.
     """
     old = index.current(home)
-    before = dict(old.manifest.files) if old else {}
-    kept = [document for document in (old.documents if old else ()) if document.kind != "case"]
+    before = {item.file: item for item in old.taken} if old else {}
+    errands = list(_errands(notes, logs, before))
+    # What was taken in earlier stays, as long as its file does.
+    kept = {name: item for name, item in before.items() if Path(name).exists()}
+    outcome = Outcome(old, removed=len(before) - len(kept)) if old else Outcome(index=None)  # type: ignore[arg-type]  # set below
+    pool = many.Pool(home, places.ray_address, places.workers)
+    changed: dict[str, Intake] = {}
+    for made in _taken(errands, reader, pool, report):
+        _count(outcome, made)
+        if made.content and not made.unchanged:
+            changed[made.file] = made
+    shared = _shared(places.server, embedder.name, old)
+    if old and not changed and not outcome.removed and not shared.differs and is_current(old, embedder.name):
+        outcome.rebuilt = False
+        outcome.index = opened(home, embedder.name, places) or old
+        pool.finish()
+        return outcome
+    taken = [*(item for name, item in kept.items() if name not in changed), *map(_row, changed.values())]
     roots = sorted({*(old.manifest.roots if old else ()), *(str(path.resolve()) for path in (*notes, *logs))})
+    everything = [*_cases(), *shared.documents(home, [*_notes(home, old, kept, changed), *_crashes(taken)])]
+    manifest = Manifest(embedder.name, library.digest(), len(everything), roots=tuple(roots))
+    outcome.index = index.write(
+        home, everything, embedder, manifest, report, taken=taken, server=shared.server, known=shared.vectors,
+        compute=pool.compute(embedder.name),
+    )
+    pool.finish()
+    return outcome
+
+
+def _count(outcome: Outcome, made: Intake) -> None:
+    outcome.unchanged += made.unchanged
+    outcome.added += bool(made.documents)
+    if made.reason:
+        outcome.skipped.append(made.reason)
+
+
+def _errands(notes: Sequence[Path], logs: Sequence[Path], before: Mapping[str, Taken]) -> Iterator[Errand]:
     wanted = {str(path): "note" for path in _files(notes, writeups.SUFFIXES)}
     wanted |= {str(path): "report" for path in _files(logs, _LOG_SUFFIXES)}
-    # What was taken in earlier stays, as long as its file does.
-    gone = {name for name in before if not Path(name).exists()}
-    hashes = {name: before[name] for name in before if name not in gone}
-    outcome = Outcome(old, removed=len(gone)) if old else Outcome(index=None)  # type: ignore[arg-type]  # set below
-    fresh: list[Document] = []
-    changed: set[str] = set(gone)
-    for number, (name, kind) in enumerate(wanted.items()):
-        report("files", number, len(wanted))
-        try:
-            content = _hash(Path(name), kind)
-        except OSError as error:
-            outcome.skipped.append(f"{name}: {error.strerror}")
-            continue
-        if before.get(name) == content:
-            outcome.unchanged += 1
-            continue
-        made = _read(Path(name), kind, reader, outcome)
-        changed.add(name)
-        hashes[name] = content
-        outcome.added += bool(made)
-        fresh.extend(made)
-    report("files", len(wanted), len(wanted))
-    if old and not changed and is_current(old, embedder.name):
-        outcome.rebuilt = False
-        return outcome
-    held = [document for document in kept if document.origin not in changed]
-    cases = [document for case in library.load().cases.values() for document in documents.of_case(case)]
-    everything = [*cases, *held, *fresh]
-    manifest = Manifest(embedder.name, library.digest(), len(everything), hashes, tuple(roots))
-    outcome.index = index.write(home, everything, embedder, manifest, report)
-    return outcome
+    for name, kind in wanted.items():
+        yield Errand(name, kind, before[name].content if name in before else "")
 
 
 def _files(paths: Iterable[Path], suffixes: frozenset[str]) -> Iterator[Path]:
@@ -114,54 +143,88 @@ def _files(paths: Iterable[Path], suffixes: frozenset[str]) -> Iterator[Path]:
                 yield child
 
 
-def _hash(path: Path, kind: str) -> str:
-    total = hashlib.sha256(kind.encode())
-    for part in [path, *([_label_path(path)] if kind == "report" else [])]:
-        if part is not None:
-            with part.open("rb") as stream:
-                total.update(hashlib.file_digest(stream, "sha256").digest())
-    return total.hexdigest()
+def _taken(errands: Sequence[Errand], reader: Reader | None, pool: many.Pool, report: Report) -> Iterator[Intake]:
+    """Take in files here, or many logs with a pool."""
+    if sum(errand.kind == "report" for errand in errands) < many.FROM:
+        for number, errand in enumerate(errands):
+            report("files", number, len(errands))
+            yield intake.take(errand, reader)
+        report("files", len(errands), len(errands))
+        return
+    yield from (intake.take(errand, reader) for errand in errands if errand.kind == "note")
+    yield from pool.taken([many.sized(errand) for errand in errands if errand.kind == "report"], report)
 
 
-def _read(path: Path, kind: str, reader: Reader | None, outcome: Outcome) -> list[Document]:
-    if kind == "note":
-        try:
-            made = writeups.read(path)
-        except IngestError as error:
-            outcome.skipped.append(str(error))
-            return []
-        if not made:
-            outcome.skipped.append(f"{path}: holds no text")
-        return made
-    assert reader is not None  # noqa: S101 - logs are only given together with a reader
+def _row(made: Intake) -> Taken:
+    return Taken(made.file, made.content, next((item for item in made.documents if item.kind == "report"), None))
+
+
+def _cases() -> Iterator[Document]:
+    return (document for case in library.load().cases.values() for document in documents.of_case(case))
+
+
+def _notes(home: Path, old: Index | None, kept: Mapping[str, Taken], changed: Mapping[str, Intake]) -> Iterator[Document]:
+    """Give the notes of this machine: those from before, then those of this run."""
+    for document in old.documents if old else ():
+        still = document.kind == "note" and document.origin in kept and document.origin not in changed
+        if still and (not document.home or document.home == _mark(home)):
+            yield document
+    for made in changed.values():
+        yield from (document for document in made.documents if document.kind == "note")
+
+
+def _crashes(taken: Sequence[Taken]) -> Iterator[Document]:
+    return documents.collapsed(item.crash for item in taken if item.crash)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What a Chroma server holds for this corpus and model. `differs` where this machine's index is another."""
+
+    server: Server | None = None
+    held: Held | None = None
+    differs: bool = False
+
+    @property
+    def vectors(self) -> dict[str, Vectors]:
+        """Give its vectors by their documents' digests."""
+        return {document.digest: vector for document, vector in zip(self.held.documents, self.held.vectors, strict=True)} if self.held else {}
+
+    def documents(self, home: Path, own: Sequence[Document]) -> Iterator[Document]:
+        """Give other homes' notes and crashes, then this one's, marked as its own."""
+        if self.server is None:
+            yield from own
+            return
+        mark = _mark(home)
+        for document in self.held.documents if self.held else ():
+            if document.kind != "case" and document.home != mark:
+                yield document
+        for document in own:
+            # Two machines may have files of the same path.
+            yield document if document.home else replace(document, id=f"{document.id}@{mark}", home=mark)
+
+
+def _shared(server: Server | None, model: str, old: Index | None) -> _Shared:
+    if server is None:
+        return _Shared(differs=bool(old and old.manifest.collection))
     try:
-        report = reader.read(sources.from_path(path))
-        label = _label(path)
-    except (IngestError, InvalidCorpusError) as error:
-        outcome.skipped.append(str(error))
-        return []
-    # Two jobs' logs may both be called worker.log.
-    owner = label.job or Redactor().clean(printable(f"{path.stem}-{hashlib.sha256(str(path).encode()).hexdigest()[:6]}"))
-    made_one = documents.of_report(report, f"job/{owner}", str(path), label.cause, label.fix)
-    if made_one is None:
-        outcome.skipped.append(f"{path}: no failure found in it")
-    return [made_one] if made_one else []
+        standing = server.standing(model, library.digest())
+        if not standing:
+            return _Shared(server, differs=True)
+        if old is None or standing != old.manifest.collection:
+            return _Shared(server, server.fetch(standing), differs=True)
+    except ChromaServerError:
+        if old is None:
+            raise
+    return _Shared(server, Held(old.documents, old.vectors))
 
 
-def _label_path(path: Path) -> Path | None:
-    stem = path.name.removesuffix(".gz").rsplit(".", 1)[0]
-    for form in LABELS:
-        candidate = path.parent / form.format(stem=stem, name=path.name)
-        if candidate.exists():
-            return candidate
-    return None
-
-
-def _label(path: Path) -> Label:
-    found = _label_path(path)
-    data: Any = library.read_yaml(found) if found else {}
-    if not isinstance(data, dict):
-        raise InvalidCorpusError(f"{found}: a label is a mapping with cause, fix and job")
-    cause = data.get("cause") or next(iter(data.get("causes") or ()), "")
-    clean = Redactor().clean
-    return Label(*(clean(printable(str(text or ""))) for text in (cause, data.get("fix"), data.get("job"))))
+def _mark(home: Path) -> str:
+    """Name this home, in words that no other home has."""
+    path = home / "index" / "HOME"
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(uuid4().hex[:12], encoding="utf-8")
+        return path.read_text(encoding="utf-8").strip()

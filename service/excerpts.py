@@ -28,6 +28,8 @@ WIDEST = 2000
 AROUND_ROOT = (60, 60)
 AROUND = (3, 12)
 TAIL = 120
+# Lines beside those that are kept are judged with them: a secret may begin above them, or end below.
+BESIDE = 4
 # A log with more lines than this between its stretches is not put together again.
 MAX_GAP = 20_000_000
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
@@ -44,8 +46,9 @@ def take(report: CrashReport, job: JobSource) -> Excerpt:
     try:
         for part in job.parts():
             name = part.name if report.timeline.has_parts else None
-            part_spans = [(1, WHOLE_LINES)] if spans is None else spans.get(name or "", [])
-            found += _stretches(name, lines(part.chunks(), part_spans))
+            kept = [(1, WHOLE_LINES)] if spans is None else spans.get(name or "", [])
+            judged = merged((max(1, begin - BESIDE), end + BESIDE) for begin, end in kept)
+            found += _stretches(name, lines(part.chunks(), judged), kept)
     except InputError:
         whole = False
     return Excerpt(stretches=tuple(found), whole=whole)
@@ -112,13 +115,20 @@ def _pick(chunk: bytes, first: int, last: int, spans: Sequence[Span], found: dic
             found[number] = (found.get(number, b"") + pieces[number - first])[: 4 * WIDEST]
 
 
-def _stretches(file: str | None, found: dict[int, bytes]) -> Iterator[Stretch]:
-    numbers = sorted(found)
-    cuts = [0, *(place + 1 for place, (one, other) in enumerate(pairwise(numbers)) if other != one + 1), len(numbers)]
+def _stretches(file: str | None, found: dict[int, bytes], kept: Sequence[Span]) -> Iterator[Stretch]:
+    clean: dict[int, str] = {}
     redactor = Redactor()
-    for begin, end in pairwise(cuts):
-        if texts := [_shown(found[number]) for number in numbers[begin:end]]:
-            yield Stretch(file=file, begin=numbers[begin], lines=tuple(redactor.rows(texts)))
+    for numbers in _runs(sorted(found)):
+        clean |= zip(numbers, redactor.rows([_shown(found[number]) for number in numbers]), strict=True)
+    for begin, end in kept:
+        for numbers in _runs([number for number in range(begin, min(end, max(clean, default=0)) + 1) if number in clean]):
+            yield Stretch(file=file, begin=numbers[0], lines=tuple(clean[number] for number in numbers))
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Give the runs of numbers without a gap."""
+    cuts = [0, *(place + 1 for place, (one, other) in enumerate(pairwise(numbers)) if other != one + 1), len(numbers)]
+    yield from (numbers[begin:end] for begin, end in pairwise(cuts) if end > begin)
 
 
 def _shown(raw: bytes) -> str:

@@ -9,13 +9,15 @@ from fnmatch import fnmatchcase
 from corpus.errors import InvalidCorpusError
 from corpus.library import Library
 from corpus.predicates import Predicate, parse
-from corpus.schema import Case, Change, Remedy
+from corpus.schema import Case, Change, Remedy, Scalar
 from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.scanner import Block, Scanner
-from service.reasoning.changes import misfit
+from service.reasoning.changes import is_guidance, misfit
 from service.reasoning.values import rule_ids
 
 _CHINESE = re.compile(r"[一-鿿]")
+# A list or mapping as JSON or YAML writes it: blanks make no words of it.
+_LITERAL = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
 
 
 def findings(library: Library, table: PatternTable) -> list[str]:
@@ -23,6 +25,7 @@ def findings(library: Library, table: PatternTable) -> list[str]:
     found = [text for case in library.cases.values() for text in _case(case, library, table)]
     found += [text for rows in library.remedies.values() for row in rows for text in _remedy(row, library, table)]
     found += [text for row in table.rows for text in _pattern(row, library)]
+    found += _guidance(library)
     found += _examples(table)
     found += _twins(library)
     found += [f"{knob.framework}: {knob.key}: no rule {knob.rule}" for knob in library.knobs.values()
@@ -73,6 +76,24 @@ def _change(change: Change, library: Library) -> Iterator[str]:
         yield f"{change.key}: only a variable can be unset; say in words to leave it out"
     if change.rule is not None and change.rule not in rule_ids():
         yield f"{change.key}: no rule {change.rule}"
+    if _is_prose(change.to) and change.to not in library.guidance:
+        yield f"{change.key}: no Chinese in guidance.yaml for {change.to!r}"
+
+
+def _is_prose(value: Scalar) -> bool:
+    return is_guidance(value) and not _LITERAL.fullmatch(str(value).strip())
+
+
+def _guidance(library: Library) -> Iterator[str]:
+    """Find Chinese that is none, and rows whose text no change has any more."""
+    changes = [change for case in library.cases.values() for change in case.changes]
+    changes += [row for rows in library.remedies.values() for row in rows]
+    used = {text for change in changes for text in (change.to, change.key)}
+    for english, chinese in library.guidance.items():
+        if not _CHINESE.search(chinese):
+            yield f"guidance.yaml: {english!r} stands in one language only"
+        if english not in used:
+            yield f"guidance.yaml: no case or remedy says {english!r}"
 
 
 def _remedy(row: Remedy, library: Library, table: PatternTable) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from corpus import library
 from corpus.library import Library
-from ingest import embedder, index, pipeline
+from ingest import embedder, pipeline
 from ingest.embedder import Embedder
 from ingest.errors import BrokenTemplatesError
 from ingest.index import Index
@@ -21,6 +21,7 @@ from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from ingest.logs.sources import LogSource
 from ingest.logs.templates import Templates
+from ingest.pipeline import Places
 from ingest.redact import Redactor
 from service.diagnosis import Diagnosis, Dropped, ProposedChange
 from service.inquiry import Inquiry
@@ -70,14 +71,17 @@ class Triage:
         """The embedding model; exported on first use."""
         return embedder.open_embedder(self._settings.embedding_model, self._settings.home)
 
+    @property
+    def places(self) -> Places:
+        """Where the index is kept besides the home, and where many logs are read."""
+        return Places(self._settings.chroma_url, self._settings.ray_address, self._settings.workers)
+
     @cached_property
     def index(self) -> Index:
         """The search index; built first where there is none or it is of another corpus or model."""
-        found = index.current(self._settings.home)
         name = self._settings.embedding_model or embedder.DEFAULT_NAME
-        if found is not None and pipeline.is_current(found, name):
-            return found
-        return pipeline.refresh(self._settings.home, self.embedder, self._report).index
+        found = pipeline.opened(self._settings.home, name, self.places)
+        return found or pipeline.refresh(self._settings.home, self.embedder, self._report, self.places).index
 
     @cached_property
     def retriever(self) -> Retriever:

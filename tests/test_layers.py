@@ -14,7 +14,7 @@ ORDER = ["corpus", "ingest", "service", "eval", "ui"]
 # A package, and the one module or folder that may import it; several where each does a thing of its own with it.
 SEAMS: dict[str, str | tuple[str, ...]] = {
     "hyperscan": "ingest/logs/scanner.py",
-    "chromadb": "ingest/index.py",
+    "chromadb": "ingest/chroma.py",
     "sentence_transformers": "ingest/embedder.py",
     "onnxruntime": "ingest/embedder.py",
     "torch": "ingest/embedder.py",
@@ -30,7 +30,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
     "gradio": "ui/chat",
     "slack_bolt": "ui/slack",
     "slack_sdk": "ui/slack",
-    "fastapi": "service/api",
+    "fastapi": ("service/api", "ui/server.py"),
     "starlette": ("service/api", "ui/slack", "ui/chat", "ui/server.py"),
     "uvicorn": ("service/api", "ui/server.py"),
     "prometheus_client": "service/api",
@@ -46,7 +46,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
     "typer": "ui",
 }
 # The slow packages of which an answer must not wait at import.
-SLOW = {"chromadb", "sentence_transformers", "torch", "onnxruntime", "bm25s", "jieba", "langchain", "langsmith", "openai", "ray", "gradio", "slack_bolt", "alembic", "pandas", "pyarrow"}
+SLOW = {"chromadb", "sentence_transformers", "torch", "onnxruntime", "bm25s", "jieba", "langchain", "langsmith", "openai", "ray", "alembic", "pandas", "pyarrow"}
 
 
 def _modules() -> list[Path]:

@@ -6,7 +6,7 @@ import bz2
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -174,3 +174,12 @@ DEFLATE = Codec("zip", re.compile(rb"(?!)"), partial(_Inflate, -zlib.MAX_WBITS))
 def codec_of(head: bytes) -> Codec | None:
     """Tell by its first bytes how a stream is compressed, if it is."""
     return next((codec for codec in CODECS if codec.begins.match(head)), None)
+
+
+def packed(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Pack bytes that come in pieces as one zstd frame."""
+    packer = zstandard.ZstdCompressor().compressobj()
+    for chunk in chunks:
+        if piece := packer.compress(chunk):
+            yield piece
+    yield packer.flush()

@@ -12,6 +12,7 @@ from ingest.logs.report import CrashReport
 from ingest.logs.scanner import Block, Scanner, Tally, blocks
 from ingest.logs.sources import LogSource
 from ingest.logs.templates import MOST, Templates, checksums
+from ingest.redaction import sieve
 
 
 class Reader:
@@ -20,6 +21,8 @@ class Reader:
     def __init__(self, table: PatternTable, cache: Path | None = None) -> None:
         self._table = table
         self._scanner = Scanner(table.rows, cache)
+        if cache:
+            sieve.keep(cache)
 
     def read(self, source: LogSource | JobSource, good: Templates | None = None) -> CrashReport:
         """Read a job's output to its end; raises InputError where it cannot be read at all.

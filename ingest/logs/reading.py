@@ -47,6 +47,8 @@ HARMLESS = frozenset({"empty", "code", "image", "configs", "checkpoint", "not_a_
 # The names of facts that tell how many ranks a job has.
 WORLD = ("world", "world_n", "nranks")
 SURROUNDINGS = 8
+# Rows beside those that are shown are judged with them: a secret may begin above what is shown, or end below it.
+BESIDE = 4
 NOVEL = 8
 NOTHING = Templates(frozenset(), frozenset())
 MAX_AROUND = 8192
@@ -349,7 +351,7 @@ class Reading:
         for sight in self._repeats.counted():
             if sight.group:
                 self._events.repeat(sight.group, sight.last, sight.count - sight.full)
-        tail = self._cleaned(_last_rows(self._last)) if self._last else ()
+        tail = self._cleaned(_last_rows(self._last))[-TAIL:] if self._last else ()
         facts = derive(self._facts, self._ranks)
         job = View(self._events.all(max(self._world, self._ranks_seen), self._good.events), None, facts, self._frameworks.all(), self._settings.all(), seen=self._seen)
         events = tuple(self._refined(event, job) for event in job.events)
@@ -384,7 +386,8 @@ class Reading:
 
     def _shown_around(self, number: int) -> tuple[tuple[int, str], ...]:
         """Give the root's surroundings as they may be shown."""
-        return self._cleaned(self._around.get(number, ()))
+        rows = self._cleaned(self._around.get(number, ()))
+        return tuple(row for row in rows if abs(row[0] - number) <= SURROUNDINGS)
 
     def _cleaned(self, rows: Sequence[tuple[int, bytes]]) -> tuple[tuple[int, str], ...]:
         """Give numbered rows as they may be shown."""
@@ -432,8 +435,8 @@ def _telling(row: Pattern) -> tuple[bool, int, bool, int]:
 
 def _surroundings(block: Block, offset: int, number: int) -> tuple[tuple[int, bytes], ...]:
     begin, end = block.line_bounds(offset)
-    before = _whole_rows(block.data, begin)[:-1][-SURROUNDINGS:]
-    after = block.data[end + 1 : end + WINDOW].split(b"\n")[:SURROUNDINGS]
+    before = _whole_rows(block.data, begin)[:-1][-SURROUNDINGS - BESIDE :]
+    after = block.data[end + 1 : end + WINDOW].split(b"\n")[: SURROUNDINGS + BESIDE]
     rows = [(number - len(before) + place, raw) for place, raw in enumerate(before)]
     rows += [(number + 1 + place, raw) for place, raw in enumerate(after) if raw]
     rows.append((number, block.data[begin:end]))
@@ -450,6 +453,6 @@ def _whole_rows(data: bytes, end: int) -> list[bytes]:
 
 def _last_rows(block: Block) -> list[tuple[int, bytes]]:
     end = len(block.data.rstrip(b"\n"))
-    rows = _whole_rows(block.data, end)[-TAIL:] or [block.data[block.data.rfind(b"\n", 0, end) + 1 : end]]
+    rows = _whole_rows(block.data, end)[-TAIL - BESIDE :] or [block.data[block.data.rfind(b"\n", 0, end) + 1 : end]]
     first = block.line + newlines(block.data, 0, end) - len(rows) + 1
     return [(first + place, raw) for place, raw in enumerate(rows)]

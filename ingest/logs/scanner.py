@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -282,6 +283,27 @@ class _Hits:
         return sorted(self.found + [(end, row) for row, ends in self._latest.items() for end in ends])
 
 
+class Finder:
+    """A compiled set of expressions that tells where in some bytes each of them ends; any thread may ask.
+
+    Those numbered in `once` are told of a single time.
+    """
+
+    def __init__(self, expressions: Sequence[str], cache: Path | None = None, once: Sequence[int] = ()) -> None:
+        flags = [hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_SINGLEMATCH if number in once else 0) for number in range(len(expressions))]
+        self._database = _database([text.encode() for text in expressions], list(range(len(expressions))), flags, cache)
+        self._local = threading.local()
+
+    def ends(self, data: bytes) -> list[tuple[int, int]]:
+        """Give the number of each expression that matches, with each place where it ends, by place."""
+        scratch = getattr(self._local, "scratch", None)
+        if scratch is None:  # a scratch serves one scan at a time
+            scratch = self._local.scratch = hyperscan.Scratch(self._database)
+        found: list[tuple[int, int]] = []
+        self._database.scan(data, match_event_handler=lambda number, _start, end, _flags, _context: found.append((number, end)), scratch=scratch)
+        return found
+
+
 def _windows(block: Block, failures: Iterable[int]) -> list[tuple[int, int]]:
     """Give the parts of a block, in whole lines, that are searched for progress."""
     data, start, stop = block.data, block.start, block.stop
@@ -309,6 +331,15 @@ def _compiled(rows: list[tuple[int, Pattern]], cache: Path | None) -> hyperscan.
     ids = [number for number, _ in rows]
     expressions = [relaxed(row.expression).encode() for _, row in rows]
     flags = [hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_CASELESS if row.caseless else 0) for _, row in rows]
+    try:
+        return _database(expressions, ids, flags, cache)
+    except hyperscan.error as error:
+        names = ", ".join(row.id for _, row in rows[:3])
+        raise InvalidCorpusError(f"patterns ({names} ...): Hyperscan refuses an expression: {error}") from error
+
+
+def _database(expressions: list[bytes], ids: list[int], flags: list[int], cache: Path | None) -> hyperscan.Database:
+    """Compile expressions, or load what the same ones were compiled to before."""
     key = hashlib.sha256(repr((version("hyperscan"), ids, expressions, flags)).encode()).hexdigest()[:16]
     stored = cache / f"patterns-{key}.hsdb" if cache else None
     if stored and stored.is_file():
@@ -317,11 +348,7 @@ def _compiled(rows: list[tuple[int, Pattern]], cache: Path | None) -> hyperscan.
             database.scratch = hyperscan.Scratch(database)  # a loaded database comes without one
             return database
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    try:
-        database.compile(expressions=expressions, ids=ids, elements=len(ids), flags=flags)
-    except hyperscan.error as error:
-        names = ", ".join(row.id for _, row in rows[:3])
-        raise InvalidCorpusError(f"patterns ({names} ...): Hyperscan refuses an expression: {error}") from error
+    database.compile(expressions=expressions, ids=ids, elements=len(ids), flags=flags)
     if stored:
         with contextlib.suppress(OSError):  # a folder that cannot be written costs time at the next start
             stored.parent.mkdir(parents=True, exist_ok=True)

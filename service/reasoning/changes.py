@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from corpus.library import Library, fits
+from corpus.library import Library, chinese_guidance, fits
 from corpus.predicates import compare
 from corpus.schema import Case, Change, ChangeKind, Knob, Language, Remedy, Scalar, Text
 from ingest.logs.conditions import all_hold
@@ -30,8 +30,7 @@ _MISSPELT = Text(
     en="There is no `{old}`; the nearest setting of that name is `{new}`. Take the wrong one out.",
     zh="没有 `{old}` 这个键；最接近的设置是 `{new}`。请去掉写错的键。",
 )
-# Guidance is in one language, as a case's is.
-_SAME_VALUE = "the value that {old} has"
+_SAME_VALUE = Text(en="the value that {old} has", zh="与 {old} 相同的值")
 # Kinds of change that belong to no framework of the job, so that the log need not show it.
 EVERYWHERE = frozenset({"env", "pip", "docker", "host", "linux", "slurm", "kubernetes", "nccl", "ray", "pytorch", "python"})
 
@@ -116,7 +115,7 @@ def propose(
         if new:
             kept.update({(item.framework, item.key): item for item in new})
             groups.append(_Group(new, made.computed, made.from_case))
-    return [item for group in sorted(groups, key=lambda group: group.rank) for item in group.changes], dropped
+    return [_worded(item, job) for group in sorted(groups, key=lambda group: group.rank) for item in group.changes], dropped
 
 
 def _every(cases: Sequence[Case], remedies: Sequence[Remedy]) -> Iterator[_Wanted]:
@@ -153,7 +152,7 @@ def _checked(wanted: _Wanted, job: _Job) -> tuple[_Group, list[Dropped]]:
     now = value_of(change.key, job.settings)
     value = _value(change, knob, now, wanted.cause, job)
     if reason := _useless(value, knob, now):
-        return nothing, [Dropped(what=f"{change.framework}: {change.key}={value.to}", why=reason)]
+        return nothing, [Dropped(what=f"{change.framework}: {change.key}={job.library.worded(value.to, job.language)}", why=reason)]
     known = knob is not None and not is_guidance(value.to) and (change.framework in seen or change.framework in EVERYWHERE)
     main = ProposedChange(
         framework=change.framework, kind=change.kind, key=change.key, from_=now, to=value.to,
@@ -173,10 +172,17 @@ def _renamed(rename: Rename, language: Language) -> ProposedChange:
     why = _RENAMED if rename.known else _MISSPELT
     return ProposedChange(
         framework=rename.framework, kind=_KIND.get(knob.spelled, "setting"), key=rename.new,
-        to=value if fitting and value is not None else _SAME_VALUE.format(old=rename.old),
+        to=value if fitting and value is not None else _SAME_VALUE.to(language).format(old=rename.old),
         why=why.to(language).format(old=rename.old, new=rename.new), replaces=rename.old,
         status="verified" if fitting else "unverified",
     )
+
+
+def _worded(change: ProposedChange, job: _Job) -> ProposedChange:
+    """Tell guidance in the answer's language, and a command that is itself told in words; all checks are done by then."""
+    to = job.library.worded(change.to, job.language)
+    key = job.library.worded(change.key, job.language) if change.kind == "command" else change.key
+    return change if (to, key) == (change.to, change.key) else change.model_copy(update={"to": to, "key": key})
 
 
 def typed(text: str | None) -> Scalar | None:
@@ -281,7 +287,8 @@ def _outside(number: float, knob: Knob) -> str:
 
 def is_guidance(value: object) -> bool:
     """Tell whether a change says in words how to choose the value; it is shown, and never written to a file."""
-    return isinstance(value, str) and " " in value.strip()
+    # Chinese has no blanks, and a path may be Chinese: so what has none counts where it is known as guidance.
+    return isinstance(value, str) and (" " in value.strip() or (not value.isascii() and value in chinese_guidance()))
 
 
 def value_of(key: str, settings: Sequence[Setting]) -> str | None:

@@ -33,7 +33,7 @@ from service.diagnosis import (
     Telemetry,
     Verdict,
 )
-from service.reasoning import phrases
+from service.reasoning import phrases, reasons
 from service.reasoning.candidates import Candidate, confidence, is_close, is_doubtful, weigh
 from service.reasoning.changes import ALREADY, propose
 from service.reasoning.phrases import say
@@ -124,7 +124,7 @@ class _Answer:
             evidence=tuple(self._evidence()), cascade=tuple(self._cascade()), cases=tuple(self._hits()),
             changes=tuple(changes), checks=self._checks(verdict, cause, cases), frameworks=self._frameworks(),
             telemetry=self._telemetry(cause),
-            engine=Engine(dropped=tuple(self._dropped)), redactions=self._report.redactions, limits=self._limits(),
+            engine=Engine(dropped=reasons.told(self._dropped, self._language)), redactions=self._report.redactions, limits=self._limits(),
         )
 
     def _verdict(self) -> Verdict:
@@ -299,7 +299,8 @@ class _Answer:
 
     def _telemetry(self, cause: Cause | None) -> Telemetry:
         """Give what the machine says of the named cause and of the others."""
-        return told(self._findings, cause.id if cause else None, [item.cause for item in self._candidates[:4]], self._language)
+        said = told(self._findings, cause.id if cause else None, [item.cause for item in self._candidates[:4]], self._language)
+        return reasons.of_readings(said, self._language)
 
     def _machine(self, cause: Cause | None) -> str:
         """Write what the machine says of each cause; nothing where nobody asked it."""

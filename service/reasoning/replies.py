@@ -31,6 +31,13 @@ _SAYS: Mapping[str, tuple[str, str]] = {
                 "已知内容无法回答这个问题。可以问：原因、其他可能的原因、修改、代价，或如何确认。"),
 }
 
+# What a person may say is fixed, by the names of `constraints.TOPICS`; a setting goes by its own name.
+_TOPICS: Mapping[str, str] = {
+    "batch size": "batch 大小", "sequence length": "序列长度", "precision": "精度", "number of GPUs and nodes": "GPU 与节点的数量",
+    "GPU memory share": "显存占用比例", "host memory": "主机内存", "versions of packages": "软件包版本", "environment variables": "环境变量",
+    "learning rate": "学习率", "time-outs": "超时时间", "checkpoints": "检查点", "gradient checkpointing": "梯度检查点", "the model": "模型",
+}
+
 _WHY_NOT = re.compile(r"\bwhy (?:not|isn't|is it not|is this not|rule out|do you rule)|\b(?:could|can|might|may) (?:it|this) (?:not )?be|\bis (?:it|this) (?:not )?(?:a|an|the|because)|\bwhat about|\bhow about|\bisn't (?:it|this)|为什么不是|为何不是|会不会是|是不是|有没有可能|难道不是|怎么不是", re.IGNORECASE)
 _COST = re.compile(r"\bcosts?\b|\bslow(?:er|down)?\b|\bspeed\b|\bthroughput\b|\btrade-?offs?\b|\bdownsides?\b|\bprice\b|\bpenalt|\bside effects?\b|代价|影响|变慢|速度|吞吐|副作用|性能", re.IGNORECASE)
 _CONFIRM = re.compile(r"\b(?:how sure|how certain|confirm|verify|prove|proof|evidence|how do (?:you|we|i) know|check)\b|确认|验证|证据|确定|怎么知道|凭什么", re.IGNORECASE)
@@ -78,7 +85,8 @@ def _say(name: str, language: Language, **values: object) -> str:
 
 
 def _constrained(question: Question) -> str:
-    topics = ", ".join(constraint.topic.name for constraint in question.new)
+    names = [constraint.topic.name for constraint in question.new]
+    topics = "、".join(_TOPICS.get(name, name) for name in names) if question.language == "zh" else ", ".join(names)
     parts = [_say("noted", question.language, topics=topics), _changes(question)]
     if not question.changes:
         cause = _first(question.matter)

@@ -132,7 +132,7 @@ def told(findings: Findings, named: str | None, others: Iterable[str], language:
     first = next((item for item in causes if item.cause == named), None)
     return Telemetry(
         says=first.says if first else "not available", why=first.why if first else NO_CAUSE[language],
-        taken_at=findings.snapshot.taken_at.isoformat(), sources=findings.snapshot.sources, causes=causes,
+        taken_at=findings.snapshot.taken_at.isoformat(), sources=tuple(Redactor().clean(printable(source))[:MAX_TEXT] for source in findings.snapshot.sources), causes=causes,
     )
 
 

@@ -14,13 +14,13 @@ import pytest
 from rich.console import Console
 
 from eval.answers import Answer
-from eval.charts import Scale
 from eval.figures import Row, counted, mark, number, table
 from eval.incidents import Incident, Label
-from eval.markup import Html, element, escaped
 from eval.metrics import METRICS, Mean, Score
 from eval.report import Run, page, terminal
 from eval.wrong_answers import WIDEST, excerpt
+from service.page.drawing import Scale
+from service.page.markup import Html, element, escaped
 
 HOSTILE = "<script>alert(1)</script> ]]> \x1b[31mred\x1b[0m \x00\x07 \u202eevil <img src=http://evil.example/x> 显存不足"
 CAUSES = {"gpu-oom-training": "gpu-memory", "disk-full": "storage", "host-oom-kill": "host-memory"}

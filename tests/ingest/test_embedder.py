@@ -63,6 +63,37 @@ def test_a_text_has_one_vector_whatever_it_shares_a_batch_with(exported_home: Pa
 
 
 @pytest.mark.slow
+def test_a_text_has_one_vector_however_many_threads_compute(exported_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread, two, and what a process sets for itself; equal texts are computed once."""
+    many = [f"{text[:300]} {number}" for number in range(9) for text in TEXTS] + list(TEXTS)
+    one, two = (open_embedder("", exported_home, threads).embed(many) for threads in (1, 2))
+    monkeypatch.setenv("WHYCRASH_THREADS", "1")
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one, open_embedder("", exported_home).embed(many))
+    np.testing.assert_allclose(open_embedder("", exported_home, 2).embed([*many, *many])[len(many) :], one, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_query_that_comes_again_is_not_computed_again(exported_home: Path) -> None:
+    """The same array comes back, and nobody can change it for the others."""
+    exported = open_embedder("", exported_home)
+    first = exported.embed(["CUDA out of memory"])
+    assert exported.embed(["CUDA out of memory"]) is first
+    with pytest.raises(ValueError, match="read-only"):
+        first[0, 0] = 1.0
+
+
+@pytest.mark.parametrize("lengths", [[], [5], [7, 7, 7], [1, 300, 2, 299, 3], list(range(1, 257)), [10_000, 1]])
+def test_batches_hold_each_place_once_and_little_padding(lengths: list[int]) -> None:
+    """No batch is wider than its bound, but for a text that is so by itself; the longest come first."""
+    batches = list(embedder._batches(lengths))
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    widths = [max(lengths[place] for place in batch) for batch in batches]
+    assert widths == sorted(widths, reverse=True)
+    assert all(len(batch) == 1 or len(batch) * width <= embedder.BATCH_TOKENS for batch, width in zip(batches, widths, strict=True))
+
+
+@pytest.mark.slow
 def test_meaning_decides(exported_home: Path) -> None:
     """The real model puts a paraphrase before a text that shares words."""
     vectors = open_embedder("", exported_home).embed(

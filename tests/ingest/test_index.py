@@ -15,7 +15,7 @@ from ingest import index
 from ingest.documents import Document, of_case
 from ingest.embedder import HashEmbedder, Vectors
 from ingest.errors import NewerIndexError, SearchIndexError
-from ingest.index import FORMAT, Index, Manifest
+from ingest.index import FORMAT, PART, STEP, Index, Manifest, Taken
 from tests.factories import document, silent
 
 WORDS = ["cuda", "memory", "rollout", "rank", "shard", "nccl", "timeout", "watchdog", "ray", "actor", "worker", "killed", "leak", "cache", "engine", "vllm", "token", "batch"]
@@ -38,7 +38,8 @@ class Counting(HashEmbedder):
 def write(home: Path, documents: Sequence[Document] = DOCUMENTS, embedder: HashEmbedder | None = None) -> Index:
     """Write an index."""
     used = embedder or HashEmbedder()
-    return index.write(home, documents, used, Manifest(used.name, "corpus", len(documents), {"/a": "1"}, ("/",)), silent)
+    manifest = Manifest(used.name, "corpus", len(documents), roots=("/",))
+    return index.write(home, documents, used, manifest, silent, taken=[Taken("/a", "1"), Taken("/b", "2", DOCUMENTS[0])])
 
 
 def opened(home: Path) -> Index:
@@ -59,7 +60,8 @@ def test_an_index_is_read_back_as_written(home: Path) -> None:
     write(home)
     found = opened(home)
     assert found.documents == tuple(DOCUMENTS)
-    assert found.manifest == Manifest("hash", "corpus", 3, {"/a": "1"}, ("/",))
+    assert found.manifest == Manifest("hash", "corpus", 3, roots=("/",))
+    assert found.taken == (Taken("/a", "1"), Taken("/b", "2", DOCUMENTS[0]))
     np.testing.assert_allclose(found.vectors, HashEmbedder().embed([one.embedded for one in DOCUMENTS]))
 
 
@@ -154,6 +156,41 @@ def test_an_interrupted_write_leaves_the_old_index(home: Path, stage: str) -> No
     assert [one.owner for one in opened(home).documents] == ["new"]
 
 
+def test_vectors_that_were_made_are_not_made_again_after_a_kill(home: Path) -> None:
+    """A run that is stopped while it embeds leaves what it had, and the next one goes on from there."""
+    documents = [document(f"d{number}", f"word{number} " * (number % 7 + 1)) for number in range(PART + 3 * STEP)]
+    first, second = Counting(), Counting()
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if stage == "vectors" and done >= PART + STEP:
+            raise KeyboardInterrupt
+
+    manifest = Manifest("hash", "corpus", len(documents))
+    with pytest.raises(KeyboardInterrupt):
+        index.write(home, documents, first, manifest, stop)
+    found = index.write(home, documents, second, manifest, silent)
+    assert (len(first.asked), len(second.asked)) == (PART + STEP, 3 * STEP)
+    np.testing.assert_allclose(found.vectors, HashEmbedder().embed([one.embedded for one in documents]), atol=1e-6)
+    assert not list((home / "index" / "parts").rglob("*.npz"))
+
+
+def test_equal_texts_are_embedded_once_and_the_longest_first(home: Path) -> None:
+    """So that the batches of a model hold texts of like length."""
+    embedder = Counting()
+    write(home, [document(f"d{number}", "word " * (number % 5 + 1), title="t") for number in range(50)], embedder)
+    lengths = [len(text) for text in embedder.asked]
+    assert len(lengths) == 5
+    assert lengths == sorted(lengths, reverse=True)
+
+
+def test_progress_is_told_step_by_step(home: Path) -> None:
+    """Also while the vectors are made, which takes longest."""
+    told: list[tuple[str, int, int]] = []
+    documents = [document(f"d{number}", f"word{number}") for number in range(2 * STEP + 1)]
+    index.write(home, documents, HashEmbedder(), Manifest("hash", "c", len(documents)), lambda *row: told.append(row))
+    assert [row[1] for row in told if row[0] == "vectors"] == [0, STEP, 2 * STEP, 2 * STEP + 1]
+
+
 def test_an_open_index_stays_readable_while_the_next_is_written(home: Path) -> None:
     """A reader is not pulled away from under by one rewrite; older generations go."""
     write(home)
@@ -206,7 +243,7 @@ def test_an_index_of_a_newer_program_with_new_facts_is_refused_too(home: Path) -
 def test_an_index_of_an_older_program_is_built_anew(home: Path) -> None:
     """It counts as none."""
     write(home)
-    edit_manifest(home, format=FORMAT - 1)
+    edit_manifest(home, format=0)
     assert index.current(home) is None
     write(home)
     assert opened(home).documents == tuple(DOCUMENTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def test_a_file_that_is_gone_leaves_the_index(tmp_path: Path, ingest: Ingest) ->
     outcome = ingest()
     assert numbers(outcome)[2:] == (1, True)
     assert {document.origin for document in owned(outcome, "note")} == {str(second)}
-    assert str(first) not in outcome.index.manifest.files
+    assert str(first) not in {item.file for item in outcome.index.taken}
     assert numbers(ingest())[2:] == (0, False)
 
 
@@ -168,7 +169,66 @@ def test_only_logs_and_write_ups_of_a_folder_are_taken(tmp_path: Path, ingest: I
     for name in ("deep/er/a.md", ".hidden.md", "picture.png", "train.py", "b.HTML"):
         write(tmp_path / "notes" / name, NOTE)
     outcome = ingest([tmp_path / "notes"])
-    assert sorted(Path(name).name for name in outcome.index.manifest.files) == ["a.md", "b.HTML"]
+    assert sorted(Path(name).name for name in (item.file for item in outcome.index.taken)) == ["a.md", "b.HTML"]
+
+
+def oom(gib: float, **frames: str) -> str:
+    """Write a crash whose numbers differ from job to job."""
+    return traceback(OOM.replace("2.00 GiB", f"{gib:.2f} GiB"), **frames)
+
+
+def test_the_same_crash_of_many_jobs_is_one_document(tmp_path: Path, ingest: Ingest) -> None:
+    """It counts them, has the first one's place and names the last; another crash stays apart."""
+    for number in range(4):
+        write(tmp_path / f"logs/job-{number}.log", oom(number + 1))
+    write(tmp_path / "logs/other.log", traceback(STRANGE))
+    outcome = ingest(logs=[tmp_path / "logs"])
+    same, other = sorted(owned(outcome, "report"), key=lambda document: -document.jobs)
+    assert (outcome.added, same.jobs, other.jobs) == (5, 4, 1)
+    assert (Path(same.origin).name, same.last.rpartition("-")[0], other.last) == ("job-0.log", "job/job-3", "")
+    assert numbers(ingest(logs=[tmp_path / "logs"])) == (0, 5, 0, False)
+
+
+def test_people_s_words_on_a_crash_keep_it_apart(tmp_path: Path, ingest: Ingest) -> None:
+    """A cause that was given for one job is not said of the others."""
+    for number in range(3):
+        write(tmp_path / f"logs/job-{number}.log", oom(number + 1))
+    write(tmp_path / "logs/job-1.yaml", "cause: gpu-oom-rollout\n")
+    found = owned(ingest(logs=[tmp_path / "logs"]), "report")
+    assert sorted((document.cause, document.jobs) for document in found) == [("", 2), ("gpu-oom-rollout", 1)]
+
+
+def test_the_next_job_stands_for_a_crash_whose_first_log_is_gone(tmp_path: Path, ingest: Ingest) -> None:
+    """Its count goes down, and its place is one that exists."""
+    for number in range(3):
+        write(tmp_path / f"logs/job-{number}.log", oom(number + 1))
+    ingest(logs=[tmp_path / "logs"])
+    (tmp_path / "logs/job-0.log").unlink()
+    outcome = ingest()
+    (document,) = owned(outcome, "report")
+    assert (outcome.removed, document.jobs, Path(document.origin).name) == (1, 2, "job-1.log")
+    assert "4.00 GiB" not in document.text
+    assert "2.00 GiB" in document.text
+
+
+def test_an_index_of_the_first_format_is_read_on(tmp_path: Path, home: Path, ingest: Ingest) -> None:
+    """Its files are known, its crashes stay, and the next write is of today's format."""
+    write(tmp_path / "logs/job.log", traceback(OOM))
+    made = ingest([write(tmp_path / "notes/a.md", NOTE)], [tmp_path / "logs"]).index
+    manifest = json.loads((made.folder / "manifest.json").read_text(encoding="utf-8"))
+    old = manifest | {"format": 1, "files": {item.file: item.content for item in made.taken}}
+    del old["collection"]
+    (made.folder / "manifest.json").write_text(json.dumps(old), encoding="utf-8")
+    rows = [json.loads(row) for row in (made.folder / "documents.jsonl").read_text(encoding="utf-8").splitlines()]
+    kept = [{key: value for key, value in row.items() if key not in ("jobs", "last", "home")} for row in rows]
+    (made.folder / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
+    (made.folder / "taken.jsonl").unlink()
+    outcome = ingest([tmp_path / "notes"], [tmp_path / "logs"])
+    assert numbers(outcome) == (0, 2, 0, False)
+    write(tmp_path / "logs/next.log", oom(5))
+    outcome = ingest(logs=[tmp_path / "logs"])
+    assert (outcome.index.manifest.format, [document.jobs for document in owned(outcome, "report")]) == (index.FORMAT, [2])
+    assert len(owned(outcome, "note")) == 1
 
 
 def test_a_path_that_is_not_there_is_an_error(tmp_path: Path, home: Path, ingest: Ingest) -> None:

@@ -6,8 +6,9 @@ import string
 
 import pytest
 
-from ingest import redact
 from ingest.redact import Redactor
+from ingest.redaction.table import KINDS
+from tests.ingest import planted
 
 LETTERS = (string.ascii_letters + string.digits) * 4
 HEX = "0123456789abcdef" * 4
@@ -30,7 +31,7 @@ SECRETS: tuple[tuple[str, str, str], ...] = (
     ("google-key", "{}", "AIza" + LETTERS[:35]),
     ("google-key", "{}", "ya29." + LETTERS[:40]),
     ("slack-token", "{}", "xoxb-" + "1234567890-abcdefghij"),
-    ("slack-webhook", "post https://hooks.slack.com/services/{}", "T00000000/B00000000/" + LETTERS[:24]),
+    ("webhook", "post https://hooks.slack.com/services/{}", "T00000000/B00000000/" + LETTERS[:24]),
     ("stripe-key", "{}", "sk_live_" + LETTERS[:24]),
     ("sendgrid-key", "{}", "SG." + LETTERS[:22] + "." + LETTERS[:43]),
     ("npm-token", "{}", "npm_" + LETTERS[:36]),
@@ -51,12 +52,17 @@ SECRETS: tuple[tuple[str, str, str], ...] = (
     ("wandb-key", "wandb: logged in with {}", HEX[:40]),
     ("password", "password={}", "hunter22"),
     ("password", "export DB_PASSWORD='{}'", "hunter22"),
-    ("password", '{{"aws_secret_access_key": "{}"}}', LETTERS[:40]),
-    ("password", "WANDB_API_KEY={}", LETTERS[:20]),
+    ("secret", '{{"aws_secret_access_key": "{}"}}', LETTERS[:40]),
+    ("secret", "WANDB_API_KEY={}", LETTERS[:20]),
     ("password", "mysql --password {} -u root", "hunter22"),
     ("token", "HF_TOKEN={}", LETTERS[:24]),
     ("token", "access_token: '{}'", LETTERS[:24]),
     ("token", "python x.py --token {}", LETTERS[:24]),
+    ("token", "os.environ['HF_TOKEN'] = '{}'", LETTERS[:24]),
+    ("token", "{{'token': b'{}'}}", LETTERS[:24]),
+    ("token", "HF_TOKEN -> {}", LETTERS[:24]),
+    ("wandb-key", "wandb.login(key='{}')", HEX[:40]),
+    ("password", 'passphrase: "{}"', "correct horse battery"),
     ("email", "mail {} please", "jane.doe@example.com"),
 )
 
@@ -76,7 +82,7 @@ def test_a_secret_is_masked_by_its_kind(kind: str, text: str, secret: str) -> No
 
 def test_every_kind_of_the_table_has_a_sample() -> None:
     """A new row comes with a test."""
-    assert {kind for kind, _ in redact._ROWS} == {kind for kind, _, _ in SECRETS}
+    assert {kind.name for kind in KINDS} == {kind for kind, _, _ in SECRETS} | {item.kind for item in planted.secrets()}
 
 
 @pytest.mark.parametrize(

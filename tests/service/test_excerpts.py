@@ -101,6 +101,19 @@ def test_that_secrets_are_masked_in_what_is_kept(reader: Reader, tmp_path: Path)
     assert secret not in kept(reader, path).model_dump_json()
 
 
+def test_that_a_secret_over_the_rim_of_what_is_kept_is_masked(reader: Reader, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    rows = [STEP.format(number) for number in range(1, 30_001)]
+    rows[9_999] = OOM
+    first = 10_000 - excerpts.AROUND_ROOT[0]
+    body = "aB3+" * 16
+    rows[first - 3 : first + 1] = ["-----BEGIN RSA PRIVATE KEY-----", body, body, "-----END RSA PRIVATE KEY-----"]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    excerpt = kept(reader, path)
+    assert min(numbered(excerpt)) >= first
+    assert "aB3+aB3+" not in excerpt.model_dump_json()
+
+
 def test_that_an_endless_line_is_cut() -> None:
     found = excerpts.lines([b"x" * 100_000 for _ in range(50)], [(1, 1)])
     assert len(found[1]) <= 4 * excerpts.WIDEST

@@ -66,8 +66,8 @@ def _row(cells: list[str]) -> Html:
     return element("tr", element("th", cells[0], scope="row"), *(element("td", cell) for cell in cells[1:]))
 
 
-def document(title: str, *children: str) -> str:
-    """Give a whole page that loads nothing and, by its own policy, could not."""
+def document(title: str, *children: str, lang: str = "en", style: str = "") -> str:
+    """Give a whole page that loads nothing and, by its own policy, could not; `style` adds rules to the common ones."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -75,9 +75,9 @@ def document(title: str, *children: str) -> str:
         element("meta", name="color-scheme", content="light dark"),
         element("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
         element("title", title),
-        element("style", Html(STYLE)),
+        element("style", Html(STYLE + style)),
     )
-    return f"<!doctype html>\n{element('html', head, element('body', *children), lang='en')}\n"
+    return f"<!doctype html>\n{element('html', head, element('body', *children), lang=lang)}\n"
 
 
 STYLE = """

@@ -1,0 +1,228 @@
+"""Vectors in Chroma: a collection of this home's own, or one on a server that several machines share.
+
+On a server, a collection holds one generation of an index whole: vectors, and with them the documents, so
+that a machine with an empty home can take the index over. A collection is named after its content and never
+changed; a small one beside it names the collection that stands now, for each pair of model and corpus.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from ingest.documents import Document
+from ingest.embedder import Vectors
+from ingest.errors import ChromaServerError
+
+COLLECTION = "documents"
+BATCH = 2000
+# Seconds that a server may take for one request, and that one which failed is left alone.
+PATIENCE = 20.0
+PAUSE = 30.0
+# The graph is built by threads, another one each time; sparser ones missed a neighbour in one build of three.
+_GRAPH = {"hnsw:space": "cosine", "hnsw:construction_ef": 400, "hnsw:search_ef": 1000, "hnsw:M": 48}
+_FIELDS = ("kind", "owner", "title", "language", "origin", "cause", "fix", "heading", "jobs", "last", "home")
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a collection holds: documents in the order of their rows, and their vectors."""
+
+    documents: tuple[Document, ...]
+    vectors: Vectors
+
+
+def write_folder(folder: Path, documents: Sequence[Document], vectors: Vectors, report: Report) -> None:
+    """Fill a new collection in a folder of this machine."""
+    collection = _opened(folder).create_collection(COLLECTION, embedding_function=None, metadata=_GRAPH)
+    _fill(collection, documents, vectors, BATCH, report)
+
+
+def nearest_in_folder(folder: Path, vector: Vectors, count: int) -> list[tuple[str, float]]:
+    """Give the ids nearest to a unit vector in a folder's collection, with their cosines, best first."""
+    return _nearest(_opened(folder).get_collection(COLLECTION, embedding_function=None), vector, count)
+
+
+def name_of(model: str, documents: Sequence[Document]) -> str:
+    """Name a collection after what it holds, in whatever order."""
+    rows = sorted(repr(tuple(document.record().items())) for document in documents)
+    return "whycrash-" + hashlib.sha256("\n".join([model, *rows]).encode()).hexdigest()[:24]
+
+
+class Server:
+    """A Chroma server under its URL. Every method raises ChromaServerError where it does not answer."""
+
+    def __init__(self, url: str, patience: float = PATIENCE, pause: float = PAUSE) -> None:
+        self.url = url
+        self._patience = patience
+        self._pause = pause
+        self._failed_at = -pause
+        # Why the last request failed; empty where it did not.
+        self.trouble = ""
+        self._collections: dict[str, Any] = {}
+
+    @property
+    def is_resting(self) -> bool:
+        """Tell whether it failed a moment ago and is not asked again yet."""
+        return monotonic() - self._failed_at < self._pause
+
+    def standing(self, model: str, corpus: str) -> str:
+        """Name the collection that stands for a model and a corpus; empty where there is none."""
+        with self._translated():
+            found = _find(self._client, _pointer(model, corpus))
+            return str((found.metadata or {}).get("collection", "")) if found else ""
+
+    def publish(self, name: str, documents: Sequence[Document], vectors: Vectors, report: Report) -> None:
+        """Store a generation under its name; one that is there whole already is left as it is."""
+        with self._translated():
+            collection = self._client.get_or_create_collection(name, embedding_function=None, metadata=_GRAPH)
+            if collection.count() != len(documents):
+                _fill(collection, documents, vectors, min(BATCH, int(self._client.get_max_batch_size())), report)
+
+    def point(self, model: str, corpus: str, name: str) -> None:
+        """Let a published generation be the one that stands; the one before it stays for who reads it, older ones go."""
+        with self._translated():
+            pointer = self._client.get_or_create_collection(_pointer(model, corpus), embedding_function=None)
+            facts = dict(pointer.metadata or {})
+            if facts.get("collection") == name:
+                return
+            pointer.modify(metadata={"collection": name, "before": facts.get("collection", ""), "model": model, "corpus": corpus})
+            before = facts.get("before")
+            if before and before != name and _find(self._client, str(before)):
+                self._client.delete_collection(before)
+
+    def fetch(self, name: str) -> Held:
+        """Load a whole generation."""
+        with self._translated():
+            collection = self._client.get_collection(name, embedding_function=None)
+            pages = [
+                collection.get(limit=BATCH, offset=begin, include=["embeddings", "documents", "metadatas"])
+                for begin in range(0, collection.count(), BATCH)
+            ]
+        documents = tuple(document for page in pages for document in _documents(page))
+        vectors = [np.asarray(page["embeddings"], dtype=np.float32) for page in pages]
+        return Held(documents, np.concatenate(vectors) if vectors else np.zeros((0, 0), dtype=np.float32))
+
+    def nearest(self, name: str, vector: Vectors, count: int) -> list[tuple[str, float]]:
+        """Give the ids nearest to a unit vector with their cosines, best first."""
+        with self._translated():
+            if name not in self._collections:
+                self._collections[name] = self._client.get_collection(name, embedding_function=None)
+            return _nearest(self._collections[name], vector, count)
+
+    def close(self) -> None:
+        """Close the connections; they are opened again when they are needed."""
+        client = self.__dict__.pop("_client", None)
+        self._collections.clear()
+        if client is not None:
+            sessions = _sessions(client)
+            client.close()
+            for session in sessions:
+                session.close()
+
+    @cached_property
+    def _client(self) -> Any:
+        # Imported here: it takes over a second, and only a server needs it.
+        import chromadb
+        import httpx
+
+        # Chroma's client waits for ever by itself; an answer must not.
+        httpx.get(f"{self.url.rstrip('/')}/api/v2/heartbeat", timeout=self._patience).raise_for_status()
+        parts = urlsplit(self.url)
+        client = chromadb.HttpClient(
+            host=parts.hostname or "127.0.0.1", port=parts.port or 8000, ssl=parts.scheme == "https", settings=_quiet()
+        )
+        for session in _sessions(client):
+            session.timeout = self._patience
+        return client
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        from chromadb.errors import ChromaError
+        from httpx import HTTPError
+
+        try:
+            yield
+        except (ChromaError, HTTPError, ValueError, OSError) as error:
+            self._failed_at = monotonic()
+            self._collections.clear()
+            self.trouble = (
+                f"The Chroma server at {self.url} gives no answer ({str(error)[:200] or type(error).__name__}); "
+                "start it, or set WHYCRASH_CHROMA_URL to where it is."
+            )
+            raise ChromaServerError(self.trouble) from error
+        self.trouble = ""
+
+
+@cache
+def server_at(url: str) -> Server:
+    """Give the server under a URL; one for this process, so that its connections and its rest are shared."""
+    return Server(url)
+
+
+def _sessions(client: Any) -> list[Any]:
+    """Give the HTTP sessions of a client, which it keeps to itself and does not close."""
+    owners = (client, getattr(client, "_admin_client", None))
+    found = (getattr(getattr(owner, "_server", None), "_session", None) for owner in owners)
+    return [session for session in found if session is not None]
+
+
+def _pointer(model: str, corpus: str) -> str:
+    return "whycrash-current-" + hashlib.sha256(f"{model}\n{corpus}".encode()).hexdigest()[:16]
+
+
+def _find(client: Any, name: str) -> Any:
+    from chromadb.errors import NotFoundError
+
+    try:
+        return client.get_collection(name, embedding_function=None)
+    except NotFoundError:
+        return None
+
+
+def _quiet() -> Any:
+    from chromadb.config import Settings
+
+    return Settings(anonymized_telemetry=False)
+
+
+def _opened(folder: Path) -> Any:
+    # Imported here: see `Server._client`.
+    import chromadb
+
+    return chromadb.PersistentClient(path=str(folder), settings=_quiet())
+
+
+def _fill(collection: Any, documents: Sequence[Document], vectors: Vectors, most: int, report: Report) -> None:
+    for begin in range(0, len(documents), most):
+        report("store", begin, len(documents))
+        batch = documents[begin : begin + most]
+        collection.upsert(
+            ids=[document.id for document in batch],
+            embeddings=vectors[begin : begin + most],
+            documents=[document.text for document in batch],
+            metadatas=[{name: getattr(document, name) for name in _FIELDS} for document in batch],
+        )
+    report("store", len(documents), len(documents))
+
+
+def _documents(page: Any) -> Iterator[Document]:
+    for name, text, facts in zip(page["ids"], page["documents"], page["metadatas"], strict=True):
+        yield Document(id=name, text=text, **{key: facts[key] for key in _FIELDS if key in facts})
+
+
+def _nearest(collection: Any, vector: Vectors, count: int) -> list[tuple[str, float]]:
+    found = collection.query(query_embeddings=[vector.tolist()], n_results=count, include=["distances"])
+    pairs = zip(found["ids"][0], found["distances"][0], strict=True)
+    return [(name, 1.0 - float(distance)) for name, distance in pairs]

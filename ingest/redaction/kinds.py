@@ -1,0 +1,161 @@
+r"""The table of secrets: each kind with the expression that finds it, and what its rows cannot do without.
+
+Formats are those that the issuers document. All expressions are for bytes (UTF-8), so that `\b` and `\w` mean
+ASCII and a secret is found between Chinese characters too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from ingest.redaction import shapes
+
+_NOT_BEHIND = r"(?<![A-Za-z0-9])"
+# What a secret's characters are once it has begun.
+_RUN = r"[A-Za-z0-9_+/=.~%-]"
+# How far a match may go into the row below, where its own row leaves a value open.
+NEXT_ROW = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One row: what is masked is the named group that matched, else the whole match.
+
+    `sieve` is an expression for Hyperscan that matches in the first row of each match. `starts` are literals that
+    the end of a row may cut, `after` is what follows them. `check` looks at a found secret and may let it stand.
+    `back` and `ahead` say how many bytes a match may go beyond its row; a kind that `wraps` is looked for over row
+    ends: where the row ends with what the sieve found, or anywhere in it (`far`), or where the next row begins with
+    what `below` says; what the next row adds must look drawn by chance where not the shape alone tells the secret. One that `yields` is left where another kind is found.
+    """
+
+    name: str
+    sieve: str
+    expression: str
+    starts: tuple[str, ...] = ()
+    after: str = ""
+    check: Callable[[bytes], bool] | None = None
+    back: int = 0
+    ahead: int = 0
+    wraps: bool = True
+    below: str = ""
+    far: bool = False
+    shaped: bool = True
+    yields: bool = False
+
+    def compiled(self) -> re.Pattern[bytes]:
+        """Give the expression for bytes; made when it is first needed, since most logs need few of them."""
+        return _compiled(self.expression)
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[bytes]:
+    return re.compile(expression.encode())
+
+
+def _issued(name: str, starts: str, letters: str, size: str, end: str = "", check: Callable[[bytes], bool] | None = None) -> Kind:
+    """Make the row of a secret that begins with one of some literals, and goes on with so many letters."""
+    literals = tuple(starts.split())
+    begin = "|".join(re.escape(literal) for literal in literals)
+    # A short literal stands in many words; then some of what follows is asked for, or the row's end.
+    more = rf"(?:{_RUN}{{4}}|{_RUN}{{0,3}}[\"'\\]{{0,2}}\s*(?:\n|\z))" if min(map(len, literals)) < 5 else ""
+    return Kind(name, f"(?:{begin}){more}", rf"{_NOT_BEHIND}(?:{begin}){letters}{size}{end}", literals, rf"{letters}{{8}}", check)
+
+
+_END = r"(?![A-Za-z0-9])"
+ISSUED = (
+    _issued("aws-key", "AKIA ASIA ABIA ACCA", r"[0-9A-Z]", r"{16}", _END),
+    _issued("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"[A-Za-z0-9_]", r"{20,255}"),
+    _issued("grafana-token", "glsa_ glc_", r"[A-Za-z0-9+/=]", r"{32,400}(?:_[0-9a-f]{8})?", _END),
+    _issued("gitlab-token", "glpat- glptt- gldt- glrt- glcbt- glagent- gloas- glft- glimt- glsoat- glffct-", r"[A-Za-z0-9_-]", r"{20,300}(?:\.[a-z0-9.]{2,12})?"),
+    _issued("huggingface-token", "hf_ api_org_", r"[A-Za-z0-9]", r"{24,40}", _END, shapes.is_suffixed),
+    _issued("wandb-key", "wandb_v1_", r"[A-Za-z0-9_]", r"{40,120}"),
+    _issued("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]", r"{20,200}"),
+    _issued("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-or-v1-", r"[A-Za-z0-9_-]", r"{20,250}"),
+    _issued("google-key", "AIza", r"[0-9A-Za-z_-]", r"{35}"),
+    _issued("google-key", "ya29. GOCSPX- 1//0", r"[0-9A-Za-z_-]", r"{20,300}"),
+    _issued("slack-token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xapp- xoxe.xoxp- xoxe.xoxb-", r"[0-9A-Za-z%-]", r"{10,400}"),
+    _issued("stripe-key", "sk_live_ rk_live_ pk_live_ sk_test_ rk_test_ pk_test_ whsec_", r"[0-9A-Za-z]", r"{16,120}"),
+    _issued("npm-token", "npm_", r"[A-Za-z0-9]", r"{24,36}", _END, shapes.is_suffixed),
+    _issued("pypi-token", "pypi-AgE", r"[A-Za-z0-9_-]", r"{40,400}"),
+    _issued("docker-auth", "dckr_pat_ dckr_oat_", r"[A-Za-z0-9_-]", r"{20,60}"),
+    _issued("databricks-token", "dapi", r"[0-9a-f]", r"{32}(?:-\d)?", _END),
+    _issued("alibaba-key", "LTAI", r"[0-9A-Za-z]", r"{12,26}", _END),
+    _issued("tencent-key", "AKID", r"[0-9A-Za-z]", r"{13,40}", _END),
+    _issued("volcengine-key", "AKLT", r"[0-9A-Za-z_-]", r"{20,60}={0,2}"),
+    _issued("groq-key", "gsk_", r"[A-Za-z0-9]", r"{40,60}", _END),
+    _issued("nvidia-key", "nvapi-", r"[A-Za-z0-9_-]", r"{40,80}"),
+    _issued("replicate-token", "r8_", r"[A-Za-z0-9]", r"{24,37}", _END, shapes.is_suffixed),
+    _issued("langsmith-key", "lsv2_pt_ lsv2_sk_", r"[0-9a-f]", r"{32}_[0-9a-f]{10}", _END),
+    _issued("issuer-token", "pplx- xai- fw_ tgp_v1_ csk- pcsk_ esecret_ rpa_ KGAT_ r2_ jina_ fc-", r"[A-Za-z0-9_]", r"{32,120}", _END),
+    _issued("issuer-token", "dop_v1_ doo_v1_ dor_v1_ sntryu_ pul- shpat_ lin_api_ ntn_ sbp_ nfp_ pscale_tkn_ dp.pt. rubygems_ figd_", r"[A-Za-z0-9_-]", r"{32,120}"),
+    _issued("issuer-token", "tskey-auth- tskey-api- tskey-client- sntrys_ ops_eyJ AKCp NRAK- CLOUDSDK_AUTH_", r"[A-Za-z0-9_=+/-]", r"{24,900}"),
+    _issued("vault-token", "hvs. hvb. hvr. s.CAES", r"[A-Za-z0-9_-]", r"{24,300}"),
+    _issued("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]", r"{58}", _END),
+    _issued("neptune-token", "eyJhcGlfYWRkcmVz", r"[A-Za-z0-9+/]", r"{20,900}={0,2}"),
+    _issued("jwt", "eyJ", r"[A-Za-z0-9_-]", r"{8,4000}\.[A-Za-z0-9_-]{8,8000}(?:\.[A-Za-z0-9_-]{8,2000})?"),
+    _issued("kubernetes-key", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/]", r"{40,16000}={0,2}"),
+    _issued("sendgrid-key", "SG.", r"[\w-]", r"{16,32}\.[\w-]{16,64}"),
+)
+
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+SHAPED = (
+    Kind("openai-key", rf"sk-(?:{_RUN}{{6}}|{_RUN}{{0,5}}[\"'\\]{{0,2}}\s*(?:\n|\z))", rf"{_NOT_BEHIND}(?<![-_])sk-[A-Za-z0-9_-]{{20,250}}",
+         ("sk-",), "[A-Za-z0-9_-]{12}", shapes.is_suffixed),
+    Kind("baidu-key", "bce-v3", rf"{_NOT_BEHIND}bce-v3/[A-Za-z0-9-]{{10,40}}/[0-9a-f]{{40}}{_END}", ("bce-v3/ALTAK-",), "[A-Za-z0-9]{8}"),
+    Kind("modelscope-token", r"ms-(?:[0-9a-f]{4}|[0-9a-f]{0,8}\s*\n)", rf"{_NOT_BEHIND}ms-{_UUID}{_END}", ("ms-",), "[0-9a-f]{8}"),
+    Kind("zhipu-key", r"[0-9a-f]{32}(?:\.[A-Za-z0-9]|\.?[\"'\\]{0,2}\r?\n)", rf"{_NOT_BEHIND}[0-9a-f]{{32}}\.[A-Za-z0-9]{{16}}{_END}",
+         check=shapes.is_mixed, below=r"[0-9a-f]{1,31}\.[A-Za-z0-9]{16}"),
+    Kind("telegram-token", r"(?i)(?::|%3A|u003a)A(?:A|\s*\n)", rf"{_NOT_BEHIND}\d{{8,10}}:AA[0-9A-Za-z_-]{{24,33}}{_END}",
+         (":AA",), "[0-9A-Za-z_-]{12}", below=r"\d{0,9}:AA[0-9A-Za-z_-]{33}"),
+    Kind("azure-secret", r"\dQ(?:~|\s*\n)", rf"{_NOT_BEHIND}[A-Za-z0-9_~.-]{{0,3}}\dQ~[A-Za-z0-9_~.-]{{31,34}}{_END}", ("Q~",), "[A-Za-z0-9_~.-]{12}", below=r"Q~[A-Za-z0-9_~.-]{12}"),
+    Kind("wandb-key", r"(?i)wandb[\w .:=%\"'(\\-]{0,60}?(?:[0-9a-f]{8}|[0-9a-f]{1,7}[\"'\\]{0,2}\s*\n)",
+         rf"(?i)wandb[\w .:=\"'(-]{{0,40}}?(?P<secret>(?<![0-9a-zA-Z])[0-9a-f]{{40}}){_END}"),
+    Kind("password-hash", r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$|\{SS?HA\d*\}|%24(?:apr1|[156y]|2[abxy])%24|u0024(?:apr1|[156y]|2[abxy])\\",
+         r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$[A-Za-z0-9./$=,+-]{16,200}|\{SS?HA\d*\}[A-Za-z0-9+/]{20,120}={0,2}",
+         ("$apr1$", "$6$", "$5$", "$1$", "$y$", "$2y$", "$2b$", "$argon2id$"), "[A-Za-z0-9./$=,+-]{8}"),
+    Kind("age-key", r"AGE-SECRET-KEY-", rf"AGE-SECRET-KEY-[0-9A-Z]{{58,60}}{_END}"),
+)
+
+# A key that is cut off goes on over the rows that still look like its text; between its ends there are no two dashes.
+_LABEL = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?"
+_BEFORE_ROW = r"(?:\([^()\n]{1,80}\) ?|[ \t]{1,24})?"
+_ROW_OF_KEY = rf"{_BEFORE_ROW}(?:[A-Za-z0-9+/]{{64}}|[A-Za-z0-9+/]{{70}})"
+PRIVATE = (
+    Kind("private-key", r"PRIVATE(?: |%20|\+|\\u0020)KEY",
+         rf"-{{4,5}} ?BEGIN {_LABEL}-{{0,5}}(?:(?:[^-]|-(?!-)){{0,16000}}+-{{4,5}} ?END {_LABEL}-{{0,5}}|"
+         r"[^\n]*(?:\n[^\n]{0,200}?[A-Za-z0-9+/=]{60,100}[ \t]*\r?(?=\n|\Z))*+(?:\n[^\n]{0,80}?[A-Za-z0-9+/]{4,59}={1,2}[ \t]*\r?(?=\n|\Z))?)",
+         ahead=20_000, wraps=False),
+    Kind("private-key", r"END [A-Z0-9 ]{0,40}PRIVATE KEY",
+         rf"(?m:^)(?:[^\n]{{0,100}}?[A-Za-z0-9+/=]{{1,100}}[ \t]*\r?\n){{1,100}}+[^\n]{{0,100}}?-----END {_LABEL}-----", back=12_000, wraps=False),
+    Kind("private-key", r"(?:Private-Lines|PuTTY-User-Key-File)", r"Private-Lines: \d{1,3}(?P<secret>(?:\s+[^\n]{0,80}?[A-Za-z0-9+/=]{8,100}(?=\s|\Z)){1,100}+)",
+         ahead=12_000, wraps=False),
+    Kind("private-key", r"[A-Za-z0-9+/]{64}\r?\n(?:\([^()\n]*\) ?|[ \t]*)[A-Za-z0-9+/]{64}", rf"(?m:^)(?:{_ROW_OF_KEY}\r?(?:\n|\Z)){{2,}}+(?:{_BEFORE_ROW}[A-Za-z0-9+/]{{2,69}}={{0,2}}(?=\s|\Z))?",
+         check=shapes.is_base64, back=200, ahead=12_000, wraps=False),
+)
+
+# A scheme as it is, or as JSON and URLs write it, and then an `@` or the end of the row.
+_URL = r"(?:://|%2[fF]%2[fF]|\\/\\{1,8}/|u002[fF]\\{1,4}u002[fF])[^\s/]*(?:@|%40|u0040|\n)"
+_HOOK = r"(?P<secret>[A-Za-z0-9/_+.-]{20,200})"
+ADDRESSED = (
+    Kind("webhook", r"(?i)hooks\W", rf"(?i)hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/{_HOOK}"),
+    Kind("webhook", r"(?i)v2\W.{0,8}?hook", rf"(?i)open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/{_HOOK}"),
+    Kind("webhook", r"(?i)robot\W.{0,8}?send", r"(?i)oapi\.dingtalk\.com/robot/send\?access_token=(?P<secret>[0-9a-f]{32,64})"),
+    Kind("webhook", r"(?i)webhook\W.{0,8}?send", r"(?i)qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=(?P<secret>[0-9a-f-]{32,40})"),
+    Kind("webhook", r"(?i)api\W.{0,8}?webhooks", r"(?i)discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/(?P<secret>[\w-]{40,100})"),
+    Kind("webhook", r"(?i)webhookb2", r"(?i)webhook\.office\.com/webhookb2/(?P<secret>[^\s'\"<>]{36,300})"),
+    Kind("webhook", r"SCT(?:\d|[\"'\\]{0,2}\r?\n)", r"\bSCT\d{1,9}T[A-Za-z0-9]{16,40}", ("SCT",), r"\d"),
+    Kind("sentry-dsn", r"(?i)sentry", r"(?i)://(?P<secret>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[\w.-]*sentry"),
+    Kind("url-credentials", _URL, r"(?<=://)(?P<secret>[^\s/:@\"']{0,100}:[^\s/@\"']{1,300})@"),
+    Kind("url-credentials", _URL, r"(?<=://)(?P<secret>[A-Za-z0-9_~.-]{20,300})@", check=shapes.is_mixed),
+    Kind("azure-key", r"(?i)(?:AccountKey|SharedAccessKey)\W", r"(?i)\b(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{20,120}={0,2})"),
+    Kind("azure-sas", r"(?i)(?:[?&]|%3F|%26|u003F|u0026)sig\W", r"(?i)[?&]sig=(?P<secret>[A-Za-z0-9%+/=]{20,200})"),
+    Kind("aws-signature", r"(?i)X-Amz-(?:Sig|Sec|Cred)", r"(?i)X-Amz-(?:Signature|Security-Token|Credential)=(?P<secret>[^&\s'\"\\]{16,4000})"),
+    Kind("url-signature", r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Sig|Sec|Cred)|q-sign|[?&6D]Signature\W|AccessKeyId\W)",
+         r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Signature|Security-Token|Credential)|q-signature|[?&]Signature|(?:OSS|AWS|Google)AccessKeyId)=(?P<secret>[^&\s'\"\\]{16,4000})"),
+    Kind("url-token", r"(?i)(?:[?&]|%3F|%26|u003F|u0026)(?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|code)(?:=|%3D|\\)",
+         r"(?i)[?&](?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|code)=(?P<secret>[^&\s'\"#\\]{8,4000})",
+         check=shapes.is_drawn),
+)

@@ -1,0 +1,63 @@
+"""What a found value is like: drawn by chance, or a word, a number, a path."""
+
+from __future__ import annotations
+
+import re
+
+# A word, or words put together as names are; after them a number may stand.
+# Each part can be spoken: it has a vowel, or begins with one.
+_PART = rb"(?:[AEIOU][a-z]{2,15}|[A-Z](?=[a-z]*[aeiouy])[a-z]{2,15}|[A-Z]{2,5}(?=[a-z]*[aeiouy])[a-z]{3,15})"
+_WORD = rb"(?:(?:" + _PART + rb")+|(?=[a-z]*[aeiouy])[a-z]{2,15}|[a-z]{2,4}(?![a-z])|[A-Z]{2,15})"
+_WORDS = re.compile(_WORD + rb"(?:[-_.]?\d{1,6})?(?:[-_.](?:" + _WORD + rb"|\d{1,6}))*")
+# Longer than words are.
+LONG = 20
+_SUFFIX = re.compile(rb"\A[^_-]*[_-]")
+_NUMBER = re.compile(rb"\d{1,7}|(?=[^.,:_-]*[.,:_-])[\d.,:eE+_-]+")
+_PATH = re.compile(rb"~?\.{0,2}/(?:[A-Za-z_.][a-z_.-]+|[\w.-]+/[\w./-]+\.\w{2,5}\Z)(?:/|\Z)|[A-Z]:\\")
+_NONE = re.compile(rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|changeme|placeholder|redacted|hidden|x{3,}|\.{3,}|\*{2,})\Z")
+_HEX_ONLY = re.compile(rb"[0-9a-f\s]+|[0-9A-F\s]+")
+
+
+def is_word(value: bytes) -> bool:
+    """Tell whether a value reads as words or a plain number."""
+    return bool(_NUMBER.fullmatch(value) or _WORDS.fullmatch(value))
+
+
+def is_mixed(value: bytes) -> bool:
+    """Tell whether a value has letters and digits."""
+    return any(48 <= char < 58 for char in value) and any(char >= 65 for char in value)
+
+
+def is_path(value: bytes) -> bool:
+    """Tell whether a value is a path in a file system."""
+    return bool(_PATH.match(value))
+
+
+def is_drawn(value: bytes) -> bool:
+    """Tell whether a value may come from chance: it is no word, number, or path."""
+    return not (value.isdigit() or is_word(value) or is_path(value) or _NONE.match(value))
+
+
+def is_telling(value: bytes) -> bool:
+    """Tell whether a value that a secret's name stands before is one: no path and no word for nothing."""
+    return not (is_path(value) or _NONE.match(value))
+
+
+def is_secret(value: bytes) -> bool:
+    """Tell whether the value of something that is called a secret is one: telling, and no short plain word."""
+    return is_telling(value) and (len(value) >= LONG or is_mixed(value) or not is_word(value))
+
+
+def is_key(value: bytes) -> bool:
+    """Tell whether the value of something that may be a secret's name is one: drawn, and long or with letters and digits."""
+    return is_drawn(value) and (len(value) >= LONG or is_mixed(value))
+
+
+def is_suffixed(value: bytes) -> bool:
+    """Tell whether what stands behind a value's first dash or underscore may come from chance."""
+    return is_drawn(_SUFFIX.sub(b"", value))
+
+
+def is_base64(value: bytes) -> bool:
+    """Tell whether rows are base64 of something that is not text in hexadecimal."""
+    return not _HEX_ONLY.fullmatch(value) and any(48 <= char < 58 for char in value) and any(97 <= char < 123 for char in value)

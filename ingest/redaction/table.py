@@ -1,0 +1,8 @@
+"""All kinds in their order; where two find the same place, the earlier one names it."""
+
+from __future__ import annotations
+
+from ingest.redaction.kinds import ADDRESSED, ISSUED, PRIVATE, SHAPED, Kind
+from ingest.redaction.named import NAMED
+
+KINDS: tuple[Kind, ...] = (*PRIVATE, *ISSUED, *SHAPED, *ADDRESSED, *NAMED)

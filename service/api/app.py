@@ -1,0 +1,142 @@
+"""The app: the API's routes behind the gate. Nothing is opened before it starts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import anyio.to_thread
+from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
+
+from service.api import batches as batch_routes
+from service.api import health, knowledge, problems, triages
+from service.api.access import Access
+from service.api.bodies import BatchRequest, TriageRequest
+from service.api.browsers import Boundary
+from service.api.gate import Gate, Rules
+from service.api.intake import MIB, Pace
+from service.api.metrics import Gauges, Metrics
+from service.api.problems import Problem
+from service.api.reception import Reception
+from service.api.streams import Places, Threads
+from service.api.upkeep import forgetting
+from service.batch.batches import Batches
+from service.batch.engine import Engine
+from service.batch.trend import Summaries
+from service.desk import Desk
+from service.settings import Settings
+
+_SAYS = """Say why a GPU training or serving job died, with the lines that prove it, and what to change.
+
+Errors are `application/problem+json`. A POST with an `Idempotency-Key` may be sent again. Lists come in pages: pass `next` as `after`.
+"""
+# Threads for what is not a triage: look-ups, lists, searches.
+THREADS = 40
+
+
+def create_app(
+    settings: Settings, desk: Desk | None = None, *, policies: Mapping[str, str] | None = None, pace: Pace | None = None,
+) -> FastAPI:
+    """Make the app. A desk that is given is open already, and stays open; else one is opened while the app runs.
+
+    `policies` are content security policies of pages mounted beside the API, by the beginning of their path.
+    """
+    app = FastAPI(
+        title="whycrash", version=version("whycrash"), description=_SAYS, lifespan=_lifespan(settings, desk),
+        # The usual pages that show an OpenAPI load their scripts from elsewhere.
+        docs_url=None, redoc_url=None, openapi_url="/openapi.json",
+        # It would tell whatever collector the process knows what errors say, and those may quote what people sent.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+    )
+    for module in (triages, batch_routes, knowledge, health):
+        app.include_router(module.router)
+    problems.install(app)
+    _describe(app)
+    boundary = Boundary(settings)
+    app.state.boundary = boundary
+    most = settings.max_upload_mb * MIB
+    rules = Rules({("POST", "/v1/triage"): most, ("POST", "/v1/batches"): most}, policies=policies or {}, pages=most, pace=pace or Pace())
+    app.add_middleware(Gate, boundary=boundary, rules=rules, metrics=lambda: _part(app, "metrics"), access=lambda: _part(app, "access"))
+    return app
+
+
+def _part(app: FastAPI, name: str) -> Any:
+    """Give a part of what the routes share; None before the app has started."""
+    return getattr(getattr(app.state, "reception", None), name, None)
+
+
+def _lifespan(settings: Settings, given: Desk | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if given is not None:
+            async with _receiving(app, settings, given):
+                yield
+            return
+        desk = Desk(settings)
+        await run_in_threadpool(desk.__enter__)
+        try:
+            async with _receiving(app, settings, desk):
+                yield
+        finally:
+            await run_in_threadpool(desk.__exit__, None, None, None)
+
+    return lifespan
+
+
+@asynccontextmanager
+async def _receiving(app: FastAPI, settings: Settings, desk: Desk) -> AsyncIterator[None]:
+    """Let the routes have what they share."""
+    anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+    # One for each triage that may be under way; a few more, so that it is the desk's queue that says when it is full.
+    threads = Threads(desk.pool.size + settings.queue + 4)
+    access = Access(settings, app.state.boundary, desk.store.keys)
+    engine = Engine(settings, desk.store)
+    batches = Batches(settings, desk.store, engine.wake)
+    app.state.reception = Reception(
+        settings, desk, access, Metrics(lambda: _gauges(desk)), threads, Places(desk.pool.size + settings.queue), batches,
+        Summaries(settings, desk.store),
+    )
+    await run_in_threadpool(batches.resume)
+    engine.start()
+    try:
+        async with forgetting(desk, batches, settings.retention_days):
+            yield
+    finally:
+        await run_in_threadpool(engine.stop)
+        threads.close()
+        del app.state.reception
+
+
+def _gauges(desk: Desk) -> Gauges:
+    open_now = desk.pool.waiting
+    busy = min(desk.pool.size, open_now)
+    pool = {"workers": desk.pool.size, "busy": busy, "waiting": open_now - busy}
+    running = desk.store.batches.running()
+    jobs: Counter[str] = Counter()
+    for batch in running:
+        jobs.update(desk.store.batches.counts(batch))
+    return {"pool": pool, "batches": {"running": len(running)}, "jobs": jobs}
+
+
+def _describe(app: FastAPI) -> None:
+    """Add to the OpenAPI what FastAPI cannot see: bodies that routes read by themselves, and how problems look."""
+    make = app.openapi
+
+    @cache
+    def described() -> dict[str, Any]:
+        schema = make()
+        parts = schema["components"]["schemas"]
+        for model in (Problem, TriageRequest, BatchRequest):
+            found = model.model_json_schema(ref_template="#/components/schemas/{model}")
+            parts |= found.pop("$defs", {}) | {model.__name__: found}
+        # FastAPI's own form of a validation error is never sent.
+        parts.pop("HTTPValidationError", None)
+        parts.pop("ValidationError", None)
+        return schema
+
+    app.openapi = described  # type: ignore[method-assign]  # FastAPI's documented way to extend a schema

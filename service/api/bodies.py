@@ -1,0 +1,163 @@
+"""The bodies of requests and answers, as far as they are not the service's own values."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ingest.logs.lines import printable
+from ingest.redact import Redactor
+from service.diagnosis import CaseHit, Verdict
+from service.records import BatchOptions, Feedback, Origin, TriageRecord, TriageState
+from service.telemetry.snapshot import Snapshot
+
+LOG = (
+    "[rank0]: Traceback (most recent call last):\n"
+    '[rank0]:   File "/job/train.py", line 88, in <module>\n'
+    "[rank0]:     loss.backward()\n"
+    "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+    "79.15 GiB of which 1.25 GiB is free.\n"
+)
+MAX_CONFIG = 1 << 20
+MAX_WORDS = 2000
+
+
+def _readable(text: str) -> str:
+    # Cleaned first: without its control characters, a secret with a colour in its middle is none that could be known.
+    return printable(Redactor().clean(text), "\t\n")
+
+
+Language = Literal["", "en", "zh"]
+Words = Annotated[str, AfterValidator(_readable)]
+
+
+class Body(BaseModel):
+    """What a client sends; unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ConfigText(Body):
+    """One of the job's own files, which a patch may change."""
+
+    name: Annotated[Words, Field(min_length=1, max_length=300, examples=["run.sh"])]
+    text: str = Field(max_length=MAX_CONFIG, examples=["python train.py --micro_batch_size 8\n"])
+
+
+class TriageRequest(Body):
+    """One job that died."""
+
+    text: str = Field(min_length=1, description="What the job printed.", examples=[LOG])
+    name: Annotated[Words, Field(max_length=300, description="What to call it.")] = ""
+    language: Language = Field(default="", description="Language of the answer; empty follows the log.")
+    model: bool = Field(default=True, description="Whether a model that the server has may explain.")
+    configs: list[ConfigText] = Field(default=[], max_length=20, description="The job's own files.")
+    telemetry: Snapshot | Literal["live"] | None = Field(
+        default=None, description="What the machine said: a snapshot of `whycrash snapshot`, or `live` for the server's own machine (scope admin)."
+    )
+    stream: bool = Field(default=False, description="Answer with server-sent events, as they come.")
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": LOG, "name": "train.log", "model": False}]})
+
+
+class Question(Body):
+    """A follow-up question about a triage."""
+
+    text: Annotated[Words, Field(min_length=1, max_length=8000, examples=["What if I cannot change the batch size?"])]
+    stream: bool = Field(default=False, description="Answer with server-sent events, as they come.")
+
+
+class Judgement(Body):
+    """What you say of an answer."""
+
+    right: bool = Field(description="Whether the named cause is the real one.")
+    cause: Annotated[Words, Field(max_length=100, description="The real cause, an id of `GET /v1/causes`.")] | None = None
+    fix: Annotated[Words, Field(max_length=MAX_WORDS, description="What fixed it.")] = ""
+    comment: Annotated[Words, Field(max_length=MAX_WORDS)] = ""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"right": False, "cause": "gpu-oom-training", "fix": "smaller micro batch"}]})
+
+    def feedback(self) -> Feedback:
+        """Give it as the desk takes it."""
+        # A mask may be longer than what it masks.
+        return Feedback(right=self.right, cause=self.cause or None, fix=self.fix[:MAX_WORDS], comment=self.comment[:MAX_WORDS])
+
+
+class TriageRow(BaseModel):
+    """A triage in a list."""
+
+    id: str
+    state: TriageState
+    origin: Origin
+    source: str
+    created: datetime
+    finished: datetime | None
+    verdict: Verdict | None
+    cause: str | None
+    headline: str
+    error: str
+
+    @classmethod
+    def of(cls, record: TriageRecord) -> TriageRow:
+        """Shorten a record."""
+        answer = record.diagnosis
+        return cls(
+            id=record.id, state=record.state, origin=record.origin, source=record.source, created=record.created, finished=record.finished,
+            verdict=answer.verdict if answer else None, cause=answer.cause if answer else None,
+            headline=answer.headline if answer else "", error=record.error,
+        )
+
+
+class Hits(BaseModel):
+    """What a search found, best first."""
+
+    items: list[CaseHit]
+
+
+class CauseRow(BaseModel):
+    """A root cause that an answer can name."""
+
+    id: str
+    category: str
+    title: str
+    means: str
+
+
+class CaseRow(BaseModel):
+    """A case in a list."""
+
+    id: str
+    title: str
+    cause: str
+    frameworks: list[str]
+
+
+class CasePage(CaseRow):
+    """A case with its write-up, in Markdown."""
+
+    action: str
+    body: str
+    checks: list[str]
+    urls: list[str]
+
+
+class BatchRequest(Body):
+    """A batch of jobs that the server finds itself; uploads are sent as multipart."""
+
+    source: Literal["folder", "ray", "slurm", "kubernetes"]
+    where: Annotated[Words, Field(
+        max_length=1000, description="The folder (`folder`, `kubernetes`), or the dashboard's address (`ray`); not needed for `slurm`.")] = ""
+    since: datetime | None = Field(default=None, description="Only jobs that ended since then (`ray`, `slurm`).")
+    name: Annotated[Words, Field(max_length=300)] = ""
+    options: BatchOptions = BatchOptions()
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"source": "folder", "where": "/var/log/jobs", "name": "night of 21 November"}]})
+
+
+class Status(BaseModel):
+    """Whether the server can do its work; each check is empty where it is well, else it says what is wrong."""
+
+    ready: bool
+    checks: dict[str, str] = {}

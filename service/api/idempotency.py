@@ -1,0 +1,65 @@
+"""Idempotency keys: a POST that is sent again with the same key is answered as it was the first time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import NamedTuple
+
+from service.desk import Caller
+from service.errors import InvalidRequestError
+from service.store.requests import Requests
+
+HEADER = "idempotency-key"
+REPLAYED = "idempotency-replayed"
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+class Stored(NamedTuple):
+    """An answer as it is kept."""
+
+    status: int
+    body: str
+
+
+class Once:
+    """One request under its key; without a key it keeps nothing."""
+
+    def __init__(self, store: Requests, key: str, caller: Caller) -> None:
+        if key and not _KEY.fullmatch(key):
+            raise InvalidRequestError("An Idempotency-Key has 1 to 200 printable ASCII characters and no blanks.")
+        self._store = store
+        self._key = key
+        self._caller = caller.name
+
+    def begin(self, *parts: str) -> Stored | None:
+        """Begin the request that consists of `parts`; gives the answer where it was answered before. Raises ConflictError."""
+        if not self._key:
+            return None
+        digest = sha256("\0".join(parts).encode()).hexdigest()
+        found = self._store.begin(self._key, self._caller, digest, datetime.now(UTC))
+        return Stored(found.status, found.body.decode()) if found else None
+
+    def finish(self, status: int, body: str) -> None:
+        """Keep the answer."""
+        if self._key:
+            self._store.finish(self._key, self._caller, status, body)
+
+    def abandon(self) -> None:
+        """Forget the key: the request came to nothing, and may be sent again."""
+        if self._key:
+            self._store.abandon(self._key, self._caller)
+
+    def run(self, parts: tuple[str, ...], work: Callable[[], Stored]) -> tuple[Stored, bool]:
+        """Do the work unless it was done; gives the answer and whether it is an old one."""
+        if (old := self.begin(*parts)) is not None:
+            return old, True
+        try:
+            made = work()
+        except BaseException:
+            self.abandon()
+            raise
+        self.finish(*made)
+        return made, False

@@ -1,0 +1,73 @@
+"""Bodies as they arrive: not more than allowed, and not slower than a client that means it sends them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from service.errors import RequestError, TooLargeError
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+
+MIB = 1 << 20
+
+
+class SlowClientError(RequestError):
+    """The body came too slowly."""
+
+    status = 408
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How slowly a body may come: at most `idle` seconds without a byte, and `rate` bytes a second after `grace` seconds."""
+
+    idle: float = 15.0
+    grace: float = 10.0
+    rate: float = 4096.0
+
+
+class Intake:
+    """Gives a request's body on as it comes; raises TooLargeError or SlowClientError where it breaks off."""
+
+    def __init__(self, receive: Receive, most: int, pace: Pace, *, has_body: bool = True) -> None:
+        self._receive = receive
+        self._most = most
+        self._pace = pace
+        self._began = monotonic()
+        # Whether all of it has come.
+        self.over = not has_body
+        self.bytes = 0
+
+    async def __call__(self) -> Message:
+        """Give the next message."""
+        # After its end, a body's next message is that the client has gone, which may be never.
+        message = await (self._receive() if self.over else self._soon())
+        if message["type"] == "http.request":
+            self.bytes += len(message.get("body", b""))
+            self.over = not message.get("more_body", False)
+            self._check()
+        return message
+
+    async def _soon(self) -> Message:
+        try:
+            return await asyncio.wait_for(self._receive(), self._pace.idle)
+        except TimeoutError as error:
+            raise SlowClientError(f"No byte of the body came for {self._pace.idle:g} seconds.") from error
+
+    def _check(self) -> None:
+        if self.bytes > self._most:
+            raise too_large(self._most)
+        spent = monotonic() - self._began
+        if not self.over and spent > self._pace.grace and self.bytes < spent * self._pace.rate:
+            raise SlowClientError(f"The body comes at less than {self._pace.rate:g} bytes a second.")
+
+
+def too_large(most: int) -> TooLargeError:
+    """Make the error of a body over its limit, with the limit in words."""
+    told = f"{most / MIB:.3g} MiB" if most >= MIB else f"{most} bytes"
+    return TooLargeError(f"The body is larger than {told}, the most that is taken here.")

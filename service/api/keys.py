@@ -1,0 +1,58 @@
+"""API keys: `whycrash_<id>_<secret>`. The secret is 256 random bits; only its SHA-256 is kept.
+
+A fast hash suffices because the secret is random and long: there is nothing to guess that a slow one would protect.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import get_args
+
+from service.errors import InvalidRequestError
+from service.records import KeyRecord, Scope
+
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+NAME_LENGTH = 100
+
+_TOKEN = re.compile(r"whycrash_(?P<id>[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43})")
+# Compared with where there is no such key, so that a wrong id takes as long as a wrong secret.
+_NOBODY = sha256(b"").hexdigest()
+
+
+def make(name: str, scopes: Sequence[str], now: datetime) -> tuple[KeyRecord, str]:
+    """Make a key; gives its record and the token, which is shown once. Raises InvalidRequestError."""
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown or not scopes:
+        raise InvalidRequestError(f"A key's scopes are of {', '.join(SCOPES)}; got {', '.join(unknown) or 'none'}.")
+    if not name or len(name) > NAME_LENGTH or not name.isprintable():
+        raise InvalidRequestError(f"A key has a name of 1 to {NAME_LENGTH} printable characters.")
+    key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    kept: tuple[Scope, ...] = tuple(scope for scope in SCOPES if scope in scopes)
+    return KeyRecord(id=key_id, name=name, hash=hashed(secret), scopes=kept, created=now), f"whycrash_{key_id}_{secret}"
+
+
+def hashed(secret: str) -> str:
+    """Give what is kept of a secret."""
+    return sha256(secret.encode()).hexdigest()
+
+
+def parse(token: str) -> tuple[str, str] | None:
+    """Give a token's id and secret; None where it has another form."""
+    match = _TOKEN.fullmatch(token)
+    return (match["id"], match["secret"]) if match else None
+
+
+def matches(record: KeyRecord | None, secret: str) -> bool:
+    """Tell whether the secret is the key's and the key is in force; takes the same time for any wrong one."""
+    right = hmac.compare_digest(record.hash if record else _NOBODY, hashed(secret))
+    return right and record is not None and record.revoked is None
+
+
+def allows(scopes: Sequence[Scope], wanted: Scope) -> bool:
+    """Tell whether the scopes cover what is wanted; `admin` covers all."""
+    return wanted in scopes or "admin" in scopes

@@ -1,0 +1,67 @@
+"""What Prometheus may ask: requests, triages, what waits, batches and their jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from service.diagnosis import Diagnosis
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+Gauges = Mapping[str, Mapping[str, float]]
+
+_TIMES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
+# What is asked for when it is scraped: name, what it counts, the label of its parts.
+_ASKED = {
+    "pool": ("Places of the processes that triage: `workers`, `busy` and `waiting`.", "kind"),
+    "batches": ("Batches that are worked on.", "state"),
+    "jobs": ("Jobs of running batches by state.", "state"),
+}
+
+
+class Metrics:
+    """The counters of one server; `ask` gives the gauges of this moment."""
+
+    def __init__(self, ask: Callable[[], Gauges]) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter("whycrash_requests", "Requests by route and status.", ("method", "route", "status"), registry=self.registry)
+        self._seconds = Histogram("whycrash_request_seconds", "Seconds until a request was answered.", ("route",), buckets=_TIMES, registry=self.registry)
+        self._triages = Counter("whycrash_triages", "Triages by verdict and cause.", ("verdict", "cause"), registry=self.registry)
+        self.running = Gauge("whycrash_requests_running", "Requests that are being answered.", registry=self.registry)
+        self.registry.register(_Asked(ask))
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request; `route` is the path's pattern, so that ids make no series of their own."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def triaged(self, diagnosis: Diagnosis) -> None:
+        """Count a triage."""
+        self._triages.labels(diagnosis.verdict, diagnosis.cause or "").inc()
+
+    def exposition(self) -> bytes:
+        """Give all of it in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+
+class _Asked(Collector):
+    """Gauges that are asked for at each scrape."""
+
+    def __init__(self, ask: Callable[[], Gauges]) -> None:
+        self._ask = ask
+
+    def describe(self) -> Iterable[Metric]:
+        """Name the gauges without asking; the registry would ask otherwise, before anything is open."""
+        return [GaugeMetricFamily(f"whycrash_{name}", says, labels=(label,)) for name, (says, label) in _ASKED.items()]
+
+    def collect(self) -> Iterable[Metric]:
+        """Give the gauges of this moment."""
+        asked = self._ask()
+        for name, (says, label) in _ASKED.items():
+            family = GaugeMetricFamily(f"whycrash_{name}", says, labels=(label,))
+            for part, value in asked.get(name, {}).items():
+                family.add_metric((part,), value)
+            yield family

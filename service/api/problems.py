@@ -1,0 +1,156 @@
+"""Errors as `application/problem+json` (RFC 9457): the one place that turns them into responses."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import traceback
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from corpus.errors import CorpusError, UnknownCaseError
+from ingest.errors import IngestError
+from ingest.redact import Redactor
+from service.api.access import PageKeyError
+from service.errors import InvalidRequestError, NotFoundError, RequestError, ServiceError
+from service.events import Failed
+
+MEDIA_TYPE = "application/problem+json"
+_LOG = logging.getLogger("whycrash.api")
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_MOST_FIELDS = 20
+
+
+class Problem(BaseModel):
+    """Why a request was not answered (RFC 9457)."""
+
+    type: str = Field(description="`urn:whycrash:error:` and the kind of the error.", examples=["urn:whycrash:error:not-found"])
+    title: str = Field(description="What the kind means.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What is wrong here, and what to do.")
+    instance: str = Field(description="The path that was asked.")
+    request_id: str = Field(description="What to name when asking about this; the log has it too.")
+    errors: list[str] = Field(default=[], description="The fields that are wrong, each with its reason.")
+
+
+class UnexpectedError(RequestError):
+    """The server made a mistake; its log tells which."""
+
+    status = 500
+
+
+def kind_of(name: str) -> str:
+    """Give an error's kind: NotFoundError is `not-found`."""
+    return _WORDS.sub("-", name.removesuffix("Error")).lower()
+
+
+def response(request_id: str, path: str, error: RequestError, errors: Sequence[str] = (), kind: str = "") -> Response:
+    """Make the response that tells an error."""
+    clean = Redactor().clean
+    problem = Problem(
+        type=f"urn:whycrash:error:{kind or kind_of(type(error).__name__)}",
+        title=HTTPStatus(error.status).phrase if kind else (type(error).__doc__ or "").split(". ")[0].rstrip("."),
+        status=error.status, detail=clean(str(error)), instance=clean(path), request_id=request_id, errors=[clean(item) for item in errors],
+    )
+    return Response(problem.model_dump_json(exclude_defaults=not errors), error.status, headers_of(error), MEDIA_TYPE)
+
+
+def log(request_id: str, error: BaseException) -> None:
+    """Write down an error that is our mistake, with its stack; what it says may hold what people sent, and is redacted."""
+    _LOG.error("%s %s", request_id, Redactor().clean("".join(traceback.format_exception(error))))
+
+
+def headers_of(error: RequestError) -> dict[str, str]:
+    """Give the headers that belong to an error's status."""
+    headers = {"retry-after": str(math.ceil(error.wait))} if error.wait is not None else {}
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        # A browser that is told Basic asks its user; for the API that would be a dialog out of nowhere.
+        headers["www-authenticate"] = f'{"Basic" if isinstance(error, PageKeyError) else "Bearer"} realm="whycrash"'
+    return headers
+
+
+class EndedError(RequestError):
+    """The work ended without an answer."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.error, failed.retry_after)
+        self.status = failed.status
+        self.kind = kind_of(failed.type)
+
+
+def told(request: Request, error: Exception) -> Response:
+    """Make the response to a request that ended in an error."""
+    known = known_as(error)
+    if known.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        _LOG.error("%s %s", request.scope.get("request_id", ""), Redactor().clean(f"{type(error).__name__}: {error}"))
+    return response(
+        request.scope.get("request_id", ""), request.url.path, known, _fields(error), known.kind if isinstance(known, EndedError) else "",
+    )
+
+
+def known_as(error: Exception) -> RequestError:
+    """Give the error of a request that any error is to its caller."""
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, UnknownCaseError):
+        return NotFoundError(str(error))
+    if isinstance(error, RequestValidationError):
+        return InvalidRequestError("; ".join(_fields(error)[:3]) or "The request is not in the form that was asked for.")
+    if isinstance(error, IngestError):
+        return InvalidRequestError(str(error))
+    if isinstance(error, ServiceError | CorpusError):
+        return UnexpectedError(str(error))
+    return UnexpectedError("The server made a mistake. Its log tells which, under the request's id.")
+
+
+def _fields(error: Exception) -> list[str]:
+    return fields(error.errors()) if isinstance(error, RequestValidationError) else []
+
+
+def fields(errors: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Tell each wrong field with its reason; never what it held."""
+    # A field's name may be anything, too; each is cleaned by itself, for what stands beside it may hide what it is.
+    clean = Redactor().clean
+    return [f"{'.'.join(clean(str(part)) for part in item['loc'])}: {item['msg']}" for item in errors[:_MOST_FIELDS]]
+
+
+def _of_status(request: Request, error: HTTPException) -> Response:
+    """Tell what the router found: no such path, or not by this method."""
+    made = RequestError(f"There is nothing at this path for {request.method}.")
+    made.status = error.status_code
+    kind = kind_of(HTTPStatus(error.status_code).phrase.title().replace(" ", ""))
+    answer = response(request.scope.get("request_id", ""), request.url.path, made, kind=kind)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def install(app: FastAPI) -> None:
+    """Let an app tell all its errors as problems."""
+    for kind in (RequestError, ServiceError, CorpusError, IngestError, RequestValidationError):
+        app.add_exception_handler(kind, told)
+    app.add_exception_handler(HTTPException, _of_status)  # type: ignore[arg-type]  # it is only called with its own kind
+
+
+DOCUMENTED: Mapping[int, str] = {
+    401: "There is no key, or it is not valid.", 403: "The key does not allow this, or a page of another origin asks.",
+    404: "There is no such thing.", 408: "The body came too slowly.", 409: "It does not fit the state of things, or the idempotency key was used for another request.",
+    413: "The body is too large.", 415: "The body has a media type that is not taken here.", 421: "The Host header names another server.",
+    422: "The request is not in the form that was asked for.", 429: "Too many requests, or too much is waiting; `Retry-After` says how long to wait.",
+    500: "The work ended without an answer, by the server's fault.", 503: "The database cannot be used just now.", 504: "It took too long.", 507: "There is no room on the disk.",
+}
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the problems that a route may answer with, for its OpenAPI entry."""
+    return {
+        status: {"description": DOCUMENTED[status], "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+        for status in (401, 403, 408, 413, 421, 422, 429, 500, 503, *statuses)
+    }

@@ -1,0 +1,176 @@
+"""Events on their way out: a thread works them out, the event loop sends them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+
+from starlette.requests import Request
+
+from service.api import problems
+from service.errors import BusyError, LateError, RequestError
+from service.events import Event, Failed
+
+MEDIA_TYPE = "text/event-stream"
+# Seconds of silence after which a comment is sent: proxies close connections that say nothing.
+HEARTBEAT = 10.0
+LAST = frozenset({"final", "turn", "error"})
+
+
+class Threads:
+    """The threads that work out events, so many at once; one more is refused, for it would wait unseen."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._running = 0
+        self._pool = ThreadPoolExecutor(most, thread_name_prefix="events")
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Start work in a thread; raises BusyError where all are in use."""
+        if self._running >= self._most:
+            raise BusyError("More is being worked on than there are places.", 1.0)
+        self._running += 1
+        asyncio.get_running_loop().run_in_executor(self._pool, work).add_done_callback(self._done)
+
+    def _done(self, _future: asyncio.Future[None]) -> None:
+        self._running -= 1
+
+    def close(self) -> None:
+        """Take no more work."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Places:
+    """So many requests at once may do what is costly, such as sending a large body; one more is refused."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken = 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Hold a place; raises BusyError where there is none. For one event loop."""
+        if self._taken >= self._most:
+            raise BusyError("More is being handed in than there are places.", 1.0)
+        self._taken += 1
+        try:
+            yield
+        finally:
+            self._taken -= 1
+
+
+class Flow:
+    """The events of one triage or one turn, worked out in a thread from `begin` on; `ended` is called when the work is over.
+
+    Where nobody listens any more, the work goes on to its end, which its deadline brings: its answer is kept.
+    """
+
+    def __init__(
+        self, begin: Callable[[], Iterator[Event]], threads: Threads, deadline: float, ended: Callable[[], None] = lambda: None
+    ) -> None:
+        self._begin = begin
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+        self._ends = self._loop.time() + deadline
+        self._queue: asyncio.Queue[Event | RequestError | None] = asyncio.Queue()
+        self._left = threading.Event()
+        threads.start(self._work)
+
+    def leave(self) -> None:
+        """Listen no more."""
+        self._left.set()
+
+    async def next(self, patience: float | None = None) -> Event | None:
+        """Give the next event, None at the end; raises what ended the work, LateError, or TimeoutError after `patience`."""
+        left = self._ends - self._loop.time()
+        try:
+            item = await asyncio.wait_for(self._queue.get(), left if patience is None else min(left, patience))
+        except TimeoutError as error:
+            if self._loop.time() < self._ends:
+                raise
+            self.leave()
+            raise LateError("The work was not finished before the deadline.") from error
+        if isinstance(item, RequestError):
+            raise item
+        return item
+
+    def _work(self) -> None:
+        try:
+            for event in self._begin():
+                self._put(event)
+        except Exception as error:  # noqa: BLE001 - it is raised again where the events are taken
+            known = problems.known_as(error)
+            if known is not error and known.status == problems.UnexpectedError.status:
+                problems.log("-", error)
+            self._put(known)
+        finally:
+            self._ended()
+        self._put(None)
+
+    def _put(self, item: Event | RequestError | None) -> None:
+        if self._left.is_set():
+            return
+        # A server that has stopped has no loop, and nobody left to tell.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, item)
+
+
+async def gone(request: Request) -> None:
+    """Return once the client has gone; the body must have been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def whole(flow: Flow, request: Request) -> Event | None:
+    """Take all events and give the last one; None where the client left before it."""
+    leaving = asyncio.ensure_future(gone(request))
+    taking = asyncio.ensure_future(_last(flow))
+    try:
+        await asyncio.wait((leaving, taking), return_when=asyncio.FIRST_COMPLETED)
+        return await taking if taking.done() else None
+    finally:
+        flow.leave()
+        for task in (leaving, taking):
+            task.cancel()
+
+
+async def _last(flow: Flow) -> Event | None:
+    last = None
+    while (event := await flow.next()) is not None:
+        last = event
+    return last
+
+
+async def sent(flow: Flow, first: Event) -> AsyncIterator[bytes]:
+    """Write events as server-sent events, with comments in between while nothing happens."""
+    number = 0
+    event: Event | None = first
+    try:
+        while event is not None:
+            number += 1
+            yield written(event, number)
+            if event.kind in LAST:
+                return
+            while True:
+                try:
+                    event = await flow.next(HEARTBEAT)
+                    break
+                except TimeoutError:
+                    yield b": still at it\n\n"
+    except RequestError as error:
+        yield written(failed(error), number + 1)
+    finally:
+        flow.leave()
+
+
+def failed(error: RequestError) -> Failed:
+    """Tell an error as the last event."""
+    return Failed(type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait)
+
+
+def written(event: Event, number: int) -> bytes:
+    """Write one event. Its JSON has no line ends of its own, so one data line holds it."""
+    return f"id: {number}\nevent: {event.kind}\ndata: {event.model_dump_json(by_alias=True)}\n\n".encode()

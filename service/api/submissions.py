@@ -1,0 +1,160 @@
+"""What is handed in for a triage, as JSON or as multipart: one Submission, with its files in a spool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal
+
+import anyio.to_thread
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
+from pydantic import ValidationError
+
+from service.api import problems, uploads
+from service.api.bodies import MAX_CONFIG, ConfigText, TriageRequest
+from service.api.intake import MIB, too_large
+from service.api.uploads import MediaTypeError, Upload
+from service.desk import Submission
+from service.errors import InvalidRequestError
+from service.patching.patches import ConfigFile
+from service.spool import Spool, Spooled, safe_name
+from service.telemetry import snapshot
+from service.telemetry.errors import InvalidSnapshotError
+from service.telemetry.snapshot import Snapshot
+
+JSON = "application/json"
+MULTIPART = "multipart/form-data"
+# More than this comes as a file: JSON has to be held in memory, several times.
+MOST_JSON = 32 * MIB
+# Larger bodies are parsed in a thread; for smaller ones the way there costs more.
+_QUICK = 1 << 16
+LIMITS = uploads.Limits(files=1000, fields=16, field_bytes=MOST_JSON)
+_FILES = frozenset({"log", "config", "telemetry"})
+_SWITCHES: Mapping[str, bool] = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A submission, whether its answer is to stream, and what tells it from others."""
+
+    submission: Submission
+    stream: bool
+    digest: str
+
+
+async def read(request: Request, spool: Spool) -> Handed:
+    """Read what was handed in; raises InvalidRequestError, MediaTypeError, TooLargeError."""
+    kind = uploads.media_type(request.headers.get("content-type", ""))
+    if kind == JSON:
+        raw = await small(request)
+        return await (run_in_threadpool(_of_json, raw) if len(raw) > _QUICK else _now(raw))
+    if kind == MULTIPART:
+        upload = await multipart(request, spool, LIMITS)
+        return await run_in_threadpool(_of_upload, upload)
+    raise MediaTypeError(f"Send {JSON} or {MULTIPART}.")
+
+
+async def small(request: Request) -> bytes:
+    """Read a JSON body; raises TooLargeError."""
+    raw = bytearray()
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > MOST_JSON:
+            raise too_large(MOST_JSON)
+    return bytes(raw)
+
+
+async def multipart(request: Request, spool: Spool, limits: uploads.Limits) -> Upload:
+    """Read a multipart body into a spool."""
+    return await uploads.read(request.headers["content-type"], request.stream(), spool, limits, anyio.to_thread.run_sync)
+
+
+async def _now(raw: bytes) -> Handed:
+    return _of_json(raw)
+
+
+def _of_json(raw: bytes) -> Handed:
+    try:
+        body = TriageRequest.model_validate_json(raw)
+    except ValidationError as error:
+        raise invalid(error) from error
+    configs = tuple(ConfigFile(safe_name(item.name), item.text) for item in body.configs)
+    made = Submission(body.name or "pasted text", text=body.text, configs=configs, telemetry=body.telemetry, language=body.language, model=body.model)
+    return Handed(made, body.stream, sha256(raw).hexdigest())
+
+
+def invalid(error: ValidationError) -> InvalidRequestError:
+    """Tell what is wrong with a body, never what it held."""
+    return InvalidRequestError("; ".join(problems.fields(error.errors(include_input=False, include_context=False, include_url=False))[:5]))
+
+
+def _of_upload(upload: Upload) -> Handed:
+    if unknown := {name for name, _ in upload.files} - _FILES:
+        raise InvalidRequestError(f"There is no file field {min(unknown)!r}; there are {', '.join(sorted(_FILES))}.")
+    logs = upload.named("log")
+    body = _checked(upload, has_logs=bool(logs))
+    machine = _telemetry(upload)
+    made = Submission(
+        body.name or _called(logs), text="" if logs else body.text, paths=tuple(file.path for file in logs),
+        names=tuple(safe_name(file.name) for file in logs), configs=tuple(_config(file) for file in upload.named("config")),
+        telemetry=machine, language=body.language, model=body.model,
+    )
+    return Handed(made, body.stream, upload.digest)
+
+
+def _checked(upload: Upload, *, has_logs: bool) -> TriageRequest:
+    """Check the fields by the rules that hold for JSON."""
+    values: dict[str, object] = {name: value for name, value in upload.fields.items() if name != "telemetry"}
+    for name in ("model", "stream"):
+        if name in values:
+            values[name] = switch(name, upload.fields[name])
+    if has_logs:
+        if "text" in values:
+            raise InvalidRequestError("Send the log as a file or as text, not both.")
+        values["text"] = "-"
+    if "configs" in values:
+        raise InvalidRequestError("Send configurations as files, in the field `config`.")
+    try:
+        return TriageRequest.model_validate(values)
+    except ValidationError as error:
+        raise invalid(error) from error
+
+
+def switch(name: str, text: str) -> bool:
+    """Read a field that is true or false; raises InvalidRequestError."""
+    try:
+        return _SWITCHES[text.strip().lower()]
+    except KeyError:
+        raise InvalidRequestError(f"{name} takes true or false.") from None
+
+
+def _called(logs: list[Spooled]) -> str:
+    if not logs:
+        return "pasted text"
+    first = safe_name(logs[0].name)
+    return first if len(logs) == 1 else f"{first} and {len(logs) - 1} more"
+
+
+def _config(file: Spooled) -> ConfigFile:
+    if file.size > MAX_CONFIG:
+        raise too_large(MAX_CONFIG)
+    raw = file.file.read()
+    text = raw.decode("utf-8", "replace")
+    return ConfigFile(ConfigText(name=safe_name(file.name), text="").name, text, exact=text.encode() == raw)
+
+
+def _telemetry(upload: Upload) -> Snapshot | Literal["live"] | None:
+    files = upload.named("telemetry")
+    text = upload.fields.get("telemetry", "")
+    if text == "live":
+        return "live"
+    if not (files or text):
+        return None
+    if len(files) > 1 or (files and files[0].size > snapshot.MAX_BYTES):
+        raise too_large(snapshot.MAX_BYTES)
+    try:
+        return snapshot.parse(files[0].file.read() if files else text, "telemetry")
+    except InvalidSnapshotError as error:
+        raise InvalidRequestError(str(error)) from error

@@ -1,0 +1,217 @@
+"""Routes of single triages: hand in, look up, ask on, say what it really was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel
+from starlette.responses import Response, StreamingResponse
+
+from service.api import pages, submissions
+from service.api.access import Visitor
+from service.api.bodies import Judgement, Question, TriageRequest, TriageRow
+from service.api.idempotency import REPLAYED, Once, Stored
+from service.api.pages import After, Limit, Paged
+from service.api.problems import EndedError, documented
+from service.api.reception import House, IdempotencyKey, Reception, Triager, once, sees_live
+from service.api.streams import MEDIA_TYPE, Flow, sent, whole, written
+from service.api.submissions import JSON, MULTIPART, Handed
+from service.diagnosis import Diagnosis
+from service.errors import ConflictError, ForbiddenError, NotFoundError, WorkerLostError
+from service.events import Accepted, Event, Failed, Final, Turned
+from service.records import Excerpt, FeedbackRecord, MessageRecord, TriageRecord
+from service.spool import Spool
+
+router = APIRouter(prefix="/v1", tags=["triages"])
+
+TriageId = Annotated[str, Path(max_length=40, pattern=r"^[0-9A-Za-z_-]+$", description="A triage's id.")]
+_EVENTS = {"description": "With `stream`: events `accepted`, `progress`, `report`, `cases`, `first`, `text`, and last `final` or `error`; each one's data is JSON.",
+           "schema": {"type": "string"}}
+_FORM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "log": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "What the job wrote: logs, a folder's files, an archive."},
+        "config": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "The job's own files, which a patch may change."},
+        "telemetry": {"type": "string", "format": "binary", "description": "A snapshot of `whycrash snapshot`; or the word `live` as a field."},
+        "text": {"type": "string", "description": "The log as text, instead of files."},
+        "name": {"type": "string"}, "language": {"type": "string", "enum": ["", "en", "zh"]},
+        "model": {"type": "string", "enum": ["true", "false"]}, "stream": {"type": "string", "enum": ["true", "false"]},
+    },
+}
+_BODY = {"requestBody": {"required": True, "content": {
+    JSON: {"schema": {"$ref": "#/components/schemas/TriageRequest"}, "example": TriageRequest.model_config["json_schema_extra"]["examples"][0]},  # type: ignore[index]
+    MULTIPART: {"schema": _FORM, "encoding": {"log": {"contentType": "application/octet-stream, text/plain"}}},
+}}}
+_STREAMS: dict[int | str, dict[str, Any]] = {200: {"description": "The answer.", "content": {MEDIA_TYPE: _EVENTS}}}
+
+
+@router.post("/triage", response_model=Diagnosis, responses=_STREAMS | documented(409, 415, 504, 507), openapi_extra=_BODY)
+async def triage(
+    request: Request, house: House, visitor: Triager, key: IdempotencyKey = "",
+    stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
+) -> Response:
+    """Say why a job died: with the whole answer, or event by event with `stream`."""
+    spool = Spool()
+    try:
+        with house.uploads.one():
+            handed = await submissions.read(request, spool)
+        _check_machine(handed, visitor)
+        memory = once(house, key, visitor)
+        old = await run_in_threadpool(memory.begin, "triage", handed.digest) if key else None
+        if old is None:
+            flow = house.flow(lambda: _triaged(house, handed, visitor, memory), spool.close)
+    except BaseException:
+        spool.close()
+        raise
+    if old is not None:
+        spool.close()
+        return _replayed(await run_in_threadpool(house.desk.record, old.body), handed.stream or stream)
+    return await (_streamed(flow) if handed.stream or stream else _answered(flow, request))
+
+
+def _check_machine(handed: Handed, visitor: Visitor) -> None:
+    if handed.submission.telemetry == "live" and not sees_live(visitor):
+        raise ForbiddenError("Reading the server's own machine takes a key with the scope admin.")
+
+
+def _triaged(house: Reception, handed: Handed, visitor: Visitor, memory: Once) -> Iterator[Event]:
+    """Triage, count it, and keep its answer under the request's key before anybody sees it."""
+    try:
+        for event in house.desk.triage(handed.submission, visitor.caller):
+            if isinstance(event, Final):
+                house.metrics.triaged(event.diagnosis)
+                # Its id and no more: an answer that was deleted is not to be had by its request either.
+                memory.finish(200, event.diagnosis.id)
+            elif isinstance(event, Failed):
+                memory.abandon()
+            yield event
+    except BaseException:
+        memory.abandon()
+        raise
+
+
+async def _streamed(flow: Flow) -> Response:
+    first = await flow.next()
+    if first is None:
+        raise WorkerLostError("The work ended without an answer.")
+    return StreamingResponse(sent(flow, first), media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"})
+
+
+async def _answered(flow: Flow, request: Request) -> Response:
+    last = await whole(flow, request)
+    if isinstance(last, Failed):
+        raise EndedError(last)
+    if isinstance(last, Final):
+        return _diagnosis(last.diagnosis)
+    if isinstance(last, Turned):
+        return as_json(last)
+    raise WorkerLostError("The work ended without an answer.")
+
+
+def _diagnosis(diagnosis: Diagnosis) -> Response:
+    return Response(diagnosis.to_json(), media_type=JSON, headers={"location": f"/v1/triages/{diagnosis.id}"})
+
+
+def _replayed(record: TriageRecord, stream: bool) -> Response:
+    """Give an answer again, in the form that is asked for now."""
+    if record.diagnosis is None:
+        raise ConflictError("The triage of this request has no answer.")
+    answer = _diagnosis(record.diagnosis)
+    if stream:
+        events: tuple[Event, ...] = (Accepted(id=record.id), Final(diagnosis=record.diagnosis))
+        answer = Response(b"".join(written(event, number) for number, event in enumerate(events, 1)), media_type=MEDIA_TYPE)
+    answer.headers[REPLAYED] = "true"
+    return answer
+
+
+def as_json(value: BaseModel, status: int = 200) -> Response:
+    """Give a value in the contract's field names."""
+    return Response(value.model_dump_json(by_alias=True), status, media_type=JSON)
+
+
+def _own(house: Reception, visitor: Visitor, triage_id: str) -> TriageRecord:
+    """Give a triage that the visitor may see; raises NotFoundError, also where it is another's."""
+    record = house.desk.record(triage_id)
+    if not visitor.may_see(record.caller):
+        raise NotFoundError(f"There is no triage {triage_id}.")
+    return record
+
+
+@router.get("/triages", response_model=Paged[TriageRow], responses=documented())
+def triages(
+    request: Request, house: House, visitor: Triager, after: After = None, limit: Limit = 20,
+    q: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Words that stand in its source, headline or cause.")] = "",
+) -> Response:
+    """List past triages, newest first; with the scope admin everybody's, else your own."""
+    found = house.desk.records(q, after, limit, None if visitor.sees_all else visitor.caller.name)
+    return pages.response(request, Paged(items=[TriageRow.of(record) for record in found.items], next=found.next))
+
+
+@router.get("/triages/{triage_id}", response_model=TriageRecord, responses=documented(404))
+def record(house: House, visitor: Triager, triage_id: TriageId) -> Response:
+    """Give a triage with its answer."""
+    return as_json(_own(house, visitor, triage_id))
+
+
+@router.delete("/triages/{triage_id}", status_code=204, responses=documented(404))
+def forget(house: House, visitor: Triager, triage_id: TriageId) -> None:
+    """Delete a triage with all that belongs to it."""
+    _own(house, visitor, triage_id)
+    house.desk.forget(triage_id, visitor.caller)
+
+
+@router.get("/triages/{triage_id}/excerpt", response_model=Excerpt, responses=documented(404))
+def excerpt(house: House, visitor: Triager, triage_id: TriageId) -> Response:
+    """Give what is kept of the log, redacted, by line numbers."""
+    _own(house, visitor, triage_id)
+    return as_json(house.desk.excerpt(triage_id))
+
+
+@router.get("/triages/{triage_id}/messages", response_model=Paged[MessageRecord], responses=documented(404))
+def messages(house: House, visitor: Triager, triage_id: TriageId) -> Response:
+    """Give the conversation about a triage, oldest first."""
+    _own(house, visitor, triage_id)
+    return as_json(Paged(items=list(house.desk.messages(triage_id))))
+
+
+@router.post("/triages/{triage_id}/messages", response_model=Turned, responses=_STREAMS | documented(404, 409, 504))
+async def ask(
+    request: Request, house: House, visitor: Triager, triage_id: TriageId, body: Question, key: IdempotencyKey = "",
+    stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
+) -> Response:
+    """Ask on about a triage; with `stream`, events `text` and last `turn` or `error`."""
+    await run_in_threadpool(_own, house, visitor, triage_id)
+    memory = once(house, key, visitor)
+    old = await run_in_threadpool(memory.begin, "ask", triage_id, body.text) if key else None
+    if old is not None:
+        return Response(old.body, old.status, {REPLAYED: "true"}, JSON)
+    flow = house.flow(lambda: _turned(house, triage_id, body.text, visitor, memory))
+    return await (_streamed(flow) if body.stream or stream else _answered(flow, request))
+
+
+def _turned(house: Reception, triage_id: str, question: str, visitor: Visitor, memory: Once) -> Iterator[Event]:
+    try:
+        for event in house.desk.ask(triage_id, question, visitor.caller):
+            if isinstance(event, Turned):
+                memory.finish(200, event.model_dump_json(by_alias=True))
+            elif isinstance(event, Failed):
+                memory.abandon()
+            yield event
+    except BaseException:
+        memory.abandon()
+        raise
+
+
+@router.post("/triages/{triage_id}/feedback", response_model=FeedbackRecord, status_code=201, responses=documented(404, 409))
+def feedback(house: House, visitor: Triager, triage_id: TriageId, body: Judgement, key: IdempotencyKey = "") -> Response:
+    """Say whether an answer was right, what the real cause was, and what fixed it."""
+    _own(house, visitor, triage_id)
+
+    def keep() -> Stored:
+        return Stored(201, house.desk.feedback(triage_id, body.feedback(), visitor.caller).model_dump_json(by_alias=True))
+
+    made, replayed = once(house, key, visitor).run(("feedback", triage_id, body.model_dump_json()), keep)
+    return Response(made.body, made.status, {REPLAYED: "true"} if replayed else {}, JSON)

@@ -1,0 +1,45 @@
+"""What the server does by itself from time to time: it forgets what is older than the retention."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+
+from fastapi.concurrency import run_in_threadpool
+
+from service.batch.batches import Batches
+from service.desk import Desk
+from service.errors import RequestError
+
+_LOG = logging.getLogger("whycrash.api")
+HOUR = 3600.0
+
+
+@asynccontextmanager
+async def forgetting(desk: Desk, batches: Batches, days: int, every: float = HOUR) -> AsyncIterator[None]:
+    """Forget what is old, now and then; `days` 0 keeps everything."""
+    task = asyncio.create_task(_forget(desk, batches, days, every)) if days else None
+    try:
+        yield
+    finally:
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def _forget(desk: Desk, batches: Batches, days: int, every: float) -> None:
+    while True:
+        now = datetime.now(UTC)
+        try:
+            count = await run_in_threadpool(desk.forget_old, now)
+            await run_in_threadpool(batches.sweep, now - timedelta(days=days))
+            if count:
+                _LOG.info("%d triages and batches were older than %d days and are forgotten", count, days)
+        except RequestError as error:
+            # The database is away; the next hour will do.
+            _LOG.warning("nothing was forgotten: %s", error)
+        await asyncio.sleep(every)

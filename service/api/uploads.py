@@ -1,0 +1,184 @@
+"""Multipart bodies, read as they arrive: files go into a spool without names, fields stay in memory, both within limits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from ingest.logs.lines import printable
+from ingest.redact import Redactor
+from service.api.intake import MIB
+from service.errors import InvalidRequestError, RequestError, TooLargeError
+from service.spool import Spool, Spooled
+
+_HEADER_BYTES = 8192
+# What is held back before it is written in a thread.
+_HELD = MIB
+Threaded = Callable[..., Any]
+
+
+class MediaTypeError(RequestError):
+    """The body has a media type that is not taken here."""
+
+    status = 415
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one multipart body may hold: files, fields, and bytes of all fields together."""
+
+    files: int = 1000
+    fields: int = 64
+    field_bytes: int = 32 * MIB
+
+
+@dataclass
+class Upload:
+    """What came: fields by name, and files by the name of their field, in the order in which they came."""
+
+    spool: Spool
+    fields: dict[str, str] = field(default_factory=dict)
+    files: list[tuple[str, Spooled]] = field(default_factory=list)
+    digest: str = ""
+
+    def named(self, name: str) -> list[Spooled]:
+        """Give the files of a field."""
+        return [file for key, file in self.files if key == name]
+
+
+class _Reader:
+    """Takes the parser's calls; what is to be written is kept until `flush`."""
+
+    def __init__(self, upload: Upload, limits: Limits) -> None:
+        self._upload = upload
+        self._limits = limits
+        self._hash = sha256()
+        self._header: tuple[bytearray, bytearray] = (bytearray(), bytearray())
+        self._headers: dict[bytes, bytes] = {}
+        self._name = ""
+        self._file: Spooled | None = None
+        self._value = bytearray()
+        self._held: list[tuple[Spooled, bytes]] = []
+        self.held = 0
+        self._left = limits.field_bytes
+        self.ended = False
+
+    def callbacks(self) -> Mapping[str, Callable[..., None]]:
+        """Give what the parser calls."""
+        return {
+            "on_part_begin": self._begin, "on_header_field": self._header_name, "on_header_value": self._header_value,
+            "on_header_end": self._header_end, "on_headers_finished": self._open, "on_part_data": self._data,
+            "on_part_end": self._close, "on_end": self._end,
+        }
+
+    def _begin(self) -> None:
+        self._headers, self._header = {}, (bytearray(), bytearray())
+        self._name, self._file, self._value = "", None, bytearray()
+
+    def _header_name(self, data: bytes, start: int, end: int) -> None:
+        self._grow(self._header[0], data[start:end])
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self._grow(self._header[1], data[start:end])
+
+    def _grow(self, into: bytearray, data: bytes) -> None:
+        into += data
+        if len(into) > _HEADER_BYTES or len(self._headers) > 16:
+            raise InvalidRequestError("The headers of a part are too long.")
+
+    def _header_end(self) -> None:
+        name, value = self._header
+        self._headers[bytes(name).lower()] = bytes(value)
+        self._header = (bytearray(), bytearray())
+
+    def _open(self) -> None:
+        _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
+        if b"name" not in options:
+            raise InvalidRequestError("A part has no name in its Content-Disposition.")
+        self._name = _text(options[b"name"])
+        self._hash.update(b"\0" + self._name.encode())
+        if b"filename" not in options:
+            return
+        if len(self._upload.files) >= self._limits.files:
+            raise TooLargeError(f"More than {self._limits.files} files in one request.")
+        name = _text(options[b"filename"])
+        self._hash.update(b"\0" + name.encode() + b"\0")
+        self._file = self._upload.spool.add(name)
+
+    def _data(self, data: bytes, start: int, end: int) -> None:
+        piece = data[start:end]
+        self._hash.update(piece)
+        if self._file is not None:
+            self._held.append((self._file, piece))
+            self.held += len(piece)
+            return
+        self._left -= len(piece)
+        if self._left < 0:
+            raise TooLargeError("The fields are too long. Send a log as a file.")
+        self._value += piece
+
+    def _close(self) -> None:
+        upload = self._upload
+        if self._file is not None:
+            upload.files.append((self._name, self._file))
+            return
+        if self._name in upload.fields or len(upload.fields) >= self._limits.fields:
+            raise InvalidRequestError(f"The field {self._name!r} comes twice, or there are too many fields.")
+        upload.fields[self._name] = self._value.decode("utf-8", "replace")
+
+    def _end(self) -> None:
+        self.ended = True
+
+    def flush(self) -> None:
+        """Write what was held back; raises DiskFullError."""
+        for file, piece in self._held:
+            file.write(piece)
+        self._held, self.held = [], 0
+
+    def finish(self) -> None:
+        """Write the rest and go to the begin of each file."""
+        self.flush()
+        for _, file in self._upload.files:
+            file.rewind()
+        self._upload.digest = self._hash.hexdigest()
+
+
+def _text(raw: bytes) -> str:
+    return printable(Redactor().clean(raw.decode("utf-8", "replace")))[:300]
+
+
+async def read(content_type: str, chunks: AsyncIterator[bytes], spool: Spool, limits: Limits, threaded: Threaded) -> Upload:
+    """Read a multipart body into a spool; raises InvalidRequestError, TooLargeError or DiskFullError."""
+    upload = Upload(spool)
+    reader = _Reader(upload, limits)
+    try:
+        parser = MultipartParser(_boundary(content_type), reader.callbacks())  # type: ignore[arg-type]  # its type names each key
+        async for chunk in chunks:
+            parser.write(chunk)
+            if reader.held > _HELD:
+                await threaded(reader.flush)
+        parser.finalize()
+    except FormParserError as error:
+        raise InvalidRequestError("The multipart body is damaged.") from error
+    if not reader.ended:
+        raise InvalidRequestError("The multipart body is cut off: its last boundary is missing.")
+    await threaded(reader.finish)
+    return upload
+
+
+def _boundary(content_type: str) -> bytes:
+    _, options = parse_options_header(content_type)
+    boundary = options.get(b"boundary", b"")
+    if not 0 < len(boundary) <= 200:
+        raise InvalidRequestError("The Content-Type names no boundary.")
+    return boundary
+
+
+def media_type(content_type: str) -> str:
+    """Give the media type of a Content-Type header, without its parameters."""
+    return content_type.partition(";")[0].strip().lower()

@@ -1,0 +1,1 @@
+"""Batches: many jobs triaged by workers, whatever dies meanwhile."""

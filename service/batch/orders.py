@@ -1,0 +1,98 @@
+"""What an executor is given to do, and what comes of it. Values that go between processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from service.diagnosis import Diagnosis
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A job to work on: `paths` are what it wrote, `configs` its own files, `seconds` the longest that one step may take."""
+
+    id: str
+    name: str
+    paths: tuple[str, ...]
+    configs: tuple[str, ...] = ()
+    language: str = ""
+    model: bool = False
+    seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The step that reads a job's output and keeps the report."""
+
+    order: Order
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The step that answers a job that was read."""
+
+    id: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Forget the report of a job that another one answers for."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobReading:
+    """What is known of a job once it is read: which crash it is, and the line that shows it."""
+
+    fingerprint: str
+    root_line: int | None
+    root_file: str | None
+    root_text: str
+    bytes: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class WasRead:
+    """A job was read; it waits to be answered or dropped."""
+
+    id: str
+    reading: JobReading
+
+
+@dataclass(frozen=True, slots=True)
+class WasAnswered:
+    """A job was answered."""
+
+    id: str
+    diagnosis: Diagnosis
+
+
+@dataclass(frozen=True, slots=True)
+class WentWrong:
+    """A step failed and says why; `final` where another try cannot help, as with a file that is no log."""
+
+    id: str
+    error: str
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WasLost:
+    """The process died, or was ended, while it worked on this job."""
+
+    id: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class CameBack:
+    """The job's process is gone for a reason that is not this job's; it is to be handed out again."""
+
+    id: str
+
+
+Outcome = WasRead | WasAnswered | WentWrong | WasLost | CameBack
+Step = Read | Answer | Drop

@@ -1,0 +1,1 @@
+"""Where the jobs of a batch come from: uploads, folders, Ray clusters, Slurm, the logs of Kubernetes' pods."""

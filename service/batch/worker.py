@@ -1,0 +1,169 @@
+"""What a worker process of a batch does: it loads once, reads one job after the other, and answers those it is told to."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import resource
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ingest.errors import InputError
+from ingest.logs import jobs
+from ingest.logs.jobs import JobSource
+from ingest.logs.members import LIMITS
+from ingest.logs.report import CrashReport
+from ingest.redact import Redactor
+from service import triage
+from service.batch.orders import (
+    Answer,
+    Drop,
+    JobReading,
+    Order,
+    Outcome,
+    Read,
+    Step,
+    WasAnswered,
+    WasRead,
+    WentWrong,
+)
+from service.diagnosis import Diagnosis
+from service.patching.patches import ConfigFile
+from service.reasoning.stages import Final
+from service.settings import Settings
+from service.workers.warm import Warm
+
+# What one job may take of memory beyond what a loaded process has. A log is read in bounded memory, so
+# only one that was made to break the reader comes near.
+JOB_MEMORY = 4 << 30
+LONGEST_ERROR = 500
+UNEXPECTED = "Something went wrong here that should not; the server's log says where."
+_LOG = logging.getLogger("whycrash.batch")
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A job between its two steps; `read` is what Triage.inquire takes."""
+
+    order: Order
+    read: tuple[CrashReport, str, Sequence[ConfigFile], dict[str, float]]
+
+
+class JobWorker:
+    """Works on jobs in two steps, so that of a hundred jobs with the same crash all are read and one is answered."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._warm = Warm(settings)
+        self._held: dict[str, _Held] = {}
+
+    def load(self) -> str:
+        """Load what every job needs and bound the memory; gives what is wrong, or the empty text."""
+        wrong = self._warm.load()
+        if not wrong:
+            bound_memory(JOB_MEMORY)
+        return wrong
+
+    def take(self, step: Step) -> Outcome | None:
+        """Do one step; what fails is an outcome, so that the process lives on. A drop has none."""
+        try:
+            match step:
+                case Read():
+                    return WasRead(step.order.id, self.read(step.order))
+                case Answer():
+                    return WasAnswered(step.id, self.answer(step.id))
+                case Drop():
+                    self._held.pop(step.id, None)
+                    return None
+        except InputError as error:
+            return self._wrong(step, str(error), final=True)
+        except MemoryError:
+            return self._wrong(step, f"Reading it takes more than {JOB_MEMORY >> 30} GiB of memory.")
+        except OSError as error:
+            return self._wrong(step, f"It cannot be read: {error.strerror or type(error).__name__}.")
+        except Exception as error:  # noqa: BLE001 - one job of a batch: the others go on, and this one becomes a record
+            # The place, not the message: that may hold lines of the log.
+            _LOG.error("%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+            return self._wrong(step, UNEXPECTED)
+
+    def read(self, order: Order) -> JobReading:
+        """Read a job's output and hold the report; raises InputError."""
+        files = [triage.read_config(Path(path)) for path in order.configs]
+        with _opened(order, self._settings) as source:
+            found = self._warm.fresh().read(source, order.language, files)
+        self._held[order.id] = _Held(order, found)
+        return reading_of(found[0])
+
+    def answer(self, job_id: str) -> Diagnosis:
+        """Answer a job that was read, and forget it."""
+        held = self._held.pop(job_id)
+        made = self._warm.fresh()
+        inquiry = made.inquire(*held.read)
+        diagnosis = inquiry.first
+        if held.order.model:
+            diagnosis = next((stage.diagnosis for stage in made.stages(inquiry) if isinstance(stage, Final)), diagnosis)
+        return diagnosis.model_copy(update={"id": job_id})
+
+    def _wrong(self, step: Step, error: str, *, final: bool = False) -> WentWrong:
+        order = step.order if isinstance(step, Read) else None
+        job_id = order.id if order else step.id  # type: ignore[union-attr]
+        self._held.pop(job_id, None)
+        return WentWrong(job_id, told(error, order), final)
+
+
+def reading_of(report: CrashReport) -> JobReading:
+    """Say which crash a report is of, and by which line."""
+    root = report.root
+    place = report.place(root.line) if root else None
+    return JobReading(
+        fingerprint=fingerprint(report), root_line=place.line if place else None, root_file=(place.file or None) if place else None,
+        root_text=root.text if root else "", bytes=report.limits.bytes, lines=report.limits.lines,
+    )
+
+
+def fingerprint(report: CrashReport) -> str:
+    """Give a hash that is equal where the same answer fits; the empty text where nothing failed.
+
+    Wider than the report's own: what else stands in the log, the phase and the versions may turn the answer.
+    """
+    if report.root is None:
+        return ""
+    return hashlib.sha256("\n".join(_parts(report)).encode()).hexdigest()[:32]
+
+
+def _parts(report: CrashReport) -> Iterator[str]:
+    yield report.fingerprint
+    yield report.phase
+    yield " ".join(sorted({event.pattern for event in report.standing}))
+    yield " ".join(sorted({f"{item.name}={item.version}" for item in report.frameworks}))
+
+
+def told(error: str, order: Order | None) -> str:
+    """Give an error as it may be kept: no path of this machine, no secret, bounded."""
+    for path in sorted(order.paths, key=len, reverse=True) if order else ():
+        error = error.replace(path, order.name if order else path)
+    return Redactor().clean(error)[:LONGEST_ERROR]
+
+
+def bound_memory(more: int) -> None:
+    """Let this process map no more than `more` bytes beyond what it has now.
+
+    A request beyond fails in this process, where else the kernel would choose whom to kill.
+    """
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + more
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _opened(order: Order, settings: Settings) -> JobSource:
+    if not order.paths:
+        raise InputError("There is no output of this job.")
+    limits = replace(LIMITS, bytes=settings.max_unpacked_mb << 20)
+    source = jobs.open_jobs([Path(path) for path in order.paths], limits)
+    source.name = order.name
+    if source.single:
+        source.single.name = order.name
+    return source

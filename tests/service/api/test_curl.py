@@ -1,0 +1,39 @@
+"""The README's curl lines, run by a shell against a real server."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.service.api.conftest import Serve
+
+ROOT = Path(__file__).parents[3]
+README = ROOT / "README.md"
+_BLOCK = re.compile(r"<!-- test: curl -->\n```console\n(?P<body>.*?)```", re.DOTALL)
+_WRITTEN = "http://127.0.0.1:8642"
+
+
+def script(text: str, url: str, folder: Path) -> str:
+    """Make a shell script of the block: one that stops at the first error, asks `url`, and writes into `folder` alone."""
+    block = _BLOCK.search(text)
+    assert block, "the README has no block of curl lines"
+    rows = [row.removeprefix("$ ") for row in block["body"].splitlines() if row.startswith("$ ")]
+    assert len([row for row in rows if "curl " in row]) >= 12
+    body = "\n".join(rows).replace(_WRITTEN, url).replace("/tmp/", f"{folder}/")  # noqa: S108 - what is replaced
+    return f'set -euo pipefail\ncurl() {{ command curl --silent --show-error --fail-with-body --noproxy "*" "$@"; }}\n{body}\n'
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_that_the_curl_lines_of_the_readme_run(serve: Serve, tmp_path: Path) -> None:
+    """In their order, each without an error."""
+    with serve() as address:
+        done = subprocess.run(
+            ["bash", "-c", script(README.read_text(encoding="utf-8"), address.url, tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+        )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert "event: final" in done.stdout
+    assert (tmp_path / "summary.html").read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype")

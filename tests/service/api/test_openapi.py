@@ -1,0 +1,87 @@
+"""The OpenAPI as a contract: requests made from it, right and wrong ones, never break the server."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from starlette.testclient import TestClient
+
+from tests.service.api.conftest import Serve
+
+# For so long requests are made, in seconds, over all routes together.
+LONGEST = 45.0
+
+
+def test_that_every_route_has_a_sentence_and_tells_its_errors(client: TestClient) -> None:
+    """Each error is a problem+json; each parameter and answer is described."""
+    told = client.get("/openapi.json").json()
+    for path, methods in told["paths"].items():
+        for method, route in methods.items():
+            assert route.get("description"), (method, path)
+            errors = {status: answer for status, answer in route["responses"].items() if status >= "400" and path not in ("/readyz", "/healthz")}
+            assert path in ("/readyz", "/healthz") or {"401", "403", "422", "429"} <= set(errors), (method, path)
+            assert all("application/problem+json" in answer["content"] for answer in errors.values()), (method, path)
+
+
+def test_that_every_reference_leads_somewhere(client: TestClient) -> None:
+    """A generator of clients would fail on one that does not."""
+    told = client.get("/openapi.json").json()
+    names = set(told["components"]["schemas"])
+    assert {reference.rpartition("/")[2] for reference in _references(told)} <= names
+
+
+def _references(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+        return own + [found for item in value.values() for found in _references(item)]
+    return [found for item in value for found in _references(item)] if isinstance(value, list) else []
+
+
+def test_that_the_examples_are_answered(client: TestClient) -> None:
+    """What the documentation shows works as it stands."""
+    told = client.get("/openapi.json").json()["components"]["schemas"]
+    answer = client.post("/v1/triage", json=told["TriageRequest"]["examples"][0])
+    assert answer.status_code == 200
+    path = f"/v1/triages/{answer.json()['id']}/feedback"
+    assert client.post(path, json=told["Judgement"]["examples"][0]).status_code == 201
+
+
+def test_that_no_request_breaks_the_server(serve: Serve) -> None:
+    """Requests by the schema and against it: no 5xx, and what is right is answered right."""
+    with serve() as address:
+        schema = schemathesis.openapi.from_url(f"{address.url}/openapi.json")
+        ends = time.monotonic() + LONGEST
+        statuses: set[int] = set()
+        for found in schema.get_all_operations():
+            assert isinstance(found, Ok)
+            for mode in (schemathesis.GenerationMode.NEGATIVE, schemathesis.GenerationMode.POSITIVE):
+                statuses |= _tried(found.ok(), mode, ends)
+    assert {200, 404, 422} <= statuses
+
+
+def _tried(operation: Any, mode: Any, ends: float) -> set[int]:
+    statuses: set[int] = set()
+
+    @given(case=operation.as_strategy(generation_mode=mode))
+    @settings(
+        max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck),
+    )
+    def attempt(case: Any) -> None:
+        if time.monotonic() > ends:
+            return
+        answer = case.call()
+        statuses.add(answer.status_code)
+        case.validate_response(answer, checks=[not_a_server_error])
+
+    try:
+        attempt()
+    except Unsatisfiable:
+        # There is no wrong request for a route that takes nothing.
+        assert mode is schemathesis.GenerationMode.NEGATIVE
+    return statuses

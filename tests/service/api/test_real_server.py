@@ -1,0 +1,283 @@
+"""A real web server on loopback: bodies that do not end, clients that are slow or leave, a server that stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.api import streams
+from service.api.intake import Pace
+from service.api.serving import PatientProtocol
+from service.desk import Desk
+from tests.service.api.conftest import Serve
+from tests.service.api.serving import Address, received, wait_for
+from tests.service.api.test_triages import KILLED, LOG
+
+HEAD = "POST /v1/triage HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+BOUNDARY = "frontier"
+PART = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="log"; filename="big.log"\r\n\r\n'.encode()
+MULTIPART = f"Content-Type: multipart/form-data; boundary={BOUNDARY}\r\n"
+GIB = 1 << 30
+
+
+def test_that_ten_gigabytes_are_refused_before_they_come(serve: Serve) -> None:
+    """Where the length is told, not a byte is read."""
+    with serve(max_upload_mb=8) as address, address.connect() as connection:
+        connection.sendall(f"{HEAD}{MULTIPART}Content-Length: {10 * GIB}\r\n\r\n".encode())
+        told = received(connection)
+    assert told.startswith(b"HTTP/1.1 413 ")
+    assert b"connection: close" in told.lower()
+
+
+def test_that_a_body_without_end_is_cut_off_at_the_limit(serve: Serve) -> None:
+    """Where no length is told, it is counted as it comes, and nothing beyond the limit is taken."""
+    sent = 0
+    with serve(max_upload_mb=8) as address, address.connect() as connection:
+        connection.sendall(f"{HEAD}{MULTIPART}Transfer-Encoding: chunked\r\n\r\n".encode())
+        connection.sendall(f"{len(PART):x}\r\n".encode() + PART + b"\r\n")
+        piece = b"10000\r\n" + b"x" * 65535 + b"\n\r\n"
+        try:
+            while sent < 10 * GIB:
+                connection.sendall(piece)
+                sent += 65536
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        with httpx.Client(base_url=address.url) as client:
+            assert client.get("/healthz").status_code == 200
+    # The rest stood in the buffers of the two sockets.
+    assert sent < 64 << 20
+
+
+@pytest.mark.parametrize("kind", ["json", "multipart"])
+def test_that_a_large_body_is_told_413(serve: Serve, kind: str) -> None:
+    """As a problem that names the limit."""
+    text = "x" * (3 << 20)
+    sent = {"json": {"text": text}} if kind == "json" else {"files": [("log", ("a.log", text))]}
+    with serve(max_upload_mb=2) as address, httpx.Client(base_url=address.url) as client:
+        answer = client.post("/v1/triage", **sent)
+    assert (answer.status_code, answer.json()["type"]) == (413, "urn:whycrash:error:too-large")
+    assert "2 MiB" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("pace", "pieces", "pause"),
+    [
+        (Pace(idle=0.5, grace=60.0), [PART], 0.0),
+        (Pace(idle=5.0, grace=0.5, rate=1000.0), [PART] + [b"-"] * 40, 0.05),
+    ],
+)
+def test_that_a_client_that_sends_too_slowly_is_told_so(serve: Serve, pace: Pace, pieces: list[bytes], pause: float) -> None:
+    """Nothing for a while, or a byte now and then: 408, and the connection ends."""
+    with serve(pace=pace) as address, address.connect() as connection:
+        connection.sendall(f"{HEAD}{MULTIPART}Content-Length: 100000\r\n\r\n".encode())
+        for piece in pieces:
+            connection.sendall(piece)
+            if select.select([connection], [], [], pause)[0]:
+                break
+        assert received(connection).startswith(b"HTTP/1.1 408 ")
+
+
+def test_that_a_refused_body_is_not_read_to_its_end(serve: Serve) -> None:
+    """After an error the connection ends, or a client could go on sending as slowly as it likes."""
+    with serve() as address, address.connect() as connection:
+        connection.sendall(f"{HEAD}Content-Type: text/plain\r\nContent-Length: 100000\r\n\r\nx".encode())
+        assert received(connection).startswith(b"HTTP/1.1 415 ")
+
+
+def test_that_headers_that_never_end_are_not_waited_for(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that dribbles headers, or says nothing at all, is closed; others are served meanwhile."""
+    monkeypatch.setattr(PatientProtocol, "patience", 0.5)
+    with serve() as address, address.connect() as silent, address.connect() as dribbling:
+        dribbling.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A")
+        with httpx.Client(base_url=address.url) as client:
+            assert client.get("/healthz").status_code == 200
+        assert received(silent) == received(dribbling) == b""
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00", b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"POST /v1/triage HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    ],
+)
+def test_that_what_is_no_request_is_refused(serve: Serve, raw: bytes) -> None:
+    """Two lengths, two hosts, no HTTP at all: an error of the client's, and the server goes on."""
+    with serve() as address:
+        with address.connect() as connection:
+            connection.sendall(raw)
+            connection.shutdown(socket.SHUT_WR)
+            told = received(connection)
+        assert not told or b" 4" in told.partition(b"\r\n")[0]
+        with httpx.Client(base_url=address.url) as client:
+            assert client.get("/healthz").status_code == 200
+
+
+def test_that_events_are_sent_as_they_happen_and_silence_is_filled(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first event comes before the last is made."""
+    with serve() as address, httpx.Client(base_url=address.url) as client:
+        with client.stream("POST", "/v1/triage", params={"stream": "true"}, files=[("log", ("a.log", KILLED * 20))]) as answer:
+            rows = answer.iter_lines()
+            assert next(rows) == "id: 1"
+            first = time.monotonic()
+            assert [row for row in rows if row.startswith("event: ")][-1] == "event: final"
+        assert time.monotonic() > first
+
+
+def test_that_a_comment_is_sent_while_nothing_happens(serve: Serve, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proxies close connections that say nothing."""
+    monkeypatch.setattr(streams, "HEARTBEAT", 0.05)
+    with serve() as address, httpx.Client(base_url=address.url, timeout=60) as client, _stopped(desk) as go_on:
+        threading.Timer(0.5, go_on).start()
+        text = client.post("/v1/triage?stream=true", json={"text": LOG}).text
+    assert ": still at it" in text
+    assert "event: final" in text
+
+
+@contextmanager
+def _stopped(desk: Desk) -> Iterator[Callable[[], None]]:
+    """Stop the one worker in its tracks; what is given lets it go on."""
+    wait_for(lambda: not desk.pool.wrong)
+    process = desk.pool._keepers[0]._process
+    pid = process.pid if process else None
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+
+    def go_on() -> None:
+        os.kill(pid, signal.SIGCONT)
+
+    try:
+        yield go_on
+    finally:
+        go_on()
+
+
+def test_that_the_answer_is_kept_where_the_client_left(serve: Serve) -> None:
+    """Who was cut off finds the triage in the list."""
+    with serve() as address, httpx.Client(base_url=address.url) as client:
+        with client.stream("POST", "/v1/triage?stream=true", json={"text": LOG, "name": "left.log"}) as answer:
+            next(answer.iter_lines())
+        wait_for(lambda: [item["state"] for item in client.get("/v1/triages", params={"q": "left.log"}).json()["items"]] == ["done"])
+
+
+def test_that_overload_is_told_at_once_and_passes(api_busy: Address, desk: Desk) -> None:
+    """One worker, one place to wait: of twenty at once two are answered, the rest told when to come again, and then all is well."""
+    with httpx.Client(base_url=api_busy.url, timeout=60) as client, ThreadPoolExecutor(20) as threads:
+
+        def ask(_number: int) -> tuple[int, str, float]:
+            began = time.monotonic()
+            answer = client.post("/v1/triage", json={"text": LOG})
+            return answer.status_code, answer.headers.get("retry-after", ""), time.monotonic() - began
+
+        with _stopped(desk) as go_on:
+            asked = [threads.submit(ask, number) for number in range(20)]
+            wait_for(lambda: sum(one.done() for one in asked) == 18)
+            refused = [one.result() for one in asked if one.done()]
+            go_on()
+        statuses = sorted(one.result()[0] for one in asked)
+        assert statuses == [200] * 2 + [429] * 18
+        assert all(wait.isdecimal() for _, wait, _ in refused)
+        assert client.post("/v1/triage", json={"text": LOG}).status_code == 200
+
+
+@pytest.fixture
+def api_busy(desk: Desk, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Address]:
+    """A server whose queue has one place."""
+    monkeypatch.setattr(desk.pool, "_settings", desk.pool._settings.__class__(**{**vars(desk.pool._settings), "queue": 1}))
+    with serve(queue=1) as address:
+        yield address
+
+
+SERVER = """
+import sys
+from pathlib import Path
+from service.api import serving
+from service.api.app import create_app
+from service.settings import Settings
+
+if __name__ == "__main__":
+    settings = Settings(home=Path(sys.argv[1]), port=int(sys.argv[2]), embedding_model="hash", workers=1)
+    serving.server(create_app(settings), settings).run()
+"""
+
+
+@contextmanager
+def _process(home: Path, port: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    script = folder / "serve_it.py"
+    script.write_text(SERVER)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    process = subprocess.Popen([sys.executable, script, home, str(port)], env=environment, start_new_session=True)
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+            wait_for(lambda: _is_up(client), 60)
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _is_up(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def test_that_a_server_killed_in_mid_answer_says_so_when_it_is_back(api_home: Path, tmp_path: Path) -> None:
+    """The triage it was at is in the list as failed or done, never as running for ever; what was done before is there."""
+    port = _free_port()
+    home = tmp_path / "home"
+    shutil.copytree(api_home, home, ignore=shutil.ignore_patterns("whycrash.db*"))
+    url = f"http://127.0.0.1:{port}"
+    with _process(home, port, tmp_path) as process, httpx.Client(base_url=url, timeout=60) as client:
+        done = client.post("/v1/triage", json={"text": LOG}).json()["id"]
+        with client.stream("POST", "/v1/triage?stream=true", files=[("log", ("big.log", KILLED * 2000))]) as answer:
+            rows = answer.iter_lines()
+            begun = next(json.loads(row.removeprefix("data: "))["id"] for row in rows if row.startswith("data: "))
+            os.killpg(process.pid, signal.SIGKILL)
+            with pytest.raises(httpx.HTTPError):
+                list(rows)
+    with _process(home, port, tmp_path), httpx.Client(base_url=url, timeout=60) as client:
+        assert client.get(f"/v1/triages/{done}").json()["state"] == "done"
+        assert client.get(f"/v1/triages/{begun}").json()["state"] in ("running", "failed", "done")
+        assert client.post("/v1/triage", json={"text": LOG}).status_code == 200
+
+
+def test_that_a_server_stops_when_it_is_told_to(api_home: Path, tmp_path: Path) -> None:
+    """SIGTERM: within seconds, and its workers with it."""
+    port = _free_port()
+    with _process(api_home, port, tmp_path) as process:
+        process.terminate()
+        assert process.wait(timeout=30) in (0, -signal.SIGTERM)
+        wait_for(lambda: not _is_group_alive(process.pid))
+
+
+def _is_group_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,181 @@
+"""Single triages over HTTP: handed in, looked up, asked on, judged, deleted."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from service.diagnosis import Diagnosis
+from tests.factories import OOM, steps, traceback
+from tests.service.api.conftest import Open
+from tests.warm import INCIDENTS
+
+LOG = traceback(OOM)
+KILLED = (INCIDENTS / "w-easyr1-offload-host-ram" / "log.txt").read_text(encoding="utf-8")
+SCRIPT = (INCIDENTS / "w-easyr1-offload-host-ram" / "run.sh").read_text(encoding="utf-8")
+
+
+def events_of(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Read server-sent events."""
+    blocks = [block.split("\n") for block in text.strip().split("\n\n") if not block.startswith(":")]
+    return [(rows[1].removeprefix("event: "), json.loads(rows[2].removeprefix("data: "))) for rows in blocks]
+
+
+def triaged(client: TestClient, **fields: Any) -> Diagnosis:
+    """Hand in a log and give the answer."""
+    answer = client.post("/v1/triage", json={"text": LOG, **fields})
+    assert answer.status_code == 200, answer.text
+    return Diagnosis.model_validate_json(answer.content)
+
+
+def test_that_a_pasted_text_is_answered_with_the_contract(client: TestClient) -> None:
+    """JSON in, the diagnosis out, with the place where it is kept."""
+    answer = client.post("/v1/triage", json={"text": LOG, "name": "train.log"})
+    found = answer.json()
+    assert (found["schema"], found["source"], found["cause"]) == ("whycrash.diagnosis/1", "train.log", "gpu-oom-training")
+    kept = client.get(answer.headers["location"]).json()
+    assert kept["id"] == found["id"]
+    assert kept["diagnosis"] == found
+
+
+def test_that_files_are_read_by_their_names_and_patched(client: TestClient) -> None:
+    """Several logs are one job; a configuration beside them is patched; a name that leads elsewhere is only a label."""
+    files = [("log", ("rank0.log", KILLED)), ("log", ("../../etc/rank1.log", steps(1, 2))), ("config", ("run.sh", SCRIPT))]
+    found = client.post("/v1/triage", files=files, data={"language": "zh", "model": "false"}).json()
+    assert {item["file"] for item in found["evidence"]} <= {"rank0.log", "etc/rank1.log"}
+    assert "run.sh" in found["patch"]
+    assert any("一" <= char <= "鿿" for char in found["headline"])
+
+
+def test_that_an_archive_is_one_job(client: TestClient) -> None:
+    """A zip is unpacked within limits; a member whose name leads out of it is no path."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("logs/rank0.log", KILLED)
+        archive.writestr("../../outside.log", steps(1, 2))
+    found = client.post("/v1/triage", files=[("log", ("job.zip", packed.getvalue()))]).json()
+    assert found["verdict"] == "diagnosed"
+    assert not any("outside" in (item["file"] or "") and ".." in item["file"] for item in found["evidence"])
+
+
+def test_that_a_telemetry_file_is_weighed(client: TestClient) -> None:
+    """A snapshot decides with the log."""
+    snapshot = {"schema": "whycrash.snapshot/1", "taken_at": "2026-01-01T00:00:00Z", "sources": ["nvml"]}
+    found = client.post("/v1/triage", files=[("log", ("a.log", LOG)), ("telemetry", ("s.json", json.dumps(snapshot)))]).json()
+    assert found["telemetry"]["sources"] == ["nvml"]
+
+
+def test_that_events_come_in_their_order(client: TestClient) -> None:
+    """Streamed, the stages are told as they happen, and the last one is the whole answer."""
+    answer = client.post("/v1/triage?stream=true", json={"text": KILLED})
+    kinds = [kind for kind, _ in events_of(answer.text) if kind != "progress"]
+    assert kinds == ["accepted", "report", "cases", "first", "final"]
+    last = events_of(answer.text)[-1][1]["diagnosis"]
+    assert last["id"] == events_of(answer.text)[0][1]["id"]
+    assert answer.headers["content-type"].startswith("text/event-stream")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "word"),
+    [
+        ({"json": {"text": ""}}, 422, "text"),
+        ({"json": {"text": LOG, "txt": 1}}, 422, "txt"),
+        ({"json": {"text": LOG, "language": "fr"}}, 422, "language"),
+        ({"json": {"text": LOG, "telemetry": {"a": 1}}}, 422, "telemetry"),
+        ({"content": b"{", "headers": {"content-type": "application/json"}}, 422, ""),
+        ({"content": b'{"text": "\\ud800"}', "headers": {"content-type": "application/json"}}, 422, ""),
+        ({"content": b"a=b", "headers": {"content-type": "text/plain"}}, 415, "multipart/form-data"),
+        ({"files": [("lag", ("a.log", LOG))]}, 422, "lag"),
+        ({"files": [("log", ("a.log", LOG))], "data": {"model": "perhaps"}}, 422, "model"),
+        ({"files": [("log", ("a.log", b""))]}, 422, ""),
+        ({"files": [("log", ("a.bin", bytes(range(256)) * 64))]}, 422, ""),
+        ({"files": [("log", ("a.zip", b"PK\x03\x04garbage"))]}, 422, ""),
+        ({"files": [("log", ("a.log", LOG)), ("telemetry", ("s.json", b"{}"))]}, 422, "taken_at"),
+    ],
+)
+def test_that_what_cannot_be_read_is_refused_with_a_reason(client: TestClient, sent: dict[str, Any], status: int, word: str) -> None:
+    """A problem names what is wrong, and never what was sent."""
+    answer = client.post("/v1/triage", **sent)
+    problem = answer.json()
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert problem["status"] == status
+    assert word in problem["detail"]
+    assert problem["request_id"] == answer.headers["x-request-id"]
+
+
+def test_that_a_request_sent_again_is_answered_as_the_first_time(client: TestClient) -> None:
+    """One key, one triage; the same key for something else is refused; a deleted answer is not given again."""
+    headers = {"idempotency-key": "retry-1"}
+    first = client.post("/v1/triage", json={"text": LOG}, headers=headers)
+    again = client.post("/v1/triage", json={"text": LOG}, headers=headers)
+    assert (again.json()["id"], again.headers["idempotency-replayed"]) == (first.json()["id"], "true")
+    assert client.post("/v1/triage", json={"text": KILLED}, headers=headers).status_code == 409
+    client.delete(f"/v1/triages/{first.json()['id']}")
+    assert client.post("/v1/triage", json={"text": LOG}, headers=headers).status_code == 404
+
+
+def test_that_a_request_that_failed_may_be_sent_again(client: TestClient) -> None:
+    """A failure is not kept under the key."""
+    headers = {"idempotency-key": "retry-2"}
+    for _ in range(2):
+        assert client.post("/v1/triage", files=[("log", ("a.bin", bytes(range(256)) * 64))], headers=headers).status_code == 422
+
+
+def test_that_a_file_sent_again_is_known_whatever_its_boundary(client: TestClient) -> None:
+    """Multipart bodies are told apart by what they hold."""
+    headers = {"idempotency-key": "retry-3"}
+    ids = {client.post("/v1/triage", files=[("log", ("a.log", LOG))], headers=headers).json()["id"] for _ in range(2)}
+    assert len(ids) == 1
+
+
+def test_that_past_triages_come_in_pages(open_app: Open) -> None:
+    """Newest first, found by words; a page links to the next one."""
+    with open_app() as client:
+        ids = [triaged(client, name=f"pages-{number}.log").id for number in range(3)]
+        first = client.get("/v1/triages", params={"q": "PAGES-", "limit": 2})
+        assert [item["id"] for item in first.json()["items"]] == ids[:0:-1]
+        following = first.headers["link"].partition(";")[0].strip("<>")
+        second = client.get(following).json()
+        assert [item["id"] for item in second["items"]] == ids[:1]
+        assert second["next"] is None
+
+
+def test_that_a_conversation_goes_on(client: TestClient) -> None:
+    """A question is answered, streamed or whole, and both sides are kept."""
+    found = triaged(client)
+    path = f"/v1/triages/{found.id}/messages"
+    answer = client.post(path, json={"text": "Why is this the cause?"}).json()
+    assert answer["kind"] == "turn"
+    streamed = events_of(client.post(f"{path}?stream=true", json={"text": "What if I cannot change the batch size?"}).text)
+    assert streamed[-1][0] == "turn"
+    assert [item["role"] for item in client.get(path).json()["items"]] == ["user", "assistant"] * 2
+
+
+def test_that_the_log_can_be_looked_at_again(client: TestClient) -> None:
+    """What is kept of a log is given by line numbers."""
+    found = triaged(client)
+    excerpt = client.get(f"/v1/triages/{found.id}/excerpt").json()
+    assert OOM in excerpt["stretches"][0]["lines"]
+
+
+def test_that_feedback_is_kept_and_its_cause_is_one_of_ours(client: TestClient) -> None:
+    """A cause that nobody knows is refused."""
+    path = f"/v1/triages/{triaged(client).id}/feedback"
+    kept = client.post(path, json={"right": False, "cause": "host-oom-kill", "fix": "more memory"})
+    assert (kept.status_code, kept.json()["cause"]) == (201, "host-oom-kill")
+    assert client.post(path, json={"right": False, "cause": "gremlins"}).status_code == 422
+
+
+def test_that_a_deleted_triage_is_gone(client: TestClient) -> None:
+    """Nothing of it is given any more."""
+    path = f"/v1/triages/{triaged(client).id}"
+    assert client.delete(path).status_code == 204
+    for part in ("", "/messages", "/excerpt"):
+        assert client.get(path + part).status_code == 404
+    assert client.delete(path).status_code == 404

@@ -1,0 +1,140 @@
+"""The engine on a real Ray: what dies of it costs time, and no job."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.batch import on_ray
+from service.batch.batches import open_store
+from service.batch.engine import Engine
+from service.batch.on_ray import RayExecutor
+from service.settings import Settings
+from service.store.store import Store
+from tests.service.batch.jobs import (
+    accepted,
+    crash,
+    ends,
+    jobs,
+    pipe,
+    reader_of,
+    settings_at,
+    states,
+    until,
+    write,
+)
+
+COUNT = 30
+
+
+@pytest.fixture
+def settings(tmp_path: Path, warm: Path) -> Settings:
+    return settings_at(tmp_path / "home", warm, ray_from=1)
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Store]:
+    with open_store(settings) as opened:
+        yield opened
+
+
+def descendants(number: int) -> Iterator[int]:
+    """Give the processes below one."""
+    for thread in Path(f"/proc/{number}/task").iterdir():
+        for child in map(int, (thread / "children").read_text(encoding="ascii").split()):
+            yield child
+            yield from descendants(child)
+
+
+def named(number: int, name: str) -> int:
+    """Find a process by its name below another one."""
+    return next(child for child in descendants(number) if name in Path(f"/proc/{child}/cmdline").read_text(errors="replace"))
+
+
+def driver_of(engine: Engine) -> int:
+    """Give the process that speaks with Ray."""
+    executor = engine.lanes["ray"].executor
+    assert isinstance(executor, RayExecutor)
+    return executor.pid
+
+
+def test_that_a_batch_survives_the_end_of_a_worker_and_of_rays_head(settings: Settings, store: Store, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.log", tmp_path / "second.log"
+    specs = [pipe(first), pipe(second), *write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)])]
+    batch = accepted(settings, store, specs)
+    engine = Engine(settings, store, batch=batch)
+    engine.start()
+    # A worker dies with -9: its job is tried again.
+    worker, handle = reader_of(first, 120)
+    os.kill(worker, signal.SIGKILL)
+    os.close(handle)
+    until(lambda: not Path(f"/proc/{worker}").exists(), "the worker is gone")
+    # The head dies with -9 in mid-batch: all of Ray is started anew, and nobody's try counts.
+    worker, handle = reader_of(second, 120)
+    driver = driver_of(engine)
+    os.kill(named(driver, "gcs_server"), signal.SIGKILL)
+    until(lambda: not any(Path(f"/proc/{number}").exists() for number in (driver, worker)), "what lost its head ended")
+    os.close(handle)
+    for path in (second, first):
+        _, handle = reader_of(path, 120)
+        os.write(handle, crash(99).encode())
+        os.close(handle)
+    until(lambda: store.batches.get(batch).state == "done", "the batch is over", 120)
+    engine.stop()
+    assert states(store, batch) == {"done": COUNT + 2}
+    assert [job.attempts for job in jobs(store, batch)][:2] == [2, 1]
+    assert ends(settings, batch) == dict.fromkeys(range(1, COUNT + 3), 1)
+    assert not list(Path("/tmp").glob(f"{on_ray._PREFIX}{os.getpid()}-*"))  # noqa: S108 - where Ray's sockets are
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::FutureWarning:ray", "ignore::ResourceWarning")
+def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(tmp_path: Path, warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    from ray.cluster_utils import Cluster
+
+    small = {"object_store_memory": 80 << 20, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **small})
+    try:
+        node = cluster.add_node(num_cpus=1, **small)
+        settings = settings_at(tmp_path / "home", warm, ray_from=1, ray_address=cluster.address, workers=2)
+        paths = [tmp_path / "one.log", tmp_path / "two.log"]
+        with open_store(settings) as store:
+            specs = [*map(pipe, paths), *write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)])]
+            batch = accepted(settings, store, specs)
+            engine = Engine(settings, store, batch=batch)
+            engine.start()
+            handles = [reader_of(path, 120)[1] for path in paths]
+            cluster.remove_node(node, allow_graceful=False)
+            for handle in handles:
+                os.close(handle)
+            until(lambda: sum(states(store, batch).get(name, 0) for name in ("done", "queued")) > 0, "the node's loss is noticed")
+            for path in paths:
+                if not store.batches.get(batch).counts.get("failed"):
+                    _feed(path, store, batch)
+            until(lambda: store.batches.get(batch).state == "done", "the batch is over", 120)
+            engine.stop()
+            assert sum(states(store, batch).values()) == COUNT + 2
+            assert all(job.state == "done" or job.error for job in jobs(store, batch))
+            assert ends(settings, batch) == dict.fromkeys(range(1, COUNT + 3), 1)
+    finally:
+        cluster.shutdown()
+
+
+def _feed(path: Path, store: Store, batch: str) -> None:
+    """Give a pipe's reader its log, unless the job ended without."""
+    number = int(path.name == "two.log")
+
+    def is_over() -> bool:
+        return jobs(store, batch)[number].state in ("done", "failed")
+
+    while not is_over():
+        try:
+            _, handle = reader_of(path, 2)
+        except AssertionError:
+            continue
+        os.write(handle, crash(99).encode())
+        os.close(handle)

@@ -1,0 +1,54 @@
+"""A server that has keys: the page asks for one as the API does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from service.api import keys
+from service.settings import Settings
+from service.store.store import Store
+from tests.ui.chat.conftest import OpenPage, home
+from tests.ui.chat.serving import Server
+
+NAMES = ("anna", "ben")
+
+
+@pytest.fixture(scope="module")
+def tokens(browser: Browser, warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, dict[str, str]]]:
+    """Serve with two people's keys."""
+    folder = home(warm, tmp_path_factory.mktemp("keyed"))
+    made = {name: keys.make(name, ["triage"], datetime.now(UTC)) for name in NAMES}
+    store = Store.open(Settings(home=folder))
+    for record, _ in made.values():
+        store.keys.add(record)
+    store.close()
+    started = Server(folder).start()
+    yield started, {name: token for name, (_, token) in made.items()}
+    started.stop()
+
+
+def test_that_the_page_asks_for_a_key_and_shows_ones_own(pages: OpenPage, browser: Browser, tokens: tuple[Server, dict[str, str]]) -> None:
+    """Nothing without a key; with one, all of the page works, and its history is one's own; an address may be shared."""
+    server, known = tokens
+    stranger = browser.new_context()
+    answer = stranger.request.get(server.url)
+    assert answer.status == 401
+    assert stranger.request.post(f"{server.url}gradio_api/upload").status == 401
+    stranger.close()
+    anna = pages(server.url, http_credentials={"username": "anyone", "password": known["anna"]})
+    anna.click('[data-example="gpu-memory"]')
+    anna.wait_for_selector(".feedback")
+    expect(anna.locator("#wc-past li")).to_have_count(1)
+    ben = pages(server.url, http_credentials={"username": "anyone", "password": known["ben"]})
+    expect(ben.locator("#wc-past")).to_have_text("Nothing here yet.")
+    ben.goto(anna.url)
+    expect(ben.locator("#wc-headline")).to_contain_text("Out of memory")
+    ben.on("dialog", lambda dialog: dialog.accept())
+    ben.click("#wc-privacy summary >> nth=0")
+    ben.click('[data-do="forget"]')
+    expect(ben.locator("#wc-toast")).to_contain_text("another user's")

@@ -1,0 +1,331 @@
+"""The parts of an answer, from diagnoses of real logs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from corpus.schema import Language
+from service.desk import Page
+from service.diagnosis import CascadeEntry, Diagnosis, ProposedChange
+from service.events import Accepted, Event, Failed, Final, First, Matched, Progress, Read, Said, Turned
+from service.records import Excerpt, Stretch, TriageRecord
+from service.telemetry.snapshot import Series, Snapshot
+from service.triage import Triage
+from tests.ui.chat.test_markup import Seen
+from tests.warm import HEALTHY, answered, log_lines
+from ui.chat import answer, cascade, evidence, machine, past, privacy, stages, words
+from ui.chat.room import Canvas, examples
+from ui.chat.view import NOTHING, View, after, of_record
+
+NAME = "openrlhf-save-host-peak"
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+READ = Read(bytes=2_500_000, lines=12_345, events=3, root_line=7, root_file=None, frameworks=("verl",), redactions=0, truncated=False, telemetry=())
+
+
+@pytest.fixture
+def diagnosis(triage: Triage) -> Diagnosis:
+    """Answer for a real log with its launch script."""
+    return answered(triage, NAME)
+
+
+def view(diagnosis: Diagnosis | None = None, language: Language = "en", **fields: object) -> View:
+    """Make a view of a whole answer."""
+    return replace(View(language, "job.log", triage="01A", state="done", diagnosis=diagnosis), **fields)  # type: ignore[arg-type]
+
+
+def texts(html: str) -> str:
+    """Give all text of some HTML."""
+    return " ".join(" ".join(Seen(html).texts).split())
+
+
+def test_that_the_conclusion_tells_all_in_three_lines(triage: Triage, diagnosis: Diagnosis) -> None:
+    """The headline, how firmly it stands in words, and the next step; no bare number."""
+    told = texts(answer.head(view(diagnosis), triage.library))
+    assert diagnosis.headline in told
+    assert words.say(f"standing-{diagnosis.standing}", "en") in told
+    assert words.say(f"action-{diagnosis.action}", "en") in told
+    assert f"{diagnosis.confidence:.2f}" not in told
+
+
+def test_that_what_the_patch_does_comes_first(diagnosis: Diagnosis) -> None:
+    """The changes that the patch makes stand above it, the others are folded below."""
+    html = answer.changes(view(diagnosis))
+    assert diagnosis.patch is not None
+    assert html.index("adam_offload") < html.index("diff") < html.index("<details")
+
+
+@pytest.mark.parametrize(("patch", "key", "to", "expected"), [
+    ("--- a/x\n+++ b/x\n-  batch: 2\n+  batch: 1\n", "actor.batch", 1, True),
+    ("--- a/x\n+++ b/x\n+  --micro-batch 1 \\\n", "--micro_batch", 1, True),
+    ("--- a/x\n+++ b/x\n-  --adam_offload \\\n", "adam_offload", False, True),
+    ("--- a/x\n+++ b/x\n+  free_cache: true\n", "rollout.free_cache", True, True),
+    ("--- a/x\n+++ b/x\n-run a.batch=2 b.util=0.55\n+run a.batch=1 b.util=0.55\n", "b.util", 0.5, False),
+    ("--- a/x\n+++ b/x\n-run a.batch=2 b.util=0.55\n+run a.batch=1 b.util=0.55\n", "a.batch", 1, True),
+    ("--- a/r.txt\n+++ b/r.txt\n-torch==2.0\n+torch>=2.1\n", "torch", ">=2.1", True),
+    ("--- a/batch\n+++ b/batch\n+  other: 1\n", "actor.batch", 1, False),
+    ("--- a/x\n+++ b/x\n+  batch: 4\n", "actor.batch", 1, False),
+])
+def test_that_a_change_is_known_in_its_patch(diagnosis: Diagnosis, patch: str, key: str, to: float | str, expected: bool) -> None:
+    """By its key and value in the added rows, or its key in the removed ones."""
+    one = ProposedChange(framework="verl", kind="setting", key=key, to=to, why="w", status="verified")
+    others = tuple(ProposedChange(framework="verl", kind="setting", key=f"zz{place}", to=place, why="w", status="verified") for place in range(3))
+    html = answer.changes(view(diagnosis.model_copy(update={"patch": patch, "changes": (*others, one)})))
+    assert ("3 more that can help" in html) is expected
+
+
+def test_that_an_unknown_cause_says_what_to_look_at(triage: Triage) -> None:
+    """Where the changes would stand, there is what to collect next."""
+    unknown = answered(triage, "openrlhf-bare-actor-died")
+    assert unknown.verdict == "unknown"
+    told = texts(answer.changes(view(unknown)))
+    assert told.startswith("What to look at next")
+    assert "To confirm" not in texts(answer.why(view(unknown), triage.library))
+
+
+def test_that_a_healthy_run_needs_nothing(triage: Triage) -> None:
+    """No failure, no changes, no cascade, no cases."""
+    healthy = answered(triage, HEALTHY)
+    assert "Nothing needs to change." in answer.changes(view(healthy))
+    assert cascade.render(view(healthy)) == ""
+
+
+def test_that_the_models_words_stand_above_the_rules(triage: Triage, diagnosis: Diagnosis) -> None:
+    """While it writes, its part is busy and the rules' explanation stays below, open."""
+    writing = view(diagnosis, state="running", model="openai:x", first=diagnosis, said=("It ran out. [L7]",))
+    html = answer.why(writing, triage.library)
+    assert html.index("It ran out.") < html.index("What the rules say")
+    assert 'aria-busy="true"' in html
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_that_every_panel_speaks_the_language(triage: Triage, language: Language) -> None:
+    """No panel falls back to the other language for its own words."""
+    found = answered(triage, NAME, language)
+    panels = Canvas(triage.library).paint(view(found, language))["panels"]
+    titles = {words.say(name, language) for name in ("what-to-change", "why", "evidence", "cascade", "cases", "telemetry", "privacy")}
+    others = {words.say(name, "zh" if language == "en" else "en") for name in ("what-to-change", "evidence", "cascade", "cases", "privacy")}
+    headings = {Seen(f"<h2{part}").texts[0] for html in panels.values() for part in html.split("<h2")[1:]}
+    assert titles <= headings
+    assert not others & headings
+
+
+def test_that_a_panel_is_rendered_again_only_where_it_changed(triage: Triage, diagnosis: Diagnosis) -> None:
+    """A new paragraph of a model changes the explanation, and leaves the log as it is."""
+    canvas = Canvas(triage.library)
+    shown = view(diagnosis, state="running", model="m", first=diagnosis, said=("One.",))
+    one = canvas.paint(shown)["panels"]
+    two = canvas.paint(replace(shown, said=("One.", "Two.")))["panels"]
+    assert [name for name in one if one[name] != two[name]] == ["why"]
+    assert two["evidence"] == one["evidence"]
+
+
+# ---- the log
+
+
+def whole(lines: list[str]) -> Excerpt:
+    """Keep all of a log."""
+    return Excerpt(stretches=(Stretch(file=None, begin=1, lines=tuple(lines)),), whole=True)
+
+
+def test_that_every_marked_line_is_in_the_log(diagnosis: Diagnosis) -> None:
+    """Each line that the answer names has its number, its text and its role."""
+    html = evidence.render(view(diagnosis, excerpt=whole(log_lines(NAME))))
+    rows = {int(attributes["data-line"] or 0): attributes for tag, attributes in Seen(html).elements if tag == "div" and "data-line" in attributes}
+    assert all(rows[item.line]["data-role"] for item in diagnosis.evidence)
+    assert [row for row in rows.values() if row.get("data-role") == "root"] == [rows[diagnosis.evidence[0].line]]
+
+
+def test_that_a_huge_excerpt_is_cut_around_what_matters(diagnosis: Diagnosis) -> None:
+    """What is too much for a page leaves out what is far from every marked line, and says how much."""
+    lines = [*log_lines(NAME), *(f"noise {number}" for number in range(30_000))]
+    html = evidence.render(view(diagnosis, excerpt=whole(lines)))
+    assert html.count('class="l') <= evidence.MAX_LINES
+    assert all(f'data-line="{item.line}"' in html for item in diagnosis.evidence)
+
+
+def test_that_without_an_excerpt_the_quoted_lines_are_shown(diagnosis: Diagnosis) -> None:
+    """Each quoted line, and the gaps between them."""
+    html = evidence.render(view(diagnosis, excerpt=NOTHING))
+    assert "The lines that the answer rests on" in html
+    assert html.count("data-role=") >= len(diagnosis.evidence)
+
+
+def test_that_gaps_and_files_are_named(diagnosis: Diagnosis) -> None:
+    """Lines that are not kept are counted; each file has its name above its lines."""
+    parts = (Stretch(file="rank0.log", begin=5, lines=("a", "b")), Stretch(file="rank0.log", begin=1_010, lines=("c",)), Stretch(file="rank1.log", begin=1, lines=("d",)))
+    told = texts(evidence.render(view(diagnosis, excerpt=Excerpt(stretches=parts))))
+    assert "rank0.log ⋯ 4 lines not kept 5 a 6 b ⋯ 1,003 lines not kept 1010 c rank1.log 1 d" in told
+
+
+def test_that_a_long_line_is_cut(diagnosis: Diagnosis) -> None:
+    """One line of a megabyte does not fill the page."""
+    assert len(evidence.render(view(diagnosis, excerpt=whole(["x" * 1_000_000])))) < 10_000
+
+
+# ---- the cascade
+
+
+def entry(line: int, source: str = "", role: str = "collateral", count: int = 1, missing: tuple[int, ...] = (), time: str | None = None) -> CascadeEntry:
+    """Make an entry of a cascade."""
+    return CascadeEntry(line=line, time=time, source=source, event=f"event {line}", role=role, count=count, missing_ranks=missing)  # type: ignore[arg-type]
+
+
+SPREAD = (
+    entry(10, "rank=1", "root", 3, (0, 4), "2025-01-01 10:00:01,250"), entry(11, "rank=2", "recovered"),
+    entry(12, "", "teardown"), entry(13, "rank=1", time="10:00:09"), entry(14, "rank=3"),
+)
+
+
+def test_that_each_process_has_its_lane() -> None:
+    """In the order of failing, with the silent ranks below."""
+    assert [(lane.name, lane.is_silent) for lane in cascade.lanes(SPREAD, "en")] == [
+        ("rank=1", False), ("rank=2", False), ("job output", False), ("rank=3", False), ("rank 0, 4: silent", True),
+    ]
+
+
+def test_that_each_event_has_its_dot(diagnosis: Diagnosis) -> None:
+    """In its lane, larger for the root, with its count; the times of the clock are below."""
+    seen = Seen(cascade.render(view(diagnosis.model_copy(update={"cascade": SPREAD}))))
+    dots = [attributes for tag, attributes in seen.elements if tag == "circle"]
+    assert [dot["class"] for dot in dots] == ["dot r-root", "dot r-recovered", "dot r-teardown", "dot r-collateral", "dot r-collateral"]
+    assert dots[0]["cy"] == dots[3]["cy"] != dots[1]["cy"]
+    assert int(dots[0]["r"] or 0) > int(dots[1]["r"] or 0)
+    assert {"×3", "10:00:01", "10:00:09"} <= set(seen.texts)
+
+
+def test_that_many_processes_stay_a_plot(diagnosis: Diagnosis) -> None:
+    """Hundreds of ranks share the last lane."""
+    many = tuple(entry(number, f"rank={number}", "root" if number == 1 else "collateral") for number in range(1, 200))
+    assert len(cascade.lanes(many, "en")) == cascade.MAX_LANES
+    html = cascade.render(view(diagnosis.model_copy(update={"cascade": many})))
+    assert html.count("<circle") == 199
+
+
+# ---- the machine, privacy, stages
+
+
+def test_that_a_history_is_plotted(triage: Triage, diagnosis: Diagnosis) -> None:
+    """Memory comes first; many points are thinned; the ends are told in words."""
+    points = tuple((1_700_000_000.0 + 10 * place, 100.0 - place / 100) for place in range(5_000))
+    snapshot = Snapshot(taken_at=NOW, history=(Series(name="gpu.power_w", points=points), Series(name="host.memory_available_gib", points=points)))
+    told = diagnosis.model_copy(update={"telemetry": diagnosis.telemetry.model_copy(update={"says": "agrees", "sources": ("host",)})})
+    html = machine.render(view(told, snapshot=snapshot), triage.library)
+    assert html.index("host.memory_available_gib") < html.index("gpu.power_w")
+    assert html.count(",", html.index("points="), html.index("vector-effect")) <= machine.MAX_POINTS + 1
+    assert "from 100 to 50.01 over 13:53:10" in html
+
+
+def test_that_what_is_not_measured_is_not_fine(triage: Triage, diagnosis: Diagnosis) -> None:
+    """Without telemetry the panel says so, and how to give some."""
+    told = texts(machine.render(view(diagnosis), triage.library))
+    assert "not available" in told
+    assert "whycrash snapshot" in told
+
+
+def test_that_secrets_of_kept_lines_count(diagnosis: Diagnosis) -> None:
+    """A secret that no quote holds is masked in the kept log, and is told."""
+    kept = whole(["export A=[redacted:token]", "b [redacted:email] [redacted:email]"])
+    assert "3 secrets masked" in privacy.render(view(diagnosis, excerpt=kept))
+    assert "No secrets were found" in privacy.render(view(diagnosis, excerpt=whole(["nothing"])))
+
+
+@pytest.mark.parametrize(("events", "now", "done"), [
+    ([], "Waiting for its turn", ""),
+    ([Accepted(id="01A")], "Waiting for its turn", ""),
+    ([Progress(bytes=1_500_000, total=3_000_000)], "Reading 1.5 MB of 3.0 MB", ""),
+    ([Progress(bytes=999, total=0)], "Reading 999 B", ""),
+    ([READ], "", "Read 2.5 MB, 12,345 lines 3 failure events"),
+    ([READ.model_copy(update={"truncated": True, "events": 1})], "", "Read 2.5 MB, 12,345 lines (part of it) 1 failure event"),
+    ([READ, Matched(cases=())], "", "0 known cases"),
+])
+def test_that_the_stages_follow_the_events(events: list[Event], now: str, done: str) -> None:
+    """What is being done, and what was done."""
+    shown = View("en")
+    for event in events:
+        shown = after(event, shown)
+    seen = Seen(stages.render(shown))
+    assert now in seen.texts or not now
+    assert done in " ".join(seen.texts)
+
+
+def test_that_an_answer_goes_from_first_to_final(diagnosis: Diagnosis) -> None:
+    """The first answer stands until the final one; a turn may change it; a turn that fails leaves it."""
+    shown = after(First(diagnosis=diagnosis), View("en", model="openai:x", state="running"))
+    assert shown.diagnosis is diagnosis
+    assert shown.wants_model
+    final = diagnosis.model_copy(update={"headline": "final"})
+    shown = after(Final(diagnosis=final), after(Said(text="One."), shown))
+    assert (shown.state, shown.diagnosis, shown.first, shown.said) == ("done", final, diagnosis, ("One.",))
+    turned = diagnosis.model_copy(update={"changes": ()})
+    asked = replace(shown, asking="why?")
+    assert after(Turned(text="So.", diagnosis=turned, engine=turned.engine), after(Said(text="So."), asked)).diagnosis == turned
+    failed = after(Failed(type="LateError", status=504, error="late"), asked)
+    assert (failed.state, failed.diagnosis, failed.asking) == ("done", final, "")
+    assert "It was not finished in time." in stages.render(failed)
+
+
+@pytest.mark.parametrize(("failed", "said"), [
+    (Failed(type="BusyError", status=429, error="x", retry_after=7.4), "Try again in 7 s."),
+    (Failed(type="EmptyInputError", status=422, error="There is <nothing> in it."), "There is &lt;nothing&gt; in it."),
+])
+def test_that_a_failure_is_a_sentence(failed: Failed, said: str) -> None:
+    """In our words where we have some, else in those of the error."""
+    assert said in stages.render(after(failed, View("en")))
+
+
+@pytest.mark.parametrize(("count", "told"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (123_456, "123 kB"), (2_500_000_000, "2.5 GB")])
+def test_that_sizes_are_short(count: int, told: str) -> None:
+    """Three digits or so."""
+    assert stages.size(count) == told
+
+
+# ---- the past
+
+
+def record(**fields: object) -> TriageRecord:
+    """Make a record of a triage."""
+    return TriageRecord(**{"id": "01A", "state": "done", "origin": "chat", "caller": "local", "source": "a.log", "created": NOW, "deadline": NOW} | fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("ago", "told"), [
+    (timedelta(seconds=20), "just now"), (timedelta(minutes=5), "5 min ago"), (timedelta(hours=3), "3 h ago"), (timedelta(days=2), "2 d ago"),
+    (timedelta(days=60), "2025-12-02"),
+])
+def test_that_the_past_tells_when(ago: timedelta, told: str) -> None:
+    """In the largest unit, after a month the date."""
+    assert past.ago(NOW - ago, NOW, "en") == told
+
+
+def test_that_the_past_lists_what_is_kept(diagnosis: Diagnosis) -> None:
+    """Headline and source; what runs or failed says so; the next page has its button."""
+    page = Page((record(diagnosis=diagnosis), record(id="01B", state="running"), record(id="01C", state="failed", source="<b>.log")), "01C")
+    told = texts(past.render(page, "en", NOW))
+    assert all(part in told for part in (diagnosis.headline, "running", "failed", "<b>.log", "More"))
+
+
+def test_that_a_record_of_a_stopped_server_says_so(triage: Triage, diagnosis: Diagnosis) -> None:
+    """What runs elsewhere is shown with its first answer and a note."""
+    shown = of_record(record(state="running", diagnosis=diagnosis), "en", "")
+    assert shown.is_elsewhere
+    assert "its server was stopped" in answer.head(shown, triage.library)
+
+
+# ---- the words
+
+
+def test_that_all_words_are_in_both_languages() -> None:
+    """Each has an English and a Chinese text with the same places to fill in."""
+    for name, (english, chinese) in words.table().items():
+        assert english
+        assert chinese
+        assert sorted(re.findall(r"\{(\w+)\}", english)) == sorted(re.findall(r"\{(\w+)\}", chinese)), name
+
+
+def test_that_each_example_has_a_name() -> None:
+    """In both languages."""
+    assert len(examples()) == 4
+    assert all(words.known(f"example-{name}") for name in examples())

@@ -1,0 +1,203 @@
+"""What the page's events do: whose triages are listed, which files are read, how errors come back."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from service.desk import Desk
+from service.errors import ForbiddenError, InvalidRequestError, NotFoundError
+from service.records import KeyRecord, TriageRecord
+from service.settings import Settings
+from service.store.store import Store
+from ui.chat import uploads
+from ui.chat.page import read, survived
+from ui.chat.room import Asked, Named, Opinion, Question, Room, Wanted, example, examples
+from ui.chat.uploads import GoneError, Uploaded, Uploads
+
+NOW = datetime.now(UTC)
+SNAPSHOT = '{"schema": "whycrash.snapshot/1", "taken_at": "2025-01-01T00:00:00Z"}'
+
+
+@pytest.fixture
+def incoming() -> Iterator[Uploads]:
+    """Open a folder for uploads."""
+    made = Uploads()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def room(make_settings: Callable[..., Settings], incoming: Uploads) -> Iterator[Room]:
+    """Open a room over a store with two people's triages; its desk has no workers."""
+    settings = make_settings()
+    desk = Desk(settings)
+    desk.store = Store.open(settings)
+    for key, scopes in (("anna", ("triage",)), ("boss", ("triage", "admin"))):
+        desk.store.keys.add(KeyRecord(id=key, name=key, hash="0" * 64, scopes=scopes, created=NOW))  # type: ignore[arg-type]
+    for place, caller in enumerate(("local", "anna", "boss")):
+        desk.store.triages.add(TriageRecord(
+            id=f"01{place}", state="running", origin="chat", caller=caller, source=f"of-{caller}.log", created=NOW, deadline=NOW + timedelta(hours=1),
+        ))
+    yield Room(desk, settings, incoming)
+    desk.store.close()
+
+
+def uploaded(incoming: Uploads, name: str, text: str = "a line") -> Uploaded:
+    """Put a file where the server puts uploads."""
+    folder = incoming.root / f"sum-of-{name}"
+    folder.mkdir()
+    (folder / name).write_text(text, encoding="utf-8")
+    return Uploaded(place=str(folder / name), name=name)
+
+
+@pytest.mark.parametrize(("who", "sees"), [
+    ("local", {"local", "anna", "boss"}), ("boss", {"local", "anna", "boss"}), ("anna", {"anna"}), ("nobody", set()),
+])
+def test_that_people_list_their_own(room: Room, who: str, sees: set[str]) -> None:
+    """Without keys all, else one's own; an administrator's key lists all."""
+    html = room.past(Wanted(), who)
+    assert {name for name in ("local", "anna", "boss") if f"of-{name}.log" in html} == sees
+
+
+def test_that_only_ones_own_are_deleted(room: Room) -> None:
+    """Another's triage stays; an administrator may."""
+    with pytest.raises(ForbiddenError):
+        room.forget(Named(triage="010"), "anna")
+    room.forget(Named(triage="011"), "anna")
+    room.forget(Named(triage="010"), "boss")
+    assert "of-boss.log" in room.past(Wanted(), "boss")
+    assert "of-local.log" not in room.past(Wanted(), "boss")
+
+
+def test_that_a_shared_address_is_opened_by_anybody(room: Room) -> None:
+    """Whoever has the id may look, as with a shared link."""
+    state = room.open(Named(triage="010", ticket=7))
+    assert (state["triage"], state["state"], state["elsewhere"], state["ticket"]) == ("010", "running", True, 7)
+
+
+def test_that_an_address_of_nothing_is_told(room: Room) -> None:
+    """There is a state that says so."""
+    state = room.open(Named(triage="099", language="zh"))
+    assert state["state"] == "failed"
+    assert "没有这次分析" in state["panels"]["stages"]
+
+
+def test_that_an_opinion_needs_a_real_cause(room: Room) -> None:
+    """A cause that is none of ours is refused in words."""
+    with pytest.raises(InvalidRequestError, match="no cause"):
+        room.judge(Opinion(triage="010", right=False, cause="gremlins"), "local")
+    with pytest.raises(NotFoundError):
+        room.judge(Opinion(triage="099", right=True), "local")
+
+
+def test_that_a_question_too_early_is_told(room: Room) -> None:
+    """While nothing is answered, there is nothing to ask about."""
+    *_, last = room.ask(Question(triage="010", question="why?", ticket=3), "local")
+    assert "still being answered" in last["panels"]["stages"]
+    assert last["ticket"] == 3
+
+
+@pytest.mark.parametrize("sent", [
+    {"text": "x", "more": 1}, {"files": [{"path": "/etc/passwd", "name": "x"}]}, {"language": "xx"}, {"example": "../../secrets"}, None, "text",
+    {"files": [{"place": "/x", "name": "n" * 500}]},
+])
+def test_that_strange_events_are_refused(sent: object) -> None:
+    """What a page of ours does not send is answered with a sentence."""
+    with pytest.raises(InvalidRequestError):
+        read(Asked, sent)
+
+
+@pytest.mark.parametrize(("error", "told"), [
+    (InvalidRequestError("It is <wrong>."), "It is &lt;wrong&gt;."), (ZeroDivisionError("secret"), "ZeroDivisionError; the server"),
+])
+def test_that_a_page_hears_of_every_failure(error: Exception, told: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The last state says what went wrong, without what an unexpected error holds."""
+
+    class Event:
+        _data = {"ticket": 5}  # noqa: RUF012 - as Gradio's own
+
+    def work() -> Iterator[dict[str, object]]:
+        yield {"state": "running"}
+        raise error
+
+    *_, last = survived(Event(), work)  # type: ignore[arg-type]
+    assert (last["state"], last["ticket"]) == ("failed", 5)
+    assert told in last["panels"]["stages"]
+    assert "secret" not in last["panels"]["stages"]
+
+
+# ---- uploads
+
+
+def test_that_uploads_are_sorted_by_what_they_are(incoming: Uploads) -> None:
+    """Logs, the job's own files, and a snapshot of the machine; names are the user's."""
+    files = [uploaded(incoming, "a.log"), uploaded(incoming, "run.sh"), uploaded(incoming, "snap.json", SNAPSHOT), uploaded(incoming, "b.txt")]
+    with incoming.claimed(files) as claimed:
+        assert [name for name, _ in claimed.logs] == ["a.log", "b.txt"]
+        assert [config.name for config in claimed.configs] == ["run.sh"]
+        assert claimed.telemetry is not None
+
+
+def test_that_a_pasted_text_goes_with_files(incoming: Uploads) -> None:
+    """Beside logs it is one more of them; beside nothing but configuration it is the log."""
+    with incoming.claimed([uploaded(incoming, "a.log")], "pasted") as claimed:
+        assert [path.read_text() for _, path in claimed.logs] == ["a line", "pasted"]
+    with incoming.claimed([uploaded(incoming, "c.yaml")], "pasted") as claimed:
+        assert (claimed.logs, [config.name for config in claimed.configs]) == ((), ["c.yaml"])
+    with incoming.claimed([uploaded(incoming, "d.yaml")]) as claimed:
+        assert [name for name, _ in claimed.logs] == ["d.yaml"]
+
+
+def test_that_nothing_is_left_of_uploads(incoming: Uploads) -> None:
+    """Not after the answer, and not after an error."""
+    with incoming.claimed([uploaded(incoming, "a.log")]):
+        pass
+    with pytest.raises(InvalidRequestError), incoming.claimed([uploaded(incoming, "b.log"), uploaded(incoming, "x.json", SNAPSHOT.replace("taken_at", "x"))]):
+        pass
+    assert [path for path in incoming.root.rglob("*") if path.is_file()] == []
+
+
+def test_that_an_upload_is_claimed_once(incoming: Uploads) -> None:
+    """A second claim is told that it is gone."""
+    file = uploaded(incoming, "a.log")
+    with incoming.claimed([file]), pytest.raises(GoneError), incoming.claimed([file]):
+        pass
+
+
+@pytest.mark.parametrize("place", ["/etc/passwd", "{root}", "{root}/../x", "{root}/sum-of-link.log/link.log", "", "relative"])
+def test_that_no_other_file_is_claimed(incoming: Uploads, place: str) -> None:
+    """Only what was uploaded: no path of the server, no folder, no link that leads out."""
+    folder = incoming.root / "sum-of-link.log"
+    folder.mkdir()
+    (folder / "link.log").symlink_to("/etc/passwd")
+    with pytest.raises(InvalidRequestError), incoming.claimed([Uploaded(place=place.format(root=incoming.root), name="x.log")]):
+        pass
+    assert Path("/etc/passwd").exists()
+
+
+def test_that_abandoned_uploads_are_swept(incoming: Uploads) -> None:
+    """Who uploads and leaves has nothing lying there an hour later; what is fresh stays."""
+    old, fresh = uploaded(incoming, "old.log"), uploaded(incoming, "fresh.log")
+    (incoming.root / "half").write_text("a part that never became an upload")
+    past = time.time() - uploads.ABANDONED_S - 1
+    for path in (Path(old.place).parent, incoming.root / "half"):
+        os.utime(path, (past, past))
+    with incoming.claimed([]):
+        assert not Path(old.place).exists()
+        assert not (incoming.root / "half").exists()
+        assert Path(fresh.place).exists()
+
+
+def test_that_examples_come_with_their_files() -> None:
+    """Each has a log and the job's own script or configuration."""
+    for name in examples():
+        text, configs = example(name)
+        assert len(text) > 1000
+        assert configs
+    assert example("none-such") == ("", ())

@@ -1,0 +1,91 @@
+"""How fast Slack is asked, and how much the bot takes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from slack_sdk.http_retry import HttpRequest, HttpResponse
+from slack_sdk.http_retry.state import RetryState
+
+from tests.ui.slack.workspace import eventually
+from ui.slack.crew import Crew
+from ui.slack.pace import EDIT, LONGEST, MESSAGE, Pace, Patience
+
+REQUEST = HttpRequest(method="POST", url="https://slack.example/api/x", headers={})
+
+
+def refused(**headers: list[str]) -> HttpResponse:
+    """Make Slack's answer to too many requests."""
+    return HttpResponse(status_code=429, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def took(pace: Pace, *channels: str) -> float:
+    """Wait for each channel, and give how long that took."""
+    began = time.monotonic()
+    for channel in channels:
+        pace.wait(channel)
+    return time.monotonic() - began
+
+
+def test_that_each_channel_has_a_pace_of_its_own() -> None:
+    pace = Pace()
+    assert took(pace, "A", "B", "C") < 0.3
+    assert MESSAGE * 0.9 < took(pace, "A", "B", "C") < MESSAGE * 2
+
+
+def test_that_messages_that_wait_together_go_one_after_the_other() -> None:
+    pace, times = Pace(), list[float]()
+
+    def speak() -> None:
+        pace.wait("A")
+        times.append(time.monotonic())
+
+    threads = [threading.Thread(target=speak) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert times[2] - times[0] > 2 * MESSAGE * 0.95
+
+
+def test_that_edits_that_can_be_left_out_are() -> None:
+    pace = Pace()
+    assert pace.may_edit()
+    assert not pace.may_edit()
+    began = time.monotonic()
+    pace.wait_to_edit()
+    assert time.monotonic() - began > EDIT * 0.8
+
+
+def test_that_a_pause_holds_for_all() -> None:
+    pace = Pace()
+    pace.pause(0.6)
+    assert not pace.may_edit()
+    assert took(pace, "A") > 0.5
+
+
+@pytest.mark.parametrize(("response", "again"), [
+    (refused(Retry_After=["1"]), True), (refused(), True), (refused(retry_after=["soon"]), True), (refused(Retry_After=[str(LONGEST + 1)]), False),
+    (HttpResponse(status_code=200, headers={}), False), (None, False),
+])
+def test_that_only_a_wait_that_makes_sense_is_waited(response: HttpResponse | None, again: bool) -> None:
+    assert Patience(Pace()).can_retry(state=RetryState(), request=REQUEST, response=response) == again
+
+
+def test_that_a_crew_takes_so_much_and_no_more() -> None:
+    crew, hold, done = Crew(1, 1), threading.Event(), list[int]()
+
+    def held() -> None:
+        hold.wait(5)
+        done.append(1)
+
+    assert crew.take(held)
+    assert crew.take(lambda: done.append(2))
+    assert not crew.take(lambda: done.append(3))
+    hold.set()
+    eventually(lambda: done == [1, 2])
+    assert eventually(lambda: crew.take(lambda: done.append(4)))
+    crew.close()
+    assert not crew.take(lambda: done.append(5))

@@ -1,0 +1,186 @@
+"""The answer itself: what died, how firmly that stands, what to change, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from corpus.library import Library
+from corpus.schema import Language
+from service.diagnosis import Diagnosis, ProposedChange
+from ui.chat import diff, prose
+from ui.chat.markup import Html, element, folded, joined, shown
+from ui.chat.view import View
+from ui.chat.words import counted, say
+
+# Changes that are shown at once where no patch says which come first.
+_AT_ONCE = 2
+
+
+def head(view: View, library: Library) -> Html:
+    """Render the conclusion: one sentence, how firmly it stands, what to do next."""
+    diagnosis = view.diagnosis
+    if diagnosis is None:
+        return Html("")
+    language = view.language
+    note = element("p", say("running-elsewhere", language), class_="note") if view.is_elsewhere else None
+    return element(
+        "div",
+        element(
+            "div", element("p", say(f"verdict-{diagnosis.verdict}", language), _cause(diagnosis, library, language), class_="verdict"),
+            element("button", say("share", language), type="button", class_="small quiet", data_do="share"), class_="top",
+        ),
+        element("h1", diagnosis.headline, id="wc-headline", tabindex="-1"),
+        element("dl", *_standing(diagnosis, language), class_="standing"),
+        note,
+        class_=f"card head v-{diagnosis.verdict}",
+    )
+
+
+def _cause(diagnosis: Diagnosis, library: Library, language: Language) -> Html | None:
+    cause = library.causes.get(diagnosis.cause or "")
+    if cause is None or diagnosis.verdict not in ("diagnosed", "ambiguous"):
+        return None
+    return joined(" · ", element("span", cause.title.to(language), title=cause.id, class_="cause"))
+
+
+def _standing(diagnosis: Diagnosis, language: Language) -> Iterator[Html]:
+    if diagnosis.verdict in ("diagnosed", "ambiguous"):
+        yield _pair(say("standing", language), element("span", say(f"standing-{diagnosis.standing}", language), class_=f"firm s-{diagnosis.standing}"))
+    root = next((item for item in diagnosis.evidence if item.role == "root"), None)
+    yield _pair(say("action", language), element("strong", say(f"action-{diagnosis.action}", language)))
+    if root is not None:
+        place = f"{root.file}:L{root.line}" if root.file else f"L{root.line}"
+        quote = element("code", shown(root.text.strip(), 200))
+        yield _pair(say("proof", language), joined(prose.citation(place), " ", quote), "wide")
+
+
+def _pair(name: str, value: Html, class_: str | None = None) -> Html:
+    return element("div", element("dt", name), element("dd", value), class_=class_)
+
+
+def changes(view: View) -> Html:
+    """Render what to change: the patch and what it does first, then what else can help."""
+    diagnosis = view.diagnosis
+    if diagnosis is None:
+        return Html("")
+    language = view.language
+    if _lacks_more(diagnosis):
+        rows = (element("li", *prose.inline(check)) for check in diagnosis.checks)
+        return _section("wc-changes", say("what-to-check", language), element("ul", *rows))
+    if not diagnosis.changes:
+        words = "healthy-change" if diagnosis.verdict == "no-failure" else "nothing-to-change"
+        return _section("wc-changes", say("what-to-change", language), element("p", say(words, language)))
+    first, rest = _split(diagnosis)
+    patch = diff.render(diagnosis.patch, language) if diagnosis.patch else element("p", say("no-patch", language), class_="hint")
+    more = None
+    if rest:
+        title = counted("other-changes", "other-change", len(rest), language)
+        more = folded("more-changes", joined(title), element("ul", *(_change(item, language) for item in rest), class_="changes"))
+    return _section(
+        "wc-changes", say("what-to-change", language),
+        element("ul", *(_change(item, language) for item in first), class_="changes"), patch, more,
+    )
+
+
+def _lacks_more(diagnosis: Diagnosis) -> bool:
+    """Tell whether looking closer is all that there is to do, so that what to check stands where the changes would."""
+    return bool(diagnosis.checks) and not diagnosis.changes and diagnosis.verdict != "no-failure"
+
+
+def _split(diagnosis: Diagnosis) -> tuple[Sequence[ProposedChange], Sequence[ProposedChange]]:
+    """Part the changes that the patch makes from the others; without a patch the first few stand for them."""
+    rows = (diagnosis.patch or "").split("\n")
+    added = "\n".join(row[1:] for row in rows if row.startswith("+") and not row.startswith("+++"))
+    removed = "\n".join(row[1:] for row in rows if row.startswith("-") and not row.startswith("---"))
+    first = [item for item in diagnosis.changes if _is_made(item, added, removed)] or diagnosis.changes[:_AT_ONCE]
+    return first, [item for item in diagnosis.changes if item not in first]
+
+
+def _is_made(change: ProposedChange, added: str, removed: str) -> bool:
+    """Tell whether a patch's rows make a change: they set its key to its value, or bring or take a switch."""
+    # A flag is spelled with dashes or with underscores.
+    name = r"(?<![\w])" + "[-_]".join(map(re.escape, re.split("[-_]", change.key.lstrip("-").rsplit(".", 1)[-1]))) + r"(?![\w])"
+    pair = rf"(?i){name}[\"'\s=:]*{re.escape(str(change.to))}(?![\w.])"
+    if re.search(pair, added):
+        return not re.search(pair, removed)
+    if re.search(name, added):
+        return change.to is True and not re.search(name, removed)
+    return bool(re.search(name, removed))
+
+
+def _change(change: ProposedChange, language: Language) -> Html:
+    was = say("was", language, value=change.from_) if change.from_ is not None else None
+    told = [change.why]
+    if change.replaces:
+        told.append(say("replaces", language, key=change.replaces))
+    cost = element("p", element("b", say("costs", language)), ": ", change.costs, class_="cost") if change.costs else None
+    doubtful = change.status == "unverified" and change.kind not in ("package", "command")
+    return element(
+        "li",
+        element("p", element("code", _setting(change), class_="setting"), " ", element("span", was, class_="was") if was else None,
+                element("span", f"{change.framework} · {change.kind}", class_="tag"), class_="what"),
+        element("p", _sentence("; ".join(part for part in told if part))),
+        cost,
+        element("p", say("unverified", language), class_="doubt") if doubtful else None,
+    )
+
+
+def _sentence(text: str) -> str:
+    """Begin a text with a capital letter; a name of code stays as it is."""
+    word = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text
+
+
+def _setting(change: ProposedChange) -> str:
+    value = str(change.to).lower() if isinstance(change.to, bool) and change.kind != "setting" else str(change.to)
+    if change.kind == "command":
+        return value if change.key in value else f"{change.key} {value}".strip()
+    return f"{change.key}={value}" if change.kind in ("env", "flag") else f"{change.key} = {value}"
+
+
+def why(view: View, library: Library) -> Html:
+    """Render the explanation: the rules' own, or the model's as it comes with the rules' below it."""
+    diagnosis = view.diagnosis
+    if diagnosis is None:
+        return Html("")
+    language = view.language
+    parts = _explained(view, diagnosis)
+    return _section("wc-why", say("why", language), *parts, _checks(diagnosis, language), _alternatives(diagnosis, library, language))
+
+
+def _explained(view: View, diagnosis: Diagnosis) -> list[Html]:
+    language, first = view.language, view.first
+    if view.state == "running" and view.said:
+        writing = element("div", element("h3", say("model-says", language, model=view.model)), prose.render("\n\n".join(view.said)),
+                          class_="said", aria_busy="true")
+        return [writing, folded("rules", joined(say("rules-say", language)), prose.render(diagnosis.explanation), is_open=True)]
+    if diagnosis.engine.name == "composer":
+        return [prose.render(diagnosis.explanation)]
+    own = element("div", element("h3", say("model-says", language, model=diagnosis.engine.name)), prose.render(diagnosis.explanation), class_="said")
+    if first is None or first.explanation == diagnosis.explanation:
+        return [own]
+    return [own, folded("rules", joined(say("rules-say", language)), prose.render(first.explanation))]
+
+
+def _checks(diagnosis: Diagnosis, language: Language) -> Html | None:
+    if not diagnosis.checks or _lacks_more(diagnosis):
+        return None
+    rows = (element("li", *prose.inline(check)) for check in diagnosis.checks)
+    is_open = diagnosis.verdict != "diagnosed"
+    return folded("checks", joined(say("checks", language)), element("ul", *rows), is_open=is_open)
+
+
+def _alternatives(diagnosis: Diagnosis, library: Library, language: Language) -> Html | None:
+    if not diagnosis.alternatives or diagnosis.verdict == "no-failure":
+        return None
+    rows = (
+        element("li", element("strong", cause.title.to(language) if (cause := library.causes.get(item.cause)) else item.cause),
+                ": ", *prose.inline(item.tell_apart))
+        for item in diagnosis.alternatives
+    )
+    return folded("alternatives", joined(say("alternatives", language)), element("ul", *rows), is_open=diagnosis.verdict == "ambiguous")
+
+
+def _section(name: str, title: str, *content: Html | None) -> Html:
+    return element("section", element("h2", title), *content, id=name, class_="card", aria_label=title)

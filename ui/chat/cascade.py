@@ -1,0 +1,143 @@
+"""How a failure spread over the processes of a job: a plot, and the same as a list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from corpus.schema import Language
+from service.diagnosis import CascadeEntry
+from ui.chat import prose
+from ui.chat.markup import Html, element, folded, joined
+from ui.chat.view import View
+from ui.chat.words import counted, say
+
+# Heights in pixels; across, the plot is as wide as the page, so places are in percent.
+_LANE, _AXIS = 34, 40
+_LEFT, _RIGHT = 4.0, 96.0
+_CLOCK = re.compile(r"\d{1,2}:\d{2}:\d{2}")
+MAX_LANES = 16
+# A list that is longer folds below its plot.
+SHORT = 4
+# Ranks that are named one by one.
+MAX_NAMED = 8
+
+
+class Lane(NamedTuple):
+    """One process of the job, or ranks that said nothing of an error that all others report."""
+
+    name: str
+    is_silent: bool = False
+
+
+class Dot(NamedTuple):
+    """An entry's place: its column in the order of first lines, and its lane."""
+
+    entry: CascadeEntry
+    column: int
+    lane: int
+
+
+def render(view: View) -> Html:
+    """Render the cascade; nothing where nothing failed."""
+    diagnosis, language = view.diagnosis, view.language
+    if diagnosis is None or not diagnosis.cascade:
+        return Html("")
+    title = say("cascade", language)
+    entries = diagnosis.cascade
+    plot = _plot(entries, language) if len(entries) > 1 else None
+    rows = element("ol", *(_item(entry, language) for entry in entries), class_="spread")
+    told = rows if len(entries) <= SHORT else folded("spread", joined(say("cascade-list", language, count=len(entries))), rows)
+    return element("section", element("h2", title), plot, told, id="wc-cascade", class_="card", aria_label=title)
+
+
+def lanes(entries: Sequence[CascadeEntry], language: Language) -> list[Lane]:
+    """Give the processes in the order in which they failed, and the silent ranks behind them."""
+    named = dict.fromkeys(_owner(entry, language) for entry in entries)
+    silent = dict.fromkeys(_numbers(entry.missing_ranks) for entry in entries if entry.missing_ranks)
+    return [*map(Lane, named), *(Lane(say("silent", language, ranks=ranks), True) for ranks in silent)][:MAX_LANES]
+
+
+def dots(entries: Sequence[CascadeEntry], named: Sequence[Lane], language: Language) -> list[Dot]:
+    """Place each entry; one whose process has no lane of its own stands in the last."""
+    place: Mapping[str, int] = {lane.name: number for number, lane in enumerate(named)}
+    return [Dot(entry, column, place.get(_owner(entry, language), len(named) - 1)) for column, entry in enumerate(entries)]
+
+
+def _owner(entry: CascadeEntry, language: Language) -> str:
+    own = entry.source or say("job", language)
+    return f"{entry.file} · {own}" if entry.file and entry.source else entry.file or own
+
+
+def _numbers(ranks: Sequence[int]) -> str:
+    told = ", ".join(map(str, ranks[:MAX_NAMED]))
+    return f"{told}…" if len(ranks) > MAX_NAMED else told
+
+
+def _plot(entries: Sequence[CascadeEntry], language: Language) -> Html:
+    named = lanes(entries, language)
+    count = sum(not lane.is_silent for lane in named)
+    label = say("cascade-plot", language, lanes=counted("cascade-lanes", "cascade-lane", count, language))
+    height = _LANE * len(named) + _AXIS
+    names = (element("li", lane.name, class_="silent" if lane.is_silent else None, title=lane.name) for lane in named)
+    svg = element(
+        "svg", *_grid(named), *_trail(dots(entries, named, language), len(entries)), *_marks(dots(entries, named, language), len(entries)),
+        *_axis(entries, len(named)), width="100%", height=str(height), role="img", aria_label=label,
+    )
+    return element("div", element("ol", *names, class_="lanes", aria_hidden="true"), svg, class_="plot")
+
+
+def _across(column: int, columns: int) -> float:
+    return _LEFT + (_RIGHT - _LEFT) * column / max(1, columns - 1)
+
+
+def _middle(lane: int) -> float:
+    return _LANE * (lane + 0.5)
+
+
+def _grid(named: Sequence[Lane]) -> Iterator[Html]:
+    for number, lane in enumerate(named):
+        y = f"{_middle(number):g}"
+        yield element("line", x1="0%", x2="100%", y1=y, y2=y, class_="lane silent" if lane.is_silent else "lane")
+
+
+def _trail(placed: Sequence[Dot], columns: int) -> Iterator[Html]:
+    """Draw from each failure to the next one."""
+    standing = [dot for dot in placed if dot.entry.role != "recovered"]
+    for one, other in pairwise(standing):
+        yield element("line", x1=f"{_across(one.column, columns):.2f}%", y1=f"{_middle(one.lane):g}",
+                      x2=f"{_across(other.column, columns):.2f}%", y2=f"{_middle(other.lane):g}", class_="trail")
+
+
+def _marks(placed: Sequence[Dot], columns: int) -> Iterator[Html]:
+    for dot in placed:
+        x, y = f"{_across(dot.column, columns):.2f}%", _middle(dot.lane)
+        told = element("title", f"L{dot.entry.line} {dot.entry.event}"[:200])
+        yield element("circle", told, cx=x, cy=f"{y:g}", r="9" if dot.entry.role == "root" else "6", class_=f"dot r-{dot.entry.role}",
+                      data_line=str(dot.entry.line), data_file=dot.entry.file)
+        if dot.entry.count > 1:
+            yield element("text", f"×{dot.entry.count}", x=x, y=f"{y - 11:g}", class_="times")
+
+
+def _axis(entries: Sequence[CascadeEntry], count: int) -> Iterator[Html]:
+    """Write line numbers and clock times below, where there is room for them."""
+    y = _LANE * count + 14
+    every = max(1, -(-len(entries) // 7))
+    for column in range(0, len(entries), every):
+        x = f"{_across(column, len(entries)):.2f}%"
+        yield element("text", f"L{entries[column].line}", x=x, y=str(y), class_="tick")
+        clock = _CLOCK.search(entries[column].time or "")
+        if clock:
+            yield element("text", clock[0], x=x, y=str(y + 14), class_="tick clock")
+
+
+def _item(entry: CascadeEntry, language: Language) -> Html:
+    place = f"{entry.file}:L{entry.line}" if entry.file else f"L{entry.line}"
+    missing = say("silent-told", language, ranks=_numbers(entry.missing_ranks)) if entry.missing_ranks else ""
+    told = [part for part in (entry.source, entry.time or "", f"×{entry.count}" if entry.count > 1 else "", missing) if part]
+    return element(
+        "li", element("span", say(f"role-{entry.role}", language), class_=f"chip r-{entry.role}"), " ", prose.citation(place), " ",
+        element("code", entry.event.strip()), joined(" ", element("span", " · ".join(told), class_="by")) if told else None,
+    )

@@ -1,0 +1,80 @@
+"""A patch as coloured rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from corpus.schema import Language
+from ui.chat.markup import Html, element
+from ui.chat.words import say
+
+_KINDS = (("+++", "file"), ("---", "file"), ("@@", "hunk"), ("+", "add"), ("-", "del"))
+# A command is one row of many words.
+_WORD = re.compile(r"\s+|[^\s=:]+|[=:]")
+_FILE = re.compile(r"^\+\+\+ (?:b/)?(?P<name>[^\t\n]+)", re.MULTILINE)
+
+
+def files(patch: str) -> list[str]:
+    """Name the files that a patch changes."""
+    return [match["name"].strip() for match in _FILE.finditer(patch)]
+
+
+def render(patch: str, language: Language) -> Html:
+    """Render a patch with its buttons; the browser holds the exact text that they copy and save."""
+    title = say("patch-of", language, files=", ".join(files(patch))) if files(patch) else say("patch", language)
+    buttons = element(
+        "div",
+        element("button", say("copy", language), type="button", class_="small", data_do="copy-patch"),
+        element("button", say("download", language), type="button", class_="small", data_do="save-patch"),
+        class_="row",
+    )
+    rows = [element("span", *parts, class_=f"d {kind}") for kind, parts in _rows(patch.rstrip("\n").split("\n"))]
+    return element(
+        "div",
+        element("div", element("h3", title), buttons, class_="patch-head"),
+        element("pre", *rows, tabindex="0", role="region", aria_label=title, class_="diff"),
+        class_="patch",
+    )
+
+
+def _rows(rows: Sequence[str]) -> Iterator[tuple[str, list[Html | str]]]:
+    """Yield each row's kind and parts; where a row takes the place of another, what differs is marked."""
+    partners = _partners(rows)
+    for place, row in enumerate(rows):
+        other = partners.get(place)
+        yield _kind(row), [row or " "] if other is None else [row[:1], *_marked(row[1:], rows[other][1:])]
+
+
+def _partners(rows: Sequence[str]) -> dict[int, int]:
+    """Pair the rows of a block that goes with those of the block that comes in its place, where they are as many."""
+    kinds = [_kind(row) for row in rows]
+    found: dict[int, int] = {}
+    place = 0
+    while place < len(rows):
+        gone = _run(kinds, place, "del")
+        come = _run(kinds, place + gone, "add")
+        if gone and gone == come:
+            found |= {place + step: place + gone + step for step in range(gone)} | {place + gone + step: place + step for step in range(gone)}
+        place += gone + come or 1
+    return found
+
+
+def _run(kinds: Sequence[str], begin: int, kind: str) -> int:
+    end = begin
+    while end < len(kinds) and kinds[end] == kind:
+        end += 1
+    return end - begin
+
+
+def _marked(row: str, other: str) -> Iterator[Html | str]:
+    words, others = _WORD.findall(row), _WORD.findall(other)
+    for kind, begin, end, _, _ in SequenceMatcher(None, words, others, autojunk=False).get_opcodes():
+        text = "".join(words[begin:end])
+        if text:
+            yield text if kind == "equal" else element("mark", text)
+
+
+def _kind(row: str) -> str:
+    return next((kind for begin, kind in _KINDS if row.startswith(begin)), "same")

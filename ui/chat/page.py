@@ -1,0 +1,132 @@
+"""The page as Gradio serves it: one component of our own, three events, a few calls."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import gradio as gr
+from pydantic import BaseModel, ValidationError
+
+from service.desk import Desk
+from service.errors import InvalidRequestError, RequestError
+from service.settings import Settings
+from ui.chat import words
+from ui.chat.room import NOBODY, Asked, Named, Opinion, Question, Room, State, Wanted, broken, examples
+from ui.chat.uploads import Uploads
+
+HERE = Path(__file__).parent
+_LOG = logging.getLogger("whycrash.chat")
+# The desk has its own queue and says when it is full; Gradio's is only on the way there.
+MANY = 64
+
+# What the page may load and do, by the beginning of its path: nothing of another site. Gradio compiles its templates
+# with `Function` and writes scripts and styles into the page; what is a log's goes in escaped.
+POLICIES = {
+    "/": "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+         "font-src 'self' data:; connect-src 'self'; object-src 'none'; frame-src 'none'; worker-src 'none'; "
+         "frame-ancestors 'none'; base-uri 'self'; form-action 'self'",
+}
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def mount(app: Any, desk: Desk, settings: Settings) -> None:
+    """Serve the page at `/` of a FastAPI app, beside the routes that it has already; asks the desk for everything."""
+    uploads = Uploads()
+    blocks = build(Room(desk, settings, uploads), settings)
+    style = (HERE / "page.css").read_text(encoding="utf-8")
+    gr.mount_gradio_app(
+        app, blocks, "/", footer_links=[], run_history=False, ssr_mode=False, pwa=False, mcp_server=False, enable_monitoring=False,
+        show_error=False, max_file_size=settings.max_upload_mb << 20, theme=gr.themes.Base(font=["system-ui", "sans-serif"], font_mono=["monospace"]),
+        head=f"<style>{style}</style>", app_kwargs={"docs_url": None, "redoc_url": None, "openapi_url": None},
+        favicon_path=str(HERE / "favicon.png"),
+    )
+    # Gradio knows one folder for all processes of a machine, whose names it makes of the contents; ours is private.
+    app.routes[-1].app.uploaded_file_dir = str(uploads.root)
+
+
+def build(room: Room, settings: Settings) -> gr.Blocks:
+    """Build the page."""
+    blocks: gr.Blocks
+    with gr.Blocks(title="whycrash", analytics_enabled=False, fill_width=True) as blocks:
+        # Gradio evaluates the template as a program, so nothing of others may stand in it: what is said comes as `value`.
+        page = gr.HTML(
+            {}, html_template=(HERE / "shell.html").read_text(encoding="utf-8"), js_on_load=(HERE / "page.js").read_text(encoding="utf-8"),
+            apply_default_css=False, elem_id="whycrash", server_functions=calls(room),
+            words=words.table(), model=settings.model, examples=examples(),
+        )
+
+        def explain(event: gr.EventData, request: gr.Request) -> Iterator[State]:
+            yield from survived(event, lambda: room.explain(read(Asked, event._data), who(request)))
+
+        def ask(event: gr.EventData, request: gr.Request) -> Iterator[State]:
+            yield from survived(event, lambda: room.ask(read(Question, event._data), who(request)))
+
+        def look(event: gr.EventData) -> Iterator[State]:
+            yield from survived(event, lambda: iter([room.open(read(Named, event._data))]))
+
+        for name, work in (("explain", explain), ("ask", ask), ("look", look)):
+            getattr(page, name)(work, None, page, show_progress="hidden", concurrency_limit=None, api_visibility="private", trigger_mode="multiple")
+    blocks.queue(api_open=False, max_size=None, default_concurrency_limit=MANY)
+    return blocks
+
+
+def who(request: gr.Request) -> str:
+    """Name who asks: the API's gate, which stands before the page, has found that out."""
+    # Calls beside the events get the web framework's own request.
+    plain: Any = getattr(request, "request", None) or request
+    # Without the gate nobody was asked for a key, and nobody may list what others asked.
+    return str(plain.scope.get("caller", NOBODY))
+
+
+def survived(event: gr.EventData, work: Callable[[], Iterator[State]]) -> Iterator[State]:
+    """Give the states that the work gives, and a last one where it fails: a page that hears nothing waits for ever."""
+    ticket = event._data.get("ticket") if isinstance(event._data, dict) else None
+    try:
+        yield from work()
+    except RequestError as error:
+        yield broken(error, ticket)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the user is told, and the log says what
+        _LOG.exception("a page's event failed")
+        yield broken(RequestError(f"{type(error).__name__}; the server's log says more."), ticket)
+
+
+def read(kind: type[M], sent: object) -> M:
+    """Read what a browser sent; raises InvalidRequestError."""
+    try:
+        return kind.model_validate(sent)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidRequestError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def calls(room: Room) -> list[Callable[..., object]]:
+    """Give what the browser calls beside the events; an error comes back as a sentence."""
+
+    def past(sent: object, request: gr.Request) -> object:
+        return _told(lambda: {"html": room.past(read(Wanted, sent), who(request))})
+
+    def log(sent: object) -> object:
+        return _told(lambda: {"html": room.log(read(Named, sent))})
+
+    def judge(sent: object, request: gr.Request) -> object:
+        return _told(lambda: room.judge(read(Opinion, sent), who(request)))
+
+    def prompt(sent: object) -> object:
+        return _told(lambda: {"text": room.prompt(read(Named, sent))})
+
+    def forget(sent: object, request: gr.Request) -> object:
+        return _told(lambda: room.forget(read(Named, sent), who(request)))
+
+    return [past, log, judge, prompt, forget]
+
+
+def _told(work: Callable[[], object]) -> object:
+    try:
+        made = work()
+    except RequestError as error:
+        return {"error": str(error)}
+    return {"done": True} if made is None else made

@@ -1,0 +1,272 @@
+"""One page's dealings with the desk: a log in, states of the page out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corpus import library
+from corpus.library import Library
+from corpus.schema import Language
+from service.desk import Caller, Desk, Submission
+from service.errors import ForbiddenError, RequestError
+from service.events import Event, Failed, Final, First, Said, Turned
+from service.patching.patches import ConfigFile
+from service.records import Feedback
+from service.settings import Settings
+from service.telemetry import snapshot
+from service.telemetry.errors import TelemetryError
+from service.telemetry.snapshot import Snapshot
+from ui.chat import answer, cascade, evidence, feedback, known, machine, past, privacy, stages, talk
+from ui.chat.markup import Html
+from ui.chat.uploads import Claimed, Uploaded, Uploads
+from ui.chat.view import NOTHING, View, after, of_record
+
+EXAMPLES = Path(__file__).parent / "examples"
+MAX_PASTE = 64 << 20
+MAX_QUESTION = 4000
+PER_PAGE = 30
+# Who asks from this machine while there are no keys.
+LOCAL = "local"
+# Whom no gate has asked.
+NOBODY = "nobody"
+
+# What the browser is given: words, numbers, and HTML by the name of its panel.
+State = dict[str, Any]
+
+
+class _Sent(BaseModel):
+    """What a browser sends; unknown fields are errors.
+
+    `ticket` comes back with each state, so that a page that has turned to something else knows what is late.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    language: Language = "en"
+    ticket: int = 0
+
+
+class Asked(_Sent):
+    """A log to explain: pasted, uploaded, or one of our examples."""
+
+    text: str = Field(default="", max_length=MAX_PASTE)
+    files: list[Uploaded] = []
+    example: str = Field(default="", pattern=r"^[a-z-]*$")
+    live: bool = False
+    model: bool = True
+
+
+class Question(_Sent):
+    """A follow-up question about a triage."""
+
+    triage: str
+    question: str = Field(max_length=MAX_QUESTION)
+
+
+class Named(_Sent):
+    """A triage by its id."""
+
+    triage: str
+
+
+class Wanted(_Sent):
+    """A page of past triages: those that hold all words, after an id."""
+
+    words: str = Field(default="", max_length=200)
+    after: str | None = None
+
+
+class Opinion(Named):
+    """What a person thinks of an answer."""
+
+    right: bool
+    cause: str | None = None
+    fix: str = Field(default="", max_length=2000)
+
+
+class Canvas:
+    """The panels of one page; a panel is rendered anew only where what it shows has changed."""
+
+    def __init__(self, corpus: Library, ticket: int = 0) -> None:
+        self._ticket = ticket
+        self._seen: dict[str, tuple[tuple[object, ...], Html]] = {}
+        self._panels: dict[str, tuple[Callable[[View], Html], Callable[[View], tuple[object, ...]]]] = {
+            "stages": (stages.render, lambda view: (view,)),
+            "head": (partial(answer.head, library=corpus), _answer_of),
+            "changes": (answer.changes, _answer_of),
+            "why": (partial(answer.why, library=corpus), lambda view: (view.diagnosis, view.language, view.said, view.state)),
+            "feedback": (partial(feedback.render, library=corpus), lambda view: (view.diagnosis and view.diagnosis.id, view.language, view.state)),
+            "evidence": (evidence.render, lambda view: (view.diagnosis, view.language, view.excerpt)),
+            "cascade": (cascade.render, _answer_of),
+            "cases": (known.render, _answer_of),
+            "machine": (partial(machine.render, library=corpus), lambda view: (view.diagnosis, view.language, view.snapshot)),
+            "privacy": (privacy.render, lambda view: (view.diagnosis, view.language, view.excerpt)),
+            "talk": (talk.render, lambda view: (view,)),
+        }
+
+    def paint(self, view: View) -> State:
+        """Give the state of the page for a view."""
+        diagnosis = view.diagnosis
+        return {
+            "ticket": self._ticket, "triage": view.triage, "state": view.state, "elsewhere": view.is_elsewhere, "asking": bool(view.asking),
+            "headline": diagnosis.headline if diagnosis is not None else "", "patch": diagnosis.patch if diagnosis is not None else None,
+            "panels": {name: self._panel(name, view) for name in self._panels},
+        }
+
+    def _panel(self, name: str, view: View) -> str:
+        render, key = self._panels[name]
+        now, (seen, html) = key(view), self._seen.get(name, ((), Html("")))
+        if len(seen) != len(now) or any(one is not other and one != other for one, other in zip(seen, now, strict=True)):
+            html = render(view)
+            self._seen[name] = (now, html)
+        return str(html)
+
+
+def _answer_of(view: View) -> tuple[object, ...]:
+    return view.diagnosis, view.language, view.is_elsewhere
+
+
+class Room:
+    """What the page's events do; safe to use from many threads, as the desk is."""
+
+    def __init__(self, desk: Desk, settings: Settings, uploads: Uploads) -> None:
+        self._desk = desk
+        self._settings = settings
+        self._uploads = uploads
+
+    @cached_property
+    def library(self) -> Library:
+        """The corpus, for the names of causes."""
+        return library.load(cache=self._settings.home / "cache")
+
+    def explain(self, asked: Asked, who: str) -> Iterator[State]:
+        """Triage what was sent, and give the page's state after each event."""
+        canvas, view = Canvas(self.library, asked.ticket), View(asked.language, _name(asked), self._settings.model if asked.model else "")
+        yield canvas.paint(view)
+        try:
+            with self._uploads.claimed(asked.files, asked.text) as files:
+                view = replace(view, snapshot=files.telemetry)
+                for event in self._desk.triage(_submission(asked, files), Caller("chat", who)):
+                    view = self._enriched(after(event, view), event)
+                    yield canvas.paint(view)
+        except RequestError as error:
+            yield canvas.paint(after(_failed(error), view))
+
+    def ask(self, question: Question, who: str) -> Iterator[State]:
+        """Answer a question about a triage."""
+        canvas, view = Canvas(self.library, question.ticket), self._view(question.triage, question.language)
+        view = replace(view, asking=question.question)
+        yield canvas.paint(view)
+        try:
+            for event in self._desk.ask(question.triage, question.question, Caller("chat", who)):
+                view = self._enriched(after(event, view), event)
+                yield canvas.paint(view)
+        except RequestError as error:
+            yield canvas.paint(after(_failed(error), view))
+
+    def open(self, named: Named) -> State:
+        """Show a triage that is kept."""
+        return Canvas(self.library, named.ticket).paint(self._view(named.triage, named.language))
+
+    def log(self, named: Named) -> str:
+        """Give the log panel of a triage, for a page that had its first answer before the log was kept."""
+        return str(evidence.render(self._view(named.triage, named.language)))
+
+    def past(self, wanted: Wanted, who: str) -> str:
+        """List past triages: one's own, or all where one may see them."""
+        page = self._desk.records(wanted.words, wanted.after, PER_PAGE, None if self._sees_all(who) else who)
+        return str(past.render(page, wanted.language, datetime.now(UTC)))
+
+    def judge(self, opinion: Opinion, who: str) -> None:
+        """Keep what a person thinks of an answer."""
+        self._desk.feedback(opinion.triage, Feedback(right=opinion.right, cause=opinion.cause or None, fix=opinion.fix), Caller("chat", who))
+
+    def prompt(self, named: Named) -> str:
+        """Give what a model is sent of a triage."""
+        return self._desk.prompt(named.triage)
+
+    def forget(self, named: Named, who: str) -> None:
+        """Delete a triage; raises ForbiddenError where it is another's."""
+        if self._desk.record(named.triage).caller != who and not self._sees_all(who):
+            raise ForbiddenError("This triage is another user's; ask them, or an administrator.")
+        self._desk.forget(named.triage, Caller("chat", who))
+
+    def _sees_all(self, who: str) -> bool:
+        """Tell whether somebody may list what others asked; a triage's address is long and random, so who has it may look."""
+        if who in (LOCAL, NOBODY):
+            return who == LOCAL
+        return "admin" in self._desk.store.keys.get(who).scopes
+
+    def _view(self, triage: str, language: Language) -> View:
+        try:
+            record = self._desk.record(triage)
+            view = of_record(record, language, self._settings.model)
+            return replace(view, excerpt=self._desk.excerpt(triage), messages=tuple(self._desk.messages(triage)), snapshot=_snapshot(record.telemetry))
+        except RequestError as error:
+            return View(language, state="failed", failed=_failed(error))
+
+    def _enriched(self, view: View, event: Event) -> View:
+        """Add what only the store tells: the kept lines with an answer, the conversation after a turn."""
+        if isinstance(event, First | Said | Final) and not view.asking and view.excerpt == NOTHING:
+            return replace(view, excerpt=self._desk.excerpt(view.triage))
+        if isinstance(event, Turned):
+            return replace(view, messages=tuple(self._desk.messages(view.triage)))
+        return view
+
+
+def _name(asked: Asked) -> str:
+    if asked.example:
+        return f"example: {asked.example}"
+    if not asked.files:
+        return "pasted text"
+    rest = f" (+{len(asked.files) - 1})" if len(asked.files) > 1 else ""
+    return asked.files[0].name[:200] + rest
+
+
+def _submission(asked: Asked, files: Claimed) -> Submission:
+    text, configs = asked.text, files.configs
+    if asked.example:
+        text, configs = example(asked.example)
+    return Submission(
+        name=_name(asked), text=text if not files.logs else "", paths=tuple(path for _, path in files.logs),
+        names=tuple(name for name, _ in files.logs), configs=configs,
+        telemetry=files.telemetry or ("live" if asked.live else None), language=asked.language, model=asked.model,
+    )
+
+
+def example(name: str) -> tuple[str, tuple[ConfigFile, ...]]:
+    """Give one of our examples: its log, and the job's own files."""
+    folder = EXAMPLES / name
+    own = [path for path in sorted(folder.iterdir()) if path.name != "log.txt"] if folder.is_dir() else []
+    text = (folder / "log.txt").read_text(encoding="utf-8") if folder.is_dir() else ""
+    return text, tuple(ConfigFile(path.name, path.read_text(encoding="utf-8")) for path in own)
+
+
+def examples() -> list[str]:
+    """Name our examples."""
+    return sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
+
+
+def broken(error: RequestError, ticket: object) -> State:
+    """Give the state that says why nothing more comes; what the page shows already stays."""
+    view = View("en", state="failed", failed=_failed(error))
+    return {"ticket": ticket, "state": "failed", "elsewhere": False, "asking": False, "panels": {"stages": str(stages.trouble(view))}}
+
+
+def _failed(error: RequestError) -> Failed:
+    return Failed(type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait)
+
+
+def _snapshot(kept: str) -> Snapshot | None:
+    """Give the snapshot that was kept with a triage, if it is one."""
+    try:
+        return snapshot.parse(kept, "telemetry") if kept.startswith("{") else None
+    except TelemetryError:
+        return None

@@ -1,0 +1,129 @@
+"""Files that a browser sent: claimed once, sorted by what they are, removed when the answer stands."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ingest.logs.members import CONFIG, kind_of
+from service.errors import InvalidRequestError
+from service.patching.patches import ConfigFile
+from service.telemetry import snapshot
+from service.telemetry.errors import TelemetryError
+from service.telemetry.snapshot import Snapshot
+from service.triage import read_config
+
+# A browser that goes away leaves what it sent; nobody comes for it after so long.
+ABANDONED_S = 3600.0
+MAX_FILES = 200
+# What pasted text is called where it stands beside files.
+PASTED = "pasted.log"
+# Where a snapshot's JSON names itself.
+_HEAD = 4096
+
+
+class GoneError(InvalidRequestError):
+    """The uploaded file is gone: another tab has used it, or it lay there for too long. Add it again."""
+
+
+class Uploaded(BaseModel):
+    """A file as the browser names it: where the server put it, and what it is called on the user's machine."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    # Not `path`: Gradio takes a record with one for a file of its own, and refuses what is not in its folder.
+    place: str
+    name: str = Field(max_length=300)
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """The files of one submission: logs (and archives) by their names, the job's own configuration, a snapshot of its machine."""
+
+    logs: tuple[tuple[str, Path], ...] = ()
+    configs: tuple[ConfigFile, ...] = ()
+    telemetry: Snapshot | None = None
+
+
+class Uploads:
+    """The folder that uploads come into; it lives as long as the server, and goes with it."""
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="whycrash-uploads-")
+        self.root = Path(self._folder.name).resolve()
+
+    def close(self) -> None:
+        """Remove the folder with all that is left in it."""
+        self._folder.cleanup()
+
+    @contextmanager
+    def claimed(self, files: Sequence[Uploaded], text: str = "") -> Iterator[Claimed]:
+        """Take files out of the folder for one submission, and remove them at its end; `text` is what was pasted beside them.
+
+        Raises InvalidRequestError where a path is none of an upload, or a snapshot is none.
+        """
+        self._sweep()
+        if len(files) > MAX_FILES:
+            raise InvalidRequestError(f"That is more than {MAX_FILES} files; put them into an archive.")
+        with TemporaryDirectory(dir=self.root) as folder:
+            yield _sorted([(file.name, self._taken(file, Path(folder) / str(place))) for place, file in enumerate(files)], text, Path(folder))
+
+    def _taken(self, file: Uploaded, folder: Path) -> Path:
+        """Move an upload away, so that nobody else reads or removes it meanwhile."""
+        path = Path(file.place).resolve()
+        # A page can be made to name any path; only what was uploaded is the user's own.
+        if self.root not in path.parents or path.is_symlink() or (path.exists() and not path.is_file()):
+            raise InvalidRequestError(f"{file.name} is no uploaded file.")
+        folder.mkdir()
+        try:
+            return path.rename(folder / path.name)
+        except FileNotFoundError as error:
+            raise GoneError(f"{file.name} is gone. Add it again.") from error
+
+    def _sweep(self) -> None:
+        before = time.time() - ABANDONED_S
+        for entry in self.root.iterdir():
+            if entry.stat().st_mtime >= before:
+                continue
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+
+
+def _sorted(files: Sequence[tuple[str, Path]], text: str, folder: Path) -> Claimed:
+    snapshots = [path for _, path in files if _is_snapshot(path)]
+    rest = [(name, path) for name, path in files if path not in snapshots]
+    configs = [(name, path) for name, path in rest if kind_of(name) == CONFIG]
+    logs = [file for file in rest if file not in configs]
+    if not logs and not text.strip():
+        # Whoever sends nothing but a .sh or .yaml means it as the log: its end may well be pasted output.
+        logs, configs = configs, []
+    if logs and text.strip():
+        pasted = folder / PASTED
+        pasted.write_text(text, encoding="utf-8", errors="replace", newline="")
+        logs.append((PASTED, pasted))
+    return Claimed(tuple(logs), tuple(replace(read_config(path), name=name) for name, path in configs), _loaded(snapshots))
+
+
+def _is_snapshot(path: Path) -> bool:
+    if path.suffix != ".json":
+        return False
+    with path.open("rb") as stream:
+        return b"whycrash.snapshot/" in stream.read(_HEAD)
+
+
+def _loaded(paths: Sequence[Path]) -> Snapshot | None:
+    if len(paths) > 1:
+        raise InvalidRequestError("Give one snapshot of the machine.")
+    try:
+        return snapshot.load(paths[0]) if paths else None
+    except TelemetryError as error:
+        raise InvalidRequestError(str(error)) from error

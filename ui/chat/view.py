@@ -1,0 +1,114 @@
+"""What the page knows of one triage, and how each event changes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Literal
+
+from corpus.schema import Language
+from service.diagnosis import CaseHit, Diagnosis
+from service.events import Accepted, Event, Failed, Final, First, Matched, Progress, Read, Said, Turned
+from service.records import Excerpt, MessageRecord, TriageRecord
+from service.telemetry.snapshot import Snapshot
+
+NOTHING = Excerpt()
+State = Literal["waiting", "running", "done", "failed"]
+
+
+@dataclass(frozen=True)
+class View:
+    """One triage as the page shows it.
+
+    `model` is the model that the server has, or nothing; `first` the rules' answer where it came while the page
+    was watching; `said` the paragraphs of the model so far; `asking` the question that is being answered now, and
+    `reply` what stands of its answer; `is_elsewhere` that another page, or a server that stopped, works on it.
+    """
+
+    language: Language
+    name: str = ""
+    model: str = ""
+    triage: str = ""
+    state: State = "waiting"
+    progress: Progress | None = None
+    read: Read | None = None
+    cases: tuple[CaseHit, ...] | None = None
+    first: Diagnosis | None = None
+    diagnosis: Diagnosis | None = None
+    said: tuple[str, ...] = ()
+    failed: Failed | None = None
+    excerpt: Excerpt = NOTHING
+    snapshot: Snapshot | None = None
+    messages: tuple[MessageRecord, ...] = ()
+    asking: str = ""
+    reply: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    is_elsewhere: bool = False
+
+    @property
+    def wants_model(self) -> bool:
+        """Tell whether a model's words are still to come."""
+        return self.state == "running" and bool(self.model) and self.first is not None and self.first.verdict != "no-failure"
+
+
+def of_record(record: TriageRecord, language: Language, model: str) -> View:
+    """Show a triage that is kept."""
+    failed = Failed(type="TriageError", status=500, error=record.error) if record.state == "failed" else None
+    return View(
+        language=language, name=record.source, model=model, triage=record.id, state=record.state, failed=failed,
+        diagnosis=record.diagnosis, is_elsewhere=record.state == "running",
+    )
+
+
+@singledispatch
+def after(event: Event, view: View) -> View:
+    """Give what is known after an event."""
+    raise TypeError(f"{type(event).__name__} is no event of the triage {view.triage}")
+
+
+@after.register
+def _(event: Accepted, view: View) -> View:
+    return replace(view, triage=event.id, state="running")
+
+
+@after.register
+def _(event: Progress, view: View) -> View:
+    return replace(view, progress=event, state="running")
+
+
+@after.register
+def _(event: Read, view: View) -> View:
+    return replace(view, read=event, state="running")
+
+
+@after.register
+def _(event: Matched, view: View) -> View:
+    return replace(view, cases=event.cases)
+
+
+@after.register
+def _(event: First, view: View) -> View:
+    return replace(view, first=event.diagnosis, diagnosis=event.diagnosis)
+
+
+@after.register
+def _(event: Said, view: View) -> View:
+    if view.asking:
+        return replace(view, reply=(*view.reply, event.text))
+    return replace(view, said=(*view.said, event.text))
+
+
+@after.register
+def _(event: Final, view: View) -> View:
+    return replace(view, diagnosis=event.diagnosis, state="done")
+
+
+@after.register
+def _(event: Turned, view: View) -> View:
+    return replace(view, diagnosis=event.diagnosis, constraints=event.constraints, asking="", reply=())
+
+
+@after.register
+def _(event: Failed, view: View) -> View:
+    # A turn that fails leaves the answer as it is.
+    return replace(view, failed=event, state="done" if view.asking else "failed", asking="", reply=())

@@ -1,0 +1,324 @@
+"""`whycrash batch`: many jobs in, one results file out; told again with the same one, it goes on where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from ingest.logs.lines import printable
+from service.batch import results
+from service.batch.batches import Batches, open_store
+from service.batch.engine import Engine
+from service.batch.lanes import OPENERS, LaneName, Opener
+from service.batch.page import page
+from service.batch.sources import folder, kubernetes, ray_jobs, slurm, upload
+from service.batch.sources.found import Found
+from service.batch.sources.spool import Spool, open_spool
+from service.batch.summary import Summary
+from service.batch.trend import Summaries
+from service.errors import InvalidRequestError, NotFoundError
+from service.records import BatchOptions, BatchRecord, JobRecord, SourceKind
+from service.settings import Settings, load
+from service.spool import room
+from service.store.store import Store
+from service.triage import Triage
+from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
+from ui.cli.console import check_language, err, language, out, progress
+from ui.cli.summary import render
+
+STOPPED = 130
+# Seconds between two lines of progress where no terminal shows a bar.
+EVERY = 10.0
+_LANGUAGES: Mapping[str, Literal["en", "zh"]] = {"en": "en", "zh": "zh"}
+_SPAN = re.compile(r"(?P<count>\d{1,6})(?P<unit>[mhdw])")
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for on the command line."""
+
+    paths: tuple[Path, ...]
+    out: Path
+    html: Path | None = None
+    csv: Path | None = None
+    lang: str = ""
+    workers: int | None = None
+    name: str = ""
+    slurm: bool = False
+    ray: str = ""
+    kubernetes: Path | None = None
+    since: str = ""
+    users: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Tell one request from another: the same one goes on, another one begins anew."""
+        places = [str(path.absolute()) for path in (*self.paths, self.out, *([self.kubernetes] if self.kubernetes else []))]
+        asked = [*places, str(self.slurm), self.ray, self.since, self.users, self.lang]
+        return hashlib.sha256("\0".join(asked).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+    @property
+    def caller(self) -> str:
+        """Who has the batch, as the store keeps it."""
+        return f"cli:{self.digest}"
+
+    @property
+    def part(self) -> Path:
+        """What tells, until the results are whole, which batch they are of."""
+        return self.out.with_name(f"{self.out.name}.part")
+
+
+def run(wanted: Wanted) -> int:
+    """Triage a batch, write its results, and give the exit code."""
+    check_language(wanted.lang)
+    kind = _kind(wanted)
+    since_of(wanted.since, datetime.now(UTC))
+    settings = load()
+    if wanted.workers:
+        settings = replace(settings, workers=wanted.workers)
+    _check_out(wanted)
+    with open_store(settings) as store:
+        batches = Batches(settings, store)
+        record = _begun(wanted, store) or _begin(wanted, kind, batches, settings)
+        if record.state == "running":
+            try:
+                _work(record, settings, store)
+            except KeyboardInterrupt:
+                err().print("Stopped. The same command goes on from here.", markup=False)
+                return STOPPED
+        return _written(wanted, store.batches.get(record.id), settings, store)
+
+
+# Where the jobs come from.
+
+
+def _kind(wanted: Wanted) -> SourceKind:
+    kinds: list[tuple[bool, SourceKind]] = [
+        (bool(wanted.paths), "folder"), (wanted.slurm, "slurm"), (bool(wanted.ray), "ray"), (wanted.kubernetes is not None, "kubernetes"),
+    ]
+    found = [kind for is_asked, kind in kinds if is_asked]
+    if len(found) != 1:
+        raise InvalidRequestError("Give files or folders, or --slurm, or --ray URL, or --kubernetes DIR: one of them.")
+    one = wanted.paths[0] if len(wanted.paths) == 1 else None
+    return "upload" if one is not None and one.is_file() and _is_packed(one) else found[0]
+
+
+def _name(wanted: Wanted, kind: SourceKind) -> str:
+    places = wanted.paths or ((wanted.kubernetes,) if wanted.kubernetes else ())
+    if wanted.name or not places:
+        return wanted.name or wanted.ray or kind
+    return places[0].absolute().name if len(places) == 1 else f"{len(places)} files"
+
+
+def _of_slurm(wanted: Wanted, _spool: Spool, settings: Settings) -> Found:
+    now = datetime.now(UTC)
+    return slurm.read(slurm.Asked(since_of(wanted.since, now) or now - timedelta(days=1), users=wanted.users), settings)
+
+
+def _of_ray(wanted: Wanted, spool: Spool, settings: Settings) -> Found:
+    return ray_jobs.read(ray_jobs.Asked(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings)
+
+
+def _of_kubernetes(wanted: Wanted, _spool: Spool, settings: Settings) -> Found:
+    return kubernetes.read(wanted.kubernetes or Path(), settings)
+
+
+def _of_folder(wanted: Wanted, _spool: Spool, settings: Settings) -> Found:
+    return folder.read_all(wanted.paths, settings)
+
+
+def _of_upload(wanted: Wanted, spool: Spool, settings: Settings) -> Found:
+    with wanted.paths[0].open("rb") as file:
+        return upload.read([_File(wanted.paths[0].name, file)], spool, settings)
+
+
+_READERS: Mapping[SourceKind, Callable[[Wanted, Spool, Settings], Found]] = {
+    "slurm": _of_slurm, "ray": _of_ray, "kubernetes": _of_kubernetes, "folder": _of_folder, "upload": _of_upload,
+}
+
+
+def since_of(text: str, now: datetime) -> datetime | None:
+    """Read a time such as `2026-11-20`, `2026-11-20T08:00+08:00`, `36h` or `7d` ago; raises InvalidRequestError."""
+    if not text:
+        return None
+    if span := _SPAN.fullmatch(text):
+        try:
+            return now - int(span["count"]) * _UNITS[span["unit"]]
+        except OverflowError as error:
+            raise InvalidRequestError(f"--since {text} is before all time.") from error
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError) as error:
+        raise InvalidRequestError(f"--since is {text!r}; write it as 2026-11-20, 2026-11-20T08:00, 36h or 7d.") from error
+
+
+def _is_packed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return upload.is_collection(file)
+
+
+@dataclass(frozen=True)
+class _File:
+    name: str
+    file: BinaryIO
+
+
+# Begin, go on, work.
+
+
+def _check_out(wanted: Wanted) -> None:
+    if not wanted.out.absolute().parent.is_dir():
+        raise InvalidRequestError(f"There is no folder {wanted.out.absolute().parent} for --out.")
+    if wanted.out.exists():
+        raise InvalidRequestError(f"{wanted.out} is there already and whole; give another --out, or delete it to triage anew.")
+
+
+def _begun(wanted: Wanted, store: Store) -> BatchRecord | None:
+    """Give the batch of an earlier, broken run of the same command; None where there is none."""
+    try:
+        record = store.batches.get(wanted.part.read_text(encoding="utf-8").strip())
+    except (FileNotFoundError, NotFoundError):
+        return None  # none, or one that was killed before its batch was whole
+    if record.caller != wanted.caller:
+        raise InvalidRequestError(f"{wanted.part} is of another batch that has not ended; give another --out, or delete it.")
+    err().print(
+        f"Going on with the batch of {record.created.astimezone():%Y-%m-%d %H:%M}: {_over(record)} of {record.total} jobs are done and skipped; "
+        "logs that came since are not in it.", markup=False,
+    )
+    return record
+
+
+def _over(record: BatchRecord) -> int:
+    return sum(record.counts.get(state, 0) for state in ("done", "failed", "cancelled"))
+
+
+def _begin(wanted: Wanted, kind: SourceKind, batches: Batches, settings: Settings) -> BatchRecord:
+    batch = batches.begin()
+    # With it, the same command finds its batch again.
+    wanted.part.write_text(f"{batch}\n", encoding="utf-8")
+    try:
+        found = _READERS[kind](wanted, open_spool(batches.spool(batch), settings), settings)
+        for reason, told in found.left_out.items():
+            err().print(f"left out, {reason.replace('_', ' ')}: {printable(str(told))}", markup=False, style="dim")
+        options = BatchOptions(language=_LANGUAGES.get(wanted.lang, ""))
+        return batches.accept(_name(wanted, kind), kind, found.specs, options, wanted.caller, batch=batch, left_out=found.left_out)
+    except BaseException:
+        batches.discard(batch)
+        wanted.part.unlink(missing_ok=True)
+        raise
+
+
+def _work(record: BatchRecord, settings: Settings, store: Store) -> None:
+    with progress() as report:
+        # Here rather than in the workers, which show nothing.
+        _ = Triage(settings, report).index
+    # One machine needs no Ray; a cluster does.
+    openers: Mapping[LaneName, Opener] = OPENERS if settings.ray_address else {"local": OPENERS["local"]}
+    with _watching(record) as watch:
+        Engine(settings, store, batch=record.id, watch=watch, openers=openers).run()
+
+
+class _Told:
+    """The causes so far, and how fast it goes."""
+
+    def __init__(self) -> None:
+        self._causes: Counter[str] = Counter()
+        self._of: dict[str, str] = {}
+        self._began = time.monotonic()
+        self.jobs = 0
+
+    def add(self, job: JobRecord) -> None:
+        """Count a job that has ended."""
+        self.jobs += 1
+        if job.diagnosis is not None:
+            self._of[job.id] = job.diagnosis.cause or "no failure"
+        cause = "no answer" if job.state == "failed" else self._of.get(job.same_as or job.id)
+        if cause:
+            self._causes[cause] += 1
+
+    @property
+    def rate(self) -> float:
+        """Jobs a second."""
+        return self.jobs / max(time.monotonic() - self._began, 1e-3)
+
+    def __str__(self) -> str:
+        """Name the most frequent causes."""
+        return ", ".join(f"{cause} {count}" for cause, count in self._causes.most_common(4))
+
+
+@contextmanager
+def _watching(record: BatchRecord) -> Iterator[Callable[[JobRecord], None]]:
+    """Show a bar on a terminal, else a line now and then."""
+    told = _Told()
+    over = _over(record)
+    if err().is_terminal:
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), TextColumn("{task.fields[causes]}", markup=False))
+        with Progress(*columns, console=err(), transient=True) as bar:
+            task = bar.add_task("", total=record.total, completed=over, rate="", causes="")
+
+            def shown(job: JobRecord) -> None:
+                told.add(job)
+                bar.update(task, advance=1, rate=f"{told.rate:.1f}/s", causes=str(told))
+
+            yield shown
+        return
+    last = time.monotonic()
+
+    def printed(job: JobRecord) -> None:
+        nonlocal last
+        told.add(job)
+        if time.monotonic() - last >= EVERY:
+            last = time.monotonic()
+            err().print(f"{over + told.jobs} of {record.total} jobs, {told.rate:.1f}/s: {told}", markup=False)
+
+    yield printed
+
+
+# What came of it.
+
+
+def _written(wanted: Wanted, record: BatchRecord, settings: Settings, store: Store) -> int:
+    lookup = store.batches.job
+    if wanted.csv:
+        _whole(wanted.csv, results.csv_lines(store.batches.results(record.id), lookup))
+    spoken = language(wanted.lang or settings.lang)
+    summaries = Summaries(settings, store)
+    summary = summaries.of(record.id, spoken)
+    if wanted.html:
+        _whole(wanted.html, [page(summary, summaries.trend(record.id, spoken))])
+    _whole(wanted.out, results.json_lines(store.batches.results(record.id), lookup))
+    wanted.part.unlink(missing_ok=True)
+    render(summary, out())
+    files = ", ".join(str(path) for path in (wanted.out, wanted.csv, wanted.html) if path)
+    out().print(Text(f"\n{files}", style="dim"))
+    return _code(summary)
+
+
+def _whole(path: Path, texts: Iterable[str]) -> None:
+    """Write a file that is there whole or not at all; raises DiskFullError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with room(), part.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(texts)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _code(summary: Summary) -> int:
+    if summary.untriaged:
+        return UNKNOWN
+    return EXPLAINED if summary.died.jobs else HEALTHY

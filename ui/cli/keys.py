@@ -1,0 +1,69 @@
+"""`whycrash keys`: make, list and revoke API keys."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from rich.table import Table
+from rich.text import Text
+
+from service.api import keys
+from service.batch.batches import open_store
+from service.records import AuditRecord, KeyRecord
+from service.settings import load
+from service.store.store import Store
+from ui.cli.codes import EXPLAINED
+from ui.cli.console import out
+
+
+def add(name: str, scopes: Sequence[str]) -> int:
+    """Make a key and print it: alone on standard output, so that a script can take it."""
+    now = datetime.now(UTC)
+    record, token = keys.make(name, scopes or ("triage",), now)
+    with open_store(load()) as store:
+        store.keys.add(record)
+        _note(store, "add key", record.id, now)
+    sys.stderr.write(f"Key {record.id} ({name}) with the scopes {', '.join(record.scopes)}. It is shown this once; only its hash is kept.\n")
+    sys.stdout.write(f"{token}\n")
+    return EXPLAINED
+
+
+def show() -> int:
+    """List the keys: never what opens the door, only what tells them apart."""
+    with open_store(load()) as store:
+        found = store.keys.all()
+    if not found:
+        out().print("There is no key. Without one, only this machine may ask, on a loopback address.")
+        return EXPLAINED
+    table = Table(box=None, header_style="dim")
+    for title in ("id", "name", "scopes", "made", "last used", ""):
+        table.add_column(title)
+    for key in found:
+        table.add_row(*map(Text, _row(key)))
+    out().print(table)
+    return EXPLAINED
+
+
+def revoke(key_id: str) -> int:
+    """End a key; a server that runs takes it no more within a second. Raises NotFoundError."""
+    now = datetime.now(UTC)
+    with open_store(load()) as store:
+        store.keys.revoke(key_id, now)
+        _note(store, "revoke key", key_id, now)
+    out().print(f"Key {key_id} is revoked.")
+    return EXPLAINED
+
+
+def _row(key: KeyRecord) -> tuple[str, ...]:
+    state = "revoked" if key.revoked else ""
+    return key.id, key.name, ", ".join(key.scopes), _day(key.created), _day(key.last_used), state
+
+
+def _day(when: datetime | None) -> str:
+    return f"{when:%Y-%m-%d %H:%M}" if when else "never"
+
+
+def _note(store: Store, action: str, key_id: str, now: datetime) -> None:
+    store.audit.add(AuditRecord(at=now, actor="cli:local", action=action, target=key_id))

@@ -1,0 +1,28 @@
+"""`whycrash serve`: API, chat page and Slack in one process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import replace
+
+from service.settings import load
+from ui import server
+from ui.cli.codes import EXPLAINED
+from ui.cli.console import err, progress
+
+
+def run(host: str, port: int | None) -> int:
+    """Serve until told to stop."""
+    settings = load()
+    settings = replace(settings, host=host or settings.host, port=settings.port if port is None else port)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    for noisy in ("httpx", "gradio", "uvicorn.error", "asyncio", "alembic"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    with progress() as report:
+        server.serve(settings, report, _told)
+    return EXPLAINED
+
+
+def _told(url: str) -> None:
+    err().print(f"whycrash is at {url} (API under {url}/v1, ctrl-C stops it)", markup=False)

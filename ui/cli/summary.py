@@ -1,0 +1,91 @@
+"""A batch's summary on a terminal: what died, what to change first, the causes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from service.batch.page import number
+from service.batch.summary import Cost, Summary, in_words
+
+# Causes that are listed; the others are in the results.
+MAX_ROWS = 15
+_FIGURES = ("jobs", "gpu_hours", "crashes")
+# How much of the terminal's width a column of words takes at most.
+_SHARES = {"cause": 0.35, "change": 0.38, "example": 0.16, "failures": 0.6}
+# A narrower terminal has no room for examples.
+NARROW = 110
+_LABELS = {
+    "more": ("{n} more causes", "另外 {n} 种原因"),
+    "died": ("{died} of {jobs} jobs died, of {crashes} different crashes", "{jobs} 个作业中有 {died} 个失败，共 {crashes} 种不同的崩溃"),
+    "hours": ("{hours} GPU hours lost", "损失 {hours} GPU 小时"), "healthy": ("{n} without a failure", "{n} 个未见失败"), "untriaged": ("{n} without an answer", "{n} 个没有结论"),
+    "first": ("Change this first: ", "先改这里："), "saves": ("first for {jobs} of them", "其中 {jobs} 个作业首先应做此修改"), "cause": ("cause", "原因"), "jobs": ("jobs", "作业"),
+    "gpu_hours": ("GPU hours", "GPU 小时"), "crashes": ("crashes", "崩溃种类"), "change": ("first change", "首要修改"), "example": ("such as", "例如"),
+    "failures": ("No answer", "没有结论"),
+}
+
+
+def render(summary: Summary, console: Console) -> None:
+    """Print a summary for a person: what died, what to change first, the causes."""
+    chinese = summary.language == "zh"
+    died = summary.died
+    told = [_label("died", chinese, died=number(died.jobs), jobs=number(summary.jobs), crashes=number(summary.crashes))]
+    if died.gpu_hours is not None:
+        told.append(_label("hours", chinese, hours=number(died.gpu_hours)))
+    for name, count in (("healthy", summary.healthy), ("untriaged", summary.untriaged)):
+        if count:
+            told.append(_label(name, chinese, n=number(count)))
+    console.print(Text(("；" if chinese else "; ").join(told), style="bold"))
+    if best := summary.best:
+        line = Text(_label("first", chinese))
+        line.append(in_words(best, " = "), style="bold green")
+        line.append(f"  [{best.framework}] " + _label("saves", chinese, jobs=number(best.jobs)), style="dim")
+        console.print(line)
+    console.print()
+    if summary.causes:
+        console.print(_causes(summary, chinese, console.width))
+    if summary.failures:
+        console.print(_failures(summary, chinese, console.width))
+
+
+def _label(name: str, chinese: bool, **values: object) -> str:
+    return _LABELS[name][chinese].format(**values)
+
+
+def _table(heads: Sequence[str], chinese: bool, width: int) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for head in heads:
+        if head in _FIGURES:
+            table.add_column(_label(head, chinese), justify="right", no_wrap=True)
+        else:
+            # A row a cause: what does not fit is in the files.
+            table.add_column(_label(head, chinese), overflow="ellipsis", no_wrap=True, max_width=int(_SHARES[head] * width))
+    return table
+
+
+def _causes(summary: Summary, chinese: bool, width: int) -> Table:
+    hours = summary.died.gpu_hours is not None
+    table = _table(["jobs", *(["gpu_hours"] if hours else []), "crashes", "cause", "change", *(["example"] if width >= NARROW else [])], chinese, width)
+    for group in summary.causes[:MAX_ROWS]:
+        top = group.groups[0]
+        change = in_words(top.change) if top.change else ""
+        example = [Text(top.representative.name, style="dim")] if width >= NARROW else []
+        table.add_row(*_figures(group, hours), number(group.crashes), Text(group.title), Text(change, style="green"), *example)
+    if more := summary.causes[MAX_ROWS:]:
+        figures = [number(sum(group.jobs for group in more)), *([number(sum(group.gpu_hours or 0 for group in more))] if hours else [])]
+        table.add_row(*figures, number(sum(group.crashes for group in more)), Text(_label("more", chinese, n=len(more)), style="dim"))
+    return table
+
+
+def _figures(cost: Cost, hours: bool) -> list[str]:
+    return [number(cost.jobs), *([number(cost.gpu_hours)] if hours else [])]
+
+
+def _failures(summary: Summary, chinese: bool, width: int) -> Table:
+    table = _table(["jobs", "failures", "example"], chinese, width)
+    for failure in summary.failures:
+        table.add_row(number(failure.jobs), Text(failure.error), Text(failure.example.name, style="dim"))
+    return table

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: triage, case search and settings look-up for coding assistants."""

@@ -1,0 +1,188 @@
+"""What the tools do: an assistant's triage, in this process, with what its further questions need kept in memory."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from corpus.errors import CorpusError
+from corpus.library import Library
+from corpus.schema import Case, Knob, Language
+from ingest.errors import IngestError, MissingInputError
+from ingest.logs import jobs, sources
+from ingest.logs.jobs import JobSource
+from service.diagnosis import CaseHit
+from service.errors import InvalidRequestError, NotFoundError, ServiceError
+from service.inquiry import Inquiry
+from service.patching.patches import ConfigFile
+from service.reasoning.conversation import Conversation
+from service.reasoning.conversation import Turn as Turned
+from service.settings import Settings
+from service.triage import Triage, read_config
+from ui.mcp.answers import (
+    CaseChange,
+    CaseText,
+    Found,
+    Lang,
+    OtherName,
+    Setting,
+    TriageAnswer,
+    Turn,
+    shortened,
+)
+
+# What may go wrong that the assistant can do something about.
+ERRORS = (CorpusError, IngestError, ServiceError, OSError)
+# Triages whose logs' reports are kept for further questions.
+KEPT = 20
+_NEAR = 6
+
+
+class Assistant:
+    """Answers an assistant's calls, one at a time."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._triage = Triage(settings)
+        self._talks: OrderedDict[str, Conversation] = OrderedDict()
+        self._turn = threading.Lock()
+
+    def warm(self) -> None:
+        """Load what a triage needs, so that the first call need not."""
+        with self._turn:
+            _ = self._triage.library, self._triage.reader, self._triage.index
+
+    def explain(
+        self, text: str, paths: Sequence[str], configs: Sequence[str], config_text: str, config_name: str, lang: Lang, ask_model: bool
+    ) -> TriageAnswer:
+        """Triage one job's output; raises an error of ERRORS that says what to do."""
+        source = _source(text, paths)
+        files = [_config(Path(path)) for path in configs]
+        if config_text:
+            files.append(ConfigFile(config_name or "run.sh", config_text))
+        with self._turn:
+            inquiry = self._triage.open(source, lang, files)
+            self._keep(inquiry)
+            final = inquiry.first
+            if ask_model and self._settings.model:
+                for stage in self._triage.stages(inquiry):
+                    final = getattr(stage, "diagnosis", final)
+            return shortened(final)
+
+    def _keep(self, inquiry: Inquiry) -> None:
+        self._talks[inquiry.first.id] = self._triage.conversation(inquiry, with_model=bool(self._settings.model))
+        while len(self._talks) > KEPT:
+            self._talks.popitem(last=False)
+
+    def ask(self, triage: str, question: str) -> Turn:
+        """Answer a question about a triage of this session; raises NotFoundError."""
+        if not question.strip():
+            raise InvalidRequestError("The question is empty.")
+        with self._turn:
+            talk = self._talks.get(triage)
+            if talk is None:
+                raise NotFoundError(f"There is no triage {triage!r} in this session; call triage_log first and pass its id.")
+            turned = next(piece for piece in talk.ask(question) if isinstance(piece, Turned))
+            return Turn(answer=turned.text, constraints=list(turned.constraints), diagnosis=shortened(turned.diagnosis))
+
+    def search(self, words: str, count: int, lang: Lang) -> Found:
+        """Search cases, notes and past reports."""
+        if not words.strip():
+            raise InvalidRequestError("Say what to look for.")
+        language = _language(lang, words)
+        with self._turn:
+            found = self._triage.retriever.search(words, count)
+        return Found(cases=[_hit(item.owner, item.score, self._library, language) for item in found if item.kind == "case"])
+
+    def case(self, case_id: str, lang: Lang) -> CaseText:
+        """Give one case; raises UnknownCaseError, which names near ones."""
+        return _told(self._library.case(case_id), _language(lang))
+
+    def setting(self, framework: str, key: str, version: str, lang: Lang) -> Setting:
+        """Look a setting up."""
+        library = self._library
+        known = {name for name, _ in library.knobs}
+        if framework not in known:
+            near = difflib.get_close_matches(framework.lower(), known, 3)
+            hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(sorted(known))}."
+            raise InvalidRequestError(f"The catalogue has no framework {framework!r}; {hint}")
+        knob = library.knob(framework, key, version or None)
+        if knob is None:
+            return _unknown(library, framework, key, version)
+        return _described(library, knob, key, version, _language(lang))
+
+    @property
+    def _library(self) -> Library:
+        return self._triage.library
+
+
+def _source(text: str, paths: Sequence[str]) -> JobSource:
+    if bool(text.strip()) == bool(paths):
+        raise InvalidRequestError("Give the log's text, or paths of its files: one of the two.")
+    if text.strip():
+        source = sources.from_text(text)
+        return JobSource(source.name, source.omitted, single=source)
+    return jobs.open_jobs([Path(path).expanduser() for path in paths])
+
+
+def _config(path: Path) -> ConfigFile:
+    path = path.expanduser()
+    if not path.is_file():
+        raise MissingInputError(f"There is no file {path}.")
+    return read_config(path)
+
+
+def _language(lang: Lang, words: str = "") -> Language:
+    return "zh" if lang == "zh" or (not lang and any("一" <= char <= "鿿" for char in words)) else "en"
+
+
+def _hit(case_id: str, score: float, library: Library, language: Language) -> CaseHit:
+    case = library.cases[case_id]
+    return CaseHit(id=case_id, title=case.title.to(language), score=round(score, 4), urls=tuple(item.url for item in case.sources))
+
+
+def _told(case: Case, language: Language) -> CaseText:
+    changes = [
+        CaseChange(
+            framework=change.framework, kind=change.kind, key=change.key, to=change.to, versions=change.versions, why=change.why.to(language),
+            costs=change.costs.to(language) if change.costs else "",
+        )
+        for change in case.changes
+    ]
+    return CaseText(
+        id=case.id, title=case.title.to(language), cause=case.cause, action=case.action, frameworks=case.frameworks,
+        text=case.body.to(language), changes=changes, checks=[check.to(language) for check in case.checks],
+        sources=[source.url for source in case.sources],
+    )
+
+
+def _unknown(library: Library, framework: str, key: str, version: str) -> Setting:
+    """Say that there is no such setting: none at all, or none at this version."""
+    at_others = library.knob(framework, key)
+    names = list(library.names(framework, key, version or None)) if at_others else []
+    keys = [name for owner, name in library.knobs if owner == framework]
+    # Settings are also looked for by their last name: people leave out, or get wrong, what stands before it.
+    ends = {name.rsplit(".", 1)[-1]: name for name in keys}
+    close = difflib.get_close_matches(key, keys, _NEAR)
+    close += [ends[name] for name in difflib.get_close_matches(key.rsplit(".", 1)[-1], ends, _NEAR)]
+    return Setting(
+        exists=False, framework=framework, key=key, asked_version=version, names=names, near=list(dict.fromkeys(close))[:_NEAR],
+        versions=at_others.versions if at_others else "", aliases=_aliases(at_others) if at_others else [],
+    )
+
+
+def _described(library: Library, knob: Knob, key: str, version: str, language: Language) -> Setting:
+    default = "" if knob.default is None else str(knob.default)
+    return Setting(
+        exists=True, framework=knob.framework, key=key, asked_version=version, near=[],
+        names=list(library.names(knob.framework, key, version or None)) or [knob.key], type=knob.type, default=default,
+        choices=[str(choice) for choice in knob.choices], min=knob.min, max=knob.max, unit=knob.unit or "", versions=knob.versions,
+        aliases=_aliases(knob), spelled=knob.spelled, effect=knob.effect.to(language), costs=knob.costs.to(language) if knob.costs else "",
+    )
+
+
+def _aliases(knob: Knob) -> list[OtherName]:
+    return [OtherName(key=alias.key, versions=alias.versions) for alias in knob.aliases]

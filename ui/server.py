@@ -1,0 +1,53 @@
+"""The API, the chat page and Slack in one process."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from fastapi import FastAPI
+
+from service.api import serving
+from service.api.app import create_app
+from service.desk import Desk
+from service.errors import SettingsError
+from service.settings import Settings
+from service.triage import Report
+from ui.chat import page
+from ui.slack import http
+
+
+def build(settings: Settings, desk: Desk) -> FastAPI:
+    """Make the whole app over an open desk."""
+    app = create_app(settings, desk, policies=page.POLICIES)
+    if settings.slack_bot_token.get_secret_value() and not settings.slack_app_token.get_secret_value():
+        http.mount(app, desk, settings)
+    # Last: the page takes every path that is left.
+    page.mount(app, desk, settings)
+    return app
+
+
+def serve(settings: Settings, report: Report, started: Callable[[str], None]) -> None:
+    """Serve until told to stop; `started` gets the address. Raises SettingsError where it cannot be bound, or has no key."""
+    with _bound(settings) as bound, Desk(settings, report) as desk:
+        serving.check_binding(settings, desk.store.keys.all())
+        server = serving.server(build(settings, desk), settings)
+        started(address(settings, bound.getsockname()[1]))
+        server.run(sockets=[bound])
+
+
+def address(settings: Settings, port: int) -> str:
+    """Give the address at which the server is reached from this machine."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)  # noqa: S104 - named, not bound
+    return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}"
+
+
+def _bound(settings: Settings) -> socket.socket:
+    # Bound here and not by the web server, which would leave with its own words where the port is taken.
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
+    except OSError as error:
+        raise SettingsError(
+            f"{settings.host}:{settings.port} cannot be bound ({error.strerror}); set WHYCRASH_PORT or WHYCRASH_HOST to another."
+        ) from error

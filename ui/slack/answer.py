@@ -1,0 +1,202 @@
+"""A diagnosis as a message of Slack: the conclusion first, what to change, why, the proof, then buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from corpus.schema import Language
+from service.diagnosis import CaseHit, Diagnosis, Evidence, ProposedChange
+from service.settings import Settings
+from ui.slack.fitting import Piece, fit
+from ui.slack.mrkdwn import (
+    BULLET,
+    Block,
+    clip,
+    code,
+    context,
+    escape,
+    from_markdown,
+    header,
+    link,
+    plain,
+    section,
+)
+from ui.slack.wording import language_of, say
+
+# What the buttons' clicks are told apart by.
+RIGHT, WRONG, PATCH, OPEN = "whycrash_right", "whycrash_wrong", "whycrash_patch", "whycrash_open"
+_NOTIFICATION = 300
+_LINE = 400
+_ANY_ADDRESS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared with, not bound to
+_LOOPBACK = ("127.", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class Message:
+    """What is posted: `text` is what a notification and a screen reader say; `triage` is whose answer it is."""
+
+    text: str
+    blocks: list[Block] = field(default_factory=list)
+    triage: str | None = None
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What comes with an answer: a model's paragraphs so far, and sentences about how it came to be."""
+
+    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def answer(diagnosis: Diagnosis, settings: Settings, extras: Extras = Extras()) -> Message:
+    """Lay out an answer: under 12,000 characters and 50 blocks, what matters least left out and counted."""
+    language = language_of(diagnosis)
+    fitted, left = fit([piece for part in _PARTS for piece in part(diagnosis, extras, language)])
+    page = page_of(settings, diagnosis.id)
+    notes = [*extras.notes, *_notes(diagnosis, language)]
+    if left:
+        notes.append(say("cut-see" if page else "cut", language, count=left))
+    blocks = [header(diagnosis.headline), *_standing(diagnosis, language), *fitted]
+    blocks += [context(from_markdown(clip(note, _LINE))) for note in notes[:6]]
+    return Message(escape(clip(diagnosis.headline, _NOTIFICATION)), [*blocks, _buttons(diagnosis, page, language)], diagnosis.id)
+
+
+def turn(text: str, diagnosis: Diagnosis, settings: Settings) -> Message:
+    """Lay out the answer to a follow-up question."""
+    language = language_of(diagnosis)
+    pieces = [Piece("", 100 - place, from_markdown(part)) for place, part in enumerate(paragraphs(text))]
+    changes = list(_changes(diagnosis, Extras(), language))
+    fitted, left = fit([*pieces, *changes])
+    notes = [context(say("cut", language, count=left))] if left else []
+    buttons = _buttons(diagnosis, page_of(settings, diagnosis.id), language)
+    return Message(escape(clip(text, _NOTIFICATION)), [*fitted, *notes, buttons], diagnosis.id)
+
+
+def told(text: str) -> Message:
+    """Lay out one sentence."""
+    return Message(clip(from_markdown(text), _NOTIFICATION), [section(from_markdown(text))])
+
+
+def found(cases: Sequence[CaseHit], language: Language) -> Message:
+    """Lay out what a search found."""
+    if not cases:
+        return told(say("nothing-found", language))
+    pieces = [Piece(say("cases", language), 50 - place, _case(item)) for place, item in enumerate(cases)]
+    return Message(say("cases", language), fit(pieces)[0])
+
+
+def page_of(settings: Settings, triage: str) -> str:
+    """Give the address of a triage's page; empty where people at other machines could not reach it."""
+    if settings.public_url:
+        return f"{settings.public_url.rstrip('/')}/?triage={triage}"
+    if settings.host in _ANY_ADDRESS or settings.host.startswith(_LOOPBACK):
+        return ""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{settings.port}/?triage={triage}"
+
+
+def paragraphs(text: str) -> list[str]:
+    """Split Markdown into its paragraphs."""
+    return [part for part in (part.strip() for part in text.split("\n\n")) if part]
+
+
+def _standing(diagnosis: Diagnosis, language: Language) -> list[Block]:
+    is_named = diagnosis.cause and diagnosis.verdict in ("diagnosed", "ambiguous")
+    parts = [code(diagnosis.cause) if is_named and diagnosis.cause else "", say(diagnosis.standing, language)]
+    parts.append(say(f"do:{diagnosis.action}", language))
+    shown = " · ".join(part for part in parts if part)
+    return [context(shown)] if shown else []
+
+
+def _model(_diagnosis: Diagnosis, extras: Extras, language: Language) -> Iterator[Piece]:
+    for place, text in enumerate(extras.said):
+        yield Piece(say("model", language), 95 - place / 10, from_markdown(text))
+
+
+def _changes(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+    for place, change in enumerate(diagnosis.changes):
+        yield Piece(say("change", language), 90 - 4 * place, _change(change, language))
+
+
+def _change(change: ProposedChange, language: Language) -> str:
+    head = code(f"{change.key} = {change.to}")
+    if change.from_ is not None:
+        head += f" ({say('was', language, value=code(change.from_))})"
+    rows = [f"{head}  {escape(change.framework)}", from_markdown(change.why)]
+    if change.costs:
+        rows.append(from_markdown(say("costs", language, costs=change.costs)))
+    if change.status == "unverified" and change.kind not in ("package", "command"):
+        rows.append(say("unverified", language))
+    return "\n".join(row for row in rows if row)
+
+
+def _why(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+    for place, text in enumerate(paragraphs(diagnosis.explanation)):
+        yield Piece(say("why", language), 80 - 3 * place, from_markdown(text))
+
+
+_ROLES = {"root": 88.0, "context": 60.0, "collateral": 50.0}
+
+
+def _evidence(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+    for place, item in enumerate(diagnosis.evidence):
+        yield Piece(say("evidence", language), _ROLES[item.role] - place, _line(item), is_log=True)
+
+
+def _line(item: Evidence) -> str:
+    where = f"{item.file}:{item.line}" if item.file else f"L{item.line}"
+    return f"{where}  {clip(item.text, _LINE)}"
+
+
+def _machine(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+    if diagnosis.telemetry.says != "not available" and diagnosis.telemetry.why:
+        text = f"{say(diagnosis.telemetry.says, language)}: {diagnosis.telemetry.why}"
+        yield Piece(say("machine", language), 65, from_markdown(text))
+
+
+def _alternatives(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+    if diagnosis.verdict in ("diagnosed", "ambiguous"):
+        for place, item in enumerate(diagnosis.alternatives):
+            yield Piece(say("else", language), 40 - place, f"{BULLET}{code(item.cause)}: {from_markdown(item.tell_apart)}")
+
+
+def _checks(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+    for place, text in enumerate(diagnosis.checks):
+        yield Piece(say("checks", language), 55 - place, f"{BULLET}{from_markdown(text)}")
+
+
+def _cases(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+    cited = [item for item in diagnosis.cases if f"[case:{item.id}]" in diagnosis.explanation]
+    for place, item in enumerate(cited[:5]):
+        yield Piece(say("cases", language), 30 - place, _case(item))
+
+
+def _case(item: CaseHit) -> str:
+    title = link(item.urls[0], item.title or item.id) if item.urls else escape(item.title or item.id)
+    return f"{BULLET}{title}  {code(item.id)}" + (f"\n{escape(clip(item.fix, _LINE))}" if item.fix else "")
+
+
+# In the order of reading.
+_PARTS = (_changes, _model, _why, _evidence, _machine, _alternatives, _checks, _cases)
+
+
+def _notes(diagnosis: Diagnosis, language: Language) -> Iterator[str]:
+    if diagnosis.engine.note:
+        yield diagnosis.engine.note
+    if diagnosis.redactions:
+        yield say("redacted", language, count=diagnosis.redactions)
+
+
+def _buttons(diagnosis: Diagnosis, page: str, language: Language) -> Block:
+    rows: list[tuple[str, str, dict[str, str]]] = [("right", RIGHT, {}), ("wrong", WRONG, {})]
+    if diagnosis.patch:
+        rows.append(("patch", PATCH, {}))
+    if page:
+        rows.append(("open", OPEN, {"url": page}))
+    made = [_button(say(name, language), action, diagnosis.id, more) for name, action, more in rows]
+    return {"type": "actions", "elements": made}
+
+
+def _button(text: str, action: str, triage: str, more: dict[str, str]) -> Block:
+    return {"type": "button", "text": plain(text), "action_id": action, "value": triage, **more}

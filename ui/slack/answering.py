@@ -1,0 +1,235 @@
+"""From a question to its answer: the log is found or fetched, the desk is asked, and the thread is told as it works."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from corpus.schema import Language
+from ingest.errors import IngestError
+from service.desk import Caller, Desk, Submission
+from service.diagnosis import Diagnosis
+from service.errors import BusyError, ServiceError
+from service.events import Event, Failed, Final, First, Progress, Said, Turned
+from service.settings import Settings
+from ui.slack.answer import Extras, answer, told, turn
+from ui.slack.asked import Asked, Content, content_of
+from ui.slack.attached import Courier, Fetched, losses
+from ui.slack.errors import SlackError, SlackRefusedError
+from ui.slack.reply import Reply
+from ui.slack.voice import LOGGER, METADATA, Voice
+from ui.slack.wording import is_chinese, language_of, say
+
+# Seconds that the bot waits itself, time after time, where too much is asked of the desk.
+WAITS: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)
+LONGEST_WAIT = 30.0
+# Seconds of reading after which the thread is told how far it is.
+PATIENCE = 2.0
+# Bytes fetched beyond which the thread is told beforehand.
+_SLOW = 8 << 20
+_MB = 1_000_000
+
+
+class Answerer:
+    """Answers questions, each in a thread of its own; whatever happens, who asked is told."""
+
+    def __init__(self, desk: Desk, voice: Voice, settings: Settings) -> None:
+        self._desk = desk
+        self._voice = voice
+        self._settings = settings
+        self._courier = Courier(voice, settings)
+
+    def answer(self, asked: Asked) -> None:
+        """Answer a question to its end; what goes wrong becomes a sentence in the thread."""
+        reply = Reply(self._voice, asked)
+        try:
+            self._routed(asked, reply)
+        except (ServiceError, IngestError) as error:
+            self._tell(reply, say("failed", asked.language, error=error))
+        except SlackError as error:
+            LOGGER.error("An answer could not be given: %s", error)
+        except Exception:  # noqa: BLE001 - a question must not end in silence: its thread has nobody else to tell
+            LOGGER.exception("A question could not be answered.")
+            self._tell(reply, say("broken", asked.language))
+
+    def _tell(self, reply: Reply, text: str) -> None:
+        try:
+            reply.show(told(text))
+        except SlackError as error:
+            LOGGER.error("A sentence could not be said: %s", error)
+
+    def _routed(self, asked: Asked, reply: Reply) -> None:
+        """Find out what is asked: a log's triage, a question about one before, a log further up in the thread."""
+        if asked.content.has_log:
+            self._triage(asked, reply)
+        elif asked.is_reply and asked.thread:
+            self._in_thread(asked, reply)
+        elif asked.content.words:
+            self._triage(asked, reply)
+        else:
+            reply.show(told(say("help", asked.language)))
+
+    def _in_thread(self, asked: Asked, reply: Reply) -> None:
+        try:
+            messages = self._voice.thread(asked.channel, asked.thread or "")
+        except SlackRefusedError:
+            reply.show(told(say("unreachable-thread", asked.language)))
+            return
+        triage = triage_of(messages, asked.bot)
+        if triage and asked.content.words:
+            self._ask(asked, triage, reply)
+        elif above := log_above(messages, asked.bot):
+            self._triage(replace(asked, content=replace(above, words=asked.content.words or above.words)), reply)
+        elif asked.content.words:
+            self._triage(asked, reply)
+        else:
+            reply.show(told(say("help", asked.language)))
+
+    # A triage.
+
+    def _triage(self, asked: Asked, reply: Reply) -> None:
+        fetched = Fetched()
+        with fetched.spool:
+            if sum(file.size for file in asked.content.files) > _SLOW:
+                reply.show(told(say("fetching", asked.language, count=len(asked.content.files))))
+            self._courier.fetch(asked.content.files, fetched)
+            notes = losses(fetched, self._settings, asked.language)
+            if fetched.spool.files and asked.content.log:
+                fetched.add("message.txt", asked.content.log)
+            submission = _submission(asked, fetched)
+            if not (submission.paths or submission.text):
+                reply.show(told("\n".join([say("no-file", asked.language), *notes])))
+                return
+            telling = _Telling(reply, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log)
+            for event in self._patiently(lambda: self._desk.triage(submission, Caller("slack", asked.caller)), reply, asked.language):
+                telling.hear(event)
+
+    # A conversation.
+
+    def _ask(self, asked: Asked, triage: str, reply: Reply) -> None:
+        telling = _Telling(reply, self._settings, asked.language)
+        question, caller = asked.content.words, Caller("slack", asked.caller)
+        for event in self._patiently(lambda: self._desk.ask(triage, question, caller), reply, asked.language):
+            telling.hear(event)
+
+    def _patiently(self, ask: Callable[[], Iterator[Event]], reply: Reply, language: Language) -> Iterator[Event]:
+        """Ask the desk; where too many do, say so and try again after a while."""
+        for least in WAITS:
+            try:
+                yield from ask()
+            except BusyError as error:
+                wait = min(max(error.wait or 0.0, least), LONGEST_WAIT)
+                reply.show(told(say("busy", language, wait=round(wait) or 1)))
+                time.sleep(wait)
+            else:
+                return
+        reply.show(told(say("too-busy", language)))
+
+
+def _submission(asked: Asked, fetched: Fetched) -> Submission:
+    language = "zh" if is_chinese(asked.content.words) else ""
+    configs = tuple(fetched.configs)
+    if fetched.spool.files:
+        spool = fetched.spool
+        return Submission(name=spool.names[0], paths=spool.paths, names=spool.names, configs=configs, language=language)
+    text = asked.content.log or ("" if asked.content.files else asked.content.words)
+    return Submission(name="Slack", text=text, configs=configs, language=language)
+
+
+def triage_of(messages: Sequence[Mapping[str, Any]], bot: str) -> str:
+    """Give the latest triage that the bot's own messages of a thread tell of; empty where there is none."""
+    for message in reversed(messages):
+        metadata = message.get("metadata") or {}
+        # Anybody's app may write such metadata; only the bot's own is believed.
+        if bot and message.get("bot_id") == bot and metadata.get("event_type") == METADATA:
+            return str((metadata.get("event_payload") or {}).get("triage", ""))
+    return ""
+
+
+def log_above(messages: Sequence[Mapping[str, Any]], bot: str) -> Content | None:
+    """Give what the first message of a thread that holds a log has; else the words of the one that began it."""
+    others = [content_of(message, whole=True) for message in messages if not (bot and message.get("bot_id") == bot)]
+    found = next((content for content in others if content.has_log), None)
+    if found is None and others and others[0].words:
+        # People and monitors also paste logs as they are.
+        found = Content(logs=(others[0].words,))
+    return found
+
+
+@dataclass
+class _Telling:
+    """Tells a thread what the desk tells."""
+
+    reply: Reply
+    settings: Settings
+    language: Language
+    notes: tuple[str, ...] = ()
+    is_bare: bool = False
+    first: Diagnosis | None = None
+    said: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    def hear(self, event: Event) -> None:
+        """Take an event. An answer goes on where Slack fails: it is kept, and its last edit may come through."""
+        handler = _HANDLERS.get(type(event))
+        if handler is None:
+            return
+        try:
+            handler(self, event)
+        except SlackError as error:
+            LOGGER.error("An answer could not be shown: %s", error)
+
+    def progress(self, event: Progress) -> None:
+        """Say how far reading is, once it takes long."""
+        if time.monotonic() - self.began < PATIENCE:
+            return
+        done, total = round(event.bytes / _MB), round(event.total / _MB)
+        name = "thinking" if not done else "reading-of" if total else "reading"
+        self.reply.show(told(say(name, self.language, done=done, total=total)), must=False)
+
+    def opened(self, event: First) -> None:
+        """Show the first answer, unless the whole follows at once."""
+        self.first = event.diagnosis
+        if self.settings.model:
+            self._show(event.diagnosis, say("explaining", language_of(event.diagnosis)))
+
+    def spoken(self, event: Said) -> None:
+        """Add a paragraph of a model's."""
+        self.said.append(event.text)
+        if self.first is not None:
+            self._show(self.first, say("explaining", language_of(self.first)), must=False)
+        else:
+            self.reply.show(told("\n\n".join(self.said)), must=not self.reply.is_posted)
+
+    def closed(self, event: Final) -> None:
+        """Show the whole answer."""
+        self.said = []
+        is_unhelped = self.is_bare and event.diagnosis.verdict in ("unknown", "no-failure")
+        self._show(event.diagnosis, *([say("hint", language_of(event.diagnosis))] if is_unhelped else []))
+
+    def turned(self, event: Turned) -> None:
+        """Show the answer to a follow-up question."""
+        self.reply.show(turn(event.text, event.diagnosis, self.settings))
+
+    def failed(self, event: Failed) -> None:
+        """Say why there is no answer, or no more of it."""
+        if self.first is not None:
+            self._show(self.first, say("unfinished", language_of(self.first), error=event.error))
+        else:
+            self.reply.show(told(say("failed", self.language, error=event.error)))
+
+    def _show(self, diagnosis: Diagnosis, *notes: str, must: bool = True) -> None:
+        extras = Extras(tuple(self.said), (*notes, *self.notes))
+        self.reply.show(answer(diagnosis, self.settings, extras), must=must)
+
+
+_HANDLERS: Mapping[type[Event], Callable[[_Telling, Any], None]] = {
+    Progress: _Telling.progress,
+    First: _Telling.opened,
+    Said: _Telling.spoken,
+    Final: _Telling.closed,
+    Turned: _Telling.turned,
+    Failed: _Telling.failed,
+}

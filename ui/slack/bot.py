@@ -1,0 +1,194 @@
+"""The bot: what of Slack it listens to, and what each of it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from slack_sdk import WebClient
+
+from corpus.schema import Language
+from service.desk import Desk
+from service.errors import BusyError, RequestError, StoreError
+from service.settings import Settings
+from ui.slack import asked as asking
+from ui.slack.answer import OPEN, PATCH, RIGHT, WRONG, found, told
+from ui.slack.answering import Answerer
+from ui.slack.asked import Asked
+from ui.slack.crew import Crew
+from ui.slack.errors import SlackError
+from ui.slack.feedback import MODAL, FeedbackDesk
+from ui.slack.mrkdwn import escape
+from ui.slack.reply import Reply
+from ui.slack.voice import LOGGER, Voice, open_voice
+from ui.slack.wording import say, spoken
+
+if TYPE_CHECKING:
+    from slack_bolt import Ack, App, BoltContext, BoltResponse, Respond
+
+COMMAND, SHORTCUT = "/whycrash", "whycrash_explain"
+# Answers at a time: most of one is waiting, for the desk or a model.
+THREADS = 8
+_SEARCH = ("search", "查")
+_SEEN = "slack"
+_Body = Mapping[str, Any]
+
+
+@dataclass
+class Bot:
+    """The bot with its threads; closed once the server stops, after its desk."""
+
+    app: App
+    voice: Voice
+    crew: Crew
+
+    def close(self) -> None:
+        """Take no more questions."""
+        self.crew.close()
+        executor = self.app.listener_runner.listener_executor
+        executor.shutdown(wait=False, cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def build(settings: Settings, desk: Desk, base_url: str = WebClient.BASE_URL) -> Bot:
+    """Make the bot; Slack is asked nothing before the first request comes."""
+    # Imported here, as below: a server without Slack does not wait for it.
+    from slack_bolt import App
+
+    voice = open_voice(settings, base_url)
+    app = App(
+        name="whycrash", logger=LOGGER, client=voice.client, signing_secret=settings.slack_signing_secret.get_secret_value(),
+        # Asked with the first request: a server must start while Slack cannot be reached.
+        token_verification_enabled=False,
+    )
+    crew = Crew(THREADS, settings.queue)
+    app.use(_once(desk))
+    _Listeners(desk, voice, crew, settings).register(app)
+    return Bot(app, voice, crew)
+
+
+def _once(desk: Desk) -> Callable[..., BoltResponse]:
+    """Let each event through once, also over restarts: Slack sends one again where the receipt came late."""
+    from slack_bolt import BoltResponse
+
+    def middleware(body: _Body, next: Callable[[], BoltResponse]) -> BoltResponse:  # noqa: A002 - bolt passes it by this name
+        name = name_of(body)
+        try:
+            is_new = not name or desk.store.seen.first(_SEEN, name, datetime.now(UTC))
+        except StoreError:
+            # Not taken: Slack sends it again in a while.
+            return BoltResponse(status=503, body="")
+        return next() if is_new else BoltResponse(status=200, body="")
+
+    return middleware
+
+
+def name_of(body: _Body) -> str:
+    """Give what tells a request from all others; empty where Slack gives it nothing of the kind."""
+    actions = body.get("actions") or [{}]
+    stamp = actions[0].get("action_ts", "") if isinstance(actions, list) else ""
+    return str(body.get("event_id") or (f"{body.get('trigger_id', '')}{stamp}" if body.get("trigger_id") else ""))
+
+
+class _Listeners:
+    """What each request of Slack's starts. Receipts go out at once; all else is the crew's work."""
+
+    def __init__(self, desk: Desk, voice: Voice, crew: Crew, settings: Settings) -> None:
+        self._desk = desk
+        self._voice = voice
+        self._crew = crew
+        self._language: Language = "zh" if settings.lang == "zh" else "en"
+        self._answerer = Answerer(desk, voice, settings)
+        self._feedback = FeedbackDesk(desk, voice)
+
+    def register(self, app: App) -> None:
+        """Tell the app what to listen to."""
+        app.event("app_mention")(self.event)
+        app.event("message")(self.event)
+        app.shortcut(SHORTCUT)(self.shortcut)
+        app.command(COMMAND)(self.command)
+        app.action(RIGHT)(self.clicked(self._feedback.right))
+        app.action(PATCH)(self.clicked(self._feedback.patch))
+        # A modal opens only within three seconds of its click.
+        app.action(WRONG)(self.clicked(self._feedback.wrong, at_once=True))
+        app.action(OPEN)(self.opened)
+        app.view(MODAL)(self.submitted)
+
+    def event(self, event: _Body, context: BoltContext) -> None:
+        """Answer a mention or a direct message."""
+        asked = asking.from_event(event, context.team_id or "", context.bot_id or "")
+        if asked is not None:
+            self._begin(asked)
+
+    def shortcut(self, ack: Ack, body: _Body, context: BoltContext) -> None:
+        """Explain the message that the shortcut was used on."""
+        ack()
+        self._begin(asking.from_shortcut(body, context.bot_id or ""))
+
+    def command(self, ack: Ack, body: _Body, respond: Respond, context: BoltContext) -> None:
+        """Explain the log that follows the command, search, or say how to ask."""
+        text = str(body.get("text") or "").strip()
+        first, _, rest = text.partition(" ")
+        language = spoken(text)
+        if first in _SEARCH:
+            ack()
+            self._crew.take(partial(self._search, rest.strip(), respond))
+        elif text in ("", "help", "帮助"):
+            ack(text=say("help", "zh" if text == "帮助" else language), response_type="ephemeral")
+        else:
+            ack()
+            self._begin(asking.from_command(body, context.bot_id or ""))
+
+    def clicked(self, work: Callable[[_Body], None], *, at_once: bool = False) -> Callable[[Ack, _Body], None]:
+        """Make the listener to a button."""
+
+        def listener(ack: Ack, body: _Body) -> None:
+            ack()
+            done = partial(self._safely, partial(work, body))
+            if at_once or not self._crew.take(done):
+                done()
+
+        return listener
+
+    def opened(self, ack: Ack) -> None:
+        """Take notice of a link that Slack has opened by itself."""
+        ack()
+
+    def submitted(self, ack: Ack, body: _Body) -> None:
+        """Keep the real cause, or say what is wrong with it in the modal."""
+        wrong = self._feedback.submitted(body)
+        if wrong:
+            ack(response_action="errors", errors=wrong)
+        else:
+            ack()
+            self._crew.take(partial(self._safely, partial(self._feedback.thank, body)))
+
+    def _begin(self, asked: Asked) -> None:
+        asked = replace(asked, fallback=self._language)
+        if not self._crew.take(partial(self._answerer.answer, asked)):
+            self._safely(lambda: Reply(self._voice, asked).show(told(say("too-busy", asked.language))))
+
+    def _search(self, words: str, respond: Respond) -> None:
+        language = spoken(words)
+        try:
+            message = found(self._desk.search(words, 5, language), language) if words else told(say("search-what", language))
+        except BusyError:
+            message = told(say("too-busy", language))
+        except RequestError as error:
+            message = told(say("failed", language, error=escape(str(error))))
+        self._safely(lambda: respond(text=message.text, blocks=message.blocks, unfurl_links=False, unfurl_media=False))
+
+    def _safely(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except (SlackError, OSError) as error:
+            LOGGER.error("Slack was not told: %s", error)

@@ -1,0 +1,155 @@
+"""What people make of an answer: its buttons, and the modal that asks for the real cause."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from corpus.schema import Cause, Language
+from service.desk import Caller, Desk
+from service.diagnosis import Diagnosis
+from service.errors import NotFoundError, RequestError
+from service.records import Feedback
+from ui.slack.asked import Payload
+from ui.slack.mrkdwn import Block, clip, escape, plain
+from ui.slack.voice import Voice
+from ui.slack.wording import language_of, say
+
+MODAL = "whycrash_cause"
+_CAUSE, _FIX, _COMMENT = "cause", "fix", "comment"
+# Of an option's text in a menu, and of what is typed into a field.
+_OPTION, _FIELD = 75, 2000
+
+
+class FeedbackDesk:
+    """Takes what people say of answers, and hands out patches."""
+
+    def __init__(self, desk: Desk, voice: Voice) -> None:
+        self._desk = desk
+        self._voice = voice
+
+    def right(self, body: Payload) -> None:
+        """Note that an answer was right, and thank who said so."""
+        self._done(Clicked(body), self._right)
+
+    def wrong(self, body: Payload) -> None:
+        """Ask for the real cause; Slack opens a modal for three seconds after the click alone."""
+        self._done(Clicked(body), self._wrong)
+
+    def patch(self, body: Payload) -> None:
+        """Put the patch into the thread as a file."""
+        self._done(Clicked(body), self._patch)
+
+    def _done(self, where: Clicked, work: Callable[[Clicked, Diagnosis], None]) -> None:
+        """Do what a click asks for with the answer that it stands under; what goes wrong is told to who clicked."""
+        language: Language = "en"
+        try:
+            found = self._desk.record(where.triage).diagnosis
+            if found is None:
+                raise NotFoundError(f"The triage {where.triage} has no answer.")  # noqa: TRY301 - told as the store's own
+            language = language_of(found)
+            work(where, found)
+        except NotFoundError:
+            where.whisper(self._voice, say("forgotten", language))
+        except RequestError as error:
+            where.whisper(self._voice, say("failed", language, error=escape(str(error))))
+
+    def _right(self, where: Clicked, diagnosis: Diagnosis) -> None:
+        self._desk.feedback(where.triage, Feedback(right=True), where.caller)
+        where.whisper(self._voice, say("thanks", language_of(diagnosis)))
+
+    def _wrong(self, where: Clicked, diagnosis: Diagnosis) -> None:
+        self._voice.show(where.trigger, modal(self._desk.library.causes, where, language_of(diagnosis)))
+
+    def _patch(self, where: Clicked, diagnosis: Diagnosis) -> None:
+        language = language_of(diagnosis)
+        if diagnosis.patch:
+            self._voice.give(where.channel, where.thread, f"whycrash-{diagnosis.id}.patch", say("patch-title", language), diagnosis.patch)
+        else:
+            where.whisper(self._voice, say("no-patch", language))
+
+    def submitted(self, body: Payload) -> dict[str, str]:
+        """Keep what the modal says; gives what is wrong with it, by field."""
+        view = body.get("view") or {}
+        kept = json.loads(str(view.get("private_metadata") or "{}"))
+        language: Language = "zh" if kept.get("language") == "zh" else "en"
+        values = _values(view)
+        if not any(values.values()):
+            return {_CAUSE: say("unnamed-cause", language)}
+        feedback = Feedback(
+            right=False, cause=values[_CAUSE] or None, fix=values[_FIX][:_FIELD], comment=values[_COMMENT][:_FIELD])
+        try:
+            self._desk.feedback(str(kept.get("triage", "")), feedback, _caller(body))
+        except RequestError as error:
+            return {_CAUSE: str(error)[:_OPTION]}
+        return {}
+
+    def thank(self, body: Payload) -> None:
+        """Thank for the real cause, in the thread that it was about."""
+        kept = json.loads(str((body.get("view") or {}).get("private_metadata") or "{}"))
+        language: Language = "zh" if kept.get("language") == "zh" else "en"
+        user = str((body.get("user") or {}).get("id", ""))
+        if kept.get("channel") and user:
+            self._voice.whisper(str(kept["channel"]), user, say("noted", language), kept.get("thread"))
+
+
+class Clicked:
+    """A click on a button: whose answer it stands under, where, and who clicked."""
+
+    def __init__(self, body: Payload) -> None:
+        action: Mapping[str, Any] = (body.get("actions") or [{}])[0]
+        message: Mapping[str, Any] = body.get("message") or {}
+        container: Mapping[str, Any] = body.get("container") or {}
+        self.triage = str(action.get("value", ""))
+        self.channel = str((body.get("channel") or {}).get("id") or container.get("channel_id") or "")
+        self.thread: str | None = str(message.get("thread_ts") or container.get("thread_ts") or message.get("ts") or "") or None
+        self.trigger = str(body.get("trigger_id", ""))
+        self.user = str((body.get("user") or {}).get("id", ""))
+        self.caller = _caller(body)
+
+    def whisper(self, voice: Voice, text: str) -> None:
+        """Tell who clicked, and nobody else."""
+        voice.whisper(self.channel, self.user, text, self.thread)
+
+
+def modal(causes: Mapping[str, Cause], where: Clicked, language: Language) -> Block:
+    """Give the modal that asks for the real cause."""
+    kept = {"triage": where.triage, "channel": where.channel, "thread": where.thread, "language": language}
+    menu = {
+        "type": "static_select", "action_id": _CAUSE, "placeholder": plain(say("modal-choose", language)),
+        "option_groups": _groups(causes, language),
+    }
+    return {
+        "type": "modal", "callback_id": MODAL, "private_metadata": json.dumps(kept),
+        "title": plain(say("modal", language)), "submit": plain(say("send", language)), "close": plain(say("cancel", language)),
+        "blocks": [
+            {"type": "input", "block_id": _CAUSE, "optional": True, "label": plain(say("modal-cause", language)), "element": menu},
+            _field(_FIX, say("modal-fix", language)), _field(_COMMENT, say("modal-comment", language)),
+        ],
+    }
+
+
+def _groups(causes: Mapping[str, Cause], language: Language) -> list[Block]:
+    groups: dict[str, list[Block]] = {}
+    for cause in causes.values():
+        option = {"text": plain(clip(cause.title.to(language), _OPTION)), "value": cause.id}
+        groups.setdefault(cause.category, []).append(option)
+    return [{"label": plain(category), "options": options} for category, options in groups.items()]
+
+
+def _field(name: str, label: str) -> Block:
+    element = {"type": "plain_text_input", "action_id": name, "multiline": True, "max_length": _FIELD}
+    return {"type": "input", "block_id": name, "optional": True, "label": plain(label), "element": element}
+
+
+def _values(view: Mapping[str, Any]) -> dict[str, str]:
+    state = (view.get("state") or {}).get("values") or {}
+    given = {name: (state.get(name) or {}).get(name) or {} for name in (_CAUSE, _FIX, _COMMENT)}
+    chosen = given[_CAUSE].get("selected_option") or {}
+    texts = {name: str(given[name].get("value") or "").strip() for name in (_FIX, _COMMENT)}
+    return {_CAUSE: str(chosen.get("value") or ""), **texts}
+
+
+def _caller(body: Payload) -> Caller:
+    return Caller("slack", f"{(body.get('team') or {}).get('id', '')}:{(body.get('user') or {}).get('id', '')}")

@@ -1,0 +1,67 @@
+"""The one message that answers a question: posted first, edited as the answer grows."""
+
+from __future__ import annotations
+
+import time
+
+from ui.slack.answer import Message
+from ui.slack.asked import Asked
+from ui.slack.errors import SlackRefusedError
+from ui.slack.mrkdwn import section
+from ui.slack.voice import Voice
+from ui.slack.wording import say
+
+# Seconds between two edits of a message while a model writes.
+BETWEEN = 3.0
+
+
+class Reply:
+    """The answer to a question in its thread, or with the person who asked where the bot is not in the channel."""
+
+    def __init__(self, voice: Voice, asked: Asked) -> None:
+        self._voice = voice
+        self._asked = asked
+        self._thread = asked.thread
+        self._at: tuple[str, str] | None = None
+        self._shown: Message | None = None
+        self._next = 0.0
+
+    @property
+    def is_posted(self) -> bool:
+        """Tell whether anything was said yet."""
+        return self._at is not None
+
+    def show(self, message: Message, *, must: bool = True) -> None:
+        """Post or edit; what need not be shown is left out while edits would come too fast. Raises SlackError."""
+        if self._at is None:
+            self._at = self._posted(message)
+        elif message == self._shown or (not must and time.monotonic() < self._next) or not self._edited(message, must=must):
+            return
+        self._shown = message
+        self._next = time.monotonic() + BETWEEN
+
+    def _posted(self, message: Message) -> tuple[str, str]:
+        try:
+            if self._thread is None and not self._asked.has_root:
+                self._thread = self._root()
+            return self._voice.post(self._asked.channel, message, self._thread)
+        except SlackRefusedError as error:
+            if error.code not in SlackRefusedError.ELSEWHERE or not self._asked.user:
+                raise
+            # A channel that the bot is no member of: its answer goes to who asked, as a direct message.
+            return self._voice.post(self._asked.user, message)
+
+    def _root(self) -> str:
+        """Say who asked, for want of a message to answer under; gives its time stamp."""
+        text = say("asked-by", self._asked.language, user=f"<@{self._asked.user}>")
+        return self._voice.post(self._asked.channel, Message(text, [section(text)]))[1]
+
+    def _edited(self, message: Message, *, must: bool) -> bool:
+        assert self._at is not None  # noqa: S101 - only called once it is posted
+        try:
+            return self._voice.edit(*self._at, message, must=must)
+        except SlackRefusedError as error:
+            if error.code not in SlackRefusedError.GONE:
+                raise
+            self._at = self._posted(message)
+            return True

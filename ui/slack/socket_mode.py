@@ -1,0 +1,64 @@
+"""Socket Mode, for those without a public address: the bot calls Slack, and requests come over that connection."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+from slack_sdk import WebClient
+
+from service.desk import Desk
+from service.errors import SettingsError
+from service.settings import Settings
+from service.triage import Report, silent
+from ui.slack.bot import Bot, build
+from ui.slack.voice import LOGGER
+
+
+class Line:
+    """An open connection to Slack."""
+
+    def __init__(self, bot: Bot, settings: Settings) -> None:
+        from slack_bolt.adapter.socket_mode import SocketModeHandler  # slow, see ui.slack.bot
+
+        self._bot = bot
+        token = settings.slack_app_token.get_secret_value()
+        self._handler = SocketModeHandler(bot.app, token, logger=LOGGER, web_client=bot.voice.client)
+
+    def open(self) -> None:
+        """Connect; a connection that Slack ends is opened anew by itself."""
+        self._handler.connect()  # type: ignore[no-untyped-call]
+
+    def close(self) -> None:
+        """Hang up and take no more questions."""
+        self._handler.close()  # type: ignore[no-untyped-call]
+        self._bot.close()
+
+
+def connect(desk: Desk, settings: Settings, base_url: str = WebClient.BASE_URL) -> Line:
+    """Answer Slack over Socket Mode beside whatever else the process does; whoever calls this closes the line."""
+    check(settings)
+    line = Line(build(settings, desk, base_url), settings)
+    line.open()
+    return line
+
+
+def check(settings: Settings) -> None:
+    """Raise SettingsError where a token is missing."""
+    for name, begins in (("slack_bot_token", "xoxb-"), ("slack_app_token", "xapp-")):
+        if not getattr(settings, name).get_secret_value().startswith(begins):
+            raise SettingsError(f"Socket Mode needs WHYCRASH_{name.upper()}, which begins with `{begins}`; the README tells how to get it.")
+
+
+def serve(settings: Settings, report: Report = silent, base_url: str = WebClient.BASE_URL) -> None:
+    """Answer Slack until the process is told to stop."""
+    check(settings)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with Desk(settings, report) as desk:
+        line = connect(desk, settings, base_url)
+        try:
+            stop.wait()
+        finally:
+            line.close()
