@@ -15,8 +15,10 @@ from ulid import ULID
 
 from corpus import library
 from corpus.library import Library
+from ingest.index import Index
 from ingest.logs.lines import printable
 from ingest.redact import Redactor
+from service.batch.batches import open_store
 from service.diagnosis import CaseHit, Diagnosis
 from service.errors import ConflictError, InvalidRequestError, LateError, RequestError
 from service.events import Accepted, Event, Failed, Final, First, Turned
@@ -93,12 +95,13 @@ class Desk:
         self._settings = settings
         self._report = report
         self.store: Store
+        self._index: Index
         self.pool = Pool(settings)
 
     def __enter__(self) -> Self:
         # Built once here, not by each process for itself.
-        Triage(self._settings, self._report).index  # noqa: B018 - opening it builds it
-        self.store = Store.open(self._settings)
+        self._index = Triage(self._settings, self._report).index
+        self.store = open_store(self._settings)
         self.pool.start()
         return self
 
@@ -197,8 +200,8 @@ class Desk:
         raise LateError("There was no answer.")
 
     def ready(self) -> dict[str, str]:
-        """Check database and workers; an empty text is good, else it says what is wrong."""
-        return {"database": self.store.check(), "workers": self.pool.wrong}
+        """Check database, index and workers; an empty text is good, else it says what is wrong."""
+        return {"database": self.store.check(), "index": self._index.note, "workers": self.pool.wrong}
 
     def note(self, caller: Caller, action: str, target: str, detail: str = "") -> None:
         """Write down who did what."""

@@ -37,12 +37,13 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
     "sqlalchemy": "service/store",
     "alembic": "service/store",
     "mcp": "ui/mcp",
+    "mcp_types": "ui/mcp",
     "ray": ("service/batch", "ingest/many.py"),
     "pynvml": "service/telemetry/nvml.py",
     "psutil": "service/telemetry/host.py",
     "langchain": "service/reasoning/models.py",
     "langsmith": "service/reasoning/models.py",
-    "httpx": ("service/telemetry", "service/client.py", "service/batch/sources", "service/watching", "ui/slack"),
+    "httpx": ("ingest/chroma.py", "service/telemetry", "service/client.py", "service/batch/sources", "service/watching", "ui/slack"),
     "typer": "ui",
 }
 # The slow packages of which an answer must not wait at import.

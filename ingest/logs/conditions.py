@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from corpus.library import fits
 from corpus.predicates import Predicate, compare, parse
@@ -31,6 +32,11 @@ class View:
     seen: Collection[str] = ()
     focus: Event | None = None
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The patterns that any line matched."""
+        return frozenset(name for event in self.events for name in _patterns(event)).union(self.seen)
+
     @property
     def focused(self) -> Sequence[Event]:
         """The events whose tracebacks count: the one in focus, else all."""
@@ -53,8 +59,10 @@ def _patterns(event: Event) -> tuple[str, ...]:
 
 
 def _pattern(predicate: Predicate, view: View) -> bool:
-    names = {name for event in view.events for name in _patterns(event)}.union(view.seen)
-    return any(fnmatchcase(name, predicate.name) for name in names)
+    if predicate.name in view.names:
+        return True
+    # Most conditions name a pattern as it is called; only the others need to be matched against each.
+    return any(sign in predicate.name for sign in "*?[") and any(fnmatchcase(name, predicate.name) for name in view.names)
 
 
 def _root(predicate: Predicate, view: View) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -17,14 +19,21 @@ from service.settings import Settings
 
 # Seconds that a connection may take until a request's headers are there.
 PATIENCE = 15.0
+# Seconds that a client may take nothing of its answer.
+READING = 60.0
 # Connections at once; one more is answered 503. Each costs a file and some memory.
 CONNECTIONS = 1000
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """Closes a connection that does not get its request's headers out in time: uvicorn itself waits for ever."""
+    """Closes a connection whose client does not get a request's headers out in time, or does not take its answer.
+
+    uvicorn itself waits for ever for both.
+    """
 
     patience = PATIENCE
+    reading = READING
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start to wait for headers."""
@@ -42,10 +51,27 @@ class PatientProtocol(HttpToolsProtocol):
         self._clock.cancel()
         super().on_headers_complete()
 
+    def pause_writing(self) -> None:
+        """Start to wait for the client to read."""
+        super().pause_writing()
+        # Closed at once, with what was not sent: to send it first would be to wait again.
+        self._unread = self.loop.call_later(self.reading, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Wait no more: the client reads."""
+        self._forget_unread()
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._clock.cancel()
+        self._forget_unread()
         super().connection_lost(exc)
+
+    def _forget_unread(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _give_up(self) -> None:
         if not self.transport.is_closing():
@@ -62,8 +88,16 @@ def check_binding(settings: Settings, keys: Sequence[KeyRecord]) -> None:
     )
 
 
+def _many_files() -> None:
+    """Let this process have as many files open as it may: each connection and each upload is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def server(app: Any, settings: Settings) -> uvicorn.Server:
     """Make the web server for an app; `Server.run` serves until it is told to stop."""
+    _many_files()
     # It writes down what bytes of a damaged body it did not expect.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
     config = uvicorn.Config(

@@ -30,7 +30,8 @@ MULTIPART = "multipart/form-data"
 MOST_JSON = 32 * MIB
 # Larger bodies are parsed in a thread; for smaller ones the way there costs more.
 _QUICK = 1 << 16
-LIMITS = uploads.Limits(files=1000, fields=16, field_bytes=MOST_JSON)
+# Each file is open as long as it is worked on.
+LIMITS = uploads.Limits(files=256, fields=16, field_bytes=MOST_JSON)
 _FILES = frozenset({"log", "config", "telemetry"})
 _SWITCHES: Mapping[str, bool] = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
 

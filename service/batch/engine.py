@@ -206,14 +206,12 @@ class Engine:
         busy = {flight.job.batch for flight in self._flights.values()}
         for batch in sorted(running - busy):
             if self._batch in (None, batch) and self._store.batches.settle(batch, datetime.now(UTC)):
-                self._closed(batch)
+                journal_of(self._settings.home, batch).close("done")
                 running.discard(batch)
+        for batch in set(self._batches) - running:
+            del self._batches[batch]
+            self._standing = {key: job for key, job in self._standing.items() if key[0] != batch}
         self._over = self._batch is not None and self._batch not in running
-
-    def _closed(self, batch: str) -> None:
-        self._batches.pop(batch, None)
-        self._standing = {key: job for key, job in self._standing.items() if key[0] != batch}
-        journal_of(self._settings.home, batch).close("done")
 
     def _renew(self) -> None:
         held = self._store.batches.renew(self.owner, list(self._flights), LEASE, datetime.now(UTC))
@@ -262,6 +260,8 @@ class Engine:
             for outcome in lane.outcomes(TURN / len(busy) if lane in busy else 0.0):
                 if flight := self._flights.get(outcome.id):
                     self._heard(flight, outcome)
+                else:
+                    lane.abandon(outcome.id)
         if not busy:
             self._wake.wait(LOOK)
 
@@ -284,9 +284,11 @@ class Engine:
     def _decide(self) -> None:
         """Have jobs answered, but each crash of a batch only once."""
         while self._undecided:
-            flight = self._flights[self._undecided[0]]
-            stands = self._stands(flight)
+            flight = self._flights.get(self._undecided[0])
+            stands = self._stands(flight) if flight and flight.lane.has_read(flight.job.id) else None
             self._undecided.popleft()
+            if flight is None or stands is None:
+                continue  # its worker is gone, and it is read again
             if stands == flight.job.id:
                 flight.lane.answer(flight.job.id)
             else:

@@ -47,6 +47,7 @@ class Lane:
         self._out: dict[str, Order] = {}
         self._tickets: dict[str, str] = {}
         self._numbers = count(1)
+        self._read: set[str] = set()
         self._returns: Counter[str] = Counter()
         self._busy = monotonic()
         self._wrong = ""
@@ -75,6 +76,10 @@ class Lane:
         """Take an order."""
         self._waiting.append(order)
 
+    def has_read(self, job_id: str) -> bool:
+        """Tell whether a worker holds the report of a job; after its end the job is read again."""
+        return job_id in self._read
+
     def answer(self, job_id: str) -> None:
         """Have a job that was read answered."""
         if ticket := self._tickets.get(job_id):
@@ -101,7 +106,12 @@ class Lane:
         return found
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers, and forget what they were to do."""
+        self._end()
+        for held in (self._waiting, self._out, self._tickets, self._returns, self._read):
+            held.clear()
+
+    def _end(self) -> None:
         executor, self._executor = self._executor, None
         if executor is not None:
             executor.close()
@@ -123,11 +133,13 @@ class Lane:
             if isinstance(outcome, WasRead):
                 executor.drop(outcome.id)
             return None
-        if not isinstance(outcome, WasRead):
-            self._taken(order.id)
         if isinstance(outcome, CameBack):
+            self._taken(order.id)
             return self._again(order)
-        if not isinstance(outcome, WasRead):
+        if isinstance(outcome, WasRead):
+            self._read.add(order.id)
+        else:
+            self._taken(order.id)
             self._returns.pop(order.id, None)
         return replace(outcome, id=order.id)
 
@@ -141,6 +153,7 @@ class Lane:
 
     def _taken(self, job_id: str) -> str | None:
         """Take a job's ticket back."""
+        self._read.discard(job_id)
         ticket = self._tickets.pop(job_id, None)
         if ticket:
             del self._out[ticket]
@@ -166,7 +179,7 @@ class Lane:
             self._lost(error)
 
     def _lost(self, error: ExecutorLostError) -> None:
-        self.close()
+        self._end()
         wait = self._pause.begin()
         self._wrong = str(error)
         _LOG.warning("the %s workers of batches are lost, new ones in %.1f s: %s", self.name, wait, error)
@@ -174,6 +187,7 @@ class Lane:
         self._waiting.extendleft(reversed(self._out.values()))
         self._out.clear()
         self._tickets.clear()
+        self._read.clear()
         if self._pause.failures >= MAX_LOSSES and self._opener is not self._openers["local"]:
             _LOG.warning("%s cannot be used; its jobs run on processes of this machine", self.name)
             self._opener = self._openers["local"]
@@ -183,4 +197,4 @@ class Lane:
         if not self.empty:
             self._busy = monotonic()
         elif monotonic() - self._busy > IDLE:
-            self.close()
+            self._end()

@@ -139,7 +139,10 @@ _PATCHES: Mapping[str, str] = {
     "{}, which is used elsewhere too (line {})": "{}，它在别处也被用到（第 {} 行）",
     "the script has no #SBATCH line": "脚本中没有 #SBATCH 行",
     "it is a directive of the batch script, which a YAML file of settings does not hold": "它是批处理脚本的指令，YAML 设置文件中没有这种内容",
-    "it is {}, which a YAML file of settings does not hold": "它是{}，YAML 设置文件中没有这种内容",
+    "it is an argument in Python code, which a YAML file of settings does not hold": "它是 Python 代码中的参数，YAML 设置文件中没有这种内容",
+    "it is a package, which a YAML file of settings does not hold": "它是软件包，YAML 设置文件中没有这种内容",
+    "it is a command, which a YAML file of settings does not hold": "它是命令，YAML 设置文件中没有这种内容",
+    "it is part of a JSON file, which a YAML file of settings does not hold": "它属于某个 JSON 文件，YAML 设置文件中没有这种内容",
     "the value is described, not given; write it by hand": "只描述了值，没有给出，请手工填写",
     "the value depends on the machine ({}); write it by hand": "该值取决于机器（{}），请手工填写",
     "the value has more than one line": "该值不止一行",
@@ -228,7 +231,9 @@ _PATCHES: Mapping[str, str] = {
     "line {} holds an object there": "第 {} 行那里是一个对象",
     "line {} holds another kind of value there": "第 {} 行那里是另一种类型的值",
     "line {} holds a block of text": "第 {} 行是一个文本块",
-    "line {} holds {} there": "第 {} 行那里是 {}",
+    "line {} holds a mapping there": "第 {} 行那里是一个映射",
+    "line {} holds a list there": "第 {} 行那里是一个列表",
+    "line {} holds a single value there": "第 {} 行那里是单个值",
     "the list in line {} is to be changed by hand": "第 {} 行的列表须手工修改",
     "the list in line {} is used elsewhere too by an anchor": "第 {} 行的列表通过 anchor 在别处也被用到",
     "the list in line {} ends unusually": "第 {} 行的列表结尾不常见",
@@ -266,8 +271,8 @@ def of_readings(said: Telemetry, language: Language) -> Telemetry:
         return said
     causes = []
     for cause in said.causes:
-        there = (item if item.unavailable is None else item.model_copy(update={"unavailable": reason(item.unavailable, language)}) for item in cause.readings)
-        causes.append(cause.model_copy(update={"readings": tuple(there)}))
+        readings = [item.model_copy(update={"unavailable": item.unavailable and reason(item.unavailable, language)}) for item in cause.readings]
+        causes.append(cause.model_copy(update={"readings": tuple(readings)}))
     return said.model_copy(update={"causes": tuple(causes)})
 
 

@@ -28,6 +28,7 @@ _LOG = logging.getLogger("whycrash.workers")
 LOADING = 600.0
 # Seconds that a triage is taken for before any was measured.
 FIRST_GUESS = 0.1
+STOPPING = "The server is stopping; hand it in again in a moment."
 
 Message = Event | Material | Prompt | Found
 Keep = Callable[[Message], None]
@@ -62,6 +63,11 @@ class Ticket:
         """Make the error of a task that took too long."""
         return LateError(f"This took longer than {self._seconds:g} seconds and was ended; a smaller part of the log may do.")
 
+    def stop(self) -> None:
+        """Answer that the server stops."""
+        self.fail(WorkerLostError(STOPPING))
+        self.end()
+
     def end(self) -> None:
         """Say that no message follows."""
         self._messages.put(None)
@@ -83,6 +89,7 @@ class Pool:
         self._open = 0
         self._usual = FIRST_GUESS
         self._keepers: list[_Keeper] = []
+        self._closed = False
 
     def start(self) -> None:
         """Start the processes; returns at once, tasks wait until one is loaded."""
@@ -92,6 +99,8 @@ class Pool:
 
     def close(self) -> None:
         """End all processes; tasks that wait are answered that the server stops."""
+        with self._lock:
+            self._closed = True
         for _ in self._keepers:
             self._tickets.put(None)
         for keeper in self._keepers:
@@ -99,6 +108,9 @@ class Pool:
         for keeper in self._keepers:
             keeper.join(timeout=10)
         self._keepers = []
+        while not self._tickets.empty():
+            if (ticket := self._tickets.get()) is not None:
+                ticket.stop()
 
     @property
     def waiting(self) -> int:
@@ -114,12 +126,15 @@ class Pool:
     def submit(self, task: Task, seconds: float, keep: Keep | None = None) -> Ticket:
         """Queue a task; `keep` is called with each message before the listener gets it. Raises BusyError."""
         with self._lock:
+            if self._closed:
+                raise WorkerLostError(STOPPING)
             if self._open >= self.size + self._settings.queue:
                 wait = max(1.0, self._usual * self._open / self.size)
                 raise BusyError(f"{self._open} triages are under way; try again in {wait:.0f} seconds.", wait)
             self._open += 1
-        ticket = Ticket(task, seconds, keep)
-        self._tickets.put(ticket)
+            ticket = Ticket(task, seconds, keep)
+            # Within the lock: what is queued before the pool closes is answered by it.
+            self._tickets.put(ticket)
         return ticket
 
     def next(self) -> Ticket | None:
@@ -149,7 +164,11 @@ class _Keeper(threading.Thread):
     def run(self) -> None:
         """Start a process, and hand it tasks until the pool closes."""
         self._load()
-        while (ticket := self._pool.next()) is not None and not self._stopped:
+        while (ticket := self._pool.next()) is not None:
+            if self._stopped:
+                self._pool.done(0.0)
+                ticket.stop()
+                continue
             started = monotonic()
             try:
                 self._work(ticket)
@@ -199,7 +218,7 @@ class _Keeper(threading.Thread):
             ticket.fail(error)
         except (EOFError, OSError):
             self._end()
-            told = "The server is stopping." if self._stopped else "The process that read this log died; it may need more memory than there is."
+            told = STOPPING if self._stopped else "The process that read this log died; it may need more memory than there is."
             ticket.fail(WorkerLostError(told))
 
     def _listen(self, pipe: Connection, ticket: Ticket) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 from corpus.errors import CorpusError
+from ingest import embedder, pipeline
 from ingest.errors import IngestError
 from ingest.logs import sources
 from service.errors import ServiceError
 from service.settings import Settings
 from service.triage import Triage
+
+# Seconds between two looks at a Chroma server.
+ASK = 60.0
 
 
 class Warm:
@@ -17,6 +23,7 @@ class Warm:
         self._settings = settings
         self._triage = Triage(settings)
         self._generation = ""
+        self._asked = monotonic()
 
     def load(self) -> str:
         """Load everything that a triage needs; gives what is wrong, or the empty text."""
@@ -30,12 +37,20 @@ class Warm:
     def fresh(self) -> Triage:
         """Give the triage, over the index that stands now."""
         now = self._current()
-        if now != self._generation:
+        if now != self._generation or self._is_elsewhere():
             old, self._triage = self._triage, Triage(self._settings)
             # Patterns and model are the same; only the index is another.
             self._triage.__dict__.update({name: old.__dict__[name] for name in ("library", "reader", "embedder") if name in old.__dict__})
             self._generation = now
         return self._triage
+
+    def _is_elsewhere(self) -> bool:
+        """Tell, now and then, whether another machine has put a newer index on the Chroma server."""
+        if not self._settings.chroma_url or monotonic() - self._asked < ASK:
+            return False
+        self._asked = monotonic()
+        name = self._settings.embedding_model or embedder.DEFAULT_NAME
+        return pipeline.opened(self._settings.home, name, self._triage.places) is None
 
     def _current(self) -> str:
         try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from corpus.schema import Knob, Scalar
+from corpus.schema import Knob, Language, Scalar
 from ingest.logs.launch import Setting
 from service.diagnosis import Dropped, ProposedChange
 from service.reasoning.changes import is_guidance, misfit, propose, value_of
@@ -121,10 +122,28 @@ def test_guidance_is_shown_as_unverified() -> None:
     assert dropped == []
 
 
-@pytest.mark.parametrize(("value", "expected"), [("half of it", True), ("False", False), (128, False), (True, False), (" x ", False)])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("half of it", True), ("False", False), (128, False), (True, False), (" x ", False),
+        ("出故障的节点", False), ("链路出故障的节点", True), ("与 offload 相同的值", True), ("/数据/模型", False), ("实验一", False),
+    ],
+)
 def test_guidance_is_told_from_values_by_its_words(value: Scalar, expected: bool) -> None:
-    """A value has no space in it."""
+    """A value has no space in it; a Chinese one may be a path or a name, so guidance is what the corpus says."""
     assert is_guidance(value) is expected
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "the node that failed"), ("zh", "出故障的节点")])
+def test_guidance_and_a_command_in_words_come_in_the_answers_language(language: Language, told: str) -> None:
+    """A value, a setting's name and the catalogue's checks stay what they are."""
+    rows = {"the node that failed": "出故障的节点", "run it again": "重新运行"}
+    shelf = dataclasses.replace(library(), guidance=rows)
+    wanted = [change(to="the node that failed"), change("run it again", "the node that failed", kind="command")]
+    made, _ = propose([case(changes=wanted)], report(failed()), shelf, [], language)
+    assert [item.to for item in made] == [told, told]
+    assert [item.key for item in made] == [wanted[0].key, "重新运行" if language == "zh" else "run it again"]
+    assert {item.status for item in made} == {"unverified"}
 
 
 @pytest.mark.parametrize(

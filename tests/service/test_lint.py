@@ -112,3 +112,20 @@ def test_cases_that_always_match_together_are_named(triage: Triage) -> None:
     other = of("pattern:x.boom", id="x/other")
     library = Library(triage.library.causes, {made.id: made for made in (one, two, other)}, {})
     assert findings(library, PatternTable((pattern(),))) == ["x/two: always matches together with x/one"]
+
+
+@pytest.mark.parametrize(
+    ("to", "guidance", "told"),
+    [
+        ("as many as fit", {"as many as fit": "能放下多少就填多少"}, []),
+        ('{"image": 8}', {}, []),
+        ("as many as fit", {}, ["x/one: data.size: no Chinese in guidance.yaml for 'as many as fit'"]),
+        ("as many as fit", {"as many as fit": "AMAF"}, ["guidance.yaml: 'as many as fit' stands in one language only"]),
+        ("as many as fit", {"as many as fit": "能放下多少就填多少", "half": "一半"}, ["guidance.yaml: no case or remedy says 'half'"]),
+    ],
+)
+def test_that_guidance_without_chinese_and_chinese_without_guidance_are_found(to: str, guidance: dict[str, str], told: list[str], triage: Triage) -> None:
+    """A value in words needs a row of its own; JSON is a value, though it has blanks."""
+    made, setting = of("pattern:x.*", id="x/one", changes=[change(to=to)]), knob()
+    library = Library(triage.library.causes, {made.id: made}, {(setting.framework, setting.key): setting}, guidance=guidance)
+    assert findings(library, PatternTable((pattern(),))) == told

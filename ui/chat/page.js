@@ -351,6 +351,16 @@ async function judge(opinion) {
 const DEEDS = {
   pick() { $("wc-file").click(); },
   new() { startOver(); },
+  again() {
+    // What was pasted and added is still there; an address that leads nowhere has nothing.
+    if (!$("wc-text").value && !files.length) { startOver(); return; }
+    ticket++;
+    working = false;
+    state = { state: "idle", triage: "", patch: null };
+    history.pushState({}, "", location.pathname);
+    showAnswer(false);
+    $("wc-text").focus();
+  },
   skip(part) { const to = $(part.dataset.to); if (to && to.offsetParent) { to.focus(); to.scrollIntoView({ block: "center" }); } },
   example(part) { begin({ example: part.dataset.example }); },
   language() {

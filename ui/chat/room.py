@@ -29,7 +29,8 @@ from ui.chat.uploads import Claimed, Uploaded, Uploads
 from ui.chat.view import NOTHING, View, after, of_record
 
 EXAMPLES = Path(__file__).parent / "examples"
-MAX_PASTE = 64 << 20
+# A page sends longer text as a file.
+MAX_PASTE = 4 << 20
 MAX_QUESTION = 4000
 PER_PAGE = 30
 # Who asks from this machine while there are no keys.

@@ -94,4 +94,5 @@ def trouble(view: View) -> Html:
     name = f"error-{failed.type}"
     wait = f"{max(1.0, failed.retry_after or 5):.0f}"
     told = say(name, view.language, wait=wait) if known(name) else failed.error
-    return element("div", element("h2", say("error", view.language)), element("p", told), class_="card trouble", role="alert")
+    again = element("button", say("try-again", view.language), type="button", class_="small", data_do="again") if view.diagnosis is None else None
+    return element("div", element("h2", say("error", view.language)), element("p", told), again, class_="card trouble", role="alert")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,6 +25,8 @@ from service.triage import read_config
 # A browser that goes away leaves what it sent; nobody comes for it after so long.
 ABANDONED_S = 3600.0
 MAX_FILES = 200
+# How the folder's name begins; the server's process follows.
+PREFIX = "whycrash-uploads-"
 # What pasted text is called where it stands beside files.
 PASTED = "pasted.log"
 # Where a snapshot's JSON names itself.
@@ -56,7 +60,8 @@ class Uploads:
     """The folder that uploads come into; it lives as long as the server, and goes with it."""
 
     def __init__(self) -> None:
-        self._folder = TemporaryDirectory(prefix="whycrash-uploads-")
+        _clear_up(Path(gettempdir()))
+        self._folder = TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-")
         self.root = Path(self._folder.name).resolve()
 
     def close(self) -> None:
@@ -96,6 +101,25 @@ class Uploads:
                 shutil.rmtree(entry, ignore_errors=True)
             else:
                 entry.unlink(missing_ok=True)
+
+
+def _clear_up(parent: Path) -> None:
+    """Remove the folders of servers of ours that were killed, and so removed nothing themselves."""
+    for folder in parent.glob(f"{PREFIX}*-*"):
+        process = folder.name.removeprefix(PREFIX).split("-")[0]
+        with contextlib.suppress(OSError):
+            if folder.stat().st_uid == os.getuid() and process.isdecimal() and not _runs(int(process)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it runs, and is somebody else's
+    return True
 
 
 def _sorted(files: Sequence[tuple[str, Path]], text: str, folder: Path) -> Claimed:

@@ -119,6 +119,22 @@ def serve(
 
 
 @app.command()
+def slack() -> None:
+    """Answer Slack over Socket Mode; needs no public address."""
+    from ui.cli import slack as command
+
+    raise typer.Exit(command.run())
+
+
+@app.command()
+def mcp() -> None:
+    """Serve coding assistants over standard input and output (MCP)."""
+    from ui.cli import mcp as command
+
+    raise typer.Exit(command.run())
+
+
+@app.command()
 def ingest(
     paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH...", help="Write-ups: Markdown, text or HTML files, or folders.")] = None,
     logs: Annotated[list[Path] | None, typer.Option("--logs", help="A folder of crashed jobs' logs; may be repeated.")] = None,

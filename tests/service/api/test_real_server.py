@@ -12,20 +12,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from starlette.responses import StreamingResponse
 
-from service.api import streams
+from service.api import reception, streams
+from service.api.app import create_app
 from service.api.intake import Pace
 from service.api.serving import PatientProtocol
 from service.desk import Desk
-from tests.service.api.conftest import Serve
-from tests.service.api.serving import Address, received, wait_for
+from tests.service.api.conftest import Serve, settings_at
+from tests.service.api.serving import Address, received, served, wait_for
 from tests.service.api.test_triages import KILLED, LOG
 
 HEAD = "POST /v1/triage HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -148,6 +150,36 @@ def test_that_a_comment_is_sent_while_nothing_happens(serve: Serve, desk: Desk, 
         text = client.post("/v1/triage?stream=true", json={"text": LOG}).text
     assert ": still at it" in text
     assert "event: final" in text
+
+
+def test_that_a_client_that_does_not_take_its_answer_is_left(desk: Desk, api_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer is not held for ever for somebody who reads nothing of it."""
+    ended = threading.Event()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        try:
+            while True:
+                yield b"x" * 65536
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(PatientProtocol, "reading", 0.3)
+    settings = settings_at(api_home, port=0)
+    app = create_app(settings, desk)
+    app.add_route("/v1/endless", lambda _request: StreamingResponse(pieces()))
+    with served(app, settings) as address, address.connect() as connection:
+        connection.sendall(b"GET /v1/endless HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert ended.wait(20)
+
+
+def test_that_a_request_has_a_deadline(serve: Serve, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the work does, the client is told in time: whole as 504, streamed as the last event."""
+    monkeypatch.setattr(reception, "GRACE", 0.0)
+    with serve(request_deadline=1.0) as address, httpx.Client(base_url=address.url, timeout=60) as client, _stopped(desk):
+        assert client.post("/v1/triage", json={"text": LOG}).status_code == 504
+        streamed = client.post("/v1/triage?stream=true", json={"text": LOG}).text
+    assert "event: error" in streamed
+    assert '"status":504' in streamed
 
 
 @contextmanager

@@ -99,6 +99,23 @@ def test_that_an_upload_has_no_name_on_the_disk(tmp_path: Path, monkeypatch: pyt
     assert not os.path.lexists(path) or path.read_bytes() != b"x" * 3_000_000
 
 
+@given(st.lists(st.binary(max_size=200), max_size=8), st.lists(st.integers(0, 2000), max_size=20))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_that_many_files_in_one_are_read_each_by_itself(contents: list[bytes], places: list[int]) -> None:
+    """From any place on, as often as one likes."""
+    raw = body(*[("log", f"{number}.log", content) for number, content in enumerate(contents)])
+    with Spool(packed=True) as spool:
+        upload = read(cut(raw, places), spool)
+        assert len(spool._opened) == min(1, len(contents))
+        for _ in range(2):
+            assert [file.file.read() for file in upload.named("log")] == contents
+            for file, content in zip(upload.named("log"), contents, strict=True):
+                assert file.file.seek(0, os.SEEK_END) == len(content)
+                file.file.seek(len(content) // 2)
+                assert file.file.read(3) == content[len(content) // 2 :][:3]
+                file.file.seek(0)
+
+
 @pytest.mark.parametrize(
     ("given_name", "kept"),
     [

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,7 +99,8 @@ def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(tmp_path: Path, wa
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     from ray.cluster_utils import Cluster
 
-    small = {"object_store_memory": 80 << 20, "include_dashboard": False}
+    folder = Path(tempfile.mkdtemp(prefix="wr-", dir="/tmp"))  # short, for the sockets in it
+    small: dict[str, Any] = {"object_store_memory": 80 << 20, "include_dashboard": False, "temp_dir": str(folder)}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **small})
     try:
         node = cluster.add_node(num_cpus=1, **small)
@@ -121,7 +125,8 @@ def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(tmp_path: Path, wa
             assert all(job.state == "done" or job.error for job in jobs(store, batch))
             assert ends(settings, batch) == dict.fromkeys(range(1, COUNT + 3), 1)
     finally:
-        cluster.shutdown()
+        cluster.shutdown()  # type: ignore[no-untyped-call]  # Ray's own is missing
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _feed(path: Path, store: Store, batch: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from service.errors import BusyError
+from service.errors import BusyError, WorkerLostError
 from service.events import Failed, Progress
 from service.settings import Settings
 from service.workers.pool import Message, Pool
@@ -95,6 +95,16 @@ def test_that_closing_answers_the_task_that_runs(pool: Pool) -> None:
     time.sleep(0.2)
     pool.close()
     assert "stopping" in failure(list(ticket)).error
+
+
+def test_that_closing_answers_the_tasks_that_wait_and_takes_no_more(pool: Pool) -> None:
+    pid(told(pool, "one"))
+    tickets = [pool.submit(TriageTask(str(number), "log", "hang"), 30) for number in range(3)]
+    time.sleep(0.2)
+    pool.close()
+    assert all("stopping" in failure(list(ticket)).error for ticket in tickets)
+    with pytest.raises(WorkerLostError):
+        pool.submit(TriageTask("4", "log", "x"), 30)
 
 
 def test_that_a_pool_says_what_it_lacks(make_settings: Callable[..., Settings]) -> None:

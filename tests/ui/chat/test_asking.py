@@ -139,8 +139,10 @@ def test_that_a_file_without_text_is_refused_in_words(page: Page) -> None:
     page.set_input_files("#wc-file", {"name": "weights.bin", "mimeType": "application/octet-stream", "buffer": bytes(range(256)) * 64})
     page.click('#wc-form [type="submit"]')
     expect(page.locator("[data-panel] .trouble")).to_contain_text("That did not work")
-    page.click('.bar [data-do="new"].when-answer')
-    expect(page.locator("#wc-form")).to_be_visible()
+    page.click('[data-do="again"]')
+    expect(page.locator("#wc-files li span")).to_contain_text("weights.bin")
+    page.click("#wc-files button")
+    explain(page)
 
 
 def test_that_an_answer_is_heard_and_judged(page: Page) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.chat.serving import ROOT
+from tests.ui.chat.serving import ROOT, Server
 from tests.ui.chat.test_asking import explain
 
 LOG = (ROOT / "ui" / "chat" / "examples" / "gpu-memory" / "log.txt").read_text(encoding="utf-8")
@@ -68,6 +68,16 @@ def test_that_names_of_files_are_text(page: Page) -> None:
     expect(page.locator(".stages .source")).to_contain_text("<img")
     expect(page.locator("#wc-past li").first).to_contain_text("<img")
     assert page.evaluate("window.owned") is None
+
+
+def test_that_the_page_may_load_nothing_of_another_site(page: Page, server: Server) -> None:
+    """What a log would smuggle in could not be fetched; the server gives no file of its own."""
+    answer = page.request.get(server.url)
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == policy["object-src"] == "'none'"
+    for path in ("/etc/passwd", str(server.home / "whycrash.db"), str(ROOT / "README.md"), "README.md"):
+        assert page.request.get(f"{server.url}gradio_api/file={path}").status in (403, 404)
 
 
 @pytest.mark.parametrize("place", ["/etc/passwd", "/proc/self/environ", "{root}/../../etc/passwd", "{root}"])

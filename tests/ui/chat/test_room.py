@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -192,6 +195,20 @@ def test_that_abandoned_uploads_are_swept(incoming: Uploads) -> None:
         assert not Path(old.place).exists()
         assert not (incoming.root / "half").exists()
         assert Path(fresh.place).exists()
+
+
+def test_that_what_a_killed_server_left_is_removed() -> None:
+    """The next server removes uploads of one that is gone, and leaves those of one that runs."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = Path(tempfile.gettempdir()) / f"{uploads.PREFIX}{gone.pid}-x"
+    left.mkdir()
+    (left / "raw.log").write_text("a line")
+    running = Uploads()
+    Uploads().close()
+    assert not left.exists()
+    assert running.root.exists()
+    running.close()
 
 
 def test_that_examples_come_with_their_files() -> None:
