@@ -18,7 +18,7 @@ from ui import coverage
 from ui.cli.main import app
 
 README = Path(__file__).parent.parent / "README.md"
-COMMANDS = ("", "explain", "ingest", "search", "snapshot", "doctor")
+COMMANDS = ("", "explain", "run", "watch", "batch", "serve", "keys", "ingest", "snapshot")
 
 
 def help_text() -> str:

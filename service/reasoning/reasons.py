@@ -287,7 +287,7 @@ def note(text: str, language: Language) -> str:
     """Give what became of a model in a language; a server's own words stay as they are."""
     if language == "en":
         return text
-    return "".join(reason(sentence, language) for sentence in _SENTENCE.split(text))
+    return " ".join(reason(sentence, language) for sentence in _SENTENCE.split(text)).replace("。 ", "。")
 
 
 _EVERY: Mapping[str, str] = {**_CHANGES, **_MODEL, **_NOTES, **_READINGS, **_PATCHES}

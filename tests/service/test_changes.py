@@ -138,11 +138,11 @@ def test_guidance_is_told_from_values_by_its_words(value: Scalar, expected: bool
 def test_guidance_and_a_command_in_words_come_in_the_answers_language(language: Language, told: str) -> None:
     """A value, a setting's name and the catalogue's checks stay what they are."""
     rows = {"the node that failed": "出故障的节点", "run it again": "重新运行"}
-    shelf = dataclasses.replace(library(), guidance=rows)
+    shelf = dataclasses.replace(library(knob()), guidance=rows)
     wanted = [change(to="the node that failed"), change("run it again", "the node that failed", kind="command")]
     made, _ = propose([case(changes=wanted)], report(failed()), shelf, [], language)
     assert [item.to for item in made] == [told, told]
-    assert [item.key for item in made] == [wanted[0].key, "重新运行" if language == "zh" else "run it again"]
+    assert [item.key for item in made] == ["data.size", "重新运行" if language == "zh" else "run it again"]
     assert {item.status for item in made} == {"unverified"}
 
 

@@ -22,8 +22,8 @@ NAMES = (
     "ruff-19", "siskin-09", "teasel-flume", "thistle-18", "w2-pochard", "w2-twite", "wicket-26",
 )
 QUESTIONS = ("为什么不是网络问题？", "这些修改的代价是什么？", "怎么确认？", "还能怎么改？", "不能改 batch size，也没有更多显卡", "发生了什么？", "天气如何")
-# Code, citations, and what a log or a program says.
-FOREIGN = re.compile(r"`[^`]*`|\[[^\]]*\]|https?://\S+|“[^”]*”|\"[^\"]*\"")
+# Code, commands, citations, and what a log or a program says.
+FOREIGN = re.compile(r"`[^`]*`|pip show [\w ]+|\[[^\]]*\]|https?://\S+|“[^”]*”|\"[^\"]*\"")
 ENGLISH = re.compile(r"(?:[A-Za-z][A-Za-z'’-]*[,;:]?\s+){4,}[A-Za-z]+")
 
 

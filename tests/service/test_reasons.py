@@ -42,7 +42,7 @@ def test_that_a_reason_is_told_in_chinese_with_its_names(english: str, chinese: 
     ("english", "chinese"),
     [
         ("The model did not answer within 20 s. The first answer stands.", "模型没有在 20 秒内回答。以最初的答案为准。"),
-        ("The model refuses: I must not say. The first answer stands.", "模型拒绝回答：I must not say.以最初的答案为准。"),
+        ("The model refuses: I must not say. The first answer stands.", "模型拒绝回答：I must not say. 以最初的答案为准。"),
         ("Two causes fit; the model decided for disk-full.", "有两个原因都说得通；模型选择了 disk-full。"),
         ("", ""),
     ],

@@ -17,7 +17,7 @@ from ui.chat.words import counted, say
 # Heights in pixels; across, the plot is as wide as the page, so places are in percent.
 _LANE, _AXIS = 34, 40
 _LEFT, _RIGHT = 4.0, 96.0
-_CLOCK = re.compile(r"\d{1,2}:\d{2}:\d{2}")
+_CLOCK = re.compile(r"(?P<time>\d{1,2}:\d{2}:\d{2})(?P<part>[.,]\d+)?")
 MAX_LANES = 16
 # A list that is longer folds below its plot.
 SHORT = 4
@@ -46,11 +46,31 @@ def render(view: View) -> Html:
     if diagnosis is None or not diagnosis.cascade:
         return Html("")
     title = say("cascade", language)
-    entries = diagnosis.cascade
+    entries = in_time(diagnosis.cascade)
     plot = _plot(entries, language) if len(entries) > 1 else None
     rows = element("ol", *(_item(entry, language) for entry in entries), class_="spread")
     told = rows if len(entries) <= SHORT else folded("spread", joined(say("cascade-list", language, count=len(entries))), rows)
     return element("section", element("h2", title), plot, told, id="wc-cascade", class_="card", aria_label=title)
+
+
+def in_time(entries: Sequence[CascadeEntry]) -> Sequence[CascadeEntry]:
+    """Order the entries of several files by the clock, where each file shows one; line numbers order those of one file."""
+    files = {entry.file for entry in entries}
+    clocks = {file: [_clock(entry) for entry in entries if entry.file == file] for file in files}
+    if len(files) < 2 or not all(any(found) for found in clocks.values()):
+        return entries
+    # A line without a time of its own came with the one before it.
+    last = {file: next(filter(None, found)) for file, found in clocks.items()}
+    keyed: list[tuple[str, int, CascadeEntry]] = []
+    for place, entry in enumerate(entries):
+        last[entry.file] = _clock(entry) or last[entry.file]
+        keyed.append((last[entry.file], place, entry))
+    return [entry for _, _, entry in sorted(keyed, key=lambda item: item[:2])]
+
+
+def _clock(entry: CascadeEntry) -> str:
+    match = _CLOCK.search(entry.time or "")
+    return f"{match['time']:0>8}{(match['part'] or '').replace(',', '.')}" if match else ""
 
 
 def lanes(entries: Sequence[CascadeEntry], language: Language) -> list[Lane]:
@@ -128,9 +148,9 @@ def _axis(entries: Sequence[CascadeEntry], count: int) -> Iterator[Html]:
     for column in range(0, len(entries), every):
         x = f"{_across(column, len(entries)):.2f}%"
         yield element("text", f"L{entries[column].line}", x=x, y=str(y), class_="tick")
-        clock = _CLOCK.search(entries[column].time or "")
+        clock = _clock(entries[column])[:8]
         if clock:
-            yield element("text", clock[0], x=x, y=str(y + 14), class_="tick clock")
+            yield element("text", clock, x=x, y=str(y + 14), class_="tick clock")
 
 
 def _item(entry: CascadeEntry, language: Language) -> Html:

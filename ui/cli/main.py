@@ -25,6 +25,8 @@ app = typer.Typer(
 )
 corpus_app = typer.Typer(help="Look into the knowledge and check it.", no_args_is_help=True)
 app.add_typer(corpus_app, name="corpus")
+keys_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
+app.add_typer(keys_app, name="keys")
 
 Lang = Annotated[str, typer.Option("--lang", help="Language of the answer: en or zh. Default: the log's, else the locale's.")]
 
@@ -199,6 +201,33 @@ def doctor() -> None:
     from ui.cli import doctor as command
 
     raise typer.Exit(command.run())
+
+
+@keys_app.command("add")
+def add_key(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
+    scope: Annotated[list[str] | None, typer.Option("--scope", help="What it may do: triage, batch or admin; may be repeated. Default: triage.")] = None,
+) -> None:
+    """Make a key, and show it this once."""
+    from ui.cli import keys as command
+
+    raise typer.Exit(command.add(name, scope or []))
+
+
+@keys_app.command("list")
+def list_keys() -> None:
+    """List the keys, without their secrets."""
+    from ui.cli import keys as command
+
+    raise typer.Exit(command.show())
+
+
+@keys_app.command("revoke")
+def revoke_key(key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")]) -> None:
+    """End a key; servers that run take it no more within a second."""
+    from ui.cli import keys as command
+
+    raise typer.Exit(command.revoke(key_id))
 
 
 @corpus_app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import select
@@ -160,6 +161,7 @@ def test_that_a_client_that_does_not_take_its_answer_is_left(desk: Desk, api_hom
         try:
             while True:
                 yield b"x" * 65536
+                await asyncio.sleep(0)
         finally:
             ended.set()
 

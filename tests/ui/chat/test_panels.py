@@ -197,6 +197,18 @@ def test_that_each_event_has_its_dot(diagnosis: Diagnosis) -> None:
     assert {"×3", "10:00:01", "10:00:09"} <= set(seen.texts)
 
 
+def test_that_files_are_put_in_the_order_of_the_clock() -> None:
+    """Over several files by their times, a line without one after the line before it; else as they came."""
+    spread = [
+        entry(5, time="10:00:09").model_copy(update={"file": "a"}), entry(6).model_copy(update={"file": "a"}),
+        entry(2, time="9:59:58.5").model_copy(update={"file": "b"}), entry(3, time="10:00:09,5").model_copy(update={"file": "b"}),
+    ]
+    assert [(one.file, one.line) for one in cascade.in_time(spread)] == [("b", 2), ("a", 5), ("a", 6), ("b", 3)]
+    silent = [*spread, entry(1).model_copy(update={"file": "c"})]
+    assert cascade.in_time(silent) == silent
+    assert cascade.in_time(SPREAD) == SPREAD
+
+
 def test_that_many_processes_stay_a_plot(diagnosis: Diagnosis) -> None:
     """Hundreds of ranks share the last lane."""
     many = tuple(entry(number, f"rank={number}", "root" if number == 1 else "collateral") for number in range(1, 200))
