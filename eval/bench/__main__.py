@@ -6,7 +6,7 @@ import sys
 
 from rich.console import Console
 
-from eval.bench import batch, hostile, redact, run, scan, start, vectors, warm
+from eval.bench import batch, hostile, ingest, redact, run, scan, start, vectors, warm
 
 BENCHES = {"batch": batch.run, "hostile": hostile.run, "ingest": ingest.run, "redact": redact.run, "run": run.run, "scan": scan.run, "start": start.run, "vectors": vectors.run, "warm": warm.run}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from ingest.redaction.beside import BESIDE
 from ingest.redaction.kinds import ADDRESSED, ISSUED, PRIVATE, SHAPED, Kind
 from ingest.redaction.named import NAMED
 
-KINDS: tuple[Kind, ...] = (*PRIVATE, *ISSUED, *SHAPED, *ADDRESSED, *NAMED)
+KINDS: tuple[Kind, ...] = (*PRIVATE, *ISSUED, *SHAPED, *ADDRESSED, *NAMED, *BESIDE)

@@ -97,7 +97,7 @@ async def hand_in(
     language: Annotated[Language, Query(description="Language of the answers, where the body is one file.")] = "",
 ) -> Response:
     """Hand in many jobs at once; when this answers, the batch is on the disk and survives whatever dies."""
-    with house.uploads.one(), Spool(packed=True) as spool:
+    with house.uploads.one(visitor.caller.name), Spool(packed=True) as spool:
         order = await _order(request, house.settings, spool, BatchRequest(source="folder", name=name, options=BatchOptions(language=language)))
         memory = once(house, key, visitor)
         old = await run_in_threadpool(memory.begin, "batch", order.digest) if key else None

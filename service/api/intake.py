@@ -28,7 +28,7 @@ class Pace:
 
     idle: float = 15.0
     grace: float = 10.0
-    rate: float = 4096.0
+    rate: float = 16384.0
 
 
 class Intake:

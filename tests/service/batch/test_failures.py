@@ -16,7 +16,7 @@ from service.batch.batches import Batches, open_store
 from service.batch.engine import LEASE, Engine
 from service.batch.journal import journal_of
 from service.errors import DiskFullError
-from service.records import JobRecord
+from service.records import JobRecord, JobSpec
 from service.settings import Settings
 from service.store.errors import DamagedStoreError
 from service.store.store import Store
@@ -48,31 +48,46 @@ def mixed(folder: Path, count: int = COUNT) -> list[str]:
     return [crash(number // 2) for number in range(count)]
 
 
+def stuck(folder: Path) -> tuple[list[JobSpec], Path]:
+    """Give the jobs of a batch that cannot end: in their middle is a log that nobody writes."""
+    specs = write(folder / "logs", mixed(folder))
+    path = folder / "never.log"
+    return [*specs[: COUNT // 2], pipe(path), *specs[COUNT // 2 :]], path
+
+
 def half_done(settings: Settings, batch: str) -> dict[int, JobRecord]:
     """Run an engine in a process, kill it with -9 when a third is done, and give the jobs that are."""
     with open_store(settings) as store, engine_process(settings, batch) as process:
         until(lambda: states(store, batch).get("done", 0) >= COUNT // 3, "a third is done")
         process.kill()
         process.wait()
-        done = {job.number: job for job in jobs(store, batch) if job.state == "done"}
-    assert COUNT // 3 <= len(done) < COUNT
-    return done
+        return {job.number: job for job in jobs(store, batch) if job.state == "done"}
+
+
+def resumed(settings: Settings, store: Store, batch: str, path: Path) -> None:
+    """Have the rest done, and the log written that was missing."""
+    engine = Engine(settings, store, batch=batch)
+    engine.start()
+    _, handle = reader_of(path)
+    os.write(handle, crash(999).encode())
+    os.close(handle)
+    until(lambda: store.batches.get(batch).state == "done", "the batch is over")
+    engine.stop()
 
 
 def test_that_an_engine_that_is_killed_is_resumed_at_once_and_nothing_is_done_twice(settings: Settings, tmp_path: Path) -> None:
     with open_store(settings) as store:
-        batch = accepted(settings, store, write(tmp_path / "logs", mixed(tmp_path)))
+        specs, path = stuck(tmp_path)
+        batch = accepted(settings, store, specs)
         done = half_done(settings, batch)
         assert states(store, batch).get("running", 0) > 0
-        begun = store.batches.get(batch).created
-        Engine(settings, store, batch=batch).run()
+        resumed(settings, store, batch, path)
         found = jobs(store, batch)
         assert {job.state for job in found} == {"done"}
         assert {number: job for number, job in enumerate(found, 1) if number in done} == done
         assert ends(settings, batch) == {job.number: 1 for job in found}
         # It waited for no lease of the dead engine to run out.
         last = max(job.finished for job in found if job.finished)
-        assert begun
         assert (last - max(job.finished for job in done.values() if job.finished)).total_seconds() < LEASE
 
 
@@ -98,7 +113,8 @@ def damage(file: Path) -> None:
 
 def test_that_a_damaged_database_is_replaced_and_filled_from_the_journals(settings: Settings, tmp_path: Path) -> None:
     with open_store(settings) as store:
-        batch = accepted(settings, store, write(tmp_path / "logs", mixed(tmp_path)), left_out={"binary": "1: a.bin"})
+        specs, path = stuck(tmp_path)
+        batch = accepted(settings, store, specs, left_out={"binary": "1: a.bin"})
     half_done(settings, batch)
     noted = ends(settings, batch)
     damage(settings.home / "whycrash.db")
@@ -110,12 +126,12 @@ def test_that_a_damaged_database_is_replaced_and_filled_from_the_journals(settin
         assert set(before) <= set(noted)
         assert len(before) >= len(noted) - 3
         record = store.batches.get(batch)
-        assert (record.name, record.left_out, record.total) == ("a batch", {"binary": "1: a.bin"}, COUNT)
-        Engine(settings, store, batch=batch).run()
+        assert (record.name, record.left_out, record.total) == ("a batch", {"binary": "1: a.bin"}, COUNT + 1)
+        resumed(settings, store, batch, path)
         after = jobs(store, batch)
         assert {job.state for job in after} == {"done"}
         assert {job.number: job for job in after if job.number in before} == before
-        assert {job.same_as is None for job in after[::2]} | {job.same_as is None for job in after[1::2]} == {True, False}
+        assert len([job for job in after if job.same_as is None]) == COUNT // 2 + 1
 
 
 def test_that_a_database_that_is_damaged_under_an_engine_is_replaced(settings: Settings, tmp_path: Path) -> None:

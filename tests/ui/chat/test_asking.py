@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.ui.chat.conftest import OpenPage
 from tests.ui.chat.serving import ROOT, Server
+from ui.chat.uploads import PREFIX
 
 EXAMPLES = ROOT / "ui" / "chat" / "examples"
 LOG = (EXAMPLES / "gpu-memory" / "log.txt").read_text(encoding="utf-8")
@@ -84,12 +86,12 @@ def drop(page: Page, files: list[tuple[str, bytes]]) -> None:
 
 def test_that_uploads_are_gone_after_the_answer(page: Page, server: Server) -> None:
     """What was uploaded lies on the server's disk under its name only while it is read."""
-    marker = "a-line-that-only-this-test-has-4711"
-    page.set_input_files("#wc-file", {"name": "one.log", "mimeType": "text/plain", "buffer": f"{marker}\n{LOG}".encode()})
+    page.set_input_files("#wc-file", {"name": "one.log", "mimeType": "text/plain", "buffer": LOG.encode()})
     page.click('#wc-form [type="submit"]')
     page.wait_for_selector(".feedback")
-    folders = [*Path("/tmp").glob("whycrash-uploads-*")]  # noqa: S108 - where the server puts them
-    assert [path for folder in folders for path in folder.rglob("*") if path.is_file() and marker in path.read_text(errors="replace")] == []
+    assert server.process is not None
+    [folder] = Path(tempfile.gettempdir()).glob(f"{PREFIX}{server.process.pid}-*")
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
 
 
 def test_that_a_snapshot_is_weighed_and_plotted(page: Page) -> None:
