@@ -104,13 +104,17 @@ def _guarded(what: str, look: Callable[[], Finding]) -> Finding:
 
 def _network(settings: Settings) -> Finding:
     """Say who is asked over the network; nobody without a model. The model is set up, not called."""
+    others = [f"search vectors go to {settings.chroma_url}"] if settings.chroma_url else []
+    if settings.slack_bot_token.get_secret_value():
+        others.append("redacted answers go to Slack")
     if not settings.model:
-        return Finding("network", "not used: every answer is made on this machine")
+        return Finding("network", "; ".join(others) or "not used: every answer is made on this machine")
     # Imported here: it loads what only a model needs.
     from service.reasoning.models import open_model
 
     open_model(settings)
-    return Finding("network", f"redacted parts of a log go to {settings.model} at {settings.model_base_url or 'its provider'}")
+    told = f"redacted parts of a log go to {settings.model} at {settings.model_base_url or 'its provider'}"
+    return Finding("network", "; ".join([told, *others]))
 
 
 def _corpus() -> Finding:
