@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from corpus import library
 from corpus.library import Library
+from corpus.schema import Language
 from ingest import embedder, pipeline
 from ingest.embedder import Embedder
 from ingest.errors import BrokenTemplatesError
@@ -28,6 +29,7 @@ from service.inquiry import Inquiry
 from service.patching import patches
 from service.patching.patches import ConfigFile
 from service.patching.target import Target
+from service.reasoning import reasons
 from service.reasoning.changes import is_guidance
 from service.reasoning.composer import compose, language_of
 from service.reasoning.stages import Stage
@@ -179,28 +181,28 @@ class Triage:
         snapshot = telemetry(report) if callable(telemetry) else telemetry
         answer = compose(report, retrieval, self.library, spoken, own, telemetry=snapshot)
         answer = answer.model_copy(update={"timings_ms": spent | answer.timings_ms})
-        return Inquiry(report, retrieval, spoken, own, tuple(files), self._patched(answer, files, report), snapshot)
+        return Inquiry(report, retrieval, spoken, own, tuple(files), self._patched(answer, files, report, spoken), snapshot)
 
     def decided(self, inquiry: Inquiry, cause: str) -> Diagnosis:
         """Answer an inquiry whose two causes both fit for one of them."""
         answer = compose(inquiry.report, inquiry.retrieval, self.library, inquiry.language, inquiry.own, cause, inquiry.telemetry)
         answer = answer.model_copy(update={"id": inquiry.first.id, "timings_ms": inquiry.first.timings_ms})
-        return self._patched(answer, inquiry.files, inquiry.report)
+        return self._patched(answer, inquiry.files, inquiry.report, inquiry.language)
 
     def repatched(self, inquiry: Inquiry, answer: Diagnosis) -> Diagnosis:
         """Make the patch anew for an answer whose changes are others than the first one's."""
-        made = self._patched(answer.model_copy(update={"patch": None}), inquiry.files, inquiry.report)
+        made = self._patched(answer.model_copy(update={"patch": None}), inquiry.files, inquiry.report, inquiry.language)
         # What could not be patched the first time is told once.
         engine = made.engine.model_copy(update={"dropped": tuple(dict.fromkeys(made.engine.dropped))})
         return made.model_copy(update={"engine": engine})
 
-    def _patched(self, answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport) -> Diagnosis:
+    def _patched(self, answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, language: Language) -> Diagnosis:
         files = files or _shown(report)
         if not files:
             return answer
         diffs, left_out, _ = self.first_step(answer.changes, files, report)
         clean = Redactor().clean
-        dropped = [Dropped(what=clean(item.what), why=clean(item.why)) for item in left_out]
+        dropped = reasons.told([Dropped(what=clean(item.what), why=clean(item.why)) for item in left_out], language)
         engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
         return answer.model_copy(update={"patch": clean("".join(diffs)) or None, "engine": engine})
 

@@ -32,19 +32,19 @@ BESIDE = (
     # "the password of job is ...", "Incorrect API key provided: ...", "using API key ..."
     _beside("password", rf"(?i)pass(?:word|phrase|code|wd)[^\n]{{0,260}}(?:\s|%20)(?:is|was|to)(?:\s|:|%|\\)",
             rf"(?i:\bpass(?:word|phrase|code|wd)){_AMONG} (?:is|was|to):? ['\"`]?(?P<secret>{_HELD}{{5,200}}[A-Za-z0-9!#$%^&*=])"),
-    _beside("secret", r"(?i)(?:api|access|secret|auth|bearer|account|license|private)(?: |_|-|%20)?(?:key|token|secret)[^\n]{0,260}(?:\s|:|%|\\)",
+    _beside("secret", r"(?i)(?:api|access|secret|auth|bearer|account|license|private)(?: |_|-|%20)?(?:key|token|secret)(?:\s|%20|\\)",
             rf"(?i:\b{_KEYS})(?i:{_AMONG} (?:is|was|to|provided|given|used):?)? ['\"`]?(?P<secret>[A-Za-z0-9._~+/*-]{{11,400}}[A-Za-z0-9=])"),
-    _beside("token", r"(?i)token(?:\s|%20)[^\n]{0,260}(?:is|was)(?:\s|:|%|\\)",
+    _beside("token", r"(?i)token(?:\s|%20)(?:[^\n]*(?:\s|%20))?(?:is|was)(?:\s|:|%|\\)",
             r"(?i:\btoken)(?i: (?:for|of) [^\s.:=;,]{1,60})? (?i:is|was):? ['\"`]?(?P<secret>[A-Za-z0-9._~+/-]{11,4000}[A-Za-z0-9=])"),
     _beside("password", rf"(?:{_coded('密码|口令|密碼|令牌|密钥|秘钥|金鑰')})",
             rf"(?:密码|口令|密碼|令牌|密钥|秘钥|金鑰)(?:[\xe4-\xe9][\x80-\xbf]{{2}}){{0,8}}?(?:是|为|為|叫) ?['\"`]?(?P<secret>{_HELD}{{5,400}})"),
     # <password>...</password>, and <name>...secret.key</name><value>...</value>
     Kind("password", r"(?i)passw(?:or)?d[\w.-]{0,20}(?:\s[^<>\n]{0,80})?(?:>|\\|%|&)", rf"(?i)<[\w.:-]{{0,60}}passw(?:or)?d[\w.-]{{0,20}}(?:\s[^<>\n]{{0,200}})?>{_NOTHING}(?P<secret>[^<>\s]{{4,400}})</", check=shapes.is_telling, shaped=False),
     _beside("secret", r"(?i)(?:secret|token|key)[\w.-]{0,20}(?:>|\\|%|&)", rf"(?i)<{_CALLED}[\w.-]{{0,20}}>\s{{0,80}}{_NOTHING}(?P<secret>[^<>\s]{{8,{_MANY}}})\s{{0,80}}</", ahead=600),
-    _beside("secret", rf"(?i)name(?:>|\\|%|&)[^\n]{{0,120}}{_CALLED_SIEVE}", rf"(?i)<name>\s{{0,40}}{_CALLED}[\w.-]{{0,40}}\s{{0,40}}</name>\s{{0,200}}<value>\s{{0,40}}(?P<secret>[^<>\s]{{8,{_MANY}}})\s{{0,40}}</value>", ahead=600),
+    _beside("secret", rf"(?i)name(?:>|\\|%|&)[^\n]*{_CALLED_SIEVE}", rf"(?i)<name>\s{{0,40}}{_CALLED}[\w.-]{{0,40}}\s{{0,40}}</name>\s{{0,200}}<value>\s{{0,40}}(?P<secret>[^<>\s]{{8,{_MANY}}})\s{{0,40}}</value>", ahead=600),
     # A container's variable: its name in one row, its value in the next.
-    Kind("secret", rf"(?i)(?:name|key)[\"'\\%]{{0,6}}(?:\s|%20)*(?:[:=]|%|\\)[^\n]{{0,120}}{_CALLED_SIEVE}",
-         rf"(?i)(?<![a-z])(?:name|key){_QUOTE}?\s?[:=]\s?{_QUOTE}?{_CALLED}(?:_?(?:id|\d{{1,2}}))?{_QUOTE}?\s*,?\s*\(?(?<![a-z])value{_QUOTE}?\s?[:=]\s?{_QUOTE}?{_NOTHING}(?P<secret>[^\s'\",}}\\<>]{{6,{_MANY}}})",
+    Kind("secret", rf"(?i)(?:name|key)[\"'\\%]{{0,6}}(?:\s|%20)*(?:[:=]|%|\\)[^\n]*{_CALLED_SIEVE}[\w\"'\\,%\t ]{{0,60}}(?:\n|value)",
+         rf"(?i)(?<![a-z])(?:name|key){_QUOTE}?\s?[:=]\s?{_QUOTE}?{_CALLED}(?:_?(?:id|\d{{1,2}}))?{_QUOTE}?\s*,?\s*{_QUOTE}?(?<![a-z])value{_QUOTE}?\s?[:=]\s?{_QUOTE}?{_NOTHING}(?P<secret>[^\s'\",}}\\<>]{{6,{_MANY}}})",
          check=shapes.is_secret, ahead=600, wraps=False, shaped=False),
     # Tables, `ENV NAME value`, `setenv NAME value`.
     _beside("secret", rf"{_ENV_SIEVE}(?:\s|\||│|┃|%|\\)", rf"(?<![A-Za-z0-9_]){_ENV}(?:[ \t]{{1,80}}|[ \t]*(?:\||│|┃)[ \t]*)['\"]?{_NOTHING}(?P<secret>{_HELD}{{10,{_MANY}}})"),
@@ -60,7 +60,7 @@ BESIDE = (
     Kind("cookie", r"(?i)cookies?(?:\s|%20)?(?:=|%3D|\\)(?:\s|%20)?", rf"(?i)\bcookies?\s?=\s?(?:dict\(|\{{)(?P<secret>[^{{}}()\n]{{8,{_MANY}}})[)}}]", shaped=False),
     Kind("cookie", r"(?i)curl\W", rf"(?i)\bcurl\b[^\n]{{0,500}}?[\s'\"](?:-b|--cookie)['\"]?,?[ =](?:'(?P<quoted>[^'=\n]{{1,100}}=[^'\n]{{6,{_MANY}}})'|\"(?P<double>[^\"=\n]{{1,100}}=[^\"\n]{{6,{_MANY}}})\"|(?P<secret>[^\s'\"=]{{1,100}}=[^\s'\"]{{6,{_MANY}}}))", far=True, shaped=False),
     # Keys of a service that are two strings.
-    Kind("secret", r"(?i)username(?:['\"]|\\|%)[^\n]{0,120}key(?:['\"]|\\|%)", rf"(?i){_QUOTE}username{_QUOTE}:\s?{_QUOTE}[^'\"\\\n]{{1,80}}{_QUOTE},\s{{0,20}}{_QUOTE}key{_QUOTE}:\s?{_QUOTE}(?P<secret>[0-9a-f]{{32}}){_QUOTE}", wraps=False),
+    Kind("secret", r"(?i)username(?:['\"]|\\|%)[^\n]*key(?:['\"]|\\|%)", rf"(?i){_QUOTE}username{_QUOTE}:\s?{_QUOTE}[^'\"\\\n]{{1,80}}{_QUOTE},\s{{0,20}}{_QUOTE}key{_QUOTE}:\s?{_QUOTE}(?P<secret>[0-9a-f]{{32}}){_QUOTE}", wraps=False),
     Kind("aws-signature", r"AWS4-HMAC-SHA256", r"AWS4-HMAC-SHA256\b[^\n]{0,600}?\bSignature=(?P<secret>[0-9a-f]{64})", far=True),
     # Databases' passwords hold what an address cannot.
     Kind("url-credentials", r"(?i)(?:sql|redis|rediss|mongodb|\+srv|amqps?|clickhouse|\+\w{2,20})(?::|%3A|\\u003a)(?:/|%2F|\\)",

@@ -30,11 +30,11 @@ def _coded(words: str) -> str:
     return "|".join((*found, *(quote(word) for word in words.split("|"))))
 
 
-_PASSWORDS = r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|密码|口令|密碼)(?:[_-]?\d{1,2})?"
-_PASSWORDS_SIEVE = rf"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|{_coded('密码|口令|密碼')})(?:[_-]?\d{{1,2}})?"
+_PASSWORDS = r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼)(?:[_-]?\d{1,2})?"
+_PASSWORDS_SIEVE = rf"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|{_coded('密码|口令|密碼')})(?:[_-]?\d{{1,2}})?"
 _SECRETS = (
     r"(?:secret(?:[_-]?access)?(?:[_-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|access[_-]?key(?:[_-]?(?:id|secret))?|"
-    r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage)[_-]?key|"
+    r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|deploy|admin|hmac)[_-]?key|"
     r"client[_-]?secret|(?<![a-z])credentials?|密钥|秘钥|金鑰)(?:[_-]?\d{1,2})?"
 )
 # Of names and of flags both, which would cost a second expression.
@@ -62,7 +62,7 @@ def _flag(
     name: str, before: str, sieve: str, value: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED
 ) -> Kind:
     """Make the row of a value that stands behind a flag."""
-    expression = rf"(?i:(?<=[\s'\"])--?{before}){_APART}(?!None\b|--|\*\*|<|\$)(?P<secret>{value})"
+    expression = rf"(?i:(?<![^\s'\"])--?{before}){_APART}(?!None\b|--|\*\*|<|\$)(?P<secret>{value})"
     return Kind(name, rf"(?i){sieve}{coded}", expression, check=check, ahead=NEXT_ROW, shaped=False)
 
 
@@ -79,8 +79,8 @@ NAMED = (
     Kind("kubernetes-token", r"[a-z0-9]{6}\.[a-z0-9]{16}", r"(?i:token|bootstrap)[\w'\"-]{0,10}[ =:'\",]{1,6}(?P<secret>[a-z0-9]{6}\.[a-z0-9]{16})(?![A-Za-z0-9])", wraps=False),
     Kind("kubernetes-key", r"(?i)(?:client-key-data|token-data|tls\.key)", r"(?i)(?:client-key-data|token-data|tls\.key)['\"]?:\s*['\"]?(?P<secret>[A-Za-z0-9+/]{40,16000}={0,2})"),
     Kind("docker-auth", r"(?i)(?:[\"'_]|%22)auth[\"'\\%]", r"(?i)[\"']_?auth[\"']:\s*[\"'](?P<secret>[A-Za-z0-9+/]{8,4000}={0,2})"),
-    Kind("npm-token", r"(?i)_(?:authToken|auth|password)(?:=|%|\\)", r"(?i):_(?:authToken|auth|password)=[\"']?(?P<secret>[^\s\"']{8,400})"),
-    Kind("authorization", r"(?i)authorization(?:['\"]?\s*[:=]|\\|%)", r"(?i)\b(?:proxy-)?authorization['\"]?[ \t]*[:=][ \t]*['\"]?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot|key)[ \t]+)?(?P<secret>[^\s'\",\\]{8,8000})", check=shapes.is_telling, far=True, shaped=False),
+    Kind("npm-token", r"(?i)_(?:authToken|auth|password)\s*(?:=|%|\\)", r"(?i)(?<![A-Za-z0-9])_(?:authToken|auth|password)\s?=\s?[\"']?(?P<secret>[^\s\"']{8,400})"),
+    Kind("authorization", r"(?i)authorization(?:['\"]?\s*[:=]|\\|%)", r"(?i)\b(?:proxy-)?authorization['\"]?[ \t]*[:=][ \t]*['\"]?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot|key|aws4-hmac-sha256)[ \t]+)?(?P<secret>[^\s'\",\\]{8,8000})", check=shapes.is_telling, far=True, shaped=False),
     Kind("bearer", r"(?i)bearer(?:\s|%|\\)", r"(?i)\bbearer[ \t]+(?P<secret>[A-Za-z0-9._~+/-]{12,8000}=*)"),
     Kind("cookie", r"(?i)cookie(?:['\"]?\s*:|\\|%)", r"(?i)\b(?:set-)?cookie['\"]?[ \t]*:[ \t]*['\"]?(?P<secret>[^\s'\"\\][^'\"\r\n\\]{6,8000})"),
     Kind("cookie", r"(?i)(?:sess(?:ion)?_?id|sessdata|connect\.sid|csrf_?token|xsrf)(?:=|%|\\)",

@@ -101,7 +101,6 @@ async def _receiving(app: FastAPI, settings: Settings, desk: Desk) -> AsyncItera
         settings, desk, access, Metrics(lambda: _gauges(desk)), threads, Places(desk.pool.size + settings.queue), batches,
         Summaries(settings, desk.store),
     )
-    await run_in_threadpool(batches.resume)
     engine.start()
     try:
         async with forgetting(desk, batches, settings.retention_days):

@@ -10,9 +10,11 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from corpus.library import Library
+from corpus.schema import Language
 from service.diagnosis import Alternative, Diagnosis, Dropped, Evidence, ProposedChange
 from service.errors import ModelError
 from service.inquiry import Inquiry
+from service.reasoning import reasons
 from service.reasoning.asking import Asker
 from service.reasoning.claims import Claims, schema
 from service.reasoning.composer import MAX_EVIDENCE
@@ -65,12 +67,12 @@ def answered(answers: Answers, inquiry: Inquiry, settings: Settings) -> Iterator
     yield Draft(inquiry.first)
     if inquiry.first.verdict == "no-failure":
         note = "Nothing failed, so no model was asked." if settings.model else ""
-        yield Final(_noted(inquiry.first, note))
+        yield Final(_noted(inquiry.first, note, inquiry.language))
         return
     try:
         model = open_model(settings)
     except ModelError as error:
-        yield Final(_noted(inquiry.first, f"{error} The first answer stands."))
+        yield Final(_noted(inquiry.first, f"{error} The first answer stands.", inquiry.language))
         return
     if model is None:
         yield Final(inquiry.first)
@@ -89,7 +91,7 @@ def explained(answers: Answers, inquiry: Inquiry, model: ChatModel, seconds: flo
         yield from talk.listen(asker)
         final = _joined(answers, inquiry, talk, model.name)
     except ModelError as error:
-        final = _noted(inquiry.first, f"{error} The first answer stands.", talk.dropped)
+        final = _noted(inquiry.first, f"{error} The first answer stands.", inquiry.language, talk.dropped)
     engine = final.engine.model_copy(update={"tokens": asker.tokens, "omitted": dict(talk.prompt.omitted)})
     spent = {**final.timings_ms, "model": round(1000 * (perf_counter() - started), 2)}
     yield Final(final.model_copy(update={"engine": engine, "timings_ms": spent}))
@@ -199,7 +201,7 @@ def _joined(answers: Answers, inquiry: Inquiry, talk: _Talk, name: str) -> Diagn
         used = True
         update = {"explanation": talk.kept.text, "headline": talk.headline or answer.headline}
         answer = answer.model_copy(update=update)
-    noted = _noted(answer, _told(talk, used), talk.dropped)
+    noted = _noted(answer, _told(talk, used), talk.matter.language, talk.dropped)
     return noted.model_copy(update={"engine": noted.engine.model_copy(update={"name": name})}) if used else noted
 
 
@@ -256,6 +258,7 @@ def _with_hypothesis(answer: Diagnosis, grounded: Grounded, matter: Matter) -> t
     return (named, *rest) if answer.verdict == "unknown" else (*answer.alternatives, *(() if known else (named,)))
 
 
-def _noted(answer: Diagnosis, note: str, dropped: Sequence[Dropped] = ()) -> Diagnosis:
-    engine = answer.engine.model_copy(update={"note": note, "dropped": (*answer.engine.dropped, *dropped)})
+def _noted(answer: Diagnosis, note: str, language: Language, dropped: Sequence[Dropped] = ()) -> Diagnosis:
+    told = reasons.told(dropped, language)
+    engine = answer.engine.model_copy(update={"note": reasons.note(note, language), "dropped": (*answer.engine.dropped, *told)})
     return answer.model_copy(update={"engine": engine})

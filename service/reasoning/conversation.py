@@ -10,6 +10,7 @@ from ingest.redact import Redactor
 from service.diagnosis import Diagnosis, Dropped, Engine, ProposedChange
 from service.errors import ModelError
 from service.inquiry import Inquiry
+from service.reasoning import reasons
 from service.reasoning.asking import Asker
 from service.reasoning.chain import Answers, matter_of
 from service.reasoning.claims import Reply
@@ -112,14 +113,14 @@ class Conversation:
         try:
             answer = asker.read(Reply, asker.whole(prompt.messages, Reply))
         except ModelError as error:
-            return plain, Engine(note=f"{error} The answer is from what is known without a model.", tokens=asker.tokens)
+            return plain, Engine(note=reasons.note(f"{error} The answer is from what is known without a model.", matter.language), tokens=asker.tokens)
         good = self._checked(answer, matter, prompt, kept)
         for block in good:
             yield Text(block)
-        dropped = (*_dropped(answer, matter, prompt), *kept.dropped)
+        dropped = reasons.told([*_dropped(answer, matter, prompt), *kept.dropped], matter.language)
         if not kept.holds:
             note = "Too little of the model's answer could be checked; this one is from what is known without it."
-            return plain, Engine(note=note, dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))
+            return plain, Engine(note=reasons.note(note, matter.language), dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))
         return kept.text, Engine(name=model.name, dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))
 
     def _checked(self, answer: Reply, matter: Matter, prompt: Prompt, kept: Kept) -> list[str]:

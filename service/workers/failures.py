@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
+
 from corpus.errors import CorpusError
 from ingest.errors import IngestError, InputError, SearchIndexError
 from ingest.redact import Redactor
-from service.errors import RequestError, ServiceError
+from service.errors import RequestError, ServiceError, WorkerLostError
 from service.events import Failed
 from service.telemetry.errors import TelemetryError
 
@@ -14,6 +16,17 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (InputError, 422), (TelemetryError, 422), (SearchIndexError, 503), (IngestError, 422), (CorpusError, 500), (ServiceError, 500),
 )
 UNEXPECTED = "Something went wrong here that should not; the server's log says where. The log itself was not lost: hand it in again."
+
+
+class StoppingError(WorkerLostError):
+    """The server is stopping; another try makes sense once it is up again."""
+
+    status = 503
+
+
+def where(error: Exception) -> str:
+    """Tell an error's kind and place for the server's log; not its message, which may hold lines of a job's log."""
+    return f"{type(error).__name__} in {''.join(traceback.format_tb(error.__traceback__))}"
 
 
 def is_known(error: Exception) -> bool:

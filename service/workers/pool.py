@@ -20,12 +20,14 @@ from service.errors import BusyError, LateError, RequestError, WorkerLostError
 from service.events import Event
 from service.settings import Settings
 from service.workers import process
-from service.workers.failures import failed
+from service.workers.failures import StoppingError, failed, where
 from service.workers.tasks import End, Found, Material, Prompt, Ready, Task
 
 _LOG = logging.getLogger("whycrash.workers")
 # Seconds for a process to load, the making of a first index included.
 LOADING = 600.0
+# Seconds until another process is tried where one could not load all that it needs.
+AGAIN = 30.0
 # Seconds that a triage is taken for before any was measured.
 FIRST_GUESS = 0.1
 STOPPING = "The server is stopping; hand it in again in a moment."
@@ -52,10 +54,13 @@ class Ticket:
     def put(self, message: Message) -> None:
         """Pass on a message; what is to be kept is kept first."""
         if self._keep:
-            self._keep(message)
+            try:
+                self._keep(message)
+            except Exception as error:  # noqa: BLE001 - an answer that cannot be kept is still given
+                _LOG.error("an answer could not be kept: %s", where(error))
         self._messages.put(message)
 
-    def fail(self, error: RequestError) -> None:
+    def fail(self, error: Exception) -> None:
         """Pass on that there is no answer."""
         self.put(failed(error))
 
@@ -65,7 +70,7 @@ class Ticket:
 
     def stop(self) -> None:
         """Answer that the server stops."""
-        self.fail(WorkerLostError(STOPPING))
+        self.fail(StoppingError(STOPPING, 5.0))
         self.end()
 
     def end(self) -> None:
@@ -111,6 +116,9 @@ class Pool:
         while not self._tickets.empty():
             if (ticket := self._tickets.get()) is not None:
                 ticket.stop()
+        # For a keeper that is still held up, whose own was taken out here: it would wait, and its process keep us from ending.
+        for _ in range(self.size):
+            self._tickets.put(None)
 
     @property
     def waiting(self) -> int:
@@ -127,7 +135,7 @@ class Pool:
         """Queue a task; `keep` is called with each message before the listener gets it. Raises BusyError."""
         with self._lock:
             if self._closed:
-                raise WorkerLostError(STOPPING)
+                raise StoppingError(STOPPING, 5.0)
             if self._open >= self.size + self._settings.queue:
                 wait = max(1.0, self._usual * self._open / self.size)
                 raise BusyError(f"{self._open} triages are under way; try again in {wait:.0f} seconds.", wait)
@@ -137,9 +145,9 @@ class Pool:
             self._tickets.put(ticket)
         return ticket
 
-    def next(self) -> Ticket | None:
-        """Wait for the next task; None when the pool closes."""
-        return self._tickets.get()
+    def next(self, patience: float | None = None) -> Ticket | None:
+        """Wait for the next task; None when the pool closes. Raises queue.Empty after `patience` seconds."""
+        return self._tickets.get(timeout=patience)
 
     def done(self, seconds: float) -> None:
         """Note that a task is over, and how long it took."""
@@ -158,32 +166,56 @@ class _Keeper(threading.Thread):
         self._serve = serve
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
-        self._stopped = False
+        self._stopping = threading.Event()
         self.wrong = "The workers are still loading."
 
     def run(self) -> None:
         """Start a process, and hand it tasks until the pool closes."""
         self._load()
-        while (ticket := self._pool.next()) is not None:
-            if self._stopped:
-                self._pool.done(0.0)
-                ticket.stop()
-                continue
-            started = monotonic()
+        while True:
             try:
-                self._work(ticket)
-            finally:
-                self._pool.done(monotonic() - started)
-                ticket.end()
-            if self._pipe is None and not self._stopped:
-                self._load()
+                ticket = self._next()
+            except queue.Empty:
+                # What was missing, such as a server that was down, may be there by now.
+                self._renew()
+                continue
+            if ticket is None:
+                break
+            self._take(ticket)
         self._end()
 
     def stop(self) -> None:
         """End the process, whatever it does."""
-        self._stopped = True
+        self._stopping.set()
         if self._process is not None and self._process.is_alive():
             self._process.terminate()
+
+    def _next(self) -> Ticket | None:
+        if self._pipe is None and not self._pool.wrong:
+            # Others have processes: what would only fail here is answered there.
+            self._stopping.wait(AGAIN)
+            raise queue.Empty
+        return self._pool.next(AGAIN if self.wrong else None)
+
+    def _take(self, ticket: Ticket) -> None:
+        """Answer a task, and leave a process for the next one."""
+        if self._stopping.is_set():
+            self._pool.done(0.0)
+            ticket.stop()
+            return
+        started = monotonic()
+        try:
+            self._work(ticket)
+        finally:
+            self._pool.done(monotonic() - started)
+            ticket.end()
+        if self._pipe is None:
+            self._renew()
+
+    def _renew(self) -> None:
+        self._end()
+        if not self._stopping.is_set():
+            self._load()
 
     def _load(self) -> None:
         context = get_context("spawn")
@@ -193,9 +225,12 @@ class _Keeper(threading.Thread):
         try:
             self._process.start()
             other.close()
+            if self._stopping.is_set():
+                self._process.terminate()  # `stop` came too early to find it
             told = self._pipe.recv() if self._pipe.poll(LOADING) else None
         except (EOFError, OSError) as error:
-            _LOG.error("a worker could not start: %s", type(error).__name__)
+            if not self._stopping.is_set():
+                _LOG.error("a worker could not start: %s", type(error).__name__)
             told = None
         if isinstance(told, Ready):
             self.wrong = told.wrong
@@ -204,6 +239,8 @@ class _Keeper(threading.Thread):
             self._end()
 
     def _work(self, ticket: Ticket) -> None:
+        if self._pipe is not None and self._process is not None and not self._process.is_alive():
+            self._renew()  # it died while it had nothing to do, which is no fault of this task
         if ticket.left <= 0:
             ticket.fail(ticket.late())
             return
@@ -218,8 +255,16 @@ class _Keeper(threading.Thread):
             ticket.fail(error)
         except (EOFError, OSError):
             self._end()
-            told = STOPPING if self._stopped else "The process that read this log died; it may need more memory than there is."
-            ticket.fail(WorkerLostError(told))
+            ticket.fail(self._lost())
+        except Exception as error:  # noqa: BLE001 - a task fails, and its keeper goes on
+            _LOG.error("a task could not be handed over: %s", where(error))
+            self._end()
+            ticket.fail(error)
+
+    def _lost(self) -> RequestError:
+        if self._stopping.is_set():
+            return StoppingError(STOPPING, 5.0)
+        return WorkerLostError("The process that read this log died; it may need more memory than there is.")
 
     def _listen(self, pipe: Connection, ticket: Ticket) -> None:
         while True:

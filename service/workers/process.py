@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import signal
-import traceback
+from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,15 @@ if TYPE_CHECKING:
 # Processes that share the cores: each computes on one, and does not spin for another.
 SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "WHYCRASH_THREADS")
 _LOG = logging.getLogger("whycrash.workers")
+# From linux/prctl.h.
+_PR_SET_PDEATHSIG = 1
 
 
 def serve(pipe: Connection, settings: Settings) -> None:
     """Answer tasks until the other end closes the pipe."""
     # Ctrl-C is for the server, which closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent()
     os.environ.update(dict.fromkeys(SINGLE, "1"))
     # Imported here: numpy and others look at the threads that they may use when they are imported.
     from service.workers.tasks import Ready
@@ -40,6 +44,14 @@ def serve(pipe: Connection, settings: Settings) -> None:
             return  # the server is gone
 
 
+def die_with_parent() -> None:
+    """Let the kernel end this process with its server: where that is killed, nobody is left to hold us to a deadline."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = parent_process()
+    if parent is not None and parent.pid != os.getppid():
+        os._exit(1)  # it died before it was asked for
+
+
 def _answer(pipe: Connection, triage: Triage, settings: Settings, task: object) -> None:
     from service.workers import answering, failures
     from service.workers.tasks import End
@@ -51,7 +63,6 @@ def _answer(pipe: Connection, triage: Triage, settings: Settings, task: object) 
         raise
     except Exception as error:  # noqa: BLE001 - a task that fails is a record, and the process lives on
         if not failures.is_known(error):
-            # The place, not the message: that may hold lines of the log.
-            _LOG.error("%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+            _LOG.error("%s", failures.where(error))
         pipe.send(failures.failed(error))
     pipe.send(End())

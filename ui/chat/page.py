@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,6 +47,21 @@ def mount(app: Any, desk: Desk, settings: Settings) -> None:
     )
     # Gradio knows one folder for all processes of a machine, whose names it makes of the contents; ours is private.
     app.routes[-1].app.uploaded_file_dir = str(uploads.root)
+    app.router.lifespan_context = _closing(app.router.lifespan_context, uploads)
+
+
+def _closing(lifespan: Callable[[Any], AbstractAsyncContextManager[Any]], uploads: Uploads) -> Callable[[Any], AbstractAsyncContextManager[Any]]:
+    """Remove the uploads when the app ends: a web server that was told to stop ends by the signal, and nothing else would run."""
+
+    @asynccontextmanager
+    async def closing(app: Any) -> AsyncIterator[Any]:
+        async with lifespan(app) as state:
+            try:
+                yield state
+            finally:
+                uploads.close()
+
+    return closing
 
 
 def build(room: Room, settings: Settings) -> gr.Blocks:

@@ -88,9 +88,12 @@ class Uploads:
             raise InvalidRequestError(f"{file.name} is no uploaded file.")
         folder.mkdir()
         try:
-            return path.rename(folder / path.name)
+            moved = path.rename(folder / path.name)
         except FileNotFoundError as error:
             raise GoneError(f"{file.name} is gone. Add it again.") from error
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()  # named by the content's sum; another upload of it may lie there again
+        return moved
 
     def _sweep(self) -> None:
         before = time.time() - ABANDONED_S

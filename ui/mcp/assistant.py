@@ -99,7 +99,7 @@ class Assistant:
 
     def case(self, case_id: str, lang: Lang) -> CaseText:
         """Give one case; raises UnknownCaseError, which names near ones."""
-        return _told(self._library.case(case_id), _language(lang))
+        return _told(self._library.case(case_id), self._library, _language(lang))
 
     def setting(self, framework: str, key: str, version: str, lang: Lang) -> Setting:
         """Look a setting up."""
@@ -144,10 +144,10 @@ def _hit(case_id: str, score: float, library: Library, language: Language) -> Ca
     return CaseHit(id=case_id, title=case.title.to(language), score=round(score, 4), urls=tuple(item.url for item in case.sources))
 
 
-def _told(case: Case, language: Language) -> CaseText:
+def _told(case: Case, library: Library, language: Language) -> CaseText:
     changes = [
         CaseChange(
-            framework=change.framework, kind=change.kind, key=change.key, to=change.to, versions=change.versions, why=change.why.to(language),
+            framework=change.framework, kind=change.kind, key=change.key, to=library.worded(change.to, language), versions=change.versions, why=change.why.to(language),
             costs=change.costs.to(language) if change.costs else "",
         )
         for change in case.changes

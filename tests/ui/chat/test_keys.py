@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -16,6 +18,7 @@ from tests.ui.chat.conftest import OpenPage, home
 from tests.ui.chat.serving import Server
 
 NAMES = ("anna", "ben")
+UPLOAD = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.log"\r\nContent-Type: text/plain\r\n\r\na line\r\n--x--\r\n'
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +55,16 @@ def test_that_the_page_asks_for_a_key_and_shows_ones_own(pages: OpenPage, browse
     ben.click("#wc-privacy summary >> nth=0")
     ben.click('[data-do="forget"]')
     expect(ben.locator("#wc-toast")).to_contain_text("another user's")
+
+
+def test_that_a_server_that_stops_leaves_no_uploads(tokens: tuple[Server, dict[str, str]]) -> None:
+    """Told to stop, it removes what was uploaded, also what nobody asked about."""
+    server, known = tokens
+    sent = Request(f"{server.url}gradio_api/upload", data=UPLOAD, headers={"Content-Type": "multipart/form-data; boundary=x"})  # noqa: S310 - loopback
+    sent.add_header("Authorization", f"Bearer {known['anna']}")
+    with urlopen(sent) as answer:  # noqa: S310 - loopback
+        [place] = json.load(answer)
+    assert Path(place).exists()
+    server.stop()
+    assert not Path(place).exists()
+    assert not Path(place).parents[1].exists()
