@@ -52,6 +52,8 @@ from service.workers.tasks import (
 
 _LOG = logging.getLogger("whycrash.desk")
 MAX_NAME = 200
+# A mark in the place of a secret may be longer than the secret was.
+MAX_WORDS = 2000
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ class Desk:
         An iterator that is closed early leaves the work to end by itself; its answer is kept.
         """
         task = _task(submission, str(ULID()))
+        # Before anything is written: a refusal is to cost little.
+        self.pool.check_room()
         now = datetime.now(UTC)
         seconds = self._settings.request_deadline
         self.store.triages.add(TriageRecord(
@@ -178,7 +182,7 @@ class Desk:
             raise InvalidRequestError(f"There is no cause {feedback.cause!r}; see GET /v1/causes or `corpus/causes.yaml`.")
         clean = Redactor().clean
         made = FeedbackRecord(
-            right=feedback.right, cause=feedback.cause, fix=clean(feedback.fix), comment=clean(feedback.comment),
+            right=feedback.right, cause=feedback.cause, fix=clean(feedback.fix)[:MAX_WORDS], comment=clean(feedback.comment)[:MAX_WORDS],
             triage=triage_id, caller=caller.name, created=datetime.now(UTC),
         )
         self.store.triages.add_feedback(made)
@@ -239,7 +243,7 @@ def _task(submission: Submission, triage_id: str) -> TriageTask:
 
 
 def _name(name: str) -> str:
-    return Redactor().clean(printable(name))[:MAX_NAME] or "log"
+    return printable(Redactor().clean(name))[:MAX_NAME] or "log"
 
 
 def _events(first: Event | None, ticket: Ticket) -> Iterator[Event]:
@@ -288,7 +292,8 @@ class _Kept:
             case Final():
                 self._write(message.diagnosis, final=True)
             case Failed():
-                self._write(None, final=True, error=message.error)
+                # The first answer was told and stands, whatever came after.
+                self._write(self._first, final=True, error=message.error)
 
     def _write(self, diagnosis: Diagnosis | None, *, final: bool, error: str = "") -> None:
         kept = self._material or Material(None, (), "")
@@ -312,5 +317,5 @@ class _Turn:
             _survive(lambda: self._add(message.text), f"a turn of {self._id}")
 
     def _add(self, text: str) -> None:
-        self._triages.add_message(self._id, MessageRecord(role="user", text=self._question, created=self._asked))
-        self._triages.add_message(self._id, MessageRecord(role="assistant", text=text, created=datetime.now(UTC)))
+        question = MessageRecord(role="user", text=self._question, created=self._asked)
+        self._triages.add_messages(self._id, question, MessageRecord(role="assistant", text=text, created=datetime.now(UTC)))

@@ -144,8 +144,8 @@ class BatchRecord(Part):
     created: datetime
     finished: datetime | None = None
     options: BatchOptions = BatchOptions()
-    left_out: dict[str, int | str] = {}
-    counts: dict[JobState, int] = {}
+    left_out: dict[str, int | str] = Field(default_factory=dict)
+    counts: dict[JobState, int] = Field(default_factory=dict)
 
     @property
     def total(self) -> int:

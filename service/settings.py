@@ -25,6 +25,8 @@ NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {
 }
 SECRETS = frozenset({"database", "slack_bot_token", "slack_signing_secret", "slack_app_token"})
 
+NO_SECRET = SecretStr("")
+
 
 def _setting(default: Any, says: str) -> Any:
     return field(default=default, metadata={"says": says})
@@ -59,7 +61,7 @@ class Settings:
     host: str = _setting("127.0.0.1", "Address that the server binds to; any but a loopback one needs an API key first (`whycrash keys add`).")
     port: int = _setting(8642, "Port of the server; 0 is any free one.")
     public_url: str = _setting("", "Address at which people reach the server, for links in Slack and shared triages; empty is where it listens.")
-    database: SecretStr = _setting(SecretStr(""), "SQLAlchemy URL of the database, such as `postgresql+psycopg://...`; empty is SQLite under the home folder.")
+    database: SecretStr = _setting(NO_SECRET, "SQLAlchemy URL of the database, such as `postgresql+psycopg://...`; empty is SQLite under the home folder.")  # noqa: RUF009 - a field, as all of these
     workers: int = _setting(0, "Processes that triage beside the server; 0 is one for each core.")
     queue: int = _setting(32, "Most triages that wait for a process; one more is answered 429 with the time to wait.")
     request_deadline: float = _setting(120.0, "Seconds after which a triage that is not finished is ended.")
@@ -73,9 +75,9 @@ class Settings:
     ray_from: int = _setting(500, "Batches of at least so many jobs run on Ray; smaller ones on the server's own processes.")
     ray_dashboards: str = _setting("", "Addresses of Ray dashboards whose failed jobs a batch may ask for, by commas; empty is none.")
     chroma_url: str = _setting("", "Chroma server that holds the vectors, such as `http://127.0.0.1:8000`; empty keeps them under the home folder.")
-    slack_bot_token: SecretStr = _setting(SecretStr(""), "Slack's bot token (`xoxb-...`); empty switches Slack off.")
-    slack_signing_secret: SecretStr = _setting(SecretStr(""), "Slack's signing secret, for events over HTTP.")
-    slack_app_token: SecretStr = _setting(SecretStr(""), "Slack's app-level token (`xapp-...`), for Socket Mode instead of HTTP.")
+    slack_bot_token: SecretStr = _setting(NO_SECRET, "Slack's bot token (`xoxb-...`); empty switches Slack off.")  # noqa: RUF009 - a field, as all of these
+    slack_signing_secret: SecretStr = _setting(NO_SECRET, "Slack's signing secret, for events over HTTP.")  # noqa: RUF009 - a field, as all of these
+    slack_app_token: SecretStr = _setting(NO_SECRET, "Slack's app-level token (`xapp-...`), for Socket Mode instead of HTTP.")  # noqa: RUF009 - a field, as all of these
 
 
 def load(environment: Mapping[str, str] | None = None, file: Path | None = None) -> Settings:

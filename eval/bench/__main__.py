@@ -6,9 +6,9 @@ import sys
 
 from rich.console import Console
 
-from eval.bench import batch, hostile, ingest, redact, run, scan, start, vectors, warm
+from eval.bench import batch, hostile, ingest, redact, run, scan, serve, start, vectors, warm
 
-BENCHES = {"batch": batch.run, "hostile": hostile.run, "ingest": ingest.run, "redact": redact.run, "run": run.run, "scan": scan.run, "start": start.run, "vectors": vectors.run, "warm": warm.run}
+BENCHES = {"batch": batch.run, "hostile": hostile.run, "ingest": ingest.run, "redact": redact.run, "run": run.run, "scan": scan.run, "serve": serve.run, "start": start.run, "vectors": vectors.run, "warm": warm.run}
 
 
 def main(names: list[str]) -> int:

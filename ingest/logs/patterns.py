@@ -88,6 +88,19 @@ class PatternTable:
         """Each row under its id."""
         return {row.id: row for row in self.rows}
 
+    @cached_property
+    def alike(self) -> frozenset[int]:
+        """The numbers of rows of which one line says what the next of the same wording says."""
+        return frozenset(
+            number for number, row in enumerate(self.rows)
+            if row.fails or row.kind in ("warning", "teardown") or row.id.startswith("structure.")
+        )
+
+    @cached_property
+    def starts(self) -> frozenset[int]:
+        """The numbers of rows that begin a traceback."""
+        return frozenset(number for number, row in enumerate(self.rows) if row.id.startswith("structure.traceback"))
+
 
 class Shelf(Record):
     """All rows, as one cache file holds them."""

@@ -102,12 +102,7 @@ class Reading:
         self._stacks = Stacks()
         self._repeats = Repeats()
         self._sight = Sight()
-        # Of lines with these patterns alone, one says what the next of the same wording says.
-        self._alike = frozenset(
-            number for number, row in enumerate(table.rows)
-            if row.fails or row.kind in ("warning", "teardown") or row.id.startswith("structure.")
-        )
-        self._starts = frozenset(number for number, row in enumerate(table.rows) if row.id.startswith("structure.traceback"))
+        self._alike, self._starts = table.alike, table.starts
         self._seen: set[str] = set()
         self._ignored: dict[str, int] = {}
         self._parsed: dict[int, Line] = {}
@@ -119,7 +114,7 @@ class Reading:
 
     def begin(self, name: str) -> int:
         """Begin a file of the job; give the number of its first line when all files are counted on."""
-        self._timeline.begin(self._redactor.clean(lines.printable(name)), self._lines + 1)
+        self._timeline.begin(lines.printable(self._redactor.clean(name)), self._lines + 1)
         self._runs.append(Progress())
         return self._lines + 1
 

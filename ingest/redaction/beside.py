@@ -20,6 +20,7 @@ _APART_SIEVE = r"(?:['\"],|\\|%|&)"
 _MANY = 4000
 # A manifest's names and encoded values; the rows before it are few.
 _MANIFEST = 16_000
+_OF_SECRET = r"kind[\"'\\:%\w ]{0,20}Secret\b"
 
 
 def _beside(name: str, sieve: str, expression: str, *, ahead: int = 0, back: int = 0, far: bool = False) -> Kind:
@@ -74,12 +75,14 @@ BESIDE = (
     Kind("command-password", r"(?i)echo\W[^\n]*(?:stdin|with-token)", r"(?i)\becho\s+(?:-\w\s+)?['\"]?(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{4,400})['\"]?\s*\|[^\n|]{1,200}--(?:password-stdin|with-token)", far=True),
     Kind("secret", r"(?i)secret\W[^\n]*from-literal", rf"(?i)\bsecret\b[^\n]{{0,300}}?(?P<secret>--from-literal[ =]{_WORD}{{1,400}}(?:\s+--from-literal[ =]{_WORD}{{1,400}}){{0,40}})", far=True),
     # A manifest of a Secret: all its values, whatever they are called; written by people, and by the cluster, which sorts.
-    Kind("kubernetes-secret", r"kind['\"\\]{0,4}:(?:\s|%20)*['\"\\]{0,4}Secret\b",
+    Kind("kubernetes-secret", _OF_SECRET,
          rf"(?m:^)(?P<in>[ \t]*)kind: *['\"]?Secret['\"]?[ \t]*\r?\n(?:(?!---|(?P=in)kind:)[^\n]*\n){{0,40}}?(?P=in)(?:stringData|data):[ \t]*\r?\n(?P<secret>(?:(?P=in)[ \t]+[^\n]{{1,{_MANIFEST}}}(?:\n|\Z))+)",
          ahead=_MANIFEST, wraps=False),
-    Kind("kubernetes-secret", r"kind:\s*['\"]?Secret\b",
+    Kind("kubernetes-secret", _OF_SECRET,
          rf"(?m:^)(?P<in>[ \t]*)(?:stringData|data):[ \t]*\r?\n(?P<secret>(?:(?P=in)[ \t]+[^\n]{{1,{_MANIFEST}}}\n)+)(?:(?P=in)immutable:[^\n]*\n)?(?P=in)kind: *['\"]?Secret\b",
          back=_MANIFEST, wraps=False),
-    Kind("kubernetes-secret", r"(?:string)?[dD]ata(?:\\|\"|%22)", rf"\"(?:stringData|data)\":\s{{0,40}}\{{(?P<secret>[^{{}}]{{4,{_MANIFEST}}})\}},\s{{0,40}}(?:\"immutable\":\s?\w+,\s{{0,40}})?\"kind\":\s?\"Secret\"",
+    Kind("kubernetes-secret", _OF_SECRET, rf"\"(?:stringData|data)\":\s{{0,40}}\{{(?P<secret>[^{{}}]{{4,{_MANIFEST}}})\}},\s{{0,40}}(?:\"immutable\":\s?\w+,\s{{0,40}})?\"kind\":\s?\"Secret\"",
+         back=_MANIFEST, wraps=False),
+    Kind("kubernetes-secret", _OF_SECRET, rf"\"kind\":\s?\"Secret\"(?:(?!\"kind\":)[\s\S]){{0,4000}}?\"(?:stringData|data)\":\s{{0,40}}\{{(?P<secret>[^{{}}]{{4,{_MANIFEST}}})\}}",
          ahead=_MANIFEST, wraps=False),
 )

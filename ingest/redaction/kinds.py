@@ -71,6 +71,7 @@ ISSUED = (
     _issued("grafana-token", "glsa_ glc_", r"[A-Za-z0-9+/=]", r"{32,400}(?:_[0-9a-f]{8})?", _END),
     _issued("gitlab-token", "glpat- glptt- gldt- glrt- glcbt- glagent- gloas- glft- glimt- glsoat- glffct-", r"[A-Za-z0-9_-]", r"{20,300}(?:\.[a-z0-9.]{2,12})?"),
     _issued("huggingface-token", "hf_ api_org_", r"[A-Za-z0-9]", r"{24,40}", _END, shapes.is_suffixed),
+    _issued("whycrash-key", "whycrash_", r"[0-9a-zA-Z_-]", r"{40,80}"),
     _issued("wandb-key", "wandb_v1_", r"[A-Za-z0-9_]", r"{40,120}"),
     _issued("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]", r"{20,200}"),
     _issued("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-or-v1-", r"[A-Za-z0-9_-]", r"{20,250}"),

@@ -60,7 +60,12 @@ def create_app(
     boundary = Boundary(settings)
     app.state.boundary = boundary
     most = settings.max_upload_mb * MIB
-    rules = Rules({("POST", "/v1/triage"): most, ("POST", "/v1/batches"): most}, policies=policies or {}, pages=most, pace=pace or Pace())
+    large = {
+        ("POST", "/v1/triage"): most, ("POST", "/v1/batches"): most,
+        # What the chat page sends as JSON stands in memory; its files go another way.
+        ("POST", "/gradio_api/queue/join"): 8 * MIB, ("POST", "/gradio_api/component_server/"): MIB,
+    }
+    rules = Rules(large, policies=policies or {}, pages=most, pace=pace or Pace())
     app.add_middleware(Gate, boundary=boundary, rules=rules, metrics=lambda: _part(app, "metrics"), access=lambda: _part(app, "access"))
     return app
 

@@ -208,7 +208,7 @@ class _Answer:
             names = [self._library.causes[item.cause].title.to(self._language) for item in self._candidates[:2]]
             return say("ambiguous-headline", self._language, first=names[0], second=names[1])
         title = (cases[0] if cases else cause).title.to(self._language)
-        return ", ".join(part for part in (title, phrases.phase(self._report.phase, self._language)) if part)
+        return ("，" if self._language == "zh" else ", ").join(part for part in (title, phrases.phase(self._report.phase, self._language)) if part)
 
     def _explanation(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> str:
         if cause is None:

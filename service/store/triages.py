@@ -19,6 +19,8 @@ from service.store.upsert import insert_or_update
 
 INTERRUPTED = "The server was stopped before the answer was finished."
 _COLUMNS = TRIAGES.c
+# A search looks for so many words of so many letters; SQLite refuses a condition of a thousand, or a long one.
+MOST_WORDS, LONGEST_WORD = 20, 200
 
 
 class Triages:
@@ -96,12 +98,12 @@ class Triages:
             if not connection.execute(delete(TRIAGES).where(_COLUMNS.id == triage)).rowcount:
                 raise _missing(triage)
 
-    def add_message(self, triage: str, message: MessageRecord) -> None:
-        """Keep one side of the conversation; raises NotFoundError."""
-        values = message.model_dump() | {"text": gate.clean(message.text), "triage": triage}
+    def add_messages(self, triage: str, *messages: MessageRecord) -> None:
+        """Keep what was said, all or nothing and next to each other; raises NotFoundError."""
+        values = [message.model_dump() | {"text": gate.clean(message.text), "triage": triage} for message in messages]
         with self._database.write() as connection:
             _standing(connection, triage)
-            connection.execute(insert(MESSAGES).values(**values))
+            connection.execute(insert(MESSAGES), values)
 
     def messages(self, triage: str) -> tuple[MessageRecord, ...]:
         """Give the conversation, oldest first; raises NotFoundError."""
@@ -118,7 +120,7 @@ class Triages:
         values = feedback.model_dump() | texts | {"right": int(feedback.right)}
         with self._database.write() as connection:
             _standing(connection, feedback.triage)
-            connection.execute(insert(FEEDBACK).values(**values))
+            connection.execute(insert(FEEDBACK), values)
 
     def feedback(self, triage: str) -> tuple[FeedbackRecord, ...]:
         """Give the feedback on a triage, oldest first; raises NotFoundError."""
@@ -151,8 +153,8 @@ def _narrowed(query: Select[Any], words: str, after: str | None, caller: str | N
         query = query.where(_COLUMNS.id < after)
     if caller is not None:
         query = query.where(_COLUMNS.caller == caller)
-    for word in gate.clean(words).casefold().split():
-        query = query.where(_COLUMNS.words.contains(word, autoescape=True))
+    for word in [*dict.fromkeys(gate.clean(words).casefold().split())][:MOST_WORDS]:
+        query = query.where(_COLUMNS.words.contains(word[:LONGEST_WORD], autoescape=True))
     return query
 
 

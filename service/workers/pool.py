@@ -134,16 +134,20 @@ class Pool:
     def submit(self, task: Task, seconds: float, keep: Keep | None = None) -> Ticket:
         """Queue a task; `keep` is called with each message before the listener gets it. Raises BusyError."""
         with self._lock:
-            if self._closed:
-                raise StoppingError(STOPPING, 5.0)
-            if self._open >= self.size + self._settings.queue:
-                wait = max(1.0, self._usual * self._open / self.size)
-                raise BusyError(f"{self._open} triages are under way; try again in {wait:.0f} seconds.", wait)
+            self.check_room()
             self._open += 1
             ticket = Ticket(task, seconds, keep)
             # Within the lock: what is queued before the pool closes is answered by it.
             self._tickets.put(ticket)
         return ticket
+
+    def check_room(self) -> None:
+        """Raise BusyError where one more task would be too many, StoppingError where the pool is closed."""
+        if self._closed:
+            raise StoppingError(STOPPING, 5.0)
+        if self._open >= self.size + self._settings.queue:
+            wait = max(1.0, self._usual * self._open / self.size)
+            raise BusyError(f"{self._open} triages are under way; try again in {wait:.0f} seconds.", wait)
 
     def next(self, patience: float | None = None) -> Ticket | None:
         """Wait for the next task; None when the pool closes. Raises queue.Empty after `patience` seconds."""
@@ -191,7 +195,7 @@ class _Keeper(threading.Thread):
             self._process.terminate()
 
     def _next(self) -> Ticket | None:
-        if self._pipe is None and not self._pool.wrong:
+        if self._pipe is None and not self._pool.wrong and not self._stopping.is_set():
             # Others have processes: what would only fail here is answered there.
             self._stopping.wait(AGAIN)
             raise queue.Empty
@@ -245,7 +249,7 @@ class _Keeper(threading.Thread):
             ticket.fail(ticket.late())
             return
         if self._pipe is None:
-            ticket.fail(WorkerLostError(self.wrong, 5.0))
+            ticket.fail(WorkerLostError(self.wrong, 5.0) if self.wrong else self._lost())
             return
         try:
             self._pipe.send(ticket.task)

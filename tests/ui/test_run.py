@@ -90,7 +90,7 @@ def test_that_a_failed_job_is_explained_on_standard_error_after_its_own_output(r
 
 
 def test_that_options_of_the_job_are_its_own(run: Run) -> None:
-    done = run(python("import sys; print(sys.argv[1:])") + ["--config", "x", "--lang", "zh", "-v"])
+    done = run([*python("import sys; print(sys.argv[1:])"), "--config", "x", "--lang", "zh", "-v"])
     assert done.stdout.strip() == b"['--config', 'x', '--lang', 'zh', '-v']"
 
 
@@ -184,7 +184,7 @@ def at_terminal(command: Sequence[str], environment: dict[str, str], keys: bytes
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(ROOT)
-        os.execve(command[0], list(command), environment)
+        os.execve(command[0], list(command), environment)  # noqa: S606 - our own command
     termios.tcsetwinsize(terminal, (30, 91))
     seen = b""
     deadline = time.monotonic() + 60

@@ -46,4 +46,4 @@ def check(count: int, where: str, settings: Settings, left_out: Told) -> None:
 
 def shown(name: str) -> str:
     """Give a job's name as it may be kept: without secrets and control characters, not too long."""
-    return Redactor().clean(printable(name))[:LONGEST_NAME] or "job"
+    return printable(Redactor().clean(name))[:LONGEST_NAME] or "job"

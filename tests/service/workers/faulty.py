@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from service.events import Progress
 from service.settings import Settings
+from service.workers.pool import Pool
+from service.workers.process import die_with_parent
 from service.workers.tasks import End, Ready, TriageTask
 
 
@@ -40,3 +44,36 @@ def unable(pipe: Connection, settings: Settings) -> None:
         return
 
 
+def missing(pipe: Connection, settings: Settings) -> None:
+    """Lack something until there is a home folder."""
+    if settings.home.exists():
+        serve(pipe, settings)
+    else:
+        unable(pipe, settings)
+
+
+def crashing(pipe: Connection, settings: Settings) -> None:
+    """Die while loading, until there is a home folder."""
+    if settings.home.exists():
+        serve(pipe, settings)
+
+
+def hang_with_parent(pipe: Connection, settings: Settings) -> None:
+    """Hang in a task, as a worker does that is bound to its server."""
+    die_with_parent()
+    serve(pipe, settings)
+
+
+def main() -> None:
+    """Be a server whose one worker hangs; its process is printed."""
+    pool = Pool(Settings(home=Path("/nowhere")), 1, hang_with_parent)
+    pool.start()
+    (told,) = pool.submit(TriageTask("1", "log", "x"), 30)
+    pool.submit(TriageTask("2", "log", "hang"), 60)
+    sys.stdout.write(f"{told.bytes}\n")  # type: ignore[union-attr]  # a Progress
+    sys.stdout.flush()
+    time.sleep(60)
+
+
+if __name__ == "__main__":
+    main()

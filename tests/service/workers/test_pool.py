@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from service.errors import BusyError, WorkerLostError
 from service.events import Failed, Progress
 from service.settings import Settings
+from service.workers import pool as pools
 from service.workers.pool import Message, Pool
 from service.workers.tasks import TriageTask
 from tests.service.workers import faulty
@@ -116,3 +123,93 @@ def test_that_a_pool_says_what_it_lacks(make_settings: Callable[..., Settings]) 
         time.sleep(0.05)
     assert pool.wrong == "There is no index."
     pool.close()
+
+
+def test_that_a_keeper_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool: Pool) -> None:
+    def full(_message: Message) -> None:
+        raise ValueError("no room")
+
+    assert pid(list(pool.submit(TriageTask("1", "log", "x"), 30, full)))
+    unsendable = TriageTask("2", "log", threading.Lock())  # type: ignore[arg-type]  # what no process can be sent
+    assert failure(list(pool.submit(unsendable, 30))).type == "Unexpected"
+    assert pid(told(pool, "x"))
+    assert pool.waiting == 0
+
+
+def test_that_a_process_that_died_in_its_idle_time_costs_no_task(pool: Pool) -> None:
+    before = pid(told(pool, "one"))
+    os.kill(before, signal.SIGKILL)
+    time.sleep(0.3)
+    assert pid(told(pool, "two")) != before
+
+
+@pytest.mark.parametrize("serve", [faulty.missing, faulty.crashing])
+def test_that_what_was_missing_at_the_start_is_looked_for_again_without_a_task(
+    make_settings: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch, serve: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(pools, "AGAIN", 0.3)
+    settings = make_settings()
+    pool = Pool(settings, 1, serve)
+    pool.start()
+    settings.home.mkdir()
+    assert until(lambda: not pool.wrong)
+    assert pid(told(pool, "x"))
+    pool.close()
+
+
+def test_that_a_pool_without_processes_does_not_hold_its_tasks(make_settings: Callable[..., Settings]) -> None:
+    pool = Pool(make_settings(), 1, faulty.crashing)
+    pool.start()
+    assert failure(told(pool, "x")).retry_after == 5
+    pool.close()
+
+
+def test_that_a_keeper_that_is_held_up_while_the_pool_closes_ends_afterwards(pool: Pool) -> None:
+    pid(told(pool, "one"))
+    held = threading.Event()
+
+    def slow(_message: Message) -> None:
+        held.wait(30)
+
+    pool.submit(TriageTask("1", "log", "x"), 30, slow)
+    (keeper,) = [thread for thread in threading.enumerate() if thread.name == "keeper-0"]
+    closing = threading.Thread(target=pool.close)
+    closing.start()
+    closing.join(12)  # it waits ten seconds for a keeper
+    held.set()
+    keeper.join(5)
+    assert not keeper.is_alive()
+
+
+def test_that_a_refusal_while_the_server_stops_may_be_tried_again(pool: Pool) -> None:
+    pool.close()
+    with pytest.raises(WorkerLostError) as refused:
+        pool.submit(TriageTask("1", "log", "x"), 30)
+    assert (refused.value.status, refused.value.wait) == (503, 5)
+
+
+def test_that_a_worker_in_a_hopeless_log_goes_with_a_server_that_is_killed() -> None:
+    server = subprocess.Popen([sys.executable, "-m", "tests.service.workers.faulty"], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    worker = int(server.stdout.readline())
+    time.sleep(0.2)
+    server.kill()
+    server.wait()
+    server.stdout.close()
+    assert until(lambda: not runs(worker))
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    """Wait until something holds; tells whether it came to that."""
+    deadline = time.monotonic() + 20
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return holds()
+
+
+def runs(process: int) -> bool:
+    """Tell whether a process runs; one that only waits to be reaped does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
