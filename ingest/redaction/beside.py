@@ -34,11 +34,11 @@ BESIDE = (
     _beside("password", rf"(?i)pass(?:word|phrase|code|wd)[^\n]{{0,260}}(?:\s|%20)(?:is|was|to)(?:\s|:|%|\\)",
             rf"(?i:\bpass(?:word|phrase|code|wd)){_AMONG} (?:is|was|to):? ['\"`]?(?P<secret>{_HELD}{{5,200}}[A-Za-z0-9!#$%^&*=])"),
     _beside("secret", r"(?i)(?:api|access|secret|auth|bearer|account|license|private)(?: |_|-|%20)?(?:key|token|secret)(?:\s|%20|\\)",
-            rf"(?i:\b{_KEYS})(?i:{_AMONG} (?:is|was|to|provided|given|used):?)? ['\"`]?(?P<secret>[A-Za-z0-9._~+/*-]{{11,400}}[A-Za-z0-9=])"),
+            rf"(?i:(?<![A-Za-z]){_KEYS})(?i:{_AMONG} (?:is|was|to|provided|given|used):?| \[[^\]\n]{{0,40}}\]:)? ['\"`]?(?P<secret>[A-Za-z0-9._~+/*-]{{11,400}}[A-Za-z0-9=])"),
     _beside("token", r"(?i)token(?:\s|%20)(?:[^\n]*(?:\s|%20))?(?:is|was)(?:\s|:|%|\\)",
             r"(?i:\btoken)(?i: (?:for|of) [^\s.:=;,]{1,60})? (?i:is|was):? ['\"`]?(?P<secret>[A-Za-z0-9._~+/-]{11,4000}[A-Za-z0-9=])"),
     _beside("password", rf"(?:{_coded('密码|口令|密碼|令牌|密钥|秘钥|金鑰')})",
-            rf"(?:密码|口令|密碼|令牌|密钥|秘钥|金鑰)(?:[\xe4-\xe9][\x80-\xbf]{{2}}){{0,8}}?(?:是|为|為|叫) ?['\"`]?(?P<secret>{_HELD}{{5,400}})"),
+            rf"(?:密码|口令|密碼|令牌|密钥|秘钥|金鑰)(?:[\xe4-\xe9][\x80-\xbf]{{2}}){{0,8}}?(?:(?:是|为|為|叫) ?| )(?:['\"`]|“|‘|「)?(?P<secret>{_HELD}{{5,400}})"),
     # <password>...</password>, and <name>...secret.key</name><value>...</value>
     Kind("password", r"(?i)passw(?:or)?d[\w.-]{0,20}(?:\s[^<>\n]{0,80})?(?:>|\\|%|&)", rf"(?i)<[\w.:-]{{0,60}}passw(?:or)?d[\w.-]{{0,20}}(?:\s[^<>\n]{{0,200}})?>{_NOTHING}(?P<secret>[^<>\s]{{4,400}})</", check=shapes.is_telling, shaped=False),
     _beside("secret", r"(?i)(?:secret|token|key)[\w.-]{0,20}(?:>|\\|%|&)", rf"(?i)<{_CALLED}[\w.-]{{0,20}}>\s{{0,80}}{_NOTHING}(?P<secret>[^<>\s]{{8,{_MANY}}})\s{{0,80}}</", ahead=600),
@@ -66,13 +66,15 @@ BESIDE = (
     # Databases' passwords hold what an address cannot.
     Kind("url-credentials", r"(?i)(?:sql|redis|rediss|mongodb|\+srv|amqps?|clickhouse|\+\w{2,20})(?::|%3A|\\u003a)(?:/|%2F|\\)",
          r"(?i)(?:sql|rediss?|mongodb|\+srv|amqps?|clickhouse|sql\+\w{2,20})://(?P<secret>[^\s/:@\"']{0,100}:[^\s\"'<>]{1,300})@(?=[\w.-]{1,200}(?::\d|[/?\s\"',)]|\Z))", wraps=False),
+    _beside("url-token", r"/t/|%2[Ff]t%2[Ff]|\\/t\\", r"(?i)://[^\s/]{1,200}/t/(?P<secret>[A-Za-z0-9-]{20,80})/"),
     # Commands.
+    _beside("access-pair", r"(?i)(?:ossutil\d{0,2}|coscmd|coscli|swanlab|obsutil|qshell)(?:\s|%20)", r"(?i)\b(?:ossutil\d{0,2}|coscmd|coscli|swanlab|obsutil|qshell)\s[^\n]{0,300}?\s-[ks][ =](?P<secret>[A-Za-z0-9+/]{16,80})", far=True),
     _beside("command-password", r"(?i)vault(?:\s|%20)login\W", r"(?i)\bvault\s+login\s+(?:-\S+\s+){0,4}(?:token=)?['\"]?(?P<secret>[A-Za-z0-9._-]{8,400})"),
     Kind("command-password", r"(?i)(?:mc|mcli)(?:\s|%20)(?:alias|config)\W", rf"(?i)\bmc(?:li)?\s+(?:alias\s+set|config\s+host\s+add)\s+\S+\s+\S+\s+\S+\s+['\"]?(?P<secret>{_WORD}{{8,200}})", far=True),
     Kind("command-password", r"(?i)lftp\W", rf"(?i)\blftp\b[^\n]{{0,200}}?\s-u[ =]?['\"]?[^\s,'\"]{{1,100}},(?P<secret>{_WORD}{{3,200}})", far=True),
     Kind("command-password", r"(?i)(?:smbclient|rpcclient|smbget)\W", rf"(?i)\b(?:smbclient|rpcclient|smbget)\b[^\n]{{0,200}}?\s(?:-U|--user)[ =]?['\"]?[^\s%'\"]{{1,100}}%(?P<secret>{_WORD}{{3,200}})", far=True),
     Kind("command-password", r"(?i)(?:stdin|with-token)['\"]?(?:\s|%20)*(?:<|%3C|\\|&lt;)", rf"(?i)--(?:password-stdin|with-token)\s*<<<\s*['\"]?(?P<secret>{_WORD}{{4,400}})"),
-    Kind("command-password", r"(?i)echo\W[^\n]*(?:stdin|with-token)", r"(?i)\becho\s+(?:-\w\s+)?['\"]?(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{4,400})['\"]?\s*\|[^\n|]{1,200}--(?:password-stdin|with-token)", far=True),
+    Kind("command-password", r"(?i)echo\W[^\n]*(?:stdin|with-token|chpasswd)", r"(?i)\becho\s+(?:-\w\s+)?['\"]?(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{4,400})['\"]?\s*\|[^\n|]{1,200}(?:--(?:password-stdin|with-token)|\bchpasswd)", far=True),
     Kind("secret", r"(?i)secret\W[^\n]*from-literal", rf"(?i)\bsecret\b[^\n]{{0,300}}?(?P<secret>--from-literal[ =]{_WORD}{{1,400}}(?:\s+--from-literal[ =]{_WORD}{{1,400}}){{0,40}})", far=True),
     # A manifest of a Secret: all its values, whatever they are called; written by people, and by the cluster, which sorts.
     Kind("kubernetes-secret", _OF_SECRET,

@@ -9,12 +9,14 @@ from ingest.redaction import shapes
 from ingest.redaction.kinds import NEXT_ROW, Kind
 
 # Between a name and its value; in YAML also the end of the row, where the next one is indented.
-_IS = r"['\"]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)[ \t]*(?:[>|][+-]?[ \t]*)?(?:\\?\r?\n(?:[+-][ \t]*|[ \t]+))?"
+_IS = r"['\"]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)(?:[ \t]|\xc2\xa0)*(?:[>|][+-]?[ \t]*)?(?:\\?\r?\n(?:[+-][ \t]*|[ \t]+))?"
+# What a value may stand in: a list, an Option of Rust's, three quotes, quotes of Chinese.
+_OPENS = r"(?:[\[(][ ]?(?=b?['\"])|Some\(\s{0,20}|\"\"(?=\")|''(?=')|“|‘|「)?"
 # The same for the sieve, with what a writer of JSON, URLs or Python may have made of it.
 _IS_CODED = r"(?:['\"]?,?\]?[ \t]*(?:=|->|:|：|＝)|['\"]?,? |\\|%|&)"
 _BEHIND_FLAG = r"['\"]?,?(?:[ =]|\\|%)"
 # Counts of tokens stand in every line of some servers; so a long value is asked for, or the row's end.
-_IS_LONG = r"(?:['\"]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)[ \t]*b?[|>'\"]?[ \t]*(?:[A-Za-z0-9._~+/-]{12}|[A-Za-z0-9._~+/-]{0,11}[\"'\\]{0,2}[ \t]*\r?\n|\\|%|&)|\\|%|&)"
+_IS_LONG = r"(?:['\"]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)[ \t]*b?(?:[|>'\"\[(]|\xc2\xa0|\xe2\x80[\x9c\x98]|Some\(|'')?[ \t'\"]*(?:[A-Za-z0-9._~+/-]{12}|[A-Za-z0-9._~+/-]{0,11}[\"'\\]{0,2}[ \t]*\r?\n|\\|%|&)|\\|%|&)"
 # What stands where a secret would: nothing, a mask, a variable.
 _NOTHING = r"(?!None\b|null\b|true\b|false\b|nil\b|\*\*|<|\$[A-Za-z_{(]|%\(|\{\{)"
 # Plain characters, and letters of two bytes; Chinese text behind a value is no part of it.
@@ -33,12 +35,12 @@ def _coded(words: str) -> str:
 _PASSWORDS = r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼)(?:[_-]?\d{1,2})?"
 _PASSWORDS_SIEVE = rf"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|{_coded('密码|口令|密碼')})(?:[_-]?\d{{1,2}})?"
 _SECRETS = (
-    r"(?:secret(?:[_-]?access)?(?:[_-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|access[_-]?key(?:[_-]?(?:id|secret))?|"
-    r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|deploy|admin|hmac)[_-]?key|"
+    r"(?:secret(?:[._-]?access)?(?:[._-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|access[._-]?key(?:[_-]?(?:id|secret))?|"
+    r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|deploy|admin|hmac|subscription)[_-]?key|"
     r"client[_-]?secret|(?<![a-z])credentials?|密钥|秘钥|金鑰)(?:[_-]?\d{1,2})?"
 )
 # Of names and of flags both, which would cost a second expression.
-_SECRETS_SIEVE = rf"(?:secret|[aeghinorst_-]key|credential|{_coded('密钥|秘钥|金鑰')})[a-z0-9_-]{{0,14}}"
+_SECRETS_SIEVE = rf"(?:secret|[aeghinorst._-]key|credential|{_coded('密钥|秘钥|金鑰')})[a-z0-9_-]{{0,14}}"
 # A tokenizer's special tokens and token counts are settings; they must stay readable.
 _SPECIAL = "bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|min|num|stop|special|new|per|next|first|last|start|end|text|input|output|prompt|total|think"
 _TOKENS = (
@@ -54,7 +56,7 @@ def _named(
 ) -> Kind:
     """Make the row of a value that has a name; in quotes it goes on to the closing one."""
     double, single = rf"\"{_NOTHING}(?P<quoted>[^\"\n]{size})\"", rf"'{_NOTHING}(?P<single>[^'\n]{size})'"
-    expression = rf"(?i:{before}){_IS}{_NOTHING}(?:b?{double}|b?{single}|['\"]?{_NOTHING}(?P<secret>{value}))"
+    expression = rf"(?i:{before}){_IS}{_OPENS}{_NOTHING}(?:b?{double}|b?{single}|['\"]?{_NOTHING}(?P<secret>{value}))"
     return Kind(name, rf"(?i){sieve}{coded}", expression, tuple(cuts.split()), r"['\"]?[ \t]*[=:]", check, ahead=NEXT_ROW, shaped=False)
 
 
@@ -94,7 +96,7 @@ NAMED = (
     _command(r"(?i)login\W", rf"(?i)\b(?:docker|podman|nerdctl|helm|oras|skopeo|buildah|az|acr|oc|argocd)\b[^\n]{{0,100}}?\blogin\b[^\n]{{0,300}}?[\s'\"]-p['\"]?,?[ =]['\"]?(?P<secret>{_WORD}{{4,400}})"),
     _command(r"(?i)(?:mongo|mongosh|mongodump|mongorestore|ldapsearch|influx|clickhouse-client)\W", rf"(?i)\b(?:mongo\w{{0,8}}|ldapsearch|influx|clickhouse-client)\b[^\n]{{0,300}}?[\s'\"](?:-p|-w)['\"]?,?[ =]['\"]?(?P<secret>[^\s'\"\\-]{_WORD}{{3,200}})"),
     _command(r"(?i)pass(?:in|out)?['\",]{0,3}(?:\s|%20)+['\"]?pass(?::|%)", rf"(?i)-pass(?:in|out)?['\"]?,?[ \t]+['\"]?pass:(?P<secret>{_WORD}{{4,200}})"),
-    _command(r"(?i)(?:unzip|zip|7z|7za|unrar)\W", rf"(?i)\b(?:(?:un)?zip\b[^\n]{{0,200}}?\s-P[ ]?|(?:7za?|unrar)\b[^\n]{{0,200}}?\s-p)['\"]?(?P<secret>[^\s'\"\\-]{_WORD}{{3,200}})"),
+    _command(r"(?i)(?:unzip|zip|7z|7za|unrar|ipmitool)\W", rf"(?i)\b(?:(?:(?:un)?zip|ipmitool)\b[^\n]{{0,200}}?\s-P[ ]?|(?:7za?|unrar)\b[^\n]{{0,200}}?\s-p)['\"]?(?P<secret>[^\s'\"\\-]{_WORD}{{3,200}})"),
     _command(r"(?i)htpasswd\W", rf"(?i)\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+['\"]?(?P<secret>{_WORD}{{4,200}})"),
     _command(r"(?i)echo\W[^\n]*sudo\W|echo ['\"]?[^\s|]+\r?\n", r"(?i)\becho\s+['\"]?(?P<secret>[^\s'\"|\\\x80-\xff]{4,200})['\"]?\s*\|\s*sudo\s+(?:-\w+\s+){0,4}-\w*S", shaped=True),
     Kind("netrc", r"(?i)login(?:\s|%20|\\)", r"(?i)\blogin\s{1,20}[^\s'\"]{1,200}\s{1,20}password\s{1,20}(?P<secret>[^\s'\"\\]{4,400})", ahead=600, far=True, shaped=False),

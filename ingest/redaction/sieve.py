@@ -13,7 +13,7 @@ import numpy as np
 
 from ingest.logs.scanner import Finder
 from ingest.redaction.table import KINDS
-from ingest.redaction.views import BARE, BEFORE_ROW, COLOURS, ESCAPES
+from ingest.redaction.views import BARE, BEFORE_ROW, COLOURS, ESCAPES, UNSEEN
 
 # A value that reaches its row's end may go on; one of megabytes is no row that a terminal has cut.
 LONGEST_TAIL = 4096
@@ -58,7 +58,7 @@ class Sieve:
         self._longest = max(map(len, self._heads))
         self._far = frozenset(number for number, kind in enumerate(KINDS) if kind.far)
         below = [(number, kind.below) for number, kind in enumerate(KINDS) if kind.below]
-        self._finder = Finder([*numbers, BARE], cache, once=[len(numbers)])
+        self._finder = Finder([*numbers, f"{BARE}|{UNSEEN}"], cache, once=[len(numbers)])
         self._seams = Finder([f"(?i){_SEAM_START}(?:{'|'.join(sorted(group))}){after}" for after, group in tails.items()] + [f"{_SEAM_START}{text}" for _, text in below], cache)
         # Behind the cut literals, the kinds of what a row alone tells to be the second half of.
         self._whole = dict(enumerate((number for number, _ in below), len(tails)))

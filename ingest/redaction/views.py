@@ -10,10 +10,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-_ESCAPES = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])"
+_ESCAPES = rb"\x1b(?:[ -/]+[0-~]|\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])"
 # What is left of a colour where somebody took the control character away, or wrote it as two.
 BARE = r"\[[0-9;]{1,11}m"
-_COLOURS = rb"(?:" + _ESCAPES + rb"|(?:\^\[|\xe2\x90\x9b)?" + BARE.encode() + rb")"
+# Signs without width: they are taken out when a text is shown, and what they parted is whole then.
+UNSEEN = r"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf|\xc2\xad"
+_COLOURS = rb"(?:" + _ESCAPES + rb"|" + UNSEEN.encode() + rb"|(?:\^\[|\xe2\x90\x9b)?" + BARE.encode() + rb")"
 ESCAPES, COLOURS = re.compile(_ESCAPES), re.compile(_COLOURS)
 # A row's end, as a terminal or an author breaks a text: quotes or a backslash before it, and what each row begins with.
 BEFORE_ROW = rb"(?:[ \t]*(?:\([^()\n]{1,80}\)|\[(?!redacted:)[^\[\]\n]{1,60}\]:?|\d{4}-\d\d-\d\d[T ][\d:.,]+Z?(?= )|\d{1,4}:(?= )) ?)?(?P<blank>[ \t]*)[+>|]?[ \t]*[\"']?"

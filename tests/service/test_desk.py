@@ -16,7 +16,9 @@ from service.events import Accepted, Event, Failed, Final, First, Read, Turned
 from service.patching.patches import ConfigFile
 from service.records import Excerpt, Feedback
 from service.settings import Settings
+from service.workers.pool import Pool
 from tests.service.scripted import Turn, serving
+from tests.service.workers import faulty
 from tests.warm import INCIDENTS, script
 
 CALLER = Caller("api", "tester")
@@ -165,6 +167,18 @@ def test_that_a_triage_without_an_answer_cannot_be_asked_about(desk: Desk, tmp_p
     with pytest.raises(ConflictError):
         desk.ask(failed, "why?", CALLER)
     assert desk.excerpt(failed) == Excerpt()
+
+
+def test_that_a_first_answer_stands_where_its_worker_dies_afterwards(desk: Desk, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(settings, 1, faulty.first_then_dead)
+    monkeypatch.setattr(desk, "pool", pool)
+    pool.start()
+    events = list(desk.triage(offload(), CALLER))
+    pool.close()
+    assert [event.kind for event in events] == ["accepted", "first", "error"]
+    record = desk.record(accepted(events))
+    assert (record.state, record.diagnosis is not None) == ("done", True)
+    assert "died" in record.error
 
 
 def test_that_work_goes_on_when_nobody_listens(desk: Desk) -> None:

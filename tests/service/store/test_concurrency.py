@@ -47,7 +47,7 @@ def test_that_threads_write_and_read_together(store: Store) -> None:
         key = f"T{number:03}"
         store.triages.add(triage(id=key))
         for turn in range(5):
-            store.triages.add_message(key, MessageRecord(role="user", text=f"{key} {turn}", created=NOW))
+            store.triages.add_messages(key, MessageRecord(role="user", text=f"{key} {turn}", created=NOW))
             store.audit.add(AuditRecord(at=NOW, actor=key, action="ask", target=key))
             store.triages.page(limit=3, now=NOW)
 

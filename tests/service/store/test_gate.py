@@ -37,7 +37,7 @@ def fill(store: Store) -> None:
     store.triages.add(triage(caller=DIRTY, source=DIRTY, error=DIRTY, telemetry=DIRTY, configs=((DIRTY, DIRTY),), diagnosis=answer))
     excerpt = Excerpt(stretches=(Stretch(file=DIRTY, begin=1, lines=(DIRTY, "x")),))
     store.triages.answer("T1", answer, final=True, now=NOW, excerpt=excerpt, error=DIRTY, configs=[(DIRTY, DIRTY)], telemetry=DIRTY)
-    store.triages.add_message("T1", MessageRecord(role="user", text=DIRTY, created=NOW))
+    store.triages.add_messages("T1", MessageRecord(role="user", text=DIRTY, created=NOW))
     store.triages.add_feedback(FeedbackRecord(triage="T1", caller=DIRTY, created=NOW, right=False, cause=DIRTY, fix=TOKEN, comment=TOKEN))
     spec = JobSpec(name=DIRTY, place=JobPlace(paths=("a.log",)), node_names=(DIRTY,))
     keys = store.batches.add(batch(name=DIRTY, caller=DIRTY, left_out={DIRTY: DIRTY}), [spec] * 3)

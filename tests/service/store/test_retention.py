@@ -22,7 +22,7 @@ def held(store: Store) -> dict[str, int]:
 def test_that_everything_old_goes(store: Store) -> None:
     store.triages.add(triage(state="done"))
     store.triages.answer("T1", None, final=True, now=NOW, excerpt=Excerpt(whole=True))
-    store.triages.add_message("T1", MessageRecord(role="user", text="why?", created=NOW))
+    store.triages.add_messages("T1", MessageRecord(role="user", text="why?", created=NOW))
     store.audit.add(AuditRecord(at=NOW, actor="ann", action="ask", target="T1"))
     keys = add(store, 1500)
     store.batches.represent("B1", "crash", keys[0])

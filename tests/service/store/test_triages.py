@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from service.errors import ConflictError, NotFoundError
+from service.errors import ConflictError, NotFoundError, RequestError
 from service.records import Excerpt, FeedbackRecord, MessageRecord, Stretch, TriageState
 from service.store.store import Store
 from service.store.triages import INTERRUPTED
@@ -136,11 +136,25 @@ def test_that_a_search_wants_every_word_in_source_headline_or_cause(store: Store
     assert [item.id for item in store.triages.page(words)[0]] == found
 
 
+@pytest.mark.parametrize("words", ["paste " * 3000, "a" * 100_000, "% " * 3000], ids=["many", "long", "signs"])
+def test_that_a_search_for_a_whole_page_of_words_is_answered(store: Store, words: str) -> None:
+    assert store.triages.page(words)[0] == ()
+
+
+def test_that_a_turn_of_a_conversation_is_kept_whole_or_not_at_all(store: Store) -> None:
+    store.triages.add(triage())
+    question = MessageRecord(role="user", text="why?", created=NOW)
+    with pytest.raises(RequestError):
+        store.triages.add_messages("T1", question, question.model_copy(update={"role": None}))
+    assert store.triages.messages("T1") == ()
+
+
+
 def test_that_a_conversation_keeps_its_order(store: Store) -> None:
     store.triages.add(triage())
     said = [MessageRecord(role=role, text=f"turn {number}", created=NOW) for number, role in enumerate(("user", "assistant", "user"))]
     for message in said:
-        store.triages.add_message("T1", message)
+        store.triages.add_messages("T1", message)
     assert list(store.triages.messages("T1")) == said
 
 
@@ -158,7 +172,7 @@ def test_that_feedback_is_kept_as_it_was_given(store: Store) -> None:
 def test_that_a_deleted_triage_takes_everything_with_it(store: Store) -> None:
     store.triages.add(triage())
     store.triages.answer("T1", diagnosis(), final=False, now=NOW, excerpt=EXCERPT)
-    store.triages.add_message("T1", MessageRecord(role="user", text="why?", created=NOW))
+    store.triages.add_messages("T1", MessageRecord(role="user", text="why?", created=NOW))
     store.triages.add_feedback(FeedbackRecord(triage="T1", caller="ann", created=NOW, right=True))
     store.triages.delete("T1")
     store.triages.add(triage())
@@ -177,7 +191,7 @@ OPINION = FeedbackRecord(triage="T1", caller="ann", created=NOW, right=True)
         lambda triages: triages.excerpt("T1"),
         lambda triages: triages.delete("T1"),
         lambda triages: triages.messages("T1"),
-        lambda triages: triages.add_message("T1", MESSAGE),
+        lambda triages: triages.add_messages("T1", MESSAGE),
         lambda triages: triages.feedback("T1"),
         lambda triages: triages.add_feedback(OPINION),
     ],

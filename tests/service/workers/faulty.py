@@ -9,11 +9,12 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from service.events import Progress
+from service.events import First, Progress
 from service.settings import Settings
 from service.workers.pool import Pool
 from service.workers.process import die_with_parent
 from service.workers.tasks import End, Ready, TriageTask
+from tests.service.factories import diagnosis
 
 
 def serve(pipe: Connection, settings: Settings) -> None:
@@ -56,6 +57,14 @@ def crashing(pipe: Connection, settings: Settings) -> None:
     """Die while loading, until there is a home folder."""
     if settings.home.exists():
         serve(pipe, settings)
+
+
+def first_then_dead(pipe: Connection, settings: Settings) -> None:
+    """Give a first answer and die."""
+    pipe.send(Ready())
+    task = pipe.recv()
+    pipe.send(First(diagnosis=diagnosis(id=task.id)))
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def hang_with_parent(pipe: Connection, settings: Settings) -> None:
