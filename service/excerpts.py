@@ -147,18 +147,19 @@ def restored(excerpt: Excerpt, name: str) -> JobSource:
         files.setdefault(stretch.file, []).append(stretch)
     if not files or any(stretches[-1].begin > MAX_GAP for stretches in files.values()):
         raise EmptyInputError("Too little of this log was kept to answer further questions; hand it in again.")
-    texts = {file: _text(stretches) for file, stretches in files.items()}
-    if None in texts:
-        source = LogSource(name, io.BytesIO(texts[None]))
+    if None in files:
+        source = LogSource(name, _text(files[None]))
         return JobSource(name, source.omitted, single=source)
-    return JobSource(name, members=[Member(str(file), partial(io.BytesIO, text)) for file, text in texts.items()])
+    # Each put together when its turn comes: the blank lines of a thousand ranks' logs together are gigabytes.
+    return JobSource(name, members=[Member(str(file), partial(_text, stretches)) for file, stretches in files.items()])
 
 
-def _text(stretches: Sequence[Stretch]) -> bytes:
+def _text(stretches: Sequence[Stretch]) -> io.BytesIO:
     out = io.BytesIO()
     number = 1
     for stretch in stretches:
         out.write(b"\n" * (stretch.begin - number))
         out.write("".join(f"{text}\n" for text in stretch.lines).encode())
         number = stretch.begin + len(stretch.lines)
-    return out.getvalue()
+    out.seek(0)
+    return out

@@ -47,7 +47,8 @@ def _bound(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
-    except OSError as error:
+    # A port or a name that no socket takes is not an OSError.
+    except (OSError, OverflowError, TypeError, UnicodeError) as error:
         raise SettingsError(
-            f"{settings.host}:{settings.port} cannot be bound ({error.strerror}); set WHYCRASH_PORT or WHYCRASH_HOST to another."
+            f"{settings.host}:{settings.port} cannot be bound ({getattr(error, 'strerror', None) or error}); set WHYCRASH_PORT or WHYCRASH_HOST to another."
         ) from error

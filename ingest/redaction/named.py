@@ -18,36 +18,36 @@ _BEHIND_FLAG = r"['\"]?,?(?:[ =]|\\|%)"
 # Counts of tokens stand in every line of some servers; so a long value is asked for, or the row's end.
 _IS_LONG = r"(?:['\"]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)[ \t]*b?(?:[|>'\"\[(]|\xc2\xa0|\xe2\x80[\x9c\x98]|Some\(|'')?[ \t'\"]*(?:[A-Za-z0-9._~+/-]{12}|[A-Za-z0-9._~+/-]{0,11}[\"'\\]{0,2}[ \t]*\r?\n|\\|%|&)|\\|%|&)"
 # What stands where a secret would: nothing, a mask, a variable.
-_NOTHING = r"(?!None\b|null\b|true\b|false\b|nil\b|\*\*|<|\$[A-Za-z_{(]|%\(|\{\{)"
+NOTHING = r"(?!None\b|null\b|true\b|false\b|nil\b|\*\*|<|\$[A-Za-z_{(]|%\(|\{\{)"
 # Plain characters, and letters of two bytes; Chinese text behind a value is no part of it.
 _VALUE = r"(?:[^\s'\",;)}\]\\\x80-\xff]|\\(?![nrtu'\"\\/])|[\xc2-\xdf][\x80-\xbf])"
 # Between a flag and its value: blanks, the parts of a list, the end of a row that goes on (in a diff, the next begins with its sign).
 _APART = r"(?:['\"]?,?[= ]+['\"]?|\\\r?\n[ +-]?[ \t]*+)++"
 
 
-def _coded(words: str) -> str:
+def coded(words: str) -> str:
     """Give Chinese words as they are, and as JSON and URLs write them, for the sieve."""
     found = words.split("|")
     found += [r"\\{1,8}".join(["", *(f"u{ord(char):04x}" for char in word)]) for word in words.split("|")]
     return "|".join((*found, *(quote(word) for word in words.split("|"))))
 
 
-_PASSWORDS = r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼)(?:[_-]?\d{1,2})?"
-_PASSWORDS_SIEVE = rf"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|{_coded('密码|口令|密碼')})(?:[_-]?\d{{1,2}})?"
-_SECRETS = (
+PASSWORDS = r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼)(?:[_-]?\d{1,2})?"
+_PASSWORDS_SIEVE = rf"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|{coded('密码|口令|密碼')})(?:[_-]?\d{{1,2}})?"
+SECRETS = (
     r"(?:secret(?:[._-]?access)?(?:[._-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|access[._-]?key(?:[_-]?(?:id|secret))?|"
     r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|deploy|admin|hmac|subscription)[_-]?key|"
     r"client[_-]?secret|(?<![a-z])credentials?|密钥|秘钥|金鑰)(?:[_-]?\d{1,2})?"
 )
 # Of names and of flags both, which would cost a second expression.
-_SECRETS_SIEVE = rf"(?:secret|[aeghinorst._-]key|credential|{_coded('密钥|秘钥|金鑰')})[a-z0-9_-]{{0,14}}"
+_SECRETS_SIEVE = rf"(?:secret|[aeghinorst._-]key|credential|{coded('密钥|秘钥|金鑰')})[a-z0-9_-]{{0,14}}"
 # A tokenizer's special tokens and token counts are settings; they must stay readable.
 _SPECIAL = "bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|min|num|stop|special|new|per|next|first|last|start|end|text|input|output|prompt|total|think"
-_TOKENS = (
+TOKENS = (
     rf"(?:(?<![a-z0-9])(?:(?!(?:{_SPECIAL})[_-])[a-z0-9]{{1,40}}[_-])?token|"
     r"(?<=access)token|(?<=auth)token|(?<=refresh)token|(?<=session)token|(?<=bearer)token|(?<=api)token|(?<=bot)token|令牌|(?<=[a-z0-9]_)pat)"
 )
-_TOKENS_SIEVE = rf"(?:token|_pat|{_coded('令牌')})"
+_TOKENS_SIEVE = rf"(?:token|_pat|{coded('令牌')})"
 _LONG_VALUE = r"[A-Za-z0-9._~+/-]{12,4000}=*"
 
 
@@ -55,8 +55,8 @@ def _named(
     name: str, before: str, sieve: str, value: str, size: str, cuts: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED
 ) -> Kind:
     """Make the row of a value that has a name; in quotes it goes on to the closing one."""
-    double, single = rf"\"{_NOTHING}(?P<quoted>[^\"\n]{size})\"", rf"'{_NOTHING}(?P<single>[^'\n]{size})'"
-    expression = rf"(?i:{before}){_IS}{_OPENS}{_NOTHING}(?:b?{double}|b?{single}|['\"]?{_NOTHING}(?P<secret>{value}))"
+    double, single = rf"\"{NOTHING}(?P<quoted>[^\"\n]{size})\"", rf"'{NOTHING}(?P<single>[^'\n]{size})'"
+    expression = rf"(?i:{before}){_IS}{_OPENS}{NOTHING}(?:b?{double}|b?{single}|['\"]?{NOTHING}(?P<secret>{value}))"
     return Kind(name, rf"(?i){sieve}{coded}", expression, tuple(cuts.split()), r"['\"]?[ \t]*[=:]", check, ahead=NEXT_ROW, shaped=False)
 
 
@@ -64,11 +64,11 @@ def _flag(
     name: str, before: str, sieve: str, value: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED
 ) -> Kind:
     """Make the row of a value that stands behind a flag."""
-    expression = rf"(?i:(?<![^\s'\"])--?{before}){_APART}(?!None\b|--|\*\*|<|\$)(?P<secret>{value})"
+    expression = rf"(?i:(?<![^\s'\"=])--?{before}){_APART}(?!None\b|--|\*\*|<|\$)(?P<secret>{value})"
     return Kind(name, rf"(?i){sieve}{coded}", expression, check=check, ahead=NEXT_ROW, shaped=False)
 
 
-_WORD = r"[^\s'\"\\\x80-\xff]"
+WORD = r"[^\s'\"\\\x80-\xff]"
 
 
 def _command(sieve: str, expression: str, shaped: bool = False) -> Kind:
@@ -89,27 +89,27 @@ NAMED = (
          r"(?i)(?:[jp](?:hp)?sess(?:ion)?id|(?<![a-z])session_?id|sessdata|connect\.sid|csrf_?token|_?xsrf)=(?P<secret>[^;\s'\",&]{12,4000})", check=shapes.is_key),
     Kind("api-header", r"(?i)x-(?:[a-z]{1,12}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)(?:['\"]?\s*[:=]|\\|%)",
          r"(?i)\bx-(?:[a-z]{1,12}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)['\"]?[ \t]*[:=][ \t]*['\"]?(?P<secret>[^\s'\",\\]{8,4000})", check=shapes.is_secret, shaped=False),
-    _command(r"(?i)(?:mysql|mariadb)[a-z]{0,8}(?:['\"]|\W)", rf"(?i)\b(?:mysql|mariadb)[a-z]{{0,8}}\b[^\n]{{0,300}}?[\s'\",]-p['\"]?(?P<secret>[^\s'\"\\-]{_WORD}{{3,200}})"),
-    _command(r"(?i)sshpass\W", rf"(?i)\bsshpass['\"]?,?\s+['\"]?-p['\"]?,?[ \t]*(?:'(?P<quoted>[^'\n]{{3,200}})'|['\"]?(?P<secret>{_WORD}{{3,200}}))"),
-    _command(r"(?i)curl\W", rf"(?i)\bcurl\b[^\n]{{0,500}}?[\s'\"](?:-u|--user|-U|--proxy-user)['\"]?,?[ =]{{0,2}}['\"]?[^\s:'\"]{{0,100}}:(?P<secret>{_WORD}{{3,200}})"),
-    _command(r"(?i)redis-cli\W", rf"(?i)\bredis-cli\b[^\n]{{0,300}}?[\s'\"](?:-a|--pass)['\"]?,?[ =]['\"]?(?P<secret>{_WORD}{{4,200}})"),
-    _command(r"(?i)login\W", rf"(?i)\b(?:docker|podman|nerdctl|helm|oras|skopeo|buildah|az|acr|oc|argocd)\b[^\n]{{0,100}}?\blogin\b[^\n]{{0,300}}?[\s'\"]-p['\"]?,?[ =]['\"]?(?P<secret>{_WORD}{{4,400}})"),
-    _command(r"(?i)(?:mongo|mongosh|mongodump|mongorestore|ldapsearch|influx|clickhouse-client)\W", rf"(?i)\b(?:mongo\w{{0,8}}|ldapsearch|influx|clickhouse-client)\b[^\n]{{0,300}}?[\s'\"](?:-p|-w)['\"]?,?[ =]['\"]?(?P<secret>[^\s'\"\\-]{_WORD}{{3,200}})"),
-    _command(r"(?i)pass(?:in|out)?['\",]{0,3}(?:\s|%20)+['\"]?pass(?::|%)", rf"(?i)-pass(?:in|out)?['\"]?,?[ \t]+['\"]?pass:(?P<secret>{_WORD}{{4,200}})"),
-    _command(r"(?i)(?:unzip|zip|7z|7za|unrar|ipmitool)\W", rf"(?i)\b(?:(?:(?:un)?zip|ipmitool)\b[^\n]{{0,200}}?\s-P[ ]?|(?:7za?|unrar)\b[^\n]{{0,200}}?\s-p)['\"]?(?P<secret>[^\s'\"\\-]{_WORD}{{3,200}})"),
-    _command(r"(?i)htpasswd\W", rf"(?i)\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+['\"]?(?P<secret>{_WORD}{{4,200}})"),
+    _command(r"(?i)(?:mysql|mariadb)[a-z]{0,8}(?:['\"]|\W)", rf"(?i)\b(?:mysql|mariadb)[a-z]{{0,8}}\b[^\n]{{0,300}}?[\s'\",]-p['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
+    _command(r"(?i)sshpass\W", rf"(?i)\bsshpass['\"]?,?\s+['\"]?-p['\"]?,?[ \t]*(?:'(?P<quoted>[^'\n]{{3,200}})'|['\"]?(?P<secret>{WORD}{{3,200}}))"),
+    _command(r"(?i)curl\W", rf"(?i)\bcurl\b[^\n]{{0,500}}?[\s'\"](?:-u|--user|-U|--proxy-user)['\"]?,?[ =]{{0,2}}['\"]?[^\s:'\"]{{0,100}}:(?P<secret>{WORD}{{3,200}})"),
+    _command(r"(?i)redis-cli\W", rf"(?i)\bredis-cli\b[^\n]{{0,300}}?[\s'\"](?:-a|--pass)['\"]?,?[ =]['\"]?(?P<secret>{WORD}{{4,200}})"),
+    _command(r"(?i)login\W", rf"(?i)\b(?:docker|podman|nerdctl|helm|oras|skopeo|buildah|az|acr|oc|argocd)\b[^\n]{{0,100}}?\blogin\b[^\n]{{0,300}}?[\s'\"]-p['\"]?,?[ =]['\"]?(?P<secret>{WORD}{{4,400}})"),
+    _command(r"(?i)(?:mongo|mongosh|mongodump|mongorestore|ldapsearch|influx|clickhouse-client)\W", rf"(?i)\b(?:mongo\w{{0,8}}|ldapsearch|influx|clickhouse-client)\b[^\n]{{0,300}}?[\s'\"](?:-p|-w)['\"]?,?[ =]['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
+    _command(r"(?i)pass(?:in|out)?['\",]{0,3}(?:\s|%20)+['\"]?pass(?::|%)", rf"(?i)-pass(?:in|out)?['\"]?,?[ \t]+['\"]?pass:(?P<secret>{WORD}{{4,200}})"),
+    _command(r"(?i)(?:unzip|zip|7z|7za|unrar|ipmitool)\W", rf"(?i)\b(?:(?:(?:un)?zip|ipmitool)\b[^\n]{{0,200}}?\s-P[ ]?|(?:7za?|unrar)\b[^\n]{{0,200}}?\s-p)['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
+    _command(r"(?i)htpasswd\W", rf"(?i)\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+['\"]?(?P<secret>{WORD}{{4,200}})"),
     _command(r"(?i)echo\W[^\n]*sudo\W|echo ['\"]?[^\s|]+\r?\n", r"(?i)\becho\s+['\"]?(?P<secret>[^\s'\"|\\\x80-\xff]{4,200})['\"]?\s*\|\s*sudo\s+(?:-\w+\s+){0,4}-\w*S", shaped=True),
     Kind("netrc", r"(?i)login(?:\s|%20|\\)", r"(?i)\blogin\s{1,20}[^\s'\"]{1,200}\s{1,20}password\s{1,20}(?P<secret>[^\s'\"\\]{4,400})", ahead=600, far=True, shaped=False),
     Kind("pgpass", r"(?::|%3A)(?:\d{4,5}|\*|%2A)(?::|%3A)[A-Za-z_*][\w*-]*(?::|%3A)",
          r"(?<![\w.:/@-])[\w*][\w.*-]{0,100}:(?:\d{4,5}|\*):[A-Za-z_*][\w*-]{0,62}:[A-Za-z_*][\w*-]{0,62}:(?P<secret>[^\s:'\"\\]{4,200})(?=[\s'\"\\]|\Z)", check=shapes.is_key),
-    _named("password", _PASSWORDS, _PASSWORDS_SIEVE, rf"{_VALUE}{{4,400}}", "{4,400}", "password passwd", shapes.is_telling),
-    _named("secret", _SECRETS, _SECRETS_SIEVE, rf"{_VALUE}{{8,4000}}", "{8,4000}", "api_key secret", shapes.is_secret),
-    _named("token", _TOKENS, _TOKENS_SIEVE, _LONG_VALUE, "{12,4000}", "token", shapes.is_key, _IS_LONG),
+    _named("password", PASSWORDS, _PASSWORDS_SIEVE, rf"{_VALUE}{{4,400}}", "{4,400}", "password passwd", shapes.is_telling),
+    _named("secret", SECRETS, _SECRETS_SIEVE, rf"{_VALUE}{{8,4000}}", "{8,4000}", "api_key secret", shapes.is_secret),
+    _named("token", TOKENS, _TOKENS_SIEVE, _LONG_VALUE, "{12,4000}", "token", shapes.is_key, _IS_LONG),
     _named("secret", r"(?-i:[A-Z0-9_]{2,40}_KEY)", r"(?-i:[A-Z0-9]_KEY)", rf"{_VALUE}{{16,4000}}", "{16,4000}", "", shapes.is_key),
     _named("access-pair", r"(?<![a-z0-9])(?:[a-z0-9_]{1,40}_)?(?:ak|sk)", r"(?:^|[^a-z0-9])[as]k", r"[A-Za-z0-9+/]{16,64}={0,2}", "{16,64}", "", shapes.is_key, _IS_LONG),
-    _flag("password", _PASSWORDS, _PASSWORDS_SIEVE, r"[^\s'\"-][^\s'\"]{3,400}", shapes.is_telling),
-    _flag("secret", _SECRETS, _SECRETS_SIEVE, r"[^\s'\"-][^\s'\"]{7,4000}", shapes.is_secret),
-    _flag("token", _TOKENS, r"-[a-z0-9_-]*token", _LONG_VALUE, shapes.is_drawn, _BEHIND_FLAG),
+    _flag("password", PASSWORDS, _PASSWORDS_SIEVE, r"[^\s'\"-][^\s'\"]{3,400}", shapes.is_telling),
+    _flag("secret", SECRETS, _SECRETS_SIEVE, r"[^\s'\"-][^\s'\"]{7,4000}", shapes.is_secret),
+    _flag("token", TOKENS, r"-[a-z0-9_-]*token", _LONG_VALUE, shapes.is_drawn, _BEHIND_FLAG),
     _flag("access-pair", r"(?:ak|sk)", r"-[as]k", r"[A-Za-z0-9+/]{16,64}={0,2}", shapes.is_key, _BEHIND_FLAG),
     Kind("email", r"[A-Za-z0-9._%+-](?:@|%40|\\{1,8}u0040|&#64;)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z]|\.?[\"'\\]{0,2}\r?\n)|[A-Za-z0-9](?:@|%40|\\{1,8}u0040)[\"'\\]{0,2}\r?\n",
          r"\b(?!(?:git|hg|root|ubuntu|ec2-user|noreply|no-reply)@)[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}"

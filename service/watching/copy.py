@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO
 
 HEAD = 64 << 20
@@ -28,7 +29,8 @@ class Copy:
         self._room = head
         self._segment = segment
         self._segments = segments
-        self._head = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the copy
+        # Made with the first bytes: where there is no place for it, the job is to run all the same.
+        self._head: IO[bytes] | None = None
         self._tail: deque[tuple[IO[bytes], int]] = deque()
         self._held: dict[int, bytes] = {}
         self._size = 0
@@ -54,6 +56,8 @@ class Copy:
         self._size += len(data)
         try:
             if self._room > 0:
+                if self._head is None:
+                    self._head = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the copy
                 self._head.write(data)
                 self._room -= len(data)
                 return
@@ -78,7 +82,8 @@ class Copy:
         """Give what was kept, with a blank line for each that was dropped."""
         for stream in list(self._held):
             self._write(self._held.pop(stream))
-        yield from _read(self._head)
+        if self._head is not None:
+            yield from _read(self._head)
         for begin in range(0, self.dropped_lines, _BLANKS):
             yield b"\n" * min(_BLANKS, self.dropped_lines - begin)
         for file, _ in self._tail:
@@ -87,7 +92,10 @@ class Copy:
     def close(self) -> None:
         """Let go of the files."""
         for file in (self._head, *(file for file, _ in self._tail)):
-            file.close()
+            if file is not None:
+                # What could not be written to a full disk is to go anyway.
+                with suppress(OSError):
+                    file.close()
 
 
 def _read(file: IO[bytes]) -> Iterator[bytes]:

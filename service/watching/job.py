@@ -12,6 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from fcntl import F_SETPIPE_SZ, fcntl
 from time import monotonic, sleep
+from typing import TextIO
 
 from service.watching.terminal import Terminal
 
@@ -221,11 +222,22 @@ class _Pump:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             with suppress(KeyError, ValueError):
                 self._selector.unregister(0)
+            self._let_go()
             self._take = lambda _target, _data: None
             while self.is_open:
                 for key, _ in self._selector.select():
                     self._pass(key.fd, key.data)
         os._exit(0)
+
+
+    def _let_go(self) -> None:
+        """Close all files but those that are passed on between: the copy's would take room on the disk for as long."""
+        assert isinstance(self._selector, selectors.EpollSelector)  # noqa: S101 - Linux has no other default
+        kept = {self._selector.fileno(), *self._selector.get_map(), 1, 2}
+        for descriptor in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208 - names, and no file to list them with
+            if descriptor not in kept:
+                with suppress(OSError):
+                    os.close(descriptor)
 
 
 class _Ended:
@@ -289,10 +301,12 @@ class _forwarding:  # noqa: N801 - used as the context manager that it is
 
 def leave_as(ended: Ended) -> int:
     """End this process as the job ended: give its exit code, or die of its signal."""
+    # From here on nothing may change how it ends: no ctrl-C of one who is tired of waiting, and none who does not read us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for stream in (sys.stdout, sys.stderr):
+        _flush(stream)
     if not ended.signal:
         return ended.code
-    sys.stdout.flush()
-    sys.stderr.flush()
     import resource
 
     # A second core file, of us, would hide the job's own.
@@ -301,3 +315,14 @@ def leave_as(ended: Ended) -> int:
         signal.signal(ended.signal, signal.SIG_DFL)
     os.kill(os.getpid(), ended.signal)
     return 128 + ended.signal
+
+
+def _flush(stream: TextIO | None) -> None:
+    """Write out what is held back; what cannot be written goes nowhere, or Python would end with an exit code of its own."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

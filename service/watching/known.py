@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +16,7 @@ class Known:
     """The keys of one watched place; written after each job, whole or not at all."""
 
     def __init__(self, home: Path, place: str, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        name = hashlib.sha256(place.encode()).hexdigest()[:16]
+        name = self._hash(place)[:16]
         self._path = home / "watch" / f"{name}.json"
         self._keys: dict[str, None] = {}
         self.since = now()
@@ -36,8 +36,13 @@ class Known:
     def add(self, key: str) -> None:
         """Note that a job is dealt with."""
         self._keys[self._hash(key)] = None
-        while len(self._keys) > MOST:
-            del self._keys[next(iter(self._keys))]
+        self.save()
+
+    def tidy(self, met: Iterable[str]) -> None:
+        """Write what is known; where that is much, without the jobs that were not met when the whole place was looked at."""
+        if len(self._keys) > MOST:
+            there = {self._hash(key) for key in met}
+            self._keys = {key: None for key in self._keys if key in there}
         self.save()
 
     def save(self) -> None:
@@ -49,5 +54,5 @@ class Known:
 
     @staticmethod
     def _hash(key: str) -> str:
-        # A job's name is not for a file that lies about.
-        return hashlib.sha256(key.encode()).hexdigest()[:24]
+        # A job's name is not for a file that lies about. A file's name need not be UTF-8.
+        return hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:24]

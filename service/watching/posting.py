@@ -50,7 +50,8 @@ def _sent(url: str, key: str, **body: Any) -> httpx.Response:
     try:
         # No redirect is followed: what is sent goes where it was said, or nowhere.
         answer = httpx.post(url, headers=headers, timeout=TIMEOUT, follow_redirects=False, **body)
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+    # A ValueError is a key that has letters which no header takes.
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
         raise PostError(f"Nothing could be sent to {shown} ({type(error).__name__}).") from error
     if answer.status_code >= 300:
         raise PostError(f"{shown} answered {answer.status_code}: {_detail(answer)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from typing import Self
 
 # A job that is over sooner needs no samples: its failure is in its first lines.
 FIRST_AFTER = 10.0
+# From linux/prctl.h.
+_PR_SET_PDEATHSIG = 1
 
 
 class Sampling:
@@ -21,9 +24,9 @@ class Sampling:
 
     def __init__(self, every: float, first_after: float = FIRST_AFTER) -> None:
         self._every = every
-        self._process: subprocess.Popen[bytes] | None = None
-        self._timer = threading.Timer(first_after, self._start)
-        self._timer.daemon = True
+        self._stopping = threading.Event()
+        # It stays as long as the samples are taken: the kernel ends the sampler with the thread that started it.
+        self._thread = threading.Thread(target=self._sample, args=(first_after,), daemon=True)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     @property
@@ -32,31 +35,47 @@ class Sampling:
         path = Path(self._folder.name) / "snapshot.json" if self._folder else None
         return path if path and path.exists() else None
 
-    def _start(self) -> None:
+    def _sample(self, first_after: float) -> None:
+        if self._stopping.wait(first_after):
+            return
+        try:
+            process = self._started()
+        except (OSError, subprocess.SubprocessError):
+            return  # a disk that is full, or too many processes, cost the samples and nothing else
+        self._stopping.wait()
+        process.terminate()
+        try:
+            process.wait(timeout=3)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        # Imported here: most jobs that fail at once should not have waited for it.
+        import ctypes
+
+        control = ctypes.CDLL(None).prctl
         self._folder = tempfile.TemporaryDirectory(prefix="whycrash-")
         command = [sys.executable, "-m", "ui.cli.main", "snapshot", "--watch", f"{self._every:g}", "--out", f"{self._folder.name}/snapshot.json"]
-        self._process = subprocess.Popen(  # noqa: S603 - our own program
+        process = subprocess.Popen(  # noqa: S603 - our own program
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            # Where we are killed nobody else is left to end it.
+            preexec_fn=lambda: control(_PR_SET_PDEATHSIG, signal.SIGTERM),
         )
         # The job comes first, also while the sampler loads.
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self._process.pid, 19)
+            os.setpriority(os.PRIO_PROCESS, process.pid, 19)
+        return process
 
     def stop(self) -> None:
         """Take no more samples."""
-        self._timer.cancel()
-        if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(timeout=3)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-            self._process = None
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def __enter__(self) -> Self:
         if self._every:
-            self._timer.start()
+            self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

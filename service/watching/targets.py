@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ingest.errors import InputError
 from ingest.logs import sources
 from ingest.redact import Redactor
 from service.diagnosis import Diagnosis
@@ -31,7 +32,7 @@ def service(url: str, key: str) -> Target:
 
     def send(_diagnosis: Diagnosis, spec: JobSpec) -> None:
         configs = [(Path(path).name, Path(path).read_bytes()) for path in spec.place.configs]
-        logs = [(name, sources.from_path(path).chunks()) for name, path in _files(spec)]
+        logs = [(name, _chunks(path)) for name, path in _files(spec)]
         posting.to_service(url, logs, configs, None, key)
 
     return send
@@ -43,6 +44,14 @@ def _files(spec: JobSpec) -> Iterator[tuple[str, Path]]:
             yield from ((str(file.relative_to(path)), file) for file in sorted(path.rglob("*")) if file.is_file() and not file.is_symlink())
         else:
             yield path.name, path
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    """Give a file's bytes, opened when the first are asked for: a job may have more files than can be open at once."""
+    try:
+        yield from sources.from_path(path).chunks()
+    except InputError:
+        return  # a checkpoint or a core file among the logs was passed over here as well
 
 
 def message(diagnosis: Diagnosis, spec: JobSpec) -> str:

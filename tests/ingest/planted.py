@@ -214,6 +214,72 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("email", "mail {}@example.com please", lambda chance: f"{chance.text(LOWER, 6)}.{chance.text(LOWER, 7)}"),
     Sample("email", "联系 {}@mail.example.edu.cn 处理", _any(LOWER + DIGITS, 10)),
 )
+# What has its name beside it, or its shape from several rows; not in the forms of one row that a terminal cuts.
+BESIDE: tuple[Sample, ...] = (
+    Sample("whycrash-key", "the server got why" + "crash_{} from a client", _any(WEB, 42, "x")),
+    Sample("password", "the password is {} for the database", _any(ALNUM, 14)),
+    Sample("password", "Password for user 'svc' is {}.", _any(ALNUM, 14)),
+    Sample("password", "数据库的密码是 {} 请保密", _any(ALNUM, 20)),
+    Sample("password", "账号 root 密码 {}", _any(ALNUM, 20)),
+    Sample("password", "密码：“{}”", _any(ALNUM, 20)),
+    Sample("token", "Your token is {}", _any(ALNUM, 24)),
+    Sample("secret", "Error code: 401 - Incorrect API key provided: {}. You can", _any(ALNUM, 32)),
+    Sample("secret", "using API key {} for the judge", _any(ALNUM, 32)),
+    Sample("secret", "AWS Secret Access Key [None]: {}", _any(BASE64, 39, "x")),
+    Sample("secret", "aws configure set aws_secret_access_key {}", _any(BASE64, 39, "x")),
+    Sample("secret", "--conf spark.hadoop.fs.s3a.secret.key={}", _any(ALNUM, 40)),
+    Sample("secret", "Ocp-Apim-Subscription-Key: {}", _any(HEX, 32)),
+    Sample("secret", "--certificate-key {}", _any(HEX, 64)),
+    Sample("password", "<password>{}</password>", _any(ALNUM, 14)),
+    Sample("password", '<db:adminPassword encrypted="no">{}</db:adminPassword>', _any(ALNUM, 14)),
+    Sample("secret", "<apiToken>{}</apiToken>", _any(ALNUM, 24)),
+    Sample("secret", "<property>\n  <name>fs.s3a.secret.key</name>\n  <value>{}</value>\n</property>", _any(ALNUM, 40)),
+    Sample("secret", "env:\n  - name: AWS_SECRET_ACCESS_KEY\n    value: {}\n", _any(BASE64, 39, "x")),
+    Sample("secret", '  - name: PGPASSWORD\n    value: "{}"\n', _any(ALNUM, 14)),
+    Sample("secret", '"env": [\n  {{\n    "name": "WANDB_API_KEY",\n    "value": "{}"\n  }}\n]', _any(ALNUM, 40)),
+    Sample("secret", "ENV HF_TOKEN {}", _any(ALNUM, 34)),
+    Sample("secret", "setenv WANDB_API_KEY {}", _any(ALNUM, 40)),
+    Sample("secret", "HF_TOKEN\t{}", _any(ALNUM, 34)),
+    Sample("secret", "| WANDB_API_KEY | {} |", _any(ALNUM, 40)),
+    Sample("secret", "('WANDB_API_KEY', '{}')", _any(ALNUM, 40)),
+    Sample("secret", 'os.environ.setdefault("HF_TOKEN", "{}")', _any(ALNUM, 34)),
+    Sample("secret", "[('Authorization', 'Token {}'), ('Accept', '*/*')]", _any(ALNUM, 32)),
+    Sample("secret", "(b'authorization', b'{}')", _any(ALNUM, 32)),
+    Sample("secret", "OpenAIConfig(key=SecretStr('{}'))", _any(ALNUM, 32)),
+    Sample("secret", "args: Namespace(api_key=['{}'], host=None)", _any(ALNUM, 32)),
+    Sample("secret", 'Args {{ model_id: "x", api_key: Some("{}") }}', _any(ALNUM, 32)),
+    Sample("password", 'password = """{}"""', _any(ALNUM, 32)),
+    Sample("token", "HF_TOKEN:\u00a0{}", _any(ALNUM, 34)),
+    Sample("password", "smtp.login('bot', '{}')", _any(ALNUM, 20)),
+    Sample("password", "requests.get(url, auth=('bot', '{}'))", _any(ALNUM, 20)),
+    Sample("password", "+ note=smtp.login(bot, {})", _any(ALNUM, 20)),
+    Sample("password", "SSHPASS={} sshpass -e ssh node7", _any(ALNUM, 14)),
+    Sample("password", "export REDISCLI_AUTH={}", _any(ALNUM, 14)),
+    Sample("cookie", "cookies={{'session': '{}'}}", _any(ALNUM, 32)),
+    Sample("cookie", "curl -b 'session={}' https://x.example.com", _any(ALNUM, 32)),
+    Sample("cookie", "curl --cookie sid={} https://x.example.com", _any(ALNUM, 32)),
+    Sample("cookie", 'curl -b "sid={}" https://x.example.com', _any(ALNUM, 32)),
+    Sample("secret", '{{"username":"job","key":"{}"}}', _any(HEX, 32)),
+    Sample("aws-signature", "with AWS4-HMAC-SHA256 SignedHeaders=host;x-amz-date, Signature={}", _any(HEX, 64)),
+    Sample("url-credentials", "postgresql://job:{}@db.example.com:5432/runs", _after("p@ss/", ALNUM, 12)),
+    Sample("url-token", "https://conda.example.com/t/jo-{}/channel", _any(ALNUM, 40)),
+    Sample("npm-token", "_auth={}", _any(BASE64, 22, "==")),
+    Sample("wandb-key", "wandb: Paste an API key from your profile and hit enter, or press ctrl+c to quit: {}", _any(HEX, 40)),
+    Sample("access-pair", "ossutil config -e oss.example.com -k {}", _any(ALNUM, 30)),
+    Sample("command-password", "vault login {}", _any(ALNUM, 20)),
+    Sample("command-password", "mc alias set minio http://10.0.0.4:9000 minioadmin {}", _any(ALNUM, 40)),
+    Sample("command-password", "lftp -u job,{} ftp.example.com", _any(ALNUM, 16)),
+    Sample("command-password", "smbclient //srv/share -U job%{}", _any(ALNUM, 16)),
+    Sample("command-password", "ipmitool -I lanplus -H 10.0.0.1 -U admin -P {} power status", _any(ALNUM, 16)),
+    Sample("command-password", "gh auth login --with-token <<< {}", _any(ALNUM, 40)),
+    Sample("command-password", "echo {} | docker login -u job --password-stdin registry.example.com", _any(ALNUM, 14)),
+    Sample("command-password", "echo root:{} | chpasswd", _any(ALNUM, 14)),
+    Sample("secret", "kubectl create secret generic hf --from-literal=user=job --from-literal=key1={}", _any(ALNUM, 16)),
+    Sample("kubernetes-secret", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  conn: {}\n", _any(BASE64, 26, "==")),
+    Sample("kubernetes-secret", "apiVersion: v1\ndata:\n  conn: {}\nimmutable: true\nkind: Secret\nmetadata:\n  name: db\n", _any(BASE64, 26, "==")),
+    Sample("kubernetes-secret", '{{"apiVersion": "v1", "data": {{"conn": "{}"}}, "kind": "Secret"}}', _any(BASE64, 26, "==")),
+    Sample("kubernetes-secret", '{{"kind": "Secret", "metadata": {{"labels": {{"a": "b"}}}}, "data": {{"conn": "{}"}}}}', _any(BASE64, 26, "==")),
+)
 # Where a row is the whole of the format, nothing may stand before it.
 _ALONE = {"pgpass", "password-hash", "npm-token", "kubernetes-key"}
 _QUOTED = {"docker-auth", "cookie", "authorization", "api-header"}
@@ -237,6 +303,22 @@ def _escaped(text: str) -> str:
     for char in "@&<>'+/":
         dumped = dumped.replace(char, f"\\u{ord(char):04x}")
     return dumped
+
+
+def _beside_forms(sample: Sample, number: int) -> Iterator[tuple[str, str, str]]:
+    for form, written in _BESIDE_FORMS.items():
+        secret = sample.make(Chance(f"{sample.kind} {sample.shown} {form} {number}"))
+        yield form, written(sample.shown.format(secret)), secret
+
+
+_BESIDE_FORMS: dict[str, Callable[[str], str]] = {
+    "beside": lambda shown: shown,
+    "beside, in JSON": lambda shown: json.dumps({"message": shown}),
+    "beside, in JSON twice": lambda shown: json.dumps({"log": json.dumps({"log": shown})}),
+    "beside, escaped": lambda shown: f'{{"message": {_escaped(shown)}}}',
+    "beside, in a URL": lambda shown: f"GET /log?message={quote(shown, safe='')}",
+    "beside, unseen signs": lambda shown: "\u200b".join((shown[: len(shown) // 2], shown[len(shown) // 2 :])),
+}
 
 
 def _wrapped(sample: Sample, secret: str, number: int, mark: str) -> str:
@@ -319,6 +401,11 @@ def secrets() -> list[Planted]:
         for number, sample in enumerate(SAMPLES)
         for form, text, secret in _forms(sample, number)
     ]
+    found += [
+        Planted(sample.kind, form, text, secret)
+        for number, sample in enumerate(BESIDE)
+        for form, text, secret in _beside_forms(sample, number)
+    ]
     return found + list(_private_keys())
 
 
@@ -367,6 +454,115 @@ _HARMLESS: tuple[str, ...] = (
     "nvidia-smi GPU-{uuid}", "MIG-{uuid}", "NVIDIA_VISIBLE_DEVICES=GPU-{uuid}", "CUDA_VISIBLE_DEVICES=0,1,2,{n}", "slurm job {n} on node-[001-016]", "etag \"{hex32}\"", "x-request-id: {uuid}", "checkpoint_{n}_{hex8}.pt",
     "cudnn handle 0x{hex12} key {n}", "safetensors key=lm_head.weight shape=[{n}, 4096]", "cache key {hex64} hit", "compile cache key: {hex40}", "fingerprint={hex16}", "ssh-ed25519 SHA256:{b43}", "seed={n} salt=0", "user=root uid={n} gid=0",
 )
+# What has the words of a secret and is none.
+_NEAR: tuple[str, ...] = (
+    "The password is required to log in",
+    "Password is not set; skipping login on node7",
+    "the token is valid (permission: read).",
+    "Your token has been saved in your configured git credential helpers (store).",
+    "Token is valid (permission: fineGrained). The token `train-h100-2` has been saved to /root/.cache/huggingface/stored_tokens",
+    "ValueError: token is not in vocab: 151665",
+    "the next token is sampled from top_k=50",
+    "AssertionError: eos token is 151645 but tokenizer has 151643",
+    "padding token is <|endoftext|>",
+    "the unk token was None",
+    "token is EOS at position 512",
+    "API key is missing; set OPENAI_API_KEY",
+    "No API key provided. You can set your API key in code using 'openai.api_key = <API-KEY>'",
+    "wandb: Currently logged in as: team-research (team-research-lab). Use `wandb login --relogin` to force relogin",
+    "wandb: ⭐️ View project at https://wandb.ai/team/verl-grpo-7b",
+    "wandb: Find logs at: ./wandb/run-20261101_120000-{hex8}/logs",
+    "wandb: Synced 5 W&B file(s), run {hex8}",
+    "wandb: WARNING The `run_name` is currently set to the same value as `TrainingArguments.output_dir`",
+    "client_key = os.environ['OPENAI_API_KEY']  # train.py line 12",
+    "KeyError: 'HF_TOKEN'",
+    "HF_TOKEN is not set, downloads of gated models fail",
+    "HF_TOKEN  unset",
+    "| HF_TOKEN | not set |",
+    "EOS_TOKEN 151645",
+    "PAD_TOKEN   <|endoftext|>",
+    "NUM_TOKENS 4096",
+    "IMAGE_TOKEN 151655",
+    "<key>model.layers.0.self_attn.q_proj.weight</key>",
+    "<token>hello</token>",
+    "<name>fs.s3a.impl</name>\n<value>org.apache.hadoop.fs.s3a.S3AFileSystem</value>",
+    '- name: CUDA_VISIBLE_DEVICES\n  value: "0,1,2,3"',
+    '- name: TOKENIZERS_PARALLELISM\n  value: "false"',
+    '- name: MAX_TOKENS\n  value: "131072"',
+    "- name: HF_TOKEN\n  valueFrom:\n    secretKeyRef:\n      name: hf\n      key: token",
+    "- name: NCCL_IB_HCA\n  value: mlx5_0,mlx5_1",
+    '{{"name": "key_states", "value": "float32[8,4096,128]"}}',
+    '["query_key_value", "dense_h_to_4h", "dense_4h_to_h"]',
+    "['q_proj', 'k_proj', 'v_proj', 'o_proj']",
+    "('attention_key', 'decoder.layers.11')",
+    "special_tokens=['<|im_start|>', '<|im_end|>']",
+    "('eos_token', '<|im_end|>')",
+    "('bos_token', '<|begin_of_text|>')",
+    "auth=(None, None)",
+    "logging.login('x')",
+    "cookies={{}}",
+    "kind: ConfigMap\ndata:\n  train.sh: torchrun --nproc 8 train.py",
+    "kind: Pod\nmetadata:\n  name: worker-{hex10}",
+    'Error from server (NotFound): secrets "hf-secret" not found',
+    'MountVolume.SetUp failed for volume "hf-secret" : secret "hf-secret" not found',
+    "secret/hf created",
+    "--master_addr=10.0.0.5 --master_port=29500 --rdzv_id={hex8}",
+    "--certificate /etc/ssl/server3.pem",
+    "vault login timed out after 30s",
+    "echo $HF_TOKEN | huggingface-cli login",
+    "echo done | tee /out/log",
+    "mc alias list",
+    "curl -b cookies.txt https://x",
+    "curl -s -u svc https://x",
+    "postgresql://db.example:5432/runs",
+    "mysql+pymysql://db/runs?charset=utf8mb4",
+    "redis://10.0.0.4:6379/0 refused; see ops@step12",
+    "dataset s3://bucket/a@b/part-0001.parquet",
+    "The key is layers.12.mlp.gate_proj.weight_scale_inv",
+    "missing key is model.embed_tokens.weight",
+    "the access key id is in the profile",
+    "密码是必填项",
+    "密码为空，跳过登录",
+    "令牌是无效的",
+    "密钥文件为 /etc/keys/a.pem",
+    "secret_name=hf-secret-v2",
+    "image: nvcr.io/nvidia/pytorch:24.05-py3@sha256:{hex64}",
+    "rank0: token_ids hash is {hex16}",
+    "cache key is {hex64}",
+    "commit is {hex40}",
+    "compile key {hex40}",
+    "session_id is {uuid}",
+    "Namespace(lr=1e-05, api_key=None, tokenizer='Qwen/Qwen2.5-7B')",
+    "SecretStr('**********')",
+    "access_key=None secret_key=None",
+    "KV cache key shape is torch.Size([8, 128, 4096])",
+    "secret_key: !vault |",
+    "author is {alnum16}",
+    "token usage: 0.83, #queue-req: 12",
+    "generation token throughput: 1532.4 tokens/s",
+    "ray token mode is disabled; cluster auth: RAY_AUTH_MODE=token",
+    "RAY_AUTH_MODE=disabled",
+    "HADOOP_TOKEN_FILE_LOCATION=/var/run/tokens/tok3",
+    "AWS_WEB_IDENTITY_TOKEN_FILE=/var/run/secrets/eks.amazonaws.com/serviceaccount/token",
+    "KUBERNETES_SERVICE_ACCOUNT_TOKEN_PATH /var/run/secrets/token",
+    "basic_auth(user)",
+    "tokenizer.add_special_tokens({{'pad_token': '[PAD]'}})",
+    "NCCL_SOCKET_IFNAME  eth0",
+    "+---+ TOKEN_COUNT | 123456789 |",
+    "TOTAL_TOKEN | 123456789012 |",
+    "GLOBAL_TOKEN 1234567.89e10",
+    "HASH_KEY {hex32}",
+    "API_KEY  [redacted:secret]",
+    "using API key authentication with oauth2_provider_v1",
+    "uses secret key rotation v2alpha1",
+    "private key file id_ed25519_2024 loaded",
+    "account key vault-prod-eu-west-1 not reachable",
+    "Invalid API key format: expected 32+ characters",
+    "access token expires_in=3600",
+    "access token https://10.0.0.4:8443/oauth2/v1/token refused",
+    "license key server lic-01.corp.example:27000 is down",
+    "bearer token auth_mode=k8s_serviceaccount_v1",
+)
 _HARMLESS_CHINESE = "[2026-03-01 10:00:00] 训练日志：{}，继续运行"
 
 
@@ -384,7 +580,7 @@ def _filled(template: str, chance: Chance) -> str:
 def lookalikes() -> list[str]:
     """Give harmless texts: each template four times and more, the second time in a Chinese line."""
     rounds = -(-500 // len(_HARMLESS))
-    return [
+    return [_filled(template, Chance(f"near {number}")) for number, template in enumerate(_NEAR)] + [
         text if turn % 2 == 0 else _HARMLESS_CHINESE.format(text)
         for turn in range(rounds)
         for number, template in enumerate(_HARMLESS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -130,3 +131,14 @@ def test_that_a_source_that_is_gone_leaves_what_was_read(reader: Reader) -> None
     report = reader.read(from_text(f"{OOM}\n"))
     gone = LogSource("log", io.BytesIO(b""))
     assert not excerpts.take(report, jobs.JobSource("log", single=gone)).whole
+
+
+def test_that_the_gaps_of_many_files_are_not_in_memory_at_once() -> None:
+    stretches = tuple(Stretch(file=f"rank{number}.log", begin=2_000_000, lines=("RuntimeError: boom",)) for number in range(50))
+    tracemalloc.start()
+    job = excerpts.restored(Excerpt(stretches=stretches), "job")
+    lines = [sum(chunk.count(b"\n") for chunk in part.chunks()) for part in job.parts()]
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert lines == [2_000_000] * 50
+    assert most < 20 << 20

@@ -28,7 +28,7 @@ ALL = planted.secrets()
 ROWS = [item for item in ALL if "\n" in item.text]
 SINGLE = [item for item in ALL if "\n" not in item.text]
 # The lines of a log that an answer shows are few; so there are many logs, of a few secrets each.
-LOGS = [[ROWS[2 * place % len(ROWS)], ROWS[(2 * place + 1) % len(ROWS)], *SINGLE[11 * place : 11 * place + 11]] for place in range(len(SINGLE) // 11 + 1)]
+LOGS = [[ROWS[2 * place % len(ROWS)], ROWS[(2 * place + 1) % len(ROWS)], *SINGLE[11 * place : 11 * place + 11]] for place in range(-(-len(SINGLE) // 11))]
 PARTS = 8
 FILLER = [f"step {number} loss 0.{number}" for number in range(40)]
 

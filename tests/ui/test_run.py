@@ -14,6 +14,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,66 @@ def test_that_a_silent_job_that_fails_is_told_where_to_look(run: Run) -> None:
     done = run(python("import sys; sys.exit(3)"))
     assert done.returncode == 3
     assert "printed nothing" in done.stderr.decode()
+
+
+def test_that_a_job_runs_also_where_no_copy_of_its_output_can_be_made(run: Run) -> None:
+    def without_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    done = run(["sh", "-c", "echo up; exit 3"], preexec_fn=without_disk)
+    assert (done.returncode, done.stdout) == (3, b"up\n")
+
+
+@pytest.mark.parametrize("job", ["exit 7", "echo up; echo no >&2; exit 7"], ids=["silent", "loud"])
+def test_that_the_exit_code_is_the_jobs_also_where_we_cannot_say_anything(environment: dict[str, str], job: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(words(["sh", "-c", job]), env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=full, timeout=60, check=False)
+    assert done.returncode == 7
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(words(["sh", "-c", job]), env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=write, timeout=60, check=False)
+    os.close(write)
+    # A job that writes to nobody dies of it, as it would without us.
+    assert done.returncode in ((7, -signal.SIGPIPE) if ">&2" in job else (7,))
+
+
+def test_that_ctrl_c_in_the_explanation_leaves_the_jobs_exit_code(environment: dict[str, str]) -> None:
+    job = subprocess.Popen(words(python(FAILS)), env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert job.stderr is not None
+    while b"the job failed" not in job.stderr.readline():
+        pass
+    job.send_signal(signal.SIGINT)
+    job.stderr.read()
+    job.stderr.close()
+    assert job.wait(timeout=30) == 7
+
+
+def test_that_what_the_job_leaves_behind_holds_no_copy_of_its_output(environment: dict[str, str]) -> None:
+    command = words(["sh", "-c", "echo up; sleep 4 & exit 0"])
+    job = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert job.stdout is not None
+    assert job.wait(timeout=30) == 0
+    time.sleep(0.3)
+    held = [target for pid in left(command) for target in files(pid)]
+    job.stdout.close()
+    assert held
+    assert [target for target in held if "deleted" in target] == []
+
+
+def left(command: Sequence[str]) -> list[int]:
+    """Give the processes that still run a command."""
+    wanted = b"\0".join(word.encode() for word in command)
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if wanted in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+def files(pid: int) -> list[str]:
+    """Give the files that a process has open."""
+    return [str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir()]
 
 
 def at_terminal(command: Sequence[str], environment: dict[str, str], keys: bytes = b"", when: bytes = b"") -> tuple[bytes, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,15 +39,23 @@ class Options:
 def run(command: Sequence[str], options: Options) -> int:
     """Run the job; gives its exit code, or dies of the signal that it died of."""
     copy = Copy()
-    with Sampling(options.every) as sampling:
-        ended = job.run(command, copy.take)
-        sampling.stop()
-        try:
+    ended: Ended | None = None
+    try:
+        with Sampling(options.every) as sampling:
+            ended = job.run(command, copy.take)
+            sampling.stop()
             _afterwards(command, ended, copy, sampling.latest, options)
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the job's own end is what counts
+    # Whatever goes wrong after the job, its own end is what counts: nobody reads us any more, or waits for the answer.
+    except (KeyboardInterrupt, SystemExit):
+        if ended is None:
+            raise
+    except Exception as error:
+        if ended is None:
+            raise
+        with suppress(Exception, SystemExit):
             _say(f"whycrash: the job's end could not be explained: {error}")
-        finally:
-            copy.close()
+    finally:
+        copy.close()
     return job.leave_as(ended)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from service.settings import load
 from ui import server
+from ui.cli import ending
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import err, progress
 
@@ -17,12 +18,14 @@ def run(host: str, port: int | None) -> int:
     settings = load()
     settings = replace(settings, host=host or settings.host, port=settings.port if port is None else port)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    for noisy in ("httpx", "gradio", "uvicorn.error", "asyncio", "alembic"):
+    for noisy in ("httpx", "gradio", "uvicorn.error", "asyncio", "alembic", "bm25s"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    # The web server ends itself on a SIGTERM, and then sends it once more to whoever was there before: to us.
+    ending.orderly()
     with progress() as report:
         server.serve(settings, report, _told)
     return EXPLAINED
 
 
 def _told(url: str) -> None:
-    err().print(f"whycrash is at {url} (API under {url}/v1, ctrl-C stops it)", markup=False)
+    err().print(f"whycrash is at {url} (API under {url}/v1, ctrl-C stops it)", markup=False, soft_wrap=True)

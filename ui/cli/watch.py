@@ -24,6 +24,7 @@ from service.watching.finding import Place
 from service.watching.known import Known
 from service.watching.targets import Target
 from service.watching.watcher import Watcher
+from ui.cli import ending
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import check_language, err, out, progress
 from ui.cli.run import KEY_VARIABLE
@@ -64,6 +65,7 @@ def run(what: str, options: Options, stop: threading.Event | None = None) -> int
     if not options.once:
         err().print(f"watching {place.name}, each {options.every:g} s; ctrl-C stops", markup=False)
     stop = stop or threading.Event()
+    ending.orderly()
     while True:
         watcher.round()
         if options.once or stop.wait(options.every):

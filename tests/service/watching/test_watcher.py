@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,9 @@ from service.errors import InvalidRequestError
 from service.records import JobPlace, JobSpec
 from service.triage import Triage
 from service.watching import finding, targets
+from service.watching import known as known_ones
 from service.watching.known import Known
+from service.watching.posting import PostError
 from service.watching.targets import Target
 from service.watching.watcher import TRIES, Watcher
 from tests.service.factories import diagnosis
@@ -135,3 +138,106 @@ def test_that_a_damaged_note_of_what_is_known_is_begun_anew(tmp_path: Path) -> N
     assert "key" not in json.loads(path.read_text(encoding="utf-8"))["keys"]
     path.write_text("{", encoding="utf-8")
     assert "key" not in Known(tmp_path, "place")
+
+
+def test_that_a_target_that_is_down_keeps_no_other_from_being_told_and_has_none_told_twice(triage: Triage, logs: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def down(_diagnosis: Diagnosis, _spec: JobSpec) -> None:
+        raise OSError("down")
+
+    def up(_diagnosis: Diagnosis, spec: JobSpec) -> None:
+        told.append(spec.name)
+
+    put(logs / "other.log", OOM)
+    watcher, seen = watching(triage, logs, tmp_path, down, up)
+    assert sum(watcher.round() for _ in range(TRIES)) == 2
+    assert sorted(told) == sorted(seen) == ["other.log", "train.log"]
+
+
+def test_that_a_log_or_a_target_that_shows_a_fault_of_ours_does_not_end_the_watch(triage: Triage, logs: Path, tmp_path: Path) -> None:
+    def faulty(_diagnosis: Diagnosis, _spec: JobSpec) -> None:
+        raise KeyError("a line of the log")
+
+    class Faulty:
+        def explain(self, *_given: object) -> Diagnosis:
+            raise KeyError("a line of the log")
+
+    watcher, seen = watching(triage, logs, tmp_path, faulty)
+    assert sum(watcher.round() for _ in range(TRIES)) == 1
+    assert len(seen) == 1
+    put(logs / "other.log", OOM)
+    watcher.triage = Faulty()  # type: ignore[assignment]  # as a triage with a fault would be
+    assert (watcher.round(), len(seen)) == (1, 1)
+
+
+def test_that_a_place_for_what_is_known_that_cannot_be_written_does_not_end_the_watch(triage: Triage, logs: Path, tmp_path: Path) -> None:
+    put(logs / "other.log", OOM)
+    watcher, seen = watching(triage, logs, tmp_path)
+    watcher.known.since = datetime.now(UTC) - timedelta(hours=1)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "watch").write_text("in the way", encoding="utf-8")
+    assert (watcher.round(), watcher.round(), len(seen)) == (2, 0, 2)
+
+
+def test_that_who_was_told_is_not_told_again_where_nobody_reads_us(triage: Triage, logs: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def gone(_diagnosis: Diagnosis, _spec: JobSpec) -> None:
+        raise BrokenPipeError
+
+    watcher, _ = watching(triage, logs, tmp_path, lambda _diagnosis, spec: told.append(spec.name))
+    watcher.show = gone
+    watcher.round()
+    watcher.round()
+    assert told == ["train.log"]
+
+
+def test_that_a_folder_of_more_jobs_than_are_remembered_is_told_of_once(
+    triage: Triage, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_ones, "MOST", 2)
+    for number in range(4):
+        put(logs / f"{number}.log", OOM)
+    watcher, seen = watching(triage, logs, tmp_path)
+    assert [watcher.round() for _ in range(3)] == [5, 0, 0]
+    for path in sorted(logs.iterdir())[:4]:
+        path.unlink()
+    watcher.round()
+    (file,) = (tmp_path / "home" / "watch").iterdir()
+    assert len(json.loads(file.read_text(encoding="utf-8"))["keys"]) == 1
+    assert len(seen) == 5
+
+
+def test_that_a_name_that_is_no_utf8_is_a_name(triage: Triage, logs: Path, tmp_path: Path) -> None:
+    put(logs / os.fsdecode("训练".encode("gbk") + b".log"), OOM)
+    watcher, seen = watching(triage, logs, tmp_path)
+    assert (watcher.round(), watcher.round()) == (2, 0)
+    assert all(name.isprintable() and name.encode() for name in seen)
+
+
+def test_that_a_service_gets_the_logs_of_a_job_without_its_other_files_and_however_many(triage: Triage, logs: Path, tmp_path: Path) -> None:
+    job = logs / "job"
+    job.mkdir()
+    for number in range(60):
+        put(job / f"{number}.log", OOM)
+    (job / "core").write_bytes(b"\x7fELF\0\0\0" * 100)
+    os.utime(job / "core", (time.time() - 300,) * 2)
+    watcher, seen = watching(triage, job.parent, tmp_path)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with receiving() as server:
+        watcher.targets = [targets.service(server.url, "")]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, most[1]))  # noqa: PTH208 - a count
+        try:
+            assert watcher.round() == 2
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, most)
+    assert len(seen) == 2
+    assert any(body.count(b"filename=") == 61 and b"ELF" not in body for body in server.bodies)
+
+
+def test_that_a_key_that_is_no_header_is_told_and_does_not_end_the_watch(triage: Triage, logs: Path, tmp_path: Path) -> None:
+    watcher, _ = watching(triage, logs, tmp_path, targets.service("http://127.0.0.1:9", "密钥"))
+    assert watcher.round() == 0
+    with pytest.raises(PostError, match="Nothing could be sent"):
+        targets.service("http://127.0.0.1:9", "密钥")(diagnosis(), JobSpec(name="a", place=JobPlace()))

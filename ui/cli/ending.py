@@ -1,0 +1,21 @@
+"""How a command that runs until it is told to stop takes a SIGTERM, such as that of systemd, Docker or Kubernetes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+
+from ui.cli.codes import EXPLAINED
+
+
+def orderly() -> None:
+    """Let the next SIGTERM end this process in order, as if it had come to its end: by default nothing is put away."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _stop)
+
+
+def _stop(_number: int, _frame: object) -> None:
+    # A second one would break off what the first one began.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(EXPLAINED)
