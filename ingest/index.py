@@ -47,6 +47,10 @@ Compute = Callable[[Iterable[Sequence[str]]], Iterable[Vectors]]
 _LOG = logging.getLogger("whycrash.index")
 
 
+class OutdatedError(Exception):
+    """The index that a new one was made from stands no more."""
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What a generation was made of.
@@ -203,15 +207,19 @@ def _unreadable(home: Path, reason: object) -> SearchIndexError:
 def write(
     home: Path, documents: Sequence[Document], embedder: Embedder, manifest: Manifest, report: Report, *,
     taken: Sequence[Taken] = (), server: Server | None = None, known: Mapping[str, Vectors] | None = None, compute: Compute | None = None,
+    upon: str | None = None,
 ) -> Index:
     """Write a new generation, put it in place, and give it opened.
 
     With a server, the generation is published there too; where that fails, the index says so in its note, and
     the next run tries again. `known` are vectors by their documents' digests; `compute` embeds in place of the
-    embedder.
+    embedder. `upon` names the generation that must still stand, empty for none at all; raises OutdatedError where
+    another one does.
     """
     with _locked(home):
         old = current(home)
+        if upon not in (None, old.folder.name if old else ""):
+            raise OutdatedError
         folder = _next_folder(home)
         vectors = _vectors(documents, _Source(embedder, compute, old, known or {}), VectorParts(home), report)
         np.save(folder / "vectors.npy", vectors)

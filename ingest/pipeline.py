@@ -13,7 +13,7 @@ from ingest.chroma import Held, Server, server_at
 from ingest.documents import Document
 from ingest.embedder import Embedder, Vectors
 from ingest.errors import ChromaServerError, MissingInputError
-from ingest.index import Index, Manifest, Report, Taken
+from ingest.index import Index, Manifest, OutdatedError, Report, Taken
 from ingest.intake import Errand, Intake
 from ingest.logs.reader import Reader
 
@@ -88,33 +88,66 @@ def ingest(
     leave the index. Raises MissingInputError, SearchIndexError, ModelError.
     """
     old = index.current(home)
-    before = {item.file: item for item in old.taken} if old else {}
+    before = _before(old)
     errands = list(_errands(notes, logs, before))
-    # What was taken in earlier stays, as long as its file does.
-    kept = {name: item for name, item in before.items() if Path(name).exists()}
-    outcome = Outcome(old, removed=len(before) - len(kept)) if old else Outcome(index=None)  # type: ignore[arg-type]  # set below
     pool = many.Pool(home, places.ray_address, places.workers)
+    outcome = Outcome(index=None)  # type: ignore[arg-type]  # set below
     changed: dict[str, Intake] = {}
     for made in _taken(errands, reader, pool, report):
         _count(outcome, made)
         if made.content and not made.unchanged:
             changed[made.file] = made
-    shared = _shared(places.server, embedder.name, old)
-    if old and not changed and not outcome.removed and not shared.differs and is_current(old, embedder.name):
-        outcome.rebuilt = False
-        outcome.index = opened(home, embedder.name, places) or old
-        pool.finish()
-        return outcome
-    taken = [*(item for name, item in kept.items() if name not in changed), *map(_row, changed.values())]
-    roots = sorted({*(old.manifest.roots if old else ()), *(str(path.resolve()) for path in (*notes, *logs))})
-    everything = [*_cases(), *shared.documents(home, [*_notes(home, old, kept, changed), *_crashes(taken)])]
-    manifest = Manifest(embedder.name, library.digest(), len(everything), roots=tuple(roots))
-    outcome.index = index.write(
-        home, everything, embedder, manifest, report, taken=taken, server=shared.server, known=shared.vectors,
-        compute=pool.compute(embedder.name),
-    )
+    run = _Run(home, embedder, report, places, pool, tuple(str(path.resolve()) for path in (*notes, *logs)), changed)
+    while not run.settle(old, outcome):
+        # Another run has put its index in place meanwhile: what this one took in comes on top of that.
+        old = index.current(home)
     pool.finish()
     return outcome
+
+
+def _before(old: Index | None) -> dict[str, Taken]:
+    return {item.file: item for item in old.taken} if old else {}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What one run has taken in, and where it is to go; `given` are the files and folders that it was given."""
+
+    home: Path
+    embedder: Embedder
+    report: Report
+    places: Places
+    pool: many.Pool
+    given: tuple[str, ...]
+    changed: Mapping[str, Intake]
+
+    def settle(self, old: Index | None, outcome: Outcome) -> bool:
+        """Put an index in place of the old one, if there is anything to change; tells whether the old one stood until then."""
+        before = _before(old)
+        # What was taken in earlier stays, as long as its file does.
+        kept = {name: item for name, item in before.items() if Path(name).exists()}
+        outcome.removed = len(before) - len(kept)
+        shared = _shared(self.places.server, self.embedder.name, old)
+        if old and not (self.changed or outcome.removed or shared.differs) and is_current(old, self.embedder.name):
+            outcome.rebuilt = False
+            outcome.index = opened(self.home, self.embedder.name, self.places) or old
+            return True
+        try:
+            outcome.index = self._written(old, kept, shared)
+        except OutdatedError:
+            return False
+        return True
+
+    def _written(self, old: Index | None, kept: Mapping[str, Taken], shared: _Shared) -> Index:
+        name = self.embedder.name
+        taken = [*(item for file, item in kept.items() if file not in self.changed), *map(_row, self.changed.values())]
+        roots = sorted({*(old.manifest.roots if old else ()), *self.given})
+        everything = [*_cases(), *shared.documents(self.home, [*_notes(self.home, old, kept, self.changed), *_crashes(taken)])]
+        manifest = Manifest(name, library.digest(), len(everything), roots=tuple(roots))
+        return index.write(
+            self.home, everything, self.embedder, manifest, self.report, taken=taken, server=shared.server, known=shared.vectors,
+            compute=self.pool.compute(name), upon=old.folder.name if old else "",
+        )
 
 
 def _count(outcome: Outcome, made: Intake) -> None:

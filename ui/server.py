@@ -16,6 +16,8 @@ from service.triage import Report
 from ui.chat import page
 from ui.slack import http
 
+MAX_PORT = 65535
+
 
 def build(settings: Settings, desk: Desk) -> FastAPI:
     """Make the whole app over an open desk."""
@@ -43,12 +45,13 @@ def address(settings: Settings, port: int) -> str:
 
 
 def _bound(settings: Settings) -> socket.socket:
+    if settings.port > MAX_PORT:
+        raise SettingsError(f"WHYCRASH_PORT is {settings.port}; it takes at most {MAX_PORT}, or 0 for any free one.")
     # Bound here and not by the web server, which would leave with its own words where the port is taken.
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
-    # A port or a name that no socket takes is not an OSError.
-    except (OSError, OverflowError, TypeError, UnicodeError) as error:
+    except OSError as error:
         raise SettingsError(
-            f"{settings.host}:{settings.port} cannot be bound ({getattr(error, 'strerror', None) or error}); set WHYCRASH_PORT or WHYCRASH_HOST to another."
+            f"{settings.host}:{settings.port} cannot be bound ({error.strerror}); set WHYCRASH_PORT or WHYCRASH_HOST to another."
         ) from error

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DisconnectionError, NoSuchModuleError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from service.errors import SettingsError, StoreError
 from service.settings import Settings
@@ -146,8 +147,36 @@ def _engine(url: URL, file: Path | None, patience: float) -> Engine:
         return create_engine(url, pool_pre_ping=True, connect_args=options, **common)
     engine = create_engine(url, connect_args={"timeout": patience}, **common)
     event.listen(engine, "connect", _prepare)
+    _follow(engine, file)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _follow(engine: Engine, file: Path) -> None:
+    """Let connections go that stand on a file which is not the database any more.
+
+    Another server may have moved a damaged one aside, or a person put a copy in its place: what is written to the old
+    one would be lost without a word.
+    """
+
+    def opened(_connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["file"] = _identity(file)
+
+    def taken(_connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
+        # Where there is none at this moment another is on its way; SQLite would make an empty one.
+        if (now := _identity(file)) is not None and now != record.info["file"]:
+            raise DisconnectionError
+
+    event.listen(engine, "connect", opened)
+    event.listen(engine, "checkout", taken)
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:

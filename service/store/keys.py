@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Row, insert, or_, select, update
 
-from service.errors import NotFoundError
+from service.errors import DiskFullError, NotFoundError, StoreError
 from service.records import KeyRecord
 from service.store import gate
 from service.store.database import Database
@@ -50,13 +51,14 @@ class Keys:
             connection.execute(update(KEYS).where(KEYS.c.id == key, KEYS.c.revoked.is_(None)).values(revoked=now))
 
     def used(self, key: str, now: datetime) -> None:
-        """Note that a key was used; writes at most once a minute."""
+        """Note that a key was used; writes at most once a minute, and passes over a database that takes nothing just now."""
         noted = self._noted.get(key)
         if noted is not None and now - noted < _EACH:
             return
         self._noted[key] = now
         due = or_(KEYS.c.last_used.is_(None), KEYS.c.last_used <= now - _EACH)
-        with self._database.write() as connection:
+        # A full disk is no reason to refuse who only reads.
+        with suppress(StoreError, DiskFullError), self._database.write() as connection:
             connection.execute(update(KEYS).where(KEYS.c.id == key, due).values(last_used=now))
 
 

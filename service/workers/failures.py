@@ -24,6 +24,12 @@ class StoppingError(WorkerLostError):
     status = 503
 
 
+class NoWorkerError(WorkerLostError):
+    """No process could be started to work on this; one is tried again in a moment."""
+
+    status = 503
+
+
 def where(error: Exception) -> str:
     """Tell an error's kind and place for the server's log; not its message, which may hold lines of a job's log."""
     return f"{type(error).__name__} in {''.join(traceback.format_tb(error.__traceback__))}"

@@ -20,7 +20,7 @@ from service.errors import BusyError, LateError, RequestError, WorkerLostError
 from service.events import Event
 from service.settings import Settings
 from service.workers import process
-from service.workers.failures import StoppingError, failed, where
+from service.workers.failures import NoWorkerError, StoppingError, failed, where
 from service.workers.tasks import End, Found, Material, Prompt, Ready, Task
 
 _LOG = logging.getLogger("whycrash.workers")
@@ -249,7 +249,7 @@ class _Keeper(threading.Thread):
             ticket.fail(ticket.late())
             return
         if self._pipe is None:
-            ticket.fail(WorkerLostError(self.wrong, 5.0) if self.wrong else self._lost())
+            ticket.fail(NoWorkerError(self.wrong, 5.0) if self.wrong else self._lost())
             return
         try:
             self._pipe.send(ticket.task)

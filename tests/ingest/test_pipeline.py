@@ -5,7 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
+from typing import Any
 
 import pytest
 
@@ -14,6 +18,7 @@ from ingest import index, pipeline
 from ingest.documents import Document
 from ingest.embedder import HashEmbedder
 from ingest.errors import MissingInputError
+from ingest.index import Index
 from ingest.logs.reader import Reader
 from ingest.pipeline import Outcome
 from tests.factories import OOM, STRANGE, silent, steps, traceback
@@ -245,3 +250,25 @@ def test_a_report_in_the_index_holds_no_secret(tmp_path: Path, home: Path, inges
     outcome = ingest(logs=[write(tmp_path / "job.log", log)])
     assert outcome.added == 1
     assert [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()] == []
+
+
+def test_two_runs_at_once_lose_nothing_of_each_other(tmp_path: Path, home: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have read the index that stands before either writes the next one."""
+    ingest()
+    notes = [write(tmp_path / f"{name}.md", NOTE.replace("zebra", name)) for name in ("gnu", "okapi")]
+    both, write_index = Barrier(2), index.write
+
+    def together(*given: Any, **named: Any) -> Index:
+        with suppress(BrokenBarrierError):
+            both.wait(10)
+            both.abort()
+        return write_index(*given, **named)
+
+    monkeypatch.setattr(index, "write", together)
+    with ThreadPoolExecutor(2) as threads:
+        outcomes = list(threads.map(lambda note: ingest(notes=[note]), notes))
+    found = index.current(home)
+    assert found is not None
+    assert {item.file for item in found.taken} == {str(note.resolve()) for note in notes}
+    assert {str(note.resolve()) for note in notes} <= set(found.manifest.roots)
+    assert [outcome.added for outcome in outcomes] == [1, 1]

@@ -13,7 +13,7 @@ from ingest.logs import jobs
 from ingest.logs.reader import Reader
 from ingest.logs.sources import LogSource, from_text
 from service import excerpts
-from service.records import Excerpt
+from service.records import Excerpt, Stretch
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free."
 STEP = "words that say nothing {}"

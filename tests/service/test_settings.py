@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import SettingsError
-from service.settings import PREFIX, Settings, load
+from service.settings import NUMBERS, PREFIX, SECRETS, Settings, load
 
 
 def toml(folder: Path, text: str | bytes) -> Path:
@@ -83,9 +83,15 @@ def test_every_setting_has_a_sentence(name: str) -> None:
 @pytest.mark.parametrize("name", [item.name for item in fields(Settings)])
 def test_every_setting_can_be_set_by_its_variable(name: str, tmp_path: Path) -> None:
     """The variable is the prefix and the field's name in capitals."""
-    values = {"lang": "zh", "model_deadline": "12.5", "model_tokens": "4000"}
-    loaded = load({PREFIX + name.upper(): values.get(name, "/x")}, tmp_path / "none.toml")
-    assert str(getattr(loaded, name)) == values.get(name, "/x")
+    values = {**dict.fromkeys(NUMBERS, "4000"), "lang": "zh", "model_deadline": "12.5", "request_deadline": "12.5"}
+    loaded = getattr(load({PREFIX + name.upper(): values.get(name, "/x")}, tmp_path / "none.toml"), name)
+    assert str(loaded.get_secret_value() if name in SECRETS else loaded) == values.get(name, "/x")
+
+
+@pytest.mark.parametrize("name", sorted(SECRETS))
+def test_no_secret_shows_in_what_settings_look_like(name: str, tmp_path: Path) -> None:
+    """A settings object may end up in a log."""
+    assert "hunter2" not in repr(load({PREFIX + name.upper(): "hunter2"}, tmp_path / "none.toml"))
 
 
 def test_settings_cannot_be_changed_after_loading() -> None:

@@ -13,9 +13,9 @@ import pytest
 from service.errors import SettingsError
 from service.settings import Settings
 from service.triage import silent
-from tests.ui.shell import COMMAND, ROOT, surroundings
+from tests.ui.shell import COMMAND, surroundings
+from tests.warm import ROOT
 from ui import server
-
 
 
 def started(words: list[str], home: Path, said: bytes, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
@@ -68,10 +68,14 @@ def test_that_a_server_that_is_told_to_stop_puts_its_processes_away(warm: Path, 
     assert workers
     code, told = stopped(process)
     assert (code, "Traceback" in told) == (0, False)
-    assert [worker for worker in workers if runs(worker)] == []
+    # One that counts what they share ends itself a moment later.
+    until = time.monotonic() + 5
+    while any(map(runs, workers)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
-@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("ä" * 80, 0), ("a\0b", 0), ("...", 0)])
-def test_that_an_address_that_is_none_is_told_in_a_sentence(tmp_path: Path, host: str, port: int) -> None:
-    with pytest.raises(SettingsError, match="cannot be bound"):
+@pytest.mark.parametrize(("host", "port", "said"), [("127.0.0.1", 70_000, "65535"), ("no.such.host.invalid", 0, "cannot be bound")])
+def test_that_an_address_that_is_none_is_told_in_a_sentence(tmp_path: Path, host: str, port: int, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
         server.serve(Settings(home=tmp_path, host=host, port=port), silent, lambda _url: None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -142,6 +143,12 @@ def test_that_a_setting_of_other_versions_is_said_to_be_so(call: Callable[..., C
     ("triage_log", {"text": "x", "paths": ["y"]}, "one of the two"),
     ("triage_log", {"paths": ["/nowhere/train.log"]}, "There is no file"),
     ("triage_log", {"text": "x", "config_paths": ["/nowhere/run.sh"]}, "There is no file"),
+    ("triage_log", {"paths": ["/dev/zero"]}, "no job's output"),
+    ("triage_log", {"paths": ["/dev/stdin"]}, "no job's output"),
+    ("triage_log", {"paths": ["/proc/self/environ"]}, "no job's output"),
+    ("triage_log", {"paths": ["/"]}, "no job's output"),
+    ("triage_log", {"paths": ["~no-such-user-here/train.log"]}, "There is no file"),
+    ("triage_log", {"text": "x", "config_paths": ["/proc/self/environ"]}, "no job's output"),
     ("triage_log", {"text": "x", "lang": "de"}, "lang"),
     ("follow_up", {"triage_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "question": "why?"}, "call triage_log first"),
     ("search_cases", {"words": " "}, "what to look for"),
@@ -180,3 +187,9 @@ def test_that_standard_output_carries_the_protocol_alone(warm: Path) -> None:
     told = list(messages(warm, given))
     assert [item["result"]["serverInfo"]["name"] for item in told if item.get("id") == 1] == ["whycrash"]
     assert all(item["jsonrpc"] == "2.0" for item in told)
+
+
+def test_that_a_pipe_that_nobody_writes_to_keeps_no_call_waiting(call: Callable[..., CallToolResult], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "train.log")
+    for paths in ([str(tmp_path / "train.log")], [str(tmp_path / "train.log"), str(ROOT / "README.md")]):
+        assert "no job's output" in said(call("triage_log", paths=paths))

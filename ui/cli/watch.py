@@ -61,11 +61,11 @@ def run(what: str, options: Options, stop: threading.Event | None = None) -> int
     with progress() as report:
         triage = Triage(settings, report)
         triage.index  # noqa: B018 - opening it builds it
+    ending.orderly()
     watcher = Watcher(triage, place, known, _targets(options), _json if options.as_json else _row, options.lang)
     if not options.once:
         err().print(f"watching {place.name}, each {options.every:g} s; ctrl-C stops", markup=False)
     stop = stop or threading.Event()
-    ending.orderly()
     while True:
         watcher.round()
         if options.once or stop.wait(options.every):

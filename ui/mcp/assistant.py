@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from corpus.schema import Case, Knob, Language
 from ingest.errors import IngestError, MissingInputError
 from ingest.logs import jobs, sources
 from ingest.logs.jobs import JobSource
+from service.batch.sources import folder
 from service.diagnosis import CaseHit
 from service.errors import InvalidRequestError, NotFoundError, ServiceError
 from service.inquiry import Inquiry
@@ -39,6 +41,8 @@ ERRORS = (CorpusError, IngestError, ServiceError, OSError)
 # Triages whose logs' reports are kept for further questions.
 KEPT = 20
 _NEAR = 6
+# What the kernel shows there is no job's, and some of it has no end.
+_SYSTEM = ("/proc", "/sys")
 
 
 class Assistant:
@@ -125,11 +129,24 @@ def _source(text: str, paths: Sequence[str]) -> JobSource:
     if text.strip():
         source = sources.from_text(text)
         return JobSource(source.name, source.omitted, single=source)
-    return jobs.open_jobs([Path(path).expanduser() for path in paths])
+    return jobs.open_jobs([_readable(path) for path in paths])
+
+
+def _readable(path: str) -> Path:
+    """Give a path that reading ends of: a pipe, a device or this process's own input would keep all further calls waiting.
+
+    Raises InvalidRequestError.
+    """
+    given = Path(os.path.expanduser(path))  # noqa: PTH111 - Path's raises where there is no such user
+    real = os.path.realpath(given)
+    is_system = real == "/" or any(folder.is_under(real, system) for system in _SYSTEM)
+    if is_system or (os.path.lexists(real) and not (os.path.isfile(real) or os.path.isdir(real))):  # noqa: PTH112, PTH113 - Path's raise where a name is too long
+        raise InvalidRequestError(f"{path} is no job's output; name a log, or the folder of one job.")
+    return given
 
 
 def _config(path: Path) -> ConfigFile:
-    path = path.expanduser()
+    path = _readable(str(path))
     if not path.is_file():
         raise MissingInputError(f"There is no file {path}.")
     return read_config(path)

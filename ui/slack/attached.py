@@ -19,7 +19,6 @@ from service.spool import Spool, Spooled
 from service.triage import MAX_CONFIG_BYTES
 from ui.slack.asked import SlackFile
 from ui.slack.errors import DownloadError, SlackError
-from ui.slack.mrkdwn import code
 from ui.slack.voice import Voice
 from ui.slack.wording import say
 
@@ -161,10 +160,11 @@ def losses(fetched: Fetched, settings: Settings, language: Language) -> list[str
     """Say which files are left out and why."""
     limits = {"file:large": settings.max_upload_mb, "file:many": MOST_FILES}
     return [
-        say("lost-file", language, file=code(_label(name)), why=say(why, language, limit=limits.get(why, "")))
+        say("lost-file", language, file=f"`{_label(name)}`", why=say(why, language, limit=limits.get(why, "")))
         for name, why in fetched.lost
     ]
 
 
 def _label(name: str) -> str:
-    return printable(Redactor().clean(name))[:120] or "file"
+    # In a line of Markdown, which is escaped as a whole; a backtick would end the code that it is.
+    return printable(Redactor().clean(name))[:120].replace("`", "'") or "file"

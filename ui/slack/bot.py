@@ -22,7 +22,6 @@ from ui.slack.asked import Asked
 from ui.slack.crew import Crew
 from ui.slack.errors import SlackError
 from ui.slack.feedback import MODAL, FeedbackDesk
-from ui.slack.mrkdwn import escape
 from ui.slack.reply import Reply
 from ui.slack.voice import LOGGER, Voice, open_voice
 from ui.slack.wording import say, spoken
@@ -184,7 +183,7 @@ class _Listeners:
         except BusyError:
             message = told(say("too-busy", language))
         except RequestError as error:
-            message = told(say("failed", language, error=escape(str(error))))
+            message = told(say("failed", language, error=error))
         self._safely(lambda: respond(text=message.text, blocks=message.blocks, unfurl_links=False, unfurl_media=False))
 
     def _safely(self, work: Callable[[], object]) -> None:

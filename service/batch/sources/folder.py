@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ingest.logs.archives import Contents, read_folder
 from ingest.logs.members import LIMITS, Skipped, kind_of
-from service.batch.sources.found import Found, check, gathered, shown
+from service.batch.sources.found import Found, check, cleaned, gathered, shown
 from service.batch.sources.grouping import Files, grouped
 from service.errors import ForbiddenError, InvalidRequestError
 from service.records import JobPlace, JobSpec
@@ -38,7 +38,7 @@ def read(folder: Path, settings: Settings) -> Found:
     listed = list_folder(home, settings)
     found = grouped([member.name for member in listed.logs], [member.name for member in listed.configs], home.name or "job")
     check(len(found), str(folder), settings, listed.skipped.omitted)
-    return Found(lambda: _specs(found, home), len(found), dict(listed.skipped.omitted))
+    return Found(lambda: _specs(found, home), len(found), cleaned(listed.skipped.omitted))
 
 
 def read_all(paths: Sequence[Path], settings: Settings) -> Found:

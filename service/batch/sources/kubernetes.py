@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ingest.logs.archives import Contents
 from service.batch.sources import folder
-from service.batch.sources.found import Found, check, shown
+from service.batch.sources.found import Found, check, cleaned, shown
 from service.batch.sources.grouping import stem
 from service.errors import InvalidRequestError
 from service.records import JobPlace, JobSpec
@@ -57,7 +57,7 @@ def read(home: Path, settings: Settings) -> Found:
     pods = _pods(listed)
     places = _of_pods(pods) if pods else _of_dumps(listed)
     check(len(places), str(home), settings, listed.skipped.omitted)
-    return Found(lambda: _specs(places, real), len(places), dict(listed.skipped.omitted))
+    return Found(lambda: _specs(places, real), len(places), cleaned(listed.skipped.omitted))
 
 
 def _pods(listed: Contents) -> list[Pod]:

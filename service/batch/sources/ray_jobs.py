@@ -123,7 +123,7 @@ def _failed(client: httpx.Client, asked: Asked) -> list[RayJob]:
         with client.stream("GET", "/api/jobs/") as response:
             response.raise_for_status()
             listed = _Listed.model_validate({"jobs": json.loads(_bounded(response))})
-    except (httpx.HTTPError, httpx.InvalidURL, ValidationError, ValueError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, ValidationError, ValueError, RecursionError) as error:
         raise InvalidRequestError(f"Ray's dashboard at {client.base_url} could not be asked for its jobs: {_told(error)}.") from error
     since = asked.since.timestamp() * 1000 if asked.since else 0
     failed = [job for job in listed.jobs if job.status == "FAILED" and (job.end_time or job.start_time or 0) >= since]
@@ -133,7 +133,7 @@ def _failed(client: httpx.Client, asked: Asked) -> list[RayJob]:
 def _told(error: Exception) -> str:
     if isinstance(error, httpx.HTTPStatusError) and error.response.status_code in (401, 403):
         return "it wants a token; set RAY_AUTH_TOKEN to the cluster's"
-    return "what it gives is no list of jobs" if isinstance(error, ValueError) else shown(str(error) or type(error).__name__)
+    return "what it gives is no list of jobs" if isinstance(error, ValueError | RecursionError) else shown(str(error) or type(error).__name__)
 
 
 def _bounded(response: httpx.Response) -> bytes:
@@ -247,4 +247,7 @@ class _Text:
 
 
 def _time(milliseconds: int | None) -> datetime | None:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds else None
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds else None
+    except (ValueError, OverflowError, OSError):
+        return None  # beyond what a time can be

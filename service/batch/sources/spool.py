@@ -6,7 +6,9 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -89,16 +91,14 @@ class SpooledJob:
 
     def _create(self, name: str) -> tuple[str, BinaryIO]:
         folder = self.spool.folder / self.number
-        path = folder / safe_path(name)
         with room():
             self._make(self.spool.folder)
-            self._make(path.parent)
-            try:
-                return str(path), _opened(path)
-            except (FileExistsError, IsADirectoryError):
-                # Two names that are told apart by signs that no file name of ours has.
-                path = path.with_name(f"{len(self.logs) + len(self.configs)}-{path.name}")
-                return str(path), _opened(path)
+            for path in _candidates(folder, safe_path(name)):
+                # Taken by a name that signs told apart which no file name of ours has, or by one that is a folder here.
+                with suppress(FileExistsError, IsADirectoryError, NotADirectoryError):
+                    self._make(path.parent)
+                    return str(path), _opened(path)
+        raise AssertionError("there is always a next number")
 
     def _make(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -115,6 +115,15 @@ def safe_path(name: str) -> str:
     clean = Redactor().clean(name)
     parts = [part for raw in re.split(r"[/\\]", clean) if (part := _UNSAFE.sub("_", raw)[-_LONGEST_PART:]).strip(".")]
     return "/".join(parts[-_DEEPEST:]) or "log"
+
+
+def _candidates(folder: Path, name: str) -> Iterator[Path]:
+    """Yield where a file may lie: under its name, then with numbers before it."""
+    path = folder / name
+    yield path
+    for number in count(2):
+        yield path.with_name(f"{number}-{path.name}")
+        yield folder / f"{number}-{path.name}"
 
 
 def _opened(path: Path) -> BinaryIO:

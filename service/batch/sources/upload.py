@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import PurePosixPath
-from typing import BinaryIO, Protocol
+from typing import Annotated, BinaryIO, Protocol
 
 from pydantic import (
     AwareDatetime,
@@ -44,6 +44,8 @@ from service.settings import Settings
 # A line of JSON holds a log as text; larger ones come as files.
 LONGEST_LINE = 64 << 20
 _PEEKED = 1 << 16
+# Each becomes a file of its own; a line of 64 MiB could name millions.
+MAX_CONFIGS = 100
 
 
 class Upload(Protocol):
@@ -65,7 +67,7 @@ class SentJob(BaseModel):
 
     name: str = Field(default="", max_length=1000)
     log: str = Field(min_length=1)
-    config: str | dict[str, str] = ""
+    config: str | Annotated[dict[str, str], Field(max_length=MAX_CONFIGS)] = ""
     nodes: PositiveInt | None = None
     gpus: PositiveInt | None = None
     gpu_hours: NonNegativeFloat | None = None
@@ -160,7 +162,7 @@ def is_lines(file: BinaryIO) -> bool:
         return False
     try:
         first = json.loads(head.split(b"\n", 1)[0])
-    except ValueError:
+    except (ValueError, RecursionError):
         # Cut within the first log's text.
         return b"\n" not in head and b'"log"' in head and b'"name"' in head
     return isinstance(first, dict) and {"name", "log"} <= first.keys()

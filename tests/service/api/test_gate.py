@@ -67,7 +67,9 @@ def test_that_a_mistake_of_ours_is_a_problem_and_a_line_in_the_log(desk: Desk, c
 
 def test_that_the_log_has_the_path_and_nothing_else_of_a_request(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     """No query, no header, no body; a path is cleaned as well."""
-    caplog.set_level(logging.INFO)
+    # Another library's set-up of logging may have put aside the loggers that there were.
+    logging.getLogger("whycrash.requests").disabled = False
+    caplog.set_level(logging.INFO, logger="whycrash.requests")
     client.get("/v1/search", params={"q": "querysecret"}, headers={"x-note": "headersecret"})
     client.post("/v1/triage", json={"text": f"bodysecret\n{LOG}"})
     client.get("/v1/triages/sk-ant-" + "a1B2" * 10)

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from service.errors import ConflictError, DiskFullError, NotFoundError, StoreError
+from service.records import KeyRecord
 from service.settings import Settings
 from service.store import opening
 from service.store.errors import DamagedStoreError, RingError, suspicion, translated
@@ -266,3 +267,38 @@ def test_that_a_running_store_goes_on_with_a_new_database_where_its_own_is_damag
         triages.add(triage())
         assert len(triages.page()[0]) == 1
         assert store.replaced is not None
+
+
+def test_that_servers_over_one_file_go_on_together_where_one_of_them_puts_a_new_one_in_its_place(file_settings: Settings) -> None:
+    file = filled(file_settings)
+    with Store.open(file_settings) as first:
+        first.triages.get("T199")
+        with closing(sqlite3.connect(file)) as other:
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        damage(file)
+        with Store.open(file_settings, replace_damaged=True) as second:
+            assert second.replaced
+            first.triages.add(triage(id="T900"))
+            assert second.triages.get("T900").id == first.triages.get("T900").id
+
+
+def test_that_a_store_whose_file_is_away_for_a_moment_makes_no_empty_one(file_settings: Settings, tmp_path: Path) -> None:
+    file = filled(file_settings)
+    with Store.open(file_settings) as store:
+        store.triages.get("T199")
+        away = file.rename(tmp_path / "away")
+        assert store.triages.get("T199").id == "T199"
+        assert not file.exists()
+        away.rename(file)
+        store.triages.add(triage(id="T900"))
+    with Store.open(file_settings) as store:
+        assert store.triages.get("T900").id == "T900"
+
+
+def test_that_a_key_is_good_also_while_nothing_can_be_written(file_settings: Settings) -> None:
+    with Store.open(file_settings, patience=0.1) as store, closing(sqlite3.connect(db(file_settings), isolation_level=None)) as other:
+        store.keys.add(KeyRecord(id="k", name="k", hash="h", scopes=("triage",), created=NOW))
+        other.execute("BEGIN IMMEDIATE")
+        store.keys.used("k", NOW)
+        other.execute("ROLLBACK")
+        assert store.keys.get("k").last_used is None

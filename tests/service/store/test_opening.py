@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from traceback import format_exception
 
@@ -38,7 +38,7 @@ VALUES ('B1', 1, 'queued', 'job', '{"paths": ["/a.log"]}', '[]', 0, '', '', '', 
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def older(request: pytest.FixtureRequest, make_settings: Callable[..., Settings]) -> Iterator[Settings]:
+def older(request: pytest.FixtureRequest, make_settings: Callable[..., Settings]) -> Settings:
     """Settings of a database as the first version made it, with rows in it."""
     settings = make_settings()
     if request.param == "postgresql":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Literal
 
 import pytest
 
@@ -149,10 +150,10 @@ def test_that_a_turn_of_a_conversation_is_kept_whole_or_not_at_all(store: Store)
     assert store.triages.messages("T1") == ()
 
 
-
 def test_that_a_conversation_keeps_its_order(store: Store) -> None:
     store.triages.add(triage())
-    said = [MessageRecord(role=role, text=f"turn {number}", created=NOW) for number, role in enumerate(("user", "assistant", "user"))]
+    roles: tuple[Literal["user", "assistant"], ...] = ("user", "assistant", "user")
+    said = [MessageRecord(role=role, text=f"turn {number}", created=NOW) for number, role in enumerate(roles)]
     for message in said:
         store.triages.add_messages("T1", message)
     assert list(store.triages.messages("T1")) == said

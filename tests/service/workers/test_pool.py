@@ -160,7 +160,8 @@ def test_that_what_was_missing_at_the_start_is_looked_for_again_without_a_task(
 def test_that_a_pool_without_processes_does_not_hold_its_tasks(make_settings: Callable[..., Settings]) -> None:
     pool = Pool(make_settings(), 1, faulty.crashing)
     pool.start()
-    assert failure(told(pool, "x")).retry_after == 5
+    failed = failure(told(pool, "x"))
+    assert (failed.status, failed.retry_after) == (503, 5)
     pool.close()
 
 

@@ -16,8 +16,9 @@ from tests.factories import OOM, traceback
 from tests.ui.slack.conftest import Opener
 from tests.ui.slack.standin import BOT_TOKEN
 from tests.ui.slack.workspace import Workspace, eventually, shown
+from ui.slack.answer import told
 from ui.slack.asked import SlackFile
-from ui.slack.attached import ORIGIN, Courier, Fetched, origin
+from ui.slack.attached import ORIGIN, Courier, Fetched, losses, origin
 from ui.slack.voice import open_voice
 
 LOG = traceback(OOM).encode()
@@ -121,3 +122,9 @@ def test_that_files_and_their_names_leave_no_trace_on_the_disk(work: Workspace, 
     event = work.mention("why?", (work.slack.put("a.log", LOG), work.slack.put("b.log", LOG)))
     work.answer(event["ts"])
     eventually(lambda: not list(tmp_path.rglob("*")))
+
+
+def test_that_a_lost_file_s_name_is_escaped_once() -> None:
+    fetched = Fetched(lost=[("a&b`<!here>.png", "file:kind")])
+    said = str(told("\n".join(losses(fetched, Settings(), "en"))).blocks)
+    assert "`a&amp;b'&lt;!here&gt;.png`" in said

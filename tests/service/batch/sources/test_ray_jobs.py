@@ -307,3 +307,8 @@ def test_that_a_text_that_is_cut_or_not_there_is_an_error(raw: bytes) -> None:
     """What was cut is not taken for whole."""
     with pytest.raises(ValueError, match=re.compile("cut|no logs")):
         list(json_text([raw], "logs"))
+
+
+@pytest.mark.parametrize("milliseconds", [10**15, 10**20, -(10**20)])
+def test_that_a_time_beyond_all_times_is_none(milliseconds: int) -> None:
+    assert ray_jobs._time(milliseconds) is None

@@ -212,3 +212,35 @@ def test_that_equal_names_do_not_overwrite_each_other(folder: Path) -> None:
     job.log("a?.log", [b"1"])
     job.log("a*.log", [b"2"])
     assert len(set(job.logs)) == 2
+
+
+@pytest.mark.parametrize("names", [
+    ("a", "a/b", "a/b/c"), ("job.log/x.sh", "job.log"), ("x y.sh", "x_y.sh", "2-x_y.sh", "x*y.sh", "3-x_y.sh"),
+])
+def test_that_names_that_clash_as_files_and_folders_are_all_kept(read: Read, folder: Path, names: tuple[str, ...]) -> None:
+    read(sent("jobs.jsonl", json.dumps({"name": "j", "log": DIED, "config": {name: f"# {name}\n" for name in names}}) + "\n"))
+    kept = {path.read_text() for path in folder.rglob("*") if path.is_file() and path.name != "job.log"}
+    assert {f"# {name}\n" for name in names} <= kept
+
+
+def test_that_a_line_of_very_many_configurations_makes_no_files(read: Read, folder: Path) -> None:
+    with pytest.raises(InvalidRequestError, match="not valid 1"):
+        read(sent("jobs.jsonl", json.dumps({"name": "j", "log": DIED, "config": {f"{number}.sh": "x" for number in range(1000)}}) + "\n"))
+    assert not folder.exists()
+
+
+def test_that_json_of_any_depth_is_no_fault_of_ours(read: Read) -> None:
+    deep = '{"name": "j", "log": "x", "config": ' + "[" * 60_000
+    assert not upload.is_lines(sent("jobs.jsonl", f"{deep}\n").file)
+    with pytest.raises(InvalidRequestError, match="not valid 1"):
+        read(sent("jobs.jsonl", deep + "[" * 60_000 + "\n"))
+
+
+def test_that_a_secret_in_the_name_of_what_is_left_out_is_masked(read: Read) -> None:
+    secret = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
+    found = read(sent("jobs.zip", zipped({"j/rank0.log": DIED, f"j/{secret}.png": "x", f"../{secret}.log": DIED})))
+    assert sorted(found.left_out) == ["image", "unsafe_name"]
+    assert secret not in str(found.left_out)
+    with pytest.raises(InvalidRequestError) as refused:
+        read(sent("jobs.zip", zipped({f"j/{secret}.png": "x"})))
+    assert secret not in str(refused.value)
