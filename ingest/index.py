@@ -220,22 +220,22 @@ def write(
         old = current(home)
         if upon not in (None, old.folder.name if old else ""):
             raise OutdatedError
-        folder = _next_folder(home)
         vectors = _vectors(documents, _Source(embedder, compute, old, known or {}), VectorParts(home), report)
-        np.save(folder / "vectors.npy", vectors)
-        _write_rows(folder / "documents.jsonl", documents)
-        _write_rows(folder / "taken.jsonl", taken)
-        report("words", 0, 1)
-        lexical.build([document.embedded for document in documents], folder / "words")
-        report("words", 1, 1)
-        note = ""
-        if server is None:
-            chroma.write_folder(folder / "chroma", documents, vectors, report)
-        else:
-            manifest, note = _published(server, documents, vectors, manifest, report)
-        facts = asdict(manifest) | {"roots": list(manifest.roots)}
-        (folder / "manifest.json").write_text(json.dumps(facts, ensure_ascii=False, indent=1), encoding="utf-8")
-        _switch(home, folder)
+        with _next_folder(home) as folder:
+            np.save(folder / "vectors.npy", vectors)
+            _write_rows(folder / "documents.jsonl", documents)
+            _write_rows(folder / "taken.jsonl", taken)
+            report("words", 0, 1)
+            lexical.build([document.embedded for document in documents], folder / "words")
+            report("words", 1, 1)
+            note = ""
+            if server is None:
+                chroma.write_folder(folder / "chroma", documents, vectors, report)
+            else:
+                manifest, note = _published(server, documents, vectors, manifest, report)
+            facts = asdict(manifest) | {"roots": list(manifest.roots)}
+            (folder / "manifest.json").write_text(json.dumps(facts, ensure_ascii=False, indent=1), encoding="utf-8")
+            _switch(home, folder)
         VectorParts(home).clear()
     return Index(folder, manifest, server, note)
 
@@ -298,12 +298,22 @@ def _vectors(documents: Sequence[Document], source: _Source, parts: VectorParts,
     return np.stack([known[digest] for digest in digests]).astype(np.float32)
 
 
-def _next_folder(home: Path) -> Path:
+@contextmanager
+def _next_folder(home: Path) -> Iterator[Path]:
+    """Make the next generation's folder, and take it away where it cannot be filled: a full disk would stay full."""
     base = home / "index"
     taken = [int(path.name) for path in base.iterdir() if path.is_dir() and path.name.isdigit()]
     folder = base / f"{max(taken, default=0) + 1:06d}"
-    folder.mkdir()
-    return folder
+    try:
+        folder.mkdir()
+        yield folder
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise SearchIndexError(
+                f"The index cannot be written to {base} ({error.strerror or error}); make room there. What stood before still stands."
+            ) from error
+        raise
 
 
 def _switch(home: Path, folder: Path) -> None:

@@ -33,6 +33,19 @@ def folder_of(home: Path) -> Path:
     return home / "index" / "parts"
 
 
+@contextmanager
+def _whole(folder: Path, suffix: str) -> Iterator[Path]:
+    """Give where to write a part, which has its own name once it is written; raises SearchIndexError where it cannot be."""
+    part = folder / f"{uuid4().hex}.part"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield part
+        part.replace(part.with_suffix(suffix))
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise SearchIndexError(f"{folder} cannot be written ({error.strerror or error}); make room there.") from error
+
+
 class VectorParts:
     """Vectors by the digests of their texts, a pair of files a part."""
 
@@ -53,11 +66,8 @@ class VectorParts:
     def add(self, model: str, digests: Sequence[str], vectors: Vectors) -> None:
         """Write a part, whole or not at all."""
         folder = self._folder(model)
-        folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f"{uuid4().hex}.part"
-        with part.open("wb") as stream:
+        with _whole(folder, ".npz") as part, part.open("wb") as stream:
             np.savez(stream, digests=np.array(digests), vectors=vectors)
-        part.replace(part.with_suffix(".npz"))
 
     def clear(self) -> None:
         """Remove all parts."""
@@ -96,13 +106,10 @@ class RowParts:
         self._written = monotonic()
         if not self._rows:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        part = self._folder / f"{uuid4().hex}.part"
-        with part.open("w", encoding="utf-8") as stream:
+        with _whole(self._folder, ".jsonl") as part, part.open("w", encoding="utf-8") as stream:
             stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in self._rows)
             stream.flush()
             os.fsync(stream.fileno())
-        part.replace(part.with_suffix(".jsonl"))
         self._rows.clear()
 
     @contextmanager

@@ -6,7 +6,7 @@ import math
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,12 @@ class Settings:
     slack_bot_token: SecretStr = _setting(NO_SECRET, "Slack's bot token (`xoxb-...`); empty switches Slack off.")  # noqa: RUF009 - a field, as all of these
     slack_signing_secret: SecretStr = _setting(NO_SECRET, "Slack's signing secret, for events over HTTP.")  # noqa: RUF009 - a field, as all of these
     slack_app_token: SecretStr = _setting(NO_SECRET, "Slack's app-level token (`xapp-...`), for Socket Mode instead of HTTP.")  # noqa: RUF009 - a field, as all of these
+
+
+def without_secrets(settings: Settings) -> Settings:
+    """Give what a worker process needs of the settings, which is none of the secrets."""
+    nothing: dict[str, Any] = dict.fromkeys(SECRETS, NO_SECRET)
+    return replace(settings, **nothing)
 
 
 def load(environment: Mapping[str, str] | None = None, file: Path | None = None) -> Settings:

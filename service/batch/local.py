@@ -8,20 +8,16 @@ import signal
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
-
-from pydantic import SecretStr
 
 from ingest import index
 from ingest.errors import SearchIndexError
 from service.batch.crew import Crew, Member, Reply
 from service.batch.executor import ExecutorLostError
 from service.batch.orders import Step
-from service.settings import SECRETS, Settings
+from service.settings import Settings, without_secrets
 from service.workers.process import SINGLE
 from service.workers.tasks import Ready
 
@@ -32,12 +28,6 @@ SMALL = 16_384
 def open_local(settings: Settings) -> Crew:
     """Open an executor of processes: as many as the settings say, else one for each core."""
     return Crew(_Processes(settings), settings.workers or os.cpu_count() or 1, first_alone=not has_index(settings))
-
-
-def bare(settings: Settings) -> Settings:
-    """Give what workers need of the settings, which is none of the secrets."""
-    nothing: dict[str, Any] = dict.fromkeys(SECRETS, SecretStr(""))
-    return replace(settings, **nothing)
 
 
 def has_index(settings: Settings) -> bool:
@@ -79,7 +69,7 @@ class _Process:
         context = get_context("spawn")
         self.pipe, other = context.Pipe()
         # A daemon: should the engine's process end without closing its workers, they go with it.
-        self._process = context.Process(target=serve, args=(other, bare(settings)), name="batch-worker", daemon=True)
+        self._process = context.Process(target=serve, args=(other, without_secrets(settings)), name="batch-worker", daemon=True)
         self._process.start()
         other.close()
         self._large: queue.SimpleQueue[bytes | None] | None = None

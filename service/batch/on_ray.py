@@ -18,9 +18,8 @@ from service.batch import cluster
 from service.batch.cluster import Bulletin, Command
 from service.batch.crew import DEPTH
 from service.batch.executor import ExecutorLostError
-from service.batch.local import bare
 from service.batch.orders import Order, Outcome, WasRead
-from service.settings import Settings
+from service.settings import Settings, without_secrets
 
 # Seconds without a sign of life until the process between us and Ray is taken for dead; more while it connects.
 SILENCE = 20.0
@@ -43,7 +42,7 @@ class RayExecutor:
         context = get_context("spawn")
         self._pipe, other = context.Pipe()
         self._process = context.Process(
-            target=cluster.serve, args=(other, bare(settings), str(self._folder)), name="batch-ray", daemon=True
+            target=cluster.serve, args=(other, without_secrets(settings), str(self._folder)), name="batch-ray", daemon=True
         )
         self._process.start()
         other.close()

@@ -18,7 +18,7 @@ from time import monotonic
 
 from service.errors import BusyError, LateError, RequestError, WorkerLostError
 from service.events import Event
-from service.settings import Settings
+from service.settings import Settings, without_secrets
 from service.workers import process
 from service.workers.failures import NoWorkerError, StoppingError, failed, where
 from service.workers.tasks import End, Found, Material, Prompt, Ready, Task
@@ -225,7 +225,7 @@ class _Keeper(threading.Thread):
         context = get_context("spawn")
         self._pipe, other = context.Pipe()
         # No daemon: those may have no children, and NVML is read in one.
-        self._process = context.Process(target=self._serve, args=(other, self._settings), name=self.name)
+        self._process = context.Process(target=self._serve, args=(other, without_secrets(self._settings)), name=self.name)
         try:
             self._process.start()
             other.close()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+import resource
+import signal
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +19,7 @@ from corpus import library
 from ingest import index, pipeline
 from ingest.documents import Document
 from ingest.embedder import HashEmbedder
-from ingest.errors import MissingInputError
+from ingest.errors import MissingInputError, SearchIndexError
 from ingest.index import Index
 from ingest.logs.reader import Reader
 from ingest.pipeline import Outcome
@@ -272,3 +274,25 @@ def test_two_runs_at_once_lose_nothing_of_each_other(tmp_path: Path, home: Path,
     assert {item.file for item in found.taken} == {str(note.resolve()) for note in notes}
     assert {str(note.resolve()) for note in notes} <= set(found.manifest.roots)
     assert [outcome.added for outcome in outcomes] == [1, 1]
+
+
+@pytest.fixture
+def full() -> Iterator[None]:
+    """Let no file grow beyond what a full disk would take."""
+    usual, limits = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    signal.signal(signal.SIGXFSZ, usual)
+
+
+def test_a_full_disk_is_told_and_leaves_what_stood(tmp_path: Path, home: Path, ingest: Ingest, request: pytest.FixtureRequest) -> None:
+    """And nothing of the new index, which would keep the disk full."""
+    first = ingest()
+    request.getfixturevalue("full")
+    with pytest.raises(SearchIndexError, match="make room"):
+        ingest(notes=[write(tmp_path / "a.md", NOTE)])
+    found = index.current(home)
+    assert found is not None
+    assert found.folder == first.index.folder
+    assert [path.name for path in (home / "index").iterdir() if path.name.isdigit()] == [first.index.folder.name]

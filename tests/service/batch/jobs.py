@@ -79,10 +79,11 @@ def reader_of(path: Path, seconds: float = 60.0) -> tuple[int, int]:
         except OSError:
             time.sleep(0.02)
             continue
-        for number in _holders(path):
-            return number, handle
-        os.close(handle)
-        time.sleep(0.02)
+        # Our end stays open: were it closed, who has just opened the other would find an empty log and be done.
+        while time.monotonic() < end:
+            for number in _holders(path):
+                return number, handle
+            time.sleep(0.01)
     raise AssertionError(f"nobody reads {path}")
 
 

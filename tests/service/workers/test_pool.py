@@ -173,7 +173,7 @@ def test_that_a_keeper_that_is_held_up_while_the_pool_closes_ends_afterwards(poo
         held.wait(30)
 
     pool.submit(TriageTask("1", "log", "x"), 30, slow)
-    (keeper,) = [thread for thread in threading.enumerate() if thread.name == "keeper-0"]
+    (keeper,) = pool._keepers
     closing = threading.Thread(target=pool.close)
     closing.start()
     closing.join(12)  # it waits ten seconds for a keeper
