@@ -15,7 +15,7 @@ import json
 import logging
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -300,7 +300,7 @@ def _vectors(documents: Sequence[Document], source: _Source, parts: VectorParts,
 
 @contextmanager
 def _next_folder(home: Path) -> Iterator[Path]:
-    """Make the next generation's folder, and take it away where it cannot be filled: a full disk would stay full."""
+    """Make the next generation's folder, and empty it where it cannot be filled: a full disk would stay full."""
     base = home / "index"
     taken = [int(path.name) for path in base.iterdir() if path.is_dir() and path.name.isdigit()]
     folder = base / f"{max(taken, default=0) + 1:06d}"
@@ -309,6 +309,9 @@ def _next_folder(home: Path) -> Iterator[Path]:
         yield folder
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
+        # Chroma holds on to a database by its path as long as this process lives: no other may come to lie there.
+        with suppress(OSError):
+            folder.mkdir()
         if isinstance(error, OSError):
             raise SearchIndexError(
                 f"The index cannot be written to {base} ({error.strerror or error}); make room there. What stood before still stands."

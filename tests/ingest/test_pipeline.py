@@ -295,4 +295,4 @@ def test_a_full_disk_is_told_and_leaves_what_stood(tmp_path: Path, home: Path, i
     found = index.current(home)
     assert found is not None
     assert found.folder == first.index.folder
-    assert [path.name for path in (home / "index").iterdir() if path.name.isdigit()] == [first.index.folder.name]
+    assert {path.parent for path in (home / "index").glob("0*/*")} == {first.index.folder}
