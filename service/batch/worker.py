@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import resource
 import traceback
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ from service.batch.orders import (
     WasRead,
     WentWrong,
 )
+from service.batch.sources import folder
 from service.diagnosis import Diagnosis
 from service.patching.patches import ConfigFile
 from service.reasoning.stages import Final
@@ -90,6 +92,7 @@ class JobWorker:
 
     def read(self, order: Order) -> JobReading:
         """Read a job's output and hold the report; raises InputError."""
+        _check_places((*order.paths, *order.configs), self._settings)
         files = [triage.read_config(Path(path)) for path in order.configs]
         with _opened(order, self._settings) as source:
             found = self._warm.fresh().read(source, order.language, files)
@@ -156,6 +159,14 @@ def bound_memory(more: int) -> None:
     most = pages * resource.getpagesize() + more
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _check_places(paths: Sequence[str], settings: Settings) -> None:
+    """Raise InputError where a place under one of the allowed folders leads out of them: it may have been put there since it was found."""
+    roots = folder.roots(settings)
+    for path in paths:
+        if any(folder.is_under(path, root) for root in roots) and not any(folder.is_under(os.path.realpath(path), root) for root in roots):
+            raise InputError("It leads out of the folders that batches may read (WHYCRASH_BATCH_ROOTS).")
 
 
 def _opened(order: Order, settings: Settings) -> JobSource:

@@ -76,6 +76,19 @@ def test_that_an_error_tells_neither_path_nor_secret(tmp_path: Path) -> None:
     assert len(told("x" * 900, given)) == 500
 
 
+def test_that_a_log_that_became_a_link_out_of_the_allowed_folders_is_not_read(tmp_path: Path, warm: Path) -> None:
+    """Who writes the logs may change them between the listing and the reading."""
+    root, outside = tmp_path / "logs", tmp_path / "outside.log"
+    root.mkdir()
+    outside.write_text(crash(1), encoding="utf-8")
+    (root / "job.log").symlink_to(outside)
+    (root / "near.log").symlink_to(root / "fine.log")
+    (root / "fine.log").write_text(crash(1), encoding="utf-8")
+    worker = JobWorker(settings_at(tmp_path / "home", warm, batch_roots=str(root)))
+    outcomes = [worker.take(Read(Order(name, name, (str(root / name),)))) for name in ("job.log", "near.log", "fine.log")]
+    assert [type(outcome).__name__ for outcome in outcomes] == ["WentWrong", "WasRead", "WasRead"]
+
+
 def _hungry(pipe: Connection, settings: Settings, path: str) -> None:
     """Read a job with no memory to spare, then again with some."""
     worker = JobWorker(settings)
