@@ -70,7 +70,14 @@ class _Process:
         self.pipe, other = context.Pipe()
         # A daemon: should the engine's process end without closing its workers, they go with it.
         self._process = context.Process(target=serve, args=(other, without_secrets(settings)), name="batch-worker", daemon=True)
-        self._process.start()
+        # Before it starts: numpy, which comes with this module, looks at its threads when it is imported.
+        before = {name: os.environ.get(name) for name in SINGLE}
+        os.environ.update(dict.fromkeys(SINGLE, "1"))
+        try:
+            self._process.start()
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
         other.close()
         self._large: queue.SimpleQueue[bytes | None] | None = None
 
