@@ -6,7 +6,6 @@ Lines keep their numbers: a log that is put together again from its excerpt has 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -16,6 +15,7 @@ from ingest.logs.jobs import JobSource
 from ingest.logs.lines import printable
 from ingest.logs.members import Member
 from ingest.logs.report import CrashReport
+from ingest.logs.scanner import ESCAPES
 from ingest.logs.sources import LogSource
 from ingest.redact import Redactor
 from service.records import Excerpt, Stretch
@@ -32,7 +32,6 @@ TAIL = 120
 BESIDE = 4
 # A log with more lines than this between its stretches is not put together again.
 MAX_GAP = 20_000_000
-_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 # First and last line, both counted.
 Span = tuple[int, int]
@@ -133,7 +132,7 @@ def _runs(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
 
 def _shown(raw: bytes) -> str:
     if b"\x1b" in raw:
-        raw = _ESCAPES.sub(b"", raw)
+        raw = ESCAPES.sub(b"", raw)
     if b"\r" in raw:
         filled = [part for part in raw.split(b"\r") if part.strip()]
         raw = filled[-1] if filled else b""

@@ -45,7 +45,7 @@ BEHIND = 32 << 10
 WINDOWS = 64
 
 _ANCHORS = {"^": r"(?:^|[\r\t \]):|])", "$": r"(?:$|\r)"}
-_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK, first: int 
         text = held + chunk if held else chunk
         cut = _whole(text)
         text, held = text[:cut], text[cut:]
-        plain = _plain(carry + (_ESCAPES.sub(b"", text) if b"\x1b" in text else text))
+        plain = _plain(carry + (ESCAPES.sub(b"", text) if b"\x1b" in text else text))
         carry = plain[len(plain) - plain.endswith(b"\r") :]
         parts.append(plain[: len(plain) - len(carry)])
         filled += len(parts[-1])
@@ -108,7 +108,7 @@ def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK, first: int 
             line += newlines(data, 0, drop)
             data, start = data[drop:], stop - drop
         parts, filled = [data], len(data)
-    data = b"".join((*parts, _plain(carry + _ESCAPES.sub(b"", held))))
+    data = b"".join((*parts, _plain(carry + ESCAPES.sub(b"", held))))
     tally.lines = line - first + newlines(data, 0, len(data)) + (bool(data) and not data.endswith(b"\n"))
     if len(data) > start:
         yield Block(data, line, start, len(data))
@@ -132,7 +132,7 @@ def _whole(text: bytes) -> int:
     """Give how far text goes without an escape sequence that its end cuts."""
     place = text.find(b"\x1b", max(0, len(text) - LONGEST_ESCAPE))
     while place >= 0:
-        match = _ESCAPES.match(text, place)
+        match = ESCAPES.match(text, place)
         if match is None:
             return place
         place = text.find(b"\x1b", match.end())
