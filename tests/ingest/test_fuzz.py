@@ -98,7 +98,7 @@ def what_is_read(data: bytes) -> bytes:
 
 def count_of_lines(text: bytes) -> int:
     """Count lines as an editor shows them; a colour's reset behind the last newline makes none."""
-    plain = scanner._ESCAPES.sub(b"", text)
+    plain = scanner.ESCAPES.sub(b"", text)
     return plain.count(b"\n") + (bool(plain) and not plain.endswith(b"\n"))
 
 

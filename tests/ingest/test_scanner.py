@@ -53,7 +53,7 @@ def test_blocks_join_to_the_log_without_its_escapes(data: bytes, chunk: int, siz
         patch.setattr(scanner, "BEFORE", 40)
         patch.setattr(scanner, "AFTER", 60)
         joined = b"".join(block.data[block.start : block.stop] for block in blocks(cut(data, chunk), Tally(), size))
-    assert joined == scanner._ESCAPES.sub(b"", data).replace(b"\r\n", b"\n")
+    assert joined == scanner.ESCAPES.sub(b"", data).replace(b"\r\n", b"\n")
 
 
 @given(data=ESCAPED, chunk=st.integers(1, 200), size=st.integers(1, 100))
