@@ -16,9 +16,9 @@ from corpus.errors import InvalidCorpusError
 from corpus.library import read_yaml, validated
 from corpus.schema import Record, Scalar
 from eval.errors import InvalidIncidentError
-from ingest.logs import sources
 from ingest.logs.events import masked
-from ingest.logs.sources import LogSource
+from ingest.logs.inputs import sources
+from ingest.logs.inputs.sources import LogSource
 from service.telemetry import snapshot
 from service.telemetry.snapshot import Snapshot
 

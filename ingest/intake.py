@@ -12,7 +12,7 @@ from corpus.errors import InvalidCorpusError
 from ingest import documents, writeups
 from ingest.documents import Document
 from ingest.errors import IngestError
-from ingest.logs import sources
+from ingest.logs.inputs import sources
 from ingest.logs.lines import printable
 from ingest.logs.reader import Reader
 from ingest.redact import Redactor

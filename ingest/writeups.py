@@ -13,8 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from ingest.documents import Document, pieces
+from ingest.logs.inputs.sources import refuse_binary
 from ingest.logs.lines import printable
-from ingest.logs.sources import refuse_binary
 from ingest.redact import Redactor
 
 SUFFIXES = frozenset({".md", ".markdown", ".txt", ".html", ".htm", ".rst"})

@@ -11,12 +11,12 @@ from functools import partial
 from itertools import pairwise
 
 from ingest.errors import EmptyInputError, InputError
-from ingest.logs.jobs import JobSource
+from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.members import Member
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.lines import printable
-from ingest.logs.members import Member
 from ingest.logs.report import CrashReport
 from ingest.logs.scanner import ESCAPES
-from ingest.logs.sources import LogSource
 from ingest.redact import Redactor
 from service.records import Excerpt, Stretch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from corpus.schema import Language
-from ingest.logs.launch import Setting
+from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.diagnosis import Diagnosis
 from service.patching.patches import ConfigFile

@@ -15,12 +15,14 @@ from ingest import embedder, pipeline
 from ingest.embedder import Embedder
 from ingest.errors import BrokenTemplatesError
 from ingest.index import Index
-from ingest.logs import jobs, launch, patterns, templates
-from ingest.logs.jobs import JobSource
-from ingest.logs.launch import Setting
+from ingest.logs import patterns, templates
+from ingest.logs.configs import launch
+from ingest.logs.configs.launch import Setting
+from ingest.logs.inputs import jobs
+from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
-from ingest.logs.sources import LogSource
 from ingest.logs.templates import Templates
 from ingest.pipeline import Places
 from ingest.redact import Redactor

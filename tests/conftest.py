@@ -10,10 +10,10 @@ import pytest
 from pytest_socket import socket_allow_hosts
 
 from ingest.logs import patterns
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.patterns import PatternTable
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
-from ingest.logs.sources import LogSource
 from service.settings import Settings
 from tests.factories import ReadLog
 

@@ -25,7 +25,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
     "ruamel": "service/patching/yaml_document.py",
     "tree_sitter": "service/patching/syntax.py",
     "tree_sitter_bash": "service/patching/syntax.py",
-    "zstandard": "ingest/logs/compression.py",
+    "zstandard": "ingest/logs/inputs/compression.py",
     "atheris": "eval/fuzz/process.py",
     "gradio": "ui/chat",
     "slack_bolt": "ui/slack",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ingest.logs import sources
+from ingest.logs.inputs import sources
 from service.diagnosis import Diagnosis
 from service.patching.patches import ConfigFile
 from service.settings import Settings

@@ -22,9 +22,10 @@ from typing import NamedTuple
 from rich.table import Table
 
 from eval.bench.reading import CACHE
-from ingest.logs import jobs, patterns
+from ingest.logs import patterns
+from ingest.logs.inputs import jobs
+from ingest.logs.inputs.sources import CHUNK, LogSource
 from ingest.logs.reader import Reader
-from ingest.logs.sources import CHUNK, LogSource
 
 SCALE = float(os.environ.get("WHYCRASH_BENCH_SCALE", "1"))
 GIB = 1 << 30

@@ -20,7 +20,7 @@ from eval import incidents
 from ingest import documents
 from ingest.documents import Document
 from ingest.embedder import SentenceEmbedder, Vectors, model_folder, open_embedder
-from ingest.logs import sources
+from ingest.logs.inputs import sources
 from service.retrieval import query_of
 from service.settings import load
 from service.triage import Triage

@@ -11,7 +11,8 @@ from pathlib import Path
 from tempfile import gettempdir
 from time import perf_counter
 
-from ingest.logs import jobs, patterns
+from ingest.logs import patterns
+from ingest.logs.inputs import jobs
 from ingest.logs.reader import Reader
 
 # Compiled patterns are kept beside other runs of the benchmark, as a user's are in WHYCRASH_HOME.

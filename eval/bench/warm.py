@@ -13,7 +13,7 @@ from rich.table import Table
 from eval import incidents
 from eval.baselines import LAST
 from eval.incidents import Incident
-from ingest.logs import sources
+from ingest.logs.inputs import sources
 from service.settings import load
 from service.triage import Triage
 

@@ -18,10 +18,12 @@ from tempfile import gettempdir
 
 from eval.fuzz.holding import misfits
 from ingest.errors import InputError
-from ingest.logs import jobs, launch, patterns
-from ingest.logs.members import Limits
+from ingest.logs import patterns
+from ingest.logs.configs import launch
+from ingest.logs.inputs import jobs
+from ingest.logs.inputs.members import Limits
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.reader import Reader
-from ingest.logs.sources import LogSource
 from service.patching import patch
 from service.patching.target import Target
 

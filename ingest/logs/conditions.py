@@ -10,10 +10,10 @@ from functools import cached_property
 
 from corpus.library import fits
 from corpus.predicates import Predicate, compare, parse
+from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
-from ingest.logs.launch import Setting
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from ingest.logs.facts import Value
 from ingest.logs.patterns import Kind, PatternRole, Strength
-from ingest.logs.tracebacks import Frame
+from ingest.logs.stacks.tracebacks import Frame
 
 CascadeRole = Literal["root", "collateral", "recovered", "teardown"]
 # The pattern and the wording that events of one group share.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ingest.logs.jobs import JobSource
+from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.patterns import PatternTable
 from ingest.logs.reading import NOTHING, Reading
 from ingest.logs.report import CrashReport
 from ingest.logs.scanner import Block, Scanner, Tally, blocks
-from ingest.logs.sources import LogSource
 from ingest.logs.templates import MOST, Templates, checksums
 from ingest.redaction import sieve
 

@@ -9,27 +9,29 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
 
-from ingest.logs import launch, lines, tracebacks
-from ingest.logs.blame import judged
+from ingest.logs import lines
 from ingest.logs.cascade import Mark, Progress, arrange
 from ingest.logs.conditions import View, all_hold
+from ingest.logs.configs import launch
+from ingest.logs.configs.launch import LaunchReader, SettingLog
 from ingest.logs.derived import DERIVED, derive
 from ingest.logs.events import Event, EventLog, GroupKey
 from ingest.logs.facts import Fact, Value, typed
 from ingest.logs.frameworks import FrameworkLog
-from ingest.logs.jobs import JobSource
-from ingest.logs.launch import LaunchReader, SettingLog
+from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.lines import Line
 from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sight, stack_wording
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.scanner import Block, Match, Tally, newlines
-from ingest.logs.sources import LogSource
-from ingest.logs.stack import above
-from ingest.logs.stacks import Stacks
+from ingest.logs.stacks import tracebacks
+from ingest.logs.stacks.blame import judged
+from ingest.logs.stacks.stack import above
+from ingest.logs.stacks.tracebacks import Frame, Traceback
+from ingest.logs.stacks.unfinished import Stacks
 from ingest.logs.templates import Templates
 from ingest.logs.timeline import Timeline
-from ingest.logs.tracebacks import Frame, Traceback
 from ingest.redact import Redactor
 
 UNKNOWN_EXCEPTION = "python.exception"

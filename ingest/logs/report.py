@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ingest.logs.conditions import View
+from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event, masked
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
-from ingest.logs.launch import Setting
 from ingest.logs.timeline import Place, Timeline
 
 # Which part of a job a function's name belongs to; the innermost frame that tells decides.

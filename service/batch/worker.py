@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ingest.errors import InputError
-from ingest.logs import jobs
-from ingest.logs.jobs import JobSource
-from ingest.logs.members import LIMITS
+from ingest.logs.inputs import jobs
+from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.members import LIMITS
 from ingest.logs.report import CrashReport
 from ingest.redact import Redactor
 from service import triage

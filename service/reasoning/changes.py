@@ -12,7 +12,7 @@ from corpus.library import Library, chinese_guidance, fits
 from corpus.predicates import compare
 from corpus.schema import Case, Change, ChangeKind, Knob, Language, Remedy, Scalar, Text
 from ingest.logs.conditions import all_hold
-from ingest.logs.launch import Setting
+from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.diagnosis import Dropped, ProposedChange
 from service.reasoning.ownership import fits_place, settable, shown

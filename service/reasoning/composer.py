@@ -11,10 +11,10 @@ from ulid import ULID
 
 from corpus.library import Library
 from corpus.schema import Action, Case, Cause, Language
+from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
-from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
 from ingest.logs.timeline import Place
 from service.diagnosis import (

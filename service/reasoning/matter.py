@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from corpus.library import Library
 from corpus.schema import Language
-from ingest.logs.launch import Setting
+from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.diagnosis import Diagnosis, ProposedChange
 from service.reasoning.candidates import Candidate, weigh

@@ -10,8 +10,8 @@ from packaging.utils import canonicalize_name
 from corpus.library import Library, fits
 from corpus.schema import Remedy, Scalar
 from ingest.logs.conditions import all_hold, holds
+from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
-from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.reasoning.changes import value_of
 from service.reasoning.ownership import PLACES, fits_place, settable

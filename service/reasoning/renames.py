@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 
 from corpus.library import Library, fits, spelling
 from corpus.schema import Knob
+from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
-from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.reasoning.ownership import settable
 

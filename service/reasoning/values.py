@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from corpus.schema import Change, Knob, Scalar
+from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
-from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.reasoning.rules import batches, counts, host, lengths, memory, packages, parallel, timeouts
 from service.reasoning.rules.situation import Answer, Computed, Rule, Situation, gib_of, parsed

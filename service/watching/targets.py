@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ingest.errors import InputError
-from ingest.logs import sources
+from ingest.logs.inputs import sources
 from ingest.redact import Redactor
 from service.diagnosis import Diagnosis
 from service.records import JobSpec

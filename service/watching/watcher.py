@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ingest.errors import IngestError
-from ingest.logs import jobs
+from ingest.logs.inputs import jobs
 from ingest.redact import Redactor
 from service.diagnosis import Diagnosis
 from service.errors import ServiceError

@@ -9,12 +9,12 @@ from pathlib import Path
 from time import monotonic
 
 from ingest.errors import InputError
-from ingest.logs import jobs, sources
-from ingest.logs.jobs import JobSource
-from ingest.logs.members import LIMITS, Limits
+from ingest.logs.inputs import jobs, sources
+from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.members import LIMITS, Limits
+from ingest.logs.inputs.sources import Budget
+from ingest.logs.inputs.streams import Decompressed
 from ingest.logs.report import CrashReport
-from ingest.logs.sources import Budget
-from ingest.logs.streams import Decompressed
 from ingest.redact import Redactor
 from service import excerpts
 from service.diagnosis import CaseHit

@@ -7,7 +7,7 @@ from time import monotonic
 from corpus.errors import CorpusError
 from ingest import embedder, pipeline
 from ingest.errors import IngestError
-from ingest.logs import sources
+from ingest.logs.inputs import sources
 from service.errors import ServiceError
 from service.settings import Settings
 from service.triage import Triage

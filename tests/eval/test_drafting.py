@@ -10,7 +10,7 @@ from corpus.library import Library, parse_case
 from eval import drafting, incidents
 from eval.drafting import Truth
 from eval.errors import EvalError
-from ingest.logs import sources
+from ingest.logs.inputs import sources
 from ingest.logs.report import CrashReport
 from service.retrieval import applies
 from service.triage import Triage

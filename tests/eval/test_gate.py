@@ -14,9 +14,9 @@ from eval.answers import Answer, System
 from eval.composer import Composer
 from eval.incidents import Incident
 from eval.metrics import Score, score
-from ingest.logs import sources
+from ingest.logs.inputs import sources
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.report import CrashReport
-from ingest.logs.sources import LogSource
 from service.retrieval import Retriever, SignatureMatch
 from service.triage import Triage
 

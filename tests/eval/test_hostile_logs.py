@@ -12,10 +12,10 @@ import pytest
 from eval.bench.hostile import CASES, OOM, Made
 from eval.fuzz.holding import misfits
 from eval.fuzz.targets import SUBJECTS, MisfitError, read_log
-from ingest.logs import jobs
+from ingest.logs.inputs import jobs
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
-from ingest.logs.sources import LogSource
 
 # Case, how many of its units, lines, the root's line, and how many lines all events stand for, left out or not.
 ROWS = [

@@ -30,9 +30,9 @@ from ingest.errors import (
     InputError,
     MissingInputError,
 )
-from ingest.logs import files, streams
-from ingest.logs.jobs import JobSource, open_job, open_stdin
-from ingest.logs.members import Limits, kind_of, order
+from ingest.logs.inputs import files, streams
+from ingest.logs.inputs.jobs import JobSource, open_job, open_stdin
+from ingest.logs.inputs.members import Limits, kind_of, order
 from tests.factories import OOM
 from tests.ingest.test_sources import noise
 
@@ -384,7 +384,7 @@ def test_a_bomb_ends_and_what_stands_before_it_counts(tmp_path: Path, monkeypatc
 
 def test_a_zip_whose_files_share_their_bytes_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand entries over the same data unpack to no more than the archive's size allows."""
-    monkeypatch.setattr("ingest.logs.jobs.UNSUSPICIOUS", 1 << 20)
+    monkeypatch.setattr("ingest.logs.inputs.jobs.UNSUSPICIOUS", 1 << 20)
     (tmp_path / "job.zip").write_bytes(zipped({f"{n}.log": b"a\n" * 500_000 for n in range(20)}))
     job = open_job(tmp_path / "job.zip", Limits(ratio=50))
     assert sum(len(text) for _, text in read(job)) <= 50 * (tmp_path / "job.zip").stat().st_size
@@ -436,7 +436,7 @@ def test_encrypted_files_are_told(tmp_path: Path) -> None:
 
 def test_a_zip_with_too_large_a_directory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Millions of names are no job's logs, and would fill the memory."""
-    monkeypatch.setattr("ingest.logs.zips.LARGEST_DIRECTORY", 100)
+    monkeypatch.setattr("ingest.logs.inputs.zips.LARGEST_DIRECTORY", 100)
     (tmp_path / "job.zip").write_bytes(zipped(JOB))
     with pytest.raises(ArchiveInputError, match="too many files"):
         open_job(tmp_path / "job.zip")
@@ -496,7 +496,7 @@ def test_a_growing_file_of_a_folder_ends(tmp_path: Path, monkeypatch: pytest.Mon
 MEMORY = """
 import resource, sys
 from pathlib import Path
-from ingest.logs.jobs import open_job
+from ingest.logs.inputs.jobs import open_job
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 size = sum(len(chunk) for part in open_job(Path(sys.argv[1])).parts() for chunk in part.chunks())
 print(size, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.logs.blame import judged
-from ingest.logs.stack import Frame
+from ingest.logs.stacks.blame import judged
+from ingest.logs.stacks.stack import Frame
 from tests.factories import event
 
 SITE = "/env/lib/python3.11/site-packages"

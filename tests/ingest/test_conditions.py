@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ingest.logs.conditions import View, all_hold, holds
+from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
-from ingest.logs.launch import Setting
-from ingest.logs.tracebacks import Frame
+from ingest.logs.stacks.tracebacks import Frame
 from tests.factories import event
 
 ROOT = event(3, pattern="torch.cuda-oom", also=("torch.oom-short",), exception="torch.OutOfMemoryError",

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.logs import literals, outlines
-from ingest.logs.dumps import MAX_ROWS
-from ingest.logs.launch import from_dump
-from ingest.logs.settings import Row, Setting
+from ingest.logs.configs import literals, outlines
+from ingest.logs.configs.dumps import MAX_ROWS
+from ingest.logs.configs.launch import from_dump
+from ingest.logs.configs.settings import Row, Setting
 from tests.factories import RAY, STAMP, TORCHRUN, ReadLog, interleaved, prefixed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.logs.events import EventLog, masked
-from ingest.logs.tracebacks import Frame
+from ingest.logs.stacks.tracebacks import Frame
 from tests.factories import event
 
 

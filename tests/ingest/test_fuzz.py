@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from eval.fuzz.holding import misfits
 from ingest.errors import InputError
-from ingest.logs import jobs, patterns, scanner
+from ingest.logs import patterns, scanner
+from ingest.logs.inputs import jobs
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
-from ingest.logs.sources import LogSource
 from tests import factories
 from tests.factories import OOM, STRANGE, interleaved, prefixed, steps, traceback
 

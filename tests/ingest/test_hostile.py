@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.logs import sources
 from ingest.logs.facts import typed
+from ingest.logs.inputs import sources
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from ingest.redact import Redactor

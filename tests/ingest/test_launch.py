@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.logs.launch import SettingLog, from_command, from_file, is_command, logical_lines
+from ingest.logs.configs.launch import SettingLog, from_command, from_file, is_command, logical_lines
 from tests.factories import RAY, ReadLog, interleaved, prefixed
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.logs import tracebacks
 from ingest.logs.scanner import Block
-from ingest.logs.stack import Traceback
+from ingest.logs.stacks import tracebacks
+from ingest.logs.stacks.stack import Traceback
 from tests.factories import CRI, RAY, TORCHRUN, interleaved, prefixed
 
 

@@ -30,12 +30,12 @@ from ingest.errors import (
     InputError,
     MissingInputError,
 )
-from ingest.logs import files, sources, streams
-from ingest.logs.compression import CODECS, codec_of
-from ingest.logs.members import Limits
+from ingest.logs.inputs import files, sources, streams
+from ingest.logs.inputs.compression import CODECS, codec_of
+from ingest.logs.inputs.members import Limits
+from ingest.logs.inputs.sources import CHUNK, LogSource
+from ingest.logs.inputs.streams import Decompressed
 from ingest.logs.reader import Reader
-from ingest.logs.sources import CHUNK, LogSource
-from ingest.logs.streams import Decompressed
 from tests.factories import OOM, STRANGE, ReadLog, traceback
 
 

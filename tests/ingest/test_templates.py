@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.errors import BrokenTemplatesError
-from ingest.logs import jobs, sources, templates
+from ingest.logs import templates
+from ingest.logs.inputs import jobs, sources
 from ingest.logs.reader import Reader
 from ingest.logs.reading import NOVEL
 from ingest.logs.report import CrashReport

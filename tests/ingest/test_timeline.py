@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.logs import jobs
+from ingest.logs.inputs import jobs
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from ingest.logs.timeline import JITTER, LAST_LINES, MIN_STEPS, Place, Timeline

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.logs import tracebacks
 from ingest.logs.scanner import Block
-from ingest.logs.tracebacks import Frame, Traceback
+from ingest.logs.stacks import tracebacks
+from ingest.logs.stacks.tracebacks import Frame, Traceback
 from tests.factories import CRI, RAY, SLURM, STAMP, STRANGE, TORCHRUN, interleaved, prefixed, traceback
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from ingest.logs import sources
+from ingest.logs.inputs import sources
 from service.diagnosis import Diagnosis
 from service.inquiry import Inquiry
 from service.reasoning.chain import explained, matter_of

@@ -7,10 +7,10 @@ from typing import Any
 
 from corpus.library import Library
 from corpus.schema import Case, Knob, Scalar
+from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
-from ingest.logs.launch import Setting
 from ingest.logs.report import CrashReport, Limits
 from service.diagnosis import Diagnosis, ProposedChange, ReadLimits
 from tests.factories import event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.logs.sources import from_text
+from ingest.logs.inputs.sources import from_text
 from service.diagnosis import Standing
 from service.reasoning.candidates import Candidate, confidence, is_doubtful, weigh
 from service.retrieval import Retriever

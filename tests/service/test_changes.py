@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from corpus.schema import Knob, Language, Scalar
-from ingest.logs.launch import Setting
+from ingest.logs.configs.launch import Setting
 from service.diagnosis import Dropped, ProposedChange
 from service.reasoning.changes import is_guidance, misfit, propose, value_of
 from service.triage import Triage

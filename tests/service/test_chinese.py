@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ingest.logs import sources
+from ingest.logs.inputs import sources
 from service.diagnosis import Diagnosis
 from service.reasoning import reasons
 from service.reasoning.changes import is_guidance

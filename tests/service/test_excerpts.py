@@ -9,9 +9,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.logs import jobs
+from ingest.logs.inputs import jobs
+from ingest.logs.inputs.sources import LogSource, from_text
 from ingest.logs.reader import Reader
-from ingest.logs.sources import LogSource, from_text
 from service import excerpts
 from service.records import Excerpt, Stretch
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ingest.logs import sources
+from ingest.logs.inputs import sources
 from service.inquiry import Inquiry
 from service.patching.patches import ConfigFile
 from service.reasoning.chain import explained

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ingest.logs.conditions import View
+from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
-from ingest.logs.launch import Setting
 from service.retrieval import Retriever, applies, fused, query_of
 from service.triage import Triage
 from tests.factories import ReadLog, document, event, traceback

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.logs import jobs, sources
+from ingest.logs.inputs import jobs, sources
 from service.diagnosis import Diagnosis
 from service.patching.patches import ConfigFile
 from service.triage import Triage, read_config

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus.schema import Change, Knob, Scalar
-from ingest.logs import sources
+from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact, Value
-from ingest.logs.launch import Setting
+from ingest.logs.inputs import sources
 from ingest.logs.patterns import PatternTable
 from service.diagnosis import Diagnosis, Dropped, ProposedChange
 from service.lint import findings

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.logs import jobs
+from ingest.logs.inputs import jobs
 from service.diagnosis import Diagnosis
 from service.triage import Triage
 from tests.factories import OOM, steps, traceback

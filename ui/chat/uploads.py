@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory, gettempdir
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ingest.logs.members import CONFIG, kind_of
+from ingest.logs.inputs.members import CONFIG, kind_of
 from service.errors import InvalidRequestError
 from service.patching.patches import ConfigFile
 from service.telemetry import snapshot

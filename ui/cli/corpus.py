@@ -9,7 +9,8 @@ from rich.markdown import Markdown
 
 from corpus import library
 from eval import drafting
-from ingest.logs import patterns, sources
+from ingest.logs import patterns
+from ingest.logs.inputs import sources
 from service import lint as checks
 from service.settings import load
 from service.triage import Triage

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ingest.errors import MissingInputError
-from ingest.logs import jobs
+from ingest.logs.inputs import jobs
 from service.diagnosis import Diagnosis, ProposedChange
 from service.inquiry import Inquiry
 from service.reasoning.stages import Draft

@@ -15,7 +15,7 @@ from service.watching.job import Ended
 from service.watching.sampling import Sampling
 
 if TYPE_CHECKING:
-    from ingest.logs.jobs import JobSource
+    from ingest.logs.inputs.jobs import JobSource
     from service.diagnosis import Diagnosis
     from service.settings import Settings
     from service.triage import Triage
@@ -76,8 +76,8 @@ def _say(text: str) -> None:
 
 
 def _source(command: Sequence[str], copy: Copy) -> JobSource:
-    from ingest.logs.jobs import JobSource
-    from ingest.logs.sources import LogSource
+    from ingest.logs.inputs.jobs import JobSource
+    from ingest.logs.inputs.sources import LogSource
     from ingest.redact import Redactor
 
     name = Redactor().clean(os.path.basename(command[0]))[:100]  # noqa: PTH119 - a word, no path of ours

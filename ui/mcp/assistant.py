@@ -13,8 +13,8 @@ from corpus.errors import CorpusError
 from corpus.library import Library
 from corpus.schema import Case, Knob, Language
 from ingest.errors import IngestError, MissingInputError
-from ingest.logs import jobs, sources
-from ingest.logs.jobs import JobSource
+from ingest.logs.inputs import jobs, sources
+from ingest.logs.inputs.jobs import JobSource
 from service.batch.sources import folder
 from service.diagnosis import CaseHit
 from service.errors import InvalidRequestError, NotFoundError, ServiceError

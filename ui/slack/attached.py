@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from corpus.schema import Language
+from ingest.logs.inputs.members import CONFIG, kind_of
 from ingest.logs.lines import printable
-from ingest.logs.members import CONFIG, kind_of
 from ingest.redact import Redactor
 from service.patching.patches import ConfigFile
 from service.settings import Settings

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ingest.logs.archives import Contents, read_folder
-from ingest.logs.members import LIMITS, Skipped, kind_of
+from ingest.logs.inputs.archives import Contents, read_folder
+from ingest.logs.inputs.members import LIMITS, Skipped, kind_of
 from service.batch.sources.found import Found, check, cleaned, gathered, shown
 from service.batch.sources.grouping import Files, grouped
 from service.errors import ForbiddenError, InvalidRequestError

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.logs.archives import Contents
+from ingest.logs.inputs.archives import Contents
 from service.batch.sources import folder
 from service.batch.sources.found import Found, check, cleaned, shown
 from service.batch.sources.grouping import stem

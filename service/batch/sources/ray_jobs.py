@@ -20,8 +20,8 @@ import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from ingest.errors import DamagedArchiveError, EmptyInputError, InputError
-from ingest.logs.members import Skipped
-from ingest.logs.sources import LogSource
+from ingest.logs.inputs.members import Skipped
+from ingest.logs.inputs.sources import LogSource
 from service.batch.sources.found import Found, check, gathered, shown
 from service.batch.sources.spool import Spool, SpooledJob
 from service.errors import ForbiddenError, InvalidRequestError

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ingest.logs.members import Skipped
+from ingest.logs.inputs.members import Skipped
 from service.batch.sources import folder, nodelist
 from service.batch.sources.found import Found, check, gathered, shown
 from service.errors import InvalidRequestError, LateError

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-from ingest.logs.compression import packed
+from ingest.logs.inputs.compression import packed
 from ingest.redact import Redactor
 from service.errors import TooLargeError
 from service.records import JobPlace

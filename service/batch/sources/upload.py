@@ -26,14 +26,14 @@ from pydantic import (
 )
 
 from ingest.errors import BinaryInputError, BombInputError, EmptyInputError, InputError
-from ingest.logs.archives import Contents
-from ingest.logs.compression import codec_of
-from ingest.logs.files import Kept, Peeked
-from ingest.logs.members import CONFIG, CONFIG_BYTES, LIMITS, Limits, Member, Skipped, kind_of
-from ingest.logs.sources import LogSource
-from ingest.logs.streams import UNSUSPICIOUS, Decompressed, Readable
-from ingest.logs.tarballs import is_tar, read_tar
-from ingest.logs.zips import BEGINS, read_zip
+from ingest.logs.inputs.archives import Contents
+from ingest.logs.inputs.compression import codec_of
+from ingest.logs.inputs.files import Kept, Peeked
+from ingest.logs.inputs.members import CONFIG, CONFIG_BYTES, LIMITS, Limits, Member, Skipped, kind_of
+from ingest.logs.inputs.sources import LogSource
+from ingest.logs.inputs.streams import UNSUSPICIOUS, Decompressed, Readable
+from ingest.logs.inputs.tarballs import is_tar, read_tar
+from ingest.logs.inputs.zips import BEGINS, read_zip
 from service.batch.sources.found import Found, check, gathered, shown
 from service.batch.sources.grouping import Files, grouped
 from service.batch.sources.spool import Spool, SpooledJob

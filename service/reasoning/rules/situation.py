@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from corpus.schema import Change, Knob, Scalar, Text
+from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
-from ingest.logs.launch import Setting
 
 Direction = Literal["down", "up", "any"]
 

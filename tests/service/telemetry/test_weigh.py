@@ -136,7 +136,7 @@ def test_that_a_healthy_log_stays_healthy_and_the_readings_are_told(triage: Tria
 
 def test_that_a_whole_log_is_explained_with_a_snapshot(triage: Triage) -> None:
     """A CUDA out-of-memory line, and a process of somebody else on the card."""
-    from ingest.logs.sources import from_text
+    from ingest.logs.inputs.sources import from_text
 
     made = Snapshot(taken_at=CRASH, gpus=(Gpu(id="0", memory_total_gib=known(79.0), others_gib=known(60.0)),))
     without, with_it = (triage.explain(from_text(OOM + "\n"), "en", telemetry=found) for found in (None, made))
@@ -145,7 +145,7 @@ def test_that_a_whole_log_is_explained_with_a_snapshot(triage: Triage) -> None:
 
 
 def test_that_what_takes_a_snapshot_is_given_the_report(triage: Triage) -> None:
-    from ingest.logs.sources import from_text
+    from ingest.logs.inputs.sources import from_text
 
     seen: list[CrashReport] = []
 

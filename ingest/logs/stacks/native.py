@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
-from ingest.logs import stack
 from ingest.logs.lines import Line
-from ingest.logs.stack import Frame, Traceback
+from ingest.logs.stacks import stack
+from ingest.logs.stacks.stack import Frame, Traceback
 
 # Lines between the banner and the calls, or among them, that are none: registers, notes, other output.
 MAX_NOISE = 12

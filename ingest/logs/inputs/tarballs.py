@@ -9,11 +9,11 @@ from tarfile import EOFHeaderError, InvalidHeaderError  # type: ignore[attr-defi
 from typing import IO, BinaryIO, cast
 
 from ingest.errors import BinaryInputError, BombInputError, BrokenArchiveError, PartialInputError
-from ingest.logs.archives import Contents
-from ingest.logs.compression import codec_of
-from ingest.logs.encodings import MARKS, refuse_binary
-from ingest.logs.files import Slice
-from ingest.logs.streams import CHUNK, Readable
+from ingest.logs.inputs.archives import Contents
+from ingest.logs.inputs.compression import codec_of
+from ingest.logs.inputs.encodings import MARKS, refuse_binary
+from ingest.logs.inputs.files import Slice
+from ingest.logs.inputs.streams import CHUNK, Readable
 
 # A name or an extended header is never as long; a hostile one is not read into memory.
 LONGEST_HEADER = 1 << 20

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ingest.logs.repeats import Sight
-from ingest.logs.stack import Frame, Traceback
-from ingest.logs.stacks import MESSAGE_LINES, Stacks
+from ingest.logs.stacks.stack import Frame, Traceback
+from ingest.logs.stacks.unfinished import MESSAGE_LINES, Stacks
 from tests.factories import OOM, STRANGE, ReadLog, interleaved, prefixed, traceback
 
 

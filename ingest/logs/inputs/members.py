@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ingest.logs.inputs.streams import Readable
 from ingest.logs.lines import printable
-from ingest.logs.streams import Readable
 
 # How many of those left out are named.
 NAMED = 5

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
-from ingest.logs import commands, dumps, jobfiles, lines
-from ingest.logs.commands import is_command
+from ingest.logs import lines
+from ingest.logs.configs import commands, dumps, jobfiles
+from ingest.logs.configs.commands import is_command
+from ingest.logs.configs.settings import Row, Setting, SettingLog, Spelling
 from ingest.logs.lines import Line
-from ingest.logs.settings import Row, Setting, SettingLog, Spelling
 
 __all__ = ["LaunchReader", "Row", "Setting", "SettingLog", "Spelling", "from_command", "from_dump", "from_file", "is_command", "logical_lines", "rows_below"]
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from ingest.logs import boxes, native, panics, stack
 from ingest.logs.lines import Line, printable
 from ingest.logs.scanner import Block
-from ingest.logs.stack import Frame, Link, Traceback
+from ingest.logs.stacks import boxes, native, panics, stack
+from ingest.logs.stacks.stack import Frame, Link, Traceback
 
 __all__ = ["Frame", "Link", "Traceback", "at", "quotes"]
 

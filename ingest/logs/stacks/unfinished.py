@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ingest.logs.repeats import Sight
-from ingest.logs.tracebacks import Traceback
+from ingest.logs.stacks.tracebacks import Traceback
 
 # A message may run over some lines after the one that names the exception.
 MESSAGE_LINES = 6

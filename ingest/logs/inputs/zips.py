@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import BinaryIO
 
 from ingest.errors import ArchiveInputError, BinaryInputError, BrokenArchiveError
-from ingest.logs.archives import Contents
-from ingest.logs.compression import CODECS, DEFLATE, Codec
-from ingest.logs.files import Slice
-from ingest.logs.streams import Decompressed, Readable
+from ingest.logs.inputs.archives import Contents
+from ingest.logs.inputs.compression import CODECS, DEFLATE, Codec
+from ingest.logs.inputs.files import Slice
+from ingest.logs.inputs.streams import Decompressed, Readable
 
 BEGINS = b"PK\x03\x04"
 # The directory is read whole; a hundred bytes a file are usual.

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from ingest.logs import stack
 from ingest.logs.lines import Line
-from ingest.logs.stack import Frame, Link, Traceback
+from ingest.logs.stacks import stack
+from ingest.logs.stacks.stack import Frame, Link, Traceback
 
 _BOX = re.compile(r"\s*[╭+][─-]+ Traceback \(most recent call last\) [─-]+[╮+]\s*$")
 _BOX_ROW = re.compile(r"\s*[│|] ?(?P<text>.*?) ?[│|]?\s*$")

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ingest.logs import literals, outlines
-from ingest.logs.literals import Entry
-from ingest.logs.settings import Row
+from ingest.logs.configs import literals, outlines
+from ingest.logs.configs.literals import Entry
+from ingest.logs.configs.settings import Row
 
 # Rows of other writers that may stand in a print without ending it.
 STRANGERS = 40

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from ingest.logs import commands, literals, outlines, tables
-from ingest.logs.literals import Entry
-from ingest.logs.settings import Row, Setting, printed
-from ingest.logs.tables import Rows
+from ingest.logs.configs import commands, literals, outlines, tables
+from ingest.logs.configs.literals import Entry
+from ingest.logs.configs.settings import Row, Setting, printed
+from ingest.logs.configs.tables import Rows
 
 MAX_ROWS = 3000
 

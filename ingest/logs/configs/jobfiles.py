@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from ingest.logs import commands, literals, outlines
-from ingest.logs.literals import MAX_ENTRIES, Entry
-from ingest.logs.settings import Setting, printed
+from ingest.logs.configs import commands, literals, outlines
+from ingest.logs.configs.literals import MAX_ENTRIES, Entry
+from ingest.logs.configs.settings import Setting, printed
 
 # Characters of a file, and of one row of it, that are read.
 MAX_TEXT = 4_000_000

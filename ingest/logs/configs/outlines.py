@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ingest.logs import literals
-from ingest.logs.literals import MAX_ENTRIES, Entry, unquoted
+from ingest.logs.configs import literals
+from ingest.logs.configs.literals import MAX_ENTRIES, Entry, unquoted
 
 _ROW = re.compile(
     r"(?P<indent> *)(?P<dash>(?:- +)?)(?P<key>\"[^\"]+\"|'[^']+'|[\w$@/~+-][\w.$@/~+-]*)\s*:(?: +(?P<value>.*))?"

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, pairwise
 
-from ingest.logs import stack
 from ingest.logs.lines import Line
-from ingest.logs.stack import Frame, Traceback
+from ingest.logs.stacks import stack
+from ingest.logs.stacks.stack import Frame, Traceback
 
 # Lines of a panic's message, and calls of its stack, that are read.
 MAX_MESSAGE = 8

@@ -18,13 +18,13 @@ from ingest.errors import (
     MissingInputError,
     PartialInputError,
 )
-from ingest.logs.compression import codec_of
-from ingest.logs.encodings import MARKS, encoding_of, refuse_binary
-from ingest.logs.files import GrowingFile, Kept, Peeked, open_given, regular_size
-from ingest.logs.members import LIMITS, Limits
-from ingest.logs.streams import CHUNK, Decompressed, Readable
-from ingest.logs.tarballs import is_tar
-from ingest.logs.zips import BEGINS
+from ingest.logs.inputs.compression import codec_of
+from ingest.logs.inputs.encodings import MARKS, encoding_of, refuse_binary
+from ingest.logs.inputs.files import GrowingFile, Kept, Peeked, open_given, regular_size
+from ingest.logs.inputs.members import LIMITS, Limits
+from ingest.logs.inputs.streams import CHUNK, Decompressed, Readable
+from ingest.logs.inputs.tarballs import is_tar
+from ingest.logs.inputs.zips import BEGINS
 
 __all__ = ["CHUNK", "Budget", "LogSource", "from_path", "from_stdin", "from_text", "refuse_binary", "standard_input"]
 

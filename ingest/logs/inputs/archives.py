@@ -9,9 +9,9 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from ingest.logs.files import open_found
-from ingest.logs.members import CONFIG, Limits, Member, Skipped, kind_of
-from ingest.logs.streams import Readable
+from ingest.logs.inputs.files import open_found
+from ingest.logs.inputs.members import CONFIG, Limits, Member, Skipped, kind_of
+from ingest.logs.inputs.streams import Readable
 
 
 @dataclass

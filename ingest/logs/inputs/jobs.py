@@ -19,14 +19,14 @@ from ingest.errors import (
     InputError,
     PartialInputError,
 )
-from ingest.logs.archives import Contents, read_folder
-from ingest.logs.compression import codec_of
-from ingest.logs.files import GrowingFile, Peeked, open_found, open_given, regular_size
-from ingest.logs.members import CONFIG_BYTES, LIMITS, MAX_CONFIGS, Limits, Member, Skipped, order
-from ingest.logs.sources import Budget, LogSource, refuse_binary, standard_input
-from ingest.logs.streams import UNSUSPICIOUS, Decompressed
-from ingest.logs.tarballs import is_tar, read_tar
-from ingest.logs.zips import BEGINS, read_zip
+from ingest.logs.inputs.archives import Contents, read_folder
+from ingest.logs.inputs.compression import codec_of
+from ingest.logs.inputs.files import GrowingFile, Peeked, open_found, open_given, regular_size
+from ingest.logs.inputs.members import CONFIG_BYTES, LIMITS, MAX_CONFIGS, Limits, Member, Skipped, order
+from ingest.logs.inputs.sources import Budget, LogSource, refuse_binary, standard_input
+from ingest.logs.inputs.streams import UNSUSPICIOUS, Decompressed
+from ingest.logs.inputs.tarballs import is_tar, read_tar
+from ingest.logs.inputs.zips import BEGINS, read_zip
 
 # What is wrong with a part of a job, in the words of `omitted`.
 _REASONS: tuple[tuple[type[Exception], str], ...] = (

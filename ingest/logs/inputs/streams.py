@@ -13,7 +13,7 @@ from threading import Event, Thread
 from typing import Protocol
 
 from ingest.errors import BombInputError, DamagedArchiveError, PartialInputError
-from ingest.logs.compression import DEFLATE, ERRORS, Codec, Decoder
+from ingest.logs.inputs.compression import DEFLATE, ERRORS, Codec, Decoder
 
 CHUNK = 1 << 20
 # Small enough that many tiny members (each hands back what follows it) stay cheap, large enough for speed.

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ingest.logs import literals
-from ingest.logs.settings import LONGEST, Setting, Spelling, printed
+from ingest.logs.configs import literals
+from ingest.logs.configs.settings import LONGEST, Setting, Spelling, printed
 
 # Bytes of one command that are looked at.
 MAX_COMMAND = 65_536

@@ -15,7 +15,7 @@ from ingest.errors import (
     PartialInputError,
     UnreadableInputError,
 )
-from ingest.logs.streams import Readable
+from ingest.logs.inputs.streams import Readable
 
 # What tells a tar archive stands in its first block.
 HEAD = 512

@@ -1,0 +1,1 @@
+"""Stacks in a log: tracebacks of Python and of other languages, and whose code raised."""
