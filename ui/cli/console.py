@@ -5,6 +5,7 @@ from __future__ import annotations
 import locale
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
@@ -14,6 +15,8 @@ from service.errors import SettingsError
 from service.triage import Report
 
 MANY_FILES = 50
+# Between two lines of a long stage where no bar can be drawn, seconds.
+TOLD_EVERY = 30.0
 _BUILDING = frozenset({"vectors", "words", "store"})
 _STAGES = {"files": "reading files", "vectors": "embedding", "words": "indexing words", "store": "storing"}
 
@@ -41,11 +44,34 @@ def language(lang: str) -> Language:
     return "zh" if wanted == "zh" else "en"
 
 
+class PlainSteps:
+    """Tells how far long stages are as lines, for output that a file keeps and where no bar can be drawn."""
+
+    def __init__(self) -> None:
+        self._due: dict[str, float] = {}
+        self._told: set[str] = set()
+
+    def __call__(self, stage: str, done: int, total: int, more: str = "") -> None:
+        """Tell of a stage that takes long now and then, and of the end of one that was told of."""
+        now = monotonic()
+        if now < self._due.setdefault(stage, now + TOLD_EVERY) and not (done == total and stage in self._told):
+            return
+        self._due[stage] = now + TOLD_EVERY
+        self._told.add(stage)
+        if done == total:
+            self._told.remove(stage)
+        err().print(f"{_STAGES.get(stage, stage)}: {done:,} of {total:,}{more}", markup=False)
+
+
 @contextmanager
 def progress() -> Iterator[Report]:
-    """Show the stages of building an index as bars on standard error; nothing where there is nothing to do."""
+    """Show the stages of building an index as bars on standard error, as lines where that is no terminal.
+
+    Nothing is shown where there is nothing to do.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     bars = Progress(*columns, console=err(), transient=True)
+    steps = None if err().is_terminal else PlainSteps()
     tasks: dict[str, TaskID] = {}
     told: list[str] = []
 
@@ -55,6 +81,9 @@ def progress() -> Iterator[Report]:
             err().print("Building the index (once for each change of corpus or model)...")
         if not total or (stage == "files" and total < MANY_FILES):
             return  # over before a bar is seen
+        if steps:
+            steps(stage, done, total)
+            return
         if not tasks:
             bars.start()
         if stage not in tasks:

@@ -13,7 +13,7 @@ from ingest import many, pipeline
 from service.settings import load
 from service.triage import Report, Triage
 from ui.cli.codes import EXPLAINED
-from ui.cli.console import err, out, progress
+from ui.cli.console import PlainSteps, err, out, progress
 
 # Files that are told one by one why they were left out.
 MOST_TOLD = 20
@@ -45,9 +45,13 @@ def run(notes: list[Path], logs: list[Path]) -> int:
 
 @contextmanager
 def _reading(building: Report) -> Iterator[Report]:
-    """Show how many logs are read in one bar, with crashes found, MB a second and the time left; pass on the rest."""
+    """Show how many logs are read in one bar, with crashes found, MB a second and the time left; pass on the rest.
+
+    Where no bar can be drawn, lines tell the same.
+    """
     columns = (TextColumn("reading files"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
     bars = Progress(*columns, console=err(), transient=True)
+    steps = None if err().is_terminal else PlainSteps()
     tasks: list[TaskID] = []
     counts = {"crashes": 0, "megabytes": 0}
     began: dict[str, float] = {}
@@ -58,6 +62,8 @@ def _reading(building: Report) -> Iterator[Report]:
             began.setdefault("time", monotonic())
             began.setdefault("megabytes", float(done))
             counts[stage] = done
+        elif stage == "files" and total >= many.FROM and steps:
+            steps(stage, done, total, f", {_speed(counts, began).rstrip(',')}")
         elif stage == "files" and total >= many.FROM:
             if not tasks:
                 bars.start()
