@@ -30,8 +30,8 @@ _NEXT = "Hand in its log by itself, or once more if the reason has passed."
 def result_of(job: JobRecord, representative: JobRecord | None = None) -> Diagnosis:
     """Give the answer for a job that has ended; `representative` is the job that `same_as` names.
 
-    An answer that is another job's comes without what is of that job's log and files alone: cascade, patch, what was
-    read. Raises ConflictError for a job that has not ended.
+    An answer that is another job's comes without what is of that job's log alone: cascade, what was read, and, unless
+    both have the same files of their own, the patch; and without the tokens, which a model took once. Raises ConflictError for a job that has not ended.
     """
     if job.state in ("queued", "running"):
         raise ConflictError(f"Job {job.id} has not ended; its result comes when it has.")
@@ -56,7 +56,10 @@ def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
     told = _SAME[language].format(name=_MARKDOWN.sub(r"\\\1", printable(other.name)), id=other.id)
     return answer.model_copy(update={
         "id": job.id, "source": job.name, "job": note_of(job), "explanation": f"{told}\n\n{answer.explanation}",
-        "evidence": _root(job, answer, _OWN[language]), "cascade": (), "patch": None, "redactions": 0, "timings_ms": {},
+        "evidence": _root(job, answer, _OWN[language]), "cascade": (), "redactions": 0, "timings_ms": {},
+        "engine": answer.engine.model_copy(update={"tokens": None}),
+        # Without files of its own, a patch is of a command that stands in the other one's log.
+        "patch": answer.patch if job.config and job.config == other.config else None,
         "limits": ReadLimits(bytes=0, lines=0, omitted={"same_as": other.id}),
         "frameworks": tuple(item.model_copy(update={"line": 0, "file": None}) for item in answer.frameworks),
     })

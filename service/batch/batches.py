@@ -81,8 +81,10 @@ class Batches:
 
     def cancel(self, batch: str) -> BatchRecord:
         """End a batch; what is done stays. Raises NotFoundError."""
+        was = self._store.batches.get(batch)
         record = self._store.batches.cancel(batch, datetime.now(UTC))
-        if record.state == "cancelled":
+        # Said once: whoever asks again and again would make the journal grow.
+        if record.state == "cancelled" != was.state:
             journal_of(self._settings.home, batch).close("cancelled")
         self._wake()
         return record
@@ -106,9 +108,14 @@ class Batches:
             lost = self._has_lost()
             return sum(self._mended(journal, lost) for journal in journals(self._settings.home))
 
-    def sweep(self, before: datetime) -> int:
-        """Remove the journals of batches that began before a time and that the database has forgotten; gives how many."""
+    def sweep(self, before: datetime, now: datetime | None = None) -> int:
+        """Remove the journals of batches that began before a time and that the database has forgotten; gives how many.
+
+        None while the clock is in doubt: one that is handed in at this moment looks old then.
+        """
         count = 0
+        if self._store.clock.rests(now or datetime.now(UTC)):
+            return count
         for journal in journals(self._settings.home):
             if _began(journal) < before and self._known(journal) is None:
                 journal.remove()
@@ -140,6 +147,10 @@ class Batches:
         """
         return not self._settings.database.get_secret_value() or not self._store.batches.page(limit=1)[0]
 
+    def _doubts(self, now: datetime) -> bool:
+        """Tell whether what the clock calls old may be young; a new database in the place of a damaged one cannot tell."""
+        return self._store.replaced is not None or self._store.clock.rests(now) is not None
+
     def _mended(self, journal: Journal, lost: bool) -> bool:
         record = self._known(journal)
         if record is not None:
@@ -148,7 +159,7 @@ class Batches:
             return False
         now = datetime.now(UTC)
         days = self._settings.retention_days
-        if journal.is_retired or (days and _began(journal) < now - timedelta(days=days)):
+        if journal.is_retired or (days and _began(journal) < now - timedelta(days=days) and not self._doubts(now)):
             journal.remove()
         elif lost and restoring.restore(self._store, journal):
             return True

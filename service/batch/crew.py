@@ -122,8 +122,11 @@ class Crew:
 
     def answer(self, job_id: str) -> None:
         """Have the member that read a job answer it."""
-        if post := self._holder(job_id):
-            self._hand(post, Answer(job_id, post.held[job_id]))
+        self._answer(job_id, by_rules=False)
+
+    def answer_by_rules(self, job_id: str) -> None:
+        """Have the member that read a job answer it without a model."""
+        self._answer(job_id, by_rules=True)
 
     def drop(self, job_id: str) -> None:
         """Have the member that read a job forget it."""
@@ -157,6 +160,10 @@ class Crew:
             post.member.kill()
         self._posts = []
         self._hiring.close()
+
+    def _answer(self, job_id: str, *, by_rules: bool) -> None:
+        if post := self._holder(job_id):
+            self._hand(post, Answer(job_id, post.held[job_id], by_rules))
 
     def _hand(self, post: Post, step: Read | Answer) -> None:
         if not post.steps:

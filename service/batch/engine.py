@@ -12,7 +12,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 
@@ -42,8 +42,10 @@ IDLE = 0.5
 MAX_ATTEMPTS = 3
 # A job that was begun so often and never ended takes its engine along.
 MAX_CLAIMS = 6
-# Jobs claimed ahead for each worker.
+# Jobs claimed ahead for each worker, at least; else what is done in so many seconds, as a claim costs as much for a hundred as for one, at most so many.
 AHEAD = 8
+AHEAD_SECONDS = 2.0
+MOST_AHEAD = 512
 # Seconds that are waited for workers before the store is looked at again.
 TURN = 0.2
 # Seconds until an engine that broke down begins anew.
@@ -64,6 +66,28 @@ class _Flight:
     reading: JobReading | None = None
 
 
+@dataclass
+class _Pace:
+    """How fast jobs end, and so how many are claimed ahead: `least`, or what is done in a moment."""
+
+    least: int
+    rate: float = 0.0
+    since: float = field(default_factory=monotonic)
+
+    @property
+    def ahead(self) -> int:
+        """How many jobs to have at hand."""
+        return max(self.least, min(MOST_AHEAD, int(AHEAD_SECONDS * self.rate)))
+
+    def ended(self, count: int) -> None:
+        """Take in that so many jobs more have ended; a few slow ones make it slower within seconds."""
+        now = monotonic()
+        passed = max(now - self.since, 1e-3)
+        share = min(1.0, passed / AHEAD_SECONDS)
+        self.rate += share * (count / passed - self.rate)
+        self.since = now
+
+
 def ignore(job: JobRecord) -> None:
     """Take what became of a job, and show nothing."""
 
@@ -82,7 +106,7 @@ class Engine:
         self._batch = batch
         self._watch = watch
         self._lanes: dict[LaneName, Lane] = {name: Lane(name, settings, openers) for name in openers}
-        self._ahead = AHEAD * (settings.workers or os.cpu_count() or 1)
+        self._pace = _Pace(AHEAD * (settings.workers or os.cpu_count() or 1))
         # What waits for the store, by the step that does.
         self.pauses: dict[str, Pause] = {}
         self._due: dict[str, float] = {}
@@ -98,8 +122,8 @@ class Engine:
         self._flights: dict[str, _Flight] = {}
         self._undecided: deque[str] = deque()
         self._batches: dict[str, BatchRecord] = {}
-        # Which job stands for which crash of which batch, as far as this engine has asked.
-        self._standing: dict[tuple[str, str], str] = {}
+        # Which jobs stand for which crash, with which files, of which batch, as far as this engine has asked.
+        self._standing: dict[tuple[str, str, str], tuple[str, str]] = {}
 
     @property
     def lanes(self) -> Mapping[LaneName, Lane]:
@@ -210,7 +234,7 @@ class Engine:
                 running.discard(batch)
         for batch in set(self._batches) - running:
             del self._batches[batch]
-            self._standing = {key: job for key, job in self._standing.items() if key[0] != batch}
+            self._standing = {key: jobs for key, jobs in self._standing.items() if key[0] != batch}
         self._over = self._batch is not None and self._batch not in running
 
     def _renew(self) -> None:
@@ -228,8 +252,9 @@ class Engine:
     # Taking in jobs.
 
     def _claim(self) -> None:
-        room = self._ahead - sum(lane.waiting for lane in self._lanes.values())
-        if room < self._ahead // 2:
+        ahead = self._pace.ahead
+        room = ahead - sum(lane.waiting for lane in self._lanes.values())
+        if room < ahead // 2:
             return
         jobs = self._store.batches.claim(self.owner, room, LEASE, datetime.now(UTC), self._batch)
         if not jobs:
@@ -284,24 +309,36 @@ class Engine:
     def _decide(self) -> None:
         """Have jobs answered, but each crash of a batch only once."""
         while self._undecided:
-            flight = self._flights.get(self._undecided[0])
-            stands = self._stands(flight) if flight and flight.lane.has_read(flight.job.id) else None
+            job = self._undecided[0]
+            flight = self._flights.get(job)
+            try:
+                stands = self._stands(flight) if flight and flight.lane.has_read(job) else None
+            except NotFoundError:
+                self._abandon([job])  # its batch was deleted this moment
+                continue
             self._undecided.popleft()
-            if flight is None or stands is None:
-                continue  # its worker is gone, and it is read again
-            if stands == flight.job.id:
-                flight.lane.answer(flight.job.id)
-            else:
-                flight.lane.drop(flight.job.id)
-                self._ledger.answered(flight.job, _result(flight, stands, None))
+            if flight is not None and stands is not None:  # else its worker is gone, and it is read again
+                self._decided(flight, *stands)
 
-    def _stands(self, flight: _Flight) -> str:
-        job, crash = flight.job, flight.reading.fingerprint if flight.reading else ""
-        if not crash:
-            return job.id
-        key = (job.batch, crash)
+    def _decided(self, flight: _Flight, stands: str, answers: str) -> None:
+        job = flight.job.id
+        if answers != job:
+            flight.lane.drop(job)
+            self._ledger.answered(flight.job, _result(flight, answers, None))
+        elif stands != job:
+            # The crash is known, these files are not: what is to be changed in them takes no model, which costs as much each time.
+            flight.lane.answer_by_rules(job)
+        else:
+            flight.lane.answer(job)
+
+    def _stands(self, flight: _Flight) -> tuple[str, str]:
+        """Give the job that stands for the crash, and the one whose answer fits this one's own files as well."""
+        job, reading = flight.job, flight.reading
+        if reading is None or not reading.fingerprint:
+            return job.id, job.id
+        key = (job.batch, reading.fingerprint, reading.config)
         if key not in self._standing:
-            self._standing[key] = self._store.batches.represent(job.batch, crash, job.id)
+            self._standing[key] = self._store.batches.stand(job.batch, reading.fingerprint, reading.config, job.id)
         return self._standing[key]
 
     def _record(self) -> None:
@@ -309,10 +346,11 @@ class Engine:
             self._ledger.record()
         finally:
             settled, doubtful = self._ledger.settled()
+            self._pace.ended(len(settled))
             for job in settled:
                 self._flights.pop(job, None)
             if doubtful:
-                self._standing = {key: job for key, job in self._standing.items() if job not in doubtful}
+                self._standing = {key: jobs for key, jobs in self._standing.items() if doubtful.isdisjoint(jobs)}
 
     def _close(self) -> None:
         """End the workers and give back what is held."""
@@ -342,5 +380,5 @@ def _result(flight: _Flight, same_as: str | None, diagnosis: Diagnosis | None) -
     if reading is None:
         return Result(flight.job.id, diagnosis=diagnosis)
     return Result(
-        flight.job.id, reading.fingerprint, same_as, reading.root_line, reading.root_file, reading.root_text, diagnosis
+        flight.job.id, reading.fingerprint, same_as, reading.root_line, reading.root_file, reading.root_text, diagnosis, reading.config
     )

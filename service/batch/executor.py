@@ -26,6 +26,9 @@ class Executor(Protocol):
     def answer(self, job_id: str) -> None:
         """Have a job that was read answered."""
 
+    def answer_by_rules(self, job_id: str) -> None:
+        """Have a job that was read answered without a model, which another job of the same crash asks."""
+
     def drop(self, job_id: str) -> None:
         """Have a job that was read forgotten."""
 

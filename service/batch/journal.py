@@ -57,6 +57,7 @@ class Ended(Part):
     state: JobState
     attempts: int = 1
     fingerprint: str = ""
+    config: str = ""
     same_as: int | None = None
     root_line: int | None = None
     root_file: str | None = None

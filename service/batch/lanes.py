@@ -85,6 +85,11 @@ class Lane:
         if ticket := self._tickets.get(job_id):
             self._tell(lambda executor: executor.answer(ticket))
 
+    def answer_by_rules(self, job_id: str) -> None:
+        """Have a job that was read answered without a model."""
+        if ticket := self._tickets.get(job_id):
+            self._tell(lambda executor: executor.answer_by_rules(ticket))
+
     def drop(self, job_id: str) -> None:
         """Have a job that was read forgotten."""
         if ticket := self._taken(job_id):
@@ -93,6 +98,7 @@ class Lane:
     def abandon(self, job_id: str) -> None:
         """Stop work on a job that nobody wants any more."""
         self._waiting = deque(order for order in self._waiting if order.id != job_id)
+        self._returns.pop(job_id, None)
         if ticket := self._taken(job_id):
             self._tell(lambda executor: executor.abandon(ticket))
 

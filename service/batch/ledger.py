@@ -126,7 +126,7 @@ def note(home: Path, batch: str, jobs: list[JobRecord]) -> None:
 def ending(job: JobRecord) -> Ended:
     """Give the journal's entry for a job that has ended."""
     return Ended(
-        number=job.number, state=job.state, attempts=job.attempts, fingerprint=job.fingerprint,
+        number=job.number, state=job.state, attempts=job.attempts, fingerprint=job.fingerprint, config=job.config,
         same_as=job_key(job.same_as)[1] if job.same_as else None, root_line=job.root_line, root_file=job.root_file,
         root_text=job.root_text, diagnosis=job.diagnosis, error=job.error, finished=job.finished or datetime.now(UTC),
     )
@@ -134,6 +134,6 @@ def ending(job: JobRecord) -> Ended:
 
 def _answered(job: JobRecord, outcome: Outcome, now: datetime) -> JobRecord:
     return job.model_copy(update={
-        "state": "done", "fingerprint": outcome.fingerprint, "same_as": outcome.same_as, "root_line": outcome.root_line,
+        "state": "done", "fingerprint": outcome.fingerprint, "config": outcome.config, "same_as": outcome.same_as, "root_line": outcome.root_line,
         "root_file": outcome.root_file, "root_text": outcome.root_text, "diagnosis": outcome.diagnosis, "error": "", "finished": now,
     })

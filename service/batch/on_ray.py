@@ -69,6 +69,10 @@ class RayExecutor:
         """Have a job that was read answered."""
         self._send("answer", job_id)
 
+    def answer_by_rules(self, job_id: str) -> None:
+        """Have a job that was read answered without a model."""
+        self._send("answer_by_rules", job_id)
+
     def drop(self, job_id: str) -> None:
         """Have a job that was read forgotten."""
         self._out.discard(job_id)

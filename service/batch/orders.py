@@ -29,10 +29,11 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The step that answers a job that was read."""
+    """The step that answers a job that was read; `by_rules` where a model was to be asked and has been, about another job of the same crash."""
 
     id: str
     seconds: float
+    by_rules: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,10 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class JobReading:
-    """What is known of a job once it is read: which crash it is, and the line that shows it."""
+    """What is known of a job once it is read: which crash it is, the digest of its own files, and the line that shows the crash."""
 
     fingerprint: str
+    config: str
     root_line: int | None
     root_file: str | None
     root_text: str

@@ -44,6 +44,11 @@ _WORDS: dict[str, tuple[str, str]] = {
     "more_crashes": ("{more} more crashes of this cause are in the results, not here.", "此原因另有 {more} 种崩溃，见结果文件。"),
     "missing": ("Not in these figures", "未计入以上数字的"), "unanswered": ("Without an answer", "没有结论的作业"), "reason": ("reason", "原因"), "example": ("such as", "例如"), "left_out": ("Left out of the batch", "未纳入批次"),
     "what": ("what", "内容"), "healthy": ("{jobs} jobs show no failure.", "{jobs} 个作业未见失败。"), "footer": ("Made by whycrash. Batch {batch}.", "由 whycrash 生成。批次 {batch}。"),
+    "model": (
+        "A model was asked about {asked} jobs and explained {explained}; {silent} got no answer from it. It read {sent} and wrote {received} tokens{part}.",
+        "就 {asked} 个作业询问了模型，其中 {explained} 个由其解释，{silent} 个未得到回答。模型共读入 {sent}、写出 {received} 个词元{part}。",
+    ),
+    "estimated": (", some of that estimated", "（部分为估计）"),
     "established": ("the log states it", "日志已写明"), "supported": ("several signs support it", "多个迹象支持"), "hypothesis": ("a hypothesis", "仅为推测"),
     "crash_count": ("{count} crashes", "{count} 种崩溃"), "node_count": ("{count} nodes", "{count} 个节点"), "job_count": ("{count} jobs", "{count} 个作业"), "hour_count": ("{count} GPU hours", "{count} GPU 小时"),
 }
@@ -75,8 +80,15 @@ class _Page:
         parts = [self._first(), self._causes(), self._crashes(), self._unanswered()] if self.summary.died.jobs else [self._nothing(), self._unanswered()]
         title = f"{self.word('title')}: {self.summary.name}"
         body = element("main", self._cards(), *parts)
-        footer = element("footer", paragraph(self.word("footer", batch=self.summary.batch)), class_="soft")
+        footer = element("footer", *self._model(), paragraph(self.word("footer", batch=self.summary.batch)), class_="soft")
         return document(title, self._header(), body, footer, lang="zh-CN" if self.chinese else "en", style=STYLE)
+
+    def _model(self) -> list[Html]:
+        use = self.summary.model
+        if use is None:
+            return []
+        counts = {name: number(value) for name, value in use.model_dump(exclude={"counted"}).items()}
+        return [paragraph(self.word("model", **counts, part="" if use.counted else self.word("estimated")))]
 
     def _header(self) -> Html:
         summary = self.summary

@@ -14,10 +14,12 @@ from typing import TypeVar
 
 from corpus.schema import Action, Language, Scalar
 from ingest.logs import clock
-from service.diagnosis import Diagnosis, Part, ProposedChange, Standing, Verdict
+from service.diagnosis import Engine, Part, ProposedChange, Standing, Verdict
 from service.reasoning.changes import is_guidance
 from service.reasoning.composer import UNKNOWN
-from service.records import BatchRecord, BatchState, JobRecord, JobState, SourceKind
+from service.records import BatchRecord, BatchState, JobState, SourceKind
+from service.store.gists import Gist, JobLine
+from service.store.rows import job_id
 
 # How much is listed; what is beyond is counted.
 MAX_GROUPS = 20
@@ -104,6 +106,20 @@ class Failure(Part):
     example: JobName
 
 
+class ModelUse(Part):
+    """What a model was asked in a batch: of `asked` jobs it explained some, and gave no answer at all for `silent` ones.
+
+    `sent` and `received` are its tokens, as far as they were counted; `counted` is False where some are an estimate.
+    """
+
+    asked: int
+    explained: int
+    silent: int
+    sent: int
+    received: int
+    counted: bool
+
+
 class Bin(Part):
     """How many jobs died in a stretch of time, by cause."""
 
@@ -135,6 +151,7 @@ class Summary(Part):
     nodes_hit: tuple[NodeCount, ...]
     times: tuple[Bin, ...]
     left_out: dict[str, int | str]
+    model: ModelUse | None = None
 
     @property
     def best(self) -> Saving | None:
@@ -160,27 +177,32 @@ class _Tally:
     last: datetime | None = None
     names: Counter[str] = field(default_factory=Counter)
 
-    def add(self, job: JobRecord, when: datetime | None) -> None:
+    def add(self, job: JobLine, when: datetime | None) -> None:
         """Count a job."""
         self.jobs += 1
         self.node_count += job.nodes or 0
-        self.names.update(job.node_names)
+        for name in job.node_names:
+            self.names[name] += 1
         if job.gpu_hours is not None:
             self.gpu_hours += job.gpu_hours
             self.timed += 1
         if when is not None:
-            self.first = when if self.first is None else min(self.first, when)
-            self.last = when if self.last is None else max(self.last, when)
+            self._stretch(when, when)
+
+    def _stretch(self, first: datetime, last: datetime) -> None:
+        self.first = first if self.first is None or first < self.first else self.first
+        self.last = last if self.last is None or last > self.last else self.last
 
     def merge(self, other: _Tally) -> None:
         """Count what another one counted."""
         self.jobs += other.jobs
         self.node_count += other.node_count
-        self.names.update(other.names)
+        for name, jobs in other.names.items():
+            self.names[name] += jobs
         self.gpu_hours += other.gpu_hours
         self.timed += other.timed
-        self.first = min(filter(None, (self.first, other.first)), default=None)
-        self.last = max(filter(None, (self.last, other.last)), default=None)
+        if other.first is not None and other.last is not None:
+            self._stretch(other.first, other.last)
 
     def cost(self) -> Cost:
         """Give what was counted."""
@@ -196,26 +218,35 @@ class _Tally:
 
 @dataclass
 class _Crash(_Tally):
-    """The jobs of one crash; `answer` comes with the job that stands for it, which may come later than others."""
+    """The jobs of one answer; `answer` comes with the job whose own it is, which may come later than others.
 
-    id: str = ""
-    answer: Diagnosis | None = None
+    Jobs of one crash whose own files differ have answers of their own; they have the same `fingerprint`.
+    """
+
+    number: int = 0
+    answer: Gist | None = None
     fingerprint: str = ""
     name: str = ""
     # The times of its jobs, which belong to no cause before the answer is there.
     times: list[datetime] = field(default_factory=list)
 
+    @property
+    def key(self) -> object:
+        """What is equal for jobs of one crash; where no line tells of one, each is its own."""
+        return self.fingerprint or self.number
+
 
 class Tables:
     """Counts a batch's jobs one by one, in any order."""
 
-    def __init__(self) -> None:
-        self._crashes: dict[str, _Crash] = {}
+    def __init__(self, batch: str) -> None:
+        self._batch = batch
+        self._crashes: dict[int, _Crash] = {}
         self._failures: Counter[str] = Counter()
         self._examples: dict[str, JobName] = {}
         self._states: Counter[JobState] = Counter()
 
-    def add(self, job: JobRecord) -> None:
+    def add(self, job: JobLine) -> None:
         """Count a job."""
         self._states[job.state] += 1
         if job.state == "failed":
@@ -223,15 +254,15 @@ class Tables:
         elif job.state == "done":
             self._count(job)
 
-    def _fail(self, job: JobRecord) -> None:
+    def _fail(self, job: JobLine) -> None:
         self._failures[job.error] += 1
-        self._examples.setdefault(job.error, JobName(id=job.id, name=job.name))
+        self._examples.setdefault(job.error, JobName(id=job_id(self._batch, job.number), name=job.name))
 
-    def _count(self, job: JobRecord) -> None:
-        key = job.same_as or job.id
-        crash = self._crashes.setdefault(key, _Crash(id=key))
-        if job.diagnosis is not None:
-            crash.answer, crash.fingerprint, crash.name = job.diagnosis, job.fingerprint, job.name
+    def _count(self, job: JobLine) -> None:
+        key = job.same_as or job.number
+        crash = self._crashes.get(key) or self._crashes.setdefault(key, _Crash(number=key))
+        if job.gist is not None:
+            crash.answer, crash.fingerprint, crash.name = job.gist, job.fingerprint, job.name
         when = _when(job)
         crash.add(job, when)
         if when is not None:
@@ -252,8 +283,8 @@ class Tables:
             verdicts=_counted((crash.answer.verdict, crash.jobs) for crash in answered if crash.answer),
             actions=_counted((crash.answer.action, crash.jobs) for crash in died if crash.answer),
             died=whole.cost(), healthy=sum(crash.jobs for crash in answered) - whole.jobs, untriaged=failed + lost + self._states["cancelled"],
-            crashes=len(died), causes=_causes(died, titles), changes=_savings(died), failures=self._why(), nodes_hit=whole.hit(MAX_NODES),
-            times=_bins(died),
+            crashes=len({crash.key for crash in died}), causes=_causes(died, titles, batch.id), changes=_savings(died), failures=self._why(), nodes_hit=whole.hit(MAX_NODES),
+            times=_bins(died), model=_model_use([crash.answer for crash in answered if crash.answer]),
         )
 
     def _why(self) -> tuple[Failure, ...]:
@@ -262,19 +293,19 @@ class Tables:
         )
 
 
-def summarize(batch: BatchRecord, jobs: Iterable[JobRecord], titles: Mapping[str, str], language: Language = "en") -> Summary:
+def summarize(batch: BatchRecord, jobs: Iterable[JobLine], titles: Mapping[str, str], language: Language = "en") -> Summary:
     """Sum up a batch's jobs."""
-    tables = Tables()
+    tables = Tables(batch.id)
     for job in jobs:
         tables.add(job)
     return tables.summary(batch, titles, language)
 
 
-def _when(job: JobRecord) -> datetime | None:
+def _when(job: JobLine) -> datetime | None:
     """Tell when a job died: as it was given, else as its log's root line says."""
-    if job.ended or job.started or job.diagnosis is None:
+    if job.ended or job.started or job.gist is None:
         return job.ended or job.started
-    told = next((entry.time for entry in job.diagnosis.cascade if entry.role == "root" and entry.time), None)
+    told = job.gist.time
     seconds = clock.instant(told, job.finished.year if job.finished else None) if told else None
     try:
         return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None
@@ -301,34 +332,51 @@ def _worth(cost: Cost) -> tuple[float, int]:
     return cost.gpu_hours or 0.0, cost.jobs
 
 
-def _causes(died: Sequence[_Crash], titles: Mapping[str, str]) -> tuple[CauseGroup, ...]:
+def _causes(died: Sequence[_Crash], titles: Mapping[str, str], batch: str) -> tuple[CauseGroup, ...]:
     by_cause: dict[str, list[_Crash]] = defaultdict(list)
     for crash in died:
         by_cause[_cause(crash)].append(crash)
-    groups = [_cause_group(cause, crashes, titles.get(cause, cause)) for cause, crashes in by_cause.items()]
+    groups = [_cause_group(cause, crashes, titles.get(cause, cause), batch) for cause, crashes in by_cause.items()]
     return tuple(sorted(groups, key=_worth, reverse=True))
 
 
-def _cause_group(cause: str, crashes: Sequence[_Crash], title: str) -> CauseGroup:
+def _cause_group(cause: str, answered: Sequence[_Crash], title: str, batch: str) -> CauseGroup:
     whole = _Tally()
-    for crash in crashes:
+    for crash in answered:
         whole.merge(crash)
+    crashes = _joined(answered)
     ranked = sorted(crashes, key=lambda crash: (crash.gpu_hours, crash.jobs), reverse=True)
     category = next((crash.answer.category for crash in crashes if crash.answer and crash.answer.category), "")
     return CauseGroup(
         **whole.cost().model_dump(), cause=cause, title=title, category=category, crashes=len(crashes),
-        groups=tuple(_crash_groups(ranked[:MAX_GROUPS])), more=max(0, len(crashes) - MAX_GROUPS),
+        groups=tuple(_crash_groups(ranked[:MAX_GROUPS], batch)), more=max(0, len(crashes) - MAX_GROUPS),
     )
 
 
-def _crash_groups(crashes: Iterable[_Crash]) -> Iterator[CrashGroup]:
+def _joined(answered: Iterable[_Crash]) -> list[_Crash]:
+    """Put answers of one crash together; a model's stands for it before those by rules, else that of its first job."""
+    by_key: dict[object, list[_Crash]] = defaultdict(list)
+    for crash in answered:
+        by_key[crash.key].append(crash)
+    return [crashes[0] if len(crashes) == 1 else _one_of(crashes) for crashes in by_key.values()]
+
+
+def _one_of(crashes: Sequence[_Crash]) -> _Crash:
+    first = min(crashes, key=lambda crash: (crash.answer is not None and crash.answer.engine == Engine().name, crash.number))
+    whole = _Crash(number=first.number, answer=first.answer, fingerprint=first.fingerprint, name=first.name)
+    for crash in crashes:
+        whole.merge(crash)
+    return whole
+
+
+def _crash_groups(crashes: Iterable[_Crash], batch: str) -> Iterator[CrashGroup]:
     for crash in crashes:
         answer = crash.answer
         if answer is not None:
             yield CrashGroup(
-                **crash.cost().model_dump(), fingerprint=crash.fingerprint, representative=JobName(id=crash.id, name=crash.name),
+                **crash.cost().model_dump(), fingerprint=crash.fingerprint, representative=JobName(id=job_id(batch, crash.number), name=crash.name),
                 headline=answer.headline, verdict=answer.verdict, standing=answer.standing, action=answer.action,
-                change=answer.changes[0] if answer.changes else None, nodes_hit=crash.hit(3),
+                change=answer.proposal, nodes_hit=crash.hit(3),
             )
 
 
@@ -336,8 +384,7 @@ def _savings(died: Iterable[_Crash]) -> tuple[Saving, ...]:
     """Rank the changes that jobs should have had first."""
     wanting: dict[tuple[str, str, str], list[tuple[_Crash, ProposedChange]]] = defaultdict(list)
     for crash in died:
-        if crash.answer and crash.answer.changes and crash.answer.verdict in ("diagnosed", "ambiguous"):
-            change = crash.answer.changes[0]
+        if crash.answer and (change := crash.answer.proposal) and crash.answer.verdict in ("diagnosed", "ambiguous"):
             wanting[change.framework, change.kind, change.key].append((crash, change))
     return tuple(sorted(map(_saving, wanting.values()), key=_worth, reverse=True)[:MAX_CHANGES])
 
@@ -353,6 +400,16 @@ def _saving(wanting: Sequence[tuple[_Crash, ProposedChange]]) -> Saving:
     return Saving(
         **whole.cost().model_dump(), framework=change.framework, kind=change.kind, key=change.key, to=change.to, values=len(values),
         why=change.why, costs=change.costs, causes=tuple(dict.fromkeys(_cause(crash) for crash, _ in wanting)),
+    )
+
+
+def _model_use(answers: Sequence[Gist]) -> ModelUse | None:
+    asked = [(answer, *answer.tokens) for answer in answers if answer.tokens]
+    if not asked:
+        return None
+    return ModelUse(
+        asked=len(asked), explained=sum(answer.engine != Engine().name for answer, *_ in asked), silent=sum(not got for _, _, got, _ in asked),
+        sent=sum(sent for _, sent, *_ in asked), received=sum(got for _, _, got, _ in asked), counted=all(counted for *_, counted in asked),
     )
 
 

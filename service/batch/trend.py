@@ -65,7 +65,7 @@ class Summaries:
         return made
 
     def _made(self, record: BatchRecord, language: Language) -> Summary:
-        return summarize(record, self._store.batches.results(record.id), self._titles_in(language), language)
+        return summarize(record, self._store.batches.lines(record.id), self._titles_in(language), language)
 
     def _so_far(self, record: BatchRecord, language: Language) -> Summary:
         """Sum up a running batch; whoever asks again at once gets the same, so that watching costs a tenth of a core at most."""

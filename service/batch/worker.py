@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import resource
@@ -18,6 +19,7 @@ from ingest.logs.inputs.members import LIMITS
 from ingest.logs.report import CrashReport
 from ingest.redact import Redactor
 from service import triage
+from service.batch.fuse import Fuse
 from service.batch.orders import (
     Answer,
     Drop,
@@ -30,17 +32,29 @@ from service.batch.orders import (
     WasRead,
     WentWrong,
 )
+from service.batch.recalling import RecallingRetriever
 from service.batch.sources import folder
 from service.diagnosis import Diagnosis
+from service.inquiry import Inquiry
 from service.patching.patches import ConfigFile
 from service.reasoning.stages import Final
 from service.settings import Settings
+from service.triage import Triage
 from service.workers.warm import Warm
 
 # What one job may take of memory beyond what a loaded process has. A log is read in bounded memory, so
 # only one that was made to break the reader comes near.
 JOB_MEMORY = 4 << 30
 LONGEST_ERROR = 500
+# What is said of a job whose crash a model explains elsewhere; by language.
+ASKED_ELSEWHERE = {
+    "en": "A model was asked about another job of this batch with the same crash; this answer is that of the rules, for this job's own files.",
+    "zh": "模型已就本批次中同一崩溃的另一任务作答；此答案由规则给出，针对本任务自己的文件。",
+}
+NOT_ASKED = {
+    "en": "The model gave no answer for several jobs in a row, so it was not asked about this one. The first answer stands.",
+    "zh": "模型已连续多个任务没有作答，因此本任务未再询问模型。以首个答案为准。",
+}
 UNEXPECTED = "Something went wrong here that should not; the server's log says where."
 _LOG = logging.getLogger("whycrash.batch")
 
@@ -60,6 +74,7 @@ class JobWorker:
         self._settings = settings
         self._warm = Warm(settings)
         self._held: dict[str, _Held] = {}
+        self._fuse = Fuse()
 
     def load(self) -> str:
         """Load what every job needs and bound the memory; gives what is wrong, or the empty text."""
@@ -75,7 +90,7 @@ class JobWorker:
                 case Read():
                     return WasRead(step.order.id, self.read(step.order))
                 case Answer():
-                    return WasAnswered(step.id, self.answer(step.id))
+                    return WasAnswered(step.id, self.answer(step.id, by_rules=step.by_rules))
                 case Drop():
                     self._held.pop(step.id, None)
                     return None
@@ -97,17 +112,32 @@ class JobWorker:
         with _opened(order, self._settings) as source:
             found = self._warm.fresh().read(source, order.language, files)
         self._held[order.id] = _Held(order, found)
-        return reading_of(found[0])
+        return reading_of(found[0], found[2])
 
-    def answer(self, job_id: str) -> Diagnosis:
-        """Answer a job that was read, and forget it."""
+    def answer(self, job_id: str, *, by_rules: bool = False) -> Diagnosis:
+        """Answer a job that was read, and forget it; `by_rules` asks no model where one was to be."""
         held = self._held.pop(job_id)
-        made = self._warm.fresh()
+        made = self._recalling(self._warm.fresh())
         inquiry = made.inquire(*held.read)
         diagnosis = inquiry.first
-        if held.order.model:
-            diagnosis = next((stage.diagnosis for stage in made.stages(inquiry) if isinstance(stage, Final)), diagnosis)
+        if held.order.model and self._settings.model:
+            diagnosis = self._explained(made, inquiry, by_rules=by_rules)
         return diagnosis.model_copy(update={"id": job_id})
+
+    def _explained(self, made: Triage, inquiry: Inquiry, *, by_rules: bool) -> Diagnosis:
+        """Have the model explain, unless it was asked elsewhere or fails all the time; the answer says so then."""
+        first = inquiry.first
+        if first.verdict != "no-failure" and (by_rules or not self._fuse.holds):
+            return _noted(first, (ASKED_ELSEWHERE if by_rules else NOT_ASKED)[inquiry.language])
+        final = next((stage.diagnosis for stage in made.stages(inquiry) if isinstance(stage, Final)), first)
+        self._fuse.heard(final)
+        return final
+
+    def _recalling(self, made: Triage) -> Triage:
+        """Have a triage search but once for jobs whose crash reads the same, as do those of one launch script with other settings."""
+        if not isinstance(made.retriever, RecallingRetriever):
+            made.retriever = RecallingRetriever(made.library, made.index, made.embedder)
+        return made
 
     def _wrong(self, step: Step, error: str, *, final: bool = False) -> WentWrong:
         order = step.order if isinstance(step, Read) else None
@@ -116,12 +146,12 @@ class JobWorker:
         return WentWrong(job_id, told(error, order), final)
 
 
-def reading_of(report: CrashReport) -> JobReading:
-    """Say which crash a report is of, and by which line."""
+def reading_of(report: CrashReport, files: Sequence[ConfigFile] = ()) -> JobReading:
+    """Say which crash a report is of, of a job with which files, and by which line."""
     root = report.root
     place = report.place(root.line) if root else None
     return JobReading(
-        fingerprint=fingerprint(report), root_line=place.line if place else None, root_file=(place.file or None) if place else None,
+        fingerprint=fingerprint(report), config=digest(files), root_line=place.line if place else None, root_file=(place.file or None) if place else None,
         root_text=root.text if root else "", bytes=report.limits.bytes, lines=report.limits.lines,
     )
 
@@ -134,6 +164,20 @@ def fingerprint(report: CrashReport) -> str:
     if report.root is None:
         return ""
     return hashlib.sha256("\n".join(_parts(report)).encode()).hexdigest()[:32]
+
+
+def digest(files: Sequence[ConfigFile]) -> str:
+    """Give a hash that is equal where a job's own files say the same; the empty text where it has none."""
+    if not files:
+        return ""
+    # Redacted: of what a hash is of, a short secret could be found by trying.
+    clean = Redactor().clean
+    told = json.dumps([(file.name, clean(file.text), file.exact) for file in sorted(files, key=lambda file: file.name)])
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def _noted(diagnosis: Diagnosis, note: str) -> Diagnosis:
+    return diagnosis.model_copy(update={"engine": diagnosis.engine.model_copy(update={"note": note})})
 
 
 def _parts(report: CrashReport) -> Iterator[str]:

@@ -8,21 +8,29 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, delete, exists, insert, select, update
+from sqlalchemy import Connection, Integer, bindparam, delete, exists, insert, select, update
 
 from service.diagnosis import Diagnosis
 from service.errors import ConflictError
 from service.records import BatchRecord, JobRecord, JobSpec, JobState
 from service.store import leases, outcomes, rows
 from service.store.database import Database
+from service.store.gists import JobLine
 from service.store.outcomes import Outcome
 from service.store.schema import BATCHES, JOBS, REPRESENTATIVES
-from service.store.upsert import insert_absent
 
 _CHUNK = 1000
 _ANSWERS = 200
 _COLUMNS = JOBS.c
 _OPEN = ("queued", "running")
+_ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
+_LINED = 2000
+_LINES = (
+    select(*(_COLUMNS[name] for name in JobLine._fields))
+    .where(_COLUMNS.batch == bindparam("one", type_=_COLUMNS.batch.type), _COLUMNS.number > bindparam("after", type_=Integer), _COLUMNS.state.in_(_ENDED))
+    .order_by(_COLUMNS.number)
+    .limit(_LINED)
+)
 
 
 class Batches:
@@ -104,7 +112,7 @@ class Batches:
         items = tuple(found[:limit])
         return items, items[-1].number if len(found) > limit and items else None
 
-    def results(self, batch: str, states: Sequence[JobState] = ("done", "failed", "cancelled")) -> Iterator[JobRecord]:
+    def results(self, batch: str, states: Sequence[JobState] = _ENDED) -> Iterator[JobRecord]:
         """Yield the jobs that are over, in order; raises NotFoundError at the first.
 
         Each step is a transaction of its own: a reader may take hours over a large batch, and holds nothing meanwhile.
@@ -116,6 +124,18 @@ class Batches:
                 found = _jobs_after(connection, batch, states, after, _ANSWERS)
             yield from found
             if len(found) < _ANSWERS:
+                return
+            after = found[-1].number
+
+    def lines(self, batch: str) -> Iterator[JobLine]:
+        """Yield the jobs that are over as a summary counts them, in order; raises NotFoundError at the first."""
+        after = 0
+        while True:
+            with self._database.read() as connection:
+                _visible(connection, batch)
+                found = connection.execute(_LINES, {"one": batch, "after": after}).all()
+            yield from map(rows.job_line, found)
+            if len(found) < _LINED:
                 return
             after = found[-1].number
 
@@ -159,11 +179,20 @@ class Batches:
 
         Raises NotFoundError where the batch was deleted.
         """
+        return self.stand(batch, fingerprint, "", job)[0]
+
+    def stand(self, batch: str, fingerprint: str, config: str, job: str) -> tuple[str, str]:
+        """Give the job that stands for a crash, as `represent` does, and the one whose answer fits the files of digest `config` too.
+
+        Raises NotFoundError where the batch was deleted.
+        """
         number = rows.job_key(job)[1]
-        known = self._representative(batch, fingerprint)
-        if known is None:
-            known = self._represent(batch, fingerprint, number)
-        return rows.job_id(batch, known)
+        try:
+            found = self._database.change(lambda connection: outcomes.represent(connection, batch, fingerprint, number, config))
+        except ConflictError as error:
+            # The row would stand for a job that is gone.
+            raise rows.missing_batch(batch) from error
+        return rows.job_id(batch, found.crash), rows.job_id(batch, found.answer)
 
     def finish(
         self,
@@ -177,9 +206,10 @@ class Batches:
         root_file: str | None = None,
         root_text: str = "",
         diagnosis: Diagnosis | None = None,
+        config: str = "",
     ) -> bool:
         """Keep a job's result; False where `owner` holds it no more, or where `same_as` failed meanwhile and the job is queued again."""
-        outcome = Outcome(job, fingerprint, same_as, root_line, root_file, root_text, diagnosis)
+        outcome = Outcome(job, fingerprint, same_as, root_line, root_file, root_text, diagnosis, config)
         return bool(self.finish_many(owner, [outcome], now))
 
     def finish_many(self, owner: str, results: Sequence[Outcome], now: datetime) -> frozenset[str]:
@@ -214,7 +244,7 @@ class Batches:
             connection.execute(insert(JOBS), chunk)
             for row in chunk:
                 if row["fingerprint"] and row["same_as"] is None and row["state"] == "done":
-                    insert_absent(connection, REPRESENTATIVES, {key: row[key] for key in ("batch", "fingerprint", "number")} | {"failures": 0})
+                    outcomes.represent(connection, row["batch"], row["fingerprint"], row["number"], row["config"])
         return [row["number"] for row in chunk]
 
     def _clear(self, table: Any, batch: str) -> None:
@@ -228,18 +258,6 @@ class Batches:
     def _any_ready(self, now: datetime, batch: str | None) -> bool:
         with self._database.read() as connection:
             return any(load.ready for load in leases.loads(connection, 1, now, batch))
-
-    def _represent(self, batch: str, fingerprint: str, number: int) -> int:
-        try:
-            return self._database.change(lambda connection: outcomes.represent(connection, batch, fingerprint, number))
-        except ConflictError as error:
-            # The row would stand for a job that is gone.
-            raise rows.missing_batch(batch) from error
-
-    def _representative(self, batch: str, fingerprint: str) -> int | None:
-        """Look without writing, which is enough for all but the first job of a crash."""
-        with self._database.read() as connection:
-            return connection.execute(outcomes.STANDING, {"batch": batch, "fingerprint": fingerprint}).scalar()
 
 
 def _visible(connection: Connection, batch: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from ingest.redact import Redactor
 from service.diagnosis import Diagnosis
 from service.records import Excerpt
+from service.store.gists import pack_gist
 
 # PostgreSQL takes no NUL, and no database half of a surrogate pair.
 _REFUSED = re.compile("[\x00\ud800-\udfff]")
@@ -34,7 +35,7 @@ def texts(values: Sequence[str]) -> str:
 
 def names(values: str) -> tuple[str, ...]:
     """Read what `texts` wrote."""
-    return tuple(json.loads(values))
+    return () if values == "[]" else tuple(json.loads(values))
 
 
 def pack(diagnosis: Diagnosis) -> bytes:
@@ -43,13 +44,19 @@ def pack(diagnosis: Diagnosis) -> bytes:
     zlib at its fastest makes a third of the JSON in 40 us, which keeps a batch of 100,000 answers in 300 MB; what
     is searched or grouped by stands in columns beside it.
     """
+    return pack_both(diagnosis)[0]
+
+
+def pack_both(diagnosis: Diagnosis) -> tuple[bytes, str]:
+    """Pack an answer as `pack` does, and its gist."""
     # Not in JSON's mode: pydantic would refuse half a surrogate pair before the gate could replace it.
     plain = diagnosis.model_dump(by_alias=True)
     together = "\n".join(_gather(plain, []))
     # One look at all of it settles nearly every answer, in a tenth of the time that its hundred texts take.
     if clean(together) == together:
-        return _compressed(diagnosis.to_json())
-    return _compressed(json.dumps(_each(plain), ensure_ascii=False))
+        return _compressed(diagnosis.to_json()), pack_gist(plain)
+    cleaned = _each(plain)
+    return _compressed(json.dumps(cleaned, ensure_ascii=False)), pack_gist(cleaned)
 
 
 def unpack(body: bytes) -> Diagnosis:
@@ -76,14 +83,14 @@ def _compressed(text: str) -> bytes:
 
 
 def _gather(value: Any, texts: list[str]) -> list[str]:
-    """Put all texts of nested values into a list; a list, since nested generators cost three times as much."""
-    if isinstance(value, str):
-        texts.append(value)
-    elif isinstance(value, dict):
+    """Put all texts of nested lists and objects into a list; a list and no call for a leaf, since each answer of a batch goes through here."""
+    if isinstance(value, dict):
         texts += value
-        _gather(list(value.values()), texts)
-    elif isinstance(value, list | tuple):
-        for item in value:
+        value = value.values()
+    for item in value:
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, dict | list | tuple):
             _gather(item, texts)
     return texts
 

@@ -3,6 +3,9 @@
 A job has one owner while it runs, and only the owner's word counts, so that no result is written twice. A job that
 ended as the same crash as another leans on that one's answer: where that one fails for good, the first that leans on
 it is queued again and takes its place. After `MOST_FAILURES` jobs of one crash have failed so, the rest fail as well.
+
+What is to be changed is told of a job's own files. So a job with files of its own leans on one with the same files; the
+first of each is answered by itself, beside the one that stands for the crash as such.
 """
 
 from __future__ import annotations
@@ -10,18 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
     Connection,
-    Select,
     and_,
     bindparam,
     delete,
     exists,
-    func,
     or_,
     select,
     update,
@@ -34,31 +34,24 @@ from service.store.schema import JOBS, REPRESENTATIVES
 from service.store.upsert import insert_absent
 
 MOST_FAILURES = 3
+# Between the fingerprint of a crash and the digest of files; neither holds it.
+_WITH = "+"
 _COLUMNS = JOBS.c
 _OPEN = _COLUMNS.state.in_(("queued", "running"))
 # A job has an answer of its own, or may still get one.
 _STANDS = or_(_OPEN, and_(_COLUMNS.state == "done", _COLUMNS.same_as.is_(None)))
 
 
-def _standing(fingerprint: str | BindParameter[str]) -> ColumnElement[bool]:
-    """Tell of a job whether it can stand for a crash."""
-    return and_(_STANDS, or_(_OPEN, _COLUMNS.fingerprint == fingerprint))
+class Standing(NamedTuple):
+    """Which job stands for a crash as such, and which one's answer fits a job's own files as well; without files, the same."""
 
-
-def _standing_for() -> Select[int]:
-    columns = REPRESENTATIVES.c
-    batch, fingerprint = bindparam("batch", type_=columns.batch.type), bindparam("fingerprint", type_=columns.fingerprint.type)
-    here = and_(_COLUMNS.batch == columns.batch, _COLUMNS.number == columns.number)
-    return select(columns.number).join(JOBS, here).where(columns.batch == batch, columns.fingerprint == fingerprint, _standing(fingerprint))
-
-
-# The number of the job that stands for `fingerprint` in `batch`. Built once: it is asked for every job, and takes longer to build than to answer.
-STANDING = _standing_for()
+    crash: int
+    answer: int
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A job's answer, or the job of the same crash that has it; `root_*` tell where this one's own log says it."""
+    """A job's answer, or the job of the same crash that has it; `root_*` tell where this one's own log says it, `config` is the digest of its files."""
 
     job: str
     fingerprint: str = ""
@@ -67,30 +60,44 @@ class Outcome:
     root_file: str | None = None
     root_text: str = ""
     diagnosis: Diagnosis | None = None
+    config: str = ""
 
 
-def represent(connection: Connection, batch: str, fingerprint: str, number: int) -> int:
-    """Give the job that stands for a crash: the one that does already, unless it failed or read differently when tried again, else this one."""
-    columns = REPRESENTATIVES.c
-    mine = {"batch": batch, "fingerprint": fingerprint, "number": number, "failures": 0}
-    if insert_absent(connection, REPRESENTATIVES, mine):
+def represent(connection: Connection, batch: str, fingerprint: str, number: int, config: str = "") -> Standing:
+    """Give the jobs that stand for a crash: those that do already, unless they failed or read differently when tried again, else this one."""
+    first = _represented(connection, batch, fingerprint, number)
+    if not config:
+        return Standing(first, first)
+    own = _represented(connection, batch, key_of(fingerprint, config), number)
+    return Standing(first, number if first == number else own)
+
+
+def key_of(fingerprint: str, config: str) -> str:
+    """Give the key of a crash of jobs with the same files, where they have some."""
+    return f"{fingerprint}{_WITH}{config}" if config else fingerprint
+
+
+def _represented(connection: Connection, batch: str, key: str, number: int) -> int:
+    if insert_absent(connection, REPRESENTATIVES, {"batch": batch, "fingerprint": key, "number": number, "failures": 0}):
         return number
-    same = and_(columns.batch == batch, columns.fingerprint == fingerprint)
-    stands = exists().where(_COLUMNS.batch == batch, _COLUMNS.number == columns.number, _standing(fingerprint))
-    connection.execute(update(REPRESENTATIVES).where(same, ~stands).values(number=number))
-    return int(connection.execute(select(columns.number).where(same)).scalar_one())
+    place = {"key_batch": batch, "key_fingerprint": key}
+    connection.execute(_TAKING_OVER, {**place, "new_number": number})
+    return int(connection.execute(_STANDING, place).scalar_one())
 
 
 def pack(outcome: Outcome, now: datetime) -> dict[str, Any]:
     """Give what a job's row becomes; made before the transaction, which keeps other writers waiting."""
     same_as = job_key(outcome.same_as)[1] if outcome.same_as and leans(outcome) else None
+    packed, gist = gate.pack_both(outcome.diagnosis) if outcome.diagnosis else (None, None)
     return _key(outcome.job) | {
         "new_fingerprint": outcome.fingerprint,
         "new_same_as": same_as,
         "new_root_line": outcome.root_line,
         "new_root_file": outcome.root_file and gate.clean(outcome.root_file),
         "new_root_text": gate.clean(outcome.root_text),
-        "new_diagnosis": gate.pack(outcome.diagnosis) if outcome.diagnosis else None,
+        "new_diagnosis": packed,
+        "new_config": outcome.config,
+        "new_gist": gist,
         "new_finished": now,
     }
 
@@ -159,9 +166,10 @@ def _pass_on(connection: Connection, ended: Sequence[Outcome]) -> None:
 
 
 def _replace(connection: Connection, batch: str, failed: int, error: str, now: datetime) -> None:
-    """Let the first job that leans on a failed one take its place."""
+    """Let the first job that leans on a failed one take its place; those with other files than that one's are queued again."""
     leaning = and_(_COLUMNS.batch == batch, _COLUMNS.same_as == failed, _COLUMNS.state == "done")
-    follower = connection.execute(select(func.min(_COLUMNS.number)).where(leaning)).scalar()
+    first = select(_COLUMNS.number, _COLUMNS.fingerprint, _COLUMNS.config).where(leaning).order_by(_COLUMNS.number).limit(1)
+    follower = connection.execute(first).first()
     columns = REPRESENTATIVES.c
     stands = and_(columns.batch == batch, columns.number == failed)
     counted = update(REPRESENTATIVES).where(stands).values(failures=columns.failures + 1).returning(columns.failures)
@@ -173,10 +181,13 @@ def _replace(connection: Connection, batch: str, failed: int, error: str, now: d
         connection.execute(update(JOBS).where(leaning).values(state="failed", same_as=None, error=said, finished=now))
         connection.execute(delete(REPRESENTATIVES).where(stands))
         return
-    connection.execute(update(REPRESENTATIVES).where(stands).values(number=follower))
+    keys = {follower.fingerprint, key_of(follower.fingerprint, follower.config)}
+    connection.execute(update(REPRESENTATIVES).where(stands, columns.fingerprint.in_(keys)).values(number=follower.number))
+    connection.execute(delete(REPRESENTATIVES).where(stands))
+    others = and_(leaning, _COLUMNS.config != "", _COLUMNS.config != follower.config)
     again = {"state": "queued", "same_as": None, "owner": "", "not_before": None, "finished": None, "attempts": 0}
-    connection.execute(update(JOBS).where(_COLUMNS.batch == batch, _COLUMNS.number == follower).values(**again))
-    connection.execute(update(JOBS).where(leaning).values(same_as=follower))
+    connection.execute(update(JOBS).where(or_(and_(leaning, _COLUMNS.number == follower.number), others)).values(**again))
+    connection.execute(update(JOBS).where(leaning).values(same_as=follower.number))
 
 
 def _key(job: str) -> dict[str, Any]:
@@ -185,7 +196,24 @@ def _key(job: str) -> dict[str, Any]:
 
 
 _WHERE = and_(_COLUMNS.batch == bindparam("key_batch"), _COLUMNS.number == bindparam("key_number"))
-_TOLD = ("fingerprint", "same_as", "root_line", "root_file", "root_text", "diagnosis", "finished")
+_TOLD = ("fingerprint", "config", "same_as", "root_line", "root_file", "root_text", "diagnosis", "gist", "finished")
 _NEW = {name: bindparam(f"new_{name}", type_=_COLUMNS[name].type) for name in _TOLD}
 _ENDING = update(JOBS).where(_WHERE).values(state="done", owner="", leased_until=None, error="", **_NEW)
 _REQUEUEING = update(JOBS).where(_WHERE).values(state="queued", owner="", leased_until=None, attempts=_COLUMNS.attempts - 1)
+
+
+def _stands() -> ColumnElement[bool]:
+    """Tell of the job of a key whether it can stand for that."""
+    columns = REPRESENTATIVES.c
+    crash = _COLUMNS.fingerprint
+    fits = or_(crash == columns.fingerprint, crash + _WITH + _COLUMNS.config == columns.fingerprint)
+    return exists().where(_COLUMNS.batch == columns.batch, _COLUMNS.number == columns.number, _STANDS, or_(_OPEN, fits))
+
+
+_SAME_KEY = and_(
+    REPRESENTATIVES.c.batch == bindparam("key_batch", type_=REPRESENTATIVES.c.batch.type),
+    REPRESENTATIVES.c.fingerprint == bindparam("key_fingerprint", type_=REPRESENTATIVES.c.fingerprint.type),
+)
+# Built once: they are asked for each crash, and take longer to build than to answer.
+_STANDING = select(REPRESENTATIVES.c.number).where(_SAME_KEY)
+_TAKING_OVER = update(REPRESENTATIVES).where(_SAME_KEY, ~_stands()).values(number=bindparam("new_number"))

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, func, select
 from service.errors import NotFoundError
 from service.records import BatchOptions, BatchRecord, JobPlace, JobRecord, JobSpec, JobState
 from service.store import gate
+from service.store.gists import JobLine, unpack_gist
 from service.store.schema import BATCHES, JOBS
 
 # The states of a batch whose jobs are being written or deleted; for all others it is not there.
@@ -116,11 +117,14 @@ def spec_values(batch: str, number: int, spec: JobSpec) -> dict[str, Any]:
         "error": "",
         "finished": None,
         "diagnosis": None,
+        "config": "",
+        "gist": None,
     }
 
 
 def job_values(record: JobRecord) -> dict[str, Any]:
     """Give the row of a job with all that is known of it, as it comes from a batch's journal."""
+    packed, gist = gate.pack_both(record.diagnosis) if record.diagnosis else (None, None)
     return spec_values(record.batch, record.number, record) | {
         "state": record.state,
         "attempts": record.attempts,
@@ -134,7 +138,9 @@ def job_values(record: JobRecord) -> dict[str, Any]:
         "root_text": gate.clean(record.root_text),
         "error": gate.clean(record.error),
         "finished": record.finished,
-        "diagnosis": gate.pack(record.diagnosis) if record.diagnosis else None,
+        "diagnosis": packed,
+        "config": record.config,
+        "gist": gist,
     }
 
 
@@ -142,6 +148,7 @@ def job_record(row: Row[Any] | Mapping[str, Any]) -> JobRecord:
     """Read a job's row."""
     values = dict(row._mapping if isinstance(row, Row) else row)
     batch = values["batch"]
+    del values["gist"]
     return JobRecord(
         **{
             **values,
@@ -152,6 +159,11 @@ def job_record(row: Row[Any] | Mapping[str, Any]) -> JobRecord:
             "diagnosis": None if values["diagnosis"] is None else gate.unpack(values["diagnosis"]),
         }
     )
+
+
+def job_line(row: Row[Any]) -> JobLine:
+    """Read what a summary counts of a job."""
+    return JobLine._make((*row[:-2], gate.names(row.node_names), unpack_gist(row.gist) if row.gist else None))
 
 
 def job_records(found: Sequence[Row[Any]]) -> list[JobRecord]:

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 # Versions of the schema in their order; the last is what this code reads and writes.
-VERSIONS = ("0001", "0002")
+VERSIONS = ("0001", "0002", "0003", "0004")
 
 # Identifiers are compared byte by byte everywhere: a server's own order of letters would turn pages around.
 Id = Text().with_variant(Text(collation="C"), "postgresql")
@@ -76,6 +76,9 @@ TRIAGES = Table(
     Column("diagnosis", LargeBinary),
     Index("triages_by_caller", "caller", "id"),
     Index("triages_by_age", "created"),
+    # A search goes through these and not through the rows, each of which holds an answer.
+    Index("triages_by_words", "id", "words").ddl_if(dialect="sqlite"),
+    Index("triages_by_caller_words", "caller", "id", "words").ddl_if(dialect="sqlite"),
 )
 
 EXCERPTS = Table(
@@ -153,8 +156,10 @@ JOBS = Table(
     Column("root_text", Text, nullable=False),
     Column("error", Text, nullable=False),
     Column("finished", Moment),
-    # Last, so that SQLite need not read it to reach another column.
     Column("diagnosis", LargeBinary),
+    # A digest of the job's own files, empty where it has none; and of its answer what a summary needs, so that ten thousand need not be unpacked.
+    Column("config", Text, nullable=False, server_default=""),
+    Column("gist", Text),
     Index("jobs_by_state", "batch", "state", "number"),
     # The few that are worked on, whose leases every claim looks through.
     Index("jobs_held", "owner", "batch", sqlite_where=text("state = 'running'"), postgresql_where=text("state = 'running'")),

@@ -9,6 +9,7 @@ from service.errors import RequestError
 from service.settings import Settings
 from service.store.audit import Audit
 from service.store.batches import Batches
+from service.store.clock import Clock
 from service.store.database import PATIENCE, Database, address
 from service.store.keys import Keys
 from service.store.opening import open_database, version
@@ -35,6 +36,7 @@ class Store:
         self.requests = Requests(database)
         self.seen = Seen(database)
         self.audit = Audit(database)
+        self.clock = Clock(database)
         self.retention = Retention(database, self.batches, self.requests, self.seen)
 
     @classmethod

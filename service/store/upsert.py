@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table
@@ -11,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 def insert_absent(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
     """Insert the row where none has its key; tells whether it did."""
-    return _did(connection, table, _insert(connection, table).values(**values).on_conflict_do_nothing())
+    return connection.execute(_absent(connection.dialect.name, table), values).first() is not None
 
 
 def insert_or_update(
@@ -21,6 +22,12 @@ def insert_or_update(
     changed = {name: value for name, value in values.items() if name not in key}
     statement = _insert(connection, table).values(**values)
     return _did(connection, table, statement.on_conflict_do_update(index_elements=key, set_=changed, where=where))
+
+
+@cache
+def _absent(dialect: str, table: Table) -> Any:
+    # Built once: it is asked for each crash of a batch, and takes longer to build than to do.
+    return (sqlite if dialect == "sqlite" else postgresql).insert(table).on_conflict_do_nothing().returning(*table.primary_key)
 
 
 def _insert(connection: Connection, table: Table) -> Any:

@@ -9,6 +9,9 @@ from typing import Any
 from service.diagnosis import CascadeEntry, Diagnosis, Evidence, ReadLimits
 from service.errors import NotFoundError
 from service.records import BatchRecord, JobPlace, JobRecord
+from service.store import gate
+from service.store.gists import JobLine, unpack_gist
+from service.store.rows import job_key
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TITLES = {"host-oom-kill": "Host memory exhausted", "nccl-network": "Network fault", "insufficient-evidence": "Not known"}
@@ -43,6 +46,13 @@ def job(number: int, diagnosis: Diagnosis | None = None, **fields: Any) -> JobRe
         "attempts": 1, "fingerprint": f"f{number}", "finished": NOON, "diagnosis": diagnosis,
     }
     return JobRecord(**{**made, **fields})
+
+
+def line(record: JobRecord) -> JobLine:
+    """Give a job as a summary counts it."""
+    gist = unpack_gist(gate.pack_both(record.diagnosis)[1]) if record.diagnosis else None
+    same_as = job_key(record.same_as)[1] if record.same_as else None
+    return JobLine(**{name: getattr(record, name, None) for name in JobLine._fields} | {"gist": gist, "same_as": same_as})
 
 
 def lookup(*jobs: JobRecord) -> Callable[[str], JobRecord]:

@@ -160,6 +160,34 @@ def test_that_journals_of_forgotten_batches_are_swept(settings: Settings, store:
     assert folders(settings) == sorted([kept, young])
 
 
+def test_that_a_batch_that_is_cancelled_again_and_again_lets_its_journal_be(settings: Settings, batches: Batches) -> None:
+    batch = batches.accept("night", "folder", specs(1)).id
+    sizes = []
+    for _ in range(3):
+        assert batches.cancel(batch).state == "cancelled"
+        sizes.append((journal_of(settings.home, batch).folder / "journal.jsonl").stat().st_size)
+    assert sizes[0] == sizes[1] == sizes[2]
+
+
+def test_that_a_clock_that_leaps_removes_no_journal(settings: Settings, store: Store, batches: Batches) -> None:
+    kept = batches.accept("night", "folder", specs(1)).id
+    arriving = batches.begin()
+    batches.spool(arriving).mkdir(parents=True)
+    leapt = datetime.now(UTC) + timedelta(days=3000)
+    store.clock.look(leapt)
+    assert batches.sweep(leapt - timedelta(days=90), leapt) == 0
+    assert folders(settings) == sorted([kept, arriving])
+
+
+def test_that_a_batch_that_a_damaged_database_lost_comes_back_whatever_the_clock_says(settings: Settings, store: Store) -> None:
+    batch = str(ULID.from_datetime(datetime.now(UTC) - timedelta(days=100)))
+    Batches(settings, store).accept("old", "folder", specs(1), batch=batch)
+    store.close()
+    (settings.home / "whycrash.db").write_bytes(b"no database at all" * 1000)
+    with open_store(settings) as mended:
+        assert mended.batches.get(batch).name == "old"
+
+
 def test_that_of_a_shared_database_only_a_wholly_empty_one_is_filled(settings: Settings, store: Store, batches: Batches) -> None:
     # Another machine may have deleted the batch; its journal here is no proof that it was lost.
     gone, there = (batches.accept("night", "folder", specs(1)).id for _ in range(2))

@@ -14,7 +14,7 @@ import pytest
 
 from service.batch.answers import result_of
 from service.batch.batches import Batches, open_store
-from service.batch.engine import Engine
+from service.batch.engine import AHEAD_SECONDS, MOST_AHEAD, Engine, _Pace
 from service.batch.journal import journal_of
 from service.errors import ConflictError
 from service.records import BatchOptions, JobRecord
@@ -192,6 +192,30 @@ def test_that_a_deleted_batch_leaves_nothing_and_stops_nothing(settings: Setting
     assert not journal_of(settings.home, batch).folder.exists()
 
 
+def test_that_a_batch_that_is_deleted_while_its_crash_is_asked_for_stops_no_other(
+    settings: Settings, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = accepted(settings, store, write(tmp_path / "logs", [crash(1)]))
+    other = accepted(settings, store, write(tmp_path / "others", [crash(2)]))
+    stand = store.batches.stand
+
+    def deleted(batch: str, *rest: str) -> tuple[str, str]:
+        if batch == gone:
+            Batches(settings, store).delete(gone)
+        return stand(batch, *rest)
+
+    monkeypatch.setattr(store.batches, "stand", deleted)
+    # Without `start`, nothing would bring an engine back that broke down.
+    Engine(settings, store, batch=other).run()
+    engine = Engine(settings, store)
+    monkeypatch.setattr(engine, "_run_on", engine.run)
+    engine.start()
+    until(lambda: gone not in store.batches.running(), "the batch is deleted")
+    last = accepted(settings, store, write(tmp_path / "last", [crash(3)]))
+    until(lambda: store.batches.get(last).state == "done", "the last batch is over")
+    engine.stop()
+
+
 def test_that_an_engine_that_stops_gives_back_what_it_holds_as_if_not_tried(settings: Settings, store: Store, tmp_path: Path) -> None:
     path = tmp_path / "long.log"
     batch = accepted(settings, store, [pipe(path), *write(tmp_path / "logs", [crash(1)])])
@@ -238,3 +262,13 @@ def test_that_a_job_that_has_not_ended_has_no_result(settings: Settings, store: 
     batch = accepted(settings, store, write(tmp_path / "logs", [crash(1)]))
     with pytest.raises(ConflictError, match="has not ended"):
         result_of(jobs(store, batch)[0])
+
+
+@pytest.mark.parametrize(("rate", "ahead"), [(0, 16), (1, 16), (60, 120), (5000, MOST_AHEAD)])
+def test_that_as_much_is_claimed_ahead_as_is_done_in_a_moment(rate: int, ahead: int) -> None:
+    pace = _Pace(16)
+    # Whatever it was before, seconds later it is what it is now.
+    for speed in (rate, 300, rate, rate, rate):
+        pace.since = monotonic() - 2 * AHEAD_SECONDS
+        pace.ended(int(speed * 2 * AHEAD_SECONDS))
+    assert pace.ahead == pytest.approx(ahead, abs=2)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.batch.answers import result_of
 from service.batch.results import COLUMNS, csv_lines, harmless, json_lines
-from service.diagnosis import Diagnosis
+from service.diagnosis import Diagnosis, Engine, Tokens
 from service.records import JobRecord
 from tests.service.batch.outcomes import NOON, answer, job, lookup
 from tests.service.factories import proposal
@@ -34,6 +35,15 @@ def test_that_each_line_is_the_contract_of_one_job() -> None:
     found = [Diagnosis.model_validate_json(line) for line in json_lines(JOBS, lookup(*JOBS))]
     assert [(one.id, one.source, one.job.state if one.job else "") for one in found] == [("B-1", "job 1", "done"), ("B-2", "job 2", "done"), ("B-3", "job 3", "failed")]
     assert json.loads(next(json_lines(JOBS, lookup(*JOBS))))["schema"] == "whycrash.diagnosis/1"
+
+
+@pytest.mark.parametrize(("own", "others", "patched"), [("a", "a", True), ("a", "b", False), ("", "a", False), ("", "", False)])
+def test_that_a_patch_is_given_to_jobs_with_the_same_files_and_tokens_to_one(own: str, others: str, patched: bool) -> None:
+    """Without files of its own, the patch is of the command in the other one's log; whoever adds up tokens counts each once."""
+    first = job(1, answer(patch="--- a/run.sh", engine=Engine(name="openai:x", tokens=Tokens(sent=9, received=9))), config=others)
+    told = result_of(job(2, same_as="B-1", config=own), first)
+    assert (told.patch is not None, told.engine.name, told.engine.tokens) == (patched, "openai:x", None)
+    assert result_of(first).engine.tokens is not None
 
 
 def test_that_a_job_of_the_same_crash_has_the_answer_and_its_own_line() -> None:

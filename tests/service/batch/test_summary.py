@@ -16,12 +16,12 @@ from service.diagnosis import Diagnosis
 from service.records import JobRecord
 from service.settings import Settings
 from service.store.store import Store
-from tests.service.batch.outcomes import NOON, TITLES, answer, batch, healthy, job
+from tests.service.batch.outcomes import NOON, TITLES, answer, batch, healthy, job, line
 from tests.service.factories import proposal
 
 
 def _summed(*jobs: JobRecord) -> Summary:
-    return summarize(batch(), jobs, TITLES)
+    return summarize(batch(), map(line, jobs), TITLES)
 
 
 def test_that_jobs_of_one_crash_are_one_group() -> None:

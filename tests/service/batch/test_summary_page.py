@@ -16,7 +16,7 @@ from service.batch.summary import Summary, summarize
 from service.batch.trend import TrendPoint
 from service.page.plots import Amount, Column, bars, clipped, columns
 from service.records import JobRecord
-from tests.service.batch.outcomes import NOON, TITLES, answer, batch, healthy, job
+from tests.service.batch.outcomes import NOON, TITLES, answer, batch, healthy, job, line
 from tests.service.factories import proposal
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -42,7 +42,7 @@ def _trend(summary: Summary) -> list[TrendPoint]:
 
 
 def _page(language: Language = "en", **fields: Any) -> str:
-    summary = summarize(batch(left_out={"no_output_found": "2: 8, 9"}, **fields), _jobs(), TITLES, language)
+    summary = summarize(batch(left_out={"no_output_found": "2: 8, 9"}, **fields), map(line, _jobs()), TITLES, language)
     return page(summary, _trend(summary))
 
 
@@ -80,7 +80,7 @@ def test_that_a_batch_that_is_not_whole_says_so(state: str, told: str) -> None:
 
 def test_that_a_batch_without_deaths_says_so() -> None:
     """Nothing is made up where nothing died."""
-    text = _text(page(summarize(batch(), [job(1, healthy())], TITLES)))
+    text = _text(page(summarize(batch(), [line(job(1, healthy()))], TITLES)))
     assert "Nothing here died." in text
     assert "Change this first" not in text
 
@@ -89,7 +89,7 @@ def test_that_what_logs_say_is_inert() -> None:
     """Names, headlines, errors and values are text, wherever they stand; the page loads and runs nothing."""
     diagnosis = answer(headline=HOSTILE, changes=(proposal(HOSTILE, to=HOSTILE, why=HOSTILE, costs=HOSTILE),))
     jobs = [job(1, diagnosis, name=HOSTILE, node_names=(HOSTILE,), nodes=1), job(2, state="failed", error=HOSTILE, name=HOSTILE)]
-    html = page(summarize(batch(name=HOSTILE, left_out={HOSTILE: HOSTILE}), jobs, {"host-oom-kill": HOSTILE}))
+    html = page(summarize(batch(name=HOSTILE, left_out={HOSTILE: HOSTILE}), map(line, jobs), {"host-oom-kill": HOSTILE}))
     assert "<img" not in html
     assert "<script" not in html
     assert "\x1b" not in html

@@ -101,11 +101,15 @@ class Engines:
             self._ends.update(key for key in after if (before[key], after[key]) == ("done", "failed"))
 
     def _finish(self, owner: str, job: str) -> None:
-        crash = f"crash-{int(job.rpartition('-')[2]) % 2}"
-        standing = self._batches.represent(self._batch, crash, job)
+        number = int(job.rpartition("-")[2])
+        crash, config = f"crash-{number % 2}", ("", "", "a", "b")[number % 4]
+        standing = self._batches.stand(self._batch, crash, config, job)[1]
         mine = standing == job
         answer = diagnosis() if mine else None
-        self._ends[job] += self._batches.finish(job, owner, fingerprint=crash, same_as=None if mine else standing, diagnosis=answer, now=self._now)
+        same_as = None if mine else standing
+        self._ends[job] += self._batches.finish(
+            job, owner, fingerprint=crash, config=config, same_as=same_as, diagnosis=answer, now=self._now
+        )
 
     def _states(self) -> dict[str, str]:
         return {job.id: job.state for job in self._batches.jobs(self._batch)[0]}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from service.errors import NotFoundError
+from service.records import JobPlace, JobRecord
 from service.store.outcomes import MOST_FAILURES, Outcome
 from service.store.store import Store
-from tests.service.factories import diagnosis
-from tests.service.store.makers import NOW, add, claim, later, numbers
+from tests.service.factories import diagnosis, proposal
+from tests.service.store.makers import NOW, add, batch, claim, later, numbers
 
 
 def lean(store: Store, count: int = 4) -> list[str]:
@@ -174,3 +175,69 @@ def test_that_an_answer_is_one_step_away(store: Store) -> None:
     claim(store, 9)
     assert store.batches.finish(keys[1], "me", fingerprint="else", diagnosis=diagnosis(), now=NOW)
     assert [store.batches.job(key).same_as for key in keys] == [None, None, keys[1], keys[1]]
+
+
+def test_that_a_job_with_files_of_its_own_leans_on_one_with_the_same(store: Store) -> None:
+    keys = add(store, 7)
+    claim(store, 7)
+    files = ("", "a", "b", "a", "b", "", "c")
+    found = [store.batches.stand("B1", "crash", config, key) for config, key in zip(files, keys, strict=True)]
+    assert {crash for crash, _ in found} == {keys[0]}
+    # The one that stands for the crash has none, so the first with each stands for those.
+    assert [keys.index(answer) for _, answer in found] == [0, 1, 2, 1, 2, 0, 6]
+
+
+def test_that_the_one_that_stands_for_a_crash_stands_for_its_files_too(store: Store) -> None:
+    keys = add(store, 3)
+    claim(store, 3)
+    assert store.batches.stand("B1", "crash", "a", keys[0]) == (keys[0], keys[0])
+    assert store.batches.finish(keys[0], "me", fingerprint="crash", config="a", diagnosis=diagnosis(), now=NOW)
+    assert store.batches.stand("B1", "crash", "a", keys[1]) == (keys[0], keys[0])
+    assert store.batches.stand("B1", "crash", "b", keys[2]) == (keys[0], keys[2])
+
+
+def test_that_one_whose_files_were_others_when_tried_again_stands_for_the_crash_alone(store: Store) -> None:
+    keys = add(store, 2)
+    claim(store, 2)
+    store.batches.stand("B1", "crash", "a", keys[0])
+    assert store.batches.finish(keys[0], "me", fingerprint="crash", config="b", diagnosis=diagnosis(), now=NOW)
+    assert store.batches.stand("B1", "crash", "a", keys[1]) == (keys[0], keys[1])
+
+
+def test_that_those_with_other_files_than_the_one_that_takes_the_place_are_queued_again(store: Store) -> None:
+    keys = add(store, 4)
+    claim(store, 4)
+    for key, config in zip(keys, ("a", "", "a", ""), strict=True):
+        assert store.batches.stand("B1", "crash", config, key) == (keys[0], keys[0])
+    store.batches.finish_many("me", [Outcome(key, fingerprint="crash", same_as=keys[0], config=config) for key, config in zip(keys[1:], ("", "a", ""), strict=True)], NOW)
+    store.batches.fail(keys[0], "me", "the worker died", None, NOW)
+    found = [store.batches.job(key) for key in keys]
+    assert [(job.state, job.same_as) for job in found] == [("failed", None), ("queued", None), ("queued", None), ("done", keys[1])]
+    claim(store, 9)
+    assert store.batches.stand("B1", "crash", "", keys[1]) == (keys[1], keys[1])
+    assert store.batches.stand("B1", "crash", "a", keys[2]) == (keys[1], keys[2])
+
+
+def test_that_a_batch_put_together_again_knows_who_stands_for_which_files(store: Store) -> None:
+    made = [
+        JobRecord(id=f"B3-{number}", batch="B3", number=number, name="x", place=JobPlace(), state="done", fingerprint="crash", config=config, diagnosis=diagnosis())
+        for number, config in ((1, "a"), (2, "b"))
+    ] + [JobRecord(id="B3-3", batch="B3", number=3, name="x", place=JobPlace())]
+    store.batches.restore(batch(id="B3"), made)
+    assert store.batches.stand("B3", "crash", "b", "B3-3") == ("B3-1", "B3-2")
+    assert store.batches.stand("B3", "crash", "", "B3-3") == ("B3-1", "B3-1")
+
+
+def test_that_a_summary_reads_what_it_needs_and_no_answer(store: Store) -> None:
+    keys = add(store, 4)
+    claim(store, 3)
+    secret = "ghp_" + "e5F6" * 9
+    answer = diagnosis(headline=f"The token {secret} was used", changes=(proposal("a.b", 2), proposal("c")))
+    store.batches.finish_many("me", [Outcome(keys[0], fingerprint="f", diagnosis=answer), Outcome(keys[1], fingerprint="f", same_as=keys[0])], NOW)
+    store.batches.fail(keys[2], "me", "no text", None, NOW)
+    first, second, third = store.batches.lines("B1")
+    assert first.gist is not None
+    assert first.gist.proposal == answer.changes[0]
+    assert (first.gist.cause, first.gist.engine, secret in first.gist.headline) == ("disk-full", "composer", False)
+    assert (second.gist, second.same_as, second.number, second.finished) == (None, 1, 2, NOW)
+    assert (third.state, third.error) == ("failed", "no text")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from sqlalchemy import func, select
 
 from service.records import AuditRecord, Excerpt, MessageRecord
+from service.store import retention
 from service.store.schema import METADATA
 from service.store.store import Store
 from tests.service.store.makers import NOW, add, batch, later, triage
@@ -54,3 +56,19 @@ def test_that_more_than_one_step_of_triages_goes(store: Store) -> None:
     for number in range(30):
         store.triages.add(triage(id=f"T{number}", state="done"))
     assert store.retention._delete(METADATA.tables["triages"], METADATA.tables["triages"].c.created < later(1)) == 30
+
+
+def test_that_others_write_while_much_is_forgotten(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "_CHUNK", 2)
+    for number in range(60):
+        store.triages.add(triage(id=f"T{number}", state="done"))
+    turns: list[float] = []
+
+    def pause(seconds: float) -> None:
+        store.audit.add(AuditRecord(at=later(9), actor="ann", action="ask", target="T"))
+        turns.append(seconds)
+
+    monkeypatch.setattr(retention, "sleep", pause)
+    store.retention.forget(later(1), later(0))
+    assert len(turns) >= 30
+    assert min(turns) > 0

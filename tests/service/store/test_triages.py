@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
+from sqlalchemy import event
 
 from service.errors import ConflictError, NotFoundError, RequestError
 from service.records import Excerpt, FeedbackRecord, MessageRecord, Stretch, TriageState
+from service.settings import Settings
 from service.store.store import Store
 from service.store.triages import INTERRUPTED
 from tests.service.factories import diagnosis
@@ -206,3 +208,20 @@ def test_that_a_triage_that_is_not_there_is_not_found(store: Store, ask: object)
 def test_that_a_triage_without_a_moment_is_judged_by_the_clock(store: Store) -> None:
     store.triages.add(triage(deadline=datetime.now(UTC) + timedelta(hours=1)))
     assert store.triages.get("T1").state == "running"
+
+
+@pytest.mark.parametrize("words", ["", "memory rank"])
+@pytest.mark.parametrize("after", [None, "T5"])
+@pytest.mark.parametrize(("caller", "index"), [(None, "triages_by_words"), ("ann", "triages_by_caller_words")])
+def test_that_a_search_reads_the_words_and_no_answers(file_settings: Settings, words: str, after: str | None, caller: str | None, index: str) -> None:
+    asked: list[tuple[str, Any]] = []
+    with Store.open(file_settings) as store:
+        event.listen(store._database.engine, "before_cursor_execute", lambda *given: asked.append(given[2:4]))
+        store.triages.page(words, after, 200, caller)
+        ((statement, values),) = [one for one in asked if one[0].startswith("SELECT")]
+        with store._database.read() as connection:
+            plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
+    # The rows themselves are looked up by their ids, at most a page of them.
+    assert plan[0].startswith("SEARCH triages USING INDEX sqlite_autoindex_triages_1 (id=?)")
+    assert all("COVERING INDEX" in step for step in plan[2:])
+    assert not words or f"COVERING INDEX {index}" in plan[2]
