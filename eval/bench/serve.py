@@ -5,6 +5,7 @@ The server is a process of its own; those who ask are another one, with as many 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
@@ -33,8 +34,11 @@ SECONDS = 20.0
 # What the goal speaks of.
 GOAL_RATE = 40.0
 GOAL_P99_MS = 1000.0
+GOAL_REFUSED_P99_MS = 150.0
 PASTE_BYTES = 4096
 OVERLOAD = 100
+# Seconds that a refused one waits; the server asks for longer.
+PAUSE = 0.2
 REQUESTS = 200
 
 
@@ -99,13 +103,17 @@ def _borrow(settings: Settings, home: Path) -> None:
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
     ends = time.monotonic() + 300
     while process.poll() is None and time.monotonic() < ends:
-        try:
-            if httpx.get(f"{url}/readyz").status_code == 200:
-                return
-        except httpx.HTTPError:
-            pass
+        if _is_up(url):
+            return
         time.sleep(0.2)
     raise RuntimeError("the server did not come up")
+
+
+def _is_up(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz").status_code == 200
+    except httpx.HTTPError:
+        return False
 
 
 def _ask(url: str, bodies: Sequence[bytes], connections: int, seconds: float) -> list[Asked]:
@@ -126,15 +134,18 @@ def _client(url: str) -> httpx.Client:
 
 
 def _one(url: str, bodies: Sequence[bytes], ends: float, keep: Callable[[Asked], None]) -> None:
-    number = 0
     with _client(url) as client:
-        while time.monotonic() < ends:
-            began = time.perf_counter()
-            status = client.post("/v1/triage", content=bodies[number % len(bodies)]).status_code
-            keep(Asked(status, 1000 * (time.perf_counter() - began)))
-            number += 1
-            if status == 429:
-                time.sleep(0.2)
+        for body in itertools.cycle(bodies):
+            if time.monotonic() >= ends:
+                return
+            keep(asked := _timed(client, body))
+            time.sleep(PAUSE if asked.status == 429 else 0.0)
+
+
+def _timed(client: httpx.Client, body: bytes) -> Asked:
+    began = time.perf_counter()
+    status = client.post("/v1/triage", content=body).status_code
+    return Asked(status, 1000 * (time.perf_counter() - began))
 
 
 def _overhead(url: str, pid: int) -> dict[str, float]:
@@ -163,7 +174,7 @@ def _busy(pid: int) -> float:
 
 def _table(runs: dict[str, list[Asked]], overhead: dict[str, float]) -> Table:
     table = Table(title="Single triages of 4 kB over HTTP")
-    for title in ("load", "answered a second", "goal", "p50 ms", "p99 ms", "goal", "refused (429)", "p99 of a refusal ms", "other"):
+    for title in ("load", "answered a second", "goal", "p50 ms", "p99 ms", "goal", "refused (429)", "p99 of a refusal ms", "goal", "other"):
         table.add_column(title, justify="right")
     for name, asked in runs.items():
         good = sorted(item.ms for item in asked if item.status == 200)
@@ -172,7 +183,7 @@ def _table(runs: dict[str, list[Asked]], overhead: dict[str, float]) -> Table:
         seconds = {f"{CONNECTIONS} connections": SECONDS}.get(name, SECONDS / 2)
         table.add_row(
             name, f"{len(good) / seconds:.1f}", f"{GOAL_RATE:g}", _at(good, 0.5), _at(good, 0.99), f"{GOAL_P99_MS:g}",
-            str(len(refused)), _at(refused, 0.99), str(dict(others) or ""),
+            str(len(refused)), _at(refused, 0.99), f"{GOAL_REFUSED_P99_MS:g}", str(dict(others) or ""),
         )
     table.caption = "; ".join(f"{name}: {value:.2f} ms" for name, value in overhead.items())
     return table

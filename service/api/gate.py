@@ -5,6 +5,7 @@ It stands outside of FastAPI, in plain ASGI: it sees bodies as they arrive, and 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -23,6 +24,8 @@ from service.api.browsers import Boundary
 from service.api.intake import MIB, Intake, Message, Pace, Receive, too_large
 from service.api.metrics import Metrics
 from service.errors import ForbiddenError, RequestError
+from service.workers.failures import StoppingError
+from service.workers.pool import STOPPING
 
 Scope = dict[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -112,17 +115,26 @@ class Gate:
             metrics.running.inc()
         try:
             if refused is not None:
-                await problems.response(scope["request_id"], passage.path, refused)(scope, intake, send)
+                await self._told(scope, intake, send, passage, refused)
             else:
                 await self._app(scope, intake, send)
         except ClientDisconnect:
             passage.status = CLIENT_LEFT
+        except asyncio.CancelledError:
+            # Nobody but the web server ends a request so: it stops, and has waited for it long enough. Raised on, it
+            # would be a stack in the log, and 500 to the client.
+            _LOG.warning("%s was cut: the server is stopping", scope["request_id"])
+            await self._told(scope, intake, send, passage, StoppingError(STOPPING, 5.0))
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the server goes on
             problems.log(scope["request_id"], error)
-            if not passage.begun:
-                await problems.response(scope["request_id"], passage.path, problems.known_as(error))(scope, intake, send)
+            await self._told(scope, intake, send, passage, problems.known_as(error))
         finally:
             self._note(scope, passage, metrics)
+
+    async def _told(self, scope: Scope, intake: Intake, send: Send, passage: _Passage, error: RequestError) -> None:
+        """Tell an error, unless another answer has begun."""
+        if not passage.begun:
+            await problems.response(scope["request_id"], passage.path, error)(scope, intake, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> RequestError | None:
         method = scope.get("method", "POST")

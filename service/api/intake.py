@@ -55,7 +55,9 @@ class Intake:
 
     async def _soon(self) -> Message:
         try:
-            return await asyncio.wait_for(self._receive(), self._pace.idle)
+            # Not wait_for: see `streams.Flow.next`.
+            async with asyncio.timeout(self._pace.idle):
+                return await self._receive()
         except TimeoutError as error:
             raise SlowClientError(f"No byte of the body came for {self._pace.idle:g} seconds.") from error
 

@@ -14,7 +14,7 @@ from service.api import keys
 from service.api.access import Access, Visitor, demand
 from service.api.idempotency import Once
 from service.api.metrics import Metrics
-from service.api.streams import Flow, Places, Threads
+from service.api.streams import Flow, Places, Threads, nothing
 from service.batch.batches import Batches
 from service.batch.trend import Summaries
 from service.desk import Desk
@@ -39,15 +39,20 @@ class Reception:
     batches: Batches
     summaries: Summaries
 
-    def flow(self, begin: Callable[[], Iterator[Event]], ended: Callable[[], None] = lambda: None) -> Flow:
+    def flow(self, begin: Callable[[], Iterator[Event]], ended: Callable[[], None] = nothing, forsaken: Callable[[], None] = nothing) -> Flow:
         """Start to work out events; raises BusyError."""
-        return Flow(begin, self.threads, self.settings.request_deadline + GRACE, ended)
+        return Flow(begin, self.threads, self.settings.request_deadline + GRACE, ended, forsaken)
 
 
 def reception(request: Request) -> Reception:
     """Give what all routes share."""
     found: Reception = request.app.state.reception
     return found
+
+
+async def _house(request: Request) -> Reception:
+    # Not the function above: what is no coroutine is called in a thread, and each request would wait for one.
+    return reception(request)
 
 
 _BEARER = HTTPBearer(auto_error=False, description="A key of `whycrash keys add`. On a loopback address without any key, none is needed.")
@@ -68,7 +73,7 @@ def _with(scope: Scope) -> Callable[..., object]:
     return check
 
 
-House = Annotated[Reception, Depends(reception)]
+House = Annotated[Reception, Depends(_house)]
 Anyone = Annotated[Visitor, Depends(_visitor)]
 Triager = Annotated[Visitor, Depends(_with("triage"))]
 Batcher = Annotated[Visitor, Depends(_with("batch"))]

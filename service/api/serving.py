@@ -23,6 +23,8 @@ PATIENCE = 15.0
 READING = 60.0
 # Connections at once; one more is answered 503. Each costs a file and some memory.
 CONNECTIONS = 1000
+# Seconds that a server which stops waits for the requests that are under way; then they are cut.
+LEAVING = 10
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -104,6 +106,6 @@ def server(app: Any, settings: Settings) -> uvicorn.Server:
         app, host=settings.host, port=settings.port, http=PatientProtocol, lifespan="on", log_config=None,
         # Its own access log has the query, and who asks is not who the proxy says unless the proxy is known.
         access_log=False, proxy_headers=False, server_header=False, limit_concurrency=CONNECTIONS, backlog=1024,
-        timeout_keep_alive=30, timeout_graceful_shutdown=10, h11_max_incomplete_event_size=65536,
+        timeout_keep_alive=30, timeout_graceful_shutdown=LEAVING, h11_max_incomplete_event_size=65536,
     )
     return uvicorn.Server(config)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import count
 
 from starlette.requests import Request
 
@@ -18,7 +19,12 @@ from service.events import Event, Failed
 MEDIA_TYPE = "text/event-stream"
 # Seconds of silence after which a comment is sent: proxies close connections that say nothing.
 HEARTBEAT = 10.0
+SILENCE = b": still at it\n\n"
 LAST = frozenset({"final", "turn", "error"})
+
+
+def nothing() -> None:
+    """Do nothing."""
 
 
 class Threads:
@@ -70,34 +76,48 @@ class Places:
 class Flow:
     """The events of one triage or one turn, worked out in a thread from `begin` on; `ended` is called when the work is over.
 
-    Where nobody listens any more, the work goes on to its end, which its deadline brings: its answer is kept.
+    Where nobody listens any more, work that was begun goes on to its end, which its deadline brings: its answer is
+    kept. `forsaken` is called then, in any thread and perhaps more than once, to spare what was not begun.
     """
 
     def __init__(
-        self, begin: Callable[[], Iterator[Event]], threads: Threads, deadline: float, ended: Callable[[], None] = lambda: None
+        self, begin: Callable[[], Iterator[Event]], threads: Threads, deadline: float,
+        ended: Callable[[], None] = nothing, forsaken: Callable[[], None] = nothing,
     ) -> None:
         self._begin = begin
         self._ended = ended
+        self._forsaken = forsaken
         self._loop = asyncio.get_running_loop()
         self._ends = self._loop.time() + deadline
         self._queue: asyncio.Queue[Event | RequestError | None] = asyncio.Queue()
         self._left = threading.Event()
+        # Whether the last event was taken, or is not waited for any more.
+        self.over = False
         threads.start(self._work)
 
     def leave(self) -> None:
         """Listen no more."""
+        if self._left.is_set():
+            return
         self._left.set()
+        if not self.over:
+            self._loop.run_in_executor(None, self._forsaken)
 
     async def next(self, patience: float | None = None) -> Event | None:
         """Give the next event, None at the end; raises what ended the work, LateError, or TimeoutError after `patience`."""
         left = self._ends - self._loop.time()
         try:
-            item = await asyncio.wait_for(self._queue.get(), left if patience is None else min(left, patience))
+            # Not wait_for, which forgets that it was cancelled where an event comes at that moment
+            # (https://github.com/python/cpython/issues/86296): it would wait on, for nobody.
+            async with asyncio.timeout(left if patience is None else min(left, patience)):
+                item = await self._queue.get()
         except TimeoutError as error:
             if self._loop.time() < self._ends:
                 raise
             self.leave()
+            self.over = True
             raise LateError("The work was not finished before the deadline.") from error
+        self.over = item is None or isinstance(item, RequestError) or item.kind in LAST
         if isinstance(item, RequestError):
             raise item
         return item
@@ -117,6 +137,8 @@ class Flow:
 
     def _put(self, item: Event | RequestError | None) -> None:
         if self._left.is_set():
+            # Whoever left may have done so before there was anything to spare.
+            self._forsaken()
             return
         # A server that has stopped has no loop, and nobody left to tell.
         with suppress(RuntimeError):
@@ -151,24 +173,24 @@ async def _last(flow: Flow) -> Event | None:
 
 async def sent(flow: Flow, first: Event) -> AsyncIterator[bytes]:
     """Write events as server-sent events, with comments in between while nothing happens."""
-    number = 0
-    event: Event | None = first
+    numbers = count(1)
     try:
-        while event is not None:
-            number += 1
-            yield written(event, number)
-            if event.kind in LAST:
-                return
-            while True:
-                try:
-                    event = await flow.next(HEARTBEAT)
-                    break
-                except TimeoutError:
-                    yield b": still at it\n\n"
-    except RequestError as error:
-        yield written(failed(error), number + 1)
+        yield written(first, next(numbers))
+        while not flow.over:
+            event = await _following(flow)
+            yield SILENCE if event is None else written(event, next(numbers))
     finally:
         flow.leave()
+
+
+async def _following(flow: Flow) -> Event | None:
+    """Give the next event, None after a silence; an error of the work is its last event."""
+    try:
+        return await flow.next(HEARTBEAT)
+    except TimeoutError:
+        return None
+    except RequestError as error:
+        return failed(error)
 
 
 def failed(error: RequestError) -> Failed:

@@ -17,12 +17,13 @@ from service.api.bodies import MAX_CONFIG, ConfigText, TriageRequest
 from service.api.intake import MIB, too_large
 from service.api.uploads import MediaTypeError, Upload
 from service.desk import Submission
-from service.errors import InvalidRequestError
+from service.errors import InvalidRequestError, RequestError
 from service.patching.patches import ConfigFile
 from service.spool import Spool, Spooled, safe_name
 from service.telemetry import snapshot
 from service.telemetry.errors import InvalidSnapshotError
 from service.telemetry.snapshot import Snapshot
+from service.workers.pool import Pool
 
 JSON = "application/json"
 MULTIPART = "multipart/form-data"
@@ -55,6 +56,18 @@ async def read(request: Request, spool: Spool) -> Handed:
         upload = await multipart(request, spool, LIMITS)
         return await run_in_threadpool(_of_upload, upload)
     raise MediaTypeError(f"Send {JSON} or {MULTIPART}.")
+
+
+async def refuse_early(request: Request, pool: Pool) -> None:
+    """Raise BusyError where there is no room for one more: before a large body comes, or a small one is understood."""
+    try:
+        pool.check_room()
+    except RequestError:
+        length = request.headers.get("content-length", "")
+        if length.isdecimal() and int(length) <= _QUICK:
+            # It is on its way already, and to take it costs less than the new connection that the client would need.
+            await request.body()
+        raise
 
 
 async def small(request: Request) -> bytes:

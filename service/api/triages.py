@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -55,28 +56,28 @@ async def triage(
     stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
 ) -> Response:
     """Say why a job died: with the whole answer, or event by event with `stream`."""
-    spool = Spool()
-    try:
+    if not key:
+        # Who brings a key may be asking for an answer that is there, which needs no room.
+        await submissions.refuse_early(request, house.desk.pool)
+    with ExitStack() as held:
+        spool = held.enter_context(Spool())
         with house.uploads.one(visitor.caller.name):
             handed = await submissions.read(request, spool)
         _check_machine(handed, visitor)
         memory = once(house, key, visitor)
         old = await run_in_threadpool(memory.begin, "triage", handed.digest) if key else None
-        if old is None:
-            flow = await _begun(house, memory, lambda: _triaged(house, handed, visitor, memory), spool.close)
-    except BaseException:
-        spool.close()
-        raise
-    if old is not None:
-        spool.close()
-        return _replayed(await run_in_threadpool(house.desk.record, old.body), handed.stream or stream)
+        if old is not None:
+            return _replayed(await run_in_threadpool(house.desk.record, old.body), handed.stream or stream)
+        flow = await _begun(memory, _Triaged(house, handed, visitor, memory, spool).flow)
+        # From here on the files go when the work is over, whoever still listens.
+        held.pop_all()
     return await (_streamed(flow) if handed.stream or stream else _answered(flow, request))
 
 
-async def _begun(house: Reception, memory: Once, begin: Callable[[], Iterator[Event]], ended: Callable[[], None] = lambda: None) -> Flow:
+async def _begun(memory: Once, begin: Callable[[], Flow]) -> Flow:
     """Start to work out events; a key whose request could not even begin is free again."""
     try:
-        return house.flow(begin, ended)
+        return begin()
     except RequestError:
         await run_in_threadpool(memory.abandon)
         raise
@@ -87,20 +88,44 @@ def _check_machine(handed: Handed, visitor: Visitor) -> None:
         raise ForbiddenError("Reading the server's own machine takes a key with the scope admin.")
 
 
-def _triaged(house: Reception, handed: Handed, visitor: Visitor, memory: Once) -> Iterator[Event]:
-    """Triage, count it, and keep its answer under the request's key before anybody sees it."""
-    try:
-        for event in house.desk.triage(handed.submission, visitor.caller):
-            if isinstance(event, Final):
-                house.metrics.triaged(event.diagnosis)
+class _Triaged:
+    """The triage of one request: it is counted, and its answer is kept under the request's key before anybody sees it."""
+
+    def __init__(self, house: Reception, handed: Handed, visitor: Visitor, memory: Once, spool: Spool) -> None:
+        self._house = house
+        self._handed = handed
+        self._visitor = visitor
+        self._memory = memory
+        self._spool = spool
+        self._id = ""
+
+    def flow(self) -> Flow:
+        """Start the triage; raises BusyError."""
+        return self._house.flow(self._events, self._spool.close, self._forsaken)
+
+    def _events(self) -> Iterator[Event]:
+        try:
+            for event in self._house.desk.triage(self._handed.submission, self._visitor.caller):
+                self._note(event)
+                yield event
+        except BaseException:
+            self._memory.abandon()
+            raise
+
+    def _note(self, event: Event) -> None:
+        match event:
+            case Accepted():
+                self._id = event.id
+            case Final():
+                self._house.metrics.triaged(event.diagnosis)
                 # Its id and no more: an answer that was deleted is not to be had by its request either.
-                memory.finish(200, event.diagnosis.id)
-            elif isinstance(event, Failed):
-                memory.abandon()
-            yield event
-    except BaseException:
-        memory.abandon()
-        raise
+                self._memory.finish(200, event.diagnosis.id)
+            case Failed():
+                self._memory.abandon()
+
+    def _forsaken(self) -> None:
+        if self._id:
+            self._house.desk.pool.withdraw(self._id)
 
 
 async def _streamed(flow: Flow) -> Response:
@@ -198,21 +223,27 @@ async def ask(
     old = await run_in_threadpool(memory.begin, "ask", triage_id, body.text) if key else None
     if old is not None:
         return Response(old.body, old.status, {REPLAYED: "true"}, JSON)
-    flow = await _begun(house, memory, lambda: _turned(house, triage_id, body.text, visitor, memory))
+    flow = await _begun(memory, lambda: house.flow(lambda: _turned(house, triage_id, body.text, visitor, memory)))
     return await (_streamed(flow) if body.stream or stream else _answered(flow, request))
 
 
 def _turned(house: Reception, triage_id: str, question: str, visitor: Visitor, memory: Once) -> Iterator[Event]:
+    """Ask, and keep the answer under the request's key before anybody sees it."""
     try:
         for event in house.desk.ask(triage_id, question, visitor.caller):
-            if isinstance(event, Turned):
-                memory.finish(200, event.model_dump_json(by_alias=True))
-            elif isinstance(event, Failed):
-                memory.abandon()
+            _note_turn(event, memory)
             yield event
     except BaseException:
         memory.abandon()
         raise
+
+
+def _note_turn(event: Event, memory: Once) -> None:
+    match event:
+        case Turned():
+            memory.finish(200, event.model_dump_json(by_alias=True))
+        case Failed():
+            memory.abandon()
 
 
 @router.post("/triages/{triage_id}/feedback", response_model=FeedbackRecord, status_code=201, responses=documented(404, 409))

@@ -26,20 +26,28 @@ async def forgetting(desk: Desk, batches: Batches, days: int, every: float = HOU
         yield
     finally:
         if task is not None:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await _ended(task)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 async def _forget(desk: Desk, batches: Batches, days: int, every: float) -> None:
     while True:
-        now = datetime.now(UTC)
         try:
-            count = await run_in_threadpool(desk.forget_old, now)
-            await run_in_threadpool(batches.sweep, now - timedelta(days=days))
-            if count:
-                _LOG.info("%d triages and batches were older than %d days and are forgotten", count, days)
+            await run_in_threadpool(_forget_once, desk, batches, days)
         except RequestError as error:
             # The database is away; the next hour will do.
             _LOG.warning("nothing was forgotten: %s", error)
         await asyncio.sleep(every)
+
+
+def _forget_once(desk: Desk, batches: Batches, days: int) -> None:
+    now = datetime.now(UTC)
+    count = desk.forget_old(now)
+    batches.sweep(now - timedelta(days=days))
+    if count:
+        _LOG.info("%d triages and batches were older than %d days and are forgotten", count, days)

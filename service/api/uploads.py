@@ -158,17 +158,21 @@ async def read(content_type: str, chunks: AsyncIterator[bytes], spool: Spool, li
     reader = _Reader(upload, limits)
     try:
         parser = MultipartParser(_boundary(content_type), reader.callbacks())  # type: ignore[arg-type]  # its type names each key
-        async for chunk in chunks:
-            parser.write(chunk)
-            if reader.held > _HELD:
-                await threaded(reader.flush)
-        parser.finalize()
+        await _feed(parser, chunks, reader, threaded)
     except FormParserError as error:
         raise InvalidRequestError("The multipart body is damaged.") from error
     if not reader.ended:
         raise InvalidRequestError("The multipart body is cut off: its last boundary is missing.")
     await threaded(reader.finish)
     return upload
+
+
+async def _feed(parser: MultipartParser, chunks: AsyncIterator[bytes], reader: _Reader, threaded: Threaded) -> None:
+    async for chunk in chunks:
+        parser.write(chunk)
+        if reader.held > _HELD:
+            await threaded(reader.flush)
+    parser.finalize()
 
 
 def _boundary(content_type: str) -> bytes:

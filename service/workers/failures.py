@@ -30,6 +30,12 @@ class NoWorkerError(WorkerLostError):
     status = 503
 
 
+class ForsakenError(RequestError):
+    """Whoever handed this in left before its turn came; nobody is told, but the record is."""
+
+    status = 503
+
+
 def where(error: Exception) -> str:
     """Tell an error's kind and place for the server's log; not its message, which may hold lines of a job's log."""
     return f"{type(error).__name__} in {''.join(traceback.format_tb(error.__traceback__))}"

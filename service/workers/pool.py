@@ -20,8 +20,9 @@ from service.errors import BusyError, LateError, RequestError, WorkerLostError
 from service.events import Event
 from service.settings import Settings, without_secrets
 from service.workers import process
-from service.workers.failures import NoWorkerError, StoppingError, failed, where
-from service.workers.tasks import End, Found, Material, Prompt, Ready, Task
+from service.workers.failures import ForsakenError, NoWorkerError, StoppingError, failed, where
+from service.workers.line import Line
+from service.workers.tasks import End, Found, Material, Prompt, Ready, Task, TriageTask
 
 _LOG = logging.getLogger("whycrash.workers")
 # Seconds for a process to load, the making of a first index included.
@@ -31,13 +32,14 @@ AGAIN = 30.0
 # Seconds that a triage is taken for before any was measured.
 FIRST_GUESS = 0.1
 STOPPING = "The server is stopping; hand it in again in a moment."
+FORSAKEN = "Whoever handed it in left before its turn came; hand it in again."
 
 Message = Event | Material | Prompt | Found
 Keep = Callable[[Message], None]
 
 
 class Ticket:
-    """A task in the pool: an iterator over its messages, in whatever thread. The work goes on when nobody listens."""
+    """A task in the pool: an iterator over its messages, in whatever thread. Work that was begun goes on when nobody listens."""
 
     def __init__(self, task: Task, seconds: float, keep: Keep | None) -> None:
         self.task = task
@@ -89,7 +91,7 @@ class Pool:
         self._settings = settings
         self._serve = serve
         self.size = size or settings.workers or os.cpu_count() or 1
-        self._tickets: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
+        self._line: Line[Ticket] = Line()
         self._lock = threading.Lock()
         self._open = 0
         self._usual = FIRST_GUESS
@@ -106,19 +108,15 @@ class Pool:
         """End all processes; tasks that wait are answered that the server stops."""
         with self._lock:
             self._closed = True
-        for _ in self._keepers:
-            self._tickets.put(None)
+        waiting = self._line.close()
         for keeper in self._keepers:
             keeper.stop()
+        for ticket in waiting:
+            self._let_go()
+            ticket.stop()
         for keeper in self._keepers:
             keeper.join(timeout=10)
         self._keepers = []
-        while not self._tickets.empty():
-            if (ticket := self._tickets.get()) is not None:
-                ticket.stop()
-        # For a keeper that is still held up, whose own was taken out here: it would wait, and its process keep us from ending.
-        for _ in range(self.size):
-            self._tickets.put(None)
 
     @property
     def waiting(self) -> int:
@@ -138,8 +136,17 @@ class Pool:
             self._open += 1
             ticket = Ticket(task, seconds, keep)
             # Within the lock: what is queued before the pool closes is answered by it.
-            self._tickets.put(ticket)
+            self._line.add(ticket)
         return ticket
+
+    def withdraw(self, triage_id: str) -> None:
+        """Let a triage that nobody wants any more leave the line, and its record say so; one that was begun goes on to its end."""
+        ticket = self._line.leave(lambda ticket: isinstance(ticket.task, TriageTask) and ticket.task.id == triage_id)
+        if ticket is None:
+            return
+        self._let_go()
+        ticket.fail(ForsakenError(FORSAKEN))
+        ticket.end()
 
     def check_room(self) -> None:
         """Raise BusyError where one more task would be too many, StoppingError where the pool is closed."""
@@ -151,13 +158,18 @@ class Pool:
 
     def next(self, patience: float | None = None) -> Ticket | None:
         """Wait for the next task; None when the pool closes. Raises queue.Empty after `patience` seconds."""
-        return self._tickets.get(timeout=patience)
+        return self._line.take(patience)
 
     def done(self, seconds: float) -> None:
         """Note that a task is over, and how long it took."""
         with self._lock:
             self._open -= 1
             self._usual += 0.1 * (seconds - self._usual)
+
+    def _let_go(self) -> None:
+        """Note that a task is over that was never begun, which says nothing of how long tasks take."""
+        with self._lock:
+            self._open -= 1
 
 
 class _Keeper(threading.Thread):

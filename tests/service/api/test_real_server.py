@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import select
 import shutil
@@ -22,11 +23,12 @@ import httpx
 import pytest
 from starlette.responses import StreamingResponse
 
-from service.api import reception, streams
+from service.api import reception, serving, streams
 from service.api.app import create_app
-from service.api.intake import Pace
+from service.api.intake import MIB, Pace
 from service.api.serving import PatientProtocol
 from service.desk import Desk
+from service.workers.process import NICE
 from tests.service.api.conftest import Serve, settings_at
 from tests.service.api.serving import Address, received, served, wait_for
 from tests.service.api.test_triages import KILLED, LOG
@@ -203,11 +205,83 @@ def _stopped(desk: Desk) -> Iterator[Callable[[], None]]:
 
 
 def test_that_the_answer_is_kept_where_the_client_left(serve: Serve) -> None:
-    """Who was cut off finds the triage in the list."""
+    """Who was cut off while it was worked on finds the triage in the list."""
     with serve() as address, httpx.Client(base_url=address.url) as client:
         with client.stream("POST", "/v1/triage?stream=true", json={"text": LOG, "name": "left.log"}) as answer:
-            next(answer.iter_lines())
-        wait_for(lambda: [item["state"] for item in client.get("/v1/triages", params={"q": "left.log"}).json()["items"]] == ["done"])
+            assert "event: report" in answer.iter_lines()
+        wait_for(lambda: _states(client, "left.log") == ["done"])
+
+
+def _states(client: httpx.Client, name: str) -> list[str]:
+    found = client.get("/v1/triages", params={"q": name}).json()["items"]
+    return [item["state"] for item in found]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(serve: Serve, desk: Desk, stream: bool) -> None:
+    """It leaves the queue, says so in the list, and its idempotency key is free; the one that was begun goes on to its end."""
+    name = f"abandoned-{stream}.log"
+    raw = json.dumps({"text": LOG, "name": name, "stream": stream})
+    asked = f"{HEAD}Content-Type: application/json\r\nIdempotency-Key: {name}\r\nContent-Length: {len(raw)}\r\n\r\n{raw}".encode()
+    with serve() as address, httpx.Client(base_url=address.url, timeout=60) as client, ThreadPoolExecutor(1) as threads, _stopped(desk) as go_on:
+        begun = threads.submit(client.post, "/v1/triage", json={"text": LOG})
+        wait_for(lambda: desk.pool.waiting == 1)
+        with address.connect() as connection:
+            connection.sendall(asked)
+            wait_for(lambda: desk.pool.waiting == 2)
+        wait_for(lambda: desk.pool.waiting == 1)
+        wait_for(lambda: _states(client, name) == ["failed"])
+        go_on()
+        assert begun.result().status_code == 200
+        again = client.post("/v1/triage", content=raw, headers={"content-type": "application/json", "idempotency-key": name})
+        assert again.status_code == 200
+        assert "idempotency-replayed" not in again.headers
+        assert _states(client, name) == ["done", "failed"]
+
+
+def test_that_workers_stand_back_for_the_server(desk: Desk) -> None:
+    """Who is refused is refused at once, whatever the workers are at."""
+    wait_for(lambda: not desk.pool.wrong)
+    process = desk.pool._keepers[0]._process
+    assert process is not None
+    assert os.getpriority(os.PRIO_PROCESS, process.pid or 0) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICE)
+
+
+def test_that_a_full_house_refuses_before_the_body_comes(api_busy: Address, desk: Desk) -> None:
+    """A large body is not waited for; a small one is taken, so that its connection serves the next request too."""
+    small = f"{HEAD}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}".encode()
+    large = f"{HEAD}Content-Type: application/json\r\nContent-Length: {MIB}\r\n\r\n".encode()
+    with httpx.Client(base_url=api_busy.url, timeout=60) as client, ThreadPoolExecutor(2) as threads, _stopped(desk):
+        asked = [threads.submit(client.post, "/v1/triage", json={"text": LOG}) for _ in range(2)]
+        wait_for(lambda: desk.pool.waiting == 2)
+        with api_busy.connect() as connection:
+            connection.sendall(small)
+            assert b" 429 " in connection.recv(65536)
+            connection.sendall(large)
+            told = received(connection)
+    assert told.startswith(b"HTTP/1.1 429 ")
+    assert b"retry-after: " in told.lower()
+    assert {one.result().status_code for one in asked} == {200}
+
+
+def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
+    desk: Desk, api_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A problem that says so and a line in the log, no stack."""
+    logging.getLogger("whycrash.requests").disabled = False
+    monkeypatch.setattr(serving, "LEAVING", 1)
+    settings = settings_at(api_home, port=0)
+    app = create_app(settings, desk)
+    with served(app, settings) as address:
+        connection = address.connect()
+        connection.sendall(f"{HEAD}{MULTIPART}Content-Length: 100000\r\n\r\n".encode() + PART)
+        wait_for(lambda: app.state.reception.uploads._taken)
+    with connection:
+        told = received(connection)
+    assert told.startswith(b"HTTP/1.1 503 ")
+    assert b"urn:whycrash:error:stopping" in told
+    assert "was cut: the server is stopping" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_that_overload_is_told_at_once_and_passes(api_busy: Address, desk: Desk) -> None:
@@ -234,7 +308,8 @@ def test_that_overload_is_told_at_once_and_passes(api_busy: Address, desk: Desk)
 def api_busy(desk: Desk, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Address]:
     """A server whose queue has one place."""
     monkeypatch.setattr(desk.pool, "_settings", desk.pool._settings.__class__(**{**vars(desk.pool._settings), "queue": 1}))
-    with serve(queue=1) as address:
+    # Places to hand in are plenty, so that it is the queue that refuses.
+    with serve(queue=40) as address:
         yield address
 
 

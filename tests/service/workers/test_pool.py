@@ -96,6 +96,22 @@ def test_that_what_is_to_be_kept_is_kept_also_where_nobody_listens(pool: Pool) -
     assert len(kept) == 1
 
 
+def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(pool: Pool) -> None:
+    pid(told(pool, "one"))
+    kept: list[Message] = []
+    begun = pool.submit(TriageTask("begun", "log", "slow"), 30)
+    time.sleep(0.2)
+    forsaken = pool.submit(TriageTask("forsaken", "log", "x"), 30, kept.append)
+    other = pool.submit(TriageTask("other", "log", "x"), 30)
+    for name in ("forsaken", "forsaken", "begun", "nobody"):
+        pool.withdraw(name)
+    assert pool.waiting == 2
+    assert pid(told(pool, "x"))
+    assert (failure(list(forsaken)).type, failure(kept).type) == ("Forsaken", "Forsaken")
+    assert pid(list(begun)) == pid(list(other))
+    assert pool.waiting == 0
+
+
 def test_that_closing_answers_the_task_that_runs(pool: Pool) -> None:
     pid(told(pool, "one"))
     ticket = pool.submit(TriageTask("1", "log", "hang"), 30)

@@ -1,0 +1,55 @@
+"""Events and bodies on their way: who is told to stop stops, also where something comes at that moment."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+
+import pytest
+
+from service.api.intake import Intake, Message, Pace
+from service.api.streams import Flow, Threads
+from service.events import Event, Progress
+
+Arrive = Callable[[], None]
+
+
+def events(ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Arrive]:
+    """Wait for the events of work that has none yet."""
+
+    def begin() -> Iterator[Event]:
+        ending.wait(20)
+        yield from ()
+
+    flow = Flow(begin, Threads(1), 60.0)
+    return flow.next, lambda: flow._queue.put_nowait(Progress(bytes=1, total=2))
+
+
+def body(_ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Arrive]:
+    """Wait for a body of which nothing has come yet."""
+    coming: asyncio.Queue[Message] = asyncio.Queue()
+    return Intake(coming.get, 100, Pace()), lambda: coming.put_nowait({"type": "http.request", "body": b"x", "more_body": True})
+
+
+@pytest.mark.parametrize("kind", [events, body])
+def test_that_who_is_told_to_stop_waits_no_more(kind: Callable[[threading.Event], tuple[Callable[[], Awaitable[object]], Arrive]]) -> None:
+    """What it waited for may come in the same moment."""
+    ending = threading.Event()
+
+    async def cancelled() -> bool:
+        take, arrive = kind(ending)
+
+        async def taking() -> None:
+            while True:
+                await take()
+
+        task = asyncio.ensure_future(taking())
+        await asyncio.sleep(0.01)
+        arrive()
+        task.cancel()
+        await asyncio.wait([task], timeout=1)
+        ending.set()
+        return task.cancelled()
+
+    assert asyncio.run(cancelled())
