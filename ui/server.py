@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 
@@ -53,5 +54,5 @@ def _bound(settings: Settings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
     except OSError as error:
         raise SettingsError(
-            f"{settings.host}:{settings.port} cannot be bound ({error.strerror}); set WHYCRASH_PORT or WHYCRASH_HOST to another."
+            f"{settings.host}:{settings.port} cannot be bound ({os.strerror(error.errno or 0)}); set WHYCRASH_PORT or WHYCRASH_HOST to another."
         ) from error

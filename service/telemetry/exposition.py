@@ -35,11 +35,11 @@ class Sample:
 def samples(text: str) -> Iterator[Sample]:
     """Yield the samples of a page; comments and lines that are none are passed over."""
     for row in text.split("\n"):
-        if len(row) <= MAX_LINE and (match := _SAMPLE.match(row)):
-            value = _number(match["value"])
-            if value is not None:
-                at = int(match["time"]) / 1000 if match["time"] else None
-                yield Sample(match["name"], labels(match["labels"] or ""), value, at)
+        match = _SAMPLE.match(row) if len(row) <= MAX_LINE else None
+        value = _number(match["value"]) if match else None
+        if match and value is not None:
+            at = int(match["time"]) / 1000 if match["time"] else None
+            yield Sample(match["name"], labels(match["labels"] or ""), value, at)
 
 
 def labels(text: str) -> dict[str, str]:

@@ -89,12 +89,12 @@ def _things(part: Part, found: Mapping[Key, Values]) -> list[tuple[tuple[str, ..
 
 def _values(by_name: Mapping[str, Sequence[Line]], until: float) -> dict[Key, Values]:
     found: dict[Key, dict[str, list[Reading[Any]]]] = {}
-    for metric in ALL:
-        for line in _of(metric, by_name):
-            reading = _reading(metric, line, until)
-            if reading is not None:
-                key = (metric.part, identity(metric.part, line.labels))
-                found.setdefault(key, {}).setdefault(metric.field, []).append(reading)
+    pairs = [(metric, line) for metric in ALL for line in _of(metric, by_name)]
+    for metric, line in pairs:
+        reading = _reading(metric, line, until)
+        if reading is not None:
+            key = (metric.part, identity(metric.part, line.labels))
+            found.setdefault(key, {}).setdefault(metric.field, []).append(reading)
     rows = {(metric.part, metric.field): metric for metric in ALL}
     return {key: {name: _joined(rows[key[0], name], values) for name, values in fields.items()} for key, fields in found.items()}
 

@@ -74,10 +74,13 @@ def _memlock() -> float | None:
 
 def _of_user() -> Iterable[psutil.Process]:
     user = os.getuid()
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.uids().real == user:
-                yield process
+    return (process for process in psutil.process_iter() if _owner(process) == user)
+
+
+def _owner(process: psutil.Process) -> int | None:
+    with contextlib.suppress(psutil.Error):
+        return process.uids().real
+    return None
 
 
 def _most_files() -> int | None:

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ingest.logs.clock import instant
 from ingest.logs.lines import printable
@@ -66,9 +67,9 @@ def parse(text: str, boot_time: float | None = None, year: int | None = None, ut
     events: list[KernelEvent] = []
     since: float | None = None
     for row in text.splitlines():
-        at = _time(row, boot_time, year, utc_offset_s)
-        since = at if since is None else since
-        if event := _event(row, at):
+        if since is None:
+            since = _time(row, boot_time, year, utc_offset_s)
+        if _marked(row) and (event := _event(row, _time(row, boot_time, year, utc_offset_s))):
             events.append(event.model_copy(update={"text": clean(printable(event.text)), "process": clean(printable(event.process))}))
     return Kernel(since=since, events=known(tuple(_once(events))[-MAX_EVENTS:]))
 
@@ -81,6 +82,12 @@ def _time(row: str, boot_time: float | None, year: int | None, utc_offset_s: flo
     if match is None or when is None:
         return None
     return when if _ZONED.search(match["clock"]) else when - utc_offset_s
+
+
+@lru_cache(maxsize=MAX_LINES)
+def _marked(row: str) -> bool:
+    """Tell whether a line says that something happened; a machine that is watched shows nearly the same lines each time."""
+    return any(mark.expression.search(row) for mark in MARKS)
 
 
 def _event(row: str, at: float | None) -> KernelEvent | None:

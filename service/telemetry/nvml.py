@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
+from types import TracebackType
+from typing import Any, Self
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -47,8 +51,74 @@ def read(listen_s: float = 0.0, timeout_s: float = TIMEOUT_S, command: Sequence[
     With `listen_s` it waits so long for Xid events, which NVML tells only while it is listened to.
     """
     out, why = _asked([*command, f"{listen_s:g}"], timeout_s + listen_s)
-    if why:
+    return _nothing(why) if why else _read(out)
+
+
+class Staying:
+    """A child that stays for many samples; one that hangs or dies is let go, and the next sample begins another.
+
+    It is forked: loading Python and the driver's library for each sample costs a hundred times what the sample does.
+    """
+
+    def __init__(self, ask: Callable[[float], Cards] | None = None) -> None:
+        self._ask = ask or collect
+        self._child: ForkProcess | None = None
+        self._pipe: Connection | None = None
+
+    def read(self, listen_s: float = 0.0, timeout_s: float = TIMEOUT_S) -> Cards:
+        """Ask the child, as the function `read` does."""
+        pipe = self._pipe or self._begun()
+        try:
+            pipe.send(listen_s)
+            if pipe.poll(timeout_s + listen_s):
+                return _read(pipe.recv_bytes())
+            why = f"NVML did not answer in {timeout_s + listen_s:g} s; the driver may hang"
+        except (EOFError, OSError):
+            why = f"NVML's child process ended with exit code {self._ended()}"
+        self.close()
         return _nothing(why)
+
+    def _begun(self) -> Connection:
+        context = multiprocessing.get_context("fork")
+        self._pipe, theirs = context.Pipe()
+        self._child = context.Process(target=_stay, args=(theirs, self._pipe, self._ask), daemon=True)
+        self._child.start()
+        theirs.close()
+        return self._pipe
+
+    def _ended(self) -> int | None:
+        if self._child is None:
+            return None
+        self._child.join(timeout=1.0)
+        return self._child.exitcode
+
+    def close(self) -> None:
+        """Let go of the child."""
+        if self._pipe is not None:
+            self._pipe.close()
+        if self._child is not None:
+            # One that hangs inside the driver cannot be ended: waiting for it would hang us too.
+            self._child.kill()
+            self._child.join(timeout=1.0)
+        self._pipe = self._child = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _stay(pipe: Connection, parents: Connection, ask: Callable[[float], Cards]) -> None:
+    """Be the child that stays: answer until the parent is gone."""
+    # Held open here too, the parent's end would never be at its end.
+    parents.close()
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            pipe.send_bytes(ask(pipe.recv()).model_dump_json().encode())
+
+
+def _read(out: bytes) -> Cards:
     try:
         return TypeAdapter(Cards).validate_json(out)
     except ValidationError:
@@ -236,6 +306,9 @@ def _xids(library: Any, listen_s: float) -> dict[int, list[int]] | None:
             found.setdefault(int(library.nvmlDeviceGetIndex(told.device)), []).append(int(told.eventData))
         except library.NVMLError:  # its time-out is one too; a card that is gone would fail at once, for ever
             time.sleep(0.05)
+    # A child that stays would otherwise hold one more with each sample.
+    with contextlib.suppress(library.NVMLError, AttributeError):
+        library.nvmlEventSetFree(events)
     return found
 
 

@@ -160,14 +160,19 @@ def _query(wanted: Sequence[str], selector: Mapping[str, str]) -> str:
     return "{" + ",".join([f"__name__=~{json.dumps('|'.join(wanted))}", *chosen]) + "}"
 
 
+def _bounded(response: httpx.Response) -> bytes:
+    body = b""
+    for chunk in response.iter_bytes():
+        body += chunk
+        if len(body) > MAX_BYTES:
+            raise ValueError(f"its answer is larger than {MAX_BYTES >> 20} MiB; choose fewer machines")
+    return body
+
+
 def _answer(client: httpx.Client, url: str, asked: Mapping[str, str]) -> Any:
     """Post one query (a long list of names does not fit an address) and read a bounded answer."""
     with client.stream("POST", url, data=dict(asked)) as response:
-        body = b""
-        for chunk in response.iter_bytes():
-            body += chunk
-            if len(body) > MAX_BYTES:
-                raise ValueError(f"its answer is larger than {MAX_BYTES >> 20} MiB; choose fewer machines")
+        body = _bounded(response)
     told = _json(body)
     if response.status_code != httpx.codes.OK or told.get("status") != "success":
         raise ValueError(f"it answered {response.status_code}: {str(told.get('error', ''))[:200]}")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from ingest.redact import Redactor
 from service.telemetry.snapshot import Node, RayState, Reading, gib, known, unavailable
+
+if TYPE_CHECKING:
+    import httpx
 
 TIMEOUT_S = 5.0
 MAX_NODES = 2000
@@ -33,6 +34,8 @@ class Cluster:
 
 def read(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S) -> Cluster:
     """Ask a dashboard such as http://127.0.0.1:8265; what it does not tell is not available."""
+    import httpx  # slow to load, and most samplers have no dashboard to ask
+
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         with httpx.Client(base_url=dashboard, timeout=timeout_s, headers=headers, trust_env=False) as client:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-
-import httpx
 
 from ingest.redact import Redactor
 from service.settings import Settings
@@ -31,13 +29,14 @@ MAX_PAGE = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where a snapshot is taken from. `listen_s` is how long NVML's Xid events are waited for."""
+    """Where a snapshot is taken from. `listen_s` is how long NVML's Xid events are waited for; `cards` asks NVML."""
 
     pages: tuple[str, ...] = ()
     ray_dashboard: str = ""
     job: str = ""
     listen_s: float = 0.0
     nvml_timeout_s: float = nvml.TIMEOUT_S
+    cards: Callable[[float, float], nvml.Cards] = nvml.read
 
 
 def of_settings(settings: Settings) -> Sources:
@@ -50,7 +49,7 @@ def of_settings(settings: Settings) -> Sources:
 
 def take(sources: Sources, before: Snapshot | None = None, job_is_over: bool = False) -> Snapshot:
     """Take one now. With a baseline, counters say what came since; where the job is over, who still holds memory is not it."""
-    cards = nvml.read(sources.listen_s, sources.nvml_timeout_s)
+    cards = sources.cards(sources.listen_s, sources.nvml_timeout_s)
     machine = host.read_host()
     found, told = _pages(sources.pages)
     cluster = ray_state.read(sources.ray_dashboard, ray_state.token()) if sources.ray_dashboard else ray_state.nothing("no Ray dashboard is set")
@@ -103,6 +102,9 @@ def _reading(piece: Piece, name: str) -> Reading[object]:
 
 
 def _page(address: str) -> tuple[str, str]:
+    # Imported here, as in ray_state: a sampler that asks nobody over the network should not pay for it.
+    import httpx
+
     try:
         with httpx.stream("GET", address, timeout=PAGE_TIMEOUT_S, trust_env=False) as response:
             body = b""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from service.telemetry import taking
+from service.telemetry import nvml, taking
 from service.telemetry.snapshot import Point, Reading, Series, Snapshot
 from service.telemetry.taking import Sources
 
@@ -21,14 +21,15 @@ GPU_FIELDS = ("memory_used_gib", "utilisation")
 def watch(sources: Sources, every_s: float, before: Snapshot | None = None) -> Iterator[Snapshot]:
     """Yield a snapshot at once, and one each `every_s` seconds, which NVML's Xid events are listened to for."""
     base, last = before, None
-    listening = sources
-    while True:
-        made = taking.take(listening, base)
-        made = taking.heard(made, last)
-        made = made.model_copy(update={"history": _grown(last.history if last else (), made)})
-        yield made
-        base, last = base or made, made
-        listening = replace(sources, listen_s=every_s)
+    with nvml.Staying() as cards:
+        listening = replace(sources, cards=cards.read)
+        while True:
+            made = taking.take(listening, base)
+            made = taking.heard(made, last)
+            made = made.model_copy(update={"history": _grown(last.history if last else (), made)})
+            yield made
+            base, last = base or made, made
+            listening = replace(listening, listen_s=every_s)
 
 
 def write(snapshot: Snapshot, path: Path) -> None:

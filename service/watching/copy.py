@@ -56,18 +56,24 @@ class Copy:
         self._size += len(data)
         try:
             if self._room > 0:
-                if self._head is None:
-                    self._head = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the copy
-                self._head.write(data)
-                self._room -= len(data)
-                return
-            if not self._tail or self._tail[-1][1] >= self._segment:
-                self._turn()
-            file, size = self._tail.pop()
-            file.write(data)
-            self._tail.append((file, size + len(data)))
+                self._write_head(data)
+            else:
+                self._write_tail(data)
         except OSError as error:
             self.broken = f"The copy of the job's output stopped after {self._size >> 20} MiB: {error.strerror}."
+
+    def _write_head(self, data: bytes) -> None:
+        if self._head is None:
+            self._head = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the copy
+        self._head.write(data)
+        self._room -= len(data)
+
+    def _write_tail(self, data: bytes) -> None:
+        if not self._tail or self._tail[-1][1] >= self._segment:
+            self._turn()
+        file, size = self._tail.pop()
+        file.write(data)
+        self._tail.append((file, size + len(data)))
 
     def _turn(self) -> None:
         """Begin another segment; the oldest goes once there are too many."""
@@ -91,11 +97,10 @@ class Copy:
 
     def close(self) -> None:
         """Let go of the files."""
-        for file in (self._head, *(file for file, _ in self._tail)):
-            if file is not None:
-                # What could not be written to a full disk is to go anyway.
-                with suppress(OSError):
-                    file.close()
+        for file in filter(None, (self._head, *(file for file, _ in self._tail))):
+            # What could not be written to a full disk is to go anyway.
+            with suppress(OSError):
+                file.close()
 
 
 def _read(file: IO[bytes]) -> Iterator[bytes]:

@@ -111,15 +111,15 @@ def _specs(read: Callable[[], Found]) -> Iterator[JobSpec]:
 
 def _last(paths: Iterable[str]) -> tuple[float, int]:
     """Give when a job's files last grew, and their size; a file that went meanwhile does not count."""
-    found = []
-    for path in paths:
-        for file in _files(path):
-            try:
-                status = os.stat(file, follow_symlinks=False)  # noqa: PTH116 - one call for both
-            except OSError:
-                continue
-            found.append((status.st_mtime, status.st_size))
-    return max((when for when, _ in found), default=0.0), sum(size for _, size in found)
+    statuses = [status for path in paths for file in _files(path) if (status := _status(file)) is not None]
+    return max((status.st_mtime for status in statuses), default=0.0), sum(status.st_size for status in statuses)
+
+
+def _status(file: str) -> os.stat_result | None:
+    try:
+        return os.stat(file, follow_symlinks=False)  # noqa: PTH116 - one call for both
+    except OSError:
+        return None
 
 
 def _files(path: str) -> Iterator[str]:

@@ -145,6 +145,7 @@ class _Pump:
         self._selector = selectors.DefaultSelector()
         self._deaf: set[int] = set()
         self._much = False
+        self._is_over = False
         for end, target in channels.routes.items():
             self._selector.register(end, selectors.EVENT_READ, target)
         if self._terminal and self._terminal.reads:
@@ -159,21 +160,31 @@ class _Pump:
         """Pass on everything."""
         with _Ended(self._process) as over:
             self._selector.register(over.fileno(), selectors.EVENT_READ, None)
-            until = float("inf")
-            while self.is_open and monotonic() < until:
-                if self._much:
-                    sleep(GATHER)
-                ready = self._selector.select(QUIET if until < float("inf") else None)
-                for key, _ in ready:
-                    if key.fd == over.fileno():
-                        self._selector.unregister(key.fd)
-                        until = monotonic() + QUIET
-                    elif key.fd == 0 and key.data is None:
-                        self._typed()
-                    elif self._pass(key.fd, key.data) and until < float("inf"):
-                        until = monotonic() + QUIET
+            self._pass_until_silent(over.fileno())
             with suppress(KeyError, ValueError):
                 self._selector.unregister(over.fileno())
+
+    def _pass_until_silent(self, over: int) -> None:
+        """Pass on until nobody can write any more, or until the job is over and nothing came for a while."""
+        until = float("inf")
+        while self.is_open and monotonic() < until:
+            if self._much:
+                sleep(GATHER)
+            ready = self._selector.select(QUIET if self._is_over else None)
+            news = [self._is_news(key, over) for key, _ in ready]
+            if self._is_over and any(news):
+                until = monotonic() + QUIET
+
+    def _is_news(self, key: selectors.SelectorKey, over: int) -> bool:
+        """Serve what is ready; tells whether the job printed something, or is over now."""
+        if key.fd == over:
+            self._selector.unregister(over)
+            self._is_over = True
+            return True
+        if key.fd == 0 and key.data is None:
+            self._typed()
+            return False
+        return self._pass(key.fd, key.data)
 
     def _pass(self, end: int, target: int) -> bool:
         try:
@@ -224,20 +235,21 @@ class _Pump:
                 self._selector.unregister(0)
             self._let_go()
             self._take = lambda _target, _data: None
-            while self.is_open:
-                for key, _ in self._selector.select():
-                    self._pass(key.fd, key.data)
+            self._pass_rest()
         os._exit(0)
 
+    def _pass_rest(self) -> None:
+        while self.is_open:
+            for key, _ in self._selector.select():
+                self._pass(key.fd, key.data)
 
     def _let_go(self) -> None:
         """Close all files but those that are passed on between: the copy's would take room on the disk for as long."""
         assert isinstance(self._selector, selectors.EpollSelector)  # noqa: S101 - Linux has no other default
         kept = {self._selector.fileno(), *self._selector.get_map(), 1, 2}
-        for descriptor in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208 - names, and no file to list them with
-            if descriptor not in kept:
-                with suppress(OSError):
-                    os.close(descriptor)
+        for descriptor in {*map(int, os.listdir("/proc/self/fd"))} - kept:  # noqa: PTH208 - names, and no file to list them with
+            with suppress(OSError):
+                os.close(descriptor)
 
 
 class _Ended:

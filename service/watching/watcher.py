@@ -36,6 +36,8 @@ class Watcher:
     targets: Sequence[Target]
     show: Show
     language: str = ""
+    # Whether the place could be looked at in the last round.
+    reached: bool = True
     _failures: dict[str, int] = field(default_factory=dict)
     # Of a job whose answer could not be sent to all, the targets that still wait for it.
     _left: dict[str, list[Target]] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class Watcher:
         began = datetime.now(UTC)
         count = 0
         met: list[str] = []
+        self.reached = False
         try:
             for ended in self.place.find(self.known.since):
                 met.append(ended.key)
@@ -52,6 +55,7 @@ class Watcher:
         except (ServiceError, OSError) as error:
             _LOG.warning("%s could not be looked at: %s", self.place.name, Redactor().clean(str(error)))
             return count
+        self.reached = True
         # A place that keeps its jobs is not asked again for those of long ago; a folder's jobs may settle late.
         if self.place.all_failed and not self._failures:
             self.known.since = began

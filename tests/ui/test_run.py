@@ -285,3 +285,17 @@ def test_that_keys_reach_the_job_and_ctrl_c_ends_it(environment: dict[str, str])
     seen, status = at_terminal(words(python(code)), environment, b"\x03", b"up")
     assert b"KeyboardInterrupt" in seen
     assert status in (1, 130, -signal.SIGINT)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (("--config", "none.yaml"), "There is no file none.yaml."), (("--config", "tests"), "is a folder"), (("--lang", "fr"), "it takes en or zh"),
+    (("--out", "none/here.json"), "cannot be written"), (("--post", "service.example"), "begins with http://"),
+])
+def test_that_an_option_that_cannot_be_is_refused_before_the_job(run: Run, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    """Found when the job has failed, it would cost the explanation of hours of work."""
+    begun = tmp_path / "begun"
+    done = run(["touch", str(begun)], *options)
+    assert done.returncode == 2
+    assert said in done.stderr.decode()
+    assert len(done.stderr.decode().strip().splitlines()) == 1
+    assert not begun.exists()

@@ -27,7 +27,7 @@ def head(view: View, library: Library) -> Html:
     return element(
         "div",
         element(
-            "div", element("p", say(f"verdict-{diagnosis.verdict}", language), _cause(diagnosis, library, language), class_="verdict"),
+            "div", element("p", say(f"verdict-{_verdict(diagnosis)}", language), _cause(diagnosis, library, language), class_="verdict"),
             element("button", say("share", language), type="button", class_="small quiet", data_do="share"), class_="top",
         ),
         element("h1", diagnosis.headline, id="wc-headline", tabindex="-1"),
@@ -35,6 +35,11 @@ def head(view: View, library: Library) -> Html:
         note,
         class_=f"card head v-{diagnosis.verdict}",
     )
+
+
+def _verdict(diagnosis: Diagnosis) -> str:
+    """Name the verdict; what is to be checked before acting is not called found."""
+    return "probable" if diagnosis.verdict == "diagnosed" and diagnosis.standing == "hypothesis" else diagnosis.verdict
 
 
 def _cause(diagnosis: Diagnosis, library: Library, language: Language) -> Html | None:
@@ -71,15 +76,15 @@ def changes(view: View) -> Html:
     if not diagnosis.changes:
         words = "healthy-change" if diagnosis.verdict == "no-failure" else "nothing-to-change"
         return _section("wc-changes", say("what-to-change", language), element("p", say(words, language)))
-    first, rest = _split(diagnosis)
+    first, rest = map(_merged, _split(diagnosis))
     patch = diff.render(diagnosis.patch, language) if diagnosis.patch else element("p", say("no-patch", language), class_="hint")
     more = None
     if rest:
         title = counted("other-changes", "other-change", len(rest), language)
-        more = folded("more-changes", joined(title), element("ul", *(_change(item, language) for item in rest), class_="changes"))
+        more = folded("more-changes", joined(title), element("ul", *(_change(item, names, language) for item, names in rest), class_="changes"))
     return _section(
         "wc-changes", say("what-to-change", language),
-        element("ul", *(_change(item, language) for item in first), class_="changes"), patch, more,
+        element("ul", *(_change(item, names, language) for item, names in first), class_="changes"), patch, more,
     )
 
 
@@ -109,7 +114,16 @@ def _is_made(change: ProposedChange, added: str, removed: str) -> bool:
     return bool(re.search(name, removed))
 
 
-def _change(change: ProposedChange, language: Language) -> Html:
+def _merged(changes: Sequence[ProposedChange]) -> list[tuple[ProposedChange, str]]:
+    """Put changes together that read the same for several frameworks: each with the names of those that it is for."""
+    found: dict[tuple[object, ...], tuple[ProposedChange, list[str]]] = {}
+    for change in changes:
+        key = (change.key, str(change.to), str(change.from_), change.kind, change.why, change.costs, change.status)
+        found.setdefault(key, (change, []))[1].append(change.framework)
+    return [(change, ", ".join(dict.fromkeys(names))) for change, names in found.values()]
+
+
+def _change(change: ProposedChange, frameworks: str, language: Language) -> Html:
     was = say("was", language, value=change.from_) if change.from_ is not None else None
     told = [change.why]
     if change.replaces:
@@ -119,11 +133,17 @@ def _change(change: ProposedChange, language: Language) -> Html:
     return element(
         "li",
         element("p", element("code", _setting(change), class_="setting"), " ", element("span", was, class_="was") if was else None,
-                element("span", f"{change.framework} · {change.kind}", class_="tag"), class_="what"),
+                element("span", _tag(change, frameworks, language), class_="tag"), class_="what"),
         element("p", _sentence("; ".join(part for part in told if part))),
         cost,
         element("p", say("unverified", language), class_="doubt") if doubtful else None,
     )
+
+
+def _tag(change: ProposedChange, frameworks: str, language: Language) -> str:
+    """Tell whose setting it is and of which kind; what every program reads is nobody's."""
+    kind = say(f"kind-{change.kind}", language)
+    return kind if frameworks == change.kind else f"{frameworks} · {kind}"
 
 
 def _sentence(text: str) -> str:

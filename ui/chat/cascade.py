@@ -18,6 +18,7 @@ from ui.chat.words import counted, say
 _LANE, _AXIS = 34, 40
 _LEFT, _RIGHT = 4.0, 96.0
 _CLOCK = re.compile(r"(?P<time>\d{1,2}:\d{2}:\d{2})(?P<part>[.,]\d+)?")
+_RANK = re.compile(r"\brank=(\d+)\b")
 MAX_LANES = 16
 # A list that is longer folds below its plot.
 SHORT = 4
@@ -45,7 +46,7 @@ def render(view: View) -> Html:
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None or not diagnosis.cascade:
         return Html("")
-    title = say("cascade", language)
+    title = say("cascade-recovered" if all(entry.role == "recovered" for entry in diagnosis.cascade) else "cascade", language)
     entries = in_time(diagnosis.cascade)
     plot = _plot(entries, language) if len(entries) > 1 else None
     rows = element("ol", *(_item(entry, language) for entry in entries), class_="spread")
@@ -76,7 +77,10 @@ def _clock(entry: CascadeEntry) -> str:
 def lanes(entries: Sequence[CascadeEntry], language: Language) -> list[Lane]:
     """Give the processes in the order in which they failed, and the silent ranks behind them."""
     named = dict.fromkeys(_owner(entry, language) for entry in entries)
-    silent = dict.fromkeys(_numbers(entry.missing_ranks) for entry in entries if entry.missing_ranks)
+    # A rank that tells of another failure is not silent.
+    heard = {int(match[1]) for entry in entries if (match := _RANK.search(entry.source or ""))}
+    missing = [[rank for rank in entry.missing_ranks if rank not in heard] for entry in entries]
+    silent = dict.fromkeys(_numbers(ranks) for ranks in missing if ranks)
     return [*map(Lane, named), *(Lane(say("silent", language, ranks=ranks), True) for ranks in silent)][:MAX_LANES]
 
 

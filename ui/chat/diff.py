@@ -13,6 +13,8 @@ from ui.chat.words import say
 _KINDS = (("+++", "file"), ("---", "file"), ("@@", "hunk"), ("+", "add"), ("-", "del"))
 # A command is one row of many words.
 _WORD = re.compile(r"\s+|[^\s=:]+|[=:]")
+# What a command that was found in the log itself is called.
+_COMMAND = re.compile(r"command-at-line-(?P<line>\d+)\.sh")
 _FILE = re.compile(r"^\+\+\+ (?:b/)?(?P<name>[^\t\n]+)", re.MULTILINE)
 
 
@@ -23,7 +25,7 @@ def files(patch: str) -> list[str]:
 
 def render(patch: str, language: Language) -> Html:
     """Render a patch with its buttons; the browser holds the exact text that they copy and save."""
-    title = say("patch-of", language, files=", ".join(files(patch))) if files(patch) else say("patch", language)
+    title = _title(files(patch), language)
     buttons = element(
         "div",
         element("button", say("copy", language), type="button", class_="small", data_do="copy-patch"),
@@ -37,6 +39,13 @@ def render(patch: str, language: Language) -> Html:
         element("pre", *rows, tabindex="0", role="region", aria_label=title, class_="diff"),
         class_="patch",
     )
+
+
+def _title(named: Sequence[str], language: Language) -> str:
+    if len(named) == 1 and (match := _COMMAND.fullmatch(named[0])):
+        # The job's command as its log shows it: there is no such file on the user's disk.
+        return say("patch-of-command", language, line=match["line"])
+    return say("patch-of", language, files=", ".join(named)) if named else say("patch", language)
 
 
 def _rows(rows: Sequence[str]) -> Iterator[tuple[str, list[Html | str]]]:

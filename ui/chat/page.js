@@ -3,6 +3,7 @@
 const WORDS = props.words;
 const MODEL = props.model;
 const EXAMPLES = props.examples;
+const LIMIT = props.limit;
 const $ = (id) => document.getElementById(id);
 const root = document.documentElement;
 const memory = {
@@ -116,6 +117,8 @@ function complain(text) { $("wc-complaint").textContent = text; }
 
 async function sent(list) {
   const made = [];
+  const large = list.find((file) => file.size > LIMIT * 2 ** 20);
+  if (large) throw new Error(say("too-large", { name: large.name, limit: LIMIT }));
   for (const file of list) {
     announce(say("uploading", { name: file.name }));
     $("wc-complaint").textContent = "";
@@ -442,15 +445,30 @@ addEventListener("popstate", () => {
 
 // ---- a server that stops in the middle of an answer
 
+// What was pasted and not taken in outlives the page's reload; the tab alone has it, and only until then.
+function keepDraft() {
+  try { if (!state.triage && $("wc-text").value) sessionStorage.setItem("whycrash-draft", $("wc-text").value); } catch { /* too long, or a browser that keeps nothing */ }
+}
+
+function takeDraft() {
+  try {
+    const draft = sessionStorage.getItem("whycrash-draft");
+    if (!draft) return;
+    sessionStorage.removeItem("whycrash-draft");
+    $("wc-text").value = draft;
+    complain(say("back"));
+  } catch { /* nothing was kept */ }
+}
+
 async function beat() {
   if (!working && !lost) return;
   try {
     const answer = await fetch(new URL("gradio_api/app_id", location.href), { cache: "no-store" });
     if (!answer.ok) throw new Error(String(answer.status));
-    if (lost) location.reload();
+    if (lost) { keepDraft(); location.reload(); }
   } catch {
     lost = true;
-    $("wc-lost").textContent = say("lost");
+    $("wc-lost").textContent = say(state.triage ? "lost" : "lost-before");
     $("wc-lost").hidden = false;
   }
 }
@@ -462,6 +480,7 @@ watch("value", () => { if (props.value?.panels && props.value.ticket === ticket)
 paintTheme();
 speak();
 element.querySelector(".wc").classList.add("ready");
+takeDraft();
 const wanted = new URLSearchParams(location.search).get("triage");
 if (wanted) open(wanted, false); else if (matchMedia("(min-width: 1100px)").matches) $("wc-text").focus();
 past();

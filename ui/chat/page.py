@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 import gradio as gr
 from pydantic import BaseModel, ValidationError
 
+from corpus.schema import Language
 from service.desk import Desk
 from service.errors import InvalidRequestError, RequestError
 from service.settings import Settings
+from ui import sentences
 from ui.chat import words
 from ui.chat.room import NOBODY, Asked, Named, Opinion, Question, Room, State, Wanted, broken, examples
 from ui.chat.uploads import Uploads
@@ -72,7 +74,7 @@ def build(room: Room, settings: Settings) -> gr.Blocks:
         page = gr.HTML(
             {}, html_template=(HERE / "shell.html").read_text(encoding="utf-8"), js_on_load=(HERE / "page.js").read_text(encoding="utf-8"),
             apply_default_css=False, elem_id="whycrash", server_functions=calls(room),
-            words=words.table(), model=settings.model, examples=examples(),
+            words=words.table(), model=settings.model, examples=examples(), limit=settings.max_upload_mb,
         )
 
         def explain(event: gr.EventData, request: gr.Request) -> Iterator[State]:
@@ -101,13 +103,19 @@ def who(request: gr.Request) -> str:
 def survived(event: gr.EventData, work: Callable[[], Iterator[State]]) -> Iterator[State]:
     """Give the states that the work gives, and a last one where it fails: a page that hears nothing waits for ever."""
     ticket = event._data.get("ticket") if isinstance(event._data, dict) else None
+    language = language_of(event._data)
     try:
         yield from work()
     except RequestError as error:
-        yield broken(error, ticket)
+        yield broken(error, ticket, language)
     except Exception as error:  # noqa: BLE001 - whatever it is, the user is told, and the log says what
         _LOG.exception("a page's event failed")
-        yield broken(RequestError(f"{type(error).__name__}; the server's log says more."), ticket)
+        yield broken(RequestError(f"{type(error).__name__}; the server's log says more."), ticket, language)
+
+
+def language_of(sent: object) -> Language:
+    """Give the language of the page that sent something; what it sent may be anything."""
+    return "zh" if isinstance(sent, dict) and sent.get("language") == "zh" else "en"
 
 
 def read(kind: type[M], sent: object) -> M:
@@ -123,26 +131,26 @@ def calls(room: Room) -> list[Callable[..., object]]:
     """Give what the browser calls beside the events; an error comes back as a sentence."""
 
     def past(sent: object, request: gr.Request) -> object:
-        return _told(lambda: {"html": room.past(read(Wanted, sent), who(request))})
+        return _told(sent, lambda: {"html": room.past(read(Wanted, sent), who(request))})
 
     def log(sent: object) -> object:
-        return _told(lambda: {"html": room.log(read(Named, sent))})
+        return _told(sent, lambda: {"html": room.log(read(Named, sent))})
 
     def judge(sent: object, request: gr.Request) -> object:
-        return _told(lambda: room.judge(read(Opinion, sent), who(request)))
+        return _told(sent, lambda: room.judge(read(Opinion, sent), who(request)))
 
     def prompt(sent: object) -> object:
-        return _told(lambda: {"text": room.prompt(read(Named, sent))})
+        return _told(sent, lambda: {"text": room.prompt(read(Named, sent))})
 
     def forget(sent: object, request: gr.Request) -> object:
-        return _told(lambda: room.forget(read(Named, sent), who(request)))
+        return _told(sent, lambda: room.forget(read(Named, sent), who(request)))
 
     return [past, log, judge, prompt, forget]
 
 
-def _told(work: Callable[[], object]) -> object:
+def _told(sent: object, work: Callable[[], object]) -> object:
     try:
         made = work()
     except RequestError as error:
-        return {"error": str(error)}
+        return {"error": sentences.told(error, language_of(sent))}
     return {"done": True} if made is None else made

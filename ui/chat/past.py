@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from corpus.schema import Language
 from service.desk import Page
 from service.records import TriageRecord
+from ui import sentences
 from ui.chat.markup import Html, element, joined
-from ui.chat.words import say
+from ui.chat.words import named, say
 
 
 def render(page: Page, language: Language, now: datetime) -> Html:
@@ -21,16 +22,24 @@ def render(page: Page, language: Language, now: datetime) -> Html:
 
 def _item(record: TriageRecord, language: Language, now: datetime) -> Html:
     diagnosis = record.diagnosis
-    told = diagnosis.headline if diagnosis is not None else say(f"state-{record.state}", language) if record.state != "done" else record.source
+    told = diagnosis.headline if diagnosis is not None else _without(record, language)
     kind = f"v-{diagnosis.verdict}" if diagnosis is not None else f"t-{record.state}"
     state = f" · {say('state-running', language)}" if record.state == "running" else ""
     return element(
         "li",
         element(
-            "a", element("span", told, class_="told"), element("span", f"{record.source[-60:]} · {ago(record.created, now, language)}{state}", class_="by"),
+            "a", element("span", told, class_="told"), element("span", f"{named(record.source, language)[-60:]} · {ago(record.created, now, language)}{state}", class_="by"),
             href=f"?triage={record.id}", data_do="open", data_triage=record.id, class_=kind,
         ),
     )
+
+
+def _without(record: TriageRecord, language: Language) -> str:
+    """Give what stands for the headline of a triage that has none."""
+    if record.state == "done":
+        return named(record.source, language)
+    error = f": {sentences.worded('', record.error, language)}" if record.state == "failed" and record.error else ""
+    return say(f"state-{record.state}", language) + (error.replace(": ", "：", 1) if language == "zh" else error)
 
 
 def ago(then: datetime, now: datetime, language: Language) -> str:

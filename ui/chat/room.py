@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from corpus import library
 from corpus.library import Library
 from corpus.schema import Language
+from ingest.logs.inputs.members import CONFIG, kind_of
 from service.desk import Caller, Desk, Submission
 from service.errors import ForbiddenError, RequestError
 from service.events import Event, Failed, Final, First, Said, Turned
@@ -27,6 +28,7 @@ from ui.chat import answer, cascade, evidence, feedback, known, machine, past, p
 from ui.chat.markup import Html
 from ui.chat.uploads import Claimed, Uploaded, Uploads
 from ui.chat.view import NOTHING, View, after, of_record
+from ui.chat.words import EXAMPLE, PASTED
 
 EXAMPLES = Path(__file__).parent / "examples"
 # A page sends longer text as a file.
@@ -224,11 +226,13 @@ class Room:
 
 def _name(asked: Asked) -> str:
     if asked.example:
-        return f"example: {asked.example}"
+        return f"{EXAMPLE}{asked.example}"
     if not asked.files:
-        return "pasted text"
+        return PASTED
+    # A job is known by its log, and not by the configuration that came with it.
+    first = next((file for file in asked.files if kind_of(file.name) != CONFIG), asked.files[0])
     rest = f" (+{len(asked.files) - 1})" if len(asked.files) > 1 else ""
-    return asked.files[0].name[:200] + rest
+    return first.name[:200] + rest
 
 
 def _submission(asked: Asked, files: Claimed) -> Submission:
@@ -255,9 +259,9 @@ def examples() -> list[str]:
     return sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
 
 
-def broken(error: RequestError, ticket: object) -> State:
+def broken(error: RequestError, ticket: object, language: Language = "en") -> State:
     """Give the state that says why nothing more comes; what the page shows already stays."""
-    view = View("en", state="failed", failed=_failed(error))
+    view = View(language, state="failed", failed=_failed(error))
     return {"ticket": ticket, "state": "failed", "elsewhere": False, "asking": False, "panels": {"stages": str(stages.trouble(view))}}
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from corpus.schema import Language
+from ui import sentences
 from ui.chat.markup import Html, element, joined
 from ui.chat.view import View
-from ui.chat.words import counted, known, say
+from ui.chat.words import counted, named, say
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -27,7 +28,7 @@ def render(view: View) -> Html:
     rows = [*_done(view), *_doing(view)]
     if not rows:
         return Html("")
-    name = element("span", view.name, class_="source") if view.name else None
+    name = element("span", named(view.name, view.language), class_="source") if view.name else None
     busy = view.state in ("waiting", "running") and not view.is_elsewhere
     return joined(
         element("div", name, element("ol", *rows), class_="stages busy" if busy else "stages"),
@@ -40,16 +41,16 @@ def _done(view: View) -> Iterator[Html]:
     diagnosis = view.diagnosis
     if read is not None:
         yield _row(_amount(read.bytes, read.lines, read.truncated, language))
-        yield _row(counted("stage-events", "stage-event", read.events, language))
+        yield _row(counted("stage-events", "stage-event", read.events, language), "ok more")
     elif diagnosis is not None:
         yield _row(_amount(diagnosis.limits.bytes, diagnosis.limits.lines, diagnosis.limits.truncated, language))
     cases = view.cases if view.cases is not None else diagnosis.cases if diagnosis is not None else None
     if cases is not None:
-        yield _row(counted("stage-cases", "stage-case", len(cases), language))
+        yield _row(counted("stage-cases", "stage-case", len(cases), language), "ok more")
     if diagnosis is not None:
         sources = diagnosis.telemetry.sources or (read.telemetry if read is not None else ())
         told = say("stage-telemetry", language, sources=", ".join(sources)) if sources else say("stage-no-telemetry", language)
-        yield _row(told, "" if sources else "none")
+        yield _row(told, "ok more" if sources else "none more")
         if view.state == "done":
             yield _row(_engine(view))
 
@@ -91,8 +92,6 @@ def trouble(view: View) -> Html:
     failed = view.failed
     if failed is None:
         return Html("")
-    name = f"error-{failed.type}"
-    wait = f"{max(1.0, failed.retry_after or 5):.0f}"
-    told = say(name, view.language, wait=wait) if known(name) else failed.error
+    told = sentences.of_failed(failed, view.language)
     again = element("button", say("try-again", view.language), type="button", class_="small", data_do="again") if view.diagnosis is None else None
     return element("div", element("h2", say("error", view.language)), element("p", told), again, class_="card trouble", role="alert")

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 from corpus.schema import Language
 
+# How what was handed in is called where it is no file; the store keeps these names, a page tells them in its language.
+PASTED, EXAMPLE = "pasted text", "example: "
+
 _WORDS: Mapping[str, tuple[str, str]] = {
     # The page around an answer; the browser puts these in place.
     "title": ("Why did the job die?", "作业为什么失败？"),
@@ -42,6 +45,15 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "The server stopped while it was answering. What it had said is kept; this page comes back by itself when the server does.",
         "服务器在回答途中停止了。已经给出的内容会保留；服务器恢复后，本页会自动恢复。",
     ),
+    "lost-before": (
+        "The server cannot be reached. What you pasted is kept on this page, which comes back by itself when the server does.",
+        "无法连接服务器。你粘贴的内容仍保留在本页；服务器恢复后，本页会自动恢复。",
+    ),
+    "back": (
+        "The server is back. It had not taken the log in: look over it and ask again. Files are to be added anew.",
+        "服务器已恢复，但日志还没有提交成功：请检查后重新提交；文件需要重新添加。",
+    ),
+    "too-large": ("{name} is larger than {limit} MB, the most that this server takes. The last part of the log is enough.", "{name} 超过服务器的上限 {limit} MB。只给日志的最后部分即可。"),
     "copied": ("Copied", "已复制"),
     "copy-failed": ("The browser does not let the page copy; select the text instead.", "浏览器不允许复制，请手动选择文本。"),
     "sent": ("Thank you, noted.", "谢谢，已记录。"),
@@ -50,6 +62,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "forget-sure": ("Delete this triage, its log excerpt and its conversation?", "删除这次分析、日志摘录和对话？"),
     "link-copied": ("Link copied", "链接已复制"),
     # The stages.
+    "pasted": (PASTED, "粘贴的文本"),
     "stage-wait": ("Waiting for its turn", "排队中"),
     "stage-reading": ("Reading {done} of {total}", "正在读取 {done} / {total}"),
     "stage-reading-some": ("Reading {done}", "正在读取 {done}"),
@@ -67,6 +80,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "stage-rules-known": ("Answered without a model", "未用模型得出"),
     # The answer.
     "verdict-diagnosed": ("Cause found", "已找到原因"),
+    "verdict-probable": ("Probable cause", "可能的原因"),
     "verdict-ambiguous": ("Two causes fit", "有两种可能"),
     "verdict-unknown": ("Cause not shown by the log", "日志未显示原因"),
     "verdict-no-failure": ("No failure found", "未发现失败"),
@@ -92,10 +106,16 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "healthy-change": ("Nothing needs to change.", "无需修改。"),
     "patch": ("Patch", "补丁"),
     "patch-of": ("Patch of {files}", "{files} 的补丁"),
+    "patch-of-command": ("The command in line {line} of the log, changed", "日志第 {line} 行的命令，修改后"),
+    "kind-setting": ("setting", "设置"),
+    "kind-flag": ("flag", "命令行参数"),
+    "kind-env": ("environment variable", "环境变量"),
+    "kind-package": ("package", "软件包"),
+    "kind-command": ("command", "命令"),
     "no-patch": ("Add the launch script or config to get this as a patch.", "附上启动脚本或配置文件，就能得到补丁。"),
     "copy": ("Copy", "复制"),
     "download": ("Download", "下载"),
-    "was": ("now {value}", "当前 {value}"),
+    "was": ("instead of {value}", "原为 {value}"),
     "costs": ("Costs", "代价"),
     "unverified": ("Not in the catalogue for this version: check it", "目录中没有该版本的记录，请核对"),
     "replaces": ("replaces {key}, which the job sets in vain", "替换无效的 {key}"),
@@ -132,6 +152,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "log-lines": ("Log lines", "日志行"),
     # Cascade.
     "cascade": ("How it spread", "故障如何扩散"),
+    "cascade-recovered": ("What it recovered from", "已恢复的错误"),
     "cascade-plot": ("Failures over {lanes} in the order of their first lines; the list below says the same.", "{lanes}上的失败，按首次出现的行排序；下面的列表内容相同。"),
     "cascade-lanes": ("{count} processes", "{count} 个进程"),
     "cascade-lane": ("one process", "一个进程"),
@@ -191,16 +212,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "minutes-ago": ("{count} min ago", "{count} 分钟前"),
     "hours-ago": ("{count} h ago", "{count} 小时前"),
     "days-ago": ("{count} d ago", "{count} 天前"),
-    # Errors, by the name of their type.
+    # Errors; their own sentences are those of ui.sentences.
     "error": ("That did not work", "没有成功"),
-    "error-BusyError": ("Too much is being asked at the moment. Try again in {wait} s.", "当前请求过多，请 {wait} 秒后重试。"),
-    "error-NotFoundError": ("There is no such triage: it was deleted, or the link is wrong.", "没有这次分析：可能已被删除，或链接有误。"),
-    "error-ConflictError": ("It is still being answered. Ask again when it is done.", "仍在回答中，请完成后再问。"),
-    "error-LateError": ("It was not finished in time.", "没有在时限内完成。"),
-    "error-TooLargeError": ("That is larger than this server takes.", "内容超过了服务器的上限。"),
-    "error-GoneError": ("The uploaded file is gone. Add it again.", "上传的文件已不在，请重新添加。"),
-    "error-DiskFullError": ("The server's disk is full.", "服务器磁盘已满。"),
-    "error-StoreError": ("The server's database cannot be reached at the moment.", "服务器的数据库暂时无法访问。"),
     "try-again": ("Back to the log", "返回日志输入"),
     # The examples.
     "example-gpu-memory": ("CUDA out of memory in the update", "更新阶段显存不足"),
@@ -216,9 +229,12 @@ def say(name: str, language: Language, /, **values: object) -> str:
     return text.format(**values) if values else text
 
 
-def known(name: str) -> bool:
-    """Tell whether there are words of that name."""
-    return name in _WORDS
+def named(source: str, language: Language) -> str:
+    """Give what a triage's log is called in a page's language; a file's name is its own."""
+    if source == PASTED:
+        return say("pasted", language)
+    example = f"example-{source.removeprefix(EXAMPLE)}"
+    return say(example, language) if source.startswith(EXAMPLE) and example in _WORDS else source
 
 
 def counted(name: str, one: str, count: int, language: Language) -> str:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import locale
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from time import monotonic
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from corpus.schema import Language
-from service.errors import SettingsError
+from service.errors import ServiceError, SettingsError
+from service.settings import load
 from service.triage import Report
 
 MANY_FILES = 50
 # Between two lines of a long stage where no bar can be drawn, seconds.
 TOLD_EVERY = 30.0
+# In the order in which they decide: https://pubs.opengroup.org/onlinepubs/9799919799/basedefs/V1_chap08.html#tag_08_02
+_LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG")
 _BUILDING = frozenset({"vectors", "words", "store"})
 _STAGES = {"files": "reading files", "vectors": "embedding", "words": "indexing words", "store": "storing"}
 
@@ -40,8 +43,9 @@ def check_language(lang: str) -> None:
 def language(lang: str) -> Language:
     """Choose a language where there is no log to go by."""
     check_language(lang)
-    wanted = lang or (locale.getlocale()[0] or "")[:2]
-    return "zh" if wanted == "zh" else "en"
+    # The names are asked and not the locale in use: a container often lacks the one that its user has.
+    wanted = lang or next((value for name in _LOCALES if (value := os.environ.get(name))), "")
+    return "zh" if wanted.startswith("zh") else "en"
 
 
 class PlainSteps:
@@ -61,6 +65,16 @@ class PlainSteps:
         if done == total:
             self._told.remove(stage)
         err().print(f"{_STAGES.get(stage, stage)}: {done:,} of {total:,}{more}", markup=False)
+
+
+def spoken(arguments: Sequence[str]) -> Language:
+    """Tell the language of whoever typed a command that failed, perhaps before its arguments were read."""
+    own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    given = [value.removeprefix("--lang=") for name, value in zip(["", *own], own, strict=False) if name == "--lang" or value.startswith("--lang=")]
+    with suppress(ServiceError):
+        given.append(load().lang)
+    wanted = next((value for value in given if value in ("en", "zh")), "")
+    return language(wanted)
 
 
 @contextmanager

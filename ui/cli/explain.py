@@ -32,6 +32,10 @@ _WORDS = {
     "hypothesis": ("a hypothesis", "仅为推测"),
     "none": ("", ""),
 }
+_KINDS = {
+    "setting": ("setting", "设置"), "flag": ("flag", "命令行参数"), "env": ("environment variable", "环境变量"), "package": ("package", "软件包"),
+    "command": ("command", "命令"),
+}
 _LABELS = {
     "evidence": ("Evidence", "证据"), "changes": ("Changes", "建议修改"), "checks": ("To confirm", "如何确认"),
     "why": ("Why", "原因"), "patch": ("Patch of the first step", "第一步的补丁"), "cases": ("Known cases", "已知案例"), "alternatives": ("Or else", "其他可能"),
@@ -180,7 +184,8 @@ def _changes(diagnosis: Diagnosis, chinese: bool) -> Group | None:
 def _change(change: ProposedChange, chinese: bool) -> Group:
     value = f"{change.key} = {change.to}" + (f"  ({_LABELS['was'][chinese]} {change.from_})" if change.from_ is not None else "")
     head = Text(f"  {value}", style="bold green")
-    head.append(f"  [{change.framework}, {change.kind}]", style="dim")
+    named = dict.fromkeys((*([] if change.framework == change.kind else [change.framework]), _KINDS[change.kind][chinese]))
+    head.append(f"  [{', '.join(named)}]", style="dim")
     rows: list[object] = [head, Padding(Text(change.why), (0, 0, 0, 4))]
     if change.costs:
         rows.append(Padding(Text(f"{_LABELS['costs'][chinese]}: {change.costs}", style="dim"), (0, 0, 0, 4)))

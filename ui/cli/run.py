@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from service.errors import SettingsError
 from service.watching import job
 from service.watching.copy import Copy, Stream
 from service.watching.job import Ended
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from service.triage import Triage
 
 KEY_VARIABLE = "WHYCRASH_KEY"
+LANGUAGES = ("", "en", "zh")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Options:
 
 
 def run(command: Sequence[str], options: Options) -> int:
-    """Run the job; gives its exit code, or dies of the signal that it died of."""
+    """Run the job; gives its exit code, or dies of the signal that it died of. Raises ServiceError before it for options that cannot be."""
+    _check(options)
     copy = Copy()
     ended: Ended | None = None
     try:
@@ -53,10 +56,23 @@ def run(command: Sequence[str], options: Options) -> int:
         if ended is None:
             raise
         with suppress(Exception, SystemExit):
-            _say(f"whycrash: the job's end could not be explained: {error}")
+            _say(_unexplained(error, options))
     finally:
         copy.close()
     return job.leave_as(ended)
+
+
+def _check(options: Options) -> None:
+    """Refuse before the job begins what would be found wrong hours later, when it has failed."""
+    lost = next((path for path in options.configs if not path.is_file()), None)
+    if lost is not None:
+        raise SettingsError(f"{lost} is a folder; give a file." if lost.is_dir() else f"There is no file {lost}.")
+    if options.out and (options.out.is_dir() or not options.out.absolute().parent.is_dir()):
+        raise SettingsError(f"{options.out} cannot be written; give a file in a folder that is there.")
+    if options.post and not options.post.startswith(("http://", "https://")):
+        raise SettingsError(f"--post is {options.post!r}; it takes an address that begins with http:// or https://.")
+    if options.lang not in LANGUAGES:
+        raise SettingsError(f"--lang is {options.lang!r}; it takes en or zh.")
 
 
 def _afterwards(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path | None, options: Options) -> None:
@@ -66,6 +82,13 @@ def _afterwards(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path
         _explain(command, ended, copy, snapshot, options)
     elif options.good:
         _keep_good(copy, options.good)
+
+
+def _unexplained(error: Exception, options: Options) -> str:
+    from ui import sentences
+    from ui.cli.console import language
+
+    return f"whycrash: the job's end could not be explained: {sentences.told(error, language(options.lang))}"
 
 
 def _say(text: str) -> None:
@@ -90,9 +113,8 @@ def _explain(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path | 
     from service.settings import load
     from service.triage import Triage
     from ui.cli import explain
-    from ui.cli.console import check_language, err, progress
+    from ui.cli.console import err, progress
 
-    check_language(options.lang)
     settings = load()
     if not options.quiet:
         _say(f"\nwhycrash: the job failed after {ended.seconds:.0f} s: {ended.words}.")

@@ -12,19 +12,27 @@ from ui.cli import ending
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import err, progress
 
+# Packages whose every step is none of an administrator's matter.
+_NOISY = ("httpx", "gradio", "uvicorn.error", "asyncio", "alembic", "bm25s")
+
 
 def run(host: str, port: int | None) -> int:
     """Serve until told to stop."""
     settings = load()
     settings = replace(settings, host=host or settings.host, port=settings.port if port is None else port)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    for noisy in ("httpx", "gradio", "uvicorn.error", "asyncio", "alembic", "bm25s"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_telling)
     # The web server ends itself on a SIGTERM, and then sends it once more to whoever was there before: to us.
     ending.orderly()
     with progress() as report:
         server.serve(settings, report, _told)
     return EXPLAINED
+
+
+def _telling(record: logging.LogRecord) -> bool:
+    # At the handler: some of them set their own level when they are imported, which is later.
+    return record.levelno >= logging.WARNING or not record.name.startswith(_NOISY)
 
 
 def _told(url: str) -> None:

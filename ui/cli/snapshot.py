@@ -7,12 +7,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich.text import Text
-
+from ingest.logs.lines import printable
 from service.settings import load
 from service.telemetry import snapshot, taking, watch
 from service.telemetry.snapshot import Snapshot
-from ui.cli.console import err
 
 # Xid events are listened to for so long between two samples; a longer wait would only delay the next.
 MIN_WATCH_S = 1.0
@@ -45,4 +43,5 @@ def _put(made: Snapshot, out: Path | None) -> None:
         sys.stdout.flush()
         return
     watch.write(made, out)
-    err().print(Text(f"{out}: {made.taken_at:%H:%M:%S}, {', '.join(made.sources)}", style="dim"))
+    # Plainly: whoever samples beside a job should not load what only draws on terminals.
+    sys.stderr.write(f"{printable(str(out))}: {made.taken_at:%H:%M:%S}, {', '.join(made.sources)}\n")

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from service.batch.page import number
 from service.batch.summary import Cost, Summary, in_words
+from ui import sentences
 
 # Causes that are listed; the others are in the results.
 MAX_ROWS = 15
@@ -87,5 +88,5 @@ def _figures(cost: Cost, hours: bool) -> list[str]:
 def _failures(summary: Summary, chinese: bool, width: int) -> Table:
     table = _table(["jobs", "failures", "example"], chinese, width)
     for failure in summary.failures:
-        table.add_row(number(failure.jobs), Text(failure.error), Text(failure.example.name, style="dim"))
+        table.add_row(number(failure.jobs), Text(sentences.worded("", failure.error, summary.language)), Text(failure.example.name, style="dim"))
     return table

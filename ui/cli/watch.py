@@ -25,7 +25,7 @@ from service.watching.known import Known
 from service.watching.targets import Target
 from service.watching.watcher import Watcher
 from ui.cli import ending
-from ui.cli.codes import EXPLAINED
+from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import check_language, err, out, progress
 from ui.cli.run import KEY_VARIABLE
 
@@ -54,7 +54,7 @@ def run(what: str, options: Options, stop: threading.Event | None = None) -> int
     check_language(options.lang)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(message)s")
     settings = load()
-    place = _place(what, options, settings)
+    place, told = _place(what, options, settings), _targets(options)
     known = Known(settings.home, place.name)
     if options.since_hours:
         known.since = datetime.now(UTC) - timedelta(hours=options.since_hours)
@@ -62,14 +62,14 @@ def run(what: str, options: Options, stop: threading.Event | None = None) -> int
         triage = Triage(settings, report)
         triage.index  # noqa: B018 - opening it builds it
     ending.orderly()
-    watcher = Watcher(triage, place, known, _targets(options), _json if options.as_json else _row, options.lang)
+    watcher = Watcher(triage, place, known, told, _json if options.as_json else _row, options.lang)
     if not options.once:
         err().print(f"watching {place.name}, each {options.every:g} s; ctrl-C stops", markup=False)
     stop = stop or threading.Event()
     while True:
         watcher.round()
         if options.once or stop.wait(options.every):
-            return EXPLAINED
+            return EXPLAINED if watcher.reached else MISUSE
 
 
 def _place(what: str, options: Options, settings: Settings) -> Place:
@@ -82,6 +82,10 @@ def _place(what: str, options: Options, settings: Settings) -> Place:
 
 def _targets(options: Options) -> list[Target]:
     found: list[Target] = []
+    for name, address in (("--webhook", options.webhook), ("--post", options.post)):
+        if address and not address.startswith(("http://", "https://")):
+            # Else found out when the first job fails, perhaps at night.
+            raise SettingsError(f"{name} is {address!r}; it takes an address that begins with http:// or https://.")
     if options.webhook:
         found.append(targets.webhook(options.webhook))
     if options.slack:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from corpus.schema import Language
 from ingest.errors import IngestError
 from service.desk import Caller, Desk, Submission
 from service.diagnosis import Diagnosis
 from service.errors import BusyError, ServiceError
-from service.events import Event, Failed, Final, First, Progress, Said, Turned
+from service.events import Accepted, Event, Failed, Final, First, Progress, Said, Turned
+from service.reasoning.conversation import said_as
 from service.settings import Settings
+from ui import sentences
 from ui.slack.answer import Extras, answer, told, turn
 from ui.slack.asked import Asked, Content, content_of
 from ui.slack.attached import Courier, Fetched, losses
-from ui.slack.errors import SlackError, SlackRefusedError
+from ui.slack.errors import SlackError, SlackRefusedError, SlackUnreachableError
+from ui.slack.ledger import Note
 from ui.slack.reply import Reply
 from ui.slack.voice import LOGGER, METADATA, Voice
 from ui.slack.wording import is_chinese, language_of, say
@@ -32,6 +35,13 @@ _SLOW = 8 << 20
 _MB = 1_000_000
 
 
+class Thread(NamedTuple):
+    """Where a question is answered: its message, and its line in the ledger."""
+
+    reply: Reply
+    note: Note
+
+
 class Answerer:
     """Answers questions, each in a thread of its own; whatever happens, who asked is told."""
 
@@ -41,56 +51,61 @@ class Answerer:
         self._settings = settings
         self._courier = Courier(voice, settings)
 
-    def answer(self, asked: Asked) -> None:
-        """Answer a question to its end; what goes wrong becomes a sentence in the thread."""
-        reply = Reply(self._voice, asked)
+    def answer(self, asked: Asked, note: Note) -> None:
+        """Answer a question to its end; what goes wrong becomes a sentence in the thread. Its `note` is closed then."""
         try:
-            self._routed(asked, reply)
+            self._answer(asked, Thread(Reply(self._voice, asked, posted=note.posted), note))
+        finally:
+            note.close()
+
+    def _answer(self, asked: Asked, thread: Thread) -> None:
+        try:
+            self._routed(asked, thread)
         except (ServiceError, IngestError) as error:
-            self._tell(reply, say("failed", asked.language, error=error))
+            self._tell(thread, say("failed", asked.language, error=sentences.told(error, asked.language)))
         except SlackError as error:
             LOGGER.error("An answer could not be given: %s", error)
         except Exception:  # noqa: BLE001 - a question must not end in silence: its thread has nobody else to tell
             LOGGER.exception("A question could not be answered.")
-            self._tell(reply, say("broken", asked.language))
+            self._tell(thread, say("broken", asked.language))
 
-    def _tell(self, reply: Reply, text: str) -> None:
+    def _tell(self, thread: Thread, text: str) -> None:
         try:
-            reply.show(told(text))
+            thread.reply.show(told(text))
         except SlackError as error:
             LOGGER.error("A sentence could not be said: %s", error)
 
-    def _routed(self, asked: Asked, reply: Reply) -> None:
+    def _routed(self, asked: Asked, thread: Thread) -> None:
         """Find out what is asked: a log's triage, a question about one before, a log further up in the thread."""
         if asked.content.has_log:
-            self._triage(asked, reply)
+            self._triage(asked, thread)
         elif asked.is_reply and asked.thread:
-            self._in_thread(asked, reply)
+            self._in_thread(asked, thread)
         elif asked.content.words:
-            self._triage(asked, reply)
+            self._triage(asked, thread)
         else:
-            reply.show(told(say("help", asked.language)))
+            thread.reply.show(told(say("help", asked.language)))
 
-    def _in_thread(self, asked: Asked, reply: Reply) -> None:
+    def _in_thread(self, asked: Asked, thread: Thread) -> None:
         try:
             messages = self._voice.thread(asked.channel, asked.thread or "")
         except SlackRefusedError:
-            reply.show(told(say("unreachable-thread", asked.language)))
+            thread.reply.show(told(say("unreachable-thread", asked.language)))
             return
         triage = triage_of(messages, asked.bot)
         if triage and asked.content.words:
-            self._ask(asked, triage, reply)
+            self._ask(asked, triage, thread)
         elif above := log_above(messages, asked.bot):
-            self._triage(replace(asked, content=replace(above, words=asked.content.words or above.words)), reply)
+            self._triage(replace(asked, content=replace(above, words=asked.content.words or above.words)), thread)
         elif asked.content.words:
-            self._triage(asked, reply)
+            self._triage(asked, thread)
         else:
-            reply.show(told(say("help", asked.language)))
+            thread.reply.show(told(say("help", asked.language)))
 
     # A triage.
 
-    def _triage(self, asked: Asked, reply: Reply) -> None:
-        fetched = Fetched()
+    def _triage(self, asked: Asked, thread: Thread) -> None:
+        reply, fetched = thread.reply, Fetched()
         with fetched.spool:
             if sum(file.size for file in asked.content.files) > _SLOW:
                 reply.show(told(say("fetching", asked.language, count=len(asked.content.files))))
@@ -102,16 +117,17 @@ class Answerer:
             if not (submission.paths or submission.text):
                 reply.show(told("\n".join([say("no-file", asked.language), *notes])))
                 return
-            telling = _Telling(reply, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log)
+            telling = _Telling(thread, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log)
             for event in self._patiently(lambda: self._desk.triage(submission, Caller("slack", asked.caller)), reply, asked.language):
                 telling.hear(event)
 
     # A conversation.
 
-    def _ask(self, asked: Asked, triage: str, reply: Reply) -> None:
-        telling = _Telling(reply, self._settings, asked.language)
+    def _ask(self, asked: Asked, triage: str, thread: Thread) -> None:
+        telling = _Telling(thread, self._settings, asked.language)
+        thread.note.write(triage=triage, question=said_as(asked.content.words))
         question, caller = asked.content.words, Caller("slack", asked.caller)
-        for event in self._patiently(lambda: self._desk.ask(triage, question, caller), reply, asked.language):
+        for event in self._patiently(lambda: self._desk.ask(triage, question, caller), thread.reply, asked.language):
             telling.hear(event)
 
     def _patiently(self, ask: Callable[[], Iterator[Event]], reply: Reply, language: Language) -> Iterator[Event]:
@@ -162,7 +178,7 @@ def log_above(messages: Sequence[Mapping[str, Any]], bot: str) -> Content | None
 class _Telling:
     """Tells a thread what the desk tells."""
 
-    reply: Reply
+    thread: Thread
     settings: Settings
     language: Language
     notes: tuple[str, ...] = ()
@@ -170,6 +186,11 @@ class _Telling:
     first: Diagnosis | None = None
     said: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def reply(self) -> Reply:
+        """The message that answers."""
+        return self.thread.reply
 
     def hear(self, event: Event) -> None:
         """Take an event. An answer goes on where Slack fails: it is kept, and its last edit may come through."""
@@ -180,6 +201,12 @@ class _Telling:
             handler(self, event)
         except SlackError as error:
             LOGGER.error("An answer could not be shown: %s", error)
+            if isinstance(error, SlackUnreachableError) and isinstance(event, Final | Turned | Failed):
+                self.thread.note.leave()
+
+    def accepted(self, event: Accepted) -> None:
+        """Note whose answer the thread waits for."""
+        self.thread.note.write(triage=event.id)
 
     def progress(self, event: Progress) -> None:
         """Say how far reading is, once it takes long."""
@@ -216,9 +243,9 @@ class _Telling:
     def failed(self, event: Failed) -> None:
         """Say why there is no answer, or no more of it."""
         if self.first is not None:
-            self._show(self.first, say("unfinished", language_of(self.first), error=event.error))
+            self._show(self.first, say("unfinished", language_of(self.first), error=sentences.of_failed(event, language_of(self.first))))
         else:
-            self.reply.show(told(say("failed", self.language, error=event.error)))
+            self.reply.show(told(say("failed", self.language, error=sentences.of_failed(event, self.language))))
 
     def _show(self, diagnosis: Diagnosis, *notes: str, must: bool = True) -> None:
         extras = Extras(tuple(self.said), (*notes, *self.notes))
@@ -226,6 +253,7 @@ class _Telling:
 
 
 _HANDLERS: Mapping[type[Event], Callable[[_Telling, Any], None]] = {
+    Accepted: _Telling.accepted,
     Progress: _Telling.progress,
     First: _Telling.opened,
     Said: _Telling.spoken,

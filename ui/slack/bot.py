@@ -15,6 +15,7 @@ from corpus.schema import Language
 from service.desk import Desk
 from service.errors import BusyError, RequestError, StoreError
 from service.settings import Settings
+from ui import sentences
 from ui.slack import asked as asking
 from ui.slack.answer import OPEN, PATCH, RIGHT, WRONG, found, told
 from ui.slack.answering import Answerer
@@ -22,7 +23,9 @@ from ui.slack.asked import Asked
 from ui.slack.crew import Crew
 from ui.slack.errors import SlackError
 from ui.slack.feedback import MODAL, FeedbackDesk
+from ui.slack.ledger import Ledger
 from ui.slack.reply import Reply
+from ui.slack.resuming import Resumer
 from ui.slack.voice import LOGGER, Voice, open_voice
 from ui.slack.wording import say, spoken
 
@@ -44,10 +47,14 @@ class Bot:
     app: App
     voice: Voice
     crew: Crew
+    ledger: Ledger
+    resumer: Resumer
 
     def close(self) -> None:
         """Take no more questions."""
+        self.resumer.close()
         self.crew.close()
+        self.ledger.close()
         executor = self.app.listener_runner.listener_executor
         executor.shutdown(wait=False, cancel_futures=True)
 
@@ -59,7 +66,7 @@ class Bot:
 
 
 def build(settings: Settings, desk: Desk, base_url: str = WebClient.BASE_URL) -> Bot:
-    """Make the bot; Slack is asked nothing before the first request comes."""
+    """Make the bot; Slack is asked nothing before the first request comes, but for what a killed server left open."""
     # Imported here, as below: a server without Slack does not wait for it.
     from slack_bolt import App
 
@@ -70,9 +77,12 @@ def build(settings: Settings, desk: Desk, base_url: str = WebClient.BASE_URL) ->
         token_verification_enabled=False,
     )
     crew = Crew(THREADS, settings.queue)
+    ledger = Ledger(settings.home)
     app.use(_once(desk))
-    _Listeners(desk, voice, crew, settings).register(app)
-    return Bot(app, voice, crew)
+    _Listeners(desk, voice, crew, ledger, settings).register(app)
+    resumer = Resumer(ledger, desk, voice, settings)
+    resumer.start()
+    return Bot(app, voice, crew, ledger, resumer)
 
 
 def _once(desk: Desk) -> Callable[..., BoltResponse]:
@@ -101,10 +111,11 @@ def name_of(body: _Body) -> str:
 class _Listeners:
     """What each request of Slack's starts. Receipts go out at once; all else is the crew's work."""
 
-    def __init__(self, desk: Desk, voice: Voice, crew: Crew, settings: Settings) -> None:
+    def __init__(self, desk: Desk, voice: Voice, crew: Crew, ledger: Ledger, settings: Settings) -> None:
         self._desk = desk
         self._voice = voice
         self._crew = crew
+        self._ledger = ledger
         self._language: Language = "zh" if settings.lang == "zh" else "en"
         self._answerer = Answerer(desk, voice, settings)
         self._feedback = FeedbackDesk(desk, voice)
@@ -173,7 +184,10 @@ class _Listeners:
 
     def _begin(self, asked: Asked) -> None:
         asked = replace(asked, fallback=self._language)
-        if not self._crew.take(partial(self._answerer.answer, asked)):
+        # Before the receipt: from then on Slack does not send it again.
+        note = self._ledger.begin(asked)
+        if not self._crew.take(partial(self._answerer.answer, asked, note)):
+            note.close()
             self._safely(lambda: Reply(self._voice, asked).show(told(say("too-busy", asked.language))))
 
     def _search(self, words: str, respond: Respond) -> None:
@@ -183,7 +197,7 @@ class _Listeners:
         except BusyError:
             message = told(say("too-busy", language))
         except RequestError as error:
-            message = told(say("failed", language, error=error))
+            message = told(say("failed", language, error=sentences.told(error, language)))
         self._safely(lambda: respond(text=message.text, blocks=message.blocks, unfurl_links=False, unfurl_media=False))
 
     def _safely(self, work: Callable[[], object]) -> None:

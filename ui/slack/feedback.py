@@ -11,6 +11,7 @@ from service.desk import Caller, Desk
 from service.diagnosis import Diagnosis
 from service.errors import NotFoundError, RequestError
 from service.records import Feedback
+from ui import sentences
 from ui.slack.asked import Payload
 from ui.slack.mrkdwn import Block, clip, escape, plain
 from ui.slack.voice import Voice
@@ -53,7 +54,7 @@ class FeedbackDesk:
         except NotFoundError:
             where.whisper(self._voice, say("forgotten", language))
         except RequestError as error:
-            where.whisper(self._voice, say("failed", language, error=escape(str(error))))
+            where.whisper(self._voice, say("failed", language, error=escape(sentences.told(error, language))))
 
     def _right(self, where: Clicked, diagnosis: Diagnosis) -> None:
         self._desk.feedback(where.triage, Feedback(right=True), where.caller)
@@ -82,7 +83,7 @@ class FeedbackDesk:
         try:
             self._desk.feedback(str(kept.get("triage", "")), feedback, _caller(body))
         except RequestError as error:
-            return {_CAUSE: str(error)[:_OPTION]}
+            return {_CAUSE: sentences.told(error, language)[:_OPTION]}
         return {}
 
     def thank(self, body: Payload) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from ui.slack.answer import Message
 from ui.slack.asked import Asked
@@ -18,11 +19,15 @@ BETWEEN = 3.0
 class Reply:
     """The answer to a question in its thread, or with the person who asked where the bot is not in the channel."""
 
-    def __init__(self, voice: Voice, asked: Asked) -> None:
+    def __init__(
+        self, voice: Voice, asked: Asked, at: tuple[str, str] | None = None, posted: Callable[[tuple[str, str]], None] = lambda _at: None,
+    ) -> None:
+        """`at` names a message that is there already; `posted` gets the name of one that is posted."""
         self._voice = voice
         self._asked = asked
         self._thread = asked.thread
-        self._at: tuple[str, str] | None = None
+        self._at = at
+        self._tell = posted
         self._shown: Message | None = None
         self._next = 0.0
 
@@ -41,6 +46,11 @@ class Reply:
         self._next = time.monotonic() + BETWEEN
 
     def _posted(self, message: Message) -> tuple[str, str]:
+        at = self._sent(message)
+        self._tell(at)
+        return at
+
+    def _sent(self, message: Message) -> tuple[str, str]:
         try:
             if self._thread is None and not self._asked.has_root:
                 self._thread = self._root()

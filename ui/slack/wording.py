@@ -22,6 +22,14 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "thinking": ("Looking into it.", "正在查看。"),
     "model": ("The model explains", "模型的解释"),
     "unfinished": ("The explanation ended early: {error}", "解释提前结束：{error}"),
+    "stopped": (
+        "The server was stopped before I had an answer; ask again, and I begin anew.",
+        "还没有得出答案，服务器就停止了；请再问一次，我会重新开始。",
+    ),
+    "stopped-model": (
+        "The server was stopped before the model had finished; this answer is by the rules alone. Ask again to have the model explain.",
+        "模型还没有解释完，服务器就停止了；以上是只按规则得出的答案。再问一次，模型会重新解释。",
+    ),
     "failed": ("I have no answer: {error}", "没有得到答案：{error}"),
     "broken": ("Something went wrong on my side; it is in the server's log.", "我这边出错了，详情在服务器日志里。"),
     "busy": ("Many jobs are being looked at right now; I try again in {wait} s.", "现在要看的作业很多，{wait} 秒后我再试一次。"),

@@ -96,3 +96,14 @@ def test_that_a_log_that_may_not_be_read_says_why(command: tuple[str, ...], reas
 def test_that_the_next_command_is_asked_where_the_first_may_not() -> None:
     rows = [("/no/such/command",), (sys.executable, "-c", f"print('[1.5] {XID}')")]
     assert [item.code for item in kernel.read(BOOT, 2026, 0.0, rows).events.value or ()] == [79]
+
+
+def test_that_a_machine_that_is_watched_is_not_read_anew_each_time() -> None:
+    """Twenty thousand lines each quarter of a minute would take a few hundredths of a core beside the job."""
+    rows = [f"[{number}.000000] eth0: packet {number}" for number in range(3000)]
+    kernel._marked.cache_clear()
+    assert kernel.parse("\n".join(rows), BOOT).events.value == ()
+    found = kernel.parse("\n".join([*rows[100:], f"[5000.000000] {XID}"]), BOOT)
+    assert [(event.kind, event.at) for event in found.events.value or ()] == [("xid", BOOT + 5000)]
+    assert found.since == BOOT + 100
+    assert kernel._marked.cache_info().misses == len(rows) + 1

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from service.telemetry import nvml
+from service.telemetry.snapshot import known
 
 
 def child(code: str) -> tuple[str, ...]:
@@ -38,6 +41,50 @@ def test_that_a_child_that_breaks_or_lies_gives_a_reason(code: str, reason: str)
     found = nvml.read(timeout_s=20, command=child(code))
     assert found.gpu_count.value is None
     assert reason in (found.gpu_count.unavailable or "")
+
+
+def which(_listen_s: float) -> nvml.Cards:
+    """Answer with who answers."""
+    return nvml.Cards(driver_version=known(str(os.getpid())))
+
+
+def hanging(listen_s: float) -> nvml.Cards:
+    """Hang as a call into a broken driver does, where asked to."""
+    if listen_s:
+        time.sleep(600)
+    return which(listen_s)
+
+
+def ending(listen_s: float) -> nvml.Cards:
+    """End as a library does that breaks, where asked to."""
+    if listen_s:
+        os._exit(3)
+    return which(listen_s)
+
+
+def test_that_one_child_stays_for_many_samples() -> None:
+    """A process for each sample would cost more than one in a hundred of a core."""
+    with nvml.Staying(which) as cards:
+        told = {cards.read().driver_version.value for _ in range(5)}
+    assert len(told) == 1
+    assert told != {str(os.getpid())}
+    assert not Path(f"/proc/{told.pop()}").exists()
+
+
+@pytest.mark.parametrize(("ask", "reason"), [(hanging, "did not answer in 0.5 s"), (ending, "exit code 3")])
+def test_that_a_child_that_hangs_or_ends_gives_way_to_another(ask: Callable[[float], nvml.Cards], reason: str) -> None:
+    with nvml.Staying(ask) as cards:
+        first = cards.read().driver_version.value
+        assert reason in (cards.read(0.01, 0.5).driver_version.unavailable or "").replace("0.51 s", "0.5 s")
+        second = cards.read().driver_version.value
+    assert first
+    assert second
+    assert first != second
+
+
+def test_that_a_child_that_stays_tells_the_same_as_one_that_does_not() -> None:
+    with nvml.Staying() as cards:
+        assert cards.read() == nvml.read()
 
 
 def test_that_the_real_child_answers_with_cards_or_a_reason() -> None:

@@ -121,7 +121,7 @@ def test_that_a_patch_is_saved_and_copied_as_it_is(page: Page) -> None:
 
 
 @pytest.mark.parametrize(("example", "verdict"), [
-    ("gpu-memory", "Cause found"), ("nccl-timeout", "Cause found"), ("host-memory", "Cause found"), ("recovered", "No failure found"),
+    ("gpu-memory", "Cause found"), ("nccl-timeout", "Cause found"), ("host-memory", "Probable cause"), ("recovered", "No failure found"),
 ])
 def test_that_each_example_is_answered(page: Page, example: str, verdict: str) -> None:
     """An example is one click."""
@@ -169,7 +169,7 @@ def test_that_a_link_opens_the_triage(page: Page, pages: OpenPage) -> None:
 def test_that_a_wrong_link_is_told(pages: OpenPage, server: Server) -> None:
     """An address of nothing ends in a sentence."""
     page = pages(f"{server.url}?triage=01AAAAAAAAAAAAAAAAAAAAAAAA")
-    expect(page.locator("[data-panel] .trouble")).to_contain_text("no such triage")
+    expect(page.locator("[data-panel] .trouble")).to_contain_text("There is no triage")
 
 
 def test_that_the_history_is_searched(page: Page) -> None:
@@ -195,7 +195,7 @@ def test_that_a_triage_is_deleted(page: Page) -> None:
     page.click('[data-do="forget"]')
     expect(page.locator("#wc-form")).to_be_visible()
     page.goto(address)
-    expect(page.locator("[data-panel] .trouble")).to_contain_text("no such triage")
+    expect(page.locator("[data-panel] .trouble")).to_contain_text("There is no triage")
 
 
 def test_that_the_prompt_is_shown(page: Page) -> None:

@@ -17,7 +17,7 @@ from service.telemetry.snapshot import Series, Snapshot
 from service.triage import Triage
 from tests.ui.chat.test_markup import Seen
 from tests.warm import HEALTHY, answered, log_lines
-from ui.chat import answer, cascade, evidence, machine, past, privacy, stages, words
+from ui.chat import answer, cascade, diff, evidence, machine, past, privacy, stages, words
 from ui.chat.room import Canvas, examples
 from ui.chat.view import NOTHING, View, after, of_record
 
@@ -56,6 +56,32 @@ def test_that_what_the_patch_does_comes_first(diagnosis: Diagnosis) -> None:
     html = answer.changes(view(diagnosis))
     assert diagnosis.patch is not None
     assert html.index("adam_offload") < html.index("diff") < html.index("<details")
+
+
+def test_that_what_is_to_be_checked_is_not_called_found(triage: Triage, diagnosis: Diagnosis) -> None:
+    """Found and a hypothesis in one card would contradict each other."""
+    for standing, said in (("hypothesis", "Probable cause"), ("established", "Cause found")):
+        assert said in texts(answer.head(view(diagnosis.model_copy(update={"standing": standing})), triage.library))
+
+
+def test_that_a_change_that_reads_the_same_for_two_frameworks_stands_once(diagnosis: Diagnosis) -> None:
+    made = [ProposedChange(framework=name, kind="env", key="A", to=1, why="w", status="verified") for name in ("one", "two")]
+    other = made[0].model_copy(update={"to": 2, "framework": "three"})
+    html = answer.changes(view(diagnosis.model_copy(update={"changes": (*made, other), "patch": None}), "zh"))
+    assert html.count("A=1") == 1
+    assert "one, two · 环境变量" in texts(html)
+    assert "three · 环境变量" in texts(html)
+
+
+@pytest.mark.parametrize(("name", "title"), [("command-at-line-12.sh", "The command in line 12 of the log, changed"), ("run.sh", "Patch of run.sh")])
+def test_that_a_command_of_the_log_is_not_called_a_file(name: str, title: str) -> None:
+    assert title in texts(diff.render(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-a\n+b\n", "en"))
+
+
+@pytest.mark.parametrize(("source", "told"), [("pasted text", "粘贴的文本"), ("example: recovered", "虽有报错，其实正常结束"), ("example: none", "example: none"), ("a.log", "a.log")])
+def test_that_what_is_no_file_is_named_in_the_pages_language(source: str, told: str) -> None:
+    assert words.named(source, "zh") == told
+    assert told in texts(stages.render(View("zh", source, state="running")))
 
 
 @pytest.mark.parametrize(("patch", "key", "to", "expected"), [
@@ -187,6 +213,17 @@ def test_that_each_process_has_its_lane() -> None:
     ]
 
 
+def test_that_a_rank_that_failed_otherwise_is_not_silent() -> None:
+    """Its own lane and a line that says that nothing came of it would contradict each other."""
+    spread = (entry(1, "rank=0", "root"), entry(2, "rank=1", missing=(0, 2)), entry(3, "rank=10 pid=4"))
+    assert [lane.name for lane in cascade.lanes(spread, "en") if lane.is_silent] == ["rank 2: silent"]
+
+
+def test_that_errors_that_all_were_recovered_from_did_not_spread(diagnosis: Diagnosis) -> None:
+    recovered = diagnosis.model_copy(update={"cascade": (entry(1, role="recovered"),)})
+    assert texts(cascade.render(view(recovered))).startswith("What it recovered from")
+
+
 def test_that_each_event_has_its_dot(diagnosis: Diagnosis) -> None:
     """In its lane, larger for the root, with its count; the times of the clock are below."""
     seen = Seen(cascade.render(view(diagnosis.model_copy(update={"cascade": SPREAD}))))
@@ -275,18 +312,20 @@ def test_that_an_answer_goes_from_first_to_final(diagnosis: Diagnosis) -> None:
     turned = diagnosis.model_copy(update={"changes": ()})
     asked = replace(shown, asking="why?")
     assert after(Turned(text="So.", diagnosis=turned, engine=turned.engine), after(Said(text="So."), asked)).diagnosis == turned
-    failed = after(Failed(type="LateError", status=504, error="late"), asked)
+    failed = after(Failed(type="Late", status=504, error="There was no answer."), asked)
     assert (failed.state, failed.diagnosis, failed.asking) == ("done", final, "")
-    assert "It was not finished in time." in stages.render(failed)
+    assert "There was no answer." in stages.render(failed)
 
 
-@pytest.mark.parametrize(("failed", "said"), [
-    (Failed(type="BusyError", status=429, error="x", retry_after=7.4), "Try again in 7 s."),
-    (Failed(type="EmptyInputError", status=422, error="There is <nothing> in it."), "There is &lt;nothing&gt; in it."),
+@pytest.mark.parametrize(("failed", "english", "chinese"), [
+    (Failed(type="Busy", status=429, error="9 triages are under way; try again in 7 seconds.", retry_after=7.4), "9 triages are", "请 7 秒后重试"),
+    (Failed(type="BusyError", status=429, error="x", retry_after=7.4), "x", "请 7 秒后重试"),
+    (Failed(type="EmptyInput", status=422, error="<b> is empty: nothing was written, or it is the wrong file."), "&lt;b&gt; is empty", "&lt;b&gt; 是空的"),
 ])
-def test_that_a_failure_is_a_sentence(failed: Failed, said: str) -> None:
-    """In our words where we have some, else in those of the error."""
-    assert said in stages.render(after(failed, View("en")))
+def test_that_a_failure_is_a_sentence_in_the_pages_language(failed: Failed, english: str, chinese: str) -> None:
+    """As the workers name it, and as the page does."""
+    assert english in stages.render(after(failed, View("en")))
+    assert chinese in stages.render(after(failed, View("zh")))
 
 
 @pytest.mark.parametrize(("count", "told"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (123_456, "123 kB"), (2_500_000_000, "2.5 GB")])
@@ -340,4 +379,4 @@ def test_that_all_words_are_in_both_languages() -> None:
 def test_that_each_example_has_a_name() -> None:
     """In both languages."""
     assert len(examples()) == 4
-    assert all(words.known(f"example-{name}") for name in examples())
+    assert all(f"example-{name}" in words.table() for name in examples())

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,8 +20,9 @@ from service.records import KeyRecord, TriageRecord
 from service.settings import Settings
 from service.store.store import Store
 from ui.chat import uploads
-from ui.chat.page import read, survived
+from ui.chat.page import calls, read, survived
 from ui.chat.room import Asked, Named, Opinion, Question, Room, Wanted, example, examples
+from ui.chat.room import _name as called
 from ui.chat.uploads import GoneError, Uploaded, Uploads
 
 NOW = datetime.now(UTC)
@@ -102,7 +104,7 @@ def test_that_an_opinion_needs_a_real_cause(room: Room) -> None:
 def test_that_a_question_too_early_is_told(room: Room) -> None:
     """While nothing is answered, there is nothing to ask about."""
     *_, last = room.ask(Question(triage="010", question="why?", ticket=3), "local")
-    assert "still being answered" in last["panels"]["stages"]
+    assert "still under way" in last["panels"]["stages"]
     assert last["ticket"] == 3
 
 
@@ -218,3 +220,25 @@ def test_that_examples_come_with_their_files() -> None:
         assert len(text) > 1000
         assert configs
     assert example("none-such") == ("", ())
+
+
+def test_that_an_error_is_told_in_the_pages_language(room: Room) -> None:
+    """Of an event as of a call; what a page sends may be anything."""
+    def work() -> Iterator[dict[str, object]]:
+        raise NotFoundError("There is no batch 7.")
+        yield {}
+
+    for sent, said in (({"language": "zh", "ticket": 3}, "没有批次 7。"), ({"ticket": 3}, "There is no batch 7."), ("none", "There is no batch 7.")):
+        event = SimpleNamespace(_data=sent)
+        (state,) = survived(event, work)  # type: ignore[arg-type]  # only its data is looked at
+        assert said in state["panels"]["stages"]
+    prompt = next(call for call in calls(room) if call.__name__ == "prompt")
+    assert prompt({"triage": "0", "language": "zh"}) == {"error": "没有这次分析（0）：可能已被删除，或链接有误。"}
+
+
+@pytest.mark.parametrize(("names", "expected"), [
+    (("config.yaml", "log.txt"), "log.txt (+1)"), (("run.sh",), "run.sh"), (("a.log", "b.log", "c.log"), "a.log (+2)"),
+])
+def test_that_a_job_is_called_by_its_log(names: tuple[str, ...], expected: str) -> None:
+    """Files come in the order of their names, and a configuration is often first."""
+    assert called(Asked(files=[Uploaded(place="/x", name=name) for name in names])) == expected

@@ -128,3 +128,9 @@ def test_that_a_lost_file_s_name_is_escaped_once() -> None:
     fetched = Fetched(lost=[("a&b`<!here>.png", "file:kind")])
     said = str(told("\n".join(losses(fetched, Settings(), "en"))).blocks)
     assert "`a&amp;b'&lt;!here&gt;.png`" in said
+
+
+@pytest.mark.parametrize(("words", "said"), [("why?", "train.log is empty"), ("为什么?", "没有得到答案：train.log 是空的")])
+def test_that_a_log_that_cannot_be_read_is_told_in_the_askers_language(work: Workspace, words: str, said: str) -> None:
+    event = work.mention(words, (work.slack.put("train.log", b""),))
+    assert said in shown(work.answer(event["ts"], "train.log"))

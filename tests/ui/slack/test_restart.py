@@ -1,0 +1,212 @@
+"""What a killed server leaves open in threads, the next one finishes: with the kept answer, or with what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from slack_sdk import WebClient
+
+from service.desk import Caller, Desk, Submission
+from service.events import Accepted, Final
+from service.records import MessageRecord, TriageRecord
+from service.settings import Settings
+from tests.factories import OOM, traceback
+from tests.service.answering import OFFLOAD
+from tests.service.scripted import Turn, serving
+from tests.ui.slack.conftest import Opener
+from tests.ui.slack.serving import Server
+from tests.ui.slack.standin import Slack
+from tests.ui.slack.test_streaming import GOING_ON
+from tests.ui.slack.workspace import Workspace, eventually, shown
+from tests.warm import INCIDENTS
+from ui.slack.answering import Thread, _Telling
+from ui.slack.asked import Asked, Content
+from ui.slack.ledger import Item, Ledger
+from ui.slack.reply import Reply
+from ui.slack.resuming import Resumer, finished
+from ui.slack.voice import Voice, open_voice
+
+NOW = datetime.now(UTC)
+ASKED = Asked(team="T1", channel="C1", user="UANNA", bot="BBOT", content=Content(), thread="1.0")
+
+
+@pytest.fixture
+def started(server: Slack, warm: Path, tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Start servers over one home."""
+    home = shutil.copytree(warm, tmp_path / "home")
+    made = Server(home, server)
+
+    def start(**settings: str) -> Server:
+        made.settings = settings
+        return made.start()
+
+    yield start
+    made.kill()
+
+
+def test_that_a_server_killed_in_mid_answer_leaves_no_thread_open(started: Callable[..., Server], server: Slack) -> None:
+    """The answer that was kept stands in the end; a question of which nothing was said yet is told to be asked again."""
+    with serving([Turn("{}", silent=60)]) as model:
+        first = started(MODEL="openai:scripted", MODEL_BASE_URL=model.url, MODEL_DEADLINE="60")
+        work = Workspace(server, first.url)
+        log = (INCIDENTS / OFFLOAD / "log.txt").read_bytes()
+        thread = str(work.mention("why?", (server.put("train.log", log),))["ts"])
+        told = work.answer(thread)
+        assert GOING_ON in shown(told)
+        waiting = str(work.mention(f"为什么?\n```\n{traceback(OOM)}```")["ts"])
+        # Kept with the first answer, a moment after it was shown.
+        eventually(lambda: model.calls)
+        first.kill()
+    calls = len(server.said())
+    started()
+    answer = eventually(lambda: GOING_ON not in shown(found := work.answer(thread)) and found)
+    assert "before the model had finished" in shown(answer)
+    assert answer["text"] == told["text"]
+    assert "请再问一次" in shown(work.answer(waiting, "服务器"))
+    assert len(work.answers(thread)) == len(work.answers(waiting)) == 1
+    assert len(server.said()) == calls + 1
+
+
+# The same in one process: ledgers of a process that is gone.
+
+
+def left(home: Path, **fields: Any) -> Item:
+    """Leave a question open as a killed server does; its lock goes with its file."""
+    ledger = Ledger(home)
+    note = ledger.begin(ASKED)
+    note.write(**fields)
+    os.close(ledger._descriptor)
+    return note.item
+
+
+def kept(desk: Desk, name: str = "a") -> Any:
+    """Triage a log; gives the final answer."""
+    return next(event.diagnosis for event in desk.triage(Submission(name=name, text=traceback(OOM)), Caller("slack")) if isinstance(event, Final))
+
+
+def item(**fields: Any) -> Item:
+    """Make a question that is open."""
+    made = {"id": "1", "channel": "C1", "user": "U1", "thread": "1.0", "has_root": True, "language": "en", "begun": NOW, **fields}
+    return Item.model_validate(made)
+
+
+def test_that_an_answer_that_was_whole_is_shown_without_a_word_of_the_stop(desk: Desk, settings: Settings) -> None:
+    done = kept(desk)
+    assert "stopped" not in str(finished(item(triage=done.id), desk, settings).blocks)
+    assert done.headline in str(finished(item(triage=done.id), desk, settings).blocks)
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "ask again"), ("zh", "请再问一次")])
+def test_that_what_was_cut_before_an_answer_says_so(desk: Desk, settings: Settings, language: str, said: str) -> None:
+    """Before the triage began, while it read, and where it was deleted meanwhile."""
+    running = TriageRecord(id=f"01R{language}", state="running", origin="slack", caller="c", source="s", created=NOW, deadline=NOW + timedelta(hours=1))
+    desk.store.triages.add(running)
+    for triage in ("", running.id, "01NONE"):
+        assert said in finished(item(triage=triage, language=language), desk, settings).text
+
+
+def test_that_a_triage_that_failed_says_why(desk: Desk, settings: Settings) -> None:
+    record = TriageRecord(id="01FAILED", state="running", origin="slack", caller="c", source="s", created=NOW, deadline=NOW + timedelta(hours=1))
+    desk.store.triages.add(record)
+    desk.store.triages.answer(record.id, None, final=True, now=NOW, error="a.log is empty: nothing was written, or it is the wrong file.")
+    assert "a.log 是空的" in finished(item(triage=record.id, language="zh"), desk, settings).text
+
+
+def test_that_the_kept_answer_to_a_question_is_shown_and_no_other(desk: Desk, settings: Settings) -> None:
+    """An earlier answer to the same words is not the one that was waited for."""
+    done, early = kept(desk, "b"), NOW - timedelta(hours=1)
+    for created, text in ((early, "Old."), (NOW + timedelta(seconds=1), "New.")):
+        desk.store.triages.add_messages(
+            done.id, MessageRecord(role="user", text="why?", created=created), MessageRecord(role="assistant", text=text, created=created))
+    assert finished(item(triage=done.id, question="why?"), desk, settings).text == "New."
+    assert "ask again" in finished(item(triage=done.id, question="why?", begun=NOW + timedelta(minutes=1)), desk, settings).text
+    assert "ask again" in finished(item(triage=done.id, question="how?"), desk, settings).text
+
+
+def test_that_a_message_is_edited_and_a_question_without_one_is_answered_once(desk: Desk, settings: Settings, open_bot: Opener, server: Slack) -> None:
+    """However many bots look at what was left."""
+    server.messages["C1", "2.0"] = {"ts": "2.0", "thread_ts": "1.0", "bot_id": "B", "text": "still"}
+    left(settings.home, at=("C1", "2.0"))
+    left(settings.home)
+    left(settings.home, begun=NOW - timedelta(days=2))
+    for _ in range(2):
+        open_bot(desk, settings)
+    eventually(lambda: server.said("chat.update") and server.said())
+    assert "ask again" in server.messages["C1", "2.0"]["text"]
+    eventually(lambda: not any(path.stat().st_size for path in (settings.home / "slack").iterdir()))
+    assert (len(server.said("chat.update")), len(server.said())) == (1, 1)
+
+
+def test_that_what_slack_did_not_take_stays_for_later(tmp_path: Path) -> None:
+    """A server that starts while Slack is away leaves the file for the next one."""
+    one = left(tmp_path)
+    (found,) = Ledger(tmp_path).left()
+    found.close()
+    (again,) = Ledger(tmp_path).left()
+    assert [entry.id for entry in again.items] == [one.id]
+    again.drop(one)
+    again.close()
+    assert list(Ledger(tmp_path).left()) == []
+    assert list((tmp_path / "slack").iterdir()) == []
+
+
+def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(desk: Desk, settings: Settings, server: Slack, tmp_path: Path) -> None:
+    """By the server that lives on: else the thread would say for ever that the model still explains."""
+    voice = open_voice(settings, f"{server.url}/api/")
+    away, ledger = WebClient("none", base_url="http://127.0.0.1:9/api/", timeout=1), Ledger(tmp_path)
+    note = ledger.begin(ASKED)
+    server.messages["C1", "2.0"] = {"ts": "2.0", "thread_ts": "1.0", "bot_id": "B", "text": GOING_ON}
+    telling = _Telling(Thread(Reply(Voice(away, voice.pace), ASKED, ("C1", "2.0"), note.posted), note), settings, "en")
+    note.posted(("C1", "2.0"))
+    final = kept(desk, "c")
+    for event in (Accepted(id=final.id), Final(diagnosis=final)):
+        telling.hear(event)
+    note.close()
+    Resumer(ledger, desk, voice, settings).round()
+    assert server.messages["C1", "2.0"]["text"] == final.headline
+    assert list(ledger.unsaid()) == []
+    ledger.close()
+
+
+def test_that_a_living_process_is_left_alone(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    note = ledger.begin(ASKED)
+    assert list(Ledger(tmp_path).left()) == []
+    note.close()
+    ledger.close()
+    assert list((tmp_path / "slack").iterdir()) == []
+
+
+def test_that_a_line_that_was_cut_costs_only_itself(tmp_path: Path) -> None:
+    one = left(tmp_path)
+    (path,) = (tmp_path / "slack").iterdir()
+    path.write_text(path.read_text(encoding="utf-8") + '{"over": 7}\n[1]\nnull\n{"id": "x", "chan', encoding="utf-8")
+    (found,) = Ledger(tmp_path).left()
+    assert [entry.id for entry in found.items] == [one.id]
+    found.close()
+
+
+def test_that_no_text_of_a_log_is_written_down(desk: Desk, settings: Settings, open_bot: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only which message answers which triage."""
+    written: list[str] = []
+    monkeypatch.setattr(Ledger, "_append", lambda _self, line: written.append(line))
+    work = open_bot(desk, settings)
+    work.answer(str(work.mention(f"why did\n```\n{traceback(OOM)}```")["ts"]))
+    eventually(lambda: len(written) >= 3)
+    assert "CUDA" not in "".join(written)
+    assert json.loads(written[-1]).get("triage")
+
+
+def test_that_a_disk_that_fails_costs_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "slack").write_text("no folder", encoding="utf-8")
+    ledger = Ledger(tmp_path)
+    note = ledger.begin(ASKED)
+    note.close()
+    ledger.close()
