@@ -18,6 +18,11 @@ _NOT_BEHIND = r"(?<![A-Za-z0-9])"
 _RUN = r"[A-Za-z0-9_+/=.~%-]"
 # How far a match may go into the row below, where its own row leaves a value open.
 NEXT_ROW = 200
+# What may stand behind a name or a scheme that a row's end has cut.
+AFTER_NAME = r"(?:['\"\])]{0,3}[ \t,]*(?:[=: ]|->|：|＝)|['\"]?\r?$)"
+# What may stand between a name and the end of its row.
+AT_END = r"['\"\])]{0,3}[ \t,]*\\?\r?\n"
+_IN_URL = r"[/=?&]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,7 @@ ISSUED = (
     _issued("vault-token", "hvs. hvb. hvr. s.CAES", r"[A-Za-z0-9_-]", r"{24,300}"),
     _issued("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]", r"{58}", _END),
     _issued("neptune-token", "eyJhcGlfYWRkcmVz", r"[A-Za-z0-9+/]", r"{20,900}={0,2}"),
+    _issued("docker-auth", "eyJhdXRocyI6 ewogICJhdXRocyI6 ewoJImF1dGhzIjo", r"[A-Za-z0-9+/]", r"{16,8000}={0,2}"),
     _issued("jwt", "eyJ", r"[A-Za-z0-9_-]", r"{8,4000}\.[A-Za-z0-9_-]{8,8000}(?:\.[A-Za-z0-9_-]{8,2000})?"),
     _issued("kubernetes-key", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/]", r"{40,16000}={0,2}"),
     _issued("sendgrid-key", "SG.", r"[\w-]", r"{16,32}\.[\w-]{16,64}"),
@@ -106,14 +112,14 @@ SHAPED = (
     Kind("openai-key", rf"sk-(?:{_RUN}{{6}}|{_RUN}{{0,5}}[\"'\\]{{0,2}}\s*(?:\n|\z))", rf"{_NOT_BEHIND}(?<![-_])sk-[A-Za-z0-9_-]{{20,250}}",
          ("sk-",), "[A-Za-z0-9_-]{12}", shapes.is_suffixed),
     Kind("baidu-key", "bce-v3", rf"{_NOT_BEHIND}bce-v3/[A-Za-z0-9-]{{10,40}}/[0-9a-f]{{40}}{_END}", ("bce-v3/ALTAK-",), "[A-Za-z0-9]{8}"),
-    Kind("modelscope-token", r"ms-(?:[0-9a-f]{4}|[0-9a-f]{0,8}\s*\n)", rf"{_NOT_BEHIND}ms-{_UUID}{_END}", ("ms-",), "[0-9a-f]{8}"),
+    Kind("modelscope-token", r"ms-(?:[0-9a-f]{4}|[0-9a-f]{0,8}[\"'\\]{0,2}\s*\n)", rf"{_NOT_BEHIND}ms-{_UUID}{_END}", ("ms-",), "[0-9a-f]{8}"),
     Kind("zhipu-key", r"[0-9a-f]{32}(?:\.[A-Za-z0-9]|\.?[\"'\\]{0,2}\r?\n)", rf"{_NOT_BEHIND}[0-9a-f]{{32}}\.[A-Za-z0-9]{{16}}{_END}",
-         check=shapes.is_mixed, below=r"[0-9a-f]{1,31}\.[A-Za-z0-9]{16}"),
-    Kind("telegram-token", r"(?i)(?::|%3A|u003a)A(?:A|\s*\n)", rf"{_NOT_BEHIND}\d{{8,10}}:AA[0-9A-Za-z_-]{{24,33}}{_END}",
-         (":AA",), "[0-9A-Za-z_-]{12}", below=r"\d{0,9}:AA[0-9A-Za-z_-]{33}"),
+         check=shapes.is_mixed, below=r"[0-9a-f]{0,31}\.(?:[A-Za-z0-9]{16}|[A-Za-z0-9]{0,15}[\"'\\]{0,2}\r?$)"),
+    Kind("telegram-token", r"(?i)(?::|%3A|u003a)A(?:A|\s*\n)", rf"(?:{_NOT_BEHIND}|(?<=bot))\d{{8,10}}:AA[0-9A-Za-z_-]{{24,33}}{_END}",
+         (":AA",), "[0-9A-Za-z_-]{12}", below=r"\d{0,9}:AA(?:[0-9A-Za-z_-]{33}|[0-9A-Za-z_-]{0,32}[\"'\\]{0,2}\r?$)"),
     Kind("azure-secret", r"\dQ(?:~|\s*\n)", rf"{_NOT_BEHIND}[A-Za-z0-9_~.-]{{0,3}}\dQ~[A-Za-z0-9_~.-]{{31,34}}{_END}", ("Q~",), "[A-Za-z0-9_~.-]{12}", below=r"Q~[A-Za-z0-9_~.-]{12}"),
-    Kind("wandb-key", r"(?i)wandb[\w .,:=%\"'(\\+-]{0,120}?(?:[0-9a-f]{8}|[0-9a-f]{1,7}[\"'\\]{0,2}\s*\n)",
-         rf"(?i)wandb[\w .,:=\"'(+-]{{0,100}}?(?P<secret>(?<![0-9a-zA-Z])[0-9a-f]{{40}}){_END}"),
+    Kind("wandb-key", r"(?i)wandb[\w .,:=%\"'(\\+-]{0,120}?(?:[0-9a-f]{8}|[0-9a-f]{0,7}[\"'\\]{0,2}\s*\n)",
+         rf"(?i)wandb[\w .,:=\"'(+-]{{0,100}}?(?P<secret>(?<![0-9a-zA-Z])[0-9a-f]{{40}}){_END}", ("wandb",), r"[\w .,:=\"'(+-]{1,60}?[0-9a-f]{8}"),
     Kind("password-hash", r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$|\{SS?HA\d*\}|%24(?:apr1|[156y]|2[abxy])%24|u0024(?:apr1|[156y]|2[abxy])\\",
          r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$[A-Za-z0-9./$=,+-]{16,200}|\{SS?HA\d*\}[A-Za-z0-9+/]{20,120}={0,2}",
          ("$apr1$", "$6$", "$5$", "$1$", "$y$", "$2y$", "$2b$", "$argon2id$"), "[A-Za-z0-9./$=,+-]{8}"),
@@ -141,22 +147,26 @@ PRIVATE = (
 _URL = r"(?:://|%2[fF]%2[fF]|\\/\\{1,8}/|u002[fF]\\{1,4}u002[fF])[^\s/]*(?:@|%40|u0040|\n)"
 _HOOK = r"(?P<secret>[A-Za-z0-9/_+.-]{20,200})"
 ADDRESSED = (
-    Kind("webhook", r"(?i)hooks\W", rf"(?i)hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/{_HOOK}"),
-    Kind("webhook", r"(?i)v2\W.{0,8}?hook", rf"(?i)open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/{_HOOK}"),
-    Kind("webhook", r"(?i)robot\W.{0,8}?send", r"(?i)oapi\.dingtalk\.com/robot/send\?access_token=(?P<secret>[0-9a-f]{32,64})"),
-    Kind("webhook", r"(?i)webhook\W.{0,8}?send", r"(?i)qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=(?P<secret>[0-9a-f-]{32,40})"),
-    Kind("webhook", r"(?i)api\W.{0,8}?webhooks", r"(?i)discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/(?P<secret>[\w-]{40,100})"),
-    Kind("webhook", r"(?i)webhookb2", r"(?i)webhook\.office\.com/webhookb2/(?P<secret>[^\s'\"<>]{36,300})"),
+    Kind("webhook", r"(?i)hooks\W", rf"(?i)hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/{_HOOK}", starts=('hooks.slack.com/services', 'hooks.slack.com/workflows', 'hooks.slack.com/triggers'), after=_IN_URL),
+    Kind("webhook", r"(?i)v2\W.{0,8}?hook", rf"(?i)open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/{_HOOK}", starts=('open.feishu.cn/open-apis/bot/v2/hook', 'open.larksuite.com/open-apis/bot/v2/hook'), after=_IN_URL),
+    Kind("webhook", r"(?i)robot\W.{0,8}?send", r"(?i)oapi\.dingtalk\.com/robot/send\?access_token=(?P<secret>[0-9a-f]{32,64})", starts=('oapi.dingtalk.com/robot/send?access_token',), after=_IN_URL),
+    Kind("webhook", r"(?i)webhook\W.{0,8}?send", r"(?i)qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=(?P<secret>[0-9a-f-]{32,40})", starts=('qyapi.weixin.qq.com/cgi-bin/webhook/send?key',), after=_IN_URL),
+    Kind("webhook", r"(?i)api\W.{0,8}?webhooks", r"(?i)discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/(?P<secret>[\w-]{40,100})", starts=('discord.com/api/webhooks', 'discordapp.com/api/webhooks'), after=_IN_URL),
+    Kind("webhook", r"(?i)webhookb2", r"(?i)webhook\.office\.com/webhookb2/(?P<secret>[^\s'\"<>]{36,300})", starts=('webhook.office.com/webhookb2',), after=_IN_URL),
+    Kind("webhook", r"(?i)(?:api\W{1,3}day|hooks\W{1,3}zapier|hc-ping|maker\W{1,3}ifttt)\W", r"(?i)(?:api\.day\.app/|hooks\.zapier\.com/hooks/catch/\d+/|hc-ping\.com/|maker\.ifttt\.com/trigger/[^\s/]{1,80}/(?:json/)?with/key/)(?P<secret>[A-Za-z0-9_-]{6,80})"),
+    Kind("webhook", r"hooks(?:/|%2F|\\)", r"://[^\s/]{1,200}/hooks/(?P<secret>[a-z0-9]{26})(?![A-Za-z0-9])"),
+    Kind("webhook", r"(?i)timestamp\W[^\n]{0,40}?sign\W", r"(?i)[?&]timestamp=\d{1,16}&sign=(?P<secret>[A-Za-z0-9%+/=_-]{16,200})"),
     Kind("webhook", r"SCT(?:\d|[\"'\\]{0,2}\r?\n)", r"\bSCT\d{1,9}T[A-Za-z0-9]{16,40}", ("SCT",), r"\d"),
     Kind("sentry-dsn", r"(?i)sentry", r"(?i)://(?P<secret>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[\w.-]*sentry"),
-    Kind("url-credentials", _URL, r"(?<=://)(?P<secret>[^\s/:@\"']{0,100}:[^\s/@\"']{1,300})@"),
-    Kind("url-credentials", _URL, r"(?<=://)(?P<secret>[A-Za-z0-9_~.-]{20,300})@", check=shapes.is_mixed),
-    Kind("azure-key", r"(?i)(?:AccountKey|SharedAccessKey)\W", r"(?i)\b(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{20,120}={0,2})"),
-    Kind("azure-sas", r"(?i)(?:[?&]|%3F|%26|u003F|u0026)sig\W", r"(?i)[?&]sig=(?P<secret>[A-Za-z0-9%+/=]{20,200})"),
-    Kind("aws-signature", r"(?i)X-Amz-(?:Sig|Sec|Cred)", r"(?i)X-Amz-(?:Signature|Security-Token|Credential)=(?P<secret>[^&\s'\"\\]{16,4000})"),
+    Kind("url-credentials", _URL, r"(?<=://)(?P<secret>[^\s/:@\"']{0,100}:(?!\*{2,}@)[^\s/@\"']{1,300})@", starts=('://',), after=r"[^\s/]*(?:@|$)"),
+    Kind("url-credentials", _URL, r"(?<=://)(?P<secret>[A-Za-z0-9_~.-]{20,300})@", check=shapes.is_mixed, starts=('://',), after=r"[^\s/]*(?:@|$)"),
+    Kind("azure-key", r"(?i)(?:AccountKey|SharedAccessKey)\W", r"(?i)\b(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{20,120}={0,2})", starts=('AccountKey', 'SharedAccessKey'), after=_IN_URL),
+    Kind("azure-sas", r"(?i)(?:[?&]|%3F|%26|u003F|u0026)sig\W", r"(?i)[?&]sig=(?P<secret>[A-Za-z0-9%+/=]{20,200})", starts=('?sig', '&sig'), after=_IN_URL),
+    Kind("aws-signature", r"(?i)X-Amz-(?:Sig|Sec|Cred)", r"(?i)X-Amz-(?:Signature|Security-Token|Credential)=(?P<secret>[^&\s'\"\\]{16,4000})", starts=('X-Amz-Signature', 'X-Amz-Security-Token', 'X-Amz-Credential'), after=_IN_URL),
     Kind("url-signature", r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Sig|Sec|Cred)|q-sign|[?&6D]Signature\W|AccessKeyId\W)",
-         r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Signature|Security-Token|Credential)|q-signature|[?&]Signature|(?:OSS|AWS|Google)AccessKeyId)=(?P<secret>[^&\s'\"\\]{16,4000})"),
-    Kind("url-token", r"(?i)(?:[?&]|%3F|%26|u003F|u0026)(?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|code)(?:=|%3D|\\)",
+         r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Signature|Security-Token|Credential)|q-signature|[?&]Signature|(?:OSS|AWS|Google)AccessKeyId)=(?P<secret>[^&\s'\"\\]{16,4000})",
+         starts=("X-Goog-Signature", "X-Goog-Credential", "X-Tos-Signature", "X-Obs-Signature", "X-Oss-Signature", "X-Cos-Security-Token", "q-signature", "?Signature", "&Signature", "AccessKeyId"), after=_IN_URL),
+    Kind("url-token", r"(?i)(?:[?&]|%3F|%26|u003F|u0026)(?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|code)(?:=|%3D|\\|\r?\n)",
          r"(?i)[?&](?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|code)=(?P<secret>[^&\s'\"#\\]{8,4000})",
-         check=shapes.is_drawn),
+         check=shapes.is_drawn, starts=("?token", "&token", "access_token", "?key", "&key", "?sid", "&sid", "?code", "&code", "?auth", "&auth", "ticket", "jwt"), after=_IN_URL),
 )

@@ -6,23 +6,23 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 from ingest.redaction import shapes
-from ingest.redaction.kinds import NEXT_ROW, Kind
+from ingest.redaction.kinds import AFTER_NAME, AT_END, NEXT_ROW, Kind
 
 # Between a name and its value; in YAML also the end of the row, where the next one is indented.
-_IS = r"['\"]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)(?:[ \t]|\xc2\xa0)*(?:[>|][+-]?[ \t]*)?(?:\\?\r?\n(?:[+-][ \t]*|[ \t]+))?"
+_IS = r"['\"]?\]?(?:\([^()\n]{1,24}\)|（[^\n]{1,36}?）)?[ \t]*(?:=>|:[ ]?(?:Optional\[)?(?:str|bytes|SecretStr)\]?(?: ?\| ?None)?[ ]?=|->|:=|=|:|：|＝)(?:[ \t]|\xc2\xa0)*(?:[>|][+-]?[ \t]*)?(?:\\?\r?\n(?:[+-][ \t]*|[ \t]+))?"
 # What a value may stand in: a list, an Option of Rust's, three quotes, quotes of Chinese.
-_OPENS = r"(?:[\[(][ ]?(?=b?['\"])|Some\(\s{0,20}|\"\"(?=\")|''(?=')|“|‘|「)?"
+_OPENS = r"(?:[\[(][ ]?(?=b?['\"])|Some\(\s{0,20}|\$(?=['\"])|\"\"(?=\")|''(?=')|“|‘|「)?"
 # The same for the sieve, with what a writer of JSON, URLs or Python may have made of it.
-_IS_CODED = r"(?:['\"]?,?\]?[ \t]*(?:=|->|:|：|＝)|['\"]?,? |\\|%|&)"
-_BEHIND_FLAG = r"['\"]?,?(?:[ =]|\\|%)"
+_IS_CODED = rf"(?:['\"]?,?\]?[ \t]*(?:（|=|->|:|：|＝)|['\"]?,? |\\|%|&|{AT_END})"
+_BEHIND_FLAG = rf"(?:['\"]?,?(?:[ =]|\\|%)|{AT_END})"
 # Counts of tokens stand in every line of some servers; so a long value is asked for, or the row's end.
-_IS_LONG = r"(?:['\"]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)[ \t]*b?(?:[|>'\"\[(]|\xc2\xa0|\xe2\x80[\x9c\x98]|Some\(|'')?[ \t'\"]*(?:[A-Za-z0-9._~+/-]{12}|[A-Za-z0-9._~+/-]{0,11}[\"'\\]{0,2}[ \t]*\r?\n|\\|%|&)|\\|%|&)"
+_IS_LONG = r"(?:['\"]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)[ \t]*b?(?:[|>'\"\[($]|\xc2\xa0|\xe2\x80[\x9c\x98]|Some\(|'')?[ \t'\"]*(?:[A-Za-z0-9._~+/:$'\"-]{12}|[A-Za-z0-9._~+/-]{0,11}(?:[\"'\\]{0,2}[ \t]*\r?\n|\\)|%|&)|\\|%|&|['\"\])]{0,3}[ \t,]*\r?\n)"
 # What stands where a secret would: nothing, a mask, a variable.
 NOTHING = r"(?!None\b|null\b|true\b|false\b|nil\b|\*\*|<|\$[A-Za-z_{(]|%\(|\{\{)"
 # Plain characters, and letters of two bytes; Chinese text behind a value is no part of it.
 _VALUE = r"(?:[^\s'\",;)}\]\\\x80-\xff]|\\(?![nrtu'\"\\/])|[\xc2-\xdf][\x80-\xbf])"
 # Between a flag and its value: blanks, the parts of a list, the end of a row that goes on (in a diff, the next begins with its sign).
-_APART = r"(?:['\"]?,?[= ]+['\"]?|\\\r?\n[ +-]?[ \t]*+)++"
+_APART = r"(?:['\"]?,?[= ]+(?:\$(?=['\"]))?['\"]?|\\\r?\n[ +-]?[ \t]*+)++"
 
 
 def coded(words: str) -> str:
@@ -32,87 +32,98 @@ def coded(words: str) -> str:
     return "|".join((*found, *(quote(word) for word in words.split("|"))))
 
 
-PASSWORDS = r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼)(?:[_-]?\d{1,2})?"
-_PASSWORDS_SIEVE = rf"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|{coded('密码|口令|密碼')})(?:[_-]?\d{{1,2}})?"
+PASSWORDS = r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|passwort|kennwort|contraseña|mot de passe)(?:[_-]?\d{1,2})?"
+_PASSWORDS_SIEVE = rf"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|passwort|kennwort|mot de passe|{coded('密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|contraseña')})(?:[_-]?\d{{1,2}})?"
 SECRETS = (
     r"(?:secret(?:[._-]?access)?(?:[._-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|access[._-]?key(?:[_-]?(?:id|secret))?|"
-    r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|deploy|admin|hmac|subscription)[_-]?key|"
-    r"client[_-]?secret|(?<![a-z])credentials?|密钥|秘钥|金鑰)(?:[_-]?\d{1,2})?"
+    r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|deploy|admin|hmac|subscription|ssh|"
+    r"wandb|openai|hf|huggingface|comet|swanlab|neptune|dashscope|deepseek|zhipu|glm|moonshot|kimi|minimax|anthropic|claude|gemini|cohere|mistral|groq|together|"
+    r"fireworks|openrouter|siliconflow|volc|tavily|serper|serpapi|langfuse|langsmith|ngc|pre[_-]?shared)[_-]?keys?|private[_-]?key[_-]?id|"
+    r"api[_-]?keys|code_verifier|client_assertion|samlresponse|(?<![a-z])psk|(?<=routing)_key(?=\W{1,5}[0-9a-f]{32})|"
+    r"client[_-]?secret|(?<![a-z])credentials?|密钥|秘钥|金鑰|私钥|私鑰|凭证|凭据|憑證)(?:[_-]?\d{1,2})?"
 )
 # Of names and of flags both, which would cost a second expression.
-_SECRETS_SIEVE = rf"(?:secret|[aeghinorst._-]key|credential|{coded('密钥|秘钥|金鑰')})[a-z0-9_-]{{0,14}}"
+_SECRETS_SIEVE = rf"(?:secret|[aeghinorstibf._-]key|credential|code_verifier|client_assertion|samlresponse|psk|{coded('密钥|秘钥|金鑰|私钥|私鑰|凭证|凭据|憑證')})[a-z0-9_-]{{0,14}}"
 # A tokenizer's special tokens and token counts are settings; they must stay readable.
 _SPECIAL = "bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|min|num|stop|special|new|per|next|first|last|start|end|text|input|output|prompt|total|think"
 TOKENS = (
     rf"(?:(?<![a-z0-9])(?:(?!(?:{_SPECIAL})[_-])[a-z0-9]{{1,40}}[_-])?token|"
-    r"(?<=access)token|(?<=auth)token|(?<=refresh)token|(?<=session)token|(?<=bearer)token|(?<=api)token|(?<=bot)token|令牌|(?<=[a-z0-9]_)pat)"
+    r"(?<=access)token|(?<=auth)token|(?<=refresh)token|(?<=session)token|(?<=bearer)token|(?<=api)token|(?<=identity)token|(?<=registry)token|(?<=id)token|(?<=bot)token|令牌|(?<=[a-z0-9]_)pat)"
 )
 _TOKENS_SIEVE = rf"(?:token|_pat|{coded('令牌')})"
+# The names as a row's end may cut them.
+_CUT_PHRASES = "password passwd passphrase pwd _pass -pass sshpass rediscli_auth 密码 口令 密碼"
+_CUT_KEYS = (
+    "secret secret_key secret-key secretkey access_key access-key accesskey access_key_id api_key api-key apikey private_key private-key auth_key "
+    "account_key encryption_key signing_key master_key license_key service_key storage_key credentials 密钥 秘钥 金鑰"
+)
+_CUT_BEARERS = "token _pat 令牌"
 _LONG_VALUE = r"[A-Za-z0-9._~+/-]{12,4000}=*"
 
 
 def _named(
-    name: str, before: str, sieve: str, value: str, size: str, cuts: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED
+    name: str, before: str, sieve: str, value: str, size: str, cuts: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED, below: str = ""
 ) -> Kind:
     """Make the row of a value that has a name; in quotes it goes on to the closing one."""
     double, single = rf"\"{NOTHING}(?P<quoted>[^\"\n]{size})\"", rf"'{NOTHING}(?P<single>[^'\n]{size})'"
-    expression = rf"(?i:{before}){_IS}{_OPENS}{NOTHING}(?:b?{double}|b?{single}|['\"]?{NOTHING}(?P<secret>{value}))"
-    return Kind(name, rf"(?i){sieve}{coded}", expression, tuple(cuts.split()), r"['\"]?[ \t]*[=:]", check, ahead=NEXT_ROW, shaped=False)
+    expression = rf"(?i:{before}){_IS}{_OPENS}{NOTHING}(?:[bBrRuUfF]?{double}|[bBrRuUfF]?{single}|['\"]?{NOTHING}(?P<secret>{value}))"
+    return Kind(name, rf"(?i){sieve}{coded}", expression, tuple(cuts.split()), AFTER_NAME, check, ahead=NEXT_ROW, below=below, shaped=False)
 
 
 def _flag(
-    name: str, before: str, sieve: str, value: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED
+    name: str, before: str, sieve: str, value: str, cuts: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED
 ) -> Kind:
     """Make the row of a value that stands behind a flag."""
-    expression = rf"(?i:(?<![^\s'\"=])--?{before}){_APART}(?!None\b|--|\*\*|<|\$)(?P<secret>{value})"
-    return Kind(name, rf"(?i){sieve}{coded}", expression, check=check, ahead=NEXT_ROW, shaped=False)
+    expression = rf"(?i:(?<![^\s'\"=\x80-\xff])--?{before}){_APART}(?!None\b|--|\*\*|<|\$)(?P<secret>{value})"
+    below = rf"(?:[A-Za-z0-9_-]{{1,24}}[_-])?(?:{'|'.join(cuts.split()[:4])})['\"]?[ =]"
+    return Kind(name, rf"(?i){sieve}{coded}", expression, tuple(cuts.split()), AFTER_NAME, check, ahead=NEXT_ROW, below=below, shaped=False)
 
 
 WORD = r"[^\s'\"\\\x80-\xff]"
 
 
-def _command(sieve: str, expression: str, shaped: bool = False) -> Kind:
+def _command(programs: str, sieve: str, expression: str, shaped: bool = False) -> Kind:
     """Make the row of a command that takes a password."""
-    return Kind("command-password", sieve, expression, far=True, shaped=shaped)
+    return Kind("command-password", sieve, expression, tuple(programs.split()), r"['\"]?,?(?:[ \t]|\r?$)", far=True, shaped=shaped)
 
 
 NAMED = (
-    Kind("access-pair", r"(?i)obsutil\W", r"(?i)\bobsutil\b[^\n]{0,200}?\s-[ik]=(?P<secret>[A-Za-z0-9+/]{16,64})", far=True),
-    Kind("kubernetes-token", r"[a-z0-9]{6}\.[a-z0-9]{16}", r"(?i:token|bootstrap)[\w'\"-]{0,10}[ =:'\",]{1,6}(?P<secret>[a-z0-9]{6}\.[a-z0-9]{16})(?![A-Za-z0-9])", wraps=False),
-    Kind("kubernetes-key", r"(?i)(?:client-key-data|token-data|tls\.key)", r"(?i)(?:client-key-data|token-data|tls\.key)['\"]?:\s*['\"]?(?P<secret>[A-Za-z0-9+/]{40,16000}={0,2})"),
-    Kind("docker-auth", r"(?i)(?:[\"'_]|%22)auth[\"'\\%]", r"(?i)[\"']_?auth[\"']:\s*[\"'](?P<secret>[A-Za-z0-9+/]{8,4000}={0,2})"),
-    Kind("npm-token", r"(?i)_(?:authToken|auth|password)\s*(?:=|%|\\)", r"(?i)(?<![A-Za-z0-9])_(?:authToken|auth|password)\s?=\s?[\"']?(?P<secret>[^\s\"']{8,400})"),
-    Kind("authorization", r"(?i)authorization(?:['\"]?\s*[:=]|\\|%)", r"(?i)\b(?:proxy-)?authorization['\"]?[ \t]*[:=][ \t]*['\"]?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot|key|aws4-hmac-sha256)[ \t]+)?(?P<secret>[^\s'\",\\]{8,8000})", check=shapes.is_telling, far=True, shaped=False),
-    Kind("bearer", r"(?i)bearer(?:\s|%|\\)", r"(?i)\bbearer[ \t]+(?P<secret>[A-Za-z0-9._~+/-]{12,8000}=*)"),
-    Kind("cookie", r"(?i)cookie(?:['\"]?\s*:|\\|%)", r"(?i)\b(?:set-)?cookie['\"]?[ \t]*:[ \t]*['\"]?(?P<secret>[^\s'\"\\][^'\"\r\n\\]{6,8000})"),
-    Kind("cookie", r"(?i)(?:sess(?:ion)?_?id|sessdata|connect\.sid|csrf_?token|xsrf)(?:=|%|\\)",
-         r"(?i)(?:[jp](?:hp)?sess(?:ion)?id|(?<![a-z])session_?id|sessdata|connect\.sid|csrf_?token|_?xsrf)=(?P<secret>[^;\s'\",&]{12,4000})", check=shapes.is_key),
-    Kind("api-header", r"(?i)x-(?:[a-z]{1,12}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)(?:['\"]?\s*[:=]|\\|%)",
-         r"(?i)\bx-(?:[a-z]{1,12}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)['\"]?[ \t]*[:=][ \t]*['\"]?(?P<secret>[^\s'\",\\]{8,4000})", check=shapes.is_secret, shaped=False),
-    _command(r"(?i)(?:mysql|mariadb)[a-z]{0,8}(?:['\"]|\W)", rf"(?i)\b(?:mysql|mariadb)[a-z]{{0,8}}\b[^\n]{{0,300}}?[\s'\",]-p['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
-    _command(r"(?i)sshpass\W", rf"(?i)\bsshpass['\"]?,?\s+['\"]?-p['\"]?,?[ \t]*(?:'(?P<quoted>[^'\n]{{3,200}})'|['\"]?(?P<secret>{WORD}{{3,200}}))"),
-    _command(r"(?i)curl\W", rf"(?i)\bcurl\b[^\n]{{0,500}}?[\s'\"](?:-u|--user|-U|--proxy-user)['\"]?,?[ =]{{0,2}}['\"]?[^\s:'\"]{{0,100}}:(?P<secret>{WORD}{{3,200}})"),
-    _command(r"(?i)redis-cli\W", rf"(?i)\bredis-cli\b[^\n]{{0,300}}?[\s'\"](?:-a|--pass)['\"]?,?[ =]['\"]?(?P<secret>{WORD}{{4,200}})"),
-    _command(r"(?i)login\W", rf"(?i)\b(?:docker|podman|nerdctl|helm|oras|skopeo|buildah|az|acr|oc|argocd)\b[^\n]{{0,100}}?\blogin\b[^\n]{{0,300}}?[\s'\"]-p['\"]?,?[ =]['\"]?(?P<secret>{WORD}{{4,400}})"),
-    _command(r"(?i)(?:mongo|mongosh|mongodump|mongorestore|ldapsearch|influx|clickhouse-client)\W", rf"(?i)\b(?:mongo\w{{0,8}}|ldapsearch|influx|clickhouse-client)\b[^\n]{{0,300}}?[\s'\"](?:-p|-w)['\"]?,?[ =]['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
-    _command(r"(?i)pass(?:in|out)?['\",]{0,3}(?:\s|%20)+['\"]?pass(?::|%)", rf"(?i)-pass(?:in|out)?['\"]?,?[ \t]+['\"]?pass:(?P<secret>{WORD}{{4,200}})"),
-    _command(r"(?i)(?:unzip|zip|7z|7za|unrar|ipmitool)\W", rf"(?i)\b(?:(?:(?:un)?zip|ipmitool)\b[^\n]{{0,200}}?\s-P[ ]?|(?:7za?|unrar)\b[^\n]{{0,200}}?\s-p)['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
-    _command(r"(?i)htpasswd\W", rf"(?i)\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+['\"]?(?P<secret>{WORD}{{4,200}})"),
-    _command(r"(?i)echo\W[^\n]*sudo\W|echo ['\"]?[^\s|]+\r?\n", r"(?i)\becho\s+['\"]?(?P<secret>[^\s'\"|\\\x80-\xff]{4,200})['\"]?\s*\|\s*sudo\s+(?:-\w+\s+){0,4}-\w*S", shaped=True),
-    Kind("netrc", r"(?i)login(?:\s|%20|\\)", r"(?i)\blogin\s{1,20}[^\s'\"]{1,200}\s{1,20}password\s{1,20}(?P<secret>[^\s'\"\\]{4,400})", ahead=600, far=True, shaped=False),
-    Kind("pgpass", r"(?::|%3A)(?:\d{4,5}|\*|%2A)(?::|%3A)[A-Za-z_*][\w*-]*(?::|%3A)",
-         r"(?<![\w.:/@-])[\w*][\w.*-]{0,100}:(?:\d{4,5}|\*):[A-Za-z_*][\w*-]{0,62}:[A-Za-z_*][\w*-]{0,62}:(?P<secret>[^\s:'\"\\]{4,200})(?=[\s'\"\\]|\Z)", check=shapes.is_key),
-    _named("password", PASSWORDS, _PASSWORDS_SIEVE, rf"{_VALUE}{{4,400}}", "{4,400}", "password passwd", shapes.is_telling),
-    _named("secret", SECRETS, _SECRETS_SIEVE, rf"{_VALUE}{{8,4000}}", "{8,4000}", "api_key secret", shapes.is_secret),
-    _named("token", TOKENS, _TOKENS_SIEVE, _LONG_VALUE, "{12,4000}", "token", shapes.is_key, _IS_LONG),
-    _named("secret", r"(?-i:[A-Z0-9_]{2,40}_KEY)", r"(?-i:[A-Z0-9]_KEY)", rf"{_VALUE}{{16,4000}}", "{16,4000}", "", shapes.is_key),
-    _named("access-pair", r"(?<![a-z0-9])(?:[a-z0-9_]{1,40}_)?(?:ak|sk)", r"(?:^|[^a-z0-9])[as]k", r"[A-Za-z0-9+/]{16,64}={0,2}", "{16,64}", "", shapes.is_key, _IS_LONG),
-    _flag("password", PASSWORDS, _PASSWORDS_SIEVE, r"[^\s'\"-][^\s'\"]{3,400}", shapes.is_telling),
-    _flag("secret", SECRETS, _SECRETS_SIEVE, r"[^\s'\"-][^\s'\"]{7,4000}", shapes.is_secret),
-    _flag("token", TOKENS, r"-[a-z0-9_-]*token", _LONG_VALUE, shapes.is_drawn, _BEHIND_FLAG),
-    _flag("access-pair", r"(?:ak|sk)", r"-[as]k", r"[A-Za-z0-9+/]{16,64}={0,2}", shapes.is_key, _BEHIND_FLAG),
+    Kind("access-pair", r"(?i)obsutil\W", r"(?i)\bobsutil\b[^\n]{0,200}?\s-[ik]=(?P<secret>[A-Za-z0-9+/]{16,64})", far=True, starts=('obsutil',), after=r"[ \t]"),
+    Kind("kubernetes-token", r"(?:[tT][oO][kK][eE][nN]|[bB]ootstrap|BOOTSTRAP)[^\n]{0,40}?[a-z0-9]\.[a-z0-9]{16}", r"(?i:token|bootstrap)[\w'\"-]{0,10}[ =:'\",]{1,6}(?P<secret>[a-z0-9]{6}\.[a-z0-9]{16})(?![A-Za-z0-9])", wraps=False),
+    Kind("kubernetes-key", r"(?i)(?:client-key-data|token-data|tls\.key)", r"(?i)(?:client-key-data|token-data|tls\.key)['\"]?:\s*['\"]?(?P<secret>[A-Za-z0-9+/]{40,16000}={0,2})", starts=('client-key-data', 'token-data', 'tls.key'), after=AFTER_NAME),
+    Kind("docker-auth", r"(?i)(?:[\"'_]|%22)auth[\"'\\%]", r"(?i)[\"']_?auth[\"']:\s*[\"'](?P<secret>[A-Za-z0-9+/]{8,4000}={0,2})", starts=('"auth"', "'auth'"), after=AFTER_NAME),
+    Kind("npm-token", r"(?i)_(?:authToken|auth|password)\s*(?:=|%|\\)", r"(?i)(?<![A-Za-z0-9])_(?:authToken|auth|password)\s?=\s?[\"']?(?P<secret>[^\s\"']{8,400})", starts=('_authToken', '_auth', '_password'), after=AFTER_NAME),
+    Kind("authorization", rf"(?i)authorization(?:['\"]?\s*[:=]|\\|%|{AT_END})", r"(?i)\b(?:proxy-)?authorization['\"]?[ \t]*[:=][ \t]*['\"]?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot|key|aws4-hmac-sha256)[ \t]+|[A-Za-z-]{3,24}[ \t]+(?=\S{0,40}\d|\[redacted))?(?P<secret>[^\s'\",\\]{8,8000})", check=shapes.is_telling, far=True, shaped=False, starts=('authorization',), after=AFTER_NAME),
+    Kind("bearer", r"(?i)bearer(?:\s|%|\\)", r"(?i)\bbearer[ \t]+(?P<secret>[A-Za-z0-9._~+/-]{12,8000}=*)", starts=('bearer',), after=r"[ \t]"),
+    Kind("cookie", rf"(?i)cookie(?:['\"]?\s*:|\\|%|{AT_END})", r"(?i)\b(?:set-)?cookie['\"]?[ \t]*:[ \t]*['\"]?(?P<secret>[^\s'\"\\][^'\"\r\n\\]{6,8000})", starts=('cookie',), after=AFTER_NAME),
+    Kind("cookie", rf"(?i)(?:sess(?:ion)?_?id|_session|sessdata|connect\.sid|csrf_?token|xsrf)(?:=|%|\\|{AT_END})",
+         r"(?i)(?:[jp](?:hp)?sess(?:ion)?id|(?<![a-z])session_?id|[a-z0-9]{1,30}_session|sessdata|connect\.sid|csrf_?token|_?xsrf)=(?P<secret>[^;\s'\",&]{12,4000})", check=shapes.is_key, starts=("jsessionid", "phpsessid", "session_id", "sessionid", "sessdata", "connect.sid", "csrftoken", "csrf_token", "xsrf"), after="="),
+    Kind("api-header", rf"(?i)x-(?:[a-z]{{1,12}}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)(?:['\"]?\s*[:=]|\\|%|{AT_END})",
+         r"(?i)\bx-(?:[a-z]{1,12}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)['\"]?[ \t]*[:=][ \t]*['\"]?(?P<secret>[^\s'\",\\]{8,4000})", check=shapes.is_secret, starts=("x-api-key", "x-auth-token", "x-access-token", "x-token"), after=AFTER_NAME, shaped=False),
+    _command("mysql mariadb mysqldump", r"(?i)(?:mysql|mariadb)[a-z]{0,8}(?:['\"]|\W)", rf"(?i)\b(?:mysql|mariadb)[a-z]{{0,8}}\b[^\n]{{0,300}}?[\s'\",]-p['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
+    _command("sshpass", r"(?i)sshpass\W", rf"(?i)\bsshpass['\"]?,?\s+['\"]?-p['\"]?,?[ \t]*(?:'(?P<quoted>[^'\n]{{3,200}})'|['\"]?(?P<secret>{WORD}{{3,200}}))"),
+    _command("curl", r"(?i)curl\W", rf"(?i)\bcurl\b[^\n]{{0,500}}?[\s'\"](?:-u|--user|-U|--proxy-user)['\"]?,?[ =]{{0,2}}['\"]?[^\s:'\"]{{0,100}}:(?P<secret>{WORD}{{3,200}})"),
+    _command("redis-cli", r"(?i)redis-cli\W", rf"(?i)\bredis-cli\b[^\n]{{0,300}}?[\s'\"](?:-a|--pass)['\"]?,?[ =]['\"]?(?P<secret>{WORD}{{4,200}})"),
+    _command("login docker podman nerdctl helm oras skopeo", r"(?i)login\W", rf"(?i)\b(?:docker|podman|nerdctl|helm|oras|skopeo|buildah|az|acr|oc|argocd)\b[^\n]{{0,100}}?\blogin\b[^\n]{{0,300}}?[\s'\"]-p['\"]?,?[ =]['\"]?(?P<secret>{WORD}{{4,400}})"),
+    _command("mongo mongosh mongodump ldapsearch influx clickhouse-client", r"(?i)(?:mongo|mongosh|mongodump|mongorestore|ldapsearch|influx|clickhouse-client)\W", rf"(?i)\b(?:mongo\w{{0,8}}|ldapsearch|influx|clickhouse-client)\b[^\n]{{0,300}}?[\s'\"](?:-p|-w)['\"]?,?[ =]['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
+    _command("-passin -passout pass:", r"(?i)pass(?:in|out)?['\",]{0,3}(?:(?:\s|%20)+['\"]?pass(?::|%)|[ \t]*\\?\r?\n)", rf"(?i)-pass(?:in|out)?['\"]?,?[ \t]+['\"]?pass:(?P<secret>{WORD}{{4,200}})"),
+    _command("unzip zip 7z 7za unrar ipmitool", r"(?i)(?:unzip|zip|7z|7za|unrar|ipmitool)\W", rf"(?i)\b(?:(?:(?:un)?zip|ipmitool)\b[^\n]{{0,200}}?\s-P[ ]?|(?:7za?|unrar)\b[^\n]{{0,200}}?\s-p)['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
+    _command("htpasswd", r"(?i)htpasswd\W", rf"(?i)\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+['\"]?(?P<secret>{WORD}{{4,200}})"),
+    _command("echo sudo", r"(?i)echo\W[^\n]*sudo\W|echo(?:\W[^\n|]*)?\|?[ \t]{0,3}\w{0,5}\r?\n", r"(?i)\becho\s+['\"]?(?P<secret>[^\s'\"|\\\x80-\xff]{4,200})['\"]?\s*(?:\|\s*)?sudo\s+(?:-\w+\s+){0,4}-\w*S", shaped=True),
+    Kind("netrc", r"(?i)login(?:\s|%20|\\)", r"(?i)\blogin\s{1,20}[^\s'\"]{1,200}\s{1,20}password\s{1,20}(?P<secret>[^\s'\"\\]{4,400})", ahead=600, far=True, starts=("login",), after=r"[ \t]", shaped=False),
+    Kind("pgpass", r"(?::|%3A)(?:\d{4,5}|\*|%2A)(?:(?::|%3A)[A-Za-z_*][\w*-]*(?::|%3A)|:?[\w*-]*[\"'\\]{0,2}\r?\n)",
+         r"(?<![\w.:/@-])[\w*][\w.*-]{0,100}:(?:\d{4,5}|\*):[A-Za-z_*][\w*-]{0,62}:[A-Za-z_*][\w*-]{0,62}:(?P<secret>[^\s:'\"\\]{4,200})(?=[\s'\"\\]|\Z)", check=shapes.is_key, below=r"\d{0,5}:[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*-]*:[^\s:]"),
+    _named("password", PASSWORDS, _PASSWORDS_SIEVE, rf"{_VALUE}{{4,400}}", "{4,400}", _CUT_PHRASES, shapes.is_telling),
+    _named("secret", SECRETS, _SECRETS_SIEVE, rf"{_VALUE}{{8,4000}}", "{8,4000}", _CUT_KEYS, shapes.is_secret),
+    _named("token", TOKENS, _TOKENS_SIEVE, _LONG_VALUE, "{12,4000}", _CUT_BEARERS, shapes.is_key, _IS_LONG),
+    _named("secret", r"(?-i:[A-Z0-9_]{2,40}_KEY)", r"(?-i:[A-Z0-9]_KEY)", rf"{_VALUE}{{16,4000}}", "{16,4000}", "_KEY", shapes.is_key, below=r"[A-Z0-9_]{0,30}_KEY['\"]?\]?[ \t]?[=:]"),
+    _named("access-pair", r"(?<![a-z0-9])(?:[a-z0-9_]{1,40}_)?(?:ak|sk)", r"(?:^|[^a-z0-9]|%[2-7][0-9A-F])[as]k", r"[A-Za-z0-9+/]{16,64}={0,2}", "{16,64}", "_ak _sk", shapes.is_key, _IS_LONG),
+    _flag("password", PASSWORDS, _PASSWORDS_SIEVE, r"[^\s'\"-][^\s'\"]{3,400}", _CUT_PHRASES, shapes.is_telling),
+    _flag("secret", SECRETS, _SECRETS_SIEVE, r"[^\s'\"-][^\s'\"]{7,4000}", _CUT_KEYS, shapes.is_secret),
+    _flag("token", TOKENS, r"-[a-z0-9_-]*token", _LONG_VALUE, _CUT_BEARERS, shapes.is_drawn, _BEHIND_FLAG),
+    _flag("access-pair", r"(?:ak|sk)", r"-[as]k", r"[A-Za-z0-9+/]{16,64}={0,2}", "-ak -sk", shapes.is_key, _BEHIND_FLAG),
     Kind("email", r"[A-Za-z0-9._%+-](?:@|%40|\\{1,8}u0040|&#64;)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z]|\.?[\"'\\]{0,2}\r?\n)|[A-Za-z0-9](?:@|%40|\\{1,8}u0040)[\"'\\]{0,2}\r?\n",
          r"\b(?!(?:git|hg|root|ubuntu|ec2-user|noreply|no-reply)@)[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}"
-         r"(?:com|org|net|edu|io|ai|cn|de|fr|uk|jp|kr|in|ru|eu|gov|co|dev|cloud|us|ca|au|ch|nl|se|tw|hk|sg|info|me|app|xyz|tech|it|es|pl|br|ac|mil|int)\b(?!:[\w~/])",
+         r"(?:com|org|net|edu|io|ai|cn|de|fr|uk|jp|kr|in|ru|eu|gov|co|dev|cloud|us|ca|au|ch|nl|se|tw|hk|sg|info|me|app|xyz|tech|it|es|pl|br|ac|mil|int|top|vip|cc|site|online|biz|link|live|group|team|ltd|work|pro|name|mobi|asia|store|cloud|nz|za|il|tr|sa|ae|my|th|vn|id|ph|at|be|dk|fi|no|pt|gr|cz|hu|ro|ie|ar|cl|mx)\b(?!:[\w~/])",
          yields=True, below=r"[A-Za-z0-9._%+-]{0,40}@[A-Za-z0-9-]{1,63}\.[A-Za-z]"),
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ingest.redaction import shapes, views
 from ingest.redaction.kinds import NEXT_ROW
@@ -17,12 +18,19 @@ MOST_ROWS = 64
 # A row that a terminal cut is as wide as the terminal.
 NARROWEST = 20
 WIDEST = 4096
+# So far expressions look back for a scheme, or the dashes of a flag.
+LOOK = 4
 # Fewer characters in the row below tell nobody anything, and are the beginning of many words.
 SHORTEST = 4
-_MASKED = re.compile(rb"(?:[^\w\[]*\[redacted:[a-z0-9-]+\]?[^\w\[]*)+")
+# A word with a number behind it is rarely as long.
+LONG_RUN = 8
+_ASSIGNS = re.compile(rb"[A-Za-z_][\w.-]*=[^=]|\d{2,4}[-/:]\d\d[-/:]\d\d")
+_MASK_BEGIN = b"[redacted:"
+_MASKED = re.compile(rb"(?:\W*\[redacted:[a-z0-9-]+\]?[^\w\[]*)+")
 # Rows that end so leave a value to the row below.
-_GOES_ON = re.compile(rb"[:=|>+\\-][ \t]*\r?\Z|\xef\xbc\x9a[ \t]*\r?\Z")
-_FIRST_OF_ROW = re.compile(views.BEFORE_ROW + rb"(?P<run>[A-Za-z0-9_+/=.~%:@!$-]+)(?P<rest>[^\n]*)")
+_GOES_ON = re.compile(rb"[:=|>+(\[\\-][ \t]*\r?\Z|\xef\xbc\x9a[ \t]*\r?\Z")
+_FIRST_OF_ROW = re.compile(views.BEFORE_ROW + rb"[\"']?(?P<run>[A-Za-z0-9_+/=.~%:@!$-]*)(?P<rest>[^\n]*)")
+_CONTINUING = [bytes([code]) for code in range(0x80, 0xC0)]
 _CLOSING = b"\"'\\,;)]} \t\r"
 
 
@@ -101,48 +109,90 @@ def _matches(view: View, number: int) -> Iterator[re.Match[bytes]]:
     """Yield what an expression finds and its check does not let stand."""
     check = KINDS[number].check
     for match in KINDS[number].compiled().finditer(view.text):
-        secret = view.text[slice(*_secret(match))]
-        if secret and not _MASKED.fullmatch(secret) and (check is None or check(secret)):
+        first, last = _secret(match)
+        secret = view.text[first:last]
+        is_masked = _MASKED.fullmatch(secret) or _in_mask(view.text, match.start()) or _in_mask(view.text, first)
+        if secret and not is_masked and (check is None or check(secret)):
             yield match
+
+
+def _in_mask(text: bytes, place: int) -> bool:
+    """Tell whether a place is within the words of a mask, which name secrets."""
+    begin = text.rfind(_MASK_BEGIN, max(0, place - 40), place)
+    return begin >= 0 and text.find(b"]", begin, place) < 0
 
 
 def _secret(match: re.Match[bytes]) -> tuple[int, int]:
     return match.span(match.lastgroup) if match.lastgroup else match.span()
 
 
-def _over_rows(data: bytes, spot: Spot, numbers: Iterable[int]) -> Iterator[Found]:
-    """Yield secrets that begin in a row and go on in the rows below it."""
-    end = _going_on(data, spot)
+def _over_rows(data: bytes, spot: Spot, numbers: Sequence[int]) -> Iterator[Found]:
+    """Yield secrets that begin in a row, or whose name does, and go on in the rows below it."""
+    end, is_wide = _going_on(data, spot)
     if end == spot.end:
         return
-    view = views.joined(data[spot.begin : end])
-    for number in numbers:
-        for match in _matches(view, number):
-            first, last = _secret(match)
-            last = _plausible(view, match, number)
-            parts = [view.origin(*piece) for piece in view.pieces(first, last)]
-            if len(parts) < 2:
-                continue
-            places = tuple((spot.begin + begin, spot.begin + end) for begin, end in parts)
-            yield Found(number, places, view.text[first:last], spot.begin + view.origin(match.start(), last)[0], places[-1][1])
+    seen = views.joined(data[spot.begin : end])
+    # What an author has broken at a blank may go on in a row that is wider; a name ends the one, its value begins the other.
+    for view in seen[1:2] if is_wide else seen:
+        for number in numbers:
+            for match in _matches(view, number):
+                if not is_wide or _begins_row(view, _secret(match)[0]):
+                    yield from _pieces(view, match, number, spot.begin)
 
 
-def _going_on(data: bytes, spot: Spot) -> int:
-    """Give the end of the last row that may go on with what a row ends with."""
-    end, width = spot.end, spot.end - spot.begin
-    if not NARROWEST <= width <= WIDEST or data.endswith((b" ", b"\t"), spot.begin, spot.end):
-        return end
-    indented = None
+def _pieces(view: View, match: re.Match[bytes], number: int, offset: int) -> Iterator[Found]:
+    """Yield what was found over several rows, as far as it is plausible that they belong together."""
+    first, whole = _secret(match)
+    last = _plausible(view, match, number)
+    reach = match.end() if last == whole else last
+    # What an expression looks back at is no part of its match.
+    if first < last and any(match.start() - LOOK < seam < reach for seam in view.seams):
+        places = tuple((offset + begin, offset + end) for begin, end in (view.origin(*piece) for piece in view.pieces(first, last)))
+        yield Found(number, places, view.text[first:last], offset + view.origin(match.start(), last)[0], places[-1][1])
+
+
+def _going_on(data: bytes, spot: Spot) -> tuple[int, bool]:
+    """Give the end of the last row that may go on with what a row ends with, and whether that one is wider."""
+    end, width = spot.end, _Width.of(data[spot.begin : spot.end])
+    if spot.end - spot.begin > WIDEST:
+        return end, False
+    is_narrow = spot.end - spot.begin < NARROWEST
+    indented: int | None = None
     for _ in range(MOST_ROWS):
-        newline = data.find(b"\n", end + 1, end + 2 + 2 * width)
-        below = newline if newline >= 0 else len(data)
-        row = _FIRST_OF_ROW.match(data, end + 1, below)
-        if row is None or below - end - 1 > width or indented not in (None, row["blank"]):
-            return end
-        width, end, indented = below - end - 1, below, row["blank"]
-        if row["rest"].strip(_CLOSING) or row["rest"][:1].isspace():
-            return end
-    return end
+        newline = data.find(b"\n", end + 1, end + 2 + 2 * WIDEST)
+        below = newline if newline >= 0 else min(len(data), end + 2 + 2 * WIDEST)
+        row, lower = _FIRST_OF_ROW.match(data, end + 1, below), _Width.of(data[end + 1 : below])
+        if row is None or (indented is not None and abs(indented - len(row["blank"])) > 1):
+            return end, False
+        if is_narrow or lower.exceeds(width):
+            return (below, True) if end == spot.end else (end, False)
+        # A row with blanks is the last one, unless it is as wide as the terminal too.
+        is_last = not lower.equals(width) and (row["rest"].strip(_CLOSING) or row["rest"][:1].isspace())
+        width, end, indented = lower, below, len(row["blank"])
+        if is_last:
+            break
+    return end, False
+
+
+class _Width(NamedTuple):
+    """How wide a row is in characters, and in a terminal's columns, of which Chinese characters take two."""
+
+    letters: int
+    columns: int
+
+    @classmethod
+    def of(cls, row: bytes) -> _Width:
+        row = views.COLOURS.sub(b"", row.rstrip(b"\r"))
+        letters = len(row) - sum(map(row.count, _CONTINUING)) if not row.isascii() else len(row)
+        return cls(letters, (len(row) + letters) // 2)
+
+    def exceeds(self, other: _Width) -> bool:
+        """Tell whether it is wider in every way of counting."""
+        return self.letters > other.letters and self.columns > other.columns
+
+    def equals(self, other: _Width) -> bool:
+        """Tell whether both may be as wide as the same terminal; a character of two columns may leave the last one empty."""
+        return self.letters == other.letters or 0 <= other.columns - self.columns <= 1
 
 
 def _plausible(view: View, match: re.Match[bytes], number: int) -> int:
@@ -150,13 +200,24 @@ def _plausible(view: View, match: re.Match[bytes], number: int) -> int:
     first, last = _secret(match)
     for begin, end in view.pieces(first, last):
         run = (view.text[begin:end].split(None, 1) or [b""])[0]
-        if begin == first:
+        if not _begins_row(view, begin):
             continue
-        if (len(run) < SHORTEST or shapes.is_word(run.strip(b"=;,"))) and not _needs(view, match, number, begin):
+        if _is_words(run) and not _needs(view, match, number, begin):
             return begin
         if len(run) < end - begin:
             return begin + len(run)
     return last
+
+
+def _begins_row(view: View, place: int) -> bool:
+    """Tell whether a row begins at a place of a view, or with a quote before it."""
+    return any(seam <= place <= seam + 2 and not view.text[seam:place].strip(_CLOSING) for seam in view.seams)
+
+
+def _is_words(run: bytes) -> bool:
+    """Tell whether what a row begins with may be no more of a secret: too little, a name and its value, a time, or a word; one with digits is none if it is long."""
+    run = run.strip(b";,:.()")
+    return len(run) < SHORTEST or _ASSIGNS.match(run) is not None or (shapes.is_word(run) and not (len(run) >= LONG_RUN and shapes.is_mixed(run)))
 
 
 def _needs(view: View, match: re.Match[bytes], number: int, seam: int) -> bool:

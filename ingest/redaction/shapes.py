@@ -7,14 +7,14 @@ import re
 # A word, or words put together as names are; after them a number may stand.
 # Each part can be spoken: it has a vowel, or begins with one.
 _PART = rb"(?:[AEIOU][a-z]{2,15}|[A-Z](?=[a-z]*[aeiouy])[a-z]{2,15}|[A-Z]{2,5}(?=[a-z]*[aeiouy])[a-z]{3,15})"
-_WORD = rb"(?:(?:" + _PART + rb")+|(?=[a-z]*[aeiouy])[a-z]{2,15}|[a-z]{2,4}(?![a-z])|[A-Z]{2,15})"
+_WORD = rb"(?:(?:" + _PART + rb")+|(?=[a-z]*[aeiouy])[a-z]{2,15}|[a-z]{2,4}(?![a-z])|[A-Z]{2,5}(?![A-Z])|(?=[A-Z]*[AEIOU])[A-Z]{6,15})"
 _WORDS = re.compile(_WORD + rb"(?:[-_.]?\d{1,6})?(?:[-_.](?:" + _WORD + rb"|\d{1,6}))*")
 # Longer than words are.
 LONG = 20
 _SUFFIX = re.compile(rb"\A[^_-]*[_-]")
 _NUMBER = re.compile(rb"\d{1,7}|(?=[^.,:_-]*[.,:_-])[\d.,:eE+_-]+")
 _PATH = re.compile(rb"~?\.{0,2}/(?:[A-Za-z_.][a-z_.-]+|[\w.-]+/[\w./-]+\.\w{2,5}\Z)(?:/|\Z)|[A-Z]:\\")
-_NONE = re.compile(rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|changeme|placeholder|redacted|hidden|x{3,}|\.{3,}|\*{2,})\Z")
+_NONE = re.compile(rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|files|prompt|changeme|placeholder|redacted|hidden|x{3,}|\.{3,}|\*{2,})\Z")
 _HEX_ONLY = re.compile(rb"[0-9a-f\s]+|[0-9A-F\s]+")
 
 
@@ -61,3 +61,26 @@ def is_suffixed(value: bytes) -> bool:
 def is_base64(value: bytes) -> bool:
     """Tell whether rows are base64 of something that is not text in hexadecimal."""
     return not _HEX_ONLY.fullmatch(value) and any(48 <= char < 58 for char in value) and any(97 <= char < 123 for char in value)
+
+
+_KEPT_APART = re.compile(rb"[\s'\"\[\],-]+")
+
+
+def holds_key(value: bytes) -> bool:
+    """Tell whether one of the values of a list may come from chance."""
+    return any(is_key(part) for part in _KEPT_APART.split(value))
+
+
+_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
+
+
+def is_identity(value: bytes) -> bool:
+    """Tell whether 18 digits have the check digit of GB 11643, as an identity card's number has."""
+    told = sum(weight * (digit - 48) for weight, digit in zip(_WEIGHTS, value, strict=False))
+    return value[17:].upper() == b"10X98765432"[told % 11 : told % 11 + 1]
+
+
+def is_telephone(value: bytes) -> bool:
+    """Tell whether digits may be a telephone's: not all alike, and not counted up."""
+    digits = bytes(char for char in value if 48 <= char < 58)
+    return 7 <= len(digits) <= 15 and len(set(digits)) > 2

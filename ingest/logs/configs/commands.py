@@ -6,7 +6,8 @@ Read by the shell's rules, never executed: what the shell would compute stays as
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from ingest.logs.configs import literals
 from ingest.logs.configs.settings import LONGEST, Setting, Spelling, printed
@@ -127,18 +128,20 @@ def _launched(words: list[str], line: int) -> Iterator[Setting]:
 
 
 def _word(word: str, following: str, line: int, depth: int) -> Iterator[Setting]:
-    if match := _ENV.fullmatch(word):
-        yield from _assigned(match, following, line, "env", depth)
-    elif match := _OVERRIDE.fullmatch(word):
-        yield from _assigned(match, following, line, "hydra", depth)
-    elif match := _FLAG.fullmatch(word):
-        yield from _flag(match["key"], match["value"], following, line)
-    elif depth and " " in word and (is_command(word) or word.lstrip().startswith("--")):
-        for words in _commands(word):  # `bash -c "..."`, or flags that a variable holds
+    for form, read in _FORMS:
+        if match := form.fullmatch(word):
+            return read(match, following, line, depth)
+    return _inner(word, line, depth)
+
+
+def _inner(word: str, line: int, depth: int) -> Iterator[Setting]:
+    """Read the commands within a word: `bash -c "..."`, or flags that a variable holds."""
+    if depth and " " in word and (is_command(word) or word.lstrip().startswith("--")):
+        for words in _commands(word):
             yield from of_words(words, line, depth - 1)
 
 
-def _assigned(match: re.Match[str], following: str, line: int, spelled: Spelling, depth: int) -> Iterator[Setting]:
+def _assigned(match: re.Match[str], following: str, line: int, depth: int, *, spelled: Spelling) -> Iterator[Setting]:
     value = match["value"]
     if value and value[0] != "(":
         yield Setting(match["key"], value[:LONGEST], line, spelled)
@@ -149,10 +152,11 @@ def _assigned(match: re.Match[str], following: str, line: int, spelled: Spelling
             yield from of_words(words, line, depth - 1)
 
 
-def _flag(key: str, value: str | None, following: str, line: int) -> Iterator[Setting]:
-    if key in _SETS and (match := _OVERRIDE.fullmatch(value or following)):
+def _flag(match: re.Match[str], following: str, line: int, _depth: int) -> Iterator[Setting]:
+    key, value = match["key"], match["value"]
+    if key in _SETS and (variable := _OVERRIDE.fullmatch(value or following)):
         if value:
-            yield Setting(match["key"], match["value"][:LONGEST], line, "env")
+            yield Setting(variable["key"], variable["value"][:LONGEST], line, "env")
         return  # else the variable is read as a word of its own
     if value is None:
         value = following if following and not _FLAG.fullmatch(following) and key not in _SWITCHES else "true"
@@ -169,3 +173,11 @@ def requirement(text: str, line: int) -> Iterator[Setting]:
     """Read a package and the versions that a requirement allows."""
     if match := _REQUIREMENT.match(text.strip()):
         yield Setting(match["name"], match["version"], line, "package")
+
+
+# What a word is, by the first form that it has, and who reads it.
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, int, int], Iterator[Setting]]], ...] = (
+    (_ENV, partial(_assigned, spelled="env")),
+    (_OVERRIDE, partial(_assigned, spelled="hydra")),
+    (_FLAG, _flag),
+)

@@ -1,6 +1,7 @@
 """The job's own configuration as far as its output, or a file of its own, shows it.
 
 Read, never executed: commands are split by shell rules, values that the shell would compute stay as written.
+Secrets go before a row is read: the quotes and names that tell them are gone behind it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ingest.logs.configs import commands, dumps, jobfiles
 from ingest.logs.configs.commands import is_command
 from ingest.logs.configs.settings import Row, Setting, SettingLog, Spelling
 from ingest.logs.lines import Line
+from ingest.redact import Redactor
 
 __all__ = ["LaunchReader", "Row", "Setting", "SettingLog", "Spelling", "from_command", "from_dump", "from_file", "is_command", "logical_lines", "rows_below"]
 
@@ -21,28 +23,31 @@ __all__ = ["LaunchReader", "Row", "Setting", "SettingLog", "Spelling", "from_com
 MAX_ROW = 65_536
 # Rows, and prints, of one log that are read as configuration; a print by every rank is read once.
 MAX_ROWS = 60_000
+# Bytes of a manifest of a cluster above its values.
+MANIFEST = 2048
 # Rows of other sources after which a silent one is taken to be done.
 OTHERS = 512
 # Bytes in which the prefixes of a row stand.
 _HEAD = 400
 # How many rows tell one print from another.
 _TELLING = 12
+_SECRET = re.compile(rb"kind['\": ]{1,6}Secret\b")
 _XTRACE = re.compile(r"^\+{1,4} (?=\S)|^(?:Entrypoint|Command|cmd) ?[:=] ?", re.MULTILINE)
 
 
 def from_command(text: str, line: int) -> list[Setting]:
-    """Read overrides, flags and environment of one command, continuation lines joined."""
-    return commands.of_trace(text, line)
+    """Read overrides, flags and environment of one command, continuation lines joined; without secrets."""
+    return commands.of_trace(Redactor().clean(text), line)
 
 
 def from_dump(text: str, line: int, rows: Iterable[Row] = ()) -> list[Setting]:
-    """Read what a framework prints of its configuration, from its first line and those below."""
-    return dumps.read(Row(line, text), iter(rows), text)
+    """Read what a framework prints of its configuration, from its first line and those below; without secrets."""
+    return _printed(Redactor(), Row(line, text), rows, text)
 
 
 def from_file(text: str, name: str = "") -> list[Setting]:
-    """Read the settings of one of the job's own files, in order; `name` tells its format, else its text does."""
-    return jobfiles.read(text, name)
+    """Read the settings of one of the job's own files, in order, without secrets; `name` tells its format, else its text does."""
+    return jobfiles.read(Redactor().clean(text), name)
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -50,9 +55,29 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     return jobfiles.logical_lines(text)
 
 
+def _printed(redactor: Redactor, head: Row, rows: Iterable[Row], full: str) -> list[Setting]:
+    """Read a print whose rows are cleaned together: where one of them tells a secret, they are read once more without it."""
+    taken = [head]
+
+    def noted() -> Iterator[Row]:
+        for row in rows:
+            taken.append(row)
+            yield row
+
+    found = dumps.read(head, noted(), full)
+    bodies = [row.body for row in taken]
+    cleaned = redactor.rows(bodies)
+    if not found or cleaned == bodies:
+        return found
+    first, *others = (Row(row.number, body) for row, body in zip(taken, cleaned, strict=True))
+    return dumps.read(first, iter(others), redactor.clean(full))
+
+
 def rows_below(data: bytes, offset: int, line: Line) -> Iterator[Row]:
-    """Give the row of `data` that holds `offset`, in full, and those below it of the same source."""
+    """Give the row of `data` that holds `offset`, in full, and those below it of the same source; none of a cluster's Secret."""
     begin = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
+    if _is_manifest(data, begin):
+        return
     end = _end(data, offset)
     yield Row(line.number, _body(data[begin:end].split(b"\r", 1)[0], line.number)[1])
     # Most rows of other sources are told by what they lack, before they are taken apart.
@@ -65,6 +90,12 @@ def rows_below(data: bytes, offset: int, line: Line) -> Iterator[Row]:
         if source == line.source:
             others = 0
             yield Row(number, body)
+
+
+def _is_manifest(data: bytes, begin: int) -> bool:
+    """Tell whether a row belongs to a Secret's manifest, whose keys and values have any name, and configure no job."""
+    place = data.rfind(b"Secret", max(0, begin - MANIFEST), begin)
+    return place >= 0 and _SECRET.search(data, max(0, place - 12), place + 7) is not None and data.find(b"\n---", place, begin) < 0
 
 
 def _end(data: bytes, start: int) -> int:
@@ -81,10 +112,16 @@ def _body(raw: bytes, number: int) -> tuple[str, str]:
     return parsed.source, whole[len(parsed.text) - len(parsed.body) :] if parsed.text.endswith(parsed.body) else parsed.body
 
 
+def _whole(rows: Iterable[str]) -> str:
+    """Join a command's rows, without what a shell shows before those that go on."""
+    return " ".join(row.removesuffix("\\").removeprefix("> " if place else "") for place, row in enumerate(rows))
+
+
 class LaunchReader:
     """Reads commands and prints of one log, each of them once, within bounds."""
 
-    def __init__(self) -> None:
+    def __init__(self, redactor: Redactor | None = None) -> None:
+        self._redactor = redactor or Redactor()
         # The command with the most settings, as it is printed: what a patch is made of where there is no file.
         self.shown = Row(0, "")
         self._most = 0
@@ -98,24 +135,25 @@ class LaunchReader:
 
         A row that another command of the source goes on with begins none: it gives nothing.
         """
-        held: list[str] = []
         printed: list[str] = []
         number, size = 0, 0
         for row in islice(rows, dumps.MAX_ROWS):
-            if not held and row.number <= self._through.get(source, 0):
+            if not printed and row.number <= self._through.get(source, 0):
                 return "", []
             number = number or row.number
             self._through[source] = row.number
-            held.append(row.body.removesuffix("\\").removeprefix("> " if held else ""))
             printed.append(row.body)
             size += len(row.body)
             if not row.body.endswith("\\") or size > MAX_ROW:
                 break
-        text = " ".join(held)
+        text = _whole(printed)
         if hash(text) in self._spans or len(self._spans) >= MAX_ROWS:
             return text, []
         self._spans[hash(text)] = 0
-        found = from_command(text, number)
+        # The rows as they were printed, and then the whole: a value may stand in the row below its name.
+        cleaned = self._redactor.rows(printed)
+        joined = text if cleaned == printed else _whole(cleaned)
+        found = commands.of_trace(self._redactor.clean(joined), number)
         if len(found) > self._most:
             self._most, self.shown = len(found), Row(number, _XTRACE.sub("", "\n".join(printed)) + "\n")
         return text, found
@@ -134,7 +172,7 @@ class LaunchReader:
         told = hash((head.body, *(row.body for row in first)))
         if told not in self._spans and len(self._spans) >= MAX_ROWS:
             return []
-        found = dumps.read(head, chain(first, following), line.text) if told not in self._spans else []
+        found = _printed(self._redactor, head, chain(first, following), line.text) if told not in self._spans else []
         # What a print holds begins no other one.
         span = self._spans.setdefault(told, max((item.line for item in found), default=head.number) - head.number)
         self._until[line.source] = head.number + span

@@ -129,14 +129,16 @@ class Reading:
         if self._depth:
             self._depth += (kind == "open") - (kind == "close")
             self._pieces.append((kind, text))
-        elif kind == "open":
-            self._open(text)
-        elif kind == "close":
-            self._close()
-        elif kind == "comma":
-            self._end()
-        elif not self._is_named(kind):
-            self._pieces.append((kind, text))
+            return
+        match kind:
+            case "open":
+                self._open(text)
+            case "close":
+                self._close()
+            case "comma":
+                self._end()
+            case _ if not self._is_named(kind):
+                self._pieces.append((kind, text))
 
     def _is_named(self, kind: Kind) -> bool:
         """Take a `:` or `=` that ends a name."""

@@ -61,9 +61,8 @@ def block(rows: Rows) -> Iterator[Entry]:
     """Read a block of `key: value` or `key = value` rows, nested by indentation or not."""
     taken = list(_while_block(rows))
     if all(re.match(r"\s*(?:[-*] )?[\w.-]+\s*=", row.body) for row in taken):
-        for row in taken:
-            if match := _BLOCK_ROW.match(row.body):
-                yield Entry(match["key"], literals.unquoted(match["value"].strip()), row.number)
+        matches = ((row.number, match) for row in taken if (match := _BLOCK_ROW.match(row.body)))
+        yield from (Entry(match["key"], literals.unquoted(match["value"].strip()), number) for number, match in matches)
         return
     yield from outlines.entries((row.number, re.sub(r"^(\s*[\w.-]+)\s+:", r"\1:", row.body)) for row in taken)
 
