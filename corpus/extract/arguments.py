@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from corpus.extract.annotations import shape
 from corpus.extract.declarations import Declaration, Kind, Style, kind_of, styled
-from corpus.extract.expressions import UNKNOWN, Field, Source, fields_of, keyword, last_word, value
+from corpus.extract.expressions import UNKNOWN, Field, Source, fields_of, keyword, last_word, nodes, value
 
 _TYPES: dict[str, Kind] = {
     "int": "int", "nullable_int": "int", "human_readable_int": "int", "float": "float", "str": "str", "bool": "bool",
@@ -24,20 +25,20 @@ _NEGATABLE = "BooleanOptionalAction"
 def read(source: Source, style: Style) -> Iterator[Declaration]:
     """Give every argument that the modules declare."""
     tables = _tables(source)
-    for module in source.modules:
-        for node in ast.walk(module):
-            if isinstance(node, ast.Call) and last_word(node.func) == "add_argument":
-                yield from _argument(node, source, tables, style)
-            elif isinstance(node, ast.Call) and last_word(node.func) == "ArgumentGroupFactory" and node.args:
-                yield from _group(node, source, style)
+    for node in nodes(source):
+        if not isinstance(node, ast.Call):
+            continue
+        if last_word(node.func) == "add_argument":
+            yield from _argument(node, source, tables, style)
+        elif last_word(node.func) == "ArgumentGroupFactory" and node.args:
+            yield from _group(node, source, style)
 
 
 def _tables(source: Source) -> dict[str, str]:
     """Give the variables that hold the arguments of a class's fields, as `x = get_kwargs(Class)` makes them."""
     return {
         target.id: last_word(node.value.args[0])
-        for module in source.modules
-        for node in ast.walk(module)
+        for node in nodes(source)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and last_word(node.value.func) == "get_kwargs"
         and node.value.args
         for target in node.targets
@@ -62,11 +63,10 @@ def _argument(node: ast.Call, source: Source, tables: dict[str, str], style: Sty
 
 def _from_class(node: ast.Call, source: Source, tables: dict[str, str]) -> Field | None:
     """Find the field behind `**table["field"]`."""
-    for word in node.keywords:
-        for item in _spread(word):
-            if isinstance(item, ast.Subscript) and isinstance(item.value, ast.Name):
-                owner = tables.get(item.value.id, "")
-                return fields_of(owner, source).get(str(value(item.slice, source)))
+    for item in chain.from_iterable(map(_spread, node.keywords)):
+        if isinstance(item, ast.Subscript) and isinstance(item.value, ast.Name):
+            owner = tables.get(item.value.id, "")
+            return fields_of(owner, source).get(str(value(item.slice, source)))
     return None
 
 
@@ -127,10 +127,8 @@ def _group(node: ast.Call, source: Source, style: Style) -> Iterator[Declaration
 
 def _group_names(field: Field, source: Source) -> list[str]:
     """Find the names that a field's metadata gives to its argument."""
-    for node in ast.walk(field.default) if field.default is not None else ():
-        if isinstance(node, ast.Dict):
-            for key, item in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and key.value == "arg_names":
-                    found = value(item, source)
-                    return found if isinstance(found, list) else []
-    return []
+    tables = (node for node in ast.walk(field.default) if isinstance(node, ast.Dict)) if field.default is not None else ()
+    pairs = (pair for table in tables for pair in zip(table.keys, table.values, strict=True))
+    named = next((item for key, item in pairs if isinstance(key, ast.Constant) and key.value == "arg_names"), None)
+    found = value(named, source)
+    return found if isinstance(found, list) else []

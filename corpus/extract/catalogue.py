@@ -65,12 +65,16 @@ def _families(seen: Mapping[str, Mapping[str, Declaration]], renames: Mapping[st
     by_name: dict[str, _Family] = {}
     for version, declarations in seen.items():
         for row in declarations.values():
-            names = [row.key, *row.spellings]
-            family = _family_of([*names, *(renames[name] for name in names if name in renames)], by_name)
-            family.rows.append(row)
-            for name in names:
-                family.names.setdefault(name, set()).add(version)
+            _join(row, version, by_name, renames)
     return list({id(family): family for family in by_name.values() if family.rows}.values())
+
+
+def _join(row: Declaration, version: str, by_name: dict[str, _Family], renames: Mapping[str, str]) -> None:
+    names = [row.key, *row.spellings]
+    family = _family_of([*names, *(renames[name] for name in names if name in renames)], by_name)
+    family.rows.append(row)
+    for name in names:
+        family.names.setdefault(name, set()).add(version)
 
 
 def _family_of(names: Sequence[str], by_name: dict[str, _Family]) -> _Family:

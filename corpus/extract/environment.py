@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Any
 
 from corpus.extract.annotations import shape
 from corpus.extract.declarations import Declaration, Kind, kind_of
-from corpus.extract.expressions import UNKNOWN, Source, last_word, value
+from corpus.extract.expressions import UNKNOWN, Source, last_word, nodes, value
 
 _NAME = re.compile(r"[A-Z][A-Za-z0-9_]{2,79}")
 # Functions that read a variable, and the type they make of it; "any" where the default tells it.
@@ -39,12 +40,11 @@ def read(source: Source, wanted: Sequence[str]) -> Iterator[Declaration]:
 
 def _typed(source: Source) -> Iterator[Declaration]:
     """Read `if TYPE_CHECKING: NAME: type = default`, as modules write that compute their attributes."""
-    for module in source.modules:
-        for block in module.body:
-            if isinstance(block, ast.If) and last_word(block.test) == "TYPE_CHECKING":
-                for node in block.body:
-                    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and _NAME.fullmatch(node.target.id):
-                        yield _annotated(node, node.target.id, source)
+    statements = chain.from_iterable(module.body for module in source.modules)
+    blocks = (block for block in statements if isinstance(block, ast.If) and last_word(block.test) == "TYPE_CHECKING")
+    for node in chain.from_iterable(block.body for block in blocks):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and _NAME.fullmatch(node.target.id):
+            yield _annotated(node, node.target.id, source)
 
 
 def _annotated(node: ast.AnnAssign, name: str, source: Source) -> Declaration:
@@ -55,25 +55,26 @@ def _annotated(node: ast.AnnAssign, name: str, source: Source) -> Declaration:
 
 def _fields(source: Source) -> Iterator[Declaration]:
     """Read classes of descriptors: `NAME = EnvBool(False)`."""
-    for owner in source.classes.values():
-        for node in owner.body:
-            if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or not isinstance(node.targets[0], ast.Name):
-                continue
-            kind = _FIELDS.get(last_word(node.value.func))
-            if kind:
-                default = value(node.value.args[0], source) if node.value.args else None
-                yield Declaration(node.targets[0].id, kind, None if default is UNKNOWN else default)
+    for node in chain.from_iterable(owner.body for owner in source.classes.values()):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or not isinstance(node.targets[0], ast.Name):
+            continue
+        kind = _FIELDS.get(last_word(node.value.func))
+        if kind:
+            default = value(node.value.args[0], source) if node.value.args else None
+            yield Declaration(node.targets[0].id, kind, None if default is UNKNOWN else default)
 
 
 def _reads(source: Source) -> Iterator[Declaration]:
-    for module in source.modules:
-        for node in ast.walk(module):
-            if isinstance(node, ast.Call):
-                yield from _read(node, source)
-            elif isinstance(node, ast.Subscript) and last_word(node.value) == "environ":
-                name = value(node.slice, source)
-                if isinstance(name, str) and _NAME.fullmatch(name):
-                    yield Declaration(name)
+    for node in nodes(source):
+        if isinstance(node, ast.Call):
+            yield from _read(node, source)
+        elif isinstance(node, ast.Subscript) and last_word(node.value) == "environ":
+            yield from _looked_up(value(node.slice, source))
+
+
+def _looked_up(name: Any) -> Iterator[Declaration]:
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        yield Declaration(name)
 
 
 def _read(node: ast.Call, source: Source) -> Iterator[Declaration]:

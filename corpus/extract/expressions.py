@@ -6,6 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 _DEEPEST = 12
@@ -53,6 +54,11 @@ def _tree(text: str) -> ast.Module | None:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return None
+
+
+def nodes(source: Source) -> Iterator[ast.AST]:
+    """Walk through the nodes of all modules."""
+    return chain.from_iterable(map(ast.walk, source.modules))
 
 
 def _assigned(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:

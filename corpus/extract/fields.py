@@ -16,9 +16,8 @@ _DEEPEST = 6
 def read(source: Source, roots: Mapping[str, str], style: Style) -> Iterator[Declaration]:
     """Give the fields of the classes that `roots` names, each class with the dotted place of its fields."""
     for pattern, place in roots.items():
-        for name in source.classes:
-            if fnmatchcase(name, pattern):
-                yield from of_class(name, source, place, style)
+        for name in (name for name in source.classes if fnmatchcase(name, pattern)):
+            yield from of_class(name, source, place, style)
 
 
 def of_class(name: str, source: Source, place: str = "", style: Style = "as-is", depth: int = 0) -> Iterator[Declaration]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 from corpus.extract.declarations import Declaration, Default, Kind
 
@@ -40,21 +41,18 @@ def ray(texts: Mapping[str, str]) -> Iterator[Declaration]:
 def torch(texts: Mapping[str, str]) -> Iterator[Declaration]:
     """Give the variables of c10d and the allocator; a list of names is one variable, newest name first."""
     for text in texts.values():
-        for match in _TORCH_NAMES.finditer(text):
-            names = _TEXT.findall(match[2])
-            if names:
-                yield Declaration(names[0], spellings=tuple(names[1:]))
+        lists = [names for match in _TORCH_NAMES.finditer(text) if (names := _TEXT.findall(match[2]))]
+        yield from (Declaration(first, spellings=tuple(others)) for first, *others in lists)
         yield from (Declaration(name, declared=False) for name in _TORCH_READ.findall(text))
 
 
 def slurm(texts: Mapping[str, str]) -> Iterator[Declaration]:
     """Give the options that sbatch takes, as directives."""
-    for text in texts.values():
-        for match in _SLURM_OPTION.finditer(text):
-            fields = {name: word for name, _, word in _SLURM_FIELD.findall(match[1])}
-            if "name" in fields and ("set_func" in fields or "set_func_sbatch" in fields):
-                bare = fields.get("has_arg") == "no_argument"
-                yield Declaration(f"--{fields['name']}", "bool" if bare else "any")
+    for match in chain.from_iterable(map(_SLURM_OPTION.finditer, texts.values())):
+        fields = {name: word for name, _, word in _SLURM_FIELD.findall(match[1])}
+        if "name" in fields and ("set_func" in fields or "set_func_sbatch" in fields):
+            bare = fields.get("has_arg") == "no_argument"
+            yield Declaration(f"--{fields['name']}", "bool" if bare else "any")
 
 
 def _default(kind: Kind, text: str) -> Default:

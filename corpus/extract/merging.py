@@ -75,10 +75,9 @@ def merged(tables: Mapping[str, Table], found: Iterable[Found], effects: Mapping
     for one in found:
         catalogue = one.row["catalogue"]
         rows = {id(row): row for name in one.seen if (row := written.get((catalogue, name))) is not None}
-        if rows:
-            for row in rows.values():
-                _correct(row, one, merge, alone=len(rows) == 1)
-        elif not _elsewhere(one, merge.tables):
+        for row in rows.values():
+            _correct(row, one, merge, alone=len(rows) == 1)
+        if not rows and not _elsewhere(one, merge.tables):
             _add(one, effects.get(catalogue, {}), merge)
     return merge
 

@@ -6,17 +6,16 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from corpus.extract.declarations import Declaration, Kind, Style, kind_of, styled
-from corpus.extract.expressions import UNKNOWN, Source, keyword, last_word, value
+from corpus.extract.expressions import UNKNOWN, Source, keyword, last_word, nodes, value
 
 _TYPES: dict[str, Kind] = {"int": "int", "INT": "int", "float": "float", "FLOAT": "float", "str": "str", "STRING": "str", "bool": "bool"}
 
 
 def read(source: Source, commands: Sequence[str], style: Style) -> Iterator[Declaration]:
     """Give the options of the functions named in `commands`."""
-    for module in source.modules:
-        for node in ast.walk(module):
-            if isinstance(node, ast.FunctionDef) and node.name in commands:
-                yield from (row for call in node.decorator_list if (row := _option(call, source, style)) is not None)
+    for node in nodes(source):
+        if isinstance(node, ast.FunctionDef) and node.name in commands:
+            yield from (row for call in node.decorator_list if (row := _option(call, source, style)) is not None)
 
 
 def _option(call: ast.expr, source: Source, style: Style) -> Declaration | None:

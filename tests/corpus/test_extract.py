@@ -270,7 +270,8 @@ def test_that_macros_and_names_of_c_headers_are_read() -> None:
         "RAY_size": ("int", 524288), "RAY_on": ("bool", True), "RAY_dir": ("str", ""), "RAY_free": ("int", -1),
         "RAY_long_name": ("int", 600), "RAY_part": ("float", 0.5),
     }
-    torch = by_key(headers.torch({"h": 'static std::vector<std::string> A = {\n    "TORCH_A",\n    "OLD_A"};\n getCvarInt("TORCH_B", 1)'}))
+    torch = by_key(headers.torch({"h": 'static std::vector<std::string> A = {\n    "TORCH_A",\n    "OLD_A"};\n std::vector<std::string> N = {};\n getCvarInt("TORCH_B", 1)'}))
+    assert set(torch) == {"TORCH_A", "TORCH_B"}
     assert torch["TORCH_A"].spellings == ("OLD_A",)
     assert not torch["TORCH_B"].declared
     slurm = '''static slurm_cli_opt_t slurm_opt_a = {

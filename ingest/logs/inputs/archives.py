@@ -61,26 +61,34 @@ def read_folder(root: Path, contents: Contents) -> None:
     pending = [("", 0)]
     while pending and not contents.full:
         name, depth = pending.pop()
-        for entry in _entries(f"{home}/{name}", name, contents):
-            child = f"{name}/{entry.name}" if name else entry.name
-            if _is_folder(entry, child, depth, contents):
-                pending.append((child, depth + 1))
-            elif not entry.is_dir(follow_symlinks=False):
-                _found(entry, child, home, contents)
+        pending += [(inner, depth + 1) for inner in _folders(home, name, depth, contents)]
     if pending:
         contents.stop(pending[-1][0])
+
+
+def _folders(home: str, name: str, depth: int, contents: Contents) -> list[str]:
+    """Take in a folder's files, and give the folders in it that are to be looked into."""
+    inner = []
+    for entry in _entries(f"{home}/{name}", name, contents):
+        child = f"{name}/{entry.name}" if name else entry.name
+        if _is_folder(entry, child, depth, contents):
+            inner.append(child)
+        elif not entry.is_dir(follow_symlinks=False):
+            _found(entry, child, home, contents)
+    return inner
 
 
 def _entries(path: str, name: str, contents: Contents) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(path) as found:
             entries = list(islice(found, contents.left))
-            if next(found, None):
-                contents.skipped.add("beyond_limit", f"more than {len(entries)} files in {name or '.'}")
-            return sorted(entries, key=lambda entry: entry.name)
+            more = next(found, None)
     except OSError as error:
         contents.skipped.add("not_readable", f"{name or '.'} ({error.strerror})")
         return []
+    if more:
+        contents.skipped.add("beyond_limit", f"more than {len(entries)} files in {name or '.'}")
+    return sorted(entries, key=lambda entry: entry.name)
 
 
 def _is_folder(entry: os.DirEntry[str], name: str, depth: int, contents: Contents) -> bool:

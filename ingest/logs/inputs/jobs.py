@@ -74,14 +74,18 @@ class JobSource:
             if source is None:
                 continue
             count += 1
-            try:
-                yield source
-            finally:
-                source.close()
-                for reason, told in source.omitted.items():
-                    self.skipped.add(reason, f"{source.name} ({told})")
+            yield from self._lent(source)
         if not count:
             raise _nothing(self.name, self.skipped)
+
+    def _lent(self, source: LogSource) -> Iterator[LogSource]:
+        """Give a log until the next one is asked for, and note what it left out."""
+        try:
+            yield source
+        finally:
+            source.close()
+            for reason, told in source.omitted.items():
+                self.skipped.add(reason, f"{source.name} ({told})")
 
     def _opened(self, member: Member) -> LogSource | None:
         if self.budget and self.budget.left <= 0:
@@ -213,12 +217,18 @@ def _configs(contents: Contents) -> list[tuple[str, bytes]]:
     return [(member.label, text) for member, text in read if text]
 
 
-def _config(member: Member, skipped: Skipped) -> bytes:
+def _beginning(member: Member) -> bytes:
+    """Read as much of a configuration as may be kept, and a byte more where there is more."""
     text = b""
+    with closing(member.open()) as stream:
+        while len(text) <= CONFIG_BYTES and (piece := stream.read(CONFIG_BYTES + 1 - len(text))):
+            text += piece
+    return text
+
+
+def _config(member: Member, skipped: Skipped) -> bytes:
     try:
-        with closing(member.open()) as stream:
-            while len(text) <= CONFIG_BYTES and (piece := stream.read(CONFIG_BYTES + 1 - len(text))):
-                text += piece
+        text = _beginning(member)
         refuse_binary(member.label, text)
     except (InputError, OSError) as error:
         skipped.add(_reason(error), member.label)

@@ -73,47 +73,71 @@ def ahead(pieces: Pieces) -> Pieces:
     thread = Thread(target=_fill, args=(pieces, queue, stopped), name="whycrash-decompress", daemon=True)
     thread.start()
     try:
-        while (item := queue.get()) is not None:
-            if isinstance(item, Exception):
-                raise item
-            yield item
+        yield from _got(queue)
     finally:
         stopped.set()
-        with suppress(Empty):
-            while True:
-                queue.get_nowait()
+        _drain(queue)
         thread.join(PATIENCE_S)
+
+
+def _got(queue: Queue[bytes | Exception | None]) -> Pieces:
+    while (item := queue.get()) is not None:
+        if isinstance(item, Exception):
+            raise item
+        yield item
+
+
+def _drain(queue: Queue[bytes | Exception | None]) -> None:
+    """Make room for what the thread is about to put."""
+    with suppress(Empty):
+        while True:
+            queue.get_nowait()
 
 
 def _fill(pieces: Pieces, queue: Queue[bytes | Exception | None], stopped: Event) -> None:
     end: Exception | None = None
     try:
-        for piece in pieces:
-            queue.put(piece)
-            if stopped.is_set():
-                return
+        if not _put(pieces, queue, stopped):
+            return
     except Exception as error:  # noqa: BLE001 - whoever reads the queue gets it
         end = error
     queue.put(end)
 
 
+def _put(pieces: Pieces, queue: Queue[bytes | Exception | None], stopped: Event) -> bool:
+    """Put pieces into the queue; tells whether all were wanted."""
+    for piece in pieces:
+        queue.put(piece)
+        if stopped.is_set():
+            return False
+    return True
+
+
 def _gathered(pieces: Iterator[bytes]) -> Pieces:
     """Join small pieces, so that a stream of many short members is no rain of drops."""
-    held: list[bytes] = []
-    size = 0
-    try:
-        for piece in pieces:
-            held.append(piece)
-            size += len(piece)
-            if size >= CHUNK // 2:
-                yield b"".join(held)
-                held, size = [], 0
-    except PartialInputError:
+    end: PartialInputError | None = None
+    more = True
+    while more:
+        held: list[bytes] = []
+        try:
+            more = _fetched(pieces, held)
+        except PartialInputError as error:
+            more, end = False, error
         if held:
             yield b"".join(held)
-        raise
-    if held:
-        yield b"".join(held)
+    if end:
+        raise end
+
+
+def _fetched(pieces: Iterator[bytes], held: list[bytes]) -> bool:
+    """Put pieces into `held` up to half a chunk; tells whether more may follow."""
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size >= CHUNK // 2:
+            return True
+    return False
 
 
 @dataclass
@@ -143,6 +167,11 @@ class _Input:
         return data
 
 
+def _refuse_bomb(given: int, source: _Input, codec: Codec, ratio: int) -> None:
+    if given > max(UNSUSPICIOUS, ratio * source.taken):
+        raise BombInputError(f"the {codec.name} stream holds more than {ratio} times its size")
+
+
 def _members(raw: Readable, codec: Codec, ratio: int) -> Iterator[bytes]:
     """Unpack one member after the other; raises DamagedArchiveError where the stream is cut or damaged."""
     source = _Input(raw, codec)
@@ -152,8 +181,7 @@ def _members(raw: Readable, codec: Codec, ratio: int) -> Iterator[bytes]:
         decoder = codec.decoder()
         for piece in _member(source, decoder, data):
             given += len(piece)
-            if given > max(UNSUSPICIOUS, ratio * source.taken):
-                raise BombInputError(f"the {codec.name} stream holds more than {ratio} times its size")
+            _refuse_bomb(given, source, codec, ratio)
             yield piece
         if codec is DEFLATE:
             return
