@@ -261,8 +261,7 @@ def _remedies(folder: Path) -> Iterator[Remedy]:
     documented = read_yaml(pages) if pages.exists() else {}
     for path in sorted(set(folder.glob("*.yaml")) - {pages}):
         for cause, measures in read_yaml(path).items():
-            for measure in measures:
-                yield from _spellings(measure, cause, documented, path)
+            yield from (remedy for measure in measures for remedy in _spellings(measure, cause, documented, path))
 
 
 def _spellings(measure: dict[str, Any], cause: str, documented: Mapping[str, str], path: Path) -> Iterator[Remedy]:

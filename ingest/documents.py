@@ -60,16 +60,18 @@ def of_case(case: Case) -> Iterator[Document]:
     """Cut a case into pieces, by language and section."""
     languages: tuple[Language, ...] = ("en", "zh")
     for language in languages:
-        title = case.title.to(language)
-        keys = " ".join(change.key for change in case.changes)
-        sections = [part.strip() for part in _SECTION.split(case.body.to(language)) if part.strip()]
-        for number, section in enumerate(sections):
-            text = f"{section}\n{keys}" if number == len(sections) - 1 and keys else section
-            for piece_number, piece in enumerate(pieces(text)):
-                yield Document(
-                    f"case:{case.id}:{language}:{number}.{piece_number}", "case", case.id, title, piece, language,
-                    cause=case.cause,
-                )
+        yield from _in_language(case, language)
+
+
+def _in_language(case: Case, language: Language) -> Iterator[Document]:
+    title = case.title.to(language)
+    keys = " ".join(change.key for change in case.changes)
+    sections = [part.strip() for part in _SECTION.split(case.body.to(language)) if part.strip()]
+    for number, section in enumerate(sections):
+        text = f"{section}\n{keys}" if number == len(sections) - 1 and keys else section
+        for piece_number, piece in enumerate(pieces(text)):
+            name = f"case:{case.id}:{language}:{number}.{piece_number}"
+            yield Document(name, "case", case.id, title, piece, language, cause=case.cause)
 
 
 def of_report(report: CrashReport, owner: str, origin: str, cause: str = "", fix: str = "") -> Document | None:

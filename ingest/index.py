@@ -228,11 +228,7 @@ def write(
             report("words", 0, 1)
             lexical.build([document.embedded for document in documents], folder / "words")
             report("words", 1, 1)
-            note = ""
-            if server is None:
-                chroma.write_folder(folder / "chroma", documents, vectors, report)
-            else:
-                manifest, note = _published(server, documents, vectors, manifest, report)
+            manifest, note = _searchable(folder, server, documents, vectors, manifest, report)
             facts = asdict(manifest) | {"roots": list(manifest.roots)}
             (folder / "manifest.json").write_text(json.dumps(facts, ensure_ascii=False, indent=1), encoding="utf-8")
             _switch(home, folder)
@@ -243,6 +239,16 @@ def write(
 def _write_rows(path: Path, rows: Iterable[Document | Taken]) -> None:
     with path.open("w", encoding="utf-8") as stream:
         stream.writelines(json.dumps(row.record(), ensure_ascii=False) + "\n" for row in rows)
+
+
+def _searchable(
+    folder: Path, server: Server | None, documents: Sequence[Document], vectors: Vectors, manifest: Manifest, report: Report
+) -> tuple[Manifest, str]:
+    """Give the vectors to the server, or write them beside the words where there is none."""
+    if server is not None:
+        return _published(server, documents, vectors, manifest, report)
+    chroma.write_folder(folder / "chroma", documents, vectors, report)
+    return manifest, ""
 
 
 def _published(

@@ -118,16 +118,8 @@ class Pool:
             return made
 
         pool = ThreadPoolExecutor(self._workers)
-        waiting: set[Future[Intake]] = set()
-        rest = iter(errands)
         try:
-            # As they finish: one log that hangs must not keep back the others.
-            while True:
-                waiting.update(pool.submit(take, errand) for errand in islice(rest, 2 * self._workers - len(waiting)))
-                if not waiting:
-                    return
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
+            yield from _as_they_finish((pool.submit(take, errand) for errand in errands), 2 * self._workers)
         finally:
             pool.shutdown(cancel_futures=True)
             for shelter in shelters:
@@ -159,6 +151,15 @@ class Pool:
                 yield from _embedded(started, steps, model, self._home, self._size(started))
 
         return vectors
+
+
+def _as_they_finish(futures: Iterator[Future[Intake]], most: int) -> Iterator[Intake]:
+    """Give results as they come, `most` of them under way: one log that hangs must not keep back the others."""
+    waiting = set(islice(futures, most))
+    while waiting:
+        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        yield from (future.result() for future in done)
+        waiting.update(islice(futures, most - len(waiting)))
 
 
 class _Takes:

@@ -57,8 +57,7 @@ class VectorParts:
         held: dict[str, Vectors] = {}
         for path in sorted(self._folder(model).glob("*.npz")):
             try:
-                with np.load(path) as part:
-                    held.update(zip(part["digests"].tolist(), part["vectors"], strict=True))
+                held |= _read(path)
             except (OSError, ValueError, KeyError, EOFError, BadZipFile):
                 path.unlink(missing_ok=True)
         return held
@@ -75,6 +74,11 @@ class VectorParts:
 
     def _folder(self, model: str) -> Path:
         return self._base / hashlib.sha256(model.encode()).hexdigest()[:12]
+
+
+def _read(path: Path) -> dict[str, Vectors]:
+    with np.load(path) as part:
+        return dict(zip(part["digests"].tolist(), part["vectors"], strict=True))
 
 
 class RowParts:

@@ -171,9 +171,8 @@ def _files(paths: Iterable[Path], suffixes: frozenset[str]) -> Iterator[Path]:
         if path.is_file():
             yield path.resolve()
             continue
-        for child in sorted(path.resolve().rglob("*")):
-            if child.is_file() and child.suffix.lower() in suffixes and not child.name.startswith("."):
-                yield child
+        shown = (child for child in sorted(path.resolve().rglob("*")) if not child.name.startswith("."))
+        yield from (child for child in shown if child.is_file() and child.suffix.lower() in suffixes)
 
 
 def _taken(errands: Sequence[Errand], reader: Reader | None, pool: many.Pool, report: Report) -> Iterator[Intake]:

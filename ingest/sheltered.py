@@ -95,10 +95,9 @@ class Shelter:
             return
         process.kill()
         process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
+        for pipe in filter(None, (process.stdin, process.stdout)):
+            with suppress(OSError):
+                pipe.close()
 
     def __enter__(self) -> Self:
         return self

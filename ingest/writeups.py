@@ -92,10 +92,11 @@ def _card_start(rows: list[str]) -> int:
     start = len(rows)
     cards = 0
     for place in range(len(rows) - 1, -1, -1):
-        if _is_card(rows[place]):
-            cards += 1
-            if cards >= FEWEST_CARDS and cards * 2 >= len(rows) - place:
-                start = place
+        if not _is_card(rows[place]):
+            continue
+        cards += 1
+        if cards >= FEWEST_CARDS and cards * 2 >= len(rows) - place:
+            start = place
     return start
 
 
@@ -132,15 +133,16 @@ def sections(rows: list[str]) -> list[Section]:
         fenced ^= row.lstrip().startswith("```")
         title = "" if fenced else _heading(row, rows[place + 1] if place + 1 < len(rows) else "")
         if title:
-            if held:
-                found.append(Section(heading, "\n".join(held)))
+            found += _section(heading, held)
             # A heading over headings stands in the text of the first of them.
             heading, held = title, ([] if held or not heading else [heading])
         elif row.strip() not in {"-", "*"}:
             held.append(row)
-    if held:
-        found.append(Section(heading, "\n".join(held)))
-    return found
+    return found + _section(heading, held)
+
+
+def _section(heading: str, rows: list[str]) -> list[Section]:
+    return [Section(heading, "\n".join(rows))] if rows else []
 
 
 def _heading(row: str, following: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -125,9 +125,7 @@ class Client:
         """Give a batch's results as they are so far, job by job."""
         with self._told(), self._http.stream("GET", f"/v1/batches/{batch_id}/results") as response:
             _check(response)
-            for line in response.iter_lines():
-                if line:
-                    yield Diagnosis.model_validate_json(line)
+            yield from map(Diagnosis.model_validate_json, filter(None, response.iter_lines()))
 
     def summary(self, batch_id: str) -> dict[str, Any]:
         """Give a batch's summary: groups, what they cost, what would have saved most."""
@@ -154,15 +152,7 @@ class Client:
     def _events(self, path: str, **sent: Any) -> Iterator[Event]:
         with self._told(), self._http.stream("POST", path, params={"stream": "true"}, **sent) as response:
             _check(response)
-            for line in response.iter_lines():
-                if line.startswith("data: "):
-                    event = _EVENTS.validate_json(line.removeprefix("data: "))
-                    if isinstance(event, Failed):
-                        raise _error(event.status, event.type, event.error, event.retry_after)
-                    yield event
-                    if isinstance(event, Final | Turned):
-                        return
-        raise UnreachableError("The server cut the answer off.")
+            yield from _to_the_last(line.removeprefix("data: ") for line in response.iter_lines() if line.startswith("data: "))
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -172,6 +162,18 @@ class Client:
             raise LateError("The server did not answer in time.") from error
         except httpx.HTTPError as error:
             raise UnreachableError(f"{self._http.base_url} cannot be asked: {error}.") from error
+
+
+def _to_the_last(texts: Iterable[str]) -> Iterator[Event]:
+    """Read events up to the one that ends an answer; raises the error that the server tells, or that it told no end."""
+    for text in texts:
+        event = _EVENTS.validate_json(text)
+        if isinstance(event, Failed):
+            raise _error(event.status, event.type, event.error, event.retry_after)
+        yield event
+        if isinstance(event, Final | Turned):
+            return
+    raise UnreachableError("The server cut the answer off.")
 
 
 def _check(response: httpx.Response) -> None:

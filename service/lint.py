@@ -70,7 +70,7 @@ def _change(change: Change, library: Library) -> Iterator[str]:
     if knob is None:
         if change.kind in ("setting", "flag", "env"):
             yield f"{change.framework} has no setting {change.key} in the catalogue"
-    elif reason := misfit(change.to, knob):
+    elif "{" not in str(change.to) and (reason := misfit(change.to, knob)):  # else the value comes out of the log
         yield f"{change.key}: {reason}"
     if change.to == "unset" and change.kind != "env":
         yield f"{change.key}: only a variable can be unset; say in words to leave it out"
@@ -134,12 +134,10 @@ def _examples(table: PatternTable) -> Iterator[str]:
         except InvalidCorpusError as error:
             yield f"{row.id}: {error}"
             continue
-        for line in row.examples:
-            if not _hits(scanner, line):
-                yield f"{row.id} ({number}): the scanner does not find {line[:80]!r}"
-        for line in row.near:
-            if _hits(scanner, line):
-                yield f"{row.id} ({number}): the scanner finds its near miss {line[:80]!r}"
+        missed = (line for line in row.examples if not _hits(scanner, line))
+        yield from (f"{row.id} ({number}): the scanner does not find {line[:80]!r}" for line in missed)
+        found = (line for line in row.near if _hits(scanner, line))
+        yield from (f"{row.id} ({number}): the scanner finds its near miss {line[:80]!r}" for line in found)
 
 
 def _hits(scanner: Scanner, line: str) -> bool:

@@ -106,7 +106,7 @@ class JobSpec(Part):
 
 
 class JobRecord(JobSpec):
-    """A job of a batch as it is kept."""
+    """A job of a batch as it is kept; `config` is a digest of the job's own files, empty where it has none."""
 
     id: str
     batch: str
@@ -117,6 +117,7 @@ class JobRecord(JobSpec):
     owner: str = ""
     leased_until: datetime | None = None
     fingerprint: str = ""
+    config: str = ""
     same_as: str | None = None
     root_line: int | None = None
     root_file: str | None = None

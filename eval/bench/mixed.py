@@ -83,18 +83,19 @@ def pieces(size: int, seed: int = SEED) -> Iterator[bytes]:
     pool = [DIALECTS[number % len(DIALECTS)](dice, number).encode() + b"\n" for number in range(POOL)]
     notable = _notable(dice)
     places = sorted(dice.randrange(size) for _ in notable)
-    given = 0
+    piece: list[bytes] = []
+    given = begun = 0
     while given < size:
-        piece: list[bytes] = []
-        length = 0
-        while length < PIECE and given + length < size:
-            line = pool[dice.randrange(POOL)]
-            if places and given + length >= places[0]:
-                places.pop(0)
-                line = notable.pop() + b"\n"
-            piece.append(line)
-            length += len(line)
-        given += length
+        line = pool[dice.randrange(POOL)]
+        if places and given >= places[0]:
+            places.pop(0)
+            line = notable.pop() + b"\n"
+        piece.append(line)
+        given += len(line)
+        if given - begun >= PIECE:
+            yield b"".join(piece)
+            piece, begun = [], given
+    if piece:
         yield b"".join(piece)
 
 

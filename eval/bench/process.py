@@ -29,12 +29,10 @@ def in_turn(commands: Mapping[str, Sequence[str]], runs: int, environment: Mappi
     """Run the commands A B A B ..., one round of it uncounted, and give each one's times."""
     spent: dict[str, list[float]] = {name: [] for name in commands}
     peaks: dict[str, float] = dict.fromkeys(commands, 0.0)
-    for number in range(runs + 1):
-        for name, command in commands.items():
-            seconds, peak = _once(command, environment)
-            if number:
-                spent[name].append(seconds)
-                peaks[name] = max(peaks[name], peak)
+    timed = [(name, *_once(command, environment)) for _ in range(runs + 1) for name, command in commands.items()]
+    for name, seconds, peak in timed[len(commands) :]:
+        spent[name].append(seconds)
+        peaks[name] = max(peaks[name], peak)
     return [Timing(name, tuple(values), peaks[name]) for name, values in spent.items()]
 
 

@@ -14,12 +14,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 import zstandard
 from rich.table import Table
@@ -109,15 +109,19 @@ def _read(path: Path) -> Row:
     return Row("reader", int(size), float(seconds), float(peak))
 
 
+def _pour(logs: Iterable[Path], pipe: IO[bytes]) -> None:
+    for log in logs:
+        with log.open("rb") as stream:
+            shutil.copyfileobj(stream, pipe, 1 << 20)
+    pipe.close()
+
+
 def _piped(log: Path, times: int) -> Row:
     """Read the log several times over through a pipe: memory must not grow with it."""
     with subprocess.Popen([sys.executable, "-m", reading.__name__, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None  # noqa: S101 - asked for above
         assert process.stdout is not None  # noqa: S101
-        for _ in range(times):
-            with log.open("rb") as stream:
-                shutil.copyfileobj(stream, process.stdin, 1 << 20)
-        process.stdin.close()
+        _pour([log] * times, process.stdin)
         size, seconds, peak, _ = process.stdout.read().split()
     return Row(f"reader, {times} times the log through a pipe", int(size), float(seconds), float(peak))
 

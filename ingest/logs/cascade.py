@@ -6,13 +6,18 @@ follows another failure is collateral while an earlier candidate stands; the spe
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ingest.logs.events import CascadeRole, Event
+from ingest.logs.stacks.stack import EXCEPTION
 from ingest.logs.timeline import Timeline
+
+# What a logger calls an error and no pattern knows.
+ERROR_LEVEL = "common.error-level"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +74,9 @@ class Progress:
         for mark in reversed(self.latest):
             if mark.line <= line:
                 break
-            if mark.step < 0:
-                plain += 1
-                if plain > IN_FLIGHT:
-                    return True
-            elif mark.series in first and mark.step < first[mark.series]:
+            plain += mark.step < 0
+            if plain > IN_FLIGHT or 0 <= mark.step < first.setdefault(mark.series, mark.step):
                 return True
-            else:
-                first.setdefault(mark.series, mark.step)
         return False
 
 
@@ -90,6 +90,9 @@ class Cascade:
 
 # Of lines that follow a failure, one that tells a cause is worth looking this many lines further for.
 CLUE_WORTH = 5
+# Functions that keep what a run has made; what a tracker could not take is no result.
+_KEEPING = re.compile(r"^_?(?:save|export|upload|push)(?:_\w+)?$|^(?:as|to)_directory$")
+_TRACKING = re.compile(r"/(?:wandb|swanlab|mlflow|tensorboard\w*|comet_ml|clearml|trackio)/")
 # Lines without a count that other processes may still print after one has failed.
 IN_FLIGHT = 2
 
@@ -106,9 +109,12 @@ def arrange(
     closing = {id(event) for event in events if event.pattern_role != "origin" and _is_closing(event, runs, timeline)}
     standing = [event for event in events if id(event) not in recovered | closing]
     root = min(standing, key=partial(_worth, timeline), default=None)
+    if root is not None and (told := _told_before(root, [event for event in events if id(event) in recovered])):
+        recovered.remove(id(told))
+        root = told
     if root is None and not any(run.count or run.finished for run in runs):
         # A few pasted lines without any sign of a run: what warns is what was asked about.
-        root = min((event for event in warnings if event.cause and event.strength != "hints"), key=partial(_worth, timeline), default=None)
+        root = min((event for event in warnings if _is_asked_about(event)), key=partial(_worth, timeline), default=None)
         events = [*events, root] if root else events
     placed: list[Event] = []
     chosen: Event | None = None
@@ -121,11 +127,31 @@ def arrange(
     return Cascade(tuple(placed), chosen)
 
 
+def _told_before(root: Event, recovered: Sequence[Event]) -> Event | None:
+    """Give what names a failure that itself has no words, though work stands between the two in the text.
+
+    Whoever pastes a log puts the message above it, as a title, or an earlier run that ended alike.
+    """
+    named = [event for event in recovered if event.cause and event.strength == "states" and not event.usual]
+    if root.kind == "kill" and root.strength != "states":
+        return next((event for event in named if event.kind == "kill"), None)
+    if root.pattern_role == "wrapper" and root.frames and not root.exception:
+        return next((event for event in named if event.traceback == 0 and EXCEPTION.match(event.body)), None)
+    return None
+
+
+def _is_asked_about(event: Event) -> bool:
+    """Tell whether a warning may be why a few lines were pasted: it tells a cause, or its logger calls it an error."""
+    return event.pattern == ERROR_LEVEL or (event.cause is not None and event.strength != "hints")
+
+
 def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:
     progress = runs[timeline.number(event.last)]
     # A traceback that states its cause, with no work after it, is not undone by a line that says "done".
     fatal = event.traceback > 0 and event.cause is not None and event.strength != "hints" and event.pattern_role == "origin"
-    if event.usual or progress.goes_on_after(event.last, end_counts=not fatal or progress.count > 0):
+    # Nor is what was lost while the results were written: a script that logs it and goes on has none.
+    end_counts = not fatal or (progress.count > 0 and not _loses_results(event))
+    if event.usual or progress.goes_on_after(event.last, end_counts):
         return True
     # Another file of the job may be the one that says how it ended: a job's output beside its errors.
     if any(run.finished for run in runs if run is not progress) and not timeline.is_last_word(event):
@@ -133,6 +159,11 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     # What came again and again, with work going on between, needs only one sign of life after its last time.
     latest = progress.latest[-1].line if progress.latest else 0
     return event.count > 1 and latest > event.last and progress.goes_on_after(event.line)
+
+
+def _loses_results(event: Event) -> bool:
+    """Tell whether a failure came while a model or checkpoint was written, fetched back or sent away."""
+    return any(_KEEPING.match(frame.function) for frame in event.frames) and not any(_TRACKING.search(frame.file) for frame in event.frames)
 
 
 def _is_closing(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:

@@ -30,11 +30,11 @@ def typed(groups: Mapping[str, str | None]) -> dict[str, Value]:
     """Turn named groups into values: `*_gib` into GiB, `*_s` into seconds, digits into numbers."""
     fields: dict[str, Value] = {}
     for name, text in groups.items():
-        if text is not None and text.strip():
-            value = _value(name, text.strip())
-            fields[name] = value
-            if name.endswith("_ms") and isinstance(value, float):
-                fields[name.removesuffix("_ms") + "_s"] = value / 1000
+        if text is None or not text.strip():
+            continue
+        fields[name] = value = _value(name, text.strip())
+        if name.endswith("_ms") and isinstance(value, float):
+            fields[name.removesuffix("_ms") + "_s"] = value / 1000
     return fields
 
 

@@ -45,6 +45,8 @@ _CUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("flash-attn", r"\bflash_attn(?:_2_cuda|_interface|/)"),
         ("triton", r"(?:^|[/\s(])triton/(?:compiler|runtime|backends|language)"),
         ("axolotl", r"(?:^|[/.\s(])axolotl(?:/|\.cli)"),
+        ("lmdeploy", r"(?:^|[/\s(])lmdeploy/|\blmdeploy (?:serve|chat|lite)\b"),
+        ("tensorrt-llm", r"(?:^|[/\s(])tensorrt_llm/|\btrtllm-(?:build|serve|bench|eval)\b"),
     )
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, printable
 from typing import NamedTuple
 
@@ -121,10 +122,15 @@ _TOLD: tuple[Form, ...] = (
 def _by_first(rows: tuple[Form, ...]) -> dict[str, tuple[Form, ...]]:
     table: defaultdict[str, list[Form]] = defaultdict(list)
     for row in rows:
-        for first in row.firsts:
-            for key in [f"[{second}" for second in row.inside] if first == "[" else [first]:
-                table[key].append(row)
-    return {first: tuple(forms) for first, forms in table.items()}
+        for start in _starts(row):
+            table[start].append(row)
+    return {start: tuple(forms) for start, forms in table.items()}
+
+
+def _starts(row: Form) -> Iterator[str]:
+    """Give the first characters of a form: two where the first is a bracket, which says little."""
+    for first in row.firsts:
+        yield from (f"[{second}" for second in row.inside) if first == "[" else (first,)
 
 
 # A group's name can stand once in an expression; these are the second ones.

@@ -9,15 +9,15 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
 
-from ingest.logs import lines
-from ingest.logs.cascade import Mark, Progress, arrange
+from ingest.logs import levels, lines
+from ingest.logs.cascade import ERROR_LEVEL, Mark, Progress, arrange
 from ingest.logs.conditions import View, all_hold
 from ingest.logs.configs import launch
 from ingest.logs.configs.launch import LaunchReader, SettingLog
 from ingest.logs.derived import DERIVED, derive
 from ingest.logs.events import Event, EventLog, GroupKey
 from ingest.logs.facts import Fact, Value, typed
-from ingest.logs.frameworks import FrameworkLog
+from ingest.logs.frameworks import FrameworkLog, cued
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.lines import Line
@@ -30,15 +30,18 @@ from ingest.logs.stacks.blame import judged
 from ingest.logs.stacks.stack import above
 from ingest.logs.stacks.tracebacks import Frame, Traceback
 from ingest.logs.stacks.unfinished import Stacks
+from ingest.logs.surroundings import MAX_AROUND, SURROUNDINGS, TAIL, around, last_rows
 from ingest.logs.templates import Templates
 from ingest.logs.timeline import Timeline
 from ingest.redact import Redactor
 
 UNKNOWN_EXCEPTION = "python.exception"
 # Rows for any exception's line, which give way to every row that knows the message.
-GENERIC = frozenset({UNKNOWN_EXCEPTION, "python.assertion-bare"})
+GENERIC = frozenset({UNKNOWN_EXCEPTION, "python.assertion-bare", "python.exception-below"})
 # Dialects whose failures are worded like anybody's: a key that is missing says nothing of the trainer.
 SHARED = frozenset({"python", "verl", "openrlhf", "trl", "megatron", "llamafactory", "ms-swift", "axolotl", "lightning", "hydra"})
+# Dialects that are no framework's name: a failure's row says itself whose message it is.
+UNNAMED = frozenset({("hf", "transformers"), ("common", "accelerate")})
 CUT_TRACEBACK = "python.cut-traceback"
 IGNORED_EXCEPTION = "python.exception-ignored"
 MAX_FACTS = 2000
@@ -48,18 +51,11 @@ TOLD_BY_PROGRESS = frozenset({"preprocess"})
 HARMLESS = frozenset({"empty", "code", "image", "configs", "checkpoint", "not_a_log", "link_out_of_the_folder"})
 # The names of facts that tell how many ranks a job has.
 WORLD = ("world", "world_n", "nranks")
-SURROUNDINGS = 8
-# Rows beside those that are shown are judged with them: a secret may begin above what is shown, or end below it.
-BESIDE = 4
 NOVEL = 8
 NOTHING = Templates(frozenset(), frozenset())
-MAX_AROUND = 8192
-# Bytes before and behind a line in which the rows around it are looked for.
-WINDOW = 16384
 SHOWN = 2000
 CODE = 200
 PATH = 400
-TAIL = 12
 # How many lines above a traceback may tell when it was printed.
 CLOCK_ABOVE = 60
 
@@ -72,6 +68,9 @@ _SHRUGGED = re.compile(
     r"(?i)\bignor(?:e|ing|ed) (?:\w+ )?(?:import|error|exception|failure)|import error msg|fall(?:ing|s)? ?back (?:to|on)|will be (?:disabled|skipped|ignored)|"
     r"continuing without|non-?fatal|not fatal|inotify_(?:add_watch|init)|(?:error|exception|failure)s? (?:is|are|was|were|will be)? ?ignored"
 )
+# Pydantic's list of what does not fit: a field a line, with what is wrong with it below.
+_VALIDATION = re.compile(r"\d validation errors? for \w")
+_FIELD = re.compile(r"[A-Za-z_][\w.]{0,120}\s*$")
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
 # A progress bar: what it counts need not be training steps.
 _BAR = re.compile(r"\d%\|")
@@ -91,7 +90,7 @@ class Reading:
         self._ranks: list[tuple[int, str]] = []
         self._frameworks = FrameworkLog()
         self._settings = SettingLog()
-        self._launch = LaunchReader()
+        self._launch = LaunchReader(self._redactor)
         self._timeline = Timeline()
         self._runs: list[Progress] = []
         self._size = 0
@@ -123,6 +122,7 @@ class Reading:
     def end(self, tally: Tally) -> None:
         """End a file: what was open in it is."""
         self._flush()
+        self._unannounced()
         self._stacks = Stacks()
         self._ignored.clear()
         self._timeline.end(tally.lines)
@@ -200,17 +200,41 @@ class Reading:
         if self._stacks.ending(line.source, line.number) or self._quoted_code(line):
             return  # the words stand in what another traceback says or shows
         found = tracebacks.at(block, offset, line.number, self._parsed)
-        latest = self._stacks.latest(line.source)
         clock = line.time or self._clock_above(block, offset, line)
         if found or line.body.startswith("Traceback "):
             self._flush(line.source)
         for traceback in found:
-            if traceback.follows and latest:
-                traceback = replace(traceback, causes=(*latest.causes, latest.exception))
             self._stacks.open(line.source, traceback, line.number, self._sight)
             self._timeline.event(traceback.end, clock)
             for frame in traceback.frames:
                 self._frameworks.see_text(frame.file, line.number)
+
+    def _headless(self, block: Block, offset: int, line: Line) -> Traceback | None:
+        """Give the traceback that a line ends, where the text has no first line of it."""
+        found = tracebacks.headless(block, offset, line, self._parsed)
+        for frame in found.frames if found else ():
+            self._frameworks.see_text(frame.file, line.number)
+        return found
+
+    def _unannounced(self) -> None:
+        """Note what a file ends with where no pattern knew a failure: a stack without its first line, or what a logger calls errors."""
+        block, first = self._last, self._lines + 1
+        if block is None or block.line < first or self._events.fails_from(first):
+            return
+        if found := tracebacks.last(block):
+            self._stacks.open(found.source, found, found.start, Sight())
+            self._flush()
+            for frame in found.frames:
+                self._frameworks.see_text(frame.file, found.end)
+        elif not (self._runs[-1].count or self._runs[-1].finished):
+            for line in levels.called_errors(block):
+                self._events.add(self._called_error(line))
+
+    def _called_error(self, line: Line) -> Event:
+        return Event(
+            ERROR_LEVEL, "warning", "none", line.number, self._shown(line.text), self._shown(line.body),
+            source=self._redactor.clean(line.source), rank=line.rank or line.told, time=line.time,
+        )
 
     def _clock_above(self, block: Block, offset: int, line: Line) -> str:
         """Give the time of the nearest line above that has one: Python prints none before a traceback."""
@@ -283,9 +307,15 @@ class Reading:
             if counted >= 0 and not _BAR.search(line.body):
                 self._runs[-1].step = counted
 
+    def _cued(self, traceback: Traceback) -> set[str]:
+        return {name for frame in traceback.frames for name in cued(frame.file)}
+
     def _see(self, row: Pattern, line: Line) -> None:
         """Note the framework whose dialect a line is in; what forks share says nothing of the fork."""
         dialect = row.id.split(".", 1)[0]
+        if row.fails and row.frameworks and (dialect, row.frameworks[0]) in UNNAMED:
+            for name in row.frameworks:
+                self._frameworks.see(name, line.number)
         if dialect in row.frameworks and not (dialect in SHARED and (row.fails or row.kind == "warning")):
             self._frameworks.see(dialect, line.number)
 
@@ -304,6 +334,8 @@ class Reading:
         return {key: self._redactor.clean(value) if isinstance(value, str) else value for key, value in fields.items()}
 
     def _fact(self, kind: str, number: int, fields: dict[str, Value], stream: str = "") -> None:
+        if kind == "config_key" and "key" in fields:
+            self._frameworks.see_text(str(fields["key"]), number)
         if len(self._facts) < MAX_FACTS:
             self._facts.append(Fact(kind, number, fields))
             if stream:
@@ -318,8 +350,10 @@ class Reading:
             fields = {**found, **fields}
             if row.fact and found:
                 self._fact(row.fact, line.number, found, line.rank or line.source)
-        traceback = self._stacks.of(line.source, line.number)
+        traceback = self._stacks.of(line.source, line.number) or self._headless(block, offset, line)
         shrugged = line.level.startswith("WARN") or (traceback is None and _SHRUGGED.search(line.body) is not None)
+        if _VALIDATION.search(line.body):
+            self._misfit(block, offset, line)
         if best.kind == "error" and best.role == "origin" and shrugged:
             best = best.model_copy(update={"kind": "warning", "strength": "hints"})  # whoever says so has gone on
         if traceback is None and line.level in ("INFO", "DEBUG"):
@@ -338,9 +372,18 @@ class Reading:
         )
         self._sight.group = self._events.add(event)
         self._timeline.event(line.number, line.time)
-        self._see(best, line)
+        # Several frameworks share their checks' words: where the calls are shown, they say whose it is.
+        if len(best.frameworks) < 2 or not (traceback and traceback.frames) or set(best.frameworks) & self._cued(traceback):
+            self._see(best, line)
         if line.number not in self._around and len(self._around) < EventLog.LIMIT:
-            self._around[line.number] = _surroundings(block, offset, line.number)
+            self._around[line.number] = around(block, offset, line.number)
+
+    def _misfit(self, block: Block, offset: int, line: Line) -> None:
+        """Note the first setting that a validation error lists below its own line."""
+        rows = tracebacks.under(block, offset, line, self._parsed, 2)
+        if len(rows) == 2 and _FIELD.match(rows[0].body) and rows[1].body[:1].isspace():
+            kind = "config_key" if "Extra inputs" in rows[1].body else "config_value"
+            self._fact(kind, line.number, {"key": rows[0].body.strip(), "reason": rows[1].body.strip()[:CODE]})
 
     def report(self, source: LogSource | JobSource) -> CrashReport:
         """Order what was gathered and give the report."""
@@ -348,7 +391,7 @@ class Reading:
         for sight in self._repeats.counted():
             if sight.group:
                 self._events.repeat(sight.group, sight.last, sight.count - sight.full)
-        tail = self._cleaned(_last_rows(self._last))[-TAIL:] if self._last else ()
+        tail = self._cleaned(last_rows(self._last))[-TAIL:] if self._last else ()
         facts = derive(self._facts, self._ranks)
         job = View(self._events.all(max(self._world, self._ranks_seen), self._good.events), None, facts, self._frameworks.all(), self._settings.all(), seen=self._seen)
         events = tuple(self._refined(event, job) for event in job.events)
@@ -428,28 +471,3 @@ def _folded(body: str) -> int:
 
 def _telling(row: Pattern) -> tuple[bool, int, bool, int]:
     return row.id in GENERIC, _ROLE[row.role], not row.cause, _STRENGTH[row.strength]
-
-
-def _surroundings(block: Block, offset: int, number: int) -> tuple[tuple[int, bytes], ...]:
-    begin, end = block.line_bounds(offset)
-    before = _whole_rows(block.data, begin)[:-1][-SURROUNDINGS - BESIDE :]
-    after = block.data[end + 1 : end + WINDOW].split(b"\n")[: SURROUNDINGS + BESIDE]
-    rows = [(number - len(before) + place, raw) for place, raw in enumerate(before)]
-    rows += [(number + 1 + place, raw) for place, raw in enumerate(after) if raw]
-    rows.append((number, block.data[begin:end]))
-    # Of a redrawn line the last part is shown; cut at its end, for what is cut before it may name a secret.
-    return tuple(sorted((place, raw.rstrip(b"\r").rsplit(b"\r", 1)[-1][:MAX_AROUND]) for place, raw in rows))
-
-
-def _whole_rows(data: bytes, end: int) -> list[bytes]:
-    """Give the rows within WINDOW before `end` that begin there; the last one may be empty."""
-    begin = max(0, end - WINDOW)
-    rows = data[begin:end].split(b"\n")
-    return rows if begin == 0 or data[begin - 1 : begin] == b"\n" else rows[1:]
-
-
-def _last_rows(block: Block) -> list[tuple[int, bytes]]:
-    end = len(block.data.rstrip(b"\n"))
-    rows = _whole_rows(block.data, end)[-TAIL - BESIDE :] or [block.data[block.data.rfind(b"\n", 0, end) + 1 : end]]
-    first = block.line + newlines(block.data, 0, end) - len(rows) + 1
-    return [(first + place, raw) for place, raw in enumerate(rows)]

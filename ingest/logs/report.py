@@ -82,11 +82,9 @@ class CrashReport:
         # A line without a traceback (a killed worker's, say) is told by the caller's, which follows.
         events = [self.root, *self.standing] if self.root else []
         frames = next((event.frames for event in events if event.frames), ())
-        for frame in reversed(frames):
-            for name, expression in _PHASE_EXPRESSIONS:
-                if expression.search(f"{frame} {frame.code}"):
-                    return name
-        return self.marked_phase
+        texts = (f"{frame} {frame.code}" for frame in reversed(frames))
+        named = (name for text in texts for name, expression in _PHASE_EXPRESSIONS if expression.search(text))
+        return next(named, self.marked_phase)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -213,12 +213,8 @@ class Scanner:
         with ThreadPoolExecutor(1, "scan") as pool:  # one: what the callback counts must go in order
             for block in chain((first, second), blocks_left):
                 waiting.append((block, pool.submit(self.matches, block)))
-                if len(waiting) > 2:
-                    block, future = waiting.popleft()
-                    yield block, future.result()
-            while waiting:
-                block, future = waiting.popleft()
-                yield block, future.result()
+                yield from _results(waiting, 2)
+            yield from _results(waiting, 0)
 
     def matches(self, block: Block) -> list[Match]:
         """Give the matches of the block's own part, by line, each pattern once a line."""
@@ -239,6 +235,13 @@ class Scanner:
             for begin, end in _windows(block, (place for place, row in hits.found if row in self._telling)):
                 self._progress.scan(block.data[begin:end], match_event_handler=hits.shifted(begin))
         return hits.all()
+
+
+def _results(waiting: deque[tuple[Block, Future[list[Match]]]], left: int) -> Iterator[tuple[Block, list[Match]]]:
+    """Give what is scanned until only `left` blocks wait."""
+    while len(waiting) > left:
+        block, future = waiting.popleft()
+        yield block, future.result()
 
 
 class _Hits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 from service.patching.syntax import Script
 from service.patching.target import NotPatchableError
@@ -14,13 +15,12 @@ _OPTION = re.compile(r"-[a-z]*c")
 
 def inner_scripts(script: Script) -> list[Word]:
     """Give the words that are scripts of their own and that hold nothing the outer shell computes."""
-    found = []
-    for command in script.commands:
-        words = command.words
-        for shell, option, text in zip(words, words[1:], words[2:], strict=False):
-            if _SHELL.fullmatch(shell.text) and _OPTION.fullmatch(option.text) and text.plain:
-                found.append(text)
-    return found
+    runs = (zip(command.words, command.words[1:], command.words[2:], strict=False) for command in script.commands)
+    return [
+        text
+        for shell, option, text in chain.from_iterable(runs)
+        if _SHELL.fullmatch(shell.text) and _OPTION.fullmatch(option.text) and text.plain
+    ]
 
 
 def in_script(word: Word, new: str) -> Edit:

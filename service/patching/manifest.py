@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from corpus.schema import Scalar
 from service.patching import yaml_document
@@ -24,7 +25,6 @@ _COMPOSE_KEYS = {
     "shm_size": "shm_size", "memory": "mem_limit", "memory_swap": "memswap_limit", "ipc": "ipc", "network": "network_mode",
     "pids_limit": "pids_limit", "oom_score_adj": "oom_score_adj",
 }  # fmt: skip
-_OF_POD = {"priorityClassName", "terminationGracePeriodSeconds"}
 _SIZE = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
 # One limit, or a soft and a hard one that are the same.
 _LIMIT = re.compile(r"(?P<name>\w+)=(?P<value>-?\d+)(?::(?P=value))?")
@@ -116,11 +116,10 @@ def _containers(document: Document) -> Iterator[Holder]:
 
 
 def _pods(document: Document) -> Iterator[Holder]:
-    for root in document.roots:
-        for node in root.walk() if _is_kubernetes(root) else ():
-            listed = node.child("containers")
-            if listed is not None and listed.kind == "sequence":
-                yield Holder(node, any(_asks_gpus(item) for item in listed.items), compose=False)
+    for node in chain.from_iterable(root.walk() for root in document.roots if _is_kubernetes(root)):
+        listed = node.child("containers")
+        if listed is not None and listed.kind == "sequence":
+            yield Holder(node, any(_asks_gpus(item) for item in listed.items), compose=False)
 
 
 def _asks_gpus(container: Node) -> bool:
@@ -149,15 +148,13 @@ def _slots(document: Document, target: Target) -> list[Slot]:
 
 def _of_kubernetes(document: Document, target: Target) -> Iterator[Slot]:
     key = target.names[0]
+    if key == "volumes.emptyDir.sizeLimit":
+        return _memory_volumes(document, target.to)
     if key.startswith("resources."):
-        holders = [holder for holder in _containers(document) if not holder.compose]
-        yield from (_key(document, holder, key.split(".", 2), target.to) for holder in holders)
-    elif key in _OF_POD:
-        yield from (_key(document, pod, [key], target.to) for pod in _pods(document))
-    elif key == "activeDeadlineSeconds":
-        yield from (_key(document, spec, [key], target.to) for spec in _job_specs(document))
-    elif key == "volumes.emptyDir.sizeLimit":
-        yield from _memory_volumes(document, target.to)
+        containers = (holder for holder in _containers(document) if not holder.compose)
+        return (_key(document, holder, key.split(".", 2), target.to) for holder in containers)
+    holders = _HOLDERS[key](document) if key in _HOLDERS else ()
+    return (_key(document, holder, [key], target.to) for holder in holders)
 
 
 def _job_specs(document: Document) -> Iterator[Holder]:
@@ -170,14 +167,23 @@ def _job_specs(document: Document) -> Iterator[Holder]:
             yield from _pods(Document(document.text, (root,)))
 
 
+# Where the keys stand that are written in one place only.
+_HOLDERS: dict[str, Callable[[Document], Iterator[Holder]]] = {
+    "priorityClassName": _pods, "terminationGracePeriodSeconds": _pods, "activeDeadlineSeconds": _job_specs,
+}  # fmt: skip
+
+
 def _memory_volumes(document: Document, to: Scalar) -> Iterator[Slot]:
     for pod in _pods(document):
         volumes = pod.node.child("volumes")
-        for volume in volumes.items if volumes else ():
-            medium = volume.child("emptyDir", "medium")
-            empty = volume.child("emptyDir")
-            if medium is not None and empty is not None and medium.value == "Memory":
-                yield _key(document, Holder(empty, pod.gpu, compose=False), ["sizeLimit"], _gibibytes(to))
+        empty = [node for volume in (volumes.items if volumes else ()) if (node := _in_memory(volume)) is not None]
+        yield from (_key(document, Holder(node, pod.gpu, compose=False), ["sizeLimit"], _gibibytes(to)) for node in empty)
+
+
+def _in_memory(volume: Node) -> Node | None:
+    """Give the `emptyDir` of a volume that is held in memory."""
+    medium = volume.child("emptyDir", "medium")
+    return volume.child("emptyDir") if medium is not None and medium.value == "Memory" else None
 
 
 def _of_docker(document: Document, target: Target) -> Iterator[Slot]:
@@ -242,16 +248,20 @@ def _variable(document: Document, holder: Holder, target: Target) -> Slot | None
     return Slot(line, None, to, partial(_new_variable, document, holder, pairs, name, to), holder.gpu)
 
 
+def _value_of(document: Document, item: Node, name: str) -> Entry:
+    value = item.entry("value")
+    if value is None:
+        raise NotPatchableError(f"{name} in line {line_of(document.text, item.start)} gets its value from elsewhere")
+    return value
+
+
 def _pairs(document: Document, pairs: Node, name: str, to: str) -> Iterator[Slot]:
     """Give the slots of a variable in a mapping, a list of `NAME=value`, or a list of names and values."""
     entries = [entry for entry in pairs.entries if entry.key == name]
     for item in pairs.items:
         named = item.child("name")
         if named is not None and named.value == name:
-            value = item.entry("value")
-            if value is None:
-                raise NotPatchableError(f"{name} in line {line_of(document.text, item.start)} gets its value from elsewhere")
-            entries.append(value)
+            entries.append(_value_of(document, item, name))
         elif item.kind == "scalar" and item.value.partition("=")[0] == name:
             make = partial(yaml_document.item_replacement, document, item, f"{name}={to}")
             yield _slot(document, pairs, item, item.value.partition("=")[2], to, make)

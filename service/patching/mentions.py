@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 
 from service.patching.syntax import Script
 from service.patching.target import NotPatchableError, Target
@@ -13,10 +14,9 @@ from service.patching.words import Word
 def refuse_if_mentioned(script: Script, target: Target, known: Iterable[Word]) -> None:
     """Raise NotPatchableError where a name stands as a setting in text that is not understood."""
     spans = [(word.start, word.end) for word in known] + script.comments
-    for name in target.names:
-        for found in _mention(name).finditer(script.text):
-            if not any(start <= found.start() < end for start, end in spans):
-                raise NotPatchableError(_reason(script, found.start()))
+    for found in chain.from_iterable(_mention(name).finditer(script.text) for name in target.names):
+        if not any(start <= found.start() < end for start, end in spans):
+            raise NotPatchableError(_reason(script, found.start()))
 
 
 def _mention(name: str) -> re.Pattern[str]:

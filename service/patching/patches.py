@@ -45,8 +45,5 @@ def over(files: Sequence[ConfigFile], targets: Sequence[Target]) -> tuple[list[s
 def _home(shares: Sequence[_Share], target: Target) -> _Share:
     if target.kind == "package":
         shares = sorted(shares, key=lambda share: not lists_packages(share.file.name, share.file.text))
-    for fits in (carries, accepts):
-        for share in shares:
-            if fits(share.file.name, share.file.text, target):
-                return share
-    return shares[0]
+    fitting = (share for fits in (carries, accepts) for share in shares if fits(share.file.name, share.file.text, target))
+    return next(fitting, shares[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -103,7 +103,7 @@ def parse(text: str) -> Script:
     script = Script(text)
     try:
         for statement in root.children:
-            _walk(statement, script, statement.start_byte, False)
+            _walk(statement, script, statement.start_byte, branch=False)
     except RecursionError as error:
         raise NotPatchableError("the script is nested too deeply to be read") from error
     return script
@@ -124,29 +124,35 @@ def _first_error(node: tree_sitter.Node) -> int:
 
 def _walk(node: tree_sitter.Node, script: Script, statement: int, branch: bool) -> None:
     branch = branch or node.type in _BRANCHES
-    if node.type == "comment":
-        script.comments.append((node.start_byte, node.end_byte))
-    elif node.type == "command":
-        _read_command(node, script, statement, branch)
-    elif node.type == "variable_assignment" and (node.parent is None or node.parent.type != "command"):
-        script.assignments.append(_assignment(node, script.text, branch))
-    elif node.type == "declaration_command":
-        _read_declaration(node, script, branch)
-        return
-    elif node.type == "unset_command":
-        script.unset += [(_text(child, script), node.start_byte, statement) for child in node.named_children]
-    elif node.type == "redirected_statement":
-        _read_document(node, script, branch)
-    elif node.type == "for_statement" and (name := node.child_by_field_name("variable")):
-        script.changed_names[_text(name, script)] = node.start_byte
-    elif node.type == "variable_name":
-        _read_use(node, script)
-    for child in node.children:
+    read = _READERS.get(node.type)
+    if read is not None:
+        read(node, script, statement, branch)
+    # A declaration has walked through its own parts.
+    for child in node.children if read is not _read_declaration else ():
         _walk(child, script, statement, branch)
 
 
 def _text(node: tree_sitter.Node, script: Script) -> str:
     return script.text[node.start_byte : node.end_byte]
+
+
+def _read_comment(node: tree_sitter.Node, script: Script, _statement: int, _branch: bool) -> None:
+    script.comments.append((node.start_byte, node.end_byte))
+
+
+def _read_assignment(node: tree_sitter.Node, script: Script, _statement: int, branch: bool) -> None:
+    # One before a command is read with the command.
+    if node.parent is None or node.parent.type != "command":
+        script.assignments.append(_assignment(node, script.text, branch))
+
+
+def _read_unset(node: tree_sitter.Node, script: Script, statement: int, _branch: bool) -> None:
+    script.unset += [(_text(child, script), node.start_byte, statement) for child in node.named_children]
+
+
+def _read_loop(node: tree_sitter.Node, script: Script, _statement: int, _branch: bool) -> None:
+    if name := node.child_by_field_name("variable"):
+        script.changed_names[_text(name, script)] = node.start_byte
 
 
 def _read_command(node: tree_sitter.Node, script: Script, statement: int, branch: bool) -> None:
@@ -203,18 +209,22 @@ def _assignment(node: tree_sitter.Node, text: str, branch: bool, declared: str =
     return Assignment(name, words, node.start_byte, array, append, declared, False, branch)
 
 
-def _read_declaration(node: tree_sitter.Node, script: Script, branch: bool) -> None:
+def _read_declaration(node: tree_sitter.Node, script: Script, _statement: int, branch: bool) -> None:
     """Read export, declare, readonly, local: what they assign, and what they export by name alone."""
     declared = " ".join(
         _text(child, script) for child in node.children if child.type not in ("variable_assignment", "variable_name")
     )
     for child in node.children:
         if child.type == "variable_assignment":
-            script.assignments.append(_assignment(child, script.text, branch, declared))
-            for part in child.children[1:]:
-                _walk(part, script, node.start_byte, branch)
+            _read_declared(child, script, declared, branch)
         elif child.type == "variable_name" and is_export(declared):
             script.exported.setdefault(_text(child, script), node.start_byte)
+
+
+def _read_declared(node: tree_sitter.Node, script: Script, declared: str, branch: bool) -> None:
+    script.assignments.append(_assignment(node, script.text, branch, declared))
+    for part in node.children[1:]:
+        _walk(part, script, node.start_byte, branch)
 
 
 def is_export(declared: str) -> bool:
@@ -222,7 +232,7 @@ def is_export(declared: str) -> bool:
     return (declared.startswith("export") and "-n" not in declared) or re.search(r"\s-\w*x", declared) is not None
 
 
-def _read_use(node: tree_sitter.Node, script: Script) -> None:
+def _read_use(node: tree_sitter.Node, script: Script, _statement: int, _branch: bool) -> None:
     parent = node.parent
     if parent is None or (parent.type == "variable_assignment" and parent.children[0] == node):
         return
@@ -233,7 +243,7 @@ def _read_use(node: tree_sitter.Node, script: Script) -> None:
     script.uses.append(Use(_text(node, script), node.start_byte, printed))
 
 
-def _read_document(node: tree_sitter.Node, script: Script, branch: bool) -> None:
+def _read_document(node: tree_sitter.Node, script: Script, _statement: int, branch: bool) -> None:
     """Note a here-document; `read ... name <<EOF` makes it the value of a variable."""
     for child in node.children:
         body = next((part for part in child.children if part.type == "heredoc_body"), None)
@@ -248,3 +258,15 @@ def _read_document(node: tree_sitter.Node, script: Script, branch: bool) -> None
         quote: Quote = "'" if re.search(r"['\"\\]", _text(head, script)) else "<<"
         value = replace(word(script.text, body.start_byte, body.end_byte, _computed(body), quote), branch=branch)
         script.assignments.append(Assignment(words[-1].text, (value,), node.start_byte, declared="read", branch=branch))
+
+
+_READERS: dict[str, Callable[[tree_sitter.Node, Script, int, bool], None]] = {
+    "comment": _read_comment,
+    "command": _read_command,
+    "variable_assignment": _read_assignment,
+    "declaration_command": _read_declaration,
+    "unset_command": _read_unset,
+    "redirected_statement": _read_document,
+    "for_statement": _read_loop,
+    "variable_name": _read_use,
+}

@@ -12,7 +12,7 @@ from service.diagnosis import Tokens
 from service.errors import ModelBusyError, ModelNonsenseError, ModelSchemaError, ModelUnavailableError
 from service.reasoning.claims import MAX_ANSWER, Claim, parse, schema
 from service.reasoning.deadline import Deadline, within
-from service.reasoning.models import ChatModel, Message
+from service.reasoning.models import ChatModel, Message, Piece
 from service.reasoning.prompting import for_repair
 from service.reasoning.tokens import estimate
 
@@ -20,6 +20,25 @@ TRIES = 4
 FIRST_WAIT = 0.5
 
 C = TypeVar("C", bound=Claim)
+
+
+@dataclass
+class _Heard:
+    """What came of one answer, and the tokens that its pieces tell."""
+
+    text: str = ""
+    sent: int = 0
+    received: int = 0
+
+    def texts(self, pieces: Iterator[Piece]) -> Iterator[str]:
+        """Take the pieces in, and give the text as far as it has come, up to the longest that is read."""
+        for piece in pieces:
+            self.sent, self.received = max(self.sent, piece.sent), max(self.received, piece.received)
+            self.text += piece.text
+            if piece.text:
+                yield self.text[:MAX_ANSWER]
+            if len(self.text) >= MAX_ANSWER:
+                return
 
 
 @dataclass
@@ -51,39 +70,31 @@ class Asker:
             except ModelSchemaError:
                 self._takes_schema = False
             except ModelUnavailableError as error:
-                if is_said() or attempt + 1 == TRIES:
-                    raise
-                self._wait(error, attempt)
+                self._wait(error, attempt, last=is_said() or attempt + 1 == TRIES)
             else:
                 return
         raise ModelNonsenseError("The model's server takes neither a schema nor a plain prompt.")
 
-    def _wait(self, error: ModelUnavailableError, attempt: int) -> None:
+    def _wait(self, error: ModelUnavailableError, attempt: int, *, last: bool) -> None:
+        """Wait before another try; raises the error where there is to be none."""
         asked = error.wait if isinstance(error, ModelBusyError) else None
         seconds = FIRST_WAIT * 2**attempt if asked is None else asked
-        if seconds >= self.deadline.left:
+        if last or seconds >= self.deadline.left:
             raise error
         self.sleep(seconds)
 
     def _once(self, messages: Sequence[Message], kind: type[Claim]) -> Iterator[str]:
         form = schema(kind) if self._takes_schema else None
-        text = ""
-        sent = received = 0
+        heard = _Heard()
         try:
-            for piece in within(self.deadline, lambda: self.model.stream(messages, form)):
-                sent, received = max(sent, piece.sent), max(received, piece.received)
-                if piece.text:
-                    text += piece.text
-                    yield text[:MAX_ANSWER]
-                if len(text) >= MAX_ANSWER:
-                    break
+            yield from heard.texts(within(self.deadline, lambda: self.model.stream(messages, form)))
         finally:
-            self._count(messages, text, sent, received)
+            self._count(messages, heard)
 
-    def _count(self, messages: Sequence[Message], text: str, sent: int, received: int) -> None:
-        self.counted = self.counted and sent > 0
-        self.sent += sent or sum(estimate(message.text) for message in messages)
-        self.received += received or estimate(text)
+    def _count(self, messages: Sequence[Message], heard: _Heard) -> None:
+        self.counted = self.counted and heard.sent > 0
+        self.sent += heard.sent or sum(estimate(message.text) for message in messages)
+        self.received += heard.received or estimate(heard.text)
 
     def whole(self, messages: Sequence[Message], kind: type[Claim]) -> str:
         """Give the whole answer; raises ModelError."""

@@ -102,14 +102,12 @@ def _candidates(report: CrashReport, retrieval: Retrieval, library: Library) -> 
 def _explained(candidates: Sequence[Candidate], library: Library) -> list[Candidate]:
     """Let a cause that lies behind another take over what speaks for its symptom."""
     scores = {candidate.cause: candidate.score for candidate in candidates}
-    for deeper in candidates:
-        if not _is_shown(deeper):
-            continue
-        for symptom in library.causes[deeper.cause].explains:
-            if symptom in scores:
-                taken = scores[symptom]
-                scores[deeper.cause] = 1.0 - (1.0 - scores[deeper.cause]) * (1.0 - TAKEN_OVER * taken)
-                scores[symptom] = taken * (1.0 - TAKEN_OVER)
+    shown = [candidate.cause for candidate in candidates if _is_shown(candidate)]
+    pairs = [(deeper, symptom) for deeper in shown for symptom in library.causes[deeper].explains if symptom in scores]
+    for deeper, symptom in pairs:
+        taken = scores[symptom]
+        scores[deeper] = 1.0 - (1.0 - scores[deeper]) * (1.0 - TAKEN_OVER * taken)
+        scores[symptom] = taken * (1.0 - TAKEN_OVER)
     return [replace(candidate, score=scores[candidate.cause]) for candidate in candidates]
 
 

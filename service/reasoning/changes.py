@@ -15,6 +15,7 @@ from ingest.logs.conditions import all_hold
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.diagnosis import Dropped, ProposedChange
+from service.reasoning.advice import Advice
 from service.reasoning.ownership import fits_place, settable, shown
 from service.reasoning.renames import Rename
 from service.reasoning.rules.situation import Also, Hopeless
@@ -31,6 +32,18 @@ _MISSPELT = Text(
     zh="没有 `{old}` 这个键；最接近的设置是 `{new}`。请去掉写错的键。",
 )
 _SAME_VALUE = Text(en="the value that {old} has", zh="与 {old} 相同的值")
+_ADVISED = Text(en="The failing message itself advises it.", zh="报错信息本身就这样建议。")
+_NAMED = Text(en="The failing message names this setting as the one at fault.", zh="报错信息指出问题出在这项设置上。")
+_ABOVE, _BELOW = Text(en="above {now}", zh="大于 {now} 的值"), Text(en="below {now}", zh="小于 {now} 的值")
+# What to put there where a message names no value. Blanks mark it as guidance, in Chinese too.
+_WAYS = {
+    "up": Text(en="a higher value", zh="更大的值 (报错没有给出数值)"), "down": Text(en="a lower value", zh="更小的值 (报错没有给出数值)"),
+    "off": Text(en="leave it out", zh="去掉它 (不要设置)"),
+    "named": Text(en="a value that the message allows", zh="报错信息允许的值 (见该行)"),
+}
+_ASKED = Text(en="what the message asks for", zh="报错信息要求的值 (见该行)")
+# The place of what no message advises, behind all that one does; a right name comes before both.
+FOLLOWS_ADVICE, BEFORE_ADVICE = 1000, -1
 # Kinds of change that belong to no framework of the job, so that the log need not show it.
 EVERYWHERE = frozenset({"env", "pip", "docker", "host", "linux", "slurm", "kubernetes", "nccl", "ray", "pytorch", "python"})
 
@@ -75,31 +88,37 @@ class _Value:
 
 @dataclass
 class _Group:
-    """One change and those that must follow it, which are proposed together or not at all."""
+    """One change and those that must follow it, which are proposed together or not at all.
+
+    `advised` is its place among what the failing message itself says to do; None where it says nothing of it.
+    """
 
     changes: list[ProposedChange]
     computed: bool
     from_case: bool
+    advised: int | None = None
 
     @property
-    def rank(self) -> tuple[bool, bool, bool]:
-        """Put a case's changes first, in its own order; of the table's, checked before advice, computed before fixed."""
+    def rank(self) -> tuple[bool, int, bool, bool]:
+        """Put the message's own advice first, then a case's changes in its own order; of the table's, checked before guidance, computed before fixed."""
+        if self.advised is not None:
+            return (False, self.advised, False, False)
         if self.from_case:
-            return (False, False, False)
-        return (True, self.changes[0].status != "verified", not self.computed)
+            return (False, FOLLOWS_ADVICE, False, False)
+        return (True, FOLLOWS_ADVICE, self.changes[0].status != "verified", not self.computed)
 
 
 def propose(
     cases: Sequence[Case], report: CrashReport, library: Library, settings: Sequence[Setting], language: Language,
-    remedies: Sequence[Remedy] = (), renamed: Sequence[Rename] = (),
+    remedies: Sequence[Remedy] = (), renamed: Sequence[Rename] = (), advice: Sequence[Advice] = (),
 ) -> tuple[list[ProposedChange], list[Dropped]]:
     """Give the changes of the cases and remedies that apply to this job, and those that were dropped with the reason.
 
-    The right name of a key that the log calls unknown comes first; what a case says of a setting outranks what the
-    remedies say of it.
+    The right name of a key that the log calls unknown comes first, then what the failing message itself advises; what a
+    case says of a setting outranks what the remedies say of it, and both what the message says of its value.
     """
     job = _Job(report, library, settings, language)
-    groups = [_Group([_renamed(rename, language)], True, True) for rename in renamed]
+    groups = [_Group([_renamed(rename, language)], True, True, BEFORE_ADVICE) for rename in renamed]
     kept = {(item.framework, item.key): item for group in groups for item in group.changes}
     dropped: list[Dropped] = []
     settled: set[tuple[str, str]] = set()
@@ -115,7 +134,57 @@ def propose(
         if new:
             kept.update({(item.framework, item.key): item for item in new})
             groups.append(_Group(new, made.computed, made.from_case))
+    _follow(advice, groups, settled, job)
     return [_worded(item, job) for group in sorted(groups, key=lambda group: group.rank) for item in group.changes], dropped
+
+
+def _follow(advice: Sequence[Advice], groups: list[_Group], settled: Collection[tuple[str, str]], job: _Job) -> None:
+    """Put first what the message advises, and add what nobody else proposes; a last resort stays behind all that others do."""
+    for place, item in enumerate(advice):
+        known = next((group for group in groups if any(_is_about(item, change) for change in group.changes)), None)
+        if known is None and (item.framework, item.key) not in settled:
+            known = _advised(item, job)
+            groups.extend([known] if known else [])
+        if known is not None and known.advised is None and not item.is_last_resort:
+            known.advised = place
+
+
+def _is_about(item: Advice, change: ProposedChange) -> bool:
+    return change.framework == item.framework and _spelling(change.key) == _spelling(item.key)
+
+
+def _advised(item: Advice, job: _Job) -> _Group | None:
+    """Make a change of what the message advises; None where the job has it, or the setting takes no such value."""
+    now = value_of(item.key, job.settings)
+    because = _NAMED if item.way == "named" else _ADVISED
+    change = Change(
+        framework=item.framework, kind=_KIND.get(item.knob.spelled, "setting"), key=item.key, to=_to(item, now, job.language), why=because,
+    )
+    made, _ = _checked(_Wanted(change, item.cause), job)
+    return made if made.changes else None
+
+
+def _to(item: Advice, now: str | None, language: Language) -> Scalar:
+    """Give the value that the message names, or say in words which way to move it."""
+    value = typed(item.value) if item.value else _bounded(item, now)
+    if value is not None and not misfit(value, item.knob):
+        return value
+    if item.knob.type == "bool" and item.way in ("on", "off", "set"):
+        return item.way != "off"
+    if now is not None and _number(now, "float") is not None and item.way in ("up", "down"):
+        return (_ABOVE if item.way == "up" else _BELOW).to(language).format(now=now)
+    return _WAYS.get(item.way, _ASKED).to(language)
+
+
+def _bounded(item: Advice, now: str | None) -> int | None:
+    """Give the bound that the job's value, or else the default, lies beyond; None where it lies within."""
+    known = now if now is not None else item.knob.default
+    present = _number(known, "float") if isinstance(known, (int, float, str)) else None
+    if present is None:
+        return None
+    if item.high is not None and present > item.high:
+        return item.high
+    return item.low if item.low is not None and present < item.low else None
 
 
 def _every(cases: Sequence[Case], remedies: Sequence[Remedy]) -> Iterator[_Wanted]:

@@ -34,6 +34,7 @@ from service.diagnosis import (
     Verdict,
 )
 from service.reasoning import phrases, reasons
+from service.reasoning.advice import advised
 from service.reasoning.candidates import Candidate, confidence, is_close, is_doubtful, weigh
 from service.reasoning.changes import ALREADY, propose
 from service.reasoning.phrases import say
@@ -134,9 +135,12 @@ class _Answer:
             return "no-failure"
         if is_doubtful(self._candidates):
             return "unknown"
-        if is_close(self._candidates):
-            return "diagnosed" if self._candidates[0].standing == "established" else "ambiguous"
-        return "diagnosed"
+        return "ambiguous" if is_close(self._candidates) and self._is_open() else "diagnosed"
+
+    def _is_open(self) -> bool:
+        """Tell whether two likely candidates are a question: what lies behind the other, or is proved, is the answer to it."""
+        first, second = self._candidates[:2]
+        return first.standing != "established" and second.cause not in self._library.causes[first.cause].explains
 
     def _cause(self, verdict: Verdict) -> Cause | None:
         if verdict == "no-failure":
@@ -175,7 +179,8 @@ class _Answer:
         cause = self._candidates[0].cause
         remedies = applicable(cause, self._report, self._library, self._settings)
         renamed = renames(self._report, self._library, self._settings) if cause in MISNAMED else []
-        return propose(cases, self._report, self._library, self._settings, self._language, remedies, renamed)
+        advice = [] if renamed else advised(cause, self._report, self._library, self._settings)
+        return propose(cases, self._report, self._library, self._settings, self._language, remedies, renamed, advice)
 
     def _kin(self, cases: Sequence[Case]) -> list[Case]:
         """Give cases that fit the root too and whose cause lies behind, or before, the one that is named."""

@@ -79,13 +79,12 @@ class Constraint:
 def stated(text: str, changes: Sequence[ProposedChange] = ()) -> list[Constraint]:
     """Read what a person says cannot be changed; `changes` are settings that may be meant by their names."""
     found: dict[str, Constraint] = {}
-    for sentence in re.split(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n", text):
-        if _LIMIT.search(sentence):
-            named = list(_named(sentence, changes))
-            # Who names one setting speaks of that one, not of all its kind.
-            rest = reduce(lambda left, topic: topic.words.sub(" ", left), named, sentence)
-            for topic in (*named, *(topic for topic in TOPICS if topic.words.search(rest))):
-                found.setdefault(topic.name, Constraint(topic, sentence.strip()[:200]))
+    for sentence in filter(_LIMIT.search, re.split(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n", text)):
+        named = list(_named(sentence, changes))
+        # Who names one setting speaks of that one, not of all its kind.
+        rest = reduce(lambda left, topic: topic.words.sub(" ", left), named, sentence)
+        for topic in (*named, *(topic for topic in TOPICS if topic.words.search(rest))):
+            found.setdefault(topic.name, Constraint(topic, sentence.strip()[:200]))
     return list(found.values())
 
 

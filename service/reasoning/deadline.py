@@ -42,10 +42,8 @@ def within(deadline: Deadline, stream: Callable[[], Iterator[Piece]]) -> Iterato
 
     def run() -> None:
         try:
-            for piece in stream():
+            for piece in _until(stop, stream()):
                 pieces.put(piece)
-                if stop.is_set():
-                    return
         except ModelError as error:
             pieces.put(error)
         except Exception as error:  # noqa: BLE001 - an error must end the wait of the other thread, whatever it is
@@ -58,6 +56,13 @@ def within(deadline: Deadline, stream: Callable[[], Iterator[Piece]]) -> Iterato
         yield from _taken(pieces, deadline)
     finally:
         stop.set()
+
+
+def _until(stop: threading.Event, pieces: Iterator[Piece]) -> Iterator[Piece]:
+    for piece in pieces:
+        yield piece
+        if stop.is_set():
+            return
 
 
 def _taken(pieces: queue.Queue[Piece | _End], deadline: Deadline) -> Iterator[Piece]:

@@ -122,8 +122,7 @@ class LangChainModel:
 
         try:
             with tracing_context(enabled=False):
-                for chunk in self._chunks([(message.role, message.text) for message in messages], schema):
-                    yield _piece(chunk)
+                yield from map(_piece, self._chunks([(message.role, message.text) for message in messages], schema))
         except ModelError:
             raise
         except Exception as error:  # each provider has its own tree of errors

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ingest.logs.report import CrashReport
 
 _ENGINES = frozenset({"vllm", "sglang"})
 _TRAINERS = frozenset({"transformers", "trl", "accelerate"})
 _VERL = _ENGINES | _TRAINERS | {"verl", "deepspeed", "megatron", "pytorch"}
+# What trains without being named: a script of somebody's own, with an engine in it.
+_TRAINING = frozenset({"deepspeed", "megatron", "fsdp", "accelerate", "lightning", "peft"})
 # What a framework drives by itself: its log is full of their frames, but their settings are out of the user's hands.
 _DRIVES = {
     "easyr1": _VERL, "tinyzero": _VERL, "simplerl-reason": _VERL, "search-r1": _VERL, "verl": _VERL - {"verl"},
     "openrlhf": _ENGINES | _TRAINERS | {"deepspeed", "pytorch"}, "trl": _ENGINES, "ms-swift": _ENGINES, "llamafactory": _ENGINES | {"trl"},
     "axolotl": _ENGINES | _TRAINERS, "lightning": frozenset({"transformers"}), "megatron": _TRAINERS,
-    "vllm": _TRAINERS | {"deepspeed", "pytorch"}, "sglang": _TRAINERS | {"deepspeed", "pytorch"},
+    "vllm": _TRAINERS | {"deepspeed", "pytorch"}, "sglang": _TRAINERS | {"deepspeed", "pytorch", "vllm"},
 }
 # Their arguments are those of the trainer they are built on, and more.
 _TAKES = {name: frozenset({"transformers"}) for name in ("trl", "llamafactory", "ms-swift")}
 
 # What starts a job: of these it uses one, so that where one is seen the others are none of its own.
 PLACES = frozenset({"docker", "kubernetes", "slurm"})
+# Variables of a launcher; an engine that serves starts its processes itself, and reads none of them.
+_LAUNCHING = frozenset({"MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE"})
 # Variables that only one framework reads.
 _READ_BY = (("RAY_", "ray"), ("VLLM_", "vllm"), ("SGLANG_", "sglang"))
 
@@ -26,10 +32,20 @@ _READ_BY = (("RAY_", "ray"), ("VLLM_", "vllm"), ("SGLANG_", "sglang"))
 def fits_place(framework: str, key: str, report: CrashReport) -> bool:
     """Tell whether a setting outside of the trainer can be one of this job, as far as the log shows what it uses."""
     seen = shown(report)
+    engine = _serving(seen)
+    if engine and (key in _LAUNCHING or (framework == "pytorch" and key.startswith("--"))):
+        return False
     reader = next((name for prefix, name in _READ_BY if key.startswith(prefix)), "ray" if framework == "ray" else "")
     if reader and seen:
-        return reader in seen
+        return reader in seen and not (reader in _ENGINES and engine not in ("", reader))
     return framework not in PLACES or framework in seen or not seen & PLACES
+
+
+def _serving(seen: Collection[str]) -> str:
+    """Name the engine that runs by itself, with no trainer above it; the empty string where there is none."""
+    if (_DRIVES.keys() - _ENGINES | _TRAINING) & set(seen):
+        return ""
+    return next((name for name in ("sglang", "vllm") if name in seen), "")
 
 
 def settable(report: CrashReport) -> frozenset[str]:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from ingest.logs.events import Event
 from ingest.redact import Redactor
@@ -247,10 +248,10 @@ def _cases(matter: Matter) -> Iterator[Row]:
     for place, name in enumerate(dict.fromkeys([*fitting, *(item.owner for item in ranked[:MAX_NEIGHBOURS])])):
         case = matter.library.cases[name]
         yield Row("cases", 3.2 + place, f"[case:{name}] {case.title.to(matter.language)} (cause: {case.cause})", number=10 * place, case=name)
-        for number, section in enumerate(_SECTION.split(case.body.to(matter.language)), 1):
-            if section.strip():
-                rank = 3.3 + place + number / 10 + 2.0 * (place > 0)
-                yield Row("cases", rank, f"[case:{name}] {' '.join(section.split())}", number=10 * place + min(number, 9), case=name)
+        sections = [(number, " ".join(section.split())) for number, section in enumerate(_SECTION.split(case.body.to(matter.language)), 1)]
+        for number, section in filter(itemgetter(1), sections):
+            rank = 3.3 + place + number / 10 + 2.0 * (place > 0)
+            yield Row("cases", rank, f"[case:{name}] {section}", number=10 * place + min(number, 9), case=name)
 
 
 def _notes(matter: Matter) -> Iterator[Row]:

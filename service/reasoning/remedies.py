@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from packaging.utils import canonicalize_name
 
@@ -56,26 +56,47 @@ def _filled(row: Remedy, report: CrashReport, library: Library) -> Iterator[Reme
     if not places:
         yield row
         return
-    for fact in _stating(places, report)[:MAX_FACTS]:
-        key, to = (_with(fact, text) for text in (row.key, row.to))
-        # A name that only looks like a package may be anybody's on the index: install what is known, or nothing.
-        known = _package(str(key), library) if row.kind == "package" else key if (row.framework, key) in library.knobs else None
-        if known is not None:
-            yield row.model_copy(update={"key": known, "to": to})
+    for facts in _stating(places, report):
+        rows = [made for fact in facts[:MAX_FACTS] if (made := _made(row, fact, library)) is not None]
+        yield from rows
+        # A key may stand whole below the root; a package of another line is another matter.
+        if rows or (facts and row.kind == "package"):
+            return
 
 
-def _stating(places: Sequence[tuple[str, str]], report: CrashReport) -> list[Fact]:
-    """Give the facts that have all that a row names, each wording once: the root's own, or else those of other lines."""
+def _made(row: Remedy, fact: Fact, library: Library) -> Remedy | None:
+    key, to = (_with(fact, text) for text in (row.key, row.to))
+    # A name that only looks like a package may be anybody's on the index: install what is known, or nothing.
+    known = _package(str(key), library) if row.kind == "package" else _setting(row.framework, str(key), library)
+    return None if known is None else row.model_copy(update={"key": known, "to": to})
+
+
+def _stating(places: Sequence[tuple[str, str]], report: CrashReport) -> tuple[list[Fact], list[Fact]]:
+    """Give the facts that have all that a row names, each wording once: the root's own, and those of all lines."""
     kind, fields = places[0][0], {field for _, field in places}
     found = [fact for fact in report.facts if fact.kind == kind and fields <= fact.fields.keys()]
     own = [fact for fact in found if report.root is not None and fact.line == report.root.line]
-    once = {tuple(str(fact.fields[name]) for name in sorted(fields)): fact for fact in reversed(own or found)}
+    return _once(own, fields), _once(found, fields)
+
+
+def _once(facts: Sequence[Fact], fields: Collection[str]) -> list[Fact]:
+    once = {tuple(str(fact.fields[name]) for name in sorted(fields)): fact for fact in reversed(facts)}
     return sorted(once.values(), key=lambda fact: fact.line)
 
 
 def _with(fact: Fact, text: Scalar) -> Scalar:
-    """Fill a template with one fact's fields."""
+    """Fill a template with one fact's fields; one that is a fact alone keeps its type."""
+    if isinstance(text, str) and (alone := _FACT.fullmatch(text)):
+        return fact.fields[alone[2]]
     return _FACT.sub(lambda match: str(fact.fields[match[2]]), text) if isinstance(text, str) else text
+
+
+def _setting(framework: str, key: str, library: Library) -> str | None:
+    """Give the catalogue's setting that a key names, which may stand below a job's own sections."""
+    parts = key.split(".")
+    # A leaf alone may be anybody's, unless that is all that the message names.
+    names = [key, *(".".join(parts[place:]) for place in range(1, len(parts) - 1))]
+    return next((name for name in names if (framework, name) in library.knobs), None)
 
 
 def _package(name: str, library: Library) -> str | None:

@@ -55,7 +55,7 @@ def renames(report: CrashReport, library: Library, settings: Sequence[Setting]) 
 
 def _unknown_keys(report: CrashReport) -> Iterator[str]:
     """Give the keys as the failing lines name them; a full key stands for its last part."""
-    events = [event for event in report.standing if _says_unknown(event)]
+    events = [event for event in report.standing if _says_unknown(event) and not _is_read(event, report)]
     lines = {event.line for event in events}
     texts = [str(fact.fields[name]) for fact in report.facts if fact.kind in _KINDS and fact.line in lines for name in _FIELDS if name in fact.fields]
     texts += [str(event.facts[name]) for event in events for name in _FIELDS if name in event.facts]
@@ -68,6 +68,11 @@ def _unknown_keys(report: CrashReport) -> Iterator[str]:
 def _says_unknown(event: Event) -> bool:
     names = (event.pattern, *event.also)
     return any(fnmatchcase(name, wanted) for name in names for wanted in _UNKNOWN)
+
+
+def _is_read(event: Event, report: CrashReport) -> bool:
+    """Tell whether code reads a key that the configuration lacks: nobody set it by a wrong name."""
+    return event.exception.endswith("ConfigAttributeError") and "hydra.could-not-override" not in report.view().names
 
 
 def _candidates(old: str, report: CrashReport, library: Library, settings: Sequence[Setting]) -> Iterator[Rename]:

@@ -145,10 +145,10 @@ def _against(other: Cause, question: Question) -> str:
 
 
 def _tells(first: Cause | None, other: Cause, language: Language) -> str:
-    for one, two in ((first, other), (other, first)):
-        for confusion in one.confused_with if one and two else ():
-            if two is not None and confusion.cause == two.id:
-                return confusion.to(language)
+    pairs = ((first, other), (other, first)) if first is not None else ()
+    confusions = (confusion for one, two in pairs for confusion in one.confused_with if confusion.cause == two.id)
+    if confusion := next(confusions, None):
+        return confusion.to(language)
     return other.checks[0].to(language) if other.checks else other.means.to(language)
 
 

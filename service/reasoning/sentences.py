@@ -103,10 +103,9 @@ def _citations(text: str, judge: Judge) -> Iterator[tuple[str, bool]]:
     for match in CITED.finditer(text):
         if match["kind"]:
             yield match[0], match["what"] in judge.prompt.cases
-        else:
-            for mark in re.split(r"\s*[,;，；]\s*", match["what"]):
-                if _LINE_MARK.fullmatch(mark):
-                    yield f"[{mark}]", mark in judge.prompt.lines
+            continue
+        marks = filter(_LINE_MARK.fullmatch, re.split(r"\s*[,;，；]\s*", match["what"]))
+        yield from ((f"[{mark}]", mark in judge.prompt.lines) for mark in marks)
 
 
 def _miscited(text: str, judge: Judge) -> str:

@@ -281,19 +281,22 @@ BESIDE: tuple[Sample, ...] = (
     Sample("kubernetes-secret", '{{"kind": "Secret", "metadata": {{"labels": {{"a": "b"}}}}, "data": {{"conn": "{}"}}}}', _any(BASE64, 26, "==")),
 )
 # Where a row is the whole of the format, nothing may stand before it.
-_ALONE = {"pgpass", "password-hash", "npm-token", "kubernetes-key"}
+ALONE = {"pgpass", "password-hash", "npm-token", "kubernetes-key"}
 _QUOTED = {"docker-auth", "cookie", "authorization", "api-header"}
 
 
-def _english(shown: str, number: int) -> str:
+def english(shown: str, number: int) -> str:
+    """Write a line of a trainer's log."""
     return f"2026-03-0{number % 9 + 1} 10:00:00,123 INFO trainer.py:{number + 10} rank 0 step {number} {shown}"
 
 
-def _chinese(shown: str, number: int) -> str:
+def chinese(shown: str, number: int) -> str:
+    """Write a line of a log in Chinese."""
     return f"[2026-03-0{number % 9 + 1} 10:00:00] 第{number}步训练失败，请检查：{shown}"
 
 
-def _colored(shown: str, _: int) -> str:
+def colored(shown: str, _: int) -> str:
+    """Write a line as Ray colours it."""
     return f"\x1b[36m(WorkerDict pid=4242)\x1b[0m \x1b[1;33mWARNING\x1b[0m {shown}\x1b[0m"
 
 
@@ -306,12 +309,12 @@ def _escaped(text: str) -> str:
 
 
 def _beside_forms(sample: Sample, number: int) -> Iterator[tuple[str, str, str]]:
-    for form, written in _BESIDE_FORMS.items():
+    for form, written in FORMS_OF_ROWS.items():
         secret = sample.make(Chance(f"{sample.kind} {sample.shown} {form} {number}"))
         yield form, written(sample.shown.format(secret)), secret
 
 
-_BESIDE_FORMS: dict[str, Callable[[str], str]] = {
+FORMS_OF_ROWS: dict[str, Callable[[str], str]] = {
     "beside": lambda shown: shown,
     "beside, in JSON": lambda shown: json.dumps({"message": shown}),
     "beside, in JSON twice": lambda shown: json.dumps({"log": json.dumps({"log": shown})}),
@@ -324,7 +327,7 @@ _BESIDE_FORMS: dict[str, Callable[[str], str]] = {
 def _wrapped(sample: Sample, secret: str, number: int, mark: str) -> str:
     """Cut a line as a terminal does: at its width, which falls inside the secret."""
     lead, _, tail = sample.shown.replace("{{", "{").replace("}}", "}").partition("{}")
-    before = ("" if sample.kind in _ALONE else _english("", number)) + lead
+    before = ("" if sample.kind in ALONE else english("", number)) + lead
     line = f"{before}{secret}{tail}"
     inside = 2 + Chance(f"cut {sample.kind} {sample.shown} {number}").number(max(1, len(secret) - 4))
     width = max(len(before) + inside, NARROW)
@@ -336,11 +339,11 @@ def _forms(sample: Sample, number: int) -> Iterator[tuple[str, str, str]]:
         secret = sample.make(Chance(f"{sample.kind} {sample.shown} {form} {number}"))
         return secret, sample.shown.format(secret)
 
-    line = (lambda shown, _: shown) if sample.kind in _ALONE else _english
+    line = (lambda shown, _: shown) if sample.kind in ALONE else english
     secret, shown = fresh("whole")
     yield "whole", line(shown, number), secret
     secret, shown = fresh("chinese")
-    yield "chinese", shown if sample.kind in _ALONE else _chinese(shown, number), secret
+    yield "chinese", shown if sample.kind in ALONE else chinese(shown, number), secret
     secret, shown = fresh("json")
     yield "json", json.dumps({"level": "info", "message": line(shown, number)}), secret
     secret, shown = fresh("json-in-json")
@@ -350,7 +353,7 @@ def _forms(sample: Sample, number: int) -> Iterator[tuple[str, str, str]]:
     secret, _ = fresh("ansi")
     half = len(secret) // 2
     torn = f"\x1b[31m{secret[:half]}\x1b[0m\x1b[1;31m{secret[half:]}\x1b[0m"
-    yield "ansi", _colored(sample.shown.format(torn), number) if sample.kind not in _ALONE else sample.shown.format(torn), secret
+    yield "ansi", colored(sample.shown.format(torn), number) if sample.kind not in ALONE else sample.shown.format(torn), secret
     secret, shown = fresh("url-encoded")
     yield "url-encoded", f"GET /log?level=info&message={quote(shown, safe='')}", secret
     secret, _ = fresh("wrapped")

@@ -53,6 +53,9 @@ def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fi
         ("ValueError: Unknown backend 'quux'", None, "config-key-invalid", "config-key-invalid"),
         ("ValueError: Model architecture Quux is not supported", None, "model-unsupported", "model-unsupported"),
         ("NotImplementedError: this model type is not yet implemented", "user-code-error", "model-unsupported", "model-unsupported"),
+        ("AssertionError: The model is not supported", "user-code-error", "model-unsupported", "model-unsupported"),
+        ("RuntimeError: model quux is not yet supported by the exporter", None, "model-unsupported", "model-unsupported"),
+        ("RuntimeError: no topology was found. Pass --bind-nodes explicitly or disable --bind.", None, "config-key-invalid", "config-key-invalid"),
         ("AssertionError: please set tp to 1", "user-code-error", "config-key-invalid", "config-key-invalid"),
         ("KeyError: 'mode must be set'", "user-code-error", "engine-crash", "framework-bug"),
     ],
@@ -100,6 +103,22 @@ def test_the_innermost_call_outside_the_standard_library_owns_it(calls: tuple[tu
 def test_a_bare_assertion_is_told_by_its_code(code: str, expected: str) -> None:
     """What it asked for names the cause, where it has no words of its own."""
     assert cause(OWNERS["framework"], "AssertionError", code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ('optimizer.load_state_dict(checkpoint["optimizer"])', "checkpoint-mismatch"),
+        ("model.load_state_dict(torch.load(path)[name])", "checkpoint-mismatch"),
+        ("start = ckpt['epoch'] + 1", "checkpoint-mismatch"),
+        ("lr = saved_state[key]", "checkpoint-mismatch"),
+        ("label = row['answer']", "user-code-error"),
+        ("save(checkpoint, names[key])", "user-code-error"),
+        ("", "user-code-error"),
+    ],
+)
+def test_that_a_key_which_a_saved_state_lacks_is_the_checkpoints(code: str, expected: str) -> None:
+    assert cause((USER, OWN), "KeyError: 'optimizer'", code) == expected
 
 
 @pytest.mark.parametrize("message", ["KeyError: 'x'", "ValueError: the moon is in the wrong house"])

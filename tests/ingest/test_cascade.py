@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ingest.logs.cascade import Mark, Progress, arrange
+from ingest.logs.stacks.stack import Frame
 from ingest.logs.timeline import Timeline
 from tests.factories import event
 
@@ -74,6 +75,21 @@ def test_an_error_is_recovered_where_work_counts_on_after_it(
     """Two rising steps (a restart's, too), three uncounted marks or a good end; one mark may have been in flight."""
     found = arrange([event(10)], [progress(*marks, finished=finished)], Timeline())
     assert [one.role for one in found.events] == (["recovered"] if recovered else ["root"])
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "role"),
+    [
+        ("/job/main.py", "_save_model", "root"), ("/env/ray/train/_checkpoint.py", "to_directory", "root"),
+        ("/env/transformers/modeling_utils.py", "push_to_hub", "root"), ("/job/main.py", "export", "root"),
+        ("/env/wandb/sdk/run.py", "upload_file", "recovered"), ("/job/main.py", "evaluate", "recovered"), ("/job/main.py", "savefig", "recovered"),
+    ],
+)
+def test_that_results_which_could_not_be_kept_are_a_failure_though_the_script_ends_well(file: str, function: str, role: str) -> None:
+    """A trainer that logs the failed export and says that it is done has nothing to show for it."""
+    lost = event(10, pattern_role="origin", strength="states", traceback=4, frames=(Frame(file, 3, function, ""),))
+    found = arrange([lost], [progress((1, 1), (2, 2), finished=20)], Timeline())
+    assert [one.role for one in found.events] == [role]
 
 
 def test_the_last_sight_of_an_event_decides_on_recovery() -> None:

@@ -150,6 +150,19 @@ def test_a_report_names_phase_and_frameworks_by_the_frames(read: ReadLog) -> Non
     assert {"vllm", "ray"} <= {found.name for found in report.frameworks}
 
 
+@pytest.mark.parametrize(("engine", "line"), [("vllm", "vLLM is using nccl==2.26.2"), ("sglang", "sglang is using nccl==2.21.5")])
+def test_the_version_of_nccl_that_an_engine_prints_is_not_its_own(read: ReadLog, engine: str, line: str) -> None:
+    """Nor does it tell of another engine."""
+    assert {(found.name, found.version) for found in read(f"{line}\n").frameworks} == {(engine, ""), ("nccl", line.rpartition("=")[2])}
+
+
+def test_each_line_under_a_validators_heading_is_a_failure_of_its_own(read: ReadLog) -> None:
+    """The heading only counts them; what is wrong stands below it."""
+    log = traceback("pydantic_core._pydantic_core.ValidationError: 1 validation error for Settings") + (
+        "  Value error, it takes max_images 1 through 4 [type=value_error, input_value=ArgsKwargs((), {}), input_type=ArgsKwargs]\n")
+    assert [one.line for one in read(log).standing if one.cause == "config-key-invalid"] == [6, 7]
+
+
 @pytest.mark.parametrize("prefix", ["", RAY, TORCHRUN, CRI, STAMP, KUBECTL], ids=["bare", "ray", "torchrun", "cri", "stamp", "kubectl"])
 def test_code_that_a_traceback_quotes_is_no_event(read: ReadLog, prefix: str) -> None:
     """A line of source that mentions a message is not that message."""

@@ -64,6 +64,8 @@ SECRETS: tuple[tuple[str, str, str], ...] = (
     ("wandb-key", "wandb.login(key='{}')", HEX[:40]),
     ("password", 'passphrase: "{}"', "correct horse battery"),
     ("email", "mail {} please", "jane.doe@example.com"),
+    ("phone", "call phone: {} now", "138" + "0013" + "8000"),
+    ("id-number", "identity {} of", "11010519491231" + "002X"),
 )
 
 

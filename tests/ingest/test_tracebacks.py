@@ -175,25 +175,19 @@ def every(log: str) -> list[Traceback]:
 
 @pytest.mark.parametrize("prefix", ["", "[rank3]: ", "(W pid=1) ", "2025-03-02T10:00:00.1Z stderr F "])
 @pytest.mark.parametrize(
-    ("log", "links", "blamed"),
+    ("log", "expected"),
     [
-        (traceback("KeyError: 'a'") + CAUSE + traceback("ValueError: b"), [("", "cause"), ("cause", "")], ["KeyError"]),
-        (traceback("OSError: a") + CONTEXT + traceback("ValueError: b"), [("", "context"), ("context", "")], ["OSError", "ValueError"]),
-        (traceback("KeyError: 'a'") + CONTEXT + traceback("ValueError: b"), [("", "context"), ("context", "")], ["ValueError"]),
-        (traceback("OSError: a\nmore of it\nand more") + CAUSE + traceback("ValueError: b"), [("", "cause"), ("cause", "")], ["OSError"]),
-        (traceback("A: a") + CAUSE + traceback("B: b") + CONTEXT + traceback("C: c"),
-         [("", "cause"), ("cause", "context"), ("context", "")], ["A", "C"]),
-        (traceback("OSError: a") + "\nall is well\n\n" + traceback("ValueError: b"), [("", ""), ("", "")], ["OSError", "ValueError"]),
+        (traceback("KeyError: 'a'") + CAUSE + traceback("ValueError: b"), [(1, 6, "KeyError"), (10, 15, "ValueError")]),
+        (traceback("OSError: a") + CONTEXT + traceback("ValueError: b"), [(1, 6, "OSError"), (10, 15, "ValueError")]),
+        (traceback("OSError: a\nmore of it\nand more") + CAUSE + traceback("ValueError: b"), [(1, 6, "OSError"), (12, 17, "ValueError")]),
+        (traceback("A: a") + CAUSE + traceback("B: b") + CONTEXT + traceback("C: c"), [(1, 6, "A"), (10, 15, "B"), (19, 24, "C")]),
+        (traceback("OSError: a") + "\nall is well\n\n" + traceback("ValueError: b"), [(1, 6, "OSError"), (10, 15, "ValueError")]),
     ],
-    ids=["cause", "context", "probe", "long-message", "three", "strangers"],
+    ids=["cause", "context", "long-message", "three", "strangers"],
 )
-def test_a_chain_tells_how_each_link_follows_and_which_to_blame(
-    prefix: str, log: str, links: list[tuple[str, str]], blamed: list[str]
-) -> None:
-    """What was raised `from` another only wraps it; what a probe's handling ran into is the failure."""
-    found = every(prefixed(prefix, log))
-    assert [(one.follows, one.followed) for one in found] == links
-    assert [one.exception for one in found if not one.is_wrapper] == blamed
+def test_each_link_of_a_chain_is_a_traceback(prefix: str, log: str, expected: list[tuple[int, int, str]]) -> None:
+    """Whatever joins them, each begins at its own header and ends at its own exception."""
+    assert [(one.start, one.end, one.exception) for one in every(prefixed(prefix, log))] == expected
 
 
 GROUP = """\
@@ -225,24 +219,15 @@ def test_each_leaf_of_an_exception_group_is_a_traceback(prefix: str) -> None:
     found = every(prefixed(prefix, GROUP))
     assert summary(found) == [(1, 4, "ExceptionGroup", ["<module>"]), (6, 9, "ValueError", ["fit"]), (14, 18, "KeyError", ["load"])]
     assert [frame.code for one in found for frame in one.frames] == ["main()", 'raise ValueError("x")', '{}["k"]']
-    assert [(one.is_wrapper, one.notes) for one in found] == [(True, ()), (False, ("a note on x",)), (False, ())]
 
 
 @pytest.mark.parametrize(
-    ("below", "notes"),
-    [
-        ("more of it\n  and more\n\nafter\n", ("more of it", "  and more")),
-        ("", ()),
-        ("2025-03-02 10:00:00,123 another line\n", ()),
-        ('"""\n', ()),
-        ("\nafter\n", ()),
-        ("".join(f"row {number}\n" for number in range(40)), tuple(f"row {number}" for number in range(6))),
-    ],
+    "below",
+    ["more of it\n  and more\n\nafter\n", "", "2025-03-02 10:00:00,123 another line\n", '"""\n', "\nafter\n", "row\n" * 40],
 )
-def test_what_stands_below_an_exception_is_kept_as_notes(below: str, notes: tuple[str, ...]) -> None:
-    """More of its message and PEP 678's notes look alike; a blank line or another logger's line ends them."""
-    (found,) = first(traceback(STRANGE) + below)
-    assert found.notes == notes
+def test_what_stands_below_an_exception_is_no_part_of_its_traceback(below: str) -> None:
+    """More of its message and PEP 678's notes look alike, and like any other output."""
+    assert summary(first(traceback(STRANGE) + below)) == [(1, 6, "ValueError", ["main", "step"])]
 
 
 BOX = """\
@@ -309,7 +294,7 @@ def test_a_traceback_that_is_drawn_is_read_as_if_printed(prefix: str, log: str, 
 
 def test_boxes_chain_too() -> None:
     """The words between two of rich's boxes are Python's own."""
-    assert [(one.follows, one.followed) for one in every(BOX + CAUSE + BOX)] == [("", "cause"), ("cause", "")]
+    assert [(one.exception, one.message) for one in every(BOX + CAUSE + BOX)] == [("ValueError", "x"), ("ValueError", "x")]
 
 
 @pytest.mark.parametrize(
@@ -360,8 +345,8 @@ ValueError: cannot parse
 def test_a_chain_inside_rays_remote_part_is_read_to_its_end() -> None:
     """There the second link begins with the remote call instead of a header."""
     found = first(REMOTE_CHAIN)
-    assert [(one.end, one.exception, one.remote, one.follows) for one in found] == [
-        (4, "ray.exceptions.RayTaskError(ValueError)", "", ""), (6, "KeyError", "Runner.run", ""), (12, "ValueError", "Runner.run", "cause")]
+    assert [(one.end, one.exception, one.remote) for one in found] == [
+        (4, "ray.exceptions.RayTaskError(ValueError)", ""), (6, "KeyError", "Runner.run"), (12, "ValueError", "Runner.run")]
 
 
 SPAWNED = """\
@@ -376,16 +361,16 @@ ValueError: x
 def test_a_spawned_processs_traceback_names_the_process() -> None:
     """torch.multiprocessing quotes it below its own exception."""
     (outer, inner) = every(traceback("torch.multiprocessing.spawn.ProcessRaisedException: ") + "\n" + SPAWNED)
-    assert (outer.is_wrapper, inner.is_wrapper, inner.remote) == (True, False, "Process 3")
+    assert (outer.exception, outer.remote) == ("torch.multiprocessing.spawn.ProcessRaisedException", "")
+    assert (inner.exception, inner.remote) == ("ValueError", "Process 3")
 
 
 QUOTED = 'multiprocessing.pool.RemoteTraceback: \n"""\n' + traceback("KeyError: 'x'") + '"""\n' + CAUSE + traceback("KeyError: 'x'")
 
 
-def test_a_quoted_traceback_is_the_cause_of_the_one_below() -> None:
-    """A pool quotes what its process raised; the quotation's end hides no link."""
-    found = every(QUOTED)
-    assert [(one.start, one.followed, one.follows, one.is_wrapper) for one in found] == [(3, "cause", "", False), (13, "", "cause", True)]
+def test_a_quoted_traceback_and_the_one_below_are_told_apart() -> None:
+    """A pool quotes what its process raised."""
+    assert [(one.start, one.end) for one in every(QUOTED)] == [(3, 8), (13, 18)]
 
 
 ELASTIC = """\
@@ -468,3 +453,9 @@ def test_a_traceback_without_its_last_line_keeps_its_frames() -> None:
     """The log was cut before the exception: the calls still tell where."""
     found = first(traceback("").rstrip() + "\n")
     assert summary(found) == [(1, 5, "", ["main", "step"])]
+
+
+@pytest.mark.parametrize(("noise", "end"), [("", 5), ("some words\n" * 3, 5), ("    more code\n", 6), ("\n\n", 5)])
+def test_that_a_cut_traceback_ends_with_its_last_call(noise: str, end: int) -> None:
+    """What others print below it is not its own: work that goes on there is work after it."""
+    assert summary(first(traceback("").rstrip() + "\n" + noise)) == [(1, end, "", ["main", "step"])]

@@ -191,9 +191,20 @@ def test_that_work_goes_on_when_nobody_listens(desk: Desk) -> None:
 
 def test_that_old_triages_go(desk: Desk) -> None:
     old = accepted(list(desk.triage(offload(), CALLER)))
-    assert desk.forget_old(datetime.now(UTC) + timedelta(days=91)) >= 1
+    now = datetime.now(UTC)
+    for day in range(0, 90, 2):
+        desk.forget_old(now + timedelta(days=day))
+    assert desk.record(old).id == old
+    assert desk.forget_old(now + timedelta(days=91)) >= 1
     with pytest.raises(NotFoundError):
         desk.record(old)
+
+
+def test_that_a_clock_that_leaps_deletes_nothing(desk: Desk) -> None:
+    kept = accepted(list(desk.triage(offload(), CALLER)))
+    leapt = datetime.now(UTC) + timedelta(days=3000)
+    assert [desk.forget_old(leapt + timedelta(hours=hour)) for hour in range(3)] == [0, 0, 0]
+    assert desk.record(kept).id == kept
 
 
 def test_that_a_models_words_come_between_the_first_and_the_final_answer(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,6 +98,10 @@ CHANGES: list[tuple[str, str, str, Target]] = [
     (SERVICE + JOB, "256Gi", "512Gi", cluster("resources.limits.memory", "512Gi")),
     (SERVICE + POD, "    image: x\n", "    image: x\n    resources:\n      limits:\n        memory: 8Gi\n", cluster("resources.limits.memory", "8Gi")),
     (POD, "    image: x\n", "    image: x\n  terminationGracePeriodSeconds: 300\n", cluster("terminationGracePeriodSeconds", 300)),
+    (POD, "    image: x\n", "    image: x\n  priorityClassName: high\n", cluster("priorityClassName", "high")),
+    (POD, "    image: x\n", "    image: x\n  activeDeadlineSeconds: 3600\n", cluster("activeDeadlineSeconds", 3600)),
+    # A Job has its time limit beside its template, not in it.
+    (JOB, "sizeLimit: 1Gi\n", "sizeLimit: 1Gi\n  activeDeadlineSeconds: 3600\n", cluster("activeDeadlineSeconds", 3600)),
     (SHELL, "seqs 64", "seqs 16", flag("--max-num-seqs", 16)),
     (SHELL, "seed=1", "seed=2", flag("--seed", 2)),
     (BLOCK, "seqs 64", "seqs 16", flag("--max-num-seqs", 16)),
@@ -147,6 +151,7 @@ def test_what_several_containers_have_alike_is_changed_in_all() -> None:
         (JOB, flag("--chunked-prefill-size", 16, "sglang"), "no place"),
         (JOB, cluster("nothing", 1), "no place"),
         (POD, cluster("volumes.emptyDir.sizeLimit", "64Gi"), "no place"),
+        (JOB.replace("medium: Memory", "medium: HugePages"), cluster("volumes.emptyDir.sizeLimit", "64Gi"), "no place"),
         (COMPOSE, flag("--gpu-memory-utilization", 0.8, "sglang"), "no place"),
         (JOB, env("LD_LIBRARY_PATH", "/usr/local/cuda/lib64"), "by hand"),
         (JOB, flag("--ipc", "host", "docker"), "no place"),

@@ -14,7 +14,7 @@ from service.patching.patches import ConfigFile
 from service.reasoning.chain import explained
 from service.telemetry.snapshot import Kernel, KernelEvent, Node, Snapshot, known
 from service.triage import Triage
-from tests.ingest import planted
+from tests.ingest import planted, planted_jobs
 from tests.ingest.planted import Planted
 from tests.service.answering import BUDGET, model_at
 from tests.service.scripted import Turn, serving
@@ -26,7 +26,7 @@ KILLED = "ray.exceptions.OutOfMemoryError: Task was killed due to the node runni
 FRAME = 'Traceback (most recent call last):\n  File "/job/train.py", line 3, in step\n    go()'
 ALL = planted.secrets()
 ROWS = [item for item in ALL if "\n" in item.text]
-SINGLE = [item for item in ALL if "\n" not in item.text]
+SINGLE = [item for item in (*ALL, *(item for item in planted_jobs.secrets() if item.form == "beside")) if "\n" not in item.text]
 # The lines of a log that an answer shows are few; so there are many logs, of a few secrets each.
 LOGS = [[ROWS[2 * place % len(ROWS)], ROWS[(2 * place + 1) % len(ROWS)], *SINGLE[11 * place : 11 * place + 11]] for place in range(-(-len(SINGLE) // 11))]
 PARTS = 8

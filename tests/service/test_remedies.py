@@ -48,7 +48,7 @@ def named(*rows: Remedy, knobs: Sequence[Knob] = (), **fields: Any) -> list[tupl
         (["trl", "vllm", "deepspeed"], {"trl", "transformers", "deepspeed"}),
         (["llamafactory", "transformers", "deepspeed"], {"llamafactory", "transformers", "deepspeed"}),
         (["vllm", "transformers", "pytorch"], {"vllm"}),
-        (["sglang", "transformers"], {"sglang"}),
+        (["sglang", "transformers"], {"sglang"}), (["vllm", "sglang", "pytorch"], {"sglang"}),
         (["transformers", "fsdp"], {"transformers", "fsdp", "accelerate"}),
         (["pytorch"], {"pytorch"}),
         ([], set()),
@@ -67,7 +67,12 @@ def test_that_a_framework_which_drives_another_hides_its_settings(seen: list[str
         ("slurm", "--mem", ["kubernetes"], False), ("slurm", "--mem", ["verl"], True),
         ("ray", "--num-cpus", ["vllm"], False), ("ray", "--num-cpus", ["vllm", "ray"], True), ("ray", "--num-cpus", [], True),
         ("env", "RAY_memory_usage_threshold", ["pytorch"], False), ("env", "VLLM_PORT", ["verl", "vllm"], True),
-        ("env", "VLLM_PORT", ["sglang"], False), ("env", "MASTER_PORT", ["sglang"], True),
+        ("env", "VLLM_PORT", ["sglang"], False), ("env", "MASTER_PORT", ["pytorch"], True),
+        # An engine that serves starts its processes itself; a script that trains with one in it may be torchrun's.
+        ("env", "MASTER_PORT", ["sglang"], False), ("pytorch", "--nproc_per_node", ["vllm", "pytorch"], False),
+        ("pytorch", "--nproc_per_node", ["vllm", "pytorch", "deepspeed"], True), ("pytorch", "--nproc_per_node", ["verl", "vllm"], True),
+        ("pytorch", "DataLoader.num_workers", ["vllm"], True), ("env", "VLLM_HOST_IP", ["sglang", "vllm"], False),
+        ("env", "VLLM_HOST_IP", ["verl", "sglang", "vllm"], True),
     ],
 )
 def test_that_a_setting_outside_of_the_trainer_must_be_one_of_what_the_job_uses(
@@ -130,6 +135,30 @@ def test_that_a_row_is_filled_by_each_fact_once_and_first_by_the_roots_own() -> 
     own = Fact("config_key", 3, {"key": "a.y"})
     assert [key for _, key, _ in named(row, knobs=knobs, facts=[*facts, own])] == ["a.y"]
     assert named(row, knobs=knobs) == []
+    leaf = Fact("config_key", 3, {"key": "x"})
+    assert [key for _, key, _ in named(row, knobs=knobs, facts=[leaf, facts[0]])] == ["a.x"]
+
+
+@pytest.mark.parametrize(("to", "expected"), [("{ranks.possible_n}", 1), ("at most {ranks.possible_n}", "at most 1")])
+def test_that_a_value_which_is_a_fact_alone_keeps_its_type(to: str, expected: object) -> None:
+    found = named(remedy("data.size", to), knobs=[knob("data.size")], facts=[Fact("ranks", 3, {"possible_n": 1})])
+    assert [(value, type(value)) for _, _, value in found] == [(expected, type(expected))]
+
+
+def test_that_a_package_of_another_line_is_not_installed_for_the_roots() -> None:
+    facts = [Fact("package", 3, {"name": "my_rewards"}), Fact("package", 9, {"name": "flash_attn"})]
+    assert named(remedy("{package.name}", "install", framework="pip", kind="package"), knobs=PIP, facts=facts) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [("job.part.a.x", ["a.x"]), ("a.x", ["a.x"]), ("b.x", []), ("x", ["x"]), ("b.c.x", []), ("", [])],
+)
+def test_that_a_setting_is_known_below_a_jobs_own_sections(key: str, expected: list[str]) -> None:
+    """Agents keep a trainer's configuration under a name of their own; its last part alone may be anybody's."""
+    knobs = [knob(name, type="any", default=None, min=None, max=None) for name in ("a.x", "x")]
+    row = remedy("{config_key.key}", "auto")
+    assert [found for _, found, _ in named(row, knobs=knobs, facts=[Fact("config_key", 3, {"key": key})])] == expected
 
 
 @pytest.mark.parametrize(

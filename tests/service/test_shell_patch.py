@@ -309,6 +309,7 @@ REFUSED = [
     (f"X=8\nX=9\n{VERL} a.b=$X\n", hydra("a.b"), "assigned more than once (lines 1, 2)"),
     (f"read X\nX=8\n{VERL} a.b=$X\n", hydra("a.b"), "which line 1 computes"),
     (f"for X in 1 2; do\n{VERL} a.b=$X\ndone\n", hydra("a.b"), "line 2: its value is $X"),
+    (f"X=1\nfor X in 1 2; do\n{VERL} a.b=$X\ndone\n", hydra("a.b"), "which line 2 computes"),
     (f"if x; then X=8; fi\n{VERL} a.b=$X\n", hydra("a.b"), "does not assign plainly"),
     (f"{VERL} a.b=$X\nX=8\n", hydra("a.b"), "after it is used"),
     (f"{VERL} a.b=1\n{VERL} a.b=2\n", hydra("a.b"), "several commands set it (lines 1, 2)"),

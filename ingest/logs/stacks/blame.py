@@ -33,13 +33,16 @@ _MISUSE = re.compile(
 )
 # A function of the user's that a data set is mapped with: the key that it misses is a column.
 _MAPPED = re.compile(r"datasets/(?:arrow_dataset|iterable_dataset|dataset_dict)|torch/utils/data/_utils/(?:fetch|worker)")
+# The part of a saved state that is asked for, in the code that the traceback quotes.
+_SAVED = re.compile(r"""\b\w*(?:checkpoint|ckpt|chkpt|state_?dict|saved)\w*\[["'\w]|load_state_dict\(""")
 # What a framework says where it will not do what it is asked to: somebody wrote the check, and the message with it.
 _REFUSAL = re.compile(
     r"not (?:yet |currently )?(?:supported|implemented|allowed|compatible)|only (?:makes sense|works|supports?|supported|available|valid|be used)|[Pp]lease (?:adjust|set|use|specify|provide|enable|disable|pass)"
     r"|must (?:be|have|not|match|equal|specify)|should (?:be|not|have)|can(?:not|'t) (?:be )?(?:use[d]?|combine[d]?|set|enable[d]?|specif(?:y|ied))|incompatible|mutually exclusive"
+    r"|\b(?:[Pp]ass(?:ing)?|[Uu]s(?:e|ing)|[Ss]et(?:ting)?|[Ss]pecify(?:ing)?|[Aa]dd(?:ing)?|[Ii]ncreas(?:e|ing)|[Dd]ecreas(?:e|ing)|[Rr]educ(?:e|ing)|[Ll]ower(?:ing)?|[Rr]ais(?:e|ing)|[Dd]isabl(?:e|ing)|[Ee]nabl(?:e|ing)) [`'\"]?--[a-z]"
     r"|but (?:got|expected|found|is)\b|[Uu]nset |set to \S+,? (?:but|and)|(?:requires?|needs?) (?:that |a |an |the |`|--)|is required|[Ii]nvalid (?:value|argument|option|config)|[Uu]nknown (?:value|option|backend|type|mode)|[Uu]nsupported|[Uu]nrecogni[sz]ed"
 )
-_MODELS = re.compile(r"(?i)architecture|model[ _]type|model class|this model")
+_MODELS = re.compile(r"(?i)architecture|model[ _]type|model class|this model|\bmodel (?:\S{1,60} )?(?:is|are) not (?:yet |currently )?supported|unsupported model\b")
 _REFUSING = re.compile(r"^(?:builtins\.)?(?:ValueError|AssertionError|NotImplementedError|RuntimeError|Exception)$")
 # What an assertion without words asks for, in the code that the traceback quotes.
 _ASSERTED: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -86,9 +89,16 @@ def judged(event: Event) -> Event:
     cause = _asserted(event) or cause
     if owner != "user":
         cause, strength = _doing(event) or _refused(event) or (cause, strength)
-    elif event.exception.endswith("KeyError") and _MAPPED.search(" ".join(str(frame) for frame in event.frames)):
-        cause = "dataset-schema"
+    elif event.exception.endswith("KeyError"):
+        cause = _missed(event) or cause
     return replace(event, cause=cause, strength=strength) if cause else event
+
+
+def _missed(event: Event) -> str | None:
+    """Tell what a key of the user's own code is missing in: a saved state, or the rows of a data set."""
+    if _SAVED.search(event.frames[-1].code):
+        return "checkpoint-mismatch"
+    return "dataset-schema" if _MAPPED.search(" ".join(str(frame) for frame in event.frames)) else None
 
 
 def _refused(event: Event) -> tuple[str, Strength] | None:

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from ingest.logs.lines import Line
 from ingest.logs.stacks import stack
-from ingest.logs.stacks.stack import Frame, Link, Traceback
+from ingest.logs.stacks.stack import Frame, Traceback
 
 _BOX = re.compile(r"\s*[╭+][─-]+ Traceback \(most recent call last\) [─-]+[╮+]\s*$")
 _BOX_ROW = re.compile(r"\s*[│|] ?(?P<text>.*?) ?[│|]?\s*$")
@@ -29,15 +29,15 @@ _CELL_FRAME = re.compile(
 _CELL_CODE = re.compile(r"-+> *(?P<line>\d{1,9}) (?P<code>.*)")
 
 
-def read(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> list[Traceback] | None:
+def read(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> list[Traceback] | None:
     """Read the drawn traceback that a line begins; None where it begins none."""
     if _BOX.match(first.body):
-        return _box(first, lines, earlier)
+        return _box(first, lines)
     cell = _CELL.match(first.body)
     return _cell(first, cell["type"], lines) if cell else None
 
 
-def _box(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> list[Traceback]:
+def _box(first: Line, lines: Iterator[Line]) -> list[Traceback]:
     rows: list[str] = []
     for line in stack.of(first.source, lines):
         if _BOX_END.match(line.body):
@@ -49,29 +49,20 @@ def _box(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> list[Tr
     exception = stack.EXCEPTION.match(end.body)
     if exception is None:
         return [Traceback(first.number, end.number, first.source, frames, "", "", end.text)] if frames else []
-    below = stack.near(lines, first.number, end, len(rows))
-    links = (stack.linked(line.body) for line in below)
-    followed: Link = next((link for link in links if link), "")
-    return [Traceback(
-        first.number, end.number, first.source, frames, exception["type"], exception["message"] or "", end.text,
-        follows=stack.announced(earlier), followed=followed,
-    )]
+    return [Traceback(first.number, end.number, first.source, frames, exception["type"], exception["message"] or "", end.text)]
 
 
-def _box_frames(rows: Iterable[str]) -> Iterator[Frame]:
+def _box_frames(rows: Iterable[str]) -> list[Frame]:
     """Read paragraphs: one names the file, the next shows its code."""
-    frame: Frame | None = None
+    frames: list[Frame] = []
     for is_text, group in groupby(rows, key=lambda row: bool(row.strip())):
         paragraph = list(group) if is_text else []
         named = _BOX_FRAME.match("".join(row.strip() for row in paragraph))
         if named and not _is_shown(paragraph):
-            if frame:
-                yield frame
-            frame = Frame(named["file"], int(named["line"]), named["function"].strip())
-        elif frame and not frame.code:
-            frame = replace(frame, code=_code(paragraph))
-    if frame:
-        yield frame
+            frames.append(Frame(named["file"], int(named["line"]), named["function"].strip()))
+        elif frames and not frames[-1].code:
+            frames[-1] = replace(frames[-1], code=_code(paragraph))
+    return frames
 
 
 def _is_shown(paragraph: list[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Literal
@@ -26,23 +26,7 @@ EXCEPTION = re.compile(
 )
 
 Language = Literal["python", "native", "rust", "go", "java"]
-# How an exception came after the one above it: raised `from` it, or while it was being handled.
-Link = Literal["", "cause", "context"]
-
-_CHAIN: tuple[tuple[re.Pattern[str], Link], ...] = (
-    (re.compile(r"\W*During handling of the above exception"), "context"),
-    (re.compile(r"\W*The above exception was the direct cause"), "cause"),
-)
-# What these say is another exception's news: a child process's, a task's, a retried call's.
-_MESSENGERS = frozenset({
-    "ProcessRaisedException", "ProcessExitedException", "ChildFailedError", "RetryError", "RemoteTraceback", "_RemoteTraceback",
-    "ExceptionGroup", "BaseExceptionGroup",
-})
-# What code asks for and handles every day; where another exception follows its handling, that one is the failure.
-_PROBES = frozenset({
-    "KeyError", "AttributeError", "ImportError", "ModuleNotFoundError", "StopIteration", "IndexError",
-    "FileNotFoundError", "Empty",
-})
+_LINK = re.compile(r"\W*(?:During handling of the above exception|The above exception was the direct cause)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +51,7 @@ class Traceback:
 
     `end` is the line that names the exception; where the log ends before it, `exception` is empty. A
     stack of compiled code names it first, so there `end` equals `start`. `remote` is the name of the
-    remote call or process where the exception came out of another one. `follows` tells how it came after
-    the exception above it, `followed` how the one below came after it; `causes` are the exceptions above,
-    in the order they were raised. `notes` are the lines below the exception's own: more of its message,
-    or notes (PEP 678), which look alike.
+    remote call or process where the exception came out of another one.
     """
 
     start: int
@@ -82,25 +63,11 @@ class Traceback:
     text: str
     remote: str = ""
     language: Language = "python"
-    follows: Link = ""
-    followed: Link = ""
-    causes: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @property
     def is_event(self) -> bool:
         """Tell whether the stack alone is a failure; that of compiled code needs a banner that some pattern knows."""
         return self.language in ("python", "go", "java")
-
-    @property
-    def is_wrapper(self) -> bool:
-        """Tell whether another link of its chain is to blame.
-
-        The cause of a `raise ... from` is; of an exception while another was handled, the later one where
-        the earlier is a mere probe, such as a key that a cache does not hold.
-        """
-        name = self.exception.rpartition(".")[2].split("(")[0]
-        return self.follows == "cause" or name in _MESSENGERS or (self.followed == "context" and name in _PROBES)
 
 
 def below(block: Block, offset: int, number: int, known: dict[int, Line]) -> Iterator[Line]:
@@ -141,15 +108,9 @@ def near(lines: Iterator[Line], start: int, end: Line, own: int) -> Iterator[Lin
     return of(end.source, takewhile(lambda line: line.number <= reach, lines), MAX_BELOW)
 
 
-def linked(body: str) -> Link:
-    """Tell which link of a chain a line announces."""
-    return next((link for expression, link in _CHAIN if expression.match(body)), "")
-
-
-def announced(lines: Iterable[Line]) -> Link:
-    """Tell how the exception below came about, by the nearest line above it that has words."""
-    body = next((line.body for line in lines if line.body.strip(' "|')), "")
-    return linked(body)
+def links(body: str) -> bool:
+    """Tell whether a line joins the exception above it to one below."""
+    return _LINK.match(body) is not None
 
 
 def _parsed(block: Block, begin: int, end: int, number: int, known: dict[int, Line]) -> Line:

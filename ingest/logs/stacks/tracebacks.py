@@ -10,20 +10,20 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice, takewhile
 
 from ingest.logs.lines import Line, printable
-from ingest.logs.scanner import Block
+from ingest.logs.scanner import Block, newlines
 from ingest.logs.stacks import boxes, native, panics, stack
-from ingest.logs.stacks.stack import Frame, Link, Traceback
+from ingest.logs.stacks.stack import Frame, Traceback
 
-__all__ = ["Frame", "Link", "Traceback", "at", "quotes"]
+__all__ = ["Frame", "Traceback", "at", "headless", "last", "quotes", "under"]
 
 # Other output of the same process between two frames (a progress bar, say) that is passed over.
 MAX_NOISE = 20
-NOTES = 6
 
-_START = re.compile(r"Traceback \(most recent call last\):\s*$")
+# torch.distributed.checkpoint joins the ranks' tracebacks and names the rank behind each header.
+_START = re.compile(r"Traceback \(most recent call last\):(?: \(RANK \d+\))?\s*$")
 # The same on one line with its line ends escaped: an `error_file`, a JSON log.
 _ESCAPED = re.compile(r"Traceback \(most recent call last\):(?:\\{1,8}r)?\\{1,8}n.*")
 # JSON escapes the quotes as well; Python's repr of a traceback leaves them.
@@ -31,11 +31,18 @@ _JSON = re.compile(r'[^"]*\\"')
 _STRING = re.compile(r'(?:[^"\\]|\\.)*')
 _NEWLINE = re.compile(r"(?:\\{1,8}r)?\\{1,8}n")
 _FRAME = re.compile(r'^\s*(?:[|>│] ?)?\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>.+))?')
+# A frame that a narrow console broke: its path stands, or goes on, in the lines below.
+_BROKEN = re.compile(r'^\s*File(?:\s*$|\s+"[^"]*(?:",?\s*)?$)')
+_PIECE = re.compile(r'"/|[^"\s]{0,400}"?, line \d{1,9}(?:,|$)|line \d{1,9}, in ')
+_BROKEN_OVER = 5
+_CALL = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,9}), in (?P<function>.+)')
+# The last frame of a text that was cut in it.
+_CUT = re.compile(r'^\s*File "(?P<file>[^"]+)(?:"(?:, ?(?:l|li|lin|line|line (?P<line>\d+)(?:, ?i?n?)?)?)?)?\s*$(?P<function>)')
+# How far from the end the last frame of a stack may stand that nothing announces.
+REACH = 16 << 10
 _REPEATED = re.compile(r"\s*\[Previous line repeated \d{1,9} more times?\]")
 _REMOTE = re.compile(r"\bray::(?P<call>[\w.:<>]+)\(\)? ?.*?\(?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:]+))?")
 _PROCESS = re.compile(r"-- (?P<call>Process \d+) terminated with the following error:")
-# What parts notes from what comes after them: the end of a quotation, the line between a group's members.
-_RULE = re.compile(r'\s*(?:"""|\+[-+]*----)')
 _SYNTAX = re.compile(r'^\s*File "[^"]+", line \d{1,9}\s*$')
 _QUOTED = re.compile(r"\s|[│|] |-+>? *\d+ ")
 
@@ -56,6 +63,63 @@ def at(block: Block, offset: int, number: int, known: dict[int, Line] | None = N
         if found is not None:
             return found
     return []
+
+
+def headless(block: Block, offset: int, line: Line, known: dict[int, Line]) -> Traceback | None:
+    """Read the calls above the line of an exception, where the text begins in the middle of a traceback.
+
+    The message may begin in the line below the exception's name.
+    """
+    rows = stack.of(line.source, chain([line], stack.above(block, offset, line.number, known)), 2)
+    end = next((row for row in rows if stack.EXCEPTION.match(row.body)), None)
+    exception = stack.EXCEPTION.match(end.body) if end else None
+    if end is None or exception is None or (end is not line and exception["message"]):
+        return None
+    begin = offset if end is line else max(0, block.line_bounds(offset)[0] - 1)
+    inside = _inside(block, begin, end, known)
+    frames = _read(inside)
+    name = exception["type"] + (exception["inner"] or "")
+    return Traceback(inside[0].number, line.number, line.source, frames, name, exception["message"] or "", line.text) if frames else None
+
+
+def last(block: Block) -> Traceback | None:
+    """Read the stack without a header that stands last in a log, which may break off in it."""
+    place = block.data.rfind(b'File "', max(0, len(block.data) - REACH))
+    if place < 0:
+        return None
+    known: dict[int, Line] = {}
+    lines = stack.below(block, place, block.line + newlines(block.data, 0, place), known)
+    first = next(lines)
+    # Of what dumps all threads, on request too, no frame has the comma.
+    frame = _CALL.match(first.body) or (_CUT.match(first.body) if b"\n" not in block.data[place:].rstrip() else None)
+    if frame is None:
+        return None
+    above = _inside(block, place, first, known)
+    reading = _Reading(first)
+    reading.frames = [*_read(above), _frame(frame)]
+    found = next(iter(reading.all(lines)), None)
+    return replace(found, start=above[0].number) if found and above else found
+
+
+def under(block: Block, offset: int, line: Line, known: dict[int, Line], most: int) -> list[Line]:
+    """Give the next lines of the process that printed a line."""
+    return list(stack.of(line.source, stack.below(block, offset, line.number, known), most + 1))[1:]
+
+
+def _inside(block: Block, offset: int, line: Line, known: dict[int, Line]) -> list[Line]:
+    """Give the frames and code above a line of the same process, in their order."""
+    above = stack.of(line.source, stack.above(block, offset, line.number, known))
+    return list(takewhile(lambda row: row.body[:1].isspace() or _FRAME.match(row.body) or _PIECE.match(row.body), above))[::-1]
+
+
+def _read(rows: list[Line]) -> tuple[Frame, ...]:
+    """Read the frames of rows that hold nothing else."""
+    if not rows:
+        return ()
+    reading = _Reading(rows[0])
+    for row in rows:
+        reading.row(row, row.body)
+    return tuple(reading.frames)
 
 
 def quotes(body: str) -> bool:
@@ -107,7 +171,6 @@ _READERS: tuple[_Read, ...] = (_plain, boxes.read, _escaped, native.read, panics
 def _collect(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> list[Traceback]:
     reading = _Reading(first)
     told = next((body for line in earlier if (body := reading.cut(line.body)).strip(' "|')), "")
-    reading.follows = stack.linked(told)
     if process := _PROCESS.search(told):
         reading.remote = process["call"]
     return reading.all(lines)
@@ -121,12 +184,12 @@ class _Reading:
     found: list[Traceback] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     remote: str = ""
-    follows: Link = ""
+    _broken: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Measure the margin that the header stands behind: a group's bars, a summary's indentation."""
         self._start = self.first.number
-        self._last = self.first
+        self._last = self._held = self.first
         self._noise = 0
         self._is_broken = False
         width = len(self.first.body) - len(self.first.body.lstrip(" |+│"))
@@ -143,30 +206,44 @@ class _Reading:
             pass
         if self.found or self._is_broken or not self.frames:
             return self.found
-        return [self._built(self._last, "", "")]
+        return [self._built(self._held, "", "")]
 
     def _among(self, lines: Iterator[Line]) -> bool:
         """Read frames up to the exception; tell whether it came."""
         for line in stack.of(self.first.source, lines):
-            came = self._row(line, self.cut(line.body))
+            came = self.row(line, self.cut(line.body))
             if came is not None:
                 self._is_broken = not came
                 return came
-            self._last = line
         return False
 
-    def _row(self, line: Line, body: str) -> bool | None:
+    def row(self, line: Line, body: str) -> bool | None:
         """Take in a row; tell whether it is the exception (True) or the traceback broke off (False)."""
+        body = self._joined(body)
         if frame := _FRAME.match(body):
+            self._broken.clear()
             self.frames.append(_frame(frame))
-            self._noise = 0
+            self._noise, self._held = 0, line
             return None
         if not body.strip() or body[0].isspace():
+            self._held = line if body.strip() else self._held
             self._code(body)
             return None
-        if _START.search(body) or stack.linked(body):
+        if _START.search(body) or stack.links(body):
             return False
         return self._end(line, body)
+
+    def _joined(self, body: str) -> str:
+        """Put the rows of a frame together that a console broke; its other rows count as blank until it is whole."""
+        if not self._broken and not _BROKEN.match(body):
+            return body
+        plain = body.rstrip()
+        self._broken.append(f"{plain} " if plain.endswith(("File", ",")) else plain)
+        whole = "".join(self._broken)
+        if _FRAME.match(whole) or len(self._broken) > _BROKEN_OVER:
+            self._broken.clear()
+            return whole
+        return ""
 
     def _code(self, body: str) -> None:
         if self.frames and not self.frames[-1].code and body.strip() and not _REPEATED.match(body):
@@ -182,44 +259,32 @@ class _Reading:
         again = _REMOTE.search(body)
         if again is None:
             return True
-        self._part(line, again["call"], "")
+        self._part(line, again["call"])
         return None
 
-    def _part(self, line: Line, call: str, follows: Link) -> None:
-        self._start, self.frames, self.remote, self.follows = line.number, [], call, follows
+    def _part(self, line: Line, call: str) -> None:
+        self._start, self.frames, self.remote = line.number, [], call
 
     def _goes_on(self, lines: Iterator[Line]) -> bool:
-        """Look below the exception for notes and the next link; tell whether Ray's next part begins there."""
-        rows: list[Line] = []
-        followed: Link = ""
-        call: re.Match[str] | None = None
+        """Look below the exception; tell whether Ray's next part begins there."""
+        is_linked = False
         for line in stack.near(lines, self._start, self._last, len(self.frames)):
             body = self.cut(line.body)
             if _START.search(body) or _FRAME.match(body):
-                break
-            if followed and body.strip():
-                call = _REMOTE.match(body)
-                break
-            followed = followed or stack.linked(body)
-            rows.append(line)
-        self.found[-1] = replace(self.found[-1], notes=tuple(self._notes(rows[:NOTES])), followed=followed)
+                return False
+            if is_linked and body.strip():
+                return self._begins(line, _REMOTE.match(body))
+            is_linked = is_linked or stack.links(body)
+        return False
+
+    def _begins(self, line: Line, call: re.Match[str] | None) -> bool:
         if call:
-            self._part(line, call["call"], followed)
+            self._part(line, call["call"])
         return call is not None
 
-    def _notes(self, rows: list[Line]) -> Iterator[str]:
-        for line in rows:
-            body = self.cut(line.body)
-            if not body.strip() or _RULE.match(body) or stack.linked(body) or bool(line.time) != bool(self._last.time):
-                return
-            yield body
-
     def _built(self, line: Line, exception: str, message: str) -> Traceback:
-        return Traceback(
-            self._start, line.number, self.first.source, tuple(self.frames), exception, message, line.text, self.remote,
-            follows=self.follows,
-        )
+        return Traceback(self._start, line.number, self.first.source, tuple(self.frames), exception, message, line.text, self.remote)
 
 
 def _frame(match: re.Match[str]) -> Frame:
-    return Frame(match["file"], int(match["line"]), match["function"] or "<module>")
+    return Frame(match["file"], int(match["line"] or 0), match["function"] or "<module>")

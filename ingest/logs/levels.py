@@ -1,0 +1,35 @@
+"""Lines that a logger calls errors: the last resort, where no pattern knew any line of a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from ingest.logs import lines
+from ingest.logs.lines import Line
+from ingest.logs.scanner import Block, newlines
+
+# How far from the end such lines are looked for, how many lines with the word are read, and how many of them taken.
+REACH = 256 << 10
+TRIED = 2000
+MOST = 32
+
+_WORD = re.compile(rb"\b(?:ERROR|CRITICAL|FATAL)\b")
+_LEVEL = re.compile(r"(?:ERR|CRIT|FATAL)")
+
+
+def called_errors(block: Block) -> Iterator[Line]:
+    """Give the lines near a block's end whose own prefix has the level of an error; a word in the message is none."""
+    number, counted, found = block.line, 0, 0
+    for match in islice(_WORD.finditer(block.data, max(0, len(block.data) - REACH)), TRIED):
+        begin, end = block.line_bounds(match.start())
+        if begin < counted or found == MOST:
+            continue
+        number += newlines(block.data, counted, begin)
+        counted = begin
+        line = lines.parse(block.data[begin:end], number, match.start() - begin)
+        if _LEVEL.match(line.level):
+            found += 1
+            yield line
+        number, counted = number + 1, end + 1
