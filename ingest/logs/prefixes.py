@@ -106,6 +106,8 @@ _ROWS: tuple[Form, ...] = (
     _form("[", r"\[(?:PID:\d+|RANK:(?P<told>\d+))\] ?", is_inner=True, inside="PR"),
     _form(f"{ascii_letters}_", r"(?P<where>[\w./-]+\.py:\d+) -- ", is_inner=True),
     _form("IWEF", r"(?P<level>[IWEF]) (?:\d+ )?(?P<where>[\w./-]+:\d+)\] ", is_inner=True),
+    # Rust's tracing, as TGI, TEI, Dynamo and tokenizers' servers print: the level is padded to five letters.
+    _form(" TDIWE", r" ?(?P<level>TRACE|DEBUG|INFO|WARN|ERROR) (?P<where>[a-z_]\w*(?:::\w+)*)(?:\{[^}]{0,200}\})?: ", is_inner=True),
     _form(f"{ascii_letters}_", rf"(?P<where>[A-Za-z_][\w.]{{0,80}}) - (?P<level>{_LEVELS}) - ", is_inner=True),
     _form(ascii_letters, r"(?P<node>[A-Za-z][\w.-]{0,80}) (?:kernel|(?:systemd|slurmd|slurmstepd|containerd|dockerd|"
                          r"kubelet|nvidia-[\w-]+|python[\d.]*|[\w.-]+(?=\[))(?:\[(?P<pid>\d+)\])?): ", is_inner=True),

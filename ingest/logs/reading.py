@@ -40,6 +40,10 @@ UNKNOWN_EXCEPTION = "python.exception"
 GENERIC = frozenset({UNKNOWN_EXCEPTION, "python.assertion-bare", "python.exception-below"})
 # Dialects whose failures are worded like anybody's: a key that is missing says nothing of the trainer.
 SHARED = frozenset({"python", "verl", "openrlhf", "trl", "megatron", "llamafactory", "ms-swift", "axolotl", "lightning", "hydra"})
+# What loggers call a line that is no trouble; glog writes one letter.
+REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
+# What C++ cores call a warning may be their last word; what they warn of in the words of Python or the system, they survived.
+SURVIVED = ("python.", "native.", "kernels.", "linux.", "cuda.")
 # Dialects that are no framework's name: a failure's row says itself whose message it is.
 UNNAMED = frozenset({("hf", "transformers"), ("common", "accelerate")})
 CUT_TRACEBACK = "python.cut-traceback"
@@ -351,12 +355,12 @@ class Reading:
             if row.fact and found:
                 self._fact(row.fact, line.number, found, line.rank or line.source)
         traceback = self._stacks.of(line.source, line.number) or self._headless(block, offset, line)
-        shrugged = line.level.startswith("WARN") or (traceback is None and _SHRUGGED.search(line.body) is not None)
+        shrugged = _is_warned(line, best) or (traceback is None and _SHRUGGED.search(line.body) is not None)
         if _VALIDATION.search(line.body):
             self._misfit(block, offset, line)
         if best.kind == "error" and best.role == "origin" and shrugged:
             best = best.model_copy(update={"kind": "warning", "strength": "hints"})  # whoever says so has gone on
-        if traceback is None and line.level in ("INFO", "DEBUG"):
+        if traceback is None and _is_remark(line, best):
             # A remark that mentions a failure's words: it stands only where nothing else does.
             best = best.model_copy(update={"role": "wrapper", "strength": "hints"})
         elif traceback is None and _WARNING.search(line.body):
@@ -471,3 +475,13 @@ def _folded(body: str) -> int:
 
 def _telling(row: Pattern) -> tuple[bool, int, bool, int]:
     return row.id in GENERIC, _ROLE[row.role], not row.cause, _STRENGTH[row.strength]
+
+
+def _is_remark(line: Line, row: Pattern) -> bool:
+    """Tell whether a line is of a level that is no trouble; what NCCL says so of its own failures counts by its row."""
+    return line.level in REMARKS or (line.body.startswith("NCCL INFO ") and not row.id.startswith("nccl."))
+
+
+def _is_warned(line: Line, row: Pattern) -> bool:
+    """Tell whether a line is of the level of a warning."""
+    return line.level.startswith("WARN") or (line.level == "W" and row.id.startswith(SURVIVED))
