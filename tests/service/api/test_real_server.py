@@ -268,7 +268,9 @@ def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
     desk: Desk, api_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A problem that says so and a line in the log, no stack."""
+    # Packages that other tests of the same process load may have turned it off or raised its level.
     logging.getLogger("whycrash.requests").disabled = False
+    caplog.set_level(logging.WARNING, logger="whycrash.requests")
     monkeypatch.setattr(serving, "LEAVING", 1)
     settings = settings_at(api_home, port=0)
     app = create_app(settings, desk)

@@ -11,6 +11,7 @@ import pytest
 from service.api.intake import Intake, Message, Pace
 from service.api.streams import Flow, Threads
 from service.events import Event, Progress
+from tests.service.api.loops import ran
 
 Arrive = Callable[[], None]
 
@@ -52,4 +53,4 @@ def test_that_who_is_told_to_stop_waits_no_more(kind: Callable[[threading.Event]
         ending.set()
         return task.cancelled()
 
-    assert asyncio.run(cancelled())
+    assert ran(cancelled())

@@ -21,6 +21,7 @@ from service.api import uploads
 from service.api.uploads import Limits, Upload
 from service.errors import InvalidRequestError, RequestError, TooLargeError
 from service.spool import Spool
+from tests.service.api.loops import ran
 
 KIND = 'multipart/form-data; boundary="frontier"'
 
@@ -44,7 +45,7 @@ def read(pieces: Sequence[bytes], spool: Spool, limits: Limits = Limits(), kind:
     async def threaded(work: Callable[[], Any]) -> Any:
         return await asyncio.to_thread(work)
 
-    return asyncio.run(uploads.read(kind, chunks(), spool, limits, threaded))
+    return ran(uploads.read(kind, chunks(), spool, limits, threaded))
 
 
 def cut(raw: bytes, places: Sequence[int]) -> list[bytes]:
