@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 # Processes that share the cores: each computes on one, and does not spin for another.
 SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "WHYCRASH_THREADS")
-# How much a worker stands back for the server, which answers and refuses others meanwhile: with as many workers as
-# cores, each of its turns would else wait for theirs to end. Not more: beside other programs they would hardly get on.
-NICE = 5
 _LOG = logging.getLogger("whycrash.workers")
 # From linux/prctl.h.
 _PR_SET_PDEATHSIG = 1
@@ -29,7 +26,6 @@ def serve(pipe: Connection, settings: Settings) -> None:
     # Ctrl-C is for the server, which closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent()
-    os.nice(NICE)
     os.environ.update(dict.fromkeys(SINGLE, "1"))
     # Imported here: numpy and others look at the threads that they may use when they are imported.
     from service.workers.tasks import Ready

@@ -28,7 +28,6 @@ from service.api.app import create_app
 from service.api.intake import MIB, Pace
 from service.api.serving import PatientProtocol
 from service.desk import Desk
-from service.workers.process import NICE
 from tests.service.api.conftest import Serve, settings_at
 from tests.service.api.serving import Address, received, served, wait_for
 from tests.service.api.test_triages import KILLED, LOG
@@ -237,14 +236,6 @@ def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(serve: 
         assert again.status_code == 200
         assert "idempotency-replayed" not in again.headers
         assert _states(client, name) == ["done", "failed"]
-
-
-def test_that_workers_stand_back_for_the_server(desk: Desk) -> None:
-    """Who is refused is refused at once, whatever the workers are at."""
-    wait_for(lambda: not desk.pool.wrong)
-    process = desk.pool._keepers[0]._process
-    assert process is not None
-    assert os.getpriority(os.PRIO_PROCESS, process.pid or 0) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICE)
 
 
 def test_that_a_full_house_refuses_before_the_body_comes(api_busy: Address, desk: Desk) -> None:
