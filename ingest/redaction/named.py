@@ -111,7 +111,7 @@ NAMED = (
     _command("htpasswd", r"(?i)htpasswd\W", rf"(?i)\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+['\"]?(?P<secret>{WORD}{{4,200}})"),
     _command("echo sudo", r"(?i)echo\W[^\n]*sudo\W|echo(?:\W[^\n|]*)?\|?[ \t]{0,3}\w{0,5}\r?\n", r"(?i)\becho\s+['\"]?(?P<secret>[^\s'\"|\\\x80-\xff]{4,200})['\"]?\s*(?:\|\s*)?sudo\s+(?:-\w+\s+){0,4}-\w*S", shaped=True),
     Kind("netrc", r"(?i)login(?:\s|%20|\\)", r"(?i)\blogin\s{1,20}[^\s'\"]{1,200}\s{1,20}password\s{1,20}(?P<secret>[^\s'\"\\]{4,400})", ahead=600, far=True, starts=("login",), after=r"[ \t]", shaped=False),
-    Kind("pgpass", r"(?::|%3A)(?:\d{4,5}|\*|%2A)(?:(?::|%3A)[A-Za-z_*][\w*-]*(?::|%3A)|:?[\w*-]*[\"'\\]{0,2}\r?\n)",
+    Kind("pgpass", r"(?::|%3A)(?:\d{4,5}|\*|%2A)(?::|%3A)[A-Za-z_*][\w*-]*(?::|%3A)|(?:^|[^\w.:/@-])[\w*][\w.*-]{0,100}(?::|%3A)(?:\d{4,5}|\*|%2A):?[\w*-]*[\"'\\]{0,2}\r?\n",
          r"(?<![\w.:/@-])[\w*][\w.*-]{0,100}:(?:\d{4,5}|\*):[A-Za-z_*][\w*-]{0,62}:[A-Za-z_*][\w*-]{0,62}:(?P<secret>[^\s:'\"\\]{4,200})(?=[\s'\"\\]|\Z)", check=shapes.is_key, below=r"\d{0,5}:[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*-]*:[^\s:]"),
     _named("password", PASSWORDS, _PASSWORDS_SIEVE, rf"{_VALUE}{{4,400}}", "{4,400}", _CUT_PHRASES, shapes.is_telling),
     _named("secret", SECRETS, _SECRETS_SIEVE, rf"{_VALUE}{{8,4000}}", "{8,4000}", _CUT_KEYS, shapes.is_secret),
