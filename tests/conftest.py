@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,12 @@ from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from service.settings import Settings
 from tests.factories import ReadLog
+
+
+def pytest_configure() -> None:
+    """Let processes that tests start be interrupted, also where these tests run in a shell's background, which ignores ctrl-C."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
