@@ -336,7 +336,6 @@ def test_a_job_without_a_log_says_what_was_there(
         (b"PK\x03\x04data", BrokenArchiveError, "no readable zip"),
         (b"\x89PNG\r\n", BinaryInputError, "an image"),
         (b"", EmptyInputError, "is empty"),
-        (b" \r\n\t\n", EmptyInputError, "is empty"),
         (tarred({"a.log": b"x"})[:100], BinaryInputError, "control codes"),
     ],
 )

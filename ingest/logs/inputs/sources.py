@@ -70,7 +70,7 @@ class LogSource:
         return self._head
 
     def _begin(self, form: str) -> bytes:
-        first = self._after_blanks(self._after_hole(form))
+        first = self._after_hole(form)
         if not first or first in MARKS:
             raise EmptyInputError(f"{self.name} is empty: nothing was written, or it is the wrong file.")
         refuse_archive(self.name, first)
@@ -90,13 +90,6 @@ class LogSource:
             return first if size else piece
         self.omitted["hole"] = f"{size} NUL bytes before the first line: the file was cut while it was written to"
         return text
-
-    def _after_blanks(self, first: bytes) -> bytes:
-        """Read on while nothing but a few blanks has come; where nothing follows, nothing was written."""
-        while first.isspace() and len(first) < HOLE:
-            piece = self._read()
-            first = first + piece if piece else b""
-        return first
 
     def _first(self, form: str) -> bytes:
         try:
