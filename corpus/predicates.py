@@ -1,7 +1,7 @@
 """The small language of conditions that signatures are written in.
 
 A condition is one of `pattern:<glob>`, `root:<glob>`, `frame:<regex>`, `exception:<regex>`,
-`framework:<name><specifier>`, `phase:<name>`, `config:<key> <op> <value>`, or
+`framework:<name>|<name><specifier>`, `phase:<name>`, `config:<key> <op> <value>`, or
 `<fact>.<field> <op> <value>`. Parsing lives with the corpus, so that a case is checked where it is
 written; evaluation lives with the reader of logs, which has the facts.
 """
@@ -19,7 +19,7 @@ Operator = Literal["==", "!=", "<", "<=", ">", ">=", "~"]
 Subject = Literal["pattern", "root", "frame", "exception", "framework", "phase", "config", "fact"]
 
 _NAMED = re.compile(r"^(pattern|root|frame|exception|phase):(\S.*)$")
-_FRAMEWORK = re.compile(r"^framework:([a-z0-9][a-z0-9-]*)\s*([<>=!~].*)?$")
+_FRAMEWORK = re.compile(r"^framework:([a-z0-9][a-z0-9-]*(?:\|[a-z0-9][a-z0-9-]*)*)\s*([<>=!~].*)?$")
 _CONFIG = re.compile(r"^config:(\S+)(?:\s+(==|!=|<=|<|>=|>|~)\s+(.+))?$")
 _FACT = re.compile(r"^([a-z_0-9]+)\.([a-z_0-9]+)\s+(==|!=|<=|<|>=|>|~)\s+(.+)$")
 

@@ -85,9 +85,8 @@ def _exception(predicate: Predicate, view: View) -> bool:
 
 
 def _framework(predicate: Predicate, view: View) -> bool:
-    return any(
-        found.name == predicate.name and fits(found.version or None, predicate.value) for found in view.frameworks
-    )
+    names = predicate.name.split("|")
+    return any(found.name in names and fits(found.version or None, predicate.value) for found in view.frameworks)
 
 
 def _phase(predicate: Predicate, view: View) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from corpus.library import read_cache, read_yaml, validated, write_cache
 from corpus.schema import PredicateText, Record, Specifier
 
 FOLDER = Path(__file__).parent / "patterns"
+SYSTEM_WORDS = Path(__file__).parent / "system_words.yaml"
 
 Kind = Literal["error", "kill", "hang", "warning", "progress", "finish", "teardown", "version", "fact"]
 PatternRole = Literal["origin", "collateral", "wrapper", "none"]
@@ -115,12 +116,13 @@ def load(folder: Path = FOLDER, cache: Path | None = None) -> PatternTable:
     """
     paths = sorted(folder.glob("*.yaml"))
     total = hashlib.sha256()
-    for path in paths:
+    for path in (*paths, SYSTEM_WORDS):
         total.update(path.read_bytes())
     stored = cache / f"patterns-{total.hexdigest()[:16]}.json" if cache else None
     shelf = read_cache(Shelf, stored)
     if shelf is None:
-        shelf = Shelf(rows=tuple(_unique(row for path in paths for row in _rows(path))))
+        words = _words()
+        shelf = Shelf(rows=tuple(_unique(_spoken(row, words) for path in paths for row in _rows(path))))
         write_cache(shelf, stored)
     return PatternTable(shelf.rows)
 
@@ -131,6 +133,18 @@ def _rows(path: Path) -> Iterator[Pattern]:
         raise InvalidCorpusError(f"{path.name}: a table of patterns is a list of mappings")
     for row in table:
         yield validated(Pattern, row, f"{path.name}: {row.get('id')}")
+
+
+def _words() -> dict[str, str]:
+    """Give what the system says in English, each with an expression for it in all languages that are known."""
+    table: dict[str, list[str]] = read_yaml(SYSTEM_WORDS)
+    return {english: f"(?:{'|'.join([english, *others])})" for english, others in table.items()}
+
+
+def _spoken(row: Pattern, words: Mapping[str, str]) -> Pattern:
+    """Let a row that has the system's words read them in other languages, too: most rows have none."""
+    heard = re.sub("|".join(words), lambda match: words[match.group()], row.expression)
+    return row if heard == row.expression else row.model_copy(update={"expression": heard})
 
 
 def _unique(rows: Iterable[Pattern]) -> Iterator[Pattern]:

@@ -34,7 +34,7 @@ VIEW = View(
         ("frame:vllm/worker/.*:execute_model", True), ("frame:WorkerDict", True), ("frame:save_checkpoint", True), ("frame:megatron", False),
         ("exception:OutOfMemory", True), ("exception:KeyError", False),
         ("framework:vllm", True), ("framework:vllm<0.8.3", True), ("framework:vllm>=0.9", False), ("framework:verl<0.5", True),
-        ("framework:ray>=2", True), ("framework:trl", False),
+        ("framework:ray>=2", True), ("framework:trl", False), ("framework:trl|verl", True), ("framework:trl|vllm<0.8", False),
         ("phase:rollout", True), ("phase:save", False),
         ("config:actor_rollout_ref.rollout.gpu_memory_utilization > 0.85", True), ("config:gpu_memory_utilization > 0.85", True),
         ("config:gpu-memory-utilization > 0.95", False), ("config:memory_utilization", False), ("config:--zero-stage == 3", True),

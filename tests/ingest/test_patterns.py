@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from corpus.errors import InvalidCorpusError
+from corpus.library import read_yaml
 from ingest.logs import patterns
 from ingest.logs.patterns import PatternTable
+from ingest.logs.scanner import Scanner
+from tests.ingest.test_scanner import whole
 
 ROW = "- {id: a.boom, kind: error, role: origin, expression: 'boom (?P<rank>\\d+)', examples: ['boom 1'], near: ['bloom 1']}\n"
 
@@ -64,3 +67,25 @@ def test_case_is_ignored_only_where_the_row_says_so() -> None:
     assert row.compiled.search("BOOM") is None
     assert row.model_copy(update={"caseless": True}).compiled.search("boom") is not None
     assert patterns.Pattern(id="a", kind="error", expression="boom", examples=(), caseless=True).compiled.search("BOOM")
+
+
+def test_that_rows_with_the_systems_words_read_them_in_its_other_languages(table: PatternTable, tmp_path: Path) -> None:
+    """As written in `system_words.yaml`, which no row repeats; the scanner and the row agree."""
+    words: dict[str, list[str]] = read_yaml(patterns.SYSTEM_WORDS)
+    lines = [
+        (row.id, example.replace(english, other))
+        for row in table.rows
+        for example in row.examples
+        for english, others in words.items() if english in example and english in row.expression
+        for other in others
+    ]
+    assert {words[0] for words in lines} >= {"linux.enospc", "python.file-not-found", "linux.bus-error"}
+    compiled = Scanner(table.rows, tmp_path)
+    unread = [(name, line) for name, line in lines if not _reads(compiled, table, name, line)]
+    assert unread == []
+
+
+def _reads(compiled: Scanner, table: PatternTable, name: str, line: str) -> bool:
+    compiled.fresh()
+    found = {table.rows[match.row].id for match in compiled.matches(whole(line.encode()))}
+    return name in found and table.by_id[name].compiled.search(line) is not None
