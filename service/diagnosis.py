@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from contextlib import suppress
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
+from corpus import outcomes
+from corpus.outcomes import End, EndedBy, Ending
 from corpus.schema import Action, ChangeKind, Scalar
 
 Verdict = Literal["diagnosed", "ambiguous", "unknown", "no-failure"]
@@ -182,6 +193,82 @@ class JobNote(Part):
     ended: str | None = None
 
 
+def _given(value: object) -> object:
+    """Take a field of a form that was left empty as not given."""
+    return (value.strip() or None) if isinstance(value, str) else value
+
+
+def _signal(value: object) -> object:
+    named = _given(value)
+    return outcomes.signal_name(named) if isinstance(named, str | int) else named
+
+
+ExitCode = Annotated[Annotated[int, Field(ge=-(2**31), lt=2**32)] | None, BeforeValidator(_given)]
+# Its name in any spelling, or its number.
+SignalName = Annotated[str | None, BeforeValidator(_signal)]
+# A word or a few, as schedulers write them: `CANCELLED by 1001`, `OOMKilled`.
+EndState = Annotated[
+    Annotated[str, StringConstraints(max_length=80, pattern=r"^[A-Za-z0-9][\w .:+/-]*$")] | None, BeforeValidator(_given)
+]
+
+
+class Outcome(Part):
+    """How the job ended as its caller knows it, and how far its log shows it came; None is not known.
+
+    `state` is that of a scheduler, pod or job, as it was given.
+    """
+
+    exit_code: ExitCode = None
+    signal: SignalName = None
+    state: EndState = None
+    last_step: int | None = None
+    last_checkpoint: int | None = None
+
+    @classmethod
+    def told(cls, exit_code: object = None, signal: object = None, state: object = None) -> Outcome:
+        """Make one of what a scheduler or a dashboard says; what is no exit code, signal or state is left out."""
+        made = cls()
+        for name, value in (("exit_code", exit_code), ("signal", signal), ("state", state)):
+            with suppress(ValidationError):
+                made = made.model_copy(update={name: getattr(cls.model_validate({name: value}), name)})
+        return made
+
+    @property
+    def is_given(self) -> bool:
+        """Tell whether the caller knows anything of the end."""
+        return self.exit_code is not None or self.signal is not None or self.state is not None
+
+    @property
+    def killed_by(self) -> str | None:
+        """The signal that ended it, as given or as the exit code tells."""
+        return self.signal or outcomes.signal_of(self.exit_code)
+
+    @property
+    def readings(self) -> tuple[Ending, ...]:
+        """How its signs are read, the most telling first: a failure, then what proves a cause, then signal, exit code, state."""
+        table = outcomes.load()
+        found = [table.of_signal(self.killed_by)] if self.killed_by else []
+        if self.exit_code is not None and not self.killed_by:
+            found.append(table.of_exit_code(self.exit_code))
+        if self.state and (state := table.of_state(self.state)):
+            found.append(state)
+        return tuple(sorted(found, key=lambda item: (_ENDS.index(item.end), _PROOFS.index(item.proof))))
+
+    @property
+    def end(self) -> End:
+        """Tell whether the end was a failure: one sign of it outweighs those of a good end."""
+        return self.readings[0].end if self.readings else "unknown"
+
+    @property
+    def ended_by(self) -> EndedBy | None:
+        """Who ended the job, where that is known."""
+        return self.readings[0].by if self.readings else None
+
+
+_ENDS: tuple[End, ...] = ("failed", "succeeded", "unknown")
+_PROOFS = ("established", "supported", None)
+
+
 class Diagnosis(Part):
     """The whole answer. `cause` is None where nothing failed."""
 
@@ -206,6 +293,7 @@ class Diagnosis(Part):
     telemetry: Telemetry = Telemetry()
     frameworks: tuple[SeenFramework, ...] = ()
     engine: Engine = Engine()
+    outcome: Outcome = Outcome()
     redactions: int = 0
     limits: ReadLimits
     timings_ms: dict[str, float] = {}

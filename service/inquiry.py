@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from corpus.schema import Language
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
-from service.diagnosis import Diagnosis
+from service.diagnosis import Diagnosis, Outcome
 from service.patching.patches import ConfigFile
 from service.retrieval import Retrieval
 from service.telemetry.snapshot import Snapshot
@@ -24,3 +24,4 @@ class Inquiry:
     files: tuple[ConfigFile, ...]
     first: Diagnosis
     telemetry: Snapshot | None = None
+    outcome: Outcome | None = None

@@ -26,7 +26,7 @@ from ingest.logs.report import CrashReport
 from ingest.logs.templates import Templates
 from ingest.pipeline import Places
 from ingest.redact import Redactor
-from service.diagnosis import Diagnosis, Dropped, ProposedChange
+from service.diagnosis import Diagnosis, Dropped, Outcome, ProposedChange
 from service.inquiry import Inquiry
 from service.patching import patches
 from service.patching.patches import ConfigFile
@@ -103,31 +103,32 @@ class Triage:
 
     def explain(
         self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
-        telemetry: Snapshot | Taking | None = None,
+        telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
     ) -> Diagnosis:
         """Answer for one job's output; raises InputError where it cannot be read.
 
         `good` is what a healthy run of the same job prints; without `files`, configs that lie beside the logs are used.
-        `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died.
+        `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died. `outcome` is how
+        the job ended, as far as the caller knows.
         """
-        return self.explain_report(*self.read(source, language, files, good), telemetry)
+        return self.explain_report(*self.read(source, language, files, good), telemetry, outcome)
 
     def answer(
         self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
-        telemetry: Snapshot | Taking | None = None,
+        telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
     ) -> Iterator[Stage]:
         """Answer in stages: the rules' own answer at once, then what the configured model makes of it.
 
         The last stage is always a Final; without a model, or with one that fails, it is the first answer.
         """
-        return self.stages(self.open(source, language, files, good, telemetry))
+        return self.stages(self.open(source, language, files, good, telemetry, outcome))
 
     def open(
         self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
-        telemetry: Snapshot | Taking | None = None,
+        telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
     ) -> Inquiry:
         """Answer for one job's output as `explain` does, and keep what further answers need."""
-        return self.inquire(*self.read(source, language, files, good), telemetry)
+        return self.inquire(*self.read(source, language, files, good), telemetry, outcome)
 
     def stages(self, inquiry: Inquiry) -> Iterator[Stage]:
         """Answer an inquiry in stages, as `answer` does."""
@@ -165,14 +166,14 @@ class Triage:
 
     def explain_report(
         self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None,
-        telemetry: Snapshot | Taking | None = None,
+        telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
     ) -> Diagnosis:
         """Answer for a log that is read already."""
-        return self.inquire(report, language, files, timings, telemetry).first
+        return self.inquire(report, language, files, timings, telemetry, outcome).first
 
     def inquire(
         self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None,
-        telemetry: Snapshot | Taking | None = None,
+        telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
     ) -> Inquiry:
         """Answer for a log that is read already, and keep what further answers need."""
         started = perf_counter()
@@ -181,13 +182,13 @@ class Triage:
         own = tuple(setting for file in files for setting in _settings(file))
         spoken = language_of(report, language or self._settings.lang)
         snapshot = telemetry(report) if callable(telemetry) else telemetry
-        answer = compose(report, retrieval, self.library, spoken, own, telemetry=snapshot)
+        answer = compose(report, retrieval, self.library, spoken, own, telemetry=snapshot, outcome=outcome)
         answer = answer.model_copy(update={"timings_ms": spent | answer.timings_ms})
-        return Inquiry(report, retrieval, spoken, own, tuple(files), self._patched(answer, files, report, spoken), snapshot)
+        return Inquiry(report, retrieval, spoken, own, tuple(files), self._patched(answer, files, report, spoken), snapshot, outcome)
 
     def decided(self, inquiry: Inquiry, cause: str) -> Diagnosis:
         """Answer an inquiry whose two causes both fit for one of them."""
-        answer = compose(inquiry.report, inquiry.retrieval, self.library, inquiry.language, inquiry.own, cause, inquiry.telemetry)
+        answer = compose(inquiry.report, inquiry.retrieval, self.library, inquiry.language, inquiry.own, cause, inquiry.telemetry, inquiry.outcome)
         answer = answer.model_copy(update={"id": inquiry.first.id, "timings_ms": inquiry.first.timings_ms})
         return self._patched(answer, inquiry.files, inquiry.report, inquiry.language)
 

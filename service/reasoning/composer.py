@@ -26,6 +26,7 @@ from service.diagnosis import (
     Engine,
     Evidence,
     EvidenceRole,
+    Outcome,
     ProposedChange,
     ReadLimits,
     SeenFramework,
@@ -33,10 +34,11 @@ from service.diagnosis import (
     Telemetry,
     Verdict,
 )
-from service.reasoning import phrases, reasons
+from service.reasoning import endings, phrases, reasons
 from service.reasoning.advice import advised
 from service.reasoning.candidates import Candidate, confidence, is_close, is_doubtful, weigh
 from service.reasoning.changes import ALREADY, propose
+from service.reasoning.endings import JobEnd
 from service.reasoning.phrases import say
 from service.reasoning.remedies import applicable
 from service.reasoning.renames import renames
@@ -73,15 +75,16 @@ def language_of(report: CrashReport, wanted: str) -> Language:
 
 def compose(
     report: CrashReport, retrieval: Retrieval, library: Library, language: Language, job: Sequence[Setting] = (), chosen: str = "",
-    telemetry: Snapshot | None = None,
+    telemetry: Snapshot | None = None, outcome: Outcome | None = None,
 ) -> Diagnosis:
     """Answer for one report. `job` holds settings of the job's own files, which outrank those in the log.
 
     `chosen` names the cause that was decided for where two fit; it counts where the answer without it is ambiguous.
-    `telemetry` is what the machine itself says of the crash.
+    `telemetry` is what the machine itself says of the crash, `outcome` what the caller knows of the job's end.
     """
     started = perf_counter()
-    answer = _Answer(report, retrieval, library, language, (*job, *report.settings), judge(telemetry, report))
+    end = JobEnd(endings.completed(endings.known(outcome, telemetry), report), library, language)
+    answer = _Answer(report, retrieval, library, language, (*job, *report.settings), judge(telemetry, report), end)
     answer.choose(chosen)
     diagnosis = answer.write()
     spent = round(1000 * (perf_counter() - started), 2)
@@ -93,7 +96,7 @@ class _Answer:
 
     def __init__(
         self, report: CrashReport, retrieval: Retrieval, library: Library, language: Language, settings: Sequence[Setting],
-        findings: Findings,
+        findings: Findings, end: JobEnd,
     ) -> None:
         self._report = report
         self._retrieval = retrieval
@@ -101,7 +104,8 @@ class _Answer:
         self._language = language
         self._settings = settings
         self._findings = findings
-        self._candidates = weighed(weigh(report, retrieval, library), findings, report, retrieval, library)
+        self._end = end
+        self._candidates = end.weighed(weighed(weigh(report, retrieval, library), findings, report, retrieval, library), report, retrieval)
         self._confidence = confidence(self._candidates)
         self._dropped: list[Dropped] = []
         self._chosen = False
@@ -125,14 +129,14 @@ class _Answer:
             evidence=tuple(self._evidence()), cascade=tuple(self._cascade()), cases=tuple(self._hits()),
             changes=tuple(changes), checks=self._checks(verdict, cause, cases), frameworks=self._frameworks(),
             telemetry=self._telemetry(cause),
-            engine=Engine(dropped=reasons.told(self._dropped, self._language)), redactions=self._report.redactions, limits=self._limits(),
+            engine=Engine(dropped=reasons.told(self._dropped, self._language)), outcome=self._end.outcome, redactions=self._report.redactions, limits=self._limits(),
         )
 
     def _verdict(self) -> Verdict:
         if self._chosen:
             return "diagnosed"
-        if self._report.root is None:
-            return "no-failure"
+        if self._report.root is None and not self._candidates:
+            return "unknown" if self._end.end == "failed" else "no-failure"
         if is_doubtful(self._candidates):
             return "unknown"
         return "ambiguous" if is_close(self._candidates) and self._is_open() else "diagnosed"
@@ -153,6 +157,8 @@ class _Answer:
     def _standing(self, verdict: Verdict) -> Standing:
         if self._chosen:
             return "hypothesis"
+        if verdict == "no-failure" and self._end.end == "succeeded":
+            return "established"
         return self._candidates[0].standing if verdict in ("diagnosed", "ambiguous") else "none"
 
     def _cases(self, cause: Cause | None) -> list[Case]:
@@ -165,7 +171,7 @@ class _Answer:
             return "none"
         if verdict != "diagnosed":
             return "collect-more"
-        return cases[0].action if cases else cause.action
+        return self._end.action(self._report) or (cases[0].action if cases else cause.action)
 
     def _changes(self, cases: Sequence[Case]) -> list[ProposedChange]:
         made, dropped = self._proposed(cases[:2])
@@ -208,24 +214,27 @@ class _Answer:
         if cause is None:
             return say("healthy-headline", self._language)
         if verdict == "unknown":
-            return say("unknown-headline", self._language)
+            return self._end.headline or say("unknown-headline", self._language)
         if verdict == "ambiguous":
             names = [self._library.causes[item.cause].title.to(self._language) for item in self._candidates[:2]]
             return say("ambiguous-headline", self._language, first=names[0], second=names[1])
-        title = (cases[0] if cases else cause).title.to(self._language)
+        title = self._end.conclusion(self._report) or (cases[0] if cases else cause).title.to(self._language)
         return ("，" if self._language == "zh" else ", ").join(part for part in (title, phrases.phase(self._report.phase, self._language)) if part)
 
     def _explanation(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> str:
         if cause is None:
             return self._healthy()
-        parts = [self._what_happened()]
-        if verdict == "unknown":
-            parts = [say("unknown", self._language), say("seen", self._language), *parts, self._novel(), self._possibilities()]
+        parts = [self._end.told(self._report), self._what_happened() if self._report.root else ""]
+        if verdict == "unknown" and self._report.root is None:
+            parts += [self._novel(), self._end.next]
+        elif verdict == "unknown":
+            parts = [say("unknown", self._language), say("seen", self._language), *parts, self._novel(), self._possibilities(), self._end.next]
         elif cases:
             parts += self._from_case(cases[0])
         else:
             parts.append(f"**{say('why', self._language)}.** {cause.means.to(self._language)}")
             parts.append(f"**{say('do', self._language)}.** {cause.advice.to(self._language)}")
+            parts.append(self._end.next if self._report.root is None else "")
         parts += [self._aftermath(), self._machine(cause), self._past()]
         if verdict == "unknown":
             parts.append(f"**{say('collect', self._language)}.** {cause.advice.to(self._language)}")
@@ -233,10 +242,10 @@ class _Answer:
 
     def _healthy(self) -> str:
         rows = [say("healthy", self._language)]
-        rows += [self._novel(), self._machine(None)]
+        rows += [self._end.told(self._report), self._novel(), self._machine(None)]
         if self._report.finished:
             rows.append(say("ended", self._language, line=phrases.place(self._report.place(self._report.finished), self._language)))
-        elif self._report.marks or self._report.frameworks:
+        elif self._end.end != "succeeded" and (self._report.marks or self._report.frameworks):
             rows.append(say("open-end", self._language))
         return "\n\n".join(row for row in rows if row)
 
@@ -291,9 +300,17 @@ class _Answer:
         rows = [f"- [{self._place(event)}] `{_inline(event.body, 160)}`" + self._how_often(event) for event in after]
         text = "\n".join([say("followed", self._language), "", *rows]) if rows else ""
         recovered = [f"[{self._place(event)}]" for event in self._report.events if event.role == "recovered"][:4]
+        if self._end.end == "failed" and self._report.root is None:
+            return self._survived()
         if recovered:
             text += ("\n\n" if text else "") + say("recovered", self._language, lines=", ".join(recovered))
         return text
+
+    def _survived(self) -> str:
+        """Quote the latest errors that the run went on after, where nothing else tells of a failed end."""
+        found = [event for event in self._report.events if event.role in ("recovered", "teardown") and not event.usual][-3:]
+        rows = [f"- [{self._place(event)}] `{_inline(event.body, 160)}`" + self._how_often(event) for event in found]
+        return "\n".join([say("went-on", self._language), "", *rows]) if rows else ""
 
     def _place(self, event: Event) -> Place:
         return self._report.place(event.line)

@@ -20,7 +20,7 @@ from tests.warm import EVERY, answered, explained, log_lines
 CONTRACT = {
     "schema", "id", "source", "verdict", "cause", "category", "confidence", "standing", "action", "alternatives", "headline",
     "explanation", "evidence", "cascade", "cases", "changes", "patch", "checks", "telemetry", "frameworks", "engine",
-    "redactions", "limits", "timings_ms", "job",
+    "outcome", "redactions", "limits", "timings_ms", "job",
 }
 PARTS = {
     "alternatives": {"cause", "confidence", "tell_apart"},
