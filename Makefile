@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # pip's own setting for extra wheel folders also counts for the faster installer used here.
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 
-.PHONY: run sample test check lint types gate eval lab bench fuzz lock clean
+.PHONY: install run sample test test-all check lint types gate eval lab bench fuzz lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -18,6 +18,8 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m compileall -q corpus ingest service eval/*.py ui
 	@touch $@
 
+install: $(STAMP)  ## Install what the lock file names.
+
 run: $(STAMP)  ## Bring the index up to date, then serve the chat page and the API; ctrl-C stops them.
 	@$(BIN)/whycrash ingest
 	@$(BIN)/whycrash serve
@@ -25,7 +27,10 @@ run: $(STAMP)  ## Bring the index up to date, then serve the chat page and the A
 sample: $(STAMP)  ## Explain the bundled sample crash.
 	@$(BIN)/whycrash explain eval/incidents/w-easyr1-offload-host-ram/log.txt --config eval/incidents/w-easyr1-offload-host-ram/run.sh
 
-test: $(STAMP)  ## Run the tests.
+test: $(STAMP)  ## Run the tests, without those that take long: what kills clusters, loads real models, reads for minutes.
+	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not long"
+
+test-all: $(STAMP)  ## Run all tests.
 	@$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(STAMP)
@@ -35,7 +40,7 @@ lint: $(STAMP)
 types: $(STAMP)
 	@$(BIN)/mypy
 
-check: lint types test  ## Lint, types and tests.
+check: lint types test-all  ## Lint, types and all tests.
 
 gate: $(STAMP)  ## Fail where a figure of the evaluation fell through its floor.
 	@$(BIN)/python -m eval --no-baselines --gate

@@ -13,7 +13,6 @@ import logging
 import os
 import secrets
 import shutil
-import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from threading import local
 from typing import Any
 
 from corpus import library
-from ingest import embedder, intake
+from ingest import embedder, intake, sockets
 from ingest.embedder import DEFAULT_NAME, Vectors
 from ingest.index import Compute, Report
 from ingest.intake import Errand, Intake
@@ -219,7 +218,7 @@ def _ray(address: str, workers: int) -> Iterator[Any]:
     mine = not ray.is_initialized()
     if mine:
         usual: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-        folder = "" if address else tempfile.mkdtemp(prefix="wc")  # short: sockets lie in it
+        folder = "" if address else sockets.new_folder("wc")
         here: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": OBJECTS, "_temp_dir": folder}
         ray.init(**usual, **({"address": address} if address else here))
     _quieten(ray)

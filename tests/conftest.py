@@ -16,13 +16,31 @@ from ingest.logs.patterns import PatternTable
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from service.settings import Settings
+from tests import machine
 from tests.factories import ReadLog
 
+_HOME = pytest.StashKey[Path]()
 
-def pytest_configure() -> None:
-    """Let processes that tests start be interrupted, also where these tests run in a shell's background, which ignores ctrl-C."""
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the tests a home, and let processes that they start be interrupted, also in a shell's background, which ignores ctrl-C."""
+    if not hasattr(config, "workerinput"):  # a worker of xdist has its surroundings from who started it
+        config.stash[_HOME] = machine.move_in()
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail where a test wrote into a user's home."""
+    if _HOME in session.config.stash and (left := machine.left_behind(session.config.stash[_HOME])):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        raise pytest.UsageError(f"a test left in the home of the user: {', '.join(left)}")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Delete the home."""
+    if _HOME in config.stash:
+        machine.move_out(config.stash[_HOME])
 
 
 @pytest.fixture(autouse=True)

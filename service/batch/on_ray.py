@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic
 
+from ingest import sockets
 from service.batch import cluster
 from service.batch.cluster import Bulletin, Command
 from service.batch.crew import DEPTH
@@ -24,7 +24,7 @@ from service.settings import Settings, without_secrets
 # Seconds without a sign of life until the process between us and Ray is taken for dead; more while it connects.
 SILENCE = 20.0
 CONNECTING = 120.0
-_PREFIX = "whycrash-ray-"
+_PREFIX = "wc-ray-"
 
 
 def open_ray(settings: Settings) -> RayExecutor:
@@ -38,7 +38,7 @@ class RayExecutor:
     def __init__(self, settings: Settings) -> None:
         sweep()
         # Named by this process: what a killed one left is known by its number.
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_short()))
+        self._folder = Path(sockets.new_folder(f"{_PREFIX}{os.getpid()}-"))
         context = get_context("spawn")
         self._pipe, other = context.Pipe()
         self._process = context.Process(
@@ -130,13 +130,7 @@ class RayExecutor:
 
 def sweep() -> None:
     """Remove the folders that killed processes left of their Ray."""
-    for folder in Path(_short()).glob(f"{_PREFIX}*"):
+    for folder in Path(sockets.place()).glob(f"{_PREFIX}*"):
         number = folder.name.removeprefix(_PREFIX).split("-")[0]
         if number.isdecimal() and not Path("/proc", number).exists():
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _short() -> str:
-    # Ray puts its sockets there, whose paths may have 107 letters at most.
-    given = tempfile.gettempdir()
-    return given if len(given) < 20 else "/tmp"  # noqa: S108 - a folder of its own is made in it

@@ -23,7 +23,7 @@ def script(text: str, url: str, folder: Path) -> str:
     assert block, "the README has no block of curl lines"
     rows = [row.removeprefix("$ ") for row in block["body"].splitlines() if row.startswith("$ ")]
     assert len([row for row in rows if "curl " in row]) >= 12
-    body = "\n".join(rows).replace(_WRITTEN, url).replace("/tmp/", f"{folder}/")  # noqa: S108 - what is replaced
+    body = "\n".join(rows).replace(_WRITTEN, url).replace("/tmp/", f"{folder}/")
     return f'set -euo pipefail\ncurl() {{ command curl --silent --show-error --fail-with-body --noproxy "*" "$@"; }}\n{body}\n'
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ingest import sockets
 from service.batch import on_ray
 from service.batch.batches import open_store
 from service.batch.crew import DEPTH
@@ -20,6 +20,7 @@ from service.batch.engine import Engine
 from service.batch.on_ray import RayExecutor
 from service.settings import Settings
 from service.store.store import Store
+from tests.machine import short_folder
 from tests.service.batch.jobs import (
     accepted,
     crash,
@@ -34,6 +35,7 @@ from tests.service.batch.jobs import (
 )
 
 COUNT = 30
+NODE: dict[str, Any] = {"object_store_memory": 80 << 20, "include_dashboard": False}
 
 
 @pytest.fixture
@@ -93,47 +95,54 @@ def test_that_a_batch_survives_the_end_of_a_worker_and_of_rays_head(settings: Se
     assert states(store, batch) == {"done": COUNT + 2}
     assert [job.attempts for job in jobs(store, batch)][:2] == [2, 1]
     assert ends(settings, batch) == dict.fromkeys(range(1, COUNT + 3), 1)
-    assert not list(Path("/tmp").glob(f"{on_ray._PREFIX}{os.getpid()}-*"))  # noqa: S108 - where Ray's sockets are
+    assert not list(Path(sockets.place()).glob(f"{on_ray._PREFIX}{os.getpid()}-*"))
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A head, and a place for nodes; whatever else of Ray runs on this machine has no part in it."""
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    # Imported here: it takes a while, and reads the environment when it is.
+    from ray.cluster_utils import Cluster
+
+    folder = short_folder("wr-")
+    made = Cluster()
+    try:
+        made.add_node(num_cpus=1, **NODE, temp_dir=str(folder))
+        yield made
+    finally:
+        made.shutdown()  # type: ignore[no-untyped-call]  # Ray's own is missing
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::FutureWarning:ray", "ignore::ResourceWarning")
-def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(tmp_path: Path, warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    from ray.cluster_utils import Cluster
-
-    folder = Path(tempfile.mkdtemp(prefix="wr-", dir="/tmp"))  # short, for the sockets in it
-    small: dict[str, Any] = {"object_store_memory": 80 << 20, "include_dashboard": False, "temp_dir": str(folder)}
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **small})
-    try:
-        node = cluster.add_node(num_cpus=1, **small)
-        settings = settings_at(tmp_path / "home", warm, ray_from=1, ray_address=cluster.address, workers=2)
-        paths = [tmp_path / "one.log", tmp_path / "two.log"]
-        with open_store(settings) as store:
-            logs = write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)])
-            # What one worker takes ahead stands between the two: the second is for the other worker, however late it is.
-            specs = [pipe(paths[0]), *logs[:DEPTH], pipe(paths[1]), *logs[DEPTH:]]
-            batch = accepted(settings, store, specs)
-            engine = Engine(settings, store, batch=batch)
-            engine.start()
-            handles = [reader_of(paths[0], 120)[1]]
-            # On a busy machine the second worker may still be starting: the node's end is then the end of that.
-            with suppress(AssertionError):
-                handles.append(reader_of(paths[1], 60)[1])
-            cluster.remove_node(node, allow_graceful=False)
-            for handle in handles:
-                os.close(handle)
-            until(lambda: sum(states(store, batch).get(name, 0) for name in ("done", "queued")) > 0, "the node's loss is noticed")
-            for path in paths:
-                if not store.batches.get(batch).counts.get("failed"):
-                    _feed(path, store, batch)
-            until(lambda: store.batches.get(batch).state == "done", "the batch is over", 120)
-            engine.stop()
-            assert sum(states(store, batch).values()) == COUNT + 2
-            assert all(job.state == "done" or job.error for job in jobs(store, batch))
-            assert ends(settings, batch) == dict.fromkeys(range(1, COUNT + 3), 1)
-    finally:
-        cluster.shutdown()  # type: ignore[no-untyped-call]  # Ray's own is missing
-        shutil.rmtree(folder, ignore_errors=True)
+def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(tmp_path: Path, warm: Path, cluster: Any) -> None:
+    node = cluster.add_node(num_cpus=1, **NODE)
+    settings = settings_at(tmp_path / "home", warm, ray_from=1, ray_address=cluster.address, workers=2)
+    paths = [tmp_path / "one.log", tmp_path / "two.log"]
+    with open_store(settings) as store:
+        logs = write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)])
+        # What one worker takes ahead stands between the two: the second is for the other worker, however late it is.
+        specs = [pipe(paths[0]), *logs[:DEPTH], pipe(paths[1]), *logs[DEPTH:]]
+        batch = accepted(settings, store, specs)
+        engine = Engine(settings, store, batch=batch)
+        engine.start()
+        handles = [reader_of(paths[0], 120)[1]]
+        # On a busy machine the second worker may still be starting: the node's end is then the end of that.
+        with suppress(AssertionError):
+            handles.append(reader_of(paths[1], 60)[1])
+        cluster.remove_node(node, allow_graceful=False)
+        for handle in handles:
+            os.close(handle)
+        until(lambda: sum(states(store, batch).get(name, 0) for name in ("done", "queued")) > 0, "the node's loss is noticed")
+        for path in paths:
+            if not store.batches.get(batch).counts.get("failed"):
+                _feed(path, store, batch)
+        until(lambda: store.batches.get(batch).state == "done", "the batch is over", 120)
+        engine.stop()
+        assert sum(states(store, batch).values()) == COUNT + 2
+        assert all(job.state == "done" or job.error for job in jobs(store, batch))
+        assert ends(settings, batch) == dict.fromkeys(range(1, COUNT + 3), 1)
 
 
 def _feed(path: Path, store: Store, batch: str) -> None:

@@ -6,11 +6,12 @@ import os
 import pwd
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
+
+from tests.machine import short_folder
 
 _PLACES = "/usr/lib/postgresql"
 # The tests need not survive a power cut, and wait less without.
@@ -33,7 +34,7 @@ class Cluster:
         self._programs = programs
         self._user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
         # Not pytest's folder: it lets nobody else in, and is too long a path for a socket.
-        self.folder = Path(tempfile.mkdtemp(prefix="whycrash-pg-"))
+        self.folder = short_folder("whycrash-pg-")
         if os.geteuid() == 0:
             shutil.chown(self.folder, self._user)
         self._data = self.folder / "data"

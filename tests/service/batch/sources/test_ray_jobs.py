@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +30,7 @@ from service.batch.sources.ray_jobs import Asked, json_text
 from service.batch.sources.spool import open_spool
 from service.errors import ForbiddenError, InvalidRequestError, TooLargeError
 from service.settings import Settings
+from tests.machine import short_folder
 from tests.service.batch.jobs import home_at
 from tests.service.batch.sources.handing import held
 from tests.ui.shell import whycrash
@@ -105,8 +105,7 @@ def cluster() -> Iterator[Cluster]:
     """Start a real Ray with its job server, and let jobs of four kinds end."""
     if shutil.which("ray") is None and not (Path(sys.executable).parent / "ray").exists():
         pytest.skip("Ray is not installed")
-    # Unix sockets have short names, and pytest's folders long ones.
-    home = Path(tempfile.mkdtemp(prefix="wr-"))
+    home = short_folder("wr-")
     (home / "dying.py").write_text(DYING)
     entries: dict[str, dict[str, object]] = {
         "dies": {"entrypoint": f"{sys.executable} {home}/dying.py --lr 1e-5", "metadata": {"name": "sft"}, "runtime_env": {"env_vars": {"HF_TOKEN": SECRET, "NCCL_DEBUG": "INFO"}}},
