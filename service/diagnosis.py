@@ -270,7 +270,7 @@ _PROOFS = ("established", "supported", None)
 
 
 class Diagnosis(Part):
-    """The whole answer. `cause` is None where nothing failed."""
+    """The whole answer. `cause` is None where nothing failed; its `standing` is `established` then only where the log shows a good end."""
 
     schema_: Literal["whycrash.diagnosis/1"] = Field(default="whycrash.diagnosis/1", alias="schema")
     id: str
@@ -298,6 +298,18 @@ class Diagnosis(Part):
     limits: ReadLimits
     timings_ms: dict[str, float] = {}
     job: JobNote | None = None
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether the log shows a good end; one in which nothing failed need not."""
+        return self.verdict == "no-failure" and self.standing == "established"
+
+    @property
+    def shows_failure(self) -> bool:
+        """Whether something is known to have failed, be its cause known or not."""
+        return self.verdict in ("diagnosed", "ambiguous") or (
+            self.verdict == "unknown" and (bool(self.evidence) or self.outcome.end == "failed")
+        )
 
     def to_json(self, indent: int | None = None) -> str:
         """Give the object as JSON in the contract's field names."""

@@ -7,10 +7,11 @@ follows another failure is collateral while an earlier candidate stands; the spe
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 from ingest.logs.events import CascadeRole, Event
 from ingest.logs.stacks.stack import EXCEPTION
@@ -24,19 +25,24 @@ ERROR_LEVEL = "common.error-level"
 class Mark:
     """A line that tells of progress; `step` is -1 where it counts nothing.
 
-    Marks of one `series` (one kind of line of one process) count the same thing.
+    Marks of one `series` (one kind of line of one process) count the same thing. `total` is where the count
+    ends, 0 where the line does not say it; a bar's count may be of anything.
     """
 
     line: int
     step: float
     series: str = ""
+    total: float = 0.0
+    is_bar: bool = False
 
 
 @dataclass
 class Progress:
     """Marks of progress: how many, the latest ones, and where the run said that it was done.
 
-    `step` is the last training step that the run itself counted; a progress bar may count anything.
+    `step` is the last training step that the run itself counted; a progress bar may count anything. `finished` is
+    where it said that it was done, `closed` the latest sign of any kind of a good end, `last` the latest mark, and
+    `whole` the latest one that counts all of the run's steps, whose greatest total is `total`.
     """
 
     LATEST = 4096
@@ -45,15 +51,44 @@ class Progress:
     step: float | None = None
     latest: deque[Mark] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
     finished: int = 0
+    closed: int = 0
+    last: Mark | None = None
+    whole: Mark | None = None
+    total: float = 0.0
     _last: dict[str, float] = field(default_factory=dict)
+    _since: Counter[str] = field(default_factory=Counter)
 
     def add(self, mark: Mark) -> None:
         """Note a mark; a bar redrawn at the same step is no new progress."""
+        self.last = mark
+        if mark.total > 1:
+            self.whole, self.total = mark, max(self.total, mark.total)
+        # Whoever has ended may still evaluate, which bars show; steps of more than the last moment are work.
+        if self.closed and not mark.is_bar and len(self._since) < self.LATEST:
+            self._since[mark.series] += 1
         if mark.step < 0 or self._last.get(mark.series) != mark.step:
             if len(self._last) < self.LATEST:
                 self._last[mark.series] = mark.step
             self.count += 1
             self.latest.append(mark)
+
+    def close(self, line: int, *, finished: bool) -> None:
+        """Note a sign of a good end; `finished` where the run itself says that it is done."""
+        self.closed = line
+        self._since.clear()
+        if finished:
+            self.finished = line
+
+    @property
+    def well_ended(self) -> int:
+        """The line of the latest sign of a good end; 0 where there is none, or work went on behind it."""
+        return self.closed if max(self._since.values(), default=0) <= IN_FLIGHT else 0
+
+    def reached(self, last_line: int) -> Mark | None:
+        """Give the mark of the last of all steps, if the text ends behind it."""
+        whole = self.whole
+        is_last = whole is not None and whole.step >= whole.total == self.total and last_line - whole.line < LAST_WORDS
+        return whole if is_last else None
 
     def trim(self, line: int | None) -> None:
         """Keep only the marks that can tell whether work went on after a line; all go where nothing failed."""
@@ -80,6 +115,44 @@ class Progress:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """How a text ends, as far as no failure says it.
+
+    `closed`: it shows a good end, at `line`. `open`: the job works on until the last lines, the last sign of it at
+    `line`. `unseen`: neither. `step` and `total` are those of the last step, where the text counts them.
+    """
+
+    kind: Literal["closed", "open", "unseen"] = "unseen"
+    line: int = 0
+    step: float | None = None
+    total: float | None = None
+
+
+UNSEEN = LogEnd()
+
+
+def log_end(runs: Sequence[Progress], timeline: Timeline) -> LogEnd:
+    """Tell how the job's text ends: one part's good end is the job's, as one rank speaks for all."""
+    last_lines = [part.first + part.lines - 1 for part in timeline.parts]
+    told = [run.well_ended for run in runs if run.well_ended]
+    steps = [run.step for run in runs if run.step is not None]
+    step = max(steps, default=None)
+    whole = max((run.total for run in runs if run.total), default=None)
+    if told:
+        return LogEnd("closed", max(told), step, whole)
+    reached = [mark for run, line in zip(runs, last_lines, strict=True) if (mark := run.reached(line))]
+    if reached:
+        return LogEnd("closed", reached[-1].line, reached[-1].step, reached[-1].total)
+    counted = max((run.whole for run in runs if run.whole), key=lambda mark: mark.step, default=None)
+    step = max((value for value in (step, counted.step if counted else None) if value is not None), default=None)
+    marks = [(line - run.last.line, run.last.line) for run, line in zip(runs, last_lines, strict=True) if run.last]
+    if not marks:
+        return UNSEEN
+    away, line = min(marks)
+    return LogEnd("open" if away < LAST_WORDS else "unseen", line, step, whole)
+
+
 @dataclass(frozen=True)
 class Cascade:
     """The events with their roles, by line; `root` is None where nothing failed."""
@@ -93,6 +166,8 @@ CLUE_WORTH = 5
 # Functions that keep what a run has made; what a tracker could not take is no result.
 _KEEPING = re.compile(r"^_?(?:save|export|upload|push)(?:_\w+)?$|^(?:as|to)_directory$")
 _TRACKING = re.compile(r"/(?:wandb|swanlab|mlflow|tensorboard\w*|comet_ml|clearml|trackio)/")
+# How many lines may follow the last sign of work in a text that is said to go on until its end.
+LAST_WORDS = 100
 # Lines without a count that other processes may still print after one has failed.
 IN_FLIGHT = 2
 

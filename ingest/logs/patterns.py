@@ -17,7 +17,7 @@ from corpus.schema import PredicateText, Record, Specifier
 FOLDER = Path(__file__).parent / "patterns"
 SYSTEM_WORDS = Path(__file__).parent / "system_words.yaml"
 
-Kind = Literal["error", "kill", "hang", "warning", "progress", "finish", "teardown", "version", "fact"]
+Kind = Literal["error", "kill", "hang", "warning", "progress", "finish", "end", "teardown", "version", "fact"]
 PatternRole = Literal["origin", "collateral", "wrapper", "none"]
 Strength = Literal["states", "suggests", "hints"]
 
@@ -42,7 +42,10 @@ class Pattern(Record):
     `expression` is searched in one line, by Hyperscan over raw bytes and by `re` for its named groups,
     so it keeps to what both know. `role` says whether a failure can begin at such a line (origin),
     whether it as a rule follows another (collateral), or repeats another (wrapper). `strength` says how
-    far the line alone settles `cause`.
+    far the line alone settles `cause`. A `finish` undoes the failures before it; an `end` only closes a log in
+    which nothing stands, since servers and scripts close in good order after a failure too. A `last_resort` row
+    says in anybody's words that something failed: it counts only where no other row knows a failure of the job. A progress
+    row that is `whole` counts all steps of the run, so that its `total` is the run's end.
     """
 
     id: str
@@ -53,6 +56,8 @@ class Pattern(Record):
     refine: tuple[Refinement, ...] = ()
     expression: str
     caseless: bool = False
+    last_resort: bool = False
+    whole: bool = False
     fact: str | None = None
     phase: str | None = None
     frameworks: tuple[str, ...] = ()

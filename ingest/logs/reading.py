@@ -10,7 +10,7 @@ from functools import partial
 from itertools import groupby, islice
 
 from ingest.logs import levels, lines
-from ingest.logs.cascade import ERROR_LEVEL, Mark, Progress, arrange
+from ingest.logs.cascade import ERROR_LEVEL, Mark, Progress, arrange, log_end
 from ingest.logs.conditions import View, all_hold
 from ingest.logs.configs import launch
 from ingest.logs.configs.launch import LaunchReader, SettingLog
@@ -78,6 +78,9 @@ _FIELD = re.compile(r"[A-Za-z_][\w.]{0,120}\s*$")
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
 # A progress bar: what it counts need not be training steps.
 _BAR = re.compile(r"\d%\|")
+# A count within an epoch, whose end is not the run's.
+_EPOCH = re.compile(r"(?i)\bepochs?\b\W{0,4}(\d+(?:\.\d+)?)(?: ?/ ?(\d+))?")
+_IN_PART = re.compile(r"(?i)\b(?:epoch|batch|eval\w*|val|valid\w*|test\w*)\b")
 _ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
 
 
@@ -301,14 +304,16 @@ class Reading:
                 self._frameworks.see(name, line.number, str(fields.get("version", "")))
             return
         self._see(row, line)
-        if row.kind == "finish":
-            self._runs[-1].finished = line.number
+        if row.kind in ("finish", "end"):
+            self._runs[-1].close(line.number, finished=row.kind == "finish")
         if row.kind == "progress":
             step = fields.get("step")
             counted = float(step) if isinstance(step, (int, float)) else -1.0
-            self._runs[-1].add(Mark(line.number, counted, f"{row.id} {line.source}"))
+            is_bar = _BAR.search(line.body) is not None
+            total = fields.get("total") if row.whole and not _is_part(line) else None
+            self._runs[-1].add(Mark(line.number, counted, f"{row.id} {line.source}", float(total) if isinstance(total, (int, float)) else 0.0, is_bar))
             self._timeline.mark(counted, line.time)
-            if counted >= 0 and not _BAR.search(line.body):
+            if counted >= 0 and not is_bar:
                 self._runs[-1].step = counted
 
     def _cued(self, traceback: Traceback) -> set[str]:
@@ -410,7 +415,7 @@ class Reading:
         phases = [name for number, name in self._phases if number <= (root_line or self._lines)]
         return CrashReport(
             self._redactor.clean(lines.printable(source.name)), cascade.events, cascade.root, facts, tuple(job.frameworks), tuple(job.settings), limits,
-            finished=max(run.finished for run in self._runs), marks=sum(run.count for run in self._runs), last_step=self._last_step(),
+            finished=max(run.finished for run in self._runs), log_end=log_end(self._runs, self._timeline), marks=sum(run.count for run in self._runs), last_step=self._last_step(),
             marked_phase=phases[-1] if phases else "", surroundings=self._shown_around(root_line),
             tail=tail, redactions=self._redactor.count,
             seen=frozenset(self._seen), timeline=self._timeline, novel=self._novel(),
@@ -475,6 +480,12 @@ def _folded(body: str) -> int:
 
 def _telling(row: Pattern) -> tuple[bool, int, bool, int]:
     return row.id in GENERIC, _ROLE[row.role], not row.cause, _STRENGTH[row.strength]
+
+
+def _is_part(line: Line) -> bool:
+    """Tell whether a line's count is of one epoch, of which more are to come."""
+    epoch = _EPOCH.search(line.body)
+    return _IN_PART.search(line.body) is not None if epoch is None else not (epoch[2] and float(epoch[1]) >= float(epoch[2]))
 
 
 def _is_remark(line: Line, row: Pattern) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ingest.logs.cascade import UNSEEN, LogEnd
 from ingest.logs.conditions import View
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event, masked
@@ -56,6 +57,7 @@ class CrashReport:
     settings: tuple[Setting, ...]
     limits: Limits
     finished: int = 0
+    log_end: LogEnd = UNSEEN
     marks: int = 0
     last_step: float | None = None
     marked_phase: str = ""

@@ -43,7 +43,12 @@ _WORDS: dict[str, tuple[str, str]] = {
     "stands": ("Shown by", "代表作业"), "change_to": ("Change", "修改"), "between": ("Between", "时间"), "on": ("Nodes", "节点"), "named": ("Fingerprint", "指纹"),
     "more_crashes": ("{more} more crashes of this cause are in the results, not here.", "此原因另有 {more} 种崩溃，见结果文件。"),
     "missing": ("Not in these figures", "未计入以上数字的"), "unanswered": ("Without an answer", "没有结论的作业"), "reason": ("reason", "原因"), "example": ("such as", "例如"), "left_out": ("Left out of the batch", "未纳入批次"),
-    "what": ("what", "内容"), "healthy": ("{jobs} jobs show no failure.", "{jobs} 个作业未见失败。"), "footer": ("Made by whycrash. Batch {batch}.", "由 whycrash 生成。批次 {batch}。"),
+    "what": ("what", "内容"), "healthy": ("{jobs} jobs show no failure.", "{jobs} 个作业未见失败。"),
+    "open_ends": (
+        "{jobs} jobs show no failure and no end: if they died, the reason is outside their logs.",
+        "{jobs} 个作业既未见失败也未见结束：若已死掉，原因不在其日志里。",
+    ),
+    "footer": ("Made by whycrash. Batch {batch}.", "由 whycrash 生成。批次 {batch}。"),
     "model": (
         "A model was asked about {asked} jobs and explained {explained}; {silent} got no answer from it. It read {sent} and wrote {received} tokens{part}.",
         "就 {asked} 个作业询问了模型，其中 {explained} 个由其解释，{silent} 个未得到回答。模型共读入 {sent}、写出 {received} 个词元{part}。",
@@ -54,6 +59,7 @@ _WORDS: dict[str, tuple[str, str]] = {
 }
 _ONE = {
     "job_count": "1 job", "node_count": "1 node", "crash_count": "1 crash", "healthy": "1 job shows no failure.",
+    "open_ends": "1 job shows no failure and no end: if it died, the reason is outside its log.",
     "retry": "One of the jobs may simply be run again.",
 }
 
@@ -100,7 +106,9 @@ class _Page:
         return element("header", paragraph(self.word("title"), class_="over"), element("h1", summary.name or summary.batch), paragraph(told, class_="soft"), *state, *nav)
 
     def _nothing(self) -> Html:
-        return section("causes", self.word("causes"), paragraph(self.word("none")))
+        # Where no job shows that it ended well, that none died is not known.
+        none = [] if self.summary.open_ends else [paragraph(self.word("none"))]
+        return section("causes", self.word("causes"), *none, self._healthy())
 
     # What it comes to.
 
@@ -172,8 +180,8 @@ class _Page:
         return section("causes", self.word("causes"), self._healthy(), element("div", *plots, class_="plots"))
 
     def _healthy(self) -> Html:
-        healthy = self.summary.healthy
-        return paragraph(self.word("healthy", jobs=number(healthy)), class_="soft") if healthy else Html("")
+        counts = {"healthy": self.summary.healthy, "open_ends": self.summary.open_ends}
+        return joined(paragraph(self.word(name, jobs=number(jobs)), class_="soft") for name, jobs in counts.items() if jobs)
 
     def _plot(self, name: str, rows: Sequence[tuple[CauseGroup, float, str]]) -> Html:
         rows = sorted(rows, key=lambda row: -row[1])

@@ -128,7 +128,10 @@ class Bin(Part):
 
 
 class Summary(Part):
-    """A batch's failures. `jobs` counts all; `died` what was lost in those that died; `untriaged` those without an answer."""
+    """A batch's failures. `jobs` counts all; `died` what was lost in those that died; `untriaged` those without an answer.
+
+    `healthy` jobs show a good end; `open_ends` show neither a failure nor an end.
+    """
 
     batch: str
     name: str
@@ -143,6 +146,7 @@ class Summary(Part):
     actions: dict[Action, int]
     died: Cost
     healthy: int
+    open_ends: int = 0
     untriaged: int
     crashes: int
     causes: tuple[CauseGroup, ...]
@@ -276,13 +280,15 @@ class Tables:
         for crash in died:
             whole.merge(crash)
         failed = self._failures.total()
+        healthy = sum(crash.jobs for crash in answered if crash.answer and crash.answer.ended_well)
         lost = sum(crash.jobs for crash in self._crashes.values() if crash.answer is None)
         return Summary(
             batch=batch.id, name=batch.name, source=batch.source, state=batch.state, created=batch.created, finished=batch.finished,
             language=language, jobs=sum(self._states.values()), states=dict(self._states), left_out=batch.left_out,
             verdicts=_counted((crash.answer.verdict, crash.jobs) for crash in answered if crash.answer),
             actions=_counted((crash.answer.action, crash.jobs) for crash in died if crash.answer),
-            died=whole.cost(), healthy=sum(crash.jobs for crash in answered) - whole.jobs, untriaged=failed + lost + self._states["cancelled"],
+            died=whole.cost(), healthy=healthy, open_ends=sum(crash.jobs for crash in answered) - whole.jobs - healthy,
+            untriaged=failed + lost + self._states["cancelled"],
             crashes=len({crash.key for crash in died}), causes=_causes(died, titles, batch.id), changes=_savings(died), failures=self._why(), nodes_hit=whole.hit(MAX_NODES),
             times=_bins(died), model=_model_use([crash.answer for crash in answered if crash.answer]),
         )

@@ -66,7 +66,7 @@ def answered(answers: Answers, inquiry: Inquiry, settings: Settings) -> Iterator
     """Give the first answer, then the configured model's words, then the final answer."""
     yield Draft(inquiry.first)
     if inquiry.first.verdict == "no-failure":
-        note = "Nothing failed, so no model was asked." if settings.model else ""
+        note = "The log shows no failure, so no model was asked." if settings.model else ""
         yield Final(_noted(inquiry.first, note, inquiry.language))
         return
     try:

@@ -136,7 +136,7 @@ class _Answer:
         if self._chosen:
             return "diagnosed"
         if self._report.root is None and not self._candidates:
-            return "unknown" if self._end.end == "failed" else "no-failure"
+            return self._verdict_of_silence()
         if is_doubtful(self._candidates):
             return "unknown"
         return "ambiguous" if is_close(self._candidates) and self._is_open() else "diagnosed"
@@ -145,6 +145,17 @@ class _Answer:
         """Tell whether two likely candidates are a question: what lies behind the other, or is proved, is the answer to it."""
         first, second = self._candidates[:2]
         return first.standing != "established" and second.cause not in self._library.causes[first.cause].explains
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether the outcome, or else the log, shows a good end."""
+        return self._end.end == "succeeded" or (self._end.end == "unknown" and self._report.log_end.kind == "closed")
+
+    def _verdict_of_silence(self) -> Verdict:
+        """Judge a log in which nothing failed: silence is no proof of a good end, and a failed end outweighs it."""
+        if self._end.end == "unknown":
+            return "unknown" if self._report.log_end.kind == "unseen" else "no-failure"
+        return "unknown" if self._end.end == "failed" else "no-failure"
 
     def _cause(self, verdict: Verdict) -> Cause | None:
         if verdict == "no-failure":
@@ -157,8 +168,8 @@ class _Answer:
     def _standing(self, verdict: Verdict) -> Standing:
         if self._chosen:
             return "hypothesis"
-        if verdict == "no-failure" and self._end.end == "succeeded":
-            return "established"
+        if verdict == "no-failure":
+            return "established" if self._has_ended else "none"
         return self._candidates[0].standing if verdict in ("diagnosed", "ambiguous") else "none"
 
     def _cases(self, cause: Cause | None) -> list[Case]:
@@ -168,7 +179,7 @@ class _Answer:
 
     def _action(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> Action:
         if cause is None:
-            return "none"
+            return "none" if self._has_ended else "collect-more"
         if verdict != "diagnosed":
             return "collect-more"
         return self._end.action(self._report) or (cases[0].action if cases else cause.action)
@@ -212,9 +223,9 @@ class _Answer:
 
     def _headline(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> str:
         if cause is None:
-            return say("healthy-headline", self._language)
+            return say("healthy-headline", self._language) if self._has_ended else self._open_end("open-headline")
         if verdict == "unknown":
-            return self._end.headline or say("unknown-headline", self._language)
+            return self._end.headline or say("unknown-headline" if self._report.root else f"{self._silence()}-headline", self._language)
         if verdict == "ambiguous":
             names = [self._library.causes[item.cause].title.to(self._language) for item in self._candidates[:2]]
             return say("ambiguous-headline", self._language, first=names[0], second=names[1])
@@ -224,6 +235,8 @@ class _Answer:
     def _explanation(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> str:
         if cause is None:
             return self._healthy()
+        if verdict == "unknown" and self._report.root is None and self._end.end != "failed":
+            return self._silent(cause)
         parts = [self._end.told(self._report), self._what_happened() if self._report.root else ""]
         if verdict == "unknown" and self._report.root is None:
             parts += [self._novel(), self._end.next]
@@ -241,12 +254,33 @@ class _Answer:
         return "\n\n".join(part for part in parts if part)
 
     def _healthy(self) -> str:
-        rows = [say("healthy", self._language)]
-        rows += [self._end.told(self._report), self._novel(), self._machine(None)]
-        if self._report.finished:
-            rows.append(say("ended", self._language, line=phrases.place(self._report.place(self._report.finished), self._language)))
-        elif self._end.end != "succeeded" and (self._report.marks or self._report.frameworks):
-            rows.append(say("open-end", self._language))
+        """Tell how a job ended in whose log nothing failed."""
+        end = self._report.log_end
+        place = phrases.place(self._report.place(end.line), self._language)
+        told = [self._end.told(self._report), self._novel(), self._machine(None)]
+        if self._has_ended:
+            rows = [say("healthy", self._language), *told, say("ended", self._language, line=place) if end.kind == "closed" else ""]
+        else:
+            rows = [self._open_end("open-end") + say("open-where", self._language, line=place), say("open-do", self._language), *told]
+        return "\n\n".join(row for row in rows if row)
+
+    def _open_end(self, name: str) -> str:
+        """Say that the log ends amid work, with the step where it counts one."""
+        end = self._report.log_end
+        of = say("of-steps", self._language, total=f"{end.total:g}") if end.total else ""
+        if end.step is None or end.step < 0:
+            return say(f"{name}-uncounted", self._language)
+        return say(name, self._language, step=f"{end.step:g}", of=of)
+
+    def _silence(self) -> str:
+        """Name what a text without any failure is that shows no end either."""
+        report = self._report
+        return "no-sign" if report.marks or report.frameworks or report.events else "unrecognised"
+
+    def _silent(self, cause: Cause) -> str:
+        """Say that a text tells neither of a failure nor of a good end."""
+        rows = [say(self._silence(), self._language), self._novel(), self._machine(cause), self._nearest()]
+        rows.append(f"**{say('collect', self._language)}.** {cause.advice.to(self._language)}")
         return "\n\n".join(row for row in rows if row)
 
     def _novel(self) -> str:
@@ -334,8 +368,9 @@ class _Answer:
             f"- **{self._library.causes[item.cause].title.to(self._language)}** — {self._tell(None, item)}"
             for item in self._candidates[:3] if item.cause != UNKNOWN
         ]
-        if rows:
-            return "\n".join([say("maybe", self._language), "", *rows])
+        return "\n".join([say("maybe", self._language), "", *rows]) if rows else self._nearest()
+
+    def _nearest(self) -> str:
         near = [hit for hit in self._retrieval.ranked if hit.kind == "case"][:2]
         if not near or not self._retrieval.query:
             return ""
@@ -390,7 +425,7 @@ class _Answer:
 
     def _checks(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> tuple[str, ...]:
         if cause is None:
-            return ()
+            return () if self._has_ended else tuple(check.to(self._language) for check in self._library.causes[UNKNOWN].checks)
         own = [check.to(self._language) for case in cases[:1] for check in case.checks]
         general = [check.to(self._language) for check in cause.checks]
         return tuple(dict.fromkeys([*own, *general]))[: 8 if verdict == "unknown" else 5]

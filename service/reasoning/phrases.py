@@ -51,15 +51,34 @@ _PHRASES = {
     "maybe": ("It may be one of these, but the log does not settle it:", "可能是下列之一，但日志不足以确定："),
     "nearest": ("The nearest known cases, by likeness only:", "仅按相似度，最接近的已知案例："),
     "ambiguous-headline": ("Two causes fit: {first}, or {second}", "有两个原因都说得通：{first}，或 {second}"),
-    "healthy-headline": ("No failure found in this log", "这份日志里没有发现失败"),
+    "healthy-headline": ("No failure found, and the log shows a good end", "没有发现失败，日志显示作业正常结束"),
     "healthy": (
         "Nothing in it speaks of a failure that the run did not recover from.",
         "其中没有运行未能恢复的失败。",
     ),
-    "ended": ("{line} says that the run finished.", "{line}表示运行已完成。"),
-    "open-end": (
-        "It does not say that it finished either: if the job died, what killed it left no trace here, as a SIGKILL leaves none.",
-        "但它也没有表示已完成：如果作业确实死了，那么杀死它的东西没有在这里留下痕迹（SIGKILL 就是这样）。",
+    "ended": ("{line} shows that the run came to its end.", "{line}表明运行已结束。"),
+    "open-headline": ("Nothing in this log failed; it ends at step {step}{of} without an end", "日志里没有失败，但停在第 {step} 步{of}，没有结束标志"),
+    "open-headline-uncounted": ("Nothing in this log failed; it ends amid the work without an end", "日志里没有失败，但在运行中戛然而止，没有结束标志"),
+    "of-steps": (" of {total}", "（共 {total} 步）"),
+    "open-end": ("Nothing in this log failed; it ends at step {step}{of} without an end.", "日志里没有失败，但停在第 {step} 步{of}，没有结束标志。"),
+    "open-end-uncounted": ("Nothing in this log failed; the job was at work until it ends.", "日志里没有失败，直到最后作业都在运行。"),
+    "open-where": (" {line} is the last sign of work.", "{line}是最后一处运行迹象。"),
+    "open-do": (
+        ("If the job still runs, all is well. If it died, the reason is outside this log, as a SIGKILL leaves no trace in it: look at the job's exit "
+         "code or signal, the kernel's log (`dmesg`), the scheduler's accounting, and the logs of the other ranks and of the launcher."),
+        ("如果作业还在运行，则一切正常。如果它已经死掉，原因不在这份日志里（SIGKILL 就不会留下痕迹）：请查看作业的退出码或信号、内核日志（`dmesg`）、"
+         "调度器的记账信息，以及其他 rank 和启动器的日志。"),
+    ),
+    "no-sign-headline": ("The log shows neither a failure nor a good end", "这份日志既没有显示失败，也没有显示正常结束"),
+    "no-sign": (
+        "No line of it is known as a failure, and none shows that the job came to a good end or was still at work: what became of it cannot be told from here.",
+        "没有哪一行是已知的失败，也没有哪一行表明作业正常结束或仍在运行：从这里看不出作业的结局。",
+    ),
+    "unrecognised-headline": ("This is not recognised as a job's output", "这段文字看不出是作业的输出"),
+    "unrecognised": (
+        ("Nothing in it is known as what a training or serving job prints: no failure, no progress, no good end. "
+         "Give what the job itself printed, up to its last line."),
+        "其中没有训练或推理作业会输出的内容：没有失败、没有进度，也没有正常结束的标志。请提供作业自己的输出，直到最后一行。",
     ),
     "ended-unknown": ("{end}; the log does not say why", "{end}；日志没有说明原因"),
     "signs": (" ({signs})", "（{signs}）"),

@@ -59,7 +59,7 @@ _NOTES: Mapping[str, str] = {
     "The answer is from what is known without a model.": "这个回答来自不用模型就已知的内容。",
     "Too little of the model's answer could be checked; this one is from what is known without it.": "模型的回答中能核对的太少；这个回答来自不用模型就已知的内容。",
     "Too little of the model's explanation could be checked.": "模型的解释中能核对的太少。",
-    "Nothing failed, so no model was asked.": "没有发生失败，因此没有询问模型。",
+    "The log shows no failure, so no model was asked.": "日志里没有失败，因此没有询问模型。",
     "Two causes fit; the model decided for {}.": "有两个原因都说得通；模型选择了 {}。",
     "The model speaks for another cause, which the log does not prove.": "模型认为是另一个原因，但日志不能证明。",
     "{} lines of the log speak to a model; they were withheld, and the model decided nothing.": "日志中有 {} 行是写给模型的；这些行没有发送，也没有由模型作决定。",

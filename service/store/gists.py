@@ -32,6 +32,11 @@ class Gist(NamedTuple):
     tokens: tuple[int, int, bool] | None = None
 
     @property
+    def ended_well(self) -> bool:
+        """Whether the log shows a good end."""
+        return self.verdict == "no-failure" and self.standing == "established"
+
+    @property
     def proposal(self) -> ProposedChange | None:
         """The first change."""
         return ProposedChange.model_validate(self.change) if self.change else None

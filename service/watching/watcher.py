@@ -86,7 +86,7 @@ class Watcher:
         except Exception as error:  # noqa: BLE001 - one log that cannot be read does not end the watch
             _LOG.warning("%s cannot be read: %s", spec.name, _words(error))
             return None
-        return None if diagnosis.verdict == "no-failure" and not self.place.all_failed else diagnosis
+        return diagnosis if diagnosis.shows_failure or self.place.all_failed else None
 
     def _triaged(self, spec: JobSpec) -> Diagnosis:
         configs = [read_config(Path(path)) for path in spec.place.configs]

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from corpus.schema import Language
+from ingest.logs.cascade import LogEnd
 from ingest.logs.facts import Fact
 from service.diagnosis import Diagnosis
 from service.reasoning import phrases
@@ -35,7 +36,7 @@ def composed(triage: Triage, *causes: str, strength: str = "suggests", language:
         (KILLED + "\n", "diagnosed", "ray-memory-monitor-kill"),
         (traceback(OOM), "diagnosed", "gpu-oom-training"),
         (steps(1, 2, 3), "no-failure", None),
-        ("hello\n", "no-failure", None),
+        ("hello\n", "unknown", UNKNOWN),
         (KILLED + "\n" + steps(1, 2, 3, 4), "no-failure", None),
         ("ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n", "unknown", UNKNOWN),
         (traceback("ValueError: the moon is in the wrong house"), "unknown", UNKNOWN),
@@ -78,19 +79,34 @@ def test_an_unknown_says_what_to_collect(language: Language, triage: Triage) -> 
     assert (answer.changes, answer.patch) == ((), None)
 
 
-def test_a_healthy_log_has_nothing_to_prove(triage: Triage) -> None:
-    """No cause, no confidence, no action, no evidence."""
-    answer = compose(report(), NOTHING, triage.library, "en")
+def test_a_log_with_a_good_end_has_nothing_to_prove(triage: Triage) -> None:
+    """No cause, no confidence, no action, no evidence; that it ended well is established."""
+    answer = compose(report(log_end=LogEnd("closed", 7)), NOTHING, triage.library, "en")
     assert (answer.verdict, answer.cause, answer.category, answer.action, answer.standing) == (
-        "no-failure", None, None, "none", "none")
+        "no-failure", None, None, "none", "established")
     assert (answer.evidence, answer.cascade, answer.changes, answer.checks) == ((), (), (), ())
+    assert phrases.say("ended", "en", line="Line 7") in answer.explanation
 
 
-@pytest.mark.parametrize(("finished", "marks", "said"), [(7, 3, "ended"), (0, 3, "open-end")])
-def test_an_end_is_told_from_a_stop(finished: int, marks: int, said: str, triage: Triage) -> None:
-    """A log that ends without saying so may be that of a job killed without a trace, and the answer says it."""
-    answer = compose(report(finished=finished, marks=marks), NOTHING, triage.library, "en")
-    assert phrases.say(said, "en", line=finished) in answer.explanation
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_stop_amid_work_is_no_good_end(language: Language, triage: Triage) -> None:
+    """Where work goes on to the last line the answer names the step, and says where else the reason may be."""
+    answer = compose(report(log_end=LogEnd("open", 9, 40.0, 100.0), marks=3), NOTHING, triage.library, language)
+    assert (answer.verdict, answer.cause, answer.action, answer.standing) == ("no-failure", None, "collect-more", "none")
+    assert answer.headline == phrases.say("open-headline", language, step="40", of=phrases.say("of-steps", language, total="100"))
+    assert phrases.say("open-do", language) in answer.explanation
+    assert answer.checks
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("marks", "said"), [(0, "unrecognised"), (3, "no-sign")])
+def test_silence_proves_nothing(marks: int, said: str, language: Language, triage: Triage) -> None:
+    """A text without a failure, a good end or work until its end is unknown, and is told from a job's output that stops."""
+    answer = compose(report(marks=marks, frameworks=()), NOTHING, triage.library, language)
+    assert (answer.verdict, answer.cause, answer.action, answer.standing) == ("unknown", UNKNOWN, "collect-more", "none")
+    assert (answer.headline, answer.evidence) == (phrases.say(f"{said}-headline", language), ())
+    assert phrases.say(said, language) in answer.explanation
+    assert answer.checks
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in WRITE_UPS])

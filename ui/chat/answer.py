@@ -27,19 +27,24 @@ def head(view: View, library: Library) -> Html:
     return element(
         "div",
         element(
-            "div", element("p", say(f"verdict-{_verdict(diagnosis)}", language), _cause(diagnosis, library, language), class_="verdict"),
+            "div", element("p", say(f"verdict-{_told(diagnosis)}", language), _cause(diagnosis, library, language), class_="verdict"),
             element("button", say("share", language), type="button", class_="small quiet", data_do="share"), class_="top",
         ),
         element("h1", diagnosis.headline, id="wc-headline", tabindex="-1"),
         element("dl", *_standing(diagnosis, language), class_="standing"),
         note,
-        class_=f"card head v-{diagnosis.verdict}",
+        class_=f"card head v-{verdict(diagnosis)}",
     )
 
 
-def _verdict(diagnosis: Diagnosis) -> str:
-    """Name the verdict; what is to be checked before acting is not called found."""
-    return "probable" if diagnosis.verdict == "diagnosed" and diagnosis.standing == "hypothesis" else diagnosis.verdict
+def verdict(diagnosis: Diagnosis) -> str:
+    """Name the verdict for its colour: a log without a failure is good only where it shows a good end."""
+    return "open-end" if diagnosis.verdict == "no-failure" and not diagnosis.ended_well else diagnosis.verdict
+
+
+def _told(diagnosis: Diagnosis) -> str:
+    """Name the verdict for its words; what is to be checked before acting is not called found."""
+    return "probable" if diagnosis.verdict == "diagnosed" and diagnosis.standing == "hypothesis" else verdict(diagnosis)
 
 
 def _cause(diagnosis: Diagnosis, library: Library, language: Language) -> Html | None:
@@ -74,7 +79,7 @@ def changes(view: View) -> Html:
         rows = (element("li", *prose.inline(check)) for check in diagnosis.checks)
         return _section("wc-changes", say("what-to-check", language), element("ul", *rows))
     if not diagnosis.changes:
-        words = "healthy-change" if diagnosis.verdict == "no-failure" else "nothing-to-change"
+        words = "healthy-change" if diagnosis.ended_well else "nothing-to-change"
         return _section("wc-changes", say("what-to-change", language), element("p", say(words, language)))
     first, rest = map(_merged, _split(diagnosis))
     patch = diff.render(diagnosis.patch, language) if diagnosis.patch else element("p", say("no-patch", language), class_="hint")
@@ -90,7 +95,7 @@ def changes(view: View) -> Html:
 
 def _lacks_more(diagnosis: Diagnosis) -> bool:
     """Tell whether looking closer is all that there is to do, so that what to check stands where the changes would."""
-    return bool(diagnosis.checks) and not diagnosis.changes and diagnosis.verdict != "no-failure"
+    return bool(diagnosis.checks) and not diagnosis.changes and not diagnosis.ended_well
 
 
 def _split(diagnosis: Diagnosis) -> tuple[Sequence[ProposedChange], Sequence[ProposedChange]]:

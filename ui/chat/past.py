@@ -8,6 +8,7 @@ from corpus.schema import Language
 from service.desk import Page
 from service.records import TriageRecord
 from ui import sentences
+from ui.chat.answer import verdict
 from ui.chat.markup import Html, element, joined
 from ui.chat.words import named, say
 
@@ -23,7 +24,7 @@ def render(page: Page, language: Language, now: datetime) -> Html:
 def _item(record: TriageRecord, language: Language, now: datetime) -> Html:
     diagnosis = record.diagnosis
     told = diagnosis.headline if diagnosis is not None else _without(record, language)
-    kind = f"v-{diagnosis.verdict}" if diagnosis is not None else f"t-{record.state}"
+    kind = f"v-{verdict(diagnosis)}" if diagnosis is not None else f"t-{record.state}"
     state = f" · {say('state-running', language)}" if record.state == "running" else ""
     return element(
         "li",

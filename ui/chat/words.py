@@ -84,6 +84,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "verdict-ambiguous": ("Two causes fit", "有两种可能"),
     "verdict-unknown": ("Cause not shown by the log", "日志未显示原因"),
     "verdict-no-failure": ("No failure found", "未发现失败"),
+    "verdict-open-end": ("No failure, and no end seen", "未见失败，也未见结束"),
     "standing": ("How sure", "把握"),
     "standing-established": ("The log states it", "日志已写明"),
     "standing-supported": ("Several signs support it", "多个迹象支持"),

@@ -25,7 +25,8 @@ from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
 from ui.cli.console import check_language, out, progress
 
 _CODES = {"diagnosed": EXPLAINED, "ambiguous": EXPLAINED, "unknown": UNKNOWN, "no-failure": HEALTHY}
-_STYLES = {"diagnosed": "bold red", "ambiguous": "bold yellow", "unknown": "bold yellow", "no-failure": "bold green"}
+_STYLES = {"diagnosed": "bold red", "ambiguous": "bold yellow", "unknown": "bold yellow", "no-failure": "bold yellow"}
+_ENDED_WELL = "bold green"
 _WORDS = {
     "established": ("the log states it", "日志已写明"),
     "supported": ("several signs support it", "多个迹象支持"),
@@ -37,7 +38,7 @@ _KINDS = {
     "command": ("command", "命令"),
 }
 _LABELS = {
-    "evidence": ("Evidence", "证据"), "changes": ("Changes", "建议修改"), "checks": ("To confirm", "如何确认"),
+    "evidence": ("Evidence", "证据"), "changes": ("Changes", "建议修改"), "checks": ("To confirm", "如何确认"), "look": ("What to look at next", "接下来看什么"),
     "why": ("Why", "原因"), "patch": ("Patch of the first step", "第一步的补丁"), "cases": ("Known cases", "已知案例"), "alternatives": ("Or else", "其他可能"),
     "costs": ("costs", "代价"), "unverified": ("not in the catalogue for this version; check it", "目录中没有该版本的记录，请核对"),
     "was": ("was", "原为"), "model": ("The model explains", "模型的解释"),
@@ -98,6 +99,10 @@ def spoken(triage: Triage, inquiry: Inquiry, console: Console | None) -> Diagnos
     return final.model_copy()
 
 
+def _style(diagnosis: Diagnosis) -> str:
+    return _ENDED_WELL if diagnosis.ended_well else _STYLES[diagnosis.verdict]
+
+
 def _label(name: str, diagnosis: Diagnosis) -> str:
     return _LABELS[name][is_chinese(diagnosis)]
 
@@ -106,7 +111,7 @@ def _changed(first: Diagnosis, final: Diagnosis) -> Group | None:
     """Tell what the model's answer changed, and what became of it."""
     rows: list[object] = []
     if final.cause != first.cause or final.verdict != first.verdict:
-        rows += [Text(final.headline, style=_STYLES[final.verdict]), Text(f"{final.cause}", style="dim")]
+        rows += [Text(final.headline, style=_style(final)), Text(f"{final.cause}", style="dim")]
     if [change.key for change in final.changes] != [change.key for change in first.changes]:
         rows.append(_changes(final, is_chinese(first)))
     if final.engine.note:
@@ -125,7 +130,7 @@ def is_chinese(diagnosis: Diagnosis) -> bool:
 def render(diagnosis: Diagnosis, console: Console) -> None:
     """Print a diagnosis for a person: the conclusion and its line, what to change, then why, and the proof."""
     chinese = is_chinese(diagnosis)
-    console.print(Text(diagnosis.headline, style=_STYLES[diagnosis.verdict]))
+    console.print(Text(diagnosis.headline, style=_style(diagnosis)))
     standing = _WORDS[diagnosis.standing][chinese]
     if diagnosis.cause and diagnosis.verdict != "unknown":
         console.print(Text(" · ".join(part for part in (diagnosis.cause, standing) if part), style="dim"))
@@ -217,7 +222,7 @@ def _lists(diagnosis: Diagnosis, chinese: bool) -> Group | None:
         texts = [Text(f"  - {item.cause}: {item.tell_apart}") for item in diagnosis.alternatives]
         rows += [Text(_LABELS["alternatives"][chinese], style="bold"), *texts]
     if diagnosis.checks:
-        rows += [Text(_LABELS["checks"][chinese], style="bold"), *(Text(f"  - {check}") for check in diagnosis.checks)]
+        rows += [Text(_LABELS["checks" if diagnosis.cause else "look"][chinese], style="bold"), *(Text(f"  - {check}") for check in diagnosis.checks)]
     if diagnosis.verdict == "diagnosed" and diagnosis.cases:
         shown = [item for item in diagnosis.cases if f"[case:{item.id}]" in diagnosis.explanation][:3]
         rows += [Text(f"  {item.id}  {' '.join(item.urls[:2])}", style="dim") for item in shown]

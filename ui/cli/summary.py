@@ -22,7 +22,8 @@ NARROW = 110
 _LABELS = {
     "more": ("{n} more causes", "另外 {n} 种原因"),
     "died": ("{died} of {jobs} jobs died, of {crashes} different crashes", "{jobs} 个作业中有 {died} 个失败，共 {crashes} 种不同的崩溃"),
-    "hours": ("{hours} GPU hours lost", "损失 {hours} GPU 小时"), "healthy": ("{n} without a failure", "{n} 个未见失败"), "untriaged": ("{n} without an answer", "{n} 个没有结论"),
+    "hours": ("{hours} GPU hours lost", "损失 {hours} GPU 小时"), "healthy": ("{n} without a failure", "{n} 个未见失败"),
+    "open_ends": ("{n} without a failure or an end", "{n} 个既无失败也无结束"), "untriaged": ("{n} without an answer", "{n} 个没有结论"),
     "first": ("Change this first: ", "先改这里："), "saves": ("first for {jobs} of them", "其中 {jobs} 个作业首先应做此修改"), "cause": ("cause", "原因"), "jobs": ("jobs", "作业"),
     "gpu_hours": ("GPU hours", "GPU 小时"), "crashes": ("crashes", "崩溃种类"), "change": ("first change", "首要修改"), "example": ("such as", "例如"),
     "failures": ("No answer", "没有结论"),
@@ -36,7 +37,7 @@ def render(summary: Summary, console: Console) -> None:
     told = [_label("died", chinese, died=number(died.jobs), jobs=number(summary.jobs), crashes=number(summary.crashes))]
     if died.gpu_hours is not None:
         told.append(_label("hours", chinese, hours=number(died.gpu_hours)))
-    for name, count in (("healthy", summary.healthy), ("untriaged", summary.untriaged)):
+    for name, count in (("healthy", summary.healthy), ("open_ends", summary.open_ends), ("untriaged", summary.untriaged)):
         if count:
             told.append(_label(name, chinese, n=number(count)))
     console.print(Text(("；" if chinese else "; ").join(told), style="bold"))

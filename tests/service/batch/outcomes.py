@@ -36,7 +36,7 @@ def answer(cause: str | None = "host-oom-kill", **fields: Any) -> Diagnosis:
 
 def healthy() -> Diagnosis:
     """Make an answer that nothing failed."""
-    return answer(None, verdict="no-failure", category=None, standing="none", action="none", headline="Nothing failed", evidence=(), cascade=())
+    return answer(None, verdict="no-failure", category=None, standing="established", action="none", headline="Nothing failed", evidence=(), cascade=())
 
 
 def job(number: int, diagnosis: Diagnosis | None = None, **fields: Any) -> JobRecord:

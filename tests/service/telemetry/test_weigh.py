@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ingest.logs.cascade import LogEnd
 from ingest.logs.report import CrashReport
 from service.diagnosis import Diagnosis
 from service.reasoning.candidates import Candidate
@@ -129,7 +130,7 @@ def test_that_a_snapshots_texts_are_cleaned(triage: Triage) -> None:
 
 
 def test_that_a_healthy_log_stays_healthy_and_the_readings_are_told(triage: Triage) -> None:
-    told = report(marks=3)
+    told = report(marks=3, log_end=LogEnd("open", 3))
     answer = answered(triage, told, KILLED)
     assert (answer.verdict, answer.cause) == ("no-failure", None)
 
