@@ -134,11 +134,12 @@ class Engine(Part):
 
 
 class ReadLimits(Part):
-    """How much of the log was read."""
+    """How much of the log was read; `cut` tells that the end of a log was not seen."""
 
     bytes: int
     lines: int
     truncated: bool = False
+    cut: bool = False
     omitted: dict[str, int | str] = {}
 
 

@@ -29,6 +29,10 @@ _PHASES = (
 _PHASE_EXPRESSIONS = tuple((name, re.compile(expression)) for name, expression in _PHASES)
 
 
+# Reasons in `omitted` for which a log was not read to its end.
+_ENDLESS = frozenset({"damaged_archive", "hole_at_end", "unread", "read_error", "beyond_limit", "still_growing"})
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How much was read, and what was left out and why."""
@@ -37,6 +41,14 @@ class Limits:
     lines: int
     truncated: bool = False
     omitted: Mapping[str, int | str] = field(default_factory=dict)
+
+    @property
+    def cut(self) -> bool:
+        """Tell whether the end of a log was not seen: its archive is cut, its disk failed, or it is larger than is read.
+
+        What such a log does not say proves nothing.
+        """
+        return not _ENDLESS.isdisjoint(self.omitted)
 
 
 @dataclass(frozen=True)

@@ -439,7 +439,7 @@ class _Answer:
 
     def _limits(self) -> ReadLimits:
         limits = self._report.limits
-        return ReadLimits(bytes=limits.bytes, lines=limits.lines, truncated=limits.truncated, omitted=dict(limits.omitted))
+        return ReadLimits(bytes=limits.bytes, lines=limits.lines, truncated=limits.truncated, cut=limits.cut, omitted=dict(limits.omitted))
 
 
 def _entry(event: Event, place: Place) -> CascadeEntry:

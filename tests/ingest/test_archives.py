@@ -310,8 +310,8 @@ def test_a_file_that_goes_away_is_told(tmp_path: Path) -> None:
     ("members", "error", "message"),
     [
         ({}, EmptyInputError, "It holds nothing"),
-        ({"a.err": b"", "b.err": b""}, EmptyInputError, r"It holds empty 2: a\.err, b\.err"),
-        ({"plot.png": b"\x89PNG"}, EmptyInputError, r"It holds image 1: plot\.png"),
+        ({"a.err": b"", "b.err": b""}, EmptyInputError, r"It holds 2 empty \(a\.err, b\.err\)"),
+        ({"plot.png": b"\x89PNG"}, EmptyInputError, r"It holds 1 image \(plot\.png\)"),
         ({"run.sh": b"true\n"}, EmptyInputError, "no log that can be read"),
     ],
 )

@@ -52,7 +52,7 @@ def test_every_field_of_the_contract_is_there_under_its_name(name: str, triage: 
     assert set(data) == CONTRACT
     assert data["schema"] == "whycrash.diagnosis/1"
     assert set(data["engine"]) == {"name", "dropped", "note", "tokens", "omitted"}
-    assert set(data["limits"]) == {"bytes", "lines", "truncated", "omitted"}
+    assert set(data["limits"]) == {"bytes", "lines", "truncated", "cut", "omitted"}
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -59,6 +59,9 @@ def run(
     settings = load()
     if "-" in logs and len(logs) > 1:
         raise MissingInputError("Standard input is a job of its own; give it alone, or files alone.")
+    if not all(logs):
+        # A path without a name would be the current folder.
+        raise MissingInputError("A log's name is empty; a variable of the shell that is not set leaves such a one.")
     source = jobs.open_stdin() if logs == ["-"] else jobs.open_jobs([Path(log) for log in logs])
     for path in configs:
         if not path.is_file():

@@ -7,9 +7,17 @@ import re
 
 from ingest.errors import BinaryInputError
 
-MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8)
+# The mark of UTF-32 begins with that of UTF-16, so it is looked for first.
+_MARKED = (
+    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
+)
+MARKS = (*(mark for mark, _ in _MARKED), codecs.BOM_UTF8)
 # How much of the head is looked at.
 SAMPLE = 1 << 16
+# And for what encoding it may be in, where it holds NULs.
+_GUESSED = 1 << 14
+# So many NUL bytes in a row are a hole; fewer may be a program's stray ones.
+HOLE = 16
 
 _MAGIC = {
     b"\x7fELF": "a compiled program",
@@ -41,16 +49,25 @@ _SAFETENSORS = re.compile(rb"[\s\S]{4}\x00{4}\{\"")
 _GB2312 = re.compile(rb"[\xa1-\xa9\xb0-\xf7][\xa1-\xfe]")
 _HIGH = re.compile(rb"[\x80-\xff]")
 _STRANGE = bytes((0, 1, 2, 3, 4, 5, 6, 14, 15, 16))
+_HOLES = re.compile(rb"\0{%d,}" % HOLE)
+# Encodings of two or four bytes a character, as they are tried where no mark tells.
+_WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+# Of a log's characters at least so many are ASCII (digits, blanks, names of modules), and nearly all are printable.
+_ASCII_SHARE, _STRANGE_SHARE = 0.25, 0.02
 
 
 def refuse_binary(name: str, head: bytes) -> None:
-    """Raise BinaryInputError if `head`, the first bytes, is not text; a few stray NULs are."""
+    """Raise BinaryInputError if `head`, the first bytes, is not text; a few stray NULs are, and a hole of them between lines."""
     for magic, what in _MAGIC.items():
         if head.startswith(magic):
             raise BinaryInputError(f"{name} is {what}, not a text log.")
     if _SAFETENSORS.match(head):
         raise BinaryInputError(f"{name} is a model's weights, not a text log.")
-    sample = head[:SAMPLE]
+    if _wide(head):
+        return
+    sample = _between_holes(head[:SAMPLE])
+    if head and not sample:
+        raise BinaryInputError(f"{name} is not text: it begins with {len(head)} NUL bytes and has no line; what was written to it is lost.")
     if not sample.isascii() and sample.decode("utf-8", "replace").count("\ufffd") > len(sample) // 5 and not (_is_chinese(sample) or _decodes(sample, "gb18030")):
         raise BinaryInputError(f"{name} is not text: most of its bytes are no characters.")
     strange = len(sample) - len(sample.translate(None, _STRANGE))
@@ -60,9 +77,31 @@ def refuse_binary(name: str, head: bytes) -> None:
 
 def encoding_of(head: bytes) -> str | None:
     """Name the encoding to decode from, or None where the bytes stand as they are (UTF-8, or nearly)."""
-    if head.startswith(MARKS[:2]):
-        return "utf-16"
-    return "gb18030" if _is_chinese(head[:SAMPLE]) else None
+    return _wide(head) or ("gb18030" if _is_chinese(head[:SAMPLE]) else None)
+
+
+def _wide(head: bytes) -> str | None:
+    """Name the encoding of text whose characters have two or four bytes each, by its mark or by what it would say."""
+    marked = next((encoding for mark, encoding in _MARKED if head.startswith(mark)), None)
+    sample = head[:_GUESSED]
+    if marked or 0 not in sample:
+        return marked
+    return next((encoding for encoding in _WIDE if _reads_as(encoding, sample)), None)
+
+
+def _reads_as(encoding: str, sample: bytes) -> bool:
+    """Tell whether bytes make lines of a log in an encoding; numbers of a binary file make characters of any script."""
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
+    text = text.replace("\0" * (HOLE // 4), "")
+    plain = sum(char.isascii() and (char.isprintable() or char in "\t\n\r\x1b") for char in text)
+    strange = sum(not (char.isprintable() or char.isspace() or char == "\x1b") or char == "\ufffd" for char in text)
+    return plain > _ASCII_SHARE * len(text) and strange <= _STRANGE_SHARE * len(text)
+
+
+def _between_holes(sample: bytes) -> bytes:
+    """Give what stands around a log's holes; a binary file, which has more of them than lines, stays as it is."""
+    text, count = _HOLES.subn(b"", sample)
+    return text if not text or count <= text.count(b"\n") else sample
 
 
 def _is_chinese(sample: bytes) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import stat
 from pathlib import Path
+from time import monotonic
 from typing import BinaryIO
 
 from ingest.errors import (
+    BinaryInputError,
     DamagedArchiveError,
     GrowingInputError,
     MissingInputError,
@@ -21,6 +24,8 @@ from ingest.logs.inputs.streams import Readable
 HEAD = 512
 # How far a file that is being written is followed beyond the size it had when it was opened.
 GROWTH = 64 << 20
+# How long the first byte of a named pipe is waited for.
+PIPE_PATIENCE_S = 30.0
 
 
 class GrowingFile:
@@ -136,10 +141,40 @@ class Kept:
         """Leave the stream open."""
 
 
+class _Given(io.FileIO):
+    """A file as it was opened; of a pipe a byte may have been read already. None is what a pipe without one gives at once."""
+
+    held: bytes | None = None
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Give the next bytes."""
+        held, self.held = self.held, None
+        return held or super().read(size)
+
+
 def open_given(path: Path) -> io.FileIO:
-    """Open what a user names, be it a pipe; raises MissingInputError."""
+    """Open what a user names, be it a pipe that somebody writes to; raises MissingInputError, or BinaryInputError for a device."""
+    raw = _opened(path)
+    mode = os.fstat(raw.fileno()).st_mode
+    if stat.S_ISFIFO(mode) and not _is_written(raw):
+        raw.close()
+        raise MissingInputError(f"Nothing came through the pipe {path} in {PIPE_PATIENCE_S:g} s; start what writes to it, or give a file.")
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raw.close()
+        raise BinaryInputError(f"{path} is a device, not a file; give a file, or `-` for standard input.")
+    os.set_blocking(raw.fileno(), True)
+    return raw
+
+
+def check_given(path: Path) -> None:
+    """Raise MissingInputError where what a user names cannot be opened."""
+    _opened(path).close()
+
+
+def _opened(path: Path) -> _Given:
+    """Open a file without waiting, as a pipe that nobody writes to would make one."""
     try:
-        return path.open("rb", buffering=0)
+        return _Given(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     except FileNotFoundError as error:
         raise MissingInputError(f"There is no file {path}.") from error
     except OSError as error:
@@ -147,6 +182,21 @@ def open_given(path: Path) -> io.FileIO:
         raise MissingInputError(f"{shown} cannot be opened: {error.strerror}.") from error
     except ValueError as error:
         raise MissingInputError("There is no such file: its name holds a NUL.") from error
+
+
+def _is_written(pipe: _Given) -> bool:
+    """Wait a while for somebody who writes to a pipe; one who is there may be as slow as he likes."""
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    end = monotonic() + PIPE_PATIENCE_S
+    while monotonic() < end:
+        if poll.poll(100):
+            return True
+        # Only a read tells a pipe that nobody has opened from one that is silent.
+        pipe.held = pipe.read(1)
+        if pipe.held != b"":
+            return True
+    return False
 
 
 def open_found(path: str) -> GrowingFile:

@@ -21,7 +21,8 @@ from ingest.errors import (
 )
 from ingest.logs.inputs.archives import Contents, read_folder
 from ingest.logs.inputs.compression import codec_of
-from ingest.logs.inputs.files import GrowingFile, Peeked, open_found, open_given, regular_size
+from ingest.logs.inputs.encodings import encoding_of
+from ingest.logs.inputs.files import GrowingFile, Peeked, check_given, open_found, open_given, regular_size
 from ingest.logs.inputs.members import CONFIG_BYTES, LIMITS, MAX_CONFIGS, Limits, Member, Skipped, order
 from ingest.logs.inputs.sources import Budget, LogSource, refuse_binary, standard_input
 from ingest.logs.inputs.streams import UNSUSPICIOUS, Decompressed
@@ -146,7 +147,7 @@ def open_named(files: Sequence[tuple[str, Path]], name: str, limits: Limits = LI
 
     def find(contents: Contents) -> None:
         for label, path in files:
-            open_given(path).close()
+            check_given(path)
             contents.add(label, partial(_reopened, path))
 
     return _job(name, limits, find)
@@ -162,7 +163,7 @@ def _gather(paths: Sequence[Path], home: str, contents: Contents) -> None:
         if os.path.isdir(path):  # noqa: PTH112 - as above
             read_folder(path, contents)
         else:
-            open_given(path).close()
+            check_given(path)
             contents.add(os.path.relpath(path, home), partial(open_found, str(path)))
 
 
@@ -236,7 +237,8 @@ def _config(member: Member, skipped: Skipped) -> bytes:
     if len(text) > CONFIG_BYTES:
         skipped.add("configs", f"{member.label} (larger than {CONFIG_BYTES >> 20} MiB)")
         return b""
-    return text
+    encoding = encoding_of(text)
+    return text.decode(encoding, "replace").encode("utf-8", "replace") if encoding else text
 
 
 def _reason(error: Exception) -> str:

@@ -19,17 +19,15 @@ from ingest.errors import (
     PartialInputError,
 )
 from ingest.logs.inputs.compression import codec_of
-from ingest.logs.inputs.encodings import MARKS, encoding_of, refuse_binary
+from ingest.logs.inputs.encodings import HOLE, MARKS, encoding_of, refuse_binary
 from ingest.logs.inputs.files import GrowingFile, Kept, Peeked, open_given, regular_size
+from ingest.logs.inputs.holes import Holes
 from ingest.logs.inputs.members import LIMITS, Limits
 from ingest.logs.inputs.streams import CHUNK, Decompressed, Readable
 from ingest.logs.inputs.tarballs import is_tar
 from ingest.logs.inputs.zips import BEGINS
 
 __all__ = ["CHUNK", "Budget", "LogSource", "from_path", "from_stdin", "from_text", "refuse_binary", "standard_input"]
-
-# A file that another process cut to nothing while its writer went on begins with a hole, which reads as NULs.
-HOLE = 4096
 
 
 @dataclass
@@ -49,8 +47,8 @@ class Budget:
 class LogSource:
     """A log's name and its bytes, in chunks of at most CHUNK bytes (half as much again where they are transcoded).
 
-    Compressed bytes come out unpacked, UTF-16 and GB 18030 as UTF-8 with the same lines. `omitted` gathers what
-    could not be read (a damaged tail, say), so that the report can say it.
+    Compressed bytes come out unpacked, UTF-16, UTF-32 and GB 18030 as UTF-8 with the same lines, without holes of
+    NUL bytes. `omitted` gathers what could not be read (a damaged tail, say), so that the report can say it.
     """
 
     name: str
@@ -59,6 +57,7 @@ class LogSource:
     limits: Limits = LIMITS
     budget: Budget | None = None
     _head: bytes | None = field(default=None, init=False, repr=False)
+    _holes: Holes = field(default_factory=Holes, init=False, repr=False)
 
     def head(self) -> bytes:
         """Give the first chunk as it is stored; raises InputError where this is no log that can be read."""
@@ -66,36 +65,39 @@ class LogSource:
             stream = self.stream if isinstance(self.stream, Peeked) else Peeked(self.stream)
             codec = codec_of(stream.head)
             self.stream = Decompressed(stream, codec, self.limits.ratio) if codec else stream
-            self._head = self._begin(codec.name if codec else "log")
+            self._head = self._begin()
         return self._head
 
-    def _begin(self, form: str) -> bytes:
-        first = self._after_hole(form)
+    def _begin(self) -> bytes:
+        first = self._after_hole()
         if not first or first in MARKS:
             raise EmptyInputError(f"{self.name} is empty: nothing was written, or it is the wrong file.")
         refuse_archive(self.name, first)
-        if not first.startswith(MARKS):
-            refuse_binary(self.name, first)
+        refuse_binary(self.name, first)
         return first
 
-    def _after_hole(self, form: str) -> bytes:
-        first = piece = self._first(form)
+    def _after_hole(self) -> bytes:
+        """Give the first piece that holds more than NULs, from its first character on."""
+        first = piece = self._first()
         size = 0
-        while piece and piece.count(0) == len(piece):
+        while piece and piece.count(0) == len(piece) and size < self.limits.bytes:
             size += len(piece)
             piece = self._read()
         text = piece.lstrip(b"\0")
-        size += len(piece) - len(text)
-        if size < HOLE or not text:
-            return first if size else piece
-        self.omitted["hole"] = f"{size} NUL bytes before the first line: the file was cut while it was written to"
-        return text
+        if not text:
+            return first
+        # A character of UTF-16 or UTF-32 may itself begin with NULs: whole ones are taken off.
+        skipped = (len(piece) - len(text)) // 4 * 4
+        if size + skipped < HOLE:
+            return piece
+        self._holes.begin(size + skipped)
+        return piece[skipped:]
 
-    def _first(self, form: str) -> bytes:
+    def _first(self) -> bytes:
         try:
             return self.stream.read(CHUNK)
         except PartialInputError as error:
-            raise BrokenArchiveError(f"{self.name} is no readable {form}: {error}.") from error
+            raise BrokenArchiveError(f"Nothing of {self.name} can be read: {error}.") from error
 
     def _read(self) -> bytes:
         if self.budget and self.budget.left <= 0:
@@ -113,8 +115,10 @@ class LogSource:
         try:
             first = self.head()
             encoding = encoding_of(first)
-            yield from _transcoded(self._raw(first), encoding) if encoding else self._raw(first)
+            yield from self._holes.without(_transcoded(self._raw(first), encoding) if encoding else self._raw(first))
         finally:
+            if self._holes.count:
+                self.omitted["hole_at_end" if self._holes.is_at_end else "hole"] = str(self._holes)
             self.close()
 
     def _raw(self, chunk: bytes) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from typing import IO, BinaryIO, cast
 from ingest.errors import BinaryInputError, BombInputError, BrokenArchiveError, PartialInputError
 from ingest.logs.inputs.archives import Contents
 from ingest.logs.inputs.compression import codec_of
-from ingest.logs.inputs.encodings import MARKS, refuse_binary
+from ingest.logs.inputs.encodings import refuse_binary
 from ingest.logs.inputs.files import Slice
 from ingest.logs.inputs.streams import CHUNK, Readable
 
@@ -61,6 +61,7 @@ class _TarStream:
         self._raw = raw
         self.file = file
         self._place = 0
+        self._error: PartialInputError | None = None
         self.blocks = 0  # read in search of the next header
         self.damaged = 0
         self.ended = False  # the last block was the empty one that ends a tar
@@ -80,10 +81,22 @@ class _TarStream:
         if self.blocks > RESYNC // tarfile.BLOCKSIZE:
             return b""
         data = b""
-        while len(data) < size and (piece := (self.file or self._raw).read(size - len(data))):
+        while len(data) < size and (piece := self._piece(size - len(data), is_first=not data)):
             data += piece
         self._place += len(data)
         return data
+
+    def _piece(self, size: int, *, is_first: bool) -> bytes:
+        """Give some of the next bytes; damage behind bytes that were given is raised by the next read."""
+        try:
+            if self._error:
+                raise self._error
+            return (self.file or self._raw).read(size)
+        except PartialInputError as error:
+            self._error = error
+            if is_first:
+                raise
+            return b""
 
 
 def is_tar(head: bytes) -> bool:
@@ -164,7 +177,7 @@ def _copy(stream: _TarStream, spool: BinaryIO, size: int, limit: int) -> bool:
 
 
 def _is_binary(head: bytes) -> bool:
-    if codec_of(head) or head.startswith(MARKS):
+    if codec_of(head):
         return False
     try:
         refuse_binary("", head)
