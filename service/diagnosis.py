@@ -53,7 +53,10 @@ class Evidence(Part):
 
 
 class CascadeEntry(Part):
-    """One kind of event in the order of their first lines; `missing_ranks` are those that did not say it."""
+    """One kind of event in the order of their first lines; `missing_ranks` are those that did not say it.
+
+    Of these, `silent_ranks` tell of no other failure either.
+    """
 
     line: int
     time: str | None
@@ -63,6 +66,7 @@ class CascadeEntry(Part):
     count: int
     file: str | None = None
     missing_ranks: tuple[int, ...] = ()
+    silent_ranks: tuple[int, ...] = ()
 
 
 class CaseHit(Part):

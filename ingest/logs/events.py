@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -21,6 +21,10 @@ _MASKS = (
     (re.compile(r"(?<![\w.])(?:/[\w.@+-]+){2,}"), "<path>"),
     (re.compile(r"\d+(?:\.\d+)*"), "<n>"),
 )
+# How a row names the rank that prints it; two writers may have met on one row.
+_LABEL = re.compile(r"\[(?:rank|default)(\d{1,5})\]")
+_NAMED = re.compile(r"[( ]rank=(\d{1,5})\b|\[(?:PG [^\]]{1,80}? )?R(?:ank|ANK)[ :]?(\d{1,5})\]")
+_FILE = re.compile(r"(?:^|[/_.-])rank[_-]?(\d{1,5})(?=[/_.-]|$)|/attempt_\d+/(\d{1,5})/")
 _STRENGTH = {"states": 3, "suggests": 2, "hints": 1}
 _ROLE = {"origin": 2, "wrapper": 0, "collateral": 1, "none": 0}
 
@@ -37,7 +41,8 @@ class Event:
     """A failure's line, or many alike.
 
     `line`, `source`, `time` are those of the first; `count` and `last` cover all; `sources` names up to
-    64 streams, `ranks` every rank that said it, and `missing` those of the job that did not. `usual` tells
+    64 streams, `ranks` every rank that said it, `missing` those of the job that did not, and of these `silent` those
+    that tell of no other failure either. `usual` tells
     that a healthy run of the same job says it too. `pattern_role` is what such lines are as a rule, `role` what this one is here.
     """
 
@@ -64,6 +69,7 @@ class Event:
     sources: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
+    silent: tuple[int, ...] = ()
     usual: bool = False
     role: CascadeRole = "collateral"
 
@@ -82,13 +88,24 @@ class EventLog:
     def __init__(self) -> None:
         self._groups: dict[GroupKey, Event] = {}
         self._ranks: dict[GroupKey, set[int]] = {}
+        self._heard: set[int] = set()
+        self._all_heard = True
+        self._file: int | None = None
         self.omitted = 0
+
+    def begin(self, name: str) -> None:
+        """Begin a file, which may be that of one rank."""
+        match = _FILE.search(name)
+        self._file = int(match[1] or match[2]) if match else None
 
     def add(self, event: Event) -> GroupKey:
         """Take in one event; give the group that it is in now."""
         key = (event.pattern, masked(event.body))
         if event.rank.isdecimal():
-            self._ranks.setdefault(key, set()).add(int(event.rank))
+            self._ranks.setdefault(key, set()).update((int(event.rank), *_labels(event)))
+        if event.kind != "warning":
+            self._heard.update(_speakers(event))
+            self._heard.update(() if self._file is None else (self._file,))
         known = self._groups.get(key)
         if known is None:
             first = (event.source,) if event.source else ()
@@ -114,11 +131,13 @@ class EventLog:
     def repeat(self, key: GroupKey, line: int, count: int) -> None:
         """Count lines that repeat a group's, the latest of them at `line`."""
         known = self._groups.get(key)
+        # Of what was only counted, nobody looked who said it.
+        self._all_heard = self._all_heard and known is not None and known.kind == "warning"
         if known is None:
             self.omitted += count
         else:
             self._groups[key] = replace(known, count=known.count + count, last=max(known.last, line))
-            self._ranks.pop(key, None)  # of what was only counted, nobody looked who said it
+            self._ranks.pop(key, None)
 
     def _cut(self) -> None:
         # By weight, then by place: an early line is never dropped because later ones are many.
@@ -153,7 +172,9 @@ class EventLog:
         ranks = self._ranks.get(key, set())
         if not ranks and not usual:
             return event
-        return replace(event, ranks=tuple(sorted(ranks)), missing=missing_ranks(ranks, world), usual=usual)
+        missing = missing_ranks(ranks, world)
+        silent = tuple(rank for rank in missing if rank not in self._heard) if self._all_heard else ()
+        return replace(event, ranks=tuple(sorted(ranks)), missing=missing, silent=silent, usual=usual)
 
 
 def missing_ranks(seen: Iterable[int], world: int) -> tuple[int, ...]:
@@ -162,3 +183,16 @@ def missing_ranks(seen: Iterable[int], world: int) -> tuple[int, ...]:
     if world <= len(there) or 2 * len(there) <= world:
         return ()
     return tuple(sorted(set(range(world)) - set(there)))
+
+
+def _labels(event: Event) -> Iterator[int]:
+    """Give the ranks that label an event's row: more than one where two writers met on it."""
+    return (int(match[1]) for match in _LABEL.finditer(event.text))
+
+
+def _speakers(event: Event) -> Iterator[int]:
+    """Give the ranks that an event's row comes from, by its labels, its message and its stream."""
+    if event.rank.isdecimal():
+        yield int(event.rank)
+    yield from _labels(event)
+    yield from (int(match[1] or match[2]) for match in _NAMED.finditer(f"{event.text}\n {event.source}"))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
 
-from ingest.logs import levels, lines
+from ingest.logs import levels, lines, phases
 from ingest.logs.cascade import ERROR_LEVEL, Mark, Progress, arrange, log_end
 from ingest.logs.conditions import View, all_hold
 from ingest.logs.configs import launch
@@ -22,6 +22,7 @@ from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.lines import Line
 from ingest.logs.patterns import Pattern, PatternTable
+from ingest.logs.phases import Starts, Told
 from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sight, stack_wording
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.scanner import Block, Match, Tally, newlines
@@ -104,7 +105,8 @@ class Reading:
         self._ranks_seen = 0
         self._world = 0
         self._lines = 0
-        self._phases: deque[tuple[int, str]] = deque(maxlen=200)
+        self._starts_seen = Starts()
+        self._phases: deque[Told] = deque(maxlen=200)
         self._last: Block | None = None
         self._around: dict[int, tuple[tuple[int, bytes], ...]] = {}
         self._stacks = Stacks()
@@ -124,6 +126,7 @@ class Reading:
         """Begin a file of the job; give the number of its first line when all files are counted on."""
         self._timeline.begin(lines.printable(self._redactor.clean(name)), self._lines + 1)
         self._runs.append(Progress())
+        self._events.begin(name)
         return self._lines + 1
 
     def end(self, tally: Tally) -> None:
@@ -287,7 +290,9 @@ class Reading:
         self._world = max([self._world, *(int(told) for name in WORLD if isinstance(told := fields.get(name), int | float))])
         self._note(row, line, fields)
         if row.phase or (row.fact == "phase" and "name" in fields):
-            self._phases.append((line.number, row.phase or str(fields["name"])))
+            self._phases.append(Told(line.number, row.phase or str(fields["name"])))
+            if self._phases[-1].name == phases.INITIALISE:
+                self._starts_seen.note(line.number, self._lines + 1, counts=False)
         elif row.fact and fields and (row.kind != "progress" or row.fact in TOLD_BY_PROGRESS):
             self._fact(row.fact, line.number, fields)
         if row.id == "structure.command":
@@ -315,6 +320,10 @@ class Reading:
             self._timeline.mark(counted, line.time)
             if counted >= 0 and not is_bar:
                 self._runs[-1].step = counted
+                if counted > 0:
+                    self._starts_seen.note(line.number, self._lines + 1, counts=True)
+                    if self._phases and not self._phases[-1].passed:
+                        self._phases[-1] = self._phases[-1]._replace(passed=line.number)
 
     def _cued(self, traceback: Traceback) -> set[str]:
         return {name for frame in traceback.frames for name in cued(frame.file)}
@@ -412,11 +421,11 @@ class Reading:
             omitted["events"] = self._events.omitted + self._repeats.omitted
         limits = Limits(self._size, self._lines, bool(omitted.keys() - HARMLESS), omitted)
         root_line = cascade.root.line if cascade.root else 0
-        phases = [name for number, name in self._phases if number <= (root_line or self._lines)]
+        has_begun = self._starts_seen.has_begun(root_line, self._timeline)
         return CrashReport(
             self._redactor.clean(lines.printable(source.name)), cascade.events, cascade.root, facts, tuple(job.frameworks), tuple(job.settings), limits,
             finished=max(run.finished for run in self._runs), log_end=log_end(self._runs, self._timeline), marks=sum(run.count for run in self._runs), last_step=self._last_step(),
-            marked_phase=phases[-1] if phases else "", surroundings=self._shown_around(root_line),
+            has_begun=has_begun, marked_phase=phases.of_marks(self._phases, root_line or self._lines, has_begun=has_begun), surroundings=self._shown_around(root_line),
             tail=tail, redactions=self._redactor.count,
             seen=frozenset(self._seen), timeline=self._timeline, novel=self._novel(),
             command=(self._launch.shown.number, self._redactor.clean(self._launch.shown.body)),

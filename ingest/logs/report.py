@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ingest.logs import phases
 from ingest.logs.cascade import UNSEEN, LogEnd
 from ingest.logs.conditions import View
 from ingest.logs.configs.launch import Setting
@@ -15,19 +15,6 @@ from ingest.logs.events import Event, masked
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
 from ingest.logs.timeline import Place, Timeline
-
-# Which part of a job a function's name belongs to; the innermost frame that tells decides.
-_PHASES = (
-    ("save", r"(?:^|[_.: ])save(?:_\w+)?\b(?!r)|save_checkpoint|save_pretrained"),
-    ("log-prob", r"compute_(?:ref_)?log_prob|logprobs_from_logits|log_softmax|entropy_from_logits|compute_logprob"),
-    ("rollout", r"generate_sequences|rollout|vllm/.*(?:execute_model|generate|wake_up|sleep)|sample|generation"),
-    ("update", r"update_actor|update_critic|update_policy|training_step|backward|optimizer|ppo_train|train_batch|:step$"),
-    ("validate", r"_validate|evaluation_loop|:evaluate$"),
-    ("load", r"from_pretrained|load_checkpoint|load_state_dict|load_weights|load_model"),
-    ("initialise", r"init_model|init_workers|__init__|initialize|init_process_group|setup"),
-)
-_PHASE_EXPRESSIONS = tuple((name, re.compile(expression)) for name, expression in _PHASES)
-
 
 # Reasons in `omitted` for which a log was not read to its end.
 _ENDLESS = frozenset({"damaged_archive", "hole_at_end", "unread", "read_error", "beyond_limit", "still_growing"})
@@ -57,7 +44,8 @@ class CrashReport:
 
     Lines are 1-based numbers of the source; of several files they count on, and `place` leads back.
     `seen` holds the ids of the patterns that matched and speak of no failure; `novel` the last lines that a
-    healthy run, where one was given, has none like; `command` the line and text of the command that started
+    healthy run, where one was given, has none like; `has_begun` tells that steps were counted before the failure and since
+    the last start; `command` the line and text of the command that started
     the job, where the log shows it.
     """
 
@@ -72,6 +60,7 @@ class CrashReport:
     log_end: LogEnd = UNSEEN
     marks: int = 0
     last_step: float | None = None
+    has_begun: bool = False
     marked_phase: str = ""
     surroundings: tuple[tuple[int, str], ...] = ()
     tail: tuple[tuple[int, str], ...] = ()
@@ -96,9 +85,7 @@ class CrashReport:
         # A line without a traceback (a killed worker's, say) is told by the caller's, which follows.
         events = [self.root, *self.standing] if self.root else []
         frames = next((event.frames for event in events if event.frames), ())
-        texts = (f"{frame} {frame.code}" for frame in reversed(frames))
-        named = (name for text in texts for name, expression in _PHASE_EXPRESSIONS if expression.search(text))
-        return next(named, self.marked_phase)
+        return phases.of_frames(frames, has_begun=self.has_begun) or self.marked_phase
 
     @cached_property
     def fingerprint(self) -> str:

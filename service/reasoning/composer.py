@@ -149,12 +149,13 @@ class _Answer:
     @property
     def _has_ended(self) -> bool:
         """Whether the outcome, or else the log, shows a good end."""
-        return self._end.end == "succeeded" or (self._end.end == "unknown" and self._report.log_end.kind == "closed")
+        seen = self._report.log_end.kind == "closed" and not self._report.limits.cut
+        return self._end.end == "succeeded" or (self._end.end == "unknown" and seen)
 
     def _verdict_of_silence(self) -> Verdict:
         """Judge a log in which nothing failed: silence is no proof of a good end, and a failed end outweighs it."""
         if self._end.end == "unknown":
-            return "unknown" if self._report.log_end.kind == "unseen" else "no-failure"
+            return "unknown" if self._report.log_end.kind == "unseen" or self._report.limits.cut else "no-failure"
         return "unknown" if self._end.end == "failed" else "no-failure"
 
     def _cause(self, verdict: Verdict) -> Cause | None:
@@ -275,6 +276,8 @@ class _Answer:
     def _silence(self) -> str:
         """Name what a text without any failure is that shows no end either."""
         report = self._report
+        if report.limits.cut:
+            return "cut"
         return "no-sign" if report.marks or report.frameworks or report.events else "unrecognised"
 
     def _silent(self, cause: Cause) -> str:
@@ -299,8 +302,8 @@ class _Answer:
         rows += [f"{text}。" if self._language == "zh" else f"{text[0].upper()}{text[1:]}." for text in facts if text]
         if root.count > 1:
             rows.append(say("repeated", self._language, count=root.count, streams=max(1, len(root.sources))))
-        if root.missing:
-            rows.append(say("missing", self._language, ranks=_ranks(root.missing), count=len(root.ranks)))
+        if root.silent:
+            rows.append(say("missing", self._language, ranks=_ranks(root.silent), count=len(root.ranks)))
         if self._report.last_step is not None and self._report.last_step > 0:
             rows.append(say("last-step", self._language, step=f"{self._report.last_step:g}"))
         return "\n\n".join(part for part in (quote, " ".join(dict.fromkeys(rows))) if part)
@@ -445,7 +448,7 @@ class _Answer:
 def _entry(event: Event, place: Place) -> CascadeEntry:
     return CascadeEntry(
         line=place.line, time=event.time or None, source=event.source, event=event.body[:300], role=event.role, count=event.count,
-        file=place.file or None, missing_ranks=event.missing[:MAX_RANKS],
+        file=place.file or None, missing_ranks=event.missing[:MAX_RANKS], silent_ranks=event.silent[:MAX_RANKS],
     )
 
 

@@ -74,6 +74,12 @@ _PHRASES = {
         "No line of it is known as a failure, and none shows that the job came to a good end or was still at work: what became of it cannot be told from here.",
         "没有哪一行是已知的失败，也没有哪一行表明作业正常结束或仍在运行：从这里看不出作业的结局。",
     ),
+    "cut-headline": ("The log is cut: its end was not seen", "日志被截断：没有看到它的结尾"),
+    "cut": (
+        "What could be read of it shows no failure, but the file is cut or damaged, and how the job ended stands in what is missing. "
+        "Give the whole file: copy it again, or read it where the job wrote it.",
+        "能读到的部分没有失败，但文件被截断或已损坏，作业如何结束在缺失的部分里。请提供完整的文件：重新复制，或在作业写入它的地方读取。",
+    ),
     "unrecognised-headline": ("This is not recognised as a job's output", "这段文字看不出是作业的输出"),
     "unrecognised": (
         ("Nothing in it is known as what a training or serving job prints: no failure, no progress, no good end. "

@@ -18,7 +18,6 @@ from ui.chat.words import counted, say
 _LANE, _AXIS = 34, 40
 _LEFT, _RIGHT = 4.0, 96.0
 _CLOCK = re.compile(r"(?P<time>\d{1,2}:\d{2}:\d{2})(?P<part>[.,]\d+)?")
-_RANK = re.compile(r"\brank=(\d+)\b")
 MAX_LANES = 16
 # A list that is longer folds below its plot.
 SHORT = 4
@@ -27,7 +26,7 @@ MAX_NAMED = 8
 
 
 class Lane(NamedTuple):
-    """One process of the job, or ranks that said nothing of an error that all others report."""
+    """One process of the job, or ranks without any failure where all others report one."""
 
     name: str
     is_silent: bool = False
@@ -77,10 +76,7 @@ def _clock(entry: CascadeEntry) -> str:
 def lanes(entries: Sequence[CascadeEntry], language: Language) -> list[Lane]:
     """Give the processes in the order in which they failed, and the silent ranks behind them."""
     named = dict.fromkeys(_owner(entry, language) for entry in entries)
-    # A rank that tells of another failure is not silent.
-    heard = {int(match[1]) for entry in entries if (match := _RANK.search(entry.source or ""))}
-    missing = [[rank for rank in entry.missing_ranks if rank not in heard] for entry in entries]
-    silent = dict.fromkeys(_numbers(ranks) for ranks in missing if ranks)
+    silent = dict.fromkeys(_numbers(entry.silent_ranks) for entry in entries if entry.silent_ranks)
     return [*map(Lane, named), *(Lane(say("silent", language, ranks=ranks), True) for ranks in silent)][:MAX_LANES]
 
 

@@ -159,7 +159,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "cascade-lane": ("one process", "一个进程"),
     "cascade-list": ("All {count} events", "全部 {count} 个事件"),
     "job": ("job output", "作业输出"),
-    "silent": ("rank {ranks}: silent", "rank {ranks}：没有输出"),
+    "silent": ("rank {ranks}: no failure", "rank {ranks}：没有报错"),
     "silent-told": ("not from rank {ranks}", "没有 rank {ranks}"),
     # Cases.
     "cases": ("Known cases", "已知案例"),

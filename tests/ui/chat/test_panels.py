@@ -197,7 +197,7 @@ def test_that_a_long_line_is_cut(diagnosis: Diagnosis) -> None:
 
 def entry(line: int, source: str = "", role: str = "collateral", count: int = 1, missing: tuple[int, ...] = (), time: str | None = None) -> CascadeEntry:
     """Make an entry of a cascade."""
-    return CascadeEntry(line=line, time=time, source=source, event=f"event {line}", role=role, count=count, missing_ranks=missing)  # type: ignore[arg-type]
+    return CascadeEntry(line=line, time=time, source=source, event=f"event {line}", role=role, count=count, missing_ranks=missing, silent_ranks=missing)  # type: ignore[arg-type]
 
 
 SPREAD = (
@@ -209,14 +209,14 @@ SPREAD = (
 def test_that_each_process_has_its_lane() -> None:
     """In the order of failing, with the silent ranks below."""
     assert [(lane.name, lane.is_silent) for lane in cascade.lanes(SPREAD, "en")] == [
-        ("rank=1", False), ("rank=2", False), ("job output", False), ("rank=3", False), ("rank 0, 4: silent", True),
+        ("rank=1", False), ("rank=2", False), ("job output", False), ("rank=3", False), ("rank 0, 4: no failure", True),
     ]
 
 
 def test_that_a_rank_that_failed_otherwise_is_not_silent() -> None:
-    """Its own lane and a line that says that nothing came of it would contradict each other."""
-    spread = (entry(1, "rank=0", "root"), entry(2, "rank=1", missing=(0, 2)), entry(3, "rank=10 pid=4"))
-    assert [lane.name for lane in cascade.lanes(spread, "en") if lane.is_silent] == ["rank 2: silent"]
+    """It did not tell of this event and has told of another: no lane says that nothing came of it."""
+    spread = (entry(1, "rank=0", "root"), entry(2, "rank=1", missing=(0, 2)).model_copy(update={"silent_ranks": ()}), entry(3, "rank=10 pid=4"))
+    assert not [lane for lane in cascade.lanes(spread, "en") if lane.is_silent]
 
 
 def test_that_errors_that_all_were_recovered_from_did_not_spread(diagnosis: Diagnosis) -> None:
