@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -49,13 +50,28 @@ class Told(NamedTuple):
 
 
 @dataclass
-class Starts:
-    """Where a job's parts were set up and where they counted steps, as far as the lines tell, in order."""
+class Phases:
+    """What a job's lines tell of its phases while they go by."""
 
+    _told: deque[Told] = field(default_factory=lambda: deque(maxlen=200))
+    # Lines from which on steps were counted, or a start was seen.
     _changes: list[tuple[int, bool]] = field(default_factory=list)
 
-    def note(self, line: int, part: int, *, counts: bool) -> None:
-        """Note a line that counts a step, or one that only a start has; `part` is the part's first line."""
+    def tell(self, line: int, name: str, part: int) -> None:
+        """Note a line that tells a phase; `part` is the first line of its file."""
+        self._told.append(Told(line, name))
+        if name == INITIALISE:
+            self._change(line, part, counts=False)
+
+    def count(self, line: int, part: int, step: float) -> None:
+        """Note a line that counts a step; the zeroth is told before any was made."""
+        if step <= 0:
+            return
+        self._change(line, part, counts=True)
+        if self._told and not self._told[-1].passed:
+            self._told[-1] = self._told[-1]._replace(passed=line)
+
+    def _change(self, line: int, part: int, *, counts: bool) -> None:
         last = self._changes[-1] if self._changes else (0, False)
         if (last[1] != counts or last[0] < part) and len(self._changes) < MOST_TURNS:
             self._changes.append((line, counts))
@@ -70,6 +86,13 @@ class Starts:
         if True in own:
             return own[-1]
         return timeline.has_parts and any(counts and timeline.number(at) != part for at, counts in self._changes)
+
+    def before(self, line: int, *, has_begun: bool) -> str:
+        """Name the phase that the last line before a failure tells that tells any, unless the job has left it behind."""
+        last = next((told for told in reversed(self._told) if told.line <= line), None)
+        if last is None or (has_begun and last.name == INITIALISE):
+            return ""
+        return "" if last.name in _PASSING and 0 < last.passed < line else last.name
 
 
 def of_frames(frames: Sequence[Frame], *, has_begun: bool) -> str:
@@ -94,11 +117,3 @@ def _named(frame: Frame) -> str:
 def _turns(outer: Sequence[Frame]) -> Iterator[str]:
     """Give what turns of the loop the calls around a frame are, the innermost first."""
     return (name for frame in reversed(outer) for name, expression in _TURNS if expression.match(frame.function))
-
-
-def of_marks(marks: Sequence[Told], line: int, *, has_begun: bool) -> str:
-    """Name the phase that the last line before a failure tells that tells any, unless the job has left it behind."""
-    last = next((mark for mark in reversed(marks) if mark.line <= line), None)
-    if last is None or (has_begun and last.name == INITIALISE):
-        return ""
-    return "" if last.name in _PASSING and 0 < last.passed < line else last.name

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
 
-from ingest.logs import levels, lines, phases
+from ingest.logs import levels, lines
 from ingest.logs.cascade import ERROR_LEVEL, Mark, Progress, arrange, log_end
 from ingest.logs.conditions import View, all_hold
 from ingest.logs.configs import launch
@@ -22,7 +21,7 @@ from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.lines import Line
 from ingest.logs.patterns import Pattern, PatternTable
-from ingest.logs.phases import Starts, Told
+from ingest.logs.phases import Phases
 from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sight, stack_wording
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.scanner import Block, Match, Tally, newlines
@@ -105,8 +104,7 @@ class Reading:
         self._ranks_seen = 0
         self._world = 0
         self._lines = 0
-        self._starts_seen = Starts()
-        self._phases: deque[Told] = deque(maxlen=200)
+        self._phases = Phases()
         self._last: Block | None = None
         self._around: dict[int, tuple[tuple[int, bytes], ...]] = {}
         self._stacks = Stacks()
@@ -290,9 +288,7 @@ class Reading:
         self._world = max([self._world, *(int(told) for name in WORLD if isinstance(told := fields.get(name), int | float))])
         self._note(row, line, fields)
         if row.phase or (row.fact == "phase" and "name" in fields):
-            self._phases.append(Told(line.number, row.phase or str(fields["name"])))
-            if self._phases[-1].name == phases.INITIALISE:
-                self._starts_seen.note(line.number, self._lines + 1, counts=False)
+            self._phases.tell(line.number, row.phase or str(fields["name"]), self._lines + 1)
         elif row.fact and fields and (row.kind != "progress" or row.fact in TOLD_BY_PROGRESS):
             self._fact(row.fact, line.number, fields)
         if row.id == "structure.command":
@@ -320,10 +316,7 @@ class Reading:
             self._timeline.mark(counted, line.time)
             if counted >= 0 and not is_bar:
                 self._runs[-1].step = counted
-                if counted > 0:
-                    self._starts_seen.note(line.number, self._lines + 1, counts=True)
-                    if self._phases and not self._phases[-1].passed:
-                        self._phases[-1] = self._phases[-1]._replace(passed=line.number)
+                self._phases.count(line.number, self._lines + 1, counted)
 
     def _cued(self, traceback: Traceback) -> set[str]:
         return {name for frame in traceback.frames for name in cued(frame.file)}
@@ -421,11 +414,11 @@ class Reading:
             omitted["events"] = self._events.omitted + self._repeats.omitted
         limits = Limits(self._size, self._lines, bool(omitted.keys() - HARMLESS), omitted)
         root_line = cascade.root.line if cascade.root else 0
-        has_begun = self._starts_seen.has_begun(root_line, self._timeline)
+        has_begun = self._phases.has_begun(root_line, self._timeline)
         return CrashReport(
             self._redactor.clean(lines.printable(source.name)), cascade.events, cascade.root, facts, tuple(job.frameworks), tuple(job.settings), limits,
             finished=max(run.finished for run in self._runs), log_end=log_end(self._runs, self._timeline), marks=sum(run.count for run in self._runs), last_step=self._last_step(),
-            has_begun=has_begun, marked_phase=phases.of_marks(self._phases, root_line or self._lines, has_begun=has_begun), surroundings=self._shown_around(root_line),
+            has_begun=has_begun, marked_phase=self._phases.before(root_line or self._lines, has_begun=has_begun), surroundings=self._shown_around(root_line),
             tail=tail, redactions=self._redactor.count,
             seen=frozenset(self._seen), timeline=self._timeline, novel=self._novel(),
             command=(self._launch.shown.number, self._redactor.clean(self._launch.shown.body)),

@@ -76,8 +76,8 @@ _PHRASES = {
     ),
     "cut-headline": ("The log is cut: its end was not seen", "日志被截断：没有看到它的结尾"),
     "cut": (
-        "What could be read of it shows no failure, but the file is cut or damaged, and how the job ended stands in what is missing. "
-        "Give the whole file: copy it again, or read it where the job wrote it.",
+        ("What could be read of it shows no failure, but the file is cut or damaged, and how the job ended stands in what is missing. "
+         "Give the whole file: copy it again, or read it where the job wrote it."),
         "能读到的部分没有失败，但文件被截断或已损坏，作业如何结束在缺失的部分里。请提供完整的文件：重新复制，或在作业写入它的地方读取。",
     ),
     "unrecognised-headline": ("This is not recognised as a job's output", "这段文字看不出是作业的输出"),

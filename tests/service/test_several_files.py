@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import lzma
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -220,3 +222,19 @@ def test_a_watchdog_that_names_its_rank_in_its_message_counts_as_that_rank(triag
     """PyTorch 2.1 and older put no rank before the line."""
     log = "".join(watchdog(rank, prefix="") for rank in range(WORLD) if rank != 17)
     assert explained(triage, log).cascade[0].missing_ranks == (17,)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_cut_log_is_never_called_healthy(language: str, triage: Triage, tmp_path: Path) -> None:
+    """What it still holds may go well, may even say that all is done: how the job ended stands in what is missing."""
+    wrong = []
+    for name, text in {"amid its work": steps(*range(1, 3000)), "after a good end": "Training finished.\n" * 500, "silent": "plain words\n" * 999}.items():
+        for pack in (gzip.compress, lzma.compress):
+            packed = pack(text.encode())
+            (tmp_path / "job.data").write_bytes(packed[:-5])
+            answer = told(triage, tmp_path / "job.data", language)
+            if (answer.verdict, answer.standing, answer.action, answer.limits.cut) != ("unknown", "none", "collect-more", True):
+                wrong.append((name, answer.verdict, answer.standing))
+            if {"en": "is cut", "zh": "截断"}[language] not in answer.headline + answer.explanation:
+                wrong.append((name, answer.headline, ""))
+    assert not wrong
