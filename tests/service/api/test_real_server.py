@@ -25,8 +25,8 @@ from starlette.responses import StreamingResponse
 
 from service.api import reception, serving, streams
 from service.api.app import create_app
+from service.api.connections import BoundedProtocol
 from service.api.intake import MIB, Pace
-from service.api.serving import PatientProtocol
 from service.desk import Desk
 from tests.service.api.conftest import Serve, settings_at
 from tests.service.api.serving import Address, received, served, wait_for
@@ -105,7 +105,7 @@ def test_that_a_refused_body_is_not_read_to_its_end(serve: Serve) -> None:
 
 def test_that_headers_that_never_end_are_not_waited_for(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that dribbles headers, or says nothing at all, is closed; others are served meanwhile."""
-    monkeypatch.setattr(PatientProtocol, "patience", 0.5)
+    monkeypatch.setattr(BoundedProtocol, "patience", 0.5)
     with serve() as address, address.connect() as silent, address.connect() as dribbling:
         dribbling.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A")
         with httpx.Client(base_url=address.url) as client:
@@ -166,7 +166,7 @@ def test_that_a_client_that_does_not_take_its_answer_is_left(desk: Desk, api_hom
         finally:
             ended.set()
 
-    monkeypatch.setattr(PatientProtocol, "reading", 0.3)
+    monkeypatch.setattr(BoundedProtocol, "reading", 0.3)
     settings = settings_at(api_home, port=0)
     app = create_app(settings, desk)
     app.add_route("/v1/endless", lambda _request: StreamingResponse(pieces()))
