@@ -19,6 +19,7 @@ KINDS: Mapping[str, str] = {
     "Request": "请求无法完成。",
     "InvalidRequest": "请求的内容不符合要求。",
     "Unauthorized": "没有密钥，或密钥无效。",
+    "KeysLost": "服务器曾有 API 密钥，而数据库中现在没有：请在服务器上用 `whycrash keys add` 创建。",
     "PageKey": "请登录：用户名任意，密码填 API 密钥。",
     "Forbidden": "没有权限这样做。",
     "NotFound": "没有找到：可能已被删除，或链接有误。",
@@ -105,7 +106,7 @@ SENTENCES: Mapping[str, str] = {
     "Something went wrong here that should not; the server's log says where. The log itself was not lost: hand it in again.":
         "服务器出错了，详情在服务器日志里；日志没有丢失，请重新提交。",
     "Too little of this log was kept to answer further questions; hand it in again.": "保存下来的日志太少，无法继续回答；请重新提交日志。",
-    "This triage is another user's; ask them, or an administrator.": "这次分析属于其他用户，请联系本人或管理员。",
+    "There is no such session of the page; load it anew.": "没有这个页面会话，请重新加载页面。",
     "{}; the server's log says more.": "服务器出错（{}），详情在服务器日志里。",
     # The page's uploads.
     "That is more than {} files; put them into an archive.": "文件超过 {} 个，请打成一个压缩包。",
@@ -132,6 +133,9 @@ SENTENCES: Mapping[str, str] = {
         "请发送 `Authorization: Bearer whycrash_...`。密钥在服务器上用 `whycrash keys add` 创建。",
     "Log in with any name, and an API key as the password. Make one on the server with `whycrash keys add`.":
         "请登录：用户名任意，密码填 API 密钥。密钥在服务器上用 `whycrash keys add` 创建。",
+    "This server had API keys, and its database has none now: it was replaced or damaged. Make one on the server with `whycrash keys add`.":
+        "服务器曾有 API 密钥，而数据库中现在没有：数据库已被替换或损坏。请在服务器上用 `whycrash keys add` 创建密钥。",
+    "A key in the database cannot be read: the database is damaged.": "数据库中有一个密钥无法读取：数据库已损坏。",
     "A key has a name of 1 to {} printable characters.": "密钥的名称是 1 到 {} 个可打印字符。",
     "A key's scopes are of {}; got {}.": "密钥的权限只能是 {}；收到的是 {}。",
     "A part has no name in its Content-Disposition.": "有一部分内容的 Content-Disposition 中没有名称。",

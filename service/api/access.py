@@ -1,8 +1,12 @@
-"""Who asks: a key, or this machine itself while there are no keys; what they may do, and how often."""
+"""Who asks: a key, or this machine itself while there are no keys; what they may do, what is theirs, and how often.
+
+The API's routes and the pages beside it go by the same rules and the same count.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +16,21 @@ from time import monotonic
 from service.api import keys
 from service.api.browsers import Boundary
 from service.api.buckets import Buckets
-from service.desk import Caller
+from service.desk import Caller, Desk
 from service.errors import BusyError, ForbiddenError, UnauthorizedError
-from service.records import KeyRecord, Scope
+from service.records import BatchRecord, KeyRecord, Scope, TriageRecord
 from service.settings import Settings
 from service.store.keys import Keys
+from service.store.rows import missing_batch
+from service.store.triages import missing
 
+_LOG = logging.getLogger("whycrash.api")
 # For so long a list of keys is used again, in seconds: what a revoked key may still be good for.
 FRESH = 1.0
+
+
+class KeysLostError(UnauthorizedError):
+    """There were keys, and the database knows of none now."""
 
 
 class PageKeyError(UnauthorizedError):
@@ -28,29 +39,51 @@ class PageKeyError(UnauthorizedError):
 
 @dataclass(frozen=True)
 class Visitor:
-    """Who asks, and what they may do."""
+    """Who asks, and what they may do; `counted` is what their requests are counted by."""
 
     caller: Caller
     scopes: tuple[Scope, ...]
+    counted: str = ""
 
     @property
     def sees_all(self) -> bool:
         """Tell whether they may see what others asked."""
         return "admin" in self.scopes
 
+    @property
+    def only(self) -> str | None:
+        """Name whose work they may list: None is everybody's."""
+        return None if self.sees_all else self.caller.name
+
     def may_see(self, caller: str) -> bool:
         """Tell whether they may see what `caller` asked."""
         return self.sees_all or caller == self.caller.name
 
 
+@dataclass(frozen=True)
+class Visit:
+    """A request to a page beside the API: who makes it. A page is many requests, and what it does is in some of them."""
+
+    visitor: Visitor
+    access: Access
+
+    def admit(self, scope: Scope) -> Visitor:
+        """Let one thing be done that the scope allows, as a request of the API; raises BusyError, ForbiddenError."""
+        self.access.count(self.visitor)
+        demand(self.visitor, scope)
+        return self.visitor
+
+
 class Access:
-    """Lets requests in; safe to use from one event loop."""
+    """Lets requests in; safe to use from one event loop, and `count` from any thread."""
 
     def __init__(self, settings: Settings, boundary: Boundary, store: Keys) -> None:
         self._boundary = boundary
         self._store = store
         self._buckets = Buckets(settings.rate_limit)
         self._keys: dict[str, KeyRecord] = {}
+        # Whether there are or ever were keys; what was once so stays so while the server runs.
+        self._is_keyed = self._has_told = False
         self._read_at = -FRESH
         self._noted: dict[str, float] = {}
         self._reading = asyncio.Lock()
@@ -60,23 +93,35 @@ class Access:
 
         Browsers ask for a key by themselves (HTTP Basic): it goes into the password, any name will do.
         """
-        await self._refresh()
         try:
-            return self._by_key(headers.get("authorization", "")) or self._by_place(peer, headers)
+            return await self._identified(peer, headers)
+        except KeysLostError as error:
+            raise PageKeyError(str(error)) from None
         except UnauthorizedError:
-            self._count(f"address {peer}")
             raise PageKeyError("Log in with any name, and an API key as the password. Make one on the server with `whycrash keys add`.") from None
 
     async def visitor(self, peer: str, headers: Mapping[str, str]) -> Visitor:
         """Give who asks; raises UnauthorizedError, or BusyError where they ask too often."""
+        found = await self._identified(peer, headers)
+        self.count(found)
+        return found
+
+    def count(self, visitor: Visitor) -> None:
+        """Count one thing that is asked for; raises BusyError where they ask too often."""
+        self._count(visitor.counted)
+
+    async def _identified(self, peer: str, headers: Mapping[str, str]) -> Visitor:
         await self._refresh()
         try:
+            if self._is_keyed and not self._keys:
+                raise KeysLostError(
+                    "This server had API keys, and its database has none now: it was replaced or damaged. Make one on the server with `whycrash keys add`."
+                )
             found = self._by_key(headers.get("authorization", "")) or self._by_place(peer, headers)
         except UnauthorizedError:
             # Guesses are counted by their address, so that they cost the guesser and nobody else.
             self._count(f"address {peer}")
             raise
-        self._count(f"key {found.caller.name}" if found.caller.name in self._keys else f"address {peer}")
         await self._note(found.caller.name)
         return found
 
@@ -87,12 +132,13 @@ class Access:
         record = self._keys.get(parsed[0]) if parsed else None
         if not keys.matches(record, parsed[1] if parsed else "") or record is None:
             raise UnauthorizedError("The key is not valid. Make one on the server with `whycrash keys add`.")
-        return Visitor(Caller("api", record.id), record.scopes)
+        return Visitor(Caller("api", record.id), record.scopes, f"key {record.id}")
 
     def _by_place(self, peer: str, headers: Mapping[str, str]) -> Visitor:
-        # A key that was revoked counts too: who had keys once does not mean the door to be open now.
-        if not self._keys and self._boundary.is_local(peer, headers):
-            return Visitor(Caller("api", "local"), keys.SCOPES)
+        # A key that was revoked counts too, and one that the database has lost: who had keys once does not mean the
+        # door to be open now.
+        if not self._is_keyed and self._boundary.is_local(peer, headers):
+            return Visitor(Caller("api", "local"), keys.SCOPES, f"address {peer}")
         raise UnauthorizedError("Send `Authorization: Bearer whycrash_...`. Make a key on the server with `whycrash keys add`.")
 
     def _count(self, name: str) -> None:
@@ -105,8 +151,18 @@ class Access:
         # Whoever comes meanwhile waits: an empty list of keys that is only not read yet would open the door.
         async with self._reading:
             if monotonic() - self._read_at >= FRESH:
-                self._keys = {record.id: record for record in await asyncio.to_thread(self._store.all)}
+                self._keys, keyed = await asyncio.to_thread(self._read)
+                self._is_keyed = self._is_keyed or keyed
+                if self._is_keyed and not self._keys and not self._has_told:
+                    self._has_told = True
+                    _LOG.error("there were API keys, and the database has none now: nobody is let in until `whycrash keys add` makes one")
                 self._read_at = monotonic()
+
+    def _read(self) -> tuple[dict[str, KeyRecord], bool]:
+        # Before the keys: one that is made meanwhile is found with the mark, or neither is.
+        keyed = self._store.were_ever()
+        found = {record.id: record for record in self._store.all()}
+        return found, keyed or bool(found)
 
     async def _note(self, name: str) -> None:
         now = monotonic()
@@ -130,3 +186,25 @@ def demand(visitor: Visitor, scope: Scope) -> None:
     """Raise ForbiddenError where a visitor may not do what the scope allows."""
     if not keys.allows(visitor.scopes, scope):
         raise ForbiddenError(f"This key's scopes are {', '.join(visitor.scopes)}; this takes {scope}.")
+
+
+def demand_live(visitor: Visitor) -> None:
+    """Raise ForbiddenError where a visitor may not have the server's own machine read."""
+    if not keys.allows(visitor.scopes, "admin"):
+        raise ForbiddenError("Reading the server's own machine takes a key with the scope admin.")
+
+
+def own_triage(desk: Desk, visitor: Visitor, triage_id: str) -> TriageRecord:
+    """Give a triage that a visitor may see, ask on and judge; raises NotFoundError, in the same words where it is another's."""
+    record = desk.record(triage_id)
+    if not visitor.may_see(record.caller):
+        raise missing(triage_id)
+    return record
+
+
+def own_batch(desk: Desk, visitor: Visitor, batch_id: str) -> BatchRecord:
+    """Give a batch that a visitor may see; raises NotFoundError, in the same words where it is another's."""
+    record = desk.store.batches.get(batch_id)
+    if not visitor.may_see(record.caller):
+        raise missing_batch(batch_id)
+    return record

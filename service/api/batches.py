@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from service.api import pages, submissions, uploads
-from service.api.access import Visitor
+from service.api.access import Visitor, own_batch
 from service.api.bodies import BatchRequest, Language, Words
 from service.api.idempotency import REPLAYED
 from service.api.knowledge import Lang
@@ -32,7 +32,7 @@ from service.batch.sources.found import Found
 from service.batch.sources.spool import Spool as Copies
 from service.batch.sources.spool import open_spool
 from service.batch.summary import Summary
-from service.errors import InvalidRequestError, NotFoundError
+from service.errors import InvalidRequestError
 from service.records import BatchOptions, BatchRecord, JobRecord, JobState, SourceKind
 from service.settings import Settings
 from service.spool import Spool
@@ -180,25 +180,17 @@ async def _of_file(request: Request, spool: Spool, name: str, asked: BatchReques
     return _Order(asked.name or name, source, asked.options, digest.hexdigest(), lambda copies: upload_source.read([file], copies, settings))
 
 
-def _own(house: Reception, visitor: Visitor, batch_id: str) -> BatchRecord:
-    """Give a batch that the visitor may see; raises NotFoundError, also where it is another's."""
-    record = house.batches.get(batch_id)
-    if not visitor.may_see(record.caller):
-        raise NotFoundError(f"There is no batch {batch_id}.")
-    return record
-
-
 @router.get("/batches", response_model=Paged[BatchRecord], responses=documented())
 def batches(request: Request, house: House, visitor: Batcher, after: After = None, limit: Limit = 20) -> Response:
     """List batches, newest first; with the scope admin everybody's, else your own."""
-    items, following = house.desk.store.batches.page(after, limit, None if visitor.sees_all else visitor.caller.name)
+    items, following = house.desk.store.batches.page(after, limit, visitor.only)
     return pages.response(request, Paged(items=list(items), next=following))
 
 
 @router.get("/batches/{batch_id}", response_model=BatchRecord, responses=documented(404))
 def batch(house: House, visitor: Batcher, batch_id: BatchId) -> Response:
     """Say how far a batch is: how many jobs are in each state."""
-    return as_json(_own(house, visitor, batch_id))
+    return as_json(own_batch(house.desk, visitor, batch_id))
 
 
 @router.get("/batches/{batch_id}/jobs", response_model=Paged[JobRecord], responses=documented(404))
@@ -208,7 +200,7 @@ def jobs(
     after: Annotated[int | None, Query(ge=0, le=1 << 31, description="The `next` of the page before.")] = None, limit: Limit = 100,
 ) -> Response:
     """List a batch's jobs in their order."""
-    _own(house, visitor, batch_id)
+    own_batch(house.desk, visitor, batch_id)
     items, following = house.desk.store.batches.jobs(batch_id, state, after, limit)
     return pages.response(request, Paged(items=list(items), next=None if following is None else str(following)))
 
@@ -216,7 +208,7 @@ def jobs(
 @router.post("/batches/{batch_id}/cancel", response_model=BatchRecord, responses=documented(404, 409))
 def cancel(house: House, visitor: Batcher, batch_id: BatchId) -> Response:
     """End a batch; what is done stays."""
-    _own(house, visitor, batch_id)
+    own_batch(house.desk, visitor, batch_id)
     record = house.batches.cancel(batch_id)
     house.desk.note(visitor.caller, "cancel", batch_id)
     return as_json(record)
@@ -225,7 +217,7 @@ def cancel(house: House, visitor: Batcher, batch_id: BatchId) -> Response:
 @router.delete("/batches/{batch_id}", status_code=204, responses=documented(404))
 def delete(house: House, visitor: Batcher, batch_id: BatchId) -> None:
     """Delete a batch with its results."""
-    _own(house, visitor, batch_id)
+    own_batch(house.desk, visitor, batch_id)
     house.batches.delete(batch_id)
     house.desk.note(visitor.caller, "delete", batch_id)
 
@@ -239,7 +231,7 @@ def results(
     form: Annotated[Literal["", "jsonl", "csv"], Query(alias="format", description="`jsonl` or `csv`; else by the Accept header.")] = "",
 ) -> Response:
     """Give a batch's results, as many as there are so far."""
-    record = _own(house, visitor, batch_id)
+    record = own_batch(house.desk, visitor, batch_id)
     store = house.desk.store.batches
     as_csv = form == "csv" or (not form and _prefers(request, CSV))
     write = written_results.csv_lines if as_csv else written_results.json_lines
@@ -269,7 +261,7 @@ def summary(
     form: Annotated[Literal["", "json", "html"], Query(alias="format", description="`json` or `html`; else by the Accept header.")] = "",
 ) -> Response:
     """Sum a batch up: its failures by cause and crash, and what would have saved most."""
-    record = _own(house, visitor, batch_id)
+    record = own_batch(house.desk, visitor, batch_id)
     chosen = lang or record.options.language or "en"
     made = house.summaries.of(batch_id, chosen)
     if form == "html" or (not form and _prefers(request, HTML)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from time import monotonic
 
 # Callers that are remembered; the one seen longest ago is forgotten, so that many addresses cannot fill the memory.
@@ -18,22 +19,24 @@ class _Bucket:
 
 
 class Buckets:
-    """One bucket for each caller: `a_minute` tokens at most, filled evenly; 0 lets any number through."""
+    """One bucket for each caller: `a_minute` tokens at most, filled evenly; 0 lets any number through. Safe to use from many threads."""
 
     def __init__(self, a_minute: int, clock: Callable[[], float] = monotonic) -> None:
         self._size = a_minute
         self._clock = clock
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self._turn = Lock()
 
     def take(self, caller: str) -> float:
         """Take a token; gives 0 where there was one, else how many seconds until there is."""
         if not self._size:
             return 0.0
-        bucket = self._filled(caller)
-        if bucket.tokens < 1:
-            return (1 - bucket.tokens) * 60 / self._size
-        bucket.tokens -= 1
-        return 0.0
+        with self._turn:
+            bucket = self._filled(caller)
+            if bucket.tokens < 1:
+                return (1 - bucket.tokens) * 60 / self._size
+            bucket.tokens -= 1
+            return 0.0
 
     def _filled(self, caller: str) -> _Bucket:
         now = self._clock()

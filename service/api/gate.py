@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect
 from ingest.logs.lines import printable
 from ingest.redact import Redactor
 from service.api import problems
-from service.api.access import Access
+from service.api.access import Access, Visit
 from service.api.browsers import Boundary
 from service.api.intake import MIB, Intake, Message, Pace, Receive, too_large
 from service.api.metrics import Metrics
@@ -152,9 +152,13 @@ class Gate:
             return None
         try:
             client = scope.get("client")
-            scope["caller"] = (await access.reader(client[0] if client else "", headers)).caller.name
+            visitor = await access.reader(client[0] if client else "", headers)
+            scope["caller"], scope["visit"] = visitor.caller.name, Visit(visitor, access)
         except RequestError as error:
             return error
+        except Exception as error:  # noqa: BLE001 - who asks could not be found out, so nobody is let in; the client hears of it
+            problems.log(scope["request_id"], error)
+            return problems.known_as(error)
         return None
 
     def _most(self, passage: _Passage) -> int:

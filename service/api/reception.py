@@ -10,7 +10,6 @@ import anyio.to_thread
 from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from service.api import keys
 from service.api.access import Access, Visitor, demand
 from service.api.idempotency import Once
 from service.api.metrics import Metrics
@@ -89,8 +88,3 @@ def once(house: Reception, key: str, visitor: Visitor) -> Once:
 async def in_thread(work: Callable[[], None]) -> None:
     """Run what blocks outside of the event loop."""
     await anyio.to_thread.run_sync(work)
-
-
-def sees_live(visitor: Visitor) -> bool:
-    """Tell whether a visitor may have the server's own machine read."""
-    return keys.allows(visitor.scopes, "admin")

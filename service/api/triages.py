@@ -13,16 +13,16 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from service.api import pages, submissions
-from service.api.access import Visitor
+from service.api.access import Visitor, demand_live, own_triage
 from service.api.bodies import Judgement, Question, TriageRequest, TriageRow
 from service.api.idempotency import REPLAYED, Once, Stored
 from service.api.pages import After, Limit, Paged
 from service.api.problems import EndedError, documented
-from service.api.reception import House, IdempotencyKey, Reception, Triager, once, sees_live
+from service.api.reception import House, IdempotencyKey, Reception, Triager, once
 from service.api.streams import MEDIA_TYPE, Flow, sent, whole, written
 from service.api.submissions import JSON, MULTIPART, Handed
 from service.diagnosis import Diagnosis
-from service.errors import ConflictError, ForbiddenError, NotFoundError, RequestError, WorkerLostError
+from service.errors import ConflictError, RequestError, WorkerLostError
 from service.events import Accepted, Event, Failed, Final, Turned
 from service.records import Excerpt, FeedbackRecord, MessageRecord, TriageRecord
 from service.spool import Spool
@@ -63,7 +63,8 @@ async def triage(
         spool = held.enter_context(Spool())
         with house.uploads.one(visitor.caller.name):
             handed = await submissions.read(request, spool)
-        _check_machine(handed, visitor)
+        if handed.submission.telemetry == "live":
+            demand_live(visitor)
         memory = once(house, key, visitor)
         old = await run_in_threadpool(memory.begin, "triage", handed.digest) if key else None
         if old is not None:
@@ -81,11 +82,6 @@ async def _begun(memory: Once, begin: Callable[[], Flow]) -> Flow:
     except RequestError:
         await run_in_threadpool(memory.abandon)
         raise
-
-
-def _check_machine(handed: Handed, visitor: Visitor) -> None:
-    if handed.submission.telemetry == "live" and not sees_live(visitor):
-        raise ForbiddenError("Reading the server's own machine takes a key with the scope admin.")
 
 
 class _Triaged:
@@ -167,48 +163,40 @@ def as_json(value: BaseModel, status: int = 200) -> Response:
     return Response(value.model_dump_json(by_alias=True), status, media_type=JSON)
 
 
-def _own(house: Reception, visitor: Visitor, triage_id: str) -> TriageRecord:
-    """Give a triage that the visitor may see; raises NotFoundError, also where it is another's."""
-    record = house.desk.record(triage_id)
-    if not visitor.may_see(record.caller):
-        raise NotFoundError(f"There is no triage {triage_id}.")
-    return record
-
-
 @router.get("/triages", response_model=Paged[TriageRow], responses=documented())
 def triages(
     request: Request, house: House, visitor: Triager, after: After = None, limit: Limit = 20,
     q: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Words that stand in its source, headline or cause.")] = "",
 ) -> Response:
     """List past triages, newest first; with the scope admin everybody's, else your own."""
-    found = house.desk.records(q, after, limit, None if visitor.sees_all else visitor.caller.name)
+    found = house.desk.records(q, after, limit, visitor.only)
     return pages.response(request, Paged(items=[TriageRow.of(record) for record in found.items], next=found.next))
 
 
 @router.get("/triages/{triage_id}", response_model=TriageRecord, responses=documented(404))
 def record(house: House, visitor: Triager, triage_id: TriageId) -> Response:
     """Give a triage with its answer."""
-    return as_json(_own(house, visitor, triage_id))
+    return as_json(own_triage(house.desk, visitor, triage_id))
 
 
 @router.delete("/triages/{triage_id}", status_code=204, responses=documented(404))
 def forget(house: House, visitor: Triager, triage_id: TriageId) -> None:
     """Delete a triage with all that belongs to it."""
-    _own(house, visitor, triage_id)
+    own_triage(house.desk, visitor, triage_id)
     house.desk.forget(triage_id, visitor.caller)
 
 
 @router.get("/triages/{triage_id}/excerpt", response_model=Excerpt, responses=documented(404))
 def excerpt(house: House, visitor: Triager, triage_id: TriageId) -> Response:
     """Give what is kept of the log, redacted, by line numbers."""
-    _own(house, visitor, triage_id)
+    own_triage(house.desk, visitor, triage_id)
     return as_json(house.desk.excerpt(triage_id))
 
 
 @router.get("/triages/{triage_id}/messages", response_model=Paged[MessageRecord], responses=documented(404))
 def messages(house: House, visitor: Triager, triage_id: TriageId) -> Response:
     """Give the conversation about a triage, oldest first."""
-    _own(house, visitor, triage_id)
+    own_triage(house.desk, visitor, triage_id)
     return as_json(Paged(items=list(house.desk.messages(triage_id))))
 
 
@@ -218,7 +206,7 @@ async def ask(
     stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
 ) -> Response:
     """Ask on about a triage; with `stream`, events `text` and last `turn` or `error`."""
-    await run_in_threadpool(_own, house, visitor, triage_id)
+    await run_in_threadpool(own_triage, house.desk, visitor, triage_id)
     memory = once(house, key, visitor)
     old = await run_in_threadpool(memory.begin, "ask", triage_id, body.text) if key else None
     if old is not None:
@@ -249,7 +237,7 @@ def _note_turn(event: Event, memory: Once) -> None:
 @router.post("/triages/{triage_id}/feedback", response_model=FeedbackRecord, status_code=201, responses=documented(404, 409))
 def feedback(house: House, visitor: Triager, triage_id: TriageId, body: Judgement, key: IdempotencyKey = "") -> Response:
     """Say whether an answer was right, what the real cause was, and what fixed it."""
-    _own(house, visitor, triage_id)
+    own_triage(house.desk, visitor, triage_id)
 
     def keep() -> Stored:
         return Stored(201, house.desk.feedback(triage_id, body.feedback(), visitor.caller).model_dump_json(by_alias=True))

@@ -26,13 +26,13 @@ class Store:
     Methods raise StoreError where the database cannot be reached, is locked or damaged, and DiskFullError.
     """
 
-    def __init__(self, database: Database, replaced: Path | None = None) -> None:
+    def __init__(self, database: Database, home: Path, replaced: Path | None = None) -> None:
         self._database = database
         # Where a damaged database was moved to when this one was made in its place; its batches are in their journals.
         self.replaced = replaced
         self.triages = Triages(database)
         self.batches = Batches(database)
-        self.keys = Keys(database)
+        self.keys = Keys(database, home)
         self.requests = Requests(database)
         self.seen = Seen(database)
         self.audit = Audit(database)
@@ -47,7 +47,7 @@ class Store:
         SettingsError where the URL cannot be used.
         """
         database, replaced = open_database(address(settings), replace_damaged, patience)
-        return cls(database, replaced)
+        return cls(database, settings.home, replaced)
 
     def renew(self, settings: Settings) -> None:
         """Go on with a new database where this one's file is damaged; all that holds this store goes on with it.

@@ -71,7 +71,7 @@ class Triages:
         with self._database.read() as connection:
             row = connection.execute(select(TRIAGES).where(_COLUMNS.id == triage)).first()
         if row is None:
-            raise _missing(triage)
+            raise missing(triage)
         return _record(row, now or datetime.now(UTC))
 
     def page(
@@ -97,7 +97,7 @@ class Triages:
         """Delete a triage with all that belongs to it; raises NotFoundError."""
         with self._database.write() as connection:
             if not connection.execute(delete(TRIAGES).where(_COLUMNS.id == triage)).rowcount:
-                raise _missing(triage)
+                raise missing(triage)
 
     def add_messages(self, triage: str, *messages: MessageRecord) -> None:
         """Keep what was said, all or nothing and next to each other; raises NotFoundError."""
@@ -137,7 +137,8 @@ def folded(*parts: str | None) -> str:
     return "\n".join(part or "" for part in parts).casefold()
 
 
-def _missing(triage: str) -> NotFoundError:
+def missing(triage: str) -> NotFoundError:
+    """Make the error for a triage that is not there."""
     return NotFoundError(f"There is no triage {gate.clean(triage)[:64]}; it may have been deleted.")
 
 
@@ -145,7 +146,7 @@ def _standing(connection: Connection, triage: str) -> tuple[str, bool]:
     """Give a triage's source, and whether it has an answer."""
     row = connection.execute(select(_COLUMNS.source, _COLUMNS.verdict).where(_COLUMNS.id == triage)).first()
     if row is None:
-        raise _missing(triage)
+        raise missing(triage)
     return row.source, row.verdict is not None
 
 

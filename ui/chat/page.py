@@ -17,7 +17,8 @@ from service.errors import InvalidRequestError, RequestError
 from service.settings import Settings
 from ui import sentences
 from ui.chat import words
-from ui.chat.room import NOBODY, Asked, Named, Opinion, Question, Room, State, Wanted, broken, examples
+from ui.chat.guard import Guard, Sessions, admitted
+from ui.chat.room import Asked, Named, Opinion, Question, Room, State, Wanted, broken, examples
 from ui.chat.uploads import Uploads
 
 HERE = Path(__file__).parent
@@ -38,8 +39,8 @@ M = TypeVar("M", bound=BaseModel)
 
 def mount(app: Any, desk: Desk, settings: Settings) -> None:
     """Serve the page at `/` of a FastAPI app, beside the routes that it has already; asks the desk for everything."""
-    uploads = Uploads()
-    blocks = build(Room(desk, settings, uploads), settings)
+    uploads, sessions = Uploads(), Sessions()
+    blocks = build(Room(desk, settings, uploads), settings, sessions)
     style = (HERE / "page.css").read_text(encoding="utf-8")
     gr.mount_gradio_app(
         app, blocks, "/", footer_links=[], run_history=False, ssr_mode=False, pwa=False, mcp_server=False, enable_monitoring=False,
@@ -48,7 +49,9 @@ def mount(app: Any, desk: Desk, settings: Settings) -> None:
         favicon_path=str(HERE / "favicon.png"),
     )
     # Gradio knows one folder for all processes of a machine, whose names it makes of the contents; ours is private.
-    app.routes[-1].app.uploaded_file_dir = str(uploads.root)
+    mounted = app.routes[-1]
+    mounted.app.uploaded_file_dir = str(uploads.root)
+    mounted.app = Guard(mounted.app, sessions)
     app.router.lifespan_context = _closing(app.router.lifespan_context, uploads)
 
 
@@ -66,38 +69,30 @@ def _closing(lifespan: Callable[[Any], AbstractAsyncContextManager[Any]], upload
     return closing
 
 
-def build(room: Room, settings: Settings) -> gr.Blocks:
+def build(room: Room, settings: Settings, sessions: Sessions) -> gr.Blocks:
     """Build the page."""
     blocks: gr.Blocks
     with gr.Blocks(title="whycrash", analytics_enabled=False, fill_width=True) as blocks:
         # Gradio evaluates the template as a program, so nothing of others may stand in it: what is said comes as `value`.
         page = gr.HTML(
             {}, html_template=(HERE / "shell.html").read_text(encoding="utf-8"), js_on_load=(HERE / "page.js").read_text(encoding="utf-8"),
-            apply_default_css=False, elem_id="whycrash", server_functions=calls(room),
+            apply_default_css=False, elem_id="whycrash", server_functions=calls(room, sessions),
             words=words.table(), model=settings.model, examples=examples(), limit=settings.max_upload_mb,
         )
 
         def explain(event: gr.EventData, request: gr.Request) -> Iterator[State]:
-            yield from survived(event, lambda: room.explain(read(Asked, event._data), who(request)))
+            yield from survived(event, lambda: room.explain(read(Asked, event._data), admitted(request, "explain", sessions)))
 
         def ask(event: gr.EventData, request: gr.Request) -> Iterator[State]:
-            yield from survived(event, lambda: room.ask(read(Question, event._data), who(request)))
+            yield from survived(event, lambda: room.ask(read(Question, event._data), admitted(request, "ask", sessions)))
 
-        def look(event: gr.EventData) -> Iterator[State]:
-            yield from survived(event, lambda: iter([room.open(read(Named, event._data))]))
+        def look(event: gr.EventData, request: gr.Request) -> Iterator[State]:
+            yield from survived(event, lambda: iter([room.open(read(Named, event._data), admitted(request, "look", sessions))]))
 
         for name, work in (("explain", explain), ("ask", ask), ("look", look)):
             getattr(page, name)(work, None, page, show_progress="hidden", concurrency_limit=None, api_visibility="private", trigger_mode="multiple")
     blocks.queue(api_open=False, max_size=None, default_concurrency_limit=MANY)
     return blocks
-
-
-def who(request: gr.Request) -> str:
-    """Name who asks: the API's gate, which stands before the page, has found that out."""
-    # Calls beside the events get the web framework's own request.
-    plain: Any = getattr(request, "request", None) or request
-    # Without the gate nobody was asked for a key, and nobody may list what others asked.
-    return str(plain.scope.get("caller", NOBODY))
 
 
 def survived(event: gr.EventData, work: Callable[[], Iterator[State]]) -> Iterator[State]:
@@ -127,23 +122,23 @@ def read(kind: type[M], sent: object) -> M:
         raise InvalidRequestError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
-def calls(room: Room) -> list[Callable[..., object]]:
+def calls(room: Room, sessions: Sessions) -> list[Callable[..., object]]:
     """Give what the browser calls beside the events; an error comes back as a sentence."""
 
     def past(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: {"html": room.past(read(Wanted, sent), who(request))})
+        return _told(sent, lambda: {"html": room.past(read(Wanted, sent), admitted(request, "past", sessions))})
 
-    def log(sent: object) -> object:
-        return _told(sent, lambda: {"html": room.log(read(Named, sent))})
+    def log(sent: object, request: gr.Request) -> object:
+        return _told(sent, lambda: {"html": room.log(read(Named, sent), admitted(request, "log", sessions))})
 
     def judge(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: room.judge(read(Opinion, sent), who(request)))
+        return _told(sent, lambda: room.judge(read(Opinion, sent), admitted(request, "judge", sessions)))
 
-    def prompt(sent: object) -> object:
-        return _told(sent, lambda: {"text": room.prompt(read(Named, sent))})
+    def prompt(sent: object, request: gr.Request) -> object:
+        return _told(sent, lambda: {"text": room.prompt(read(Named, sent), admitted(request, "prompt", sessions))})
 
     def forget(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: room.forget(read(Named, sent), who(request)))
+        return _told(sent, lambda: room.forget(read(Named, sent), admitted(request, "forget", sessions)))
 
     return [past, log, judge, prompt, forget]
 

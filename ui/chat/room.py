@@ -15,8 +15,9 @@ from corpus import library
 from corpus.library import Library
 from corpus.schema import Language
 from ingest.logs.inputs.members import CONFIG, kind_of
+from service.api.access import Visitor, demand_live, own_triage
 from service.desk import Caller, Desk, Submission
-from service.errors import ForbiddenError, RequestError
+from service.errors import RequestError
 from service.events import Event, Failed, Final, First, Said, Turned
 from service.patching.patches import ConfigFile
 from service.records import Feedback
@@ -35,10 +36,6 @@ EXAMPLES = Path(__file__).parent / "examples"
 MAX_PASTE = 4 << 20
 MAX_QUESTION = 4000
 PER_PAGE = 30
-# Who asks from this machine while there are no keys.
-LOCAL = "local"
-# Whom no gate has asked.
-NOBODY = "nobody"
 
 # What the browser is given: words, numbers, and HTML by the name of its panel.
 State = dict[str, Any]
@@ -137,7 +134,10 @@ def _answer_of(view: View) -> tuple[object, ...]:
 
 
 class Room:
-    """What the page's events do; safe to use from many threads, as the desk is."""
+    """What the page's events do, each for a visitor who was let in; safe to use from many threads, as the desk is.
+
+    What is another's is not there, as in the API: a triage's id opens nothing by itself.
+    """
 
     def __init__(self, desk: Desk, settings: Settings, uploads: Uploads) -> None:
         self._desk = desk
@@ -149,67 +149,66 @@ class Room:
         """The corpus, for the names of causes."""
         return library.load(cache=self._settings.home / "cache")
 
-    def explain(self, asked: Asked, who: str) -> Iterator[State]:
+    def explain(self, asked: Asked, visitor: Visitor) -> Iterator[State]:
         """Triage what was sent, and give the page's state after each event."""
         canvas, view = Canvas(self.library, asked.ticket), View(asked.language, _name(asked), self._settings.model if asked.model else "")
         yield canvas.paint(view)
         try:
+            if asked.live:
+                demand_live(visitor)
             with self._uploads.claimed(asked.files, asked.text) as files:
                 view = replace(view, snapshot=files.telemetry)
-                for event in self._desk.triage(_submission(asked, files), Caller("chat", who)):
+                for event in self._desk.triage(_submission(asked, files), _caller(visitor)):
                     view = self._enriched(after(event, view), event)
                     yield canvas.paint(view)
         except RequestError as error:
             yield canvas.paint(after(_failed(error), view))
 
-    def ask(self, question: Question, who: str) -> Iterator[State]:
+    def ask(self, question: Question, visitor: Visitor) -> Iterator[State]:
         """Answer a question about a triage."""
-        canvas, view = Canvas(self.library, question.ticket), self._view(question.triage, question.language)
+        own_triage(self._desk, visitor, question.triage)
+        canvas, view = Canvas(self.library, question.ticket), self._view(question.triage, question.language, visitor)
         view = replace(view, asking=question.question)
         yield canvas.paint(view)
         try:
-            for event in self._desk.ask(question.triage, question.question, Caller("chat", who)):
+            for event in self._desk.ask(question.triage, question.question, _caller(visitor)):
                 view = self._enriched(after(event, view), event)
                 yield canvas.paint(view)
         except RequestError as error:
             yield canvas.paint(after(_failed(error), view))
 
-    def open(self, named: Named) -> State:
+    def open(self, named: Named, visitor: Visitor) -> State:
         """Show a triage that is kept."""
-        return Canvas(self.library, named.ticket).paint(self._view(named.triage, named.language))
+        return Canvas(self.library, named.ticket).paint(self._view(named.triage, named.language, visitor))
 
-    def log(self, named: Named) -> str:
+    def log(self, named: Named, visitor: Visitor) -> str:
         """Give the log panel of a triage, for a page that had its first answer before the log was kept."""
-        return str(evidence.render(self._view(named.triage, named.language)))
+        own_triage(self._desk, visitor, named.triage)
+        return str(evidence.render(self._view(named.triage, named.language, visitor)))
 
-    def past(self, wanted: Wanted, who: str) -> str:
+    def past(self, wanted: Wanted, visitor: Visitor) -> str:
         """List past triages: one's own, or all where one may see them."""
-        page = self._desk.records(wanted.words, wanted.after, PER_PAGE, None if self._sees_all(who) else who)
+        page = self._desk.records(wanted.words, wanted.after, PER_PAGE, visitor.only)
         return str(past.render(page, wanted.language, datetime.now(UTC)))
 
-    def judge(self, opinion: Opinion, who: str) -> None:
+    def judge(self, opinion: Opinion, visitor: Visitor) -> None:
         """Keep what a person thinks of an answer."""
-        self._desk.feedback(opinion.triage, Feedback(right=opinion.right, cause=opinion.cause or None, fix=opinion.fix), Caller("chat", who))
+        own_triage(self._desk, visitor, opinion.triage)
+        self._desk.feedback(opinion.triage, Feedback(right=opinion.right, cause=opinion.cause or None, fix=opinion.fix), _caller(visitor))
 
-    def prompt(self, named: Named) -> str:
+    def prompt(self, named: Named, visitor: Visitor) -> str:
         """Give what a model is sent of a triage."""
+        own_triage(self._desk, visitor, named.triage)
         return self._desk.prompt(named.triage)
 
-    def forget(self, named: Named, who: str) -> None:
-        """Delete a triage; raises ForbiddenError where it is another's."""
-        if self._desk.record(named.triage).caller != who and not self._sees_all(who):
-            raise ForbiddenError("This triage is another user's; ask them, or an administrator.")
-        self._desk.forget(named.triage, Caller("chat", who))
+    def forget(self, named: Named, visitor: Visitor) -> None:
+        """Delete a triage."""
+        own_triage(self._desk, visitor, named.triage)
+        self._desk.forget(named.triage, _caller(visitor))
 
-    def _sees_all(self, who: str) -> bool:
-        """Tell whether somebody may list what others asked; a triage's address is long and random, so who has it may look."""
-        if who in (LOCAL, NOBODY):
-            return who == LOCAL
-        return "admin" in self._desk.store.keys.get(who).scopes
-
-    def _view(self, triage: str, language: Language) -> View:
+    def _view(self, triage: str, language: Language, visitor: Visitor) -> View:
         try:
-            record = self._desk.record(triage)
+            record = own_triage(self._desk, visitor, triage)
             view = of_record(record, language, self._settings.model)
             return replace(view, excerpt=self._desk.excerpt(triage), messages=tuple(self._desk.messages(triage)), snapshot=_snapshot(record.telemetry))
         except RequestError as error:
@@ -222,6 +221,10 @@ class Room:
         if isinstance(event, Turned):
             return replace(view, messages=tuple(self._desk.messages(view.triage)))
         return view
+
+
+def _caller(visitor: Visitor) -> Caller:
+    return Caller("chat", visitor.caller.name)
 
 
 def _name(asked: Asked) -> str:

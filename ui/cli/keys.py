@@ -17,6 +17,8 @@ from service.store.store import Store
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import out
 
+_LOST = "There is no key any more, and there was one: a server lets nobody in until `whycrash keys add NAME` makes another."
+
 
 def add(name: str, scopes: Sequence[str]) -> int:
     """Make a key and print it: alone on standard output, so that a script can take it."""
@@ -33,9 +35,9 @@ def add(name: str, scopes: Sequence[str]) -> int:
 def show() -> int:
     """List the keys: never what opens the door, only what tells them apart."""
     with open_store(load()) as store:
-        found = store.keys.all()
+        found, were_ever = store.keys.all(), store.keys.were_ever()
     if not found:
-        out().print("There is no key. Without one, only this machine may ask, on a loopback address.")
+        out().print(_LOST if were_ever else "There is no key. Without one, only this machine may ask, on a loopback address.")
         return EXPLAINED
     table = Table(box=None, header_style="dim")
     for title in ("id", "name", "scopes", "made", "last used", ""):

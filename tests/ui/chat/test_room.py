@@ -14,12 +14,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.desk import Desk
-from service.errors import ForbiddenError, InvalidRequestError, NotFoundError
-from service.records import KeyRecord, TriageRecord
+from service.api import keys
+from service.api.access import Visitor
+from service.desk import Caller, Desk
+from service.errors import InvalidRequestError, NotFoundError
+from service.records import Scope, TriageRecord
 from service.settings import Settings
 from service.store.store import Store
 from ui.chat import uploads
+from ui.chat.guard import Sessions
 from ui.chat.page import calls, read, survived
 from ui.chat.room import Asked, Named, Opinion, Question, Room, Wanted, example, examples
 from ui.chat.room import _name as called
@@ -43,14 +46,20 @@ def room(make_settings: Callable[..., Settings], incoming: Uploads) -> Iterator[
     settings = make_settings()
     desk = Desk(settings)
     desk.store = Store.open(settings)
-    for key, scopes in (("anna", ("triage",)), ("boss", ("triage", "admin"))):
-        desk.store.keys.add(KeyRecord(id=key, name=key, hash="0" * 64, scopes=scopes, created=NOW))  # type: ignore[arg-type]
     for place, caller in enumerate(("local", "anna", "boss")):
         desk.store.triages.add(TriageRecord(
             id=f"01{place}", state="running", origin="chat", caller=caller, source=f"of-{caller}.log", created=NOW, deadline=NOW + timedelta(hours=1),
         ))
     yield Room(desk, settings, incoming)
     desk.store.close()
+
+
+def visitor(name: str, *scopes: Scope) -> Visitor:
+    """Make who asks."""
+    return Visitor(Caller("api", name), scopes)
+
+
+LOCAL, ANNA, BOSS = visitor("local", *keys.SCOPES), visitor("anna", "triage"), visitor("boss", "admin")
 
 
 def uploaded(incoming: Uploads, name: str, text: str = "a line") -> Uploaded:
@@ -62,9 +71,9 @@ def uploaded(incoming: Uploads, name: str, text: str = "a line") -> Uploaded:
 
 
 @pytest.mark.parametrize(("who", "sees"), [
-    ("local", {"local", "anna", "boss"}), ("boss", {"local", "anna", "boss"}), ("anna", {"anna"}), ("nobody", set()),
+    (LOCAL, {"local", "anna", "boss"}), (BOSS, {"local", "anna", "boss"}), (ANNA, {"anna"}), (visitor("ben", "triage"), set()),
 ])
-def test_that_people_list_their_own(room: Room, who: str, sees: set[str]) -> None:
+def test_that_people_list_their_own(room: Room, who: Visitor, sees: set[str]) -> None:
     """Without keys all, else one's own; an administrator's key lists all."""
     html = room.past(Wanted(), who)
     assert {name for name in ("local", "anna", "boss") if f"of-{name}.log" in html} == sees
@@ -72,23 +81,32 @@ def test_that_people_list_their_own(room: Room, who: str, sees: set[str]) -> Non
 
 def test_that_only_ones_own_are_deleted(room: Room) -> None:
     """Another's triage stays; an administrator may."""
-    with pytest.raises(ForbiddenError):
-        room.forget(Named(triage="010"), "anna")
-    room.forget(Named(triage="011"), "anna")
-    room.forget(Named(triage="010"), "boss")
-    assert "of-boss.log" in room.past(Wanted(), "boss")
-    assert "of-local.log" not in room.past(Wanted(), "boss")
+    with pytest.raises(NotFoundError):
+        room.forget(Named(triage="010"), ANNA)
+    room.forget(Named(triage="011"), ANNA)
+    room.forget(Named(triage="010"), BOSS)
+    assert "of-boss.log" in room.past(Wanted(), BOSS)
+    assert "of-local.log" not in room.past(Wanted(), BOSS)
 
 
-def test_that_a_shared_address_is_opened_by_anybody(room: Room) -> None:
-    """Whoever has the id may look, as with a shared link."""
-    state = room.open(Named(triage="010", ticket=7))
+def test_that_the_servers_own_machine_is_read_for_admin_alone(room: Room) -> None:
+    """As in the API: the state says why not, and nothing is begun."""
+    *_, last = room.explain(Asked(text="x", live=True), ANNA)
+    assert (last["state"], last["triage"]) == ("failed", "")
+    assert "scope admin" in last["panels"]["stages"]
+
+
+def test_that_an_address_opens_what_is_ones_own(room: Room) -> None:
+    """Another's is told in the words of one that is not there."""
+    told, missing = (room.open(Named(triage=name), ANNA)["panels"]["stages"] for name in ("010", "099"))
+    assert told.replace("010", "099") == missing
+    state = room.open(Named(triage="010", ticket=7), LOCAL)
     assert (state["triage"], state["state"], state["elsewhere"], state["ticket"]) == ("010", "running", True, 7)
 
 
 def test_that_an_address_of_nothing_is_told(room: Room) -> None:
     """There is a state that says so."""
-    state = room.open(Named(triage="099", language="zh"))
+    state = room.open(Named(triage="099", language="zh"), LOCAL)
     assert state["state"] == "failed"
     assert "没有这次分析" in state["panels"]["stages"]
 
@@ -96,14 +114,14 @@ def test_that_an_address_of_nothing_is_told(room: Room) -> None:
 def test_that_an_opinion_needs_a_real_cause(room: Room) -> None:
     """A cause that is none of ours is refused in words."""
     with pytest.raises(InvalidRequestError, match="no cause"):
-        room.judge(Opinion(triage="010", right=False, cause="gremlins"), "local")
+        room.judge(Opinion(triage="010", right=False, cause="gremlins"), LOCAL)
     with pytest.raises(NotFoundError):
-        room.judge(Opinion(triage="099", right=True), "local")
+        room.judge(Opinion(triage="099", right=True), LOCAL)
 
 
 def test_that_a_question_too_early_is_told(room: Room) -> None:
     """While nothing is answered, there is nothing to ask about."""
-    *_, last = room.ask(Question(triage="010", question="why?", ticket=3), "local")
+    *_, last = room.ask(Question(triage="010", question="why?", ticket=3), LOCAL)
     assert "still under way" in last["panels"]["stages"]
     assert last["ticket"] == 3
 
@@ -232,8 +250,9 @@ def test_that_an_error_is_told_in_the_pages_language(room: Room) -> None:
         event = SimpleNamespace(_data=sent)
         (state,) = survived(event, work)  # type: ignore[arg-type]  # only its data is looked at
         assert said in state["panels"]["stages"]
-    prompt = next(call for call in calls(room) if call.__name__ == "prompt")
-    assert prompt({"triage": "0", "language": "zh"}) == {"error": "没有这次分析（0）：可能已被删除，或链接有误。"}
+    prompt = next(call for call in calls(room, Sessions()) if call.__name__ == "prompt")
+    # No gate has asked who it is.
+    assert "登录" in str(prompt({"triage": "0", "language": "zh"}, SimpleNamespace(scope={})))
 
 
 @pytest.mark.parametrize(("names", "expected"), [

@@ -1,0 +1,210 @@
+"""A server that has keys stays closed, whatever becomes of its database."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from service.api import access as access_module
+from service.api import keys
+from service.api.access import Access
+from service.api.app import create_app
+from service.api.browsers import Boundary
+from service.batch.batches import Batches, open_store
+from service.desk import Desk
+from service.errors import StoreError, UnauthorizedError
+from service.records import JobPlace, JobSpec
+from service.settings import Settings
+from service.store.database import NAME
+from service.store.keys import MARK
+from service.store.store import Store
+from tests.service.api.conftest import bearer, opened, settings_at
+from tests.service.api.serving import wait_for
+
+Spoil = Callable[[Path], None]
+
+
+def _overwritten(file: Path) -> None:
+    _without_log(file)
+    with file.open("r+b") as stream:
+        stream.write(b"\x00no database\xff" * 400)
+
+
+def _truncated(file: Path) -> None:
+    _without_log(file)
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def _emptied(file: Path) -> None:
+    _without_log(file)
+    os.truncate(file, 0)
+
+
+def _deleted(file: Path) -> None:
+    for path in file.parent.glob(f"{file.name}*"):
+        path.unlink()
+
+
+def _replaced(file: Path) -> None:
+    """Put the database of a new installation in its place, as a copy of before the first key."""
+    other = file.parent / "other"
+    Store.open(settings_at(other)).close()
+    _without_log(other / NAME)
+    _deleted(file)
+    shutil.move(other / NAME, file)
+
+
+def _rows_deleted(file: Path) -> None:
+    _execute(file, "DELETE FROM keys")
+
+
+def _table_dropped(file: Path) -> None:
+    _execute(file, "DROP TABLE keys")
+
+
+def _schema_wiped(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")]
+    _execute(file, "PRAGMA foreign_keys = OFF", *(f'DROP TABLE "{name}"' for name in names))
+
+
+def _unreadable_rows(file: Path) -> None:
+    _execute(file, "UPDATE keys SET scopes = 'root everything', created = 'yesterday'")
+
+
+def _execute(file: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(file, timeout=20)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def _without_log(file: Path) -> None:
+    with closing(sqlite3.connect(file, timeout=20)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for end in ("-wal", "-shm"):
+        file.with_name(file.name + end).unlink(missing_ok=True)
+
+
+SPOILED: Mapping[str, Spoil] = {
+    "overwritten": _overwritten, "truncated": _truncated, "emptied": _emptied, "deleted": _deleted, "replaced by a fresh one": _replaced,
+    "rows deleted": _rows_deleted, "table dropped": _table_dropped, "schema wiped": _schema_wiped, "rows unreadable": _unreadable_rows,
+}
+
+
+def _let_in(settings: Settings, store: Store, access: Access | None = None) -> str:
+    """Ask as a program on this machine does, without a key; gives as whom it is let in, empty where it is not."""
+    found = access or Access(settings, Boundary(settings), store.keys)
+    found._read_at = -access_module.FRESH
+    try:
+        return asyncio.run(found.visitor("127.0.0.1", {"host": "127.0.0.1"})).caller.name
+    except (UnauthorizedError, StoreError):
+        return ""
+
+
+@pytest.fixture
+def home(warm: Path, tmp_path: Path) -> Path:
+    """A home whose installation has a key."""
+    made = shutil.copytree(warm, tmp_path / "home")
+    with Store.open(settings_at(made)) as store:
+        store.keys.add(keys.make("ci", ["admin"], datetime.now(UTC))[0])
+    return made
+
+
+def test_that_a_spoiled_database_opens_a_server_to_nobody_in_its_midst(tmp_path: Path) -> None:
+    """Whatever happens to the file while it is served, and whatever is put in its place: without a key, no answer."""
+    wrong = []
+    for number, (name, spoil) in enumerate(SPOILED.items()):
+        settings = settings_at(tmp_path / str(number))
+        with Store.open(settings, patience=0.2) as store:
+            store.keys.add(keys.make("ci", ["admin"], datetime.now(UTC))[0])
+            access = Access(settings, Boundary(settings), store.keys)
+            before = _let_in(settings, store, access)
+            spoil(settings.home / NAME)
+            spoiled = _let_in(settings, store, access)
+            # What the engine does where it meets the damage: a new database in the place of the old one.
+            with suppress(StoreError):
+                store.renew(settings)
+            # The second one is of a server that begins with the new database.
+            after = [_let_in(settings, store, access), _let_in(settings, store)]
+        if any((before, spoiled, *after)):
+            wrong.append((name, before, spoiled, after))
+    assert wrong == []
+
+
+def test_that_a_spoiled_database_opens_a_server_that_starts_to_nobody(tmp_path: Path) -> None:
+    """The next start makes a new database where it has to, and lets nobody in until a key is made on the machine; where there never was a key, this machine stays let in."""
+    wrong = []
+    for has_keys in (True, False):
+        for number, (name, spoil) in enumerate(SPOILED.items()):
+            settings = settings_at(tmp_path / f"{has_keys}-{number}")
+            with Store.open(settings) as store:
+                if has_keys:
+                    store.keys.add(keys.make("ci", ["admin"], datetime.now(UTC))[0])
+            spoil(settings.home / NAME)
+            with suppress(StoreError), open_store(settings) as store:
+                found = _let_in(settings, store)
+                # A table that is missing is no answer, and none is let in on it.
+                expected = "" if has_keys or name == "table dropped" else "local"
+                if found != expected:
+                    wrong.append((name, has_keys, found))
+    assert wrong == []
+
+
+def test_that_the_way_back_is_a_new_key(home: Path) -> None:
+    """A sentence says so; the key that is made then is taken."""
+    _deleted(home / NAME)
+    settings = settings_at(home)
+    with Desk(settings) as desk, opened(create_app(settings, desk)) as client:
+        told = client.get("/v1/triages")
+        assert (told.status_code, "whycrash keys add" in told.json()["detail"]) == (401, True)
+        record, token = keys.make("again", ["triage"], datetime.now(UTC))
+        desk.store.keys.add(record)
+        wait_for(lambda: client.get("/v1/triages", headers=bearer(token)).status_code == 200)
+        assert client.get("/v1/triages").status_code == 401
+
+
+def test_that_it_is_kept_beside_the_database_that_there_are_keys(home: Path) -> None:
+    """For its owner alone; also where the keys were made before it was kept, or by another server over the same database."""
+    mark = home / MARK
+    assert stat.S_IMODE(mark.stat().st_mode) == 0o600
+    mark.unlink()
+    with Store.open(settings_at(home)) as store:
+        assert not store.keys.were_ever()
+        assert store.keys.all()
+        assert store.keys.were_ever()
+
+
+def test_that_a_key_is_not_made_where_it_cannot_be_kept_that_there_are_keys(tmp_path: Path) -> None:
+    """Else it would be in the database alone."""
+    with Store.open(settings_at(tmp_path)) as store:
+        store.keys._mark = tmp_path / NAME / MARK  # below a file
+        with pytest.raises(StoreError, match="cannot be written"):
+            store.keys.add(keys.make("ci", ["admin"], datetime.now(UTC))[0])
+        assert store.keys.all() == ()
+
+
+def test_that_a_mark_that_cannot_be_looked_up_is_taken_for_one(tmp_path: Path) -> None:
+    """A folder that does not let us look tells nothing; here a link that leads round in a circle stands for it, which stops root as well."""
+    with Store.open(settings_at(tmp_path)) as store:
+        (tmp_path / MARK).symlink_to(tmp_path / MARK)
+        assert store.keys.were_ever()
+
+
+def test_that_batches_that_are_put_together_again_are_still_their_owners(home: Path) -> None:
+    """By the key's id that the journal holds."""
+    settings = settings_at(home)
+    with open_store(settings) as store:
+        made = Batches(settings, store).accept("night", "lines", [JobSpec(name="one", place=JobPlace(paths=("/logs/one",)))], caller="abcdef012345")
+    _deleted(home / NAME)
+    with open_store(settings) as store:
+        assert store.batches.get(made.id).caller == "abcdef012345"

@@ -1,0 +1,132 @@
+"""What stands between the API's gate and Gradio: which of Gradio's routes there are, and whose a page's session is.
+
+Gradio brings some fifty routes, most of them for development and sharing, and an update may bring more. Those that
+the page needs are listed here; the others are not there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+from urllib.parse import parse_qs
+
+from service.api import problems
+from service.api.access import PageKeyError, Visit, Visitor
+from service.errors import NotFoundError, RequestError
+from service.records import Scope
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+# Sessions that are remembered; the one that was bound longest ago is forgotten.
+MOST_SESSIONS = 10_000
+# What each event of the page, and each call beside them, takes of a key. `admin` covers all.
+ACTIONS: Mapping[str, Scope] = {
+    "explain": "triage", "ask": "triage", "look": "triage", "past": "triage", "log": "triage", "judge": "triage", "prompt": "triage",
+    "forget": "triage",
+}
+
+
+@dataclass(frozen=True)
+class Route:
+    """A route of Gradio's that the page uses.
+
+    `takes` is the scope of a route that does something by itself, which is counted; where it is None, any key will do:
+    what is behind is the same for all, or asks by itself, as the page's events do.
+    """
+
+    methods: tuple[str, ...]
+    path: str
+    takes: Scope | None = None
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(("GET", "HEAD"), "/"),
+    Route(("GET",), "/config/?"),
+    Route(("GET",), r"/(?:gradio_api/)?theme\.css"),
+    Route(("GET",), r"/(?:favicon\.ico|robots\.txt)"),
+    Route(("GET",), "/(?:assets|static)/.+"),
+    Route(("GET",), "/gradio_api/(?:app_id|startup-events)/?"),
+    Route(("GET",), "/gradio_api/heartbeat/(?P<session>[^/]+)"),
+    Route(("GET",), "/gradio_api/queue/data"),
+    Route(("POST",), "/gradio_api/queue/join"),
+    Route(("POST",), "/gradio_api/component_server/?"),
+    Route(("POST",), "/gradio_api/upload", "triage"),
+)
+_FOUND = tuple((route, re.compile(route.path)) for route in ROUTES)
+
+
+class Sessions:
+    """Whose each session of a page is: the first one's who used it. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._owners: OrderedDict[str, str] = OrderedDict()
+        self._turn = Lock()
+
+    def bind(self, session: str, visitor: Visitor) -> None:
+        """Bind a session to who asks; raises NotFoundError where it is another's."""
+        with self._turn:
+            owner = self._owners.setdefault(session, visitor.caller.name)
+            if len(self._owners) > MOST_SESSIONS:
+                self._owners.popitem(last=False)
+        if owner != visitor.caller.name:
+            raise NotFoundError("There is no such session of the page; load it anew.")
+
+
+class Guard:
+    """Lets through to Gradio what the page needs, for whom it is."""
+
+    def __init__(self, app: App, sessions: Sessions) -> None:
+        self._app = app
+        self._sessions = sessions
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer a request; the ASGI interface."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        try:
+            self._check(scope)
+        except RequestError as error:
+            await problems.response(scope.get("request_id", ""), scope["path"], error)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _check(self, scope: Mapping[str, Any]) -> None:
+        found = next(((route, match) for route, shape in _FOUND if scope["method"] in route.methods and (match := shape.fullmatch(scope["path"]))), None)
+        if found is None:
+            raise NotFoundError(f"There is nothing at this path for {scope['method']}.")
+        (route, match), visit = found, visit_of(scope)
+        if route.takes is not None:
+            visit.admit(route.takes)
+        asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("session_hash", [])
+        for session in (*asked, *match.groupdict().values()):
+            self._sessions.bind(session, visit.visitor)
+
+
+def visit_of(scope: Mapping[str, Any]) -> Visit:
+    """Give who the API's gate found to ask; raises PageKeyError where no gate has asked them."""
+    visit = scope.get("visit")
+    if not isinstance(visit, Visit):
+        raise PageKeyError("Log in with any name, and an API key as the password. Make one on the server with `whycrash keys add`.")
+    return visit
+
+
+def admitted(request: Any, action: str, sessions: Sessions) -> Visitor:
+    """Let an event or a call of the page be done by who asks for it; raises BusyError, ForbiddenError, UnauthorizedError."""
+    # Calls beside the events get the web framework's own request, events one of Gradio's around it.
+    plain: Any = getattr(request, "request", None) or request
+    visit = visit_of(plain.scope)
+    visitor = visit.admit(ACTIONS[action])
+    if session := getattr(request, "session_hash", None):
+        sessions.bind(str(session), visitor)
+    return visitor
