@@ -133,9 +133,9 @@ class Server:
 
     @cached_property
     def _client(self) -> Any:
-        # Imported here: it takes over a second, and only a server needs it.
-        import chromadb
         import httpx
+
+        chromadb = _chromadb()
 
         # Chroma's client waits for ever by itself; an answer must not.
         httpx.get(f"{self.url.rstrip('/')}/api/v2/heartbeat", timeout=self._patience).raise_for_status()
@@ -149,6 +149,7 @@ class Server:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
+        _chromadb()
         from chromadb.errors import ChromaError
         from httpx import HTTPError
 
@@ -192,16 +193,36 @@ def _find(client: Any, name: str) -> Any:
 
 
 def _quiet() -> Any:
+    _chromadb()
     from chromadb.config import Settings
 
-    return Settings(anonymized_telemetry=False)
+    # Also where to send traces: only what we say counts, and never a file in the current folder.
+    return Settings(_env_file=None, anonymized_telemetry=False)  # type: ignore[call-arg]  # pydantic's own argument
+
+
+@cache
+def _chromadb() -> Any:
+    """Import chromadb without the `.env` of the current folder.
+
+    Its settings are read from there at import, and that folder may be a log's: the file could name a server for
+    traces, break the import, or be a pipe that is waited for.
+    """
+    # Imported here: it takes over a second, and a single command does without it.
+    from pydantic_settings import DotEnvSettingsSource
+
+    usual = DotEnvSettingsSource._load_env_vars
+    DotEnvSettingsSource._load_env_vars = lambda _self: {}  # type: ignore[method-assign]
+    try:
+        import chromadb
+        from chromadb.config import Settings
+    finally:
+        DotEnvSettingsSource._load_env_vars = usual  # type: ignore[method-assign]
+    Settings.model_config["env_file"] = None
+    return chromadb
 
 
 def _opened(folder: Path) -> Any:
-    # Imported here: see `Server._client`.
-    import chromadb
-
-    return chromadb.PersistentClient(path=str(folder), settings=_quiet())
+    return _chromadb().PersistentClient(path=str(folder), settings=_quiet())
 
 
 def _fill(collection: Any, documents: Sequence[Document], vectors: Vectors, most: int, report: Report) -> None:

@@ -84,7 +84,8 @@ class Shelter:
 
     def _started(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 - this very program
-            [sys.executable, "-m", "ingest.sheltered", str(self._cache)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            # -P: the current folder may hold modules of our names.
+            [sys.executable, "-P", "-m", "ingest.sheltered", str(self._cache)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, start_new_session=True,  # Ctrl-C is for this process, which closes the pipe
         )
 

@@ -8,7 +8,7 @@ class ServiceError(Exception):
 
 
 class SettingsError(ServiceError):
-    """A WHYCRASH_ variable or a line of whycrash.toml has a value that cannot be used."""
+    """A WHYCRASH_ variable or a line of your whycrash.toml has a value that cannot be used."""
 
 
 class ModelError(ServiceError):

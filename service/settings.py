@@ -1,18 +1,25 @@
-"""Settings: `WHYCRASH_*` variables first, then `whycrash.toml`, then the defaults here."""
+"""Settings: `WHYCRASH_*` variables, then the user's own `whycrash.toml`, then that of the folder, then the defaults here.
+
+Whoever wrote a log may have written the file beside it, so a folder's file sets only what can neither send data, open
+an address or a path, name a variable, nor weaken a bound: the fields marked `in_folder`. All else in it is named and
+left alone, and no fault of it keeps anybody from reading the log.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from platformdirs import user_data_path
+from platformdirs import user_config_path, user_data_path
 from pydantic import SecretStr
 
+from ingest.logs.lines import printable
 from service.errors import SettingsError
 
 PREFIX = "WHYCRASH_"
@@ -26,10 +33,15 @@ NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {
 SECRETS = frozenset({"database", "slack_bot_token", "slack_signing_secret", "slack_app_token"})
 
 NO_SECRET = SecretStr("")
+# A file of settings is a page of text; a larger one beside a log is something else.
+MAX_FILE_BYTES = 64 << 10
+_LONGEST_NAME = 60
+
+Trouble = Literal["not-allowed", "unknown", "wrong", "unreadable"]
 
 
-def _setting(default: Any, says: str) -> Any:
-    return field(default=default, metadata={"says": says})
+def _setting(default: Any, says: str, *, in_folder: bool = False) -> Any:
+    return field(default=default, metadata={"says": says, "in_folder": in_folder})
 
 
 @dataclass(frozen=True)
@@ -38,12 +50,12 @@ class Settings:
 
     home: Path = field(
         default_factory=lambda: user_data_path("whycrash", appauthor=False),
-        metadata={"says": "Folder of the index, the exported model and caches."},
+        metadata={"says": "Folder of the index, the exported model and caches.", "in_folder": False},
     )
     embedding_model: str = _setting(
         "", "A sentence-transformers model or folder; empty is all-MiniLM-L6-v2 as installed; `hash` needs no model."
     )
-    lang: str = _setting("", "Language of answers, `en` or `zh`; empty follows the log's text, then the locale.")
+    lang: str = _setting("", "Language of answers, `en` or `zh`; empty follows the log's text, then the locale.", in_folder=True)
     prometheus_hosts: str = _setting("", "Hosts, or host:port, that `--telemetry prometheus://...` may ask, by commas; empty is none.")
     metrics_pages: str = _setting(
         "", "Pages of metrics on this machine that a snapshot reads, by commas: a DCGM exporter's, an inference server's."
@@ -86,26 +98,158 @@ def without_secrets(settings: Settings) -> Settings:
     return replace(settings, **nothing)
 
 
-def load(environment: Mapping[str, str] | None = None, file: Path | None = None) -> Settings:
-    """Load the settings; raises SettingsError naming the variable or key that is wrong."""
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Something in a folder's file that was left alone; `name` is a setting's, or empty for the file as a whole."""
+
+    trouble: Trouble
+    file: Path
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The settings, and what a folder's file said in vain."""
+
+    settings: Settings
+    ignored: tuple[Ignored, ...] = ()
+
+
+def own_file() -> Path:
+    """Name the file in which the user's own settings stand."""
+    try:
+        return user_config_path("whycrash", appauthor=False) / FILE
+    except RuntimeError:  # there is no home folder
+        return Path("~/.config/whycrash", FILE)
+
+
+def load(environment: Mapping[str, str] | None = None, own: Path | None = None, folder: Path | None = None) -> Settings:
+    """Load the settings as `read` does, and pass over what it ignored."""
+    return read(environment, own, folder).settings
+
+
+def read(environment: Mapping[str, str] | None = None, own: Path | None = None, folder: Path | None = None) -> Loaded:
+    """Load the settings; raises SettingsError naming the variable or key that is wrong.
+
+    `own` is the user's own file, `folder` the folder whose file may be anybody's (default: the current one).
+    """
     environment = os.environ if environment is None else environment
-    table = _table(file or Path(FILE))
-    known = {item.name for item in fields(Settings)}
-    unknown = sorted(set(table) - known)
+    own = own_file() if own is None else own
+    values: dict[str, Any] = {}
+    ignored: tuple[Ignored, ...] = ()
+    found = (folder or Path()) / FILE
+    if not _is_same(found, own):
+        values, ignored = _of_folder(found)
+    values |= _of_user(own)
+    values |= {name: value for name in _names() if (value := environment.get(PREFIX + name.upper()))}
+    return Loaded(_made(values), ignored)
+
+
+def _made(values: Mapping[str, Any]) -> Settings:
+    try:
+        made = Settings(**_checked(values))
+    except RuntimeError:
+        made = None
+    # A relative default would be a path in whatever folder a log lies in.
+    if made is None or not (made.home.is_absolute() or "home" in values):
+        raise SettingsError(f"There is no home folder to keep the index in; set {PREFIX}HOME to a folder of yours.")
+    return made
+
+
+def _names() -> list[str]:
+    return sorted(item.name for item in fields(Settings))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _of_user(file: Path) -> dict[str, Any]:
+    """Read the user's own file; raises SettingsError where it is wrong, or somebody else could have written it."""
+    # Where there is no home folder, the path is relative, and leads into the folder of a log.
+    if not file.is_absolute():
+        return {}
+    try:
+        about = file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}.") from error
+    if about.st_uid not in (os.geteuid(), 0) or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise SettingsError(f"{file} is not used: it must be yours, and no others may write it (chown to you, chmod go-w).")
+    try:
+        table = _parsed(file)
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{file} is no valid TOML: {error}.") from error
+    known = _names()
+    unknown = sorted(set(table) - set(known))
     if unknown:
-        raise SettingsError(f"{FILE}: there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}.")
-    wrong = [name for name, value in table.items() if not isinstance(value, str) and (isinstance(value, bool) or name not in NUMBERS)]
+        raise SettingsError(f"{file}: there is no setting {unknown[0]!r}; there are {', '.join(known)}.")
+    wrong = next((name for name, value in table.items() if not _is_typed(name, value)), "")
     if wrong:
-        raise SettingsError(f"{FILE}: {wrong[0]} takes a text in quotes, not {table[wrong[0]]!r}.")
-    values: dict[str, Any] = dict(table)
-    values |= {name: environment[PREFIX + name.upper()] for name in known if environment.get(PREFIX + name.upper())}
+        raise SettingsError(f"{file}: {wrong} takes a text in quotes, not {table[wrong]!r}.")
+    return table
+
+
+def _of_folder(file: Path) -> tuple[dict[str, Any], tuple[Ignored, ...]]:
+    """Read a file that may be anybody's: what it may set, and all that it sets beside it."""
+    try:
+        if not os.path.lexists(file):
+            return {}, ()
+        # A pipe or a device would be waited for; only a plain file is settings.
+        table = _parsed(file) if file.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        table = None
+    if table is None:
+        return {}, (Ignored("unreadable", file),)
+    ignored = {name: trouble for name, value in table.items() if (trouble := _refused(name, value))}
+    return {name: value for name, value in table.items() if name not in ignored}, tuple(_told(file, ignored))
+
+
+def _told(file: Path, ignored: Mapping[str, Trouble]) -> Iterator[Ignored]:
+    for name, trouble in sorted(ignored.items()):
+        yield Ignored(trouble, file, printable(name)[:_LONGEST_NAME])
+
+
+def _refused(name: str, value: Any) -> Trouble | None:
+    """Tell why a folder's file may not set this; default deny."""
+    allowed = {item.name: bool(item.metadata.get("in_folder")) for item in fields(Settings)}
+    if name not in allowed:
+        return "unknown"
+    if not allowed[name]:
+        return "not-allowed"
+    try:
+        _checked({name: value} if _is_typed(name, value) else {name: None})
+    except SettingsError:
+        return "wrong"
+    return None
+
+
+def _parsed(file: Path) -> dict[str, Any]:
+    with file.open("rb") as stream:
+        raw = stream.read(MAX_FILE_BYTES + 1)
+    if len(raw) > MAX_FILE_BYTES:
+        raise ValueError(f"it is larger than {MAX_FILE_BYTES} bytes")
+    return tomllib.loads(raw.decode())
+
+
+def _is_typed(name: str, value: Any) -> bool:
+    return isinstance(value, str) or (name in NUMBERS and isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Give values in the types of their fields; raises SettingsError."""
+    values = dict(given)
     if "home" in values:
         values["home"] = Path(str(values["home"])).expanduser()
-    if values.get("lang") not in (None, "", "en", "zh"):
+    if values.get("lang", "") not in ("", "en", "zh"):
         raise SettingsError(f"{PREFIX}LANG is {values['lang']!r}; it takes en or zh.")
     values |= {name: _number(name, values[name]) for name in NUMBERS if name in values}
     values |= {name: SecretStr(str(values[name])) for name in SECRETS if name in values}
-    return Settings(**values)
+    return values
 
 
 def _number(name: str, value: Any) -> float:
@@ -117,12 +261,3 @@ def _number(name: str, value: Any) -> float:
     if not least <= number < math.inf:
         raise SettingsError(f"{PREFIX}{name.upper()} is {value!r}; it takes {least} or more.")
     return number
-
-
-def _table(file: Path) -> dict[str, Any]:
-    if not file.exists():
-        return {}
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} is no valid TOML: {error}.") from error

@@ -35,8 +35,11 @@ def help_text() -> str:
 
 def settings_table() -> str:
     """Give the settings as a Markdown table."""
-    rows = ["| variable | in `whycrash.toml` | what it sets |", "|---|---|---|"]
-    rows += [f"| `{PREFIX}{item.name.upper()}` | `{item.name}` | {item.metadata['says']} |" for item in fields(Settings)]
+    rows = ["| variable | in your `whycrash.toml` | in a folder's | what it sets |", "|---|---|---|---|"]
+    rows += [
+        f"| `{PREFIX}{item.name.upper()}` | `{item.name}` | {'yes' if item.metadata['in_folder'] else 'no'} | {item.metadata['says']} |"
+        for item in fields(Settings)
+    ]
     return "\n".join(rows)
 
 

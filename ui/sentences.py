@@ -284,8 +284,10 @@ SENTENCES: Mapping[str, str] = {
     "WHYCRASH_LANG is {}; it takes en or zh.": "WHYCRASH_LANG 是 {}；只能是 en 或 zh。",
     "WHYCRASH_{} is {}; it takes a number.": "WHYCRASH_{} 是 {}；应是一个数。",
     "WHYCRASH_{} is {}; it takes {} or more.": "WHYCRASH_{} 是 {}；至少为 {}。",
-    "whycrash.toml: there is no setting {}; there are {}.": "whycrash.toml：没有设置 {}；可用的是 {}。",
-    "whycrash.toml: {} takes a text in quotes, not {}.": "whycrash.toml：{} 应是引号中的文本，而不是 {}。",
+    "{}: there is no setting {}; there are {}.": "{}：没有设置 {}；可用的是 {}。",
+    "{}: {} takes a text in quotes, not {}.": "{}：{} 应是引号中的文本，而不是 {}。",
+    "{} is not used: it must be yours, and no others may write it (chown to you, chmod go-w).": "没有使用 {}：它必须属于你自己，且其他人不能写入（chown 给自己，chmod go-w）。",
+    "There is no home folder to keep the index in; set WHYCRASH_HOME to a folder of yours.": "没有可以存放索引的主目录；请把 WHYCRASH_HOME 设为自己的文件夹。",
     "{} is no valid TOML: {}.": "{} 不是合法的 TOML：{}。",
     "{}:{} cannot be bound ({}); set WHYCRASH_PORT or WHYCRASH_HOST to another.": "无法监听 {}:{}（{}）；请把 WHYCRASH_PORT 或 WHYCRASH_HOST 设为其他值。",
     # The index.

@@ -8,12 +8,13 @@ import signal
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 
 from ingest import index
 from ingest.errors import SearchIndexError
+from service import spawning
 from service.batch.crew import Crew, Member, Reply
 from service.batch.executor import ExecutorLostError
 from service.batch.orders import Step
@@ -66,7 +67,7 @@ class _Process:
     """A process with a pipe. The engine never waits for one that does not read: what may not fit into the pipe is sent by a thread."""
 
     def __init__(self, settings: Settings) -> None:
-        context = get_context("spawn")
+        context = spawning.context()
         self.pipe, other = context.Pipe()
         # A daemon: should the engine's process end without closing its workers, they go with it.
         self._process = context.Process(target=serve, args=(other, without_secrets(settings)), name="batch-worker", daemon=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic
 
 from ingest import sockets
+from service import spawning
 from service.batch import cluster
 from service.batch.cluster import Bulletin, Command
 from service.batch.crew import DEPTH
@@ -39,7 +39,7 @@ class RayExecutor:
         sweep()
         # Named by this process: what a killed one left is known by its number.
         self._folder = Path(sockets.new_folder(f"{_PREFIX}{os.getpid()}-"))
-        context = get_context("spawn")
+        context = spawning.context()
         self._pipe, other = context.Pipe()
         self._process = context.Process(
             target=cluster.serve, args=(other, without_secrets(settings), str(self._folder)), name="batch-ray", daemon=True

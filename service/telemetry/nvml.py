@@ -24,7 +24,8 @@ from pydantic import TypeAdapter, ValidationError
 from service.telemetry.snapshot import Gpu, GpuProcess, Piece, Reading, gib, known, unavailable
 
 TIMEOUT_S = 15.0
-COMMAND = (sys.executable, "-m", "service.telemetry.nvml")
+# -P: the folder of a log is nobody's to import from.
+COMMAND = (sys.executable, "-P", "-m", "service.telemetry.nvml")
 MAX_LINKS = 18
 # NVML's code of an error -> our word for it in `driver_error` and `state`.
 WORDS = {9: "driver-not-loaded", 12: "library-not-found", 15: "lost", 16: "reset-required", 18: "version-mismatch"}

@@ -56,7 +56,8 @@ class Sampling:
 
         control = ctypes.CDLL(None).prctl
         self._folder = tempfile.TemporaryDirectory(prefix="whycrash-")
-        command = [sys.executable, "-m", "ui.cli.main", "snapshot", "--watch", f"{self._every:g}", "--out", f"{self._folder.name}/snapshot.json"]
+        # -P: the job's folder may hold modules of our names.
+        command = [sys.executable, "-P", "-m", "ui.cli.main", "snapshot", "--watch", f"{self._every:g}", "--out", f"{self._folder.name}/snapshot.json"]
         process = subprocess.Popen(  # noqa: S603 - our own program
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             # Where we are killed nobody else is left to end it.

@@ -11,11 +11,11 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from time import monotonic
 
+from service import spawning
 from service.errors import BusyError, LateError, RequestError, WorkerLostError
 from service.events import Event
 from service.settings import Settings, without_secrets
@@ -234,7 +234,7 @@ class _Keeper(threading.Thread):
             self._load()
 
     def _load(self) -> None:
-        context = get_context("spawn")
+        context = spawning.context()
         self._pipe, other = context.Pipe()
         # No daemon: those may have no children, and NVML is read in one.
         self._process = context.Process(target=self._serve, args=(other, without_secrets(self._settings)), name=self.name)

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from service.errors import SettingsError
-from service.settings import NUMBERS, PREFIX, SECRETS, Settings, load
+from service.settings import MAX_FILE_BYTES, NUMBERS, PREFIX, SECRETS, Settings, load, own_file, read
+
+# All that a folder's file may set; whoever adds to it has shown that it sends nothing, opens nothing and weakens nothing.
+HARMLESS = {"lang": "zh"}
 
 
 def toml(folder: Path, text: str | bytes) -> Path:
-    """Write a whycrash.toml."""
+    """Write a whycrash.toml that nobody else may write."""
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "whycrash.toml"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
+    path.chmod(0o600)
     return path
+
+
+def value_of(name: str) -> Any:
+    """Give a value that the setting takes, and that is not its default."""
+    return {"lang": "zh"}.get(name) or (4321 if name in NUMBERS else "/elsewhere")
+
+
+def shown(settings: Settings) -> dict[str, Any]:
+    """Give the settings with their secrets laid open."""
+    return {item.name: getattr(settings, item.name) if item.name not in SECRETS else getattr(settings, item.name).get_secret_value() for item in fields(Settings)}
 
 
 @pytest.mark.parametrize(
@@ -98,3 +115,87 @@ def test_settings_cannot_be_changed_after_loading() -> None:
     """Settings are a value."""
     with pytest.raises(AttributeError):
         Settings().lang = "zh"  # type: ignore[misc]  # which is what is tested
+
+
+def test_a_folders_file_sets_only_what_is_allowed(tmp_path: Path) -> None:
+    """Every setting in turn: what may send data, open an address or a path, or lift a bound stays as it was, and is named."""
+    moved, silent = [], []
+    for item in fields(Settings):
+        value = value_of(item.name)
+        folder = tmp_path / item.name
+        toml(folder, f"{item.name} = {value!r}\n")
+        loaded = read({}, tmp_path / "none.toml", folder)
+        expected = {**shown(Settings()), **({item.name: value} if item.name in HARMLESS else {})}
+        moved += [item.name] if shown(loaded.settings) != expected else []
+        named = [(told.trouble, told.name) for told in loaded.ignored]
+        silent += [item.name] if named != ([] if item.name in HARMLESS else [("not-allowed", item.name)]) else []
+    assert (moved, silent) == ([], [])
+
+
+def test_the_same_settings_count_in_the_users_own_file(tmp_path: Path) -> None:
+    """Every setting in turn can be set there."""
+    left = [
+        item.name for item in fields(Settings)
+        if str(shown(load({}, toml(tmp_path / item.name, f"{item.name} = {value_of(item.name)!r}\n"), tmp_path))[item.name]) not in (str(value_of(item.name)), f"{value_of(item.name)}.0")
+    ]
+    assert left == []
+
+
+def test_the_environment_comes_before_the_own_file_and_that_before_the_folders(tmp_path: Path) -> None:
+    """The nearer to the user, the stronger."""
+    toml(tmp_path / "folder", 'lang = "zh"\n')
+    own = toml(tmp_path / "own", 'lang = "en"\n')
+    rows = [({}, tmp_path / "none.toml", "zh"), ({}, own, "en"), ({"WHYCRASH_LANG": "zh"}, own, "zh")]
+    assert [load(environment, file, tmp_path / "folder").lang for environment, file, _ in rows] == [expected for *_, expected in rows]
+
+
+def test_a_folders_file_that_is_no_settings_keeps_nobody_from_reading(tmp_path: Path) -> None:
+    """Whatever lies there under that name, the settings are the user's own, and the trouble is told."""
+    beside = tmp_path / "secret.txt"
+    beside.write_text("password = hunter2 hunter2\n")
+    made: dict[str, Any] = {
+        "no TOML": b"lang = ", "no UTF-8": b'lang = "\xff"', "deeply nested": b"a = " + b"[" * 30_000, "large": b"# " + b"x" * MAX_FILE_BYTES,
+        "another type": b"lang = 3", "another value": b'lang = "fr"', "a list": b"lang = ['zh']", "an unknown name": b'langage = "zh"',
+        "a name to fool a terminal": b'"\\u001b]0;x\\u0007" = 1', "a folder": lambda path: path.mkdir(),
+        "a pipe that nobody writes": os.mkfifo, "a link to nowhere": lambda path: path.symlink_to(tmp_path / "nowhere"),
+        "a link to a device": lambda path: path.symlink_to("/dev/zero"), "a link to something else": lambda path: path.symlink_to(beside),
+    }
+    wrong = []
+    for name, content in made.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "whycrash.toml").write_bytes(content) if isinstance(content, bytes) else content(folder / "whycrash.toml")
+        loaded = read({}, tmp_path / "none.toml", folder)
+        told = "".join(item.name for item in loaded.ignored)
+        wrong += [name] if loaded.settings != Settings() or len(loaded.ignored) != 1 or "\x1b" in told or "hunter2" in told else []
+    assert wrong == []
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o622, 0o660])
+def test_an_own_file_that_others_may_write_is_refused(mode: int, tmp_path: Path) -> None:
+    """Another user of the machine could have put an address there."""
+    own = toml(tmp_path, 'lang = "zh"')
+    own.chmod(mode)
+    with pytest.raises(SettingsError, match="chmod go-w"):
+        load({}, own)
+
+
+def test_the_own_file_lies_in_the_users_configuration_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Started in that very folder, its file is the user's own still."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    own = toml(tmp_path / "whycrash", 'model = "openai:x"')
+    monkeypatch.chdir(own.parent)
+    assert own_file() == own
+    assert (read({}).settings.model, read({}).ignored) == ("openai:x", ())
+
+
+def test_without_a_home_folder_nothing_is_taken_from_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home that nobody knows is no path in the folder of a log."""
+    for kind in ("CONFIG", "DATA"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", "")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    toml(tmp_path / "~/.config/whycrash", 'model = "openai:x"')
+    with pytest.raises(SettingsError, match="WHYCRASH_HOME"):
+        load({})
+    assert load({"WHYCRASH_HOME": str(tmp_path)}).model == ""

@@ -30,12 +30,12 @@ from service.batch.summary import Summary
 from service.batch.trend import Summaries
 from service.errors import InvalidRequestError, NotFoundError
 from service.records import BatchOptions, BatchRecord, JobRecord, SourceKind
-from service.settings import Settings, load
+from service.settings import Settings
 from service.spool import room
 from service.store.store import Store
 from service.triage import Triage
 from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
-from ui.cli.console import check_language, err, language, out, progress
+from ui.cli.console import check_language, err, language, load_settings, out, progress
 from ui.cli.summary import render
 
 STOPPED = 130
@@ -86,7 +86,7 @@ def run(wanted: Wanted) -> int:
     check_language(wanted.lang)
     kind = _kind(wanted)
     since_of(wanted.since, datetime.now(UTC))
-    settings = load()
+    settings = load_settings()
     if wanted.workers:
         settings = replace(settings, workers=wanted.workers)
     _check_out(wanted)

@@ -12,15 +12,27 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from corpus.schema import Language
 from service.errors import ServiceError, SettingsError
-from service.settings import load
+from service.settings import Settings, load, own_file, read
 from service.triage import Report
 
 MANY_FILES = 50
+# Of settings in a folder's file that are passed over, so many are named.
+MOST_IGNORED = 5
 # Between two lines of a long stage where no bar can be drawn, seconds.
 TOLD_EVERY = 30.0
 # In the order in which they decide: https://pubs.opengroup.org/onlinepubs/9799919799/basedefs/V1_chap08.html#tag_08_02
 _LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG")
 _BUILDING = frozenset({"vectors", "words", "store"})
+# What a folder's own whycrash.toml said in vain; that file may be of whoever wrote the log.
+_IGNORED = {
+    "not-allowed": (
+        "{file} in this folder sets `{name}`, which only your environment or {own} may; ignored.", "此文件夹中的 {file} 设置了 `{name}`，而它只能由环境变量或 {own} 设置；已忽略。",
+    ),
+    "unknown": ("{file} in this folder sets `{name}`, which is no setting; ignored.", "此文件夹中的 {file} 设置了 `{name}`，没有这项设置；已忽略。"),
+    "wrong": ("{file} in this folder sets `{name}` to a value that it does not take; ignored.", "此文件夹中的 {file} 给 `{name}` 的值不合要求；已忽略。"),
+    "unreadable": ("{file} in this folder cannot be read as settings; ignored.", "此文件夹中的 {file} 无法作为设置读取；已忽略。"),
+}
+_MORE_IGNORED = ("{more} more of its settings are ignored.", "其中还有 {more} 项设置被忽略。")
 _STAGES = {"files": "reading files", "vectors": "embedding", "words": "indexing words", "store": "storing"}
 
 
@@ -32,6 +44,18 @@ def out() -> Console:
 def err() -> Console:
     """Give the console for everything that is no answer."""
     return Console(stderr=True, highlight=False)
+
+
+def load_settings() -> Settings:
+    """Load the settings, and tell on standard error what the current folder's file said in vain; raises SettingsError."""
+    loaded = read()
+    chinese = language(loaded.settings.lang) == "zh"
+    for item in loaded.ignored[:MOST_IGNORED]:
+        told = _IGNORED[item.trouble][chinese].format(file=item.file, name=item.name, own=own_file())
+        err().print(f"whycrash: {told}", markup=False, soft_wrap=True)
+    if (more := len(loaded.ignored) - MOST_IGNORED) > 0:
+        err().print(f"whycrash: {_MORE_IGNORED[chinese].format(more=more)}", markup=False)
+    return loaded.settings
 
 
 def check_language(lang: str) -> None:

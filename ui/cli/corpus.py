@@ -12,11 +12,10 @@ from eval import drafting
 from ingest.logs import patterns
 from ingest.logs.inputs import sources
 from service import lint as checks
-from service.settings import load
 from service.triage import Triage
 from ui import coverage
 from ui.cli.codes import EXPLAINED, MISUSE
-from ui.cli.console import language, out
+from ui.cli.console import language, load_settings, out
 
 
 def lint() -> int:
@@ -43,7 +42,7 @@ def stats(*, as_json: bool) -> int:
 
 def draft(log: Path, cause: str, fix: str, out_folder: Path) -> int:
     """Write a case draft and an incident from a log and what a person knows of it."""
-    triage = Triage(load())
+    triage = Triage(load_settings())
     report = triage.reader.read(sources.from_path(log))
     text = b"".join(sources.from_path(log).chunks()).decode("utf-8", "replace")
     written = drafting.write(report, drafting.Truth(cause, fix), text, triage.library, out_folder)

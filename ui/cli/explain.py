@@ -18,11 +18,10 @@ from service.diagnosis import Diagnosis, ProposedChange
 from service.inquiry import Inquiry
 from service.reasoning.stages import Draft
 from service.reasoning.stages import Text as Said
-from service.settings import load
 from service.telemetry.opening import open_telemetry
 from service.triage import Triage, read_config
 from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
-from ui.cli.console import check_language, out, progress
+from ui.cli.console import check_language, load_settings, out, progress
 
 _CODES = {"diagnosed": EXPLAINED, "ambiguous": EXPLAINED, "unknown": UNKNOWN, "no-failure": HEALTHY}
 _STYLES = {"diagnosed": "bold red", "ambiguous": "bold yellow", "unknown": "bold yellow", "no-failure": "bold yellow"}
@@ -56,7 +55,7 @@ def run(
 ) -> int:
     """Explain one job and give the exit code."""
     check_language(lang)
-    settings = load()
+    settings = load_settings()
     if "-" in logs and len(logs) > 1:
         raise MissingInputError("Standard input is a job of its own; give it alone, or files alone.")
     if not all(logs):

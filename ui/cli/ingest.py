@@ -10,10 +10,9 @@ from time import monotonic
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ingest import many, pipeline
-from service.settings import load
 from service.triage import Report, Triage
 from ui.cli.codes import EXPLAINED
-from ui.cli.console import PlainSteps, err, out, progress
+from ui.cli.console import PlainSteps, err, load_settings, out, progress
 
 # Files that are told one by one why they were left out.
 MOST_TOLD = 20
@@ -21,7 +20,7 @@ MOST_TOLD = 20
 
 def run(notes: list[Path], logs: list[Path]) -> int:
     """Ingest, say what was done, and give the exit code."""
-    settings = load()
+    settings = load_settings()
     with progress() as building, _reading(building) as report:
         triage = Triage(settings, building)
         outcome = pipeline.ingest(

@@ -12,10 +12,9 @@ from rich.text import Text
 from service.api import keys
 from service.batch.batches import open_store
 from service.records import AuditRecord, KeyRecord
-from service.settings import load
 from service.store.store import Store
 from ui.cli.codes import EXPLAINED
-from ui.cli.console import out
+from ui.cli.console import load_settings, out
 
 _LOST = "There is no key any more, and there was one: a server lets nobody in until `whycrash keys add NAME` makes another."
 
@@ -24,7 +23,7 @@ def add(name: str, scopes: Sequence[str]) -> int:
     """Make a key and print it: alone on standard output, so that a script can take it."""
     now = datetime.now(UTC)
     record, token = keys.make(name, scopes or ("triage",), now)
-    with open_store(load()) as store:
+    with open_store(load_settings()) as store:
         store.keys.add(record)
         _note(store, "add key", record.id, now)
     sys.stderr.write(f"Key {record.id} ({name}) with the scopes {', '.join(record.scopes)}. It is shown this once; only its hash is kept.\n")
@@ -34,7 +33,7 @@ def add(name: str, scopes: Sequence[str]) -> int:
 
 def show() -> int:
     """List the keys: never what opens the door, only what tells them apart."""
-    with open_store(load()) as store:
+    with open_store(load_settings()) as store:
         found, were_ever = store.keys.all(), store.keys.were_ever()
     if not found:
         out().print(_LOST if were_ever else "There is no key. Without one, only this machine may ask, on a loopback address.")
@@ -51,7 +50,7 @@ def show() -> int:
 def revoke(key_id: str) -> int:
     """End a key; a server that runs takes it no more within a second. Raises NotFoundError."""
     now = datetime.now(UTC)
-    with open_store(load()) as store:
+    with open_store(load_settings()) as store:
         store.keys.revoke(key_id, now)
         _note(store, "revoke key", key_id, now)
     out().print(f"Key {key_id} is revoked.")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from service.settings import load
 from ui.cli.codes import EXPLAINED
+from ui.cli.console import load_settings
 
 
 def run() -> int:
@@ -11,5 +11,5 @@ def run() -> int:
     # Imported here: the protocol's package is slow to load and an optional one.
     from ui.mcp import server
 
-    server.serve(load())
+    server.serve(load_settings())
     return EXPLAINED

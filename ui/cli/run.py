@@ -110,12 +110,11 @@ def _source(command: Sequence[str], copy: Copy) -> JobSource:
 
 def _explain(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path | None, options: Options) -> None:
     from ingest.errors import EmptyInputError
-    from service.settings import load
     from service.triage import Triage
     from ui.cli import explain
-    from ui.cli.console import err, progress
+    from ui.cli.console import err, load_settings, progress
 
-    settings = load()
+    settings = load_settings()
     if not options.quiet:
         _say(f"\nwhycrash: the job failed after {ended.seconds:.0f} s: {ended.words}.")
     for told in filter(None, (copy.broken, _dropped(copy))):
@@ -153,11 +152,11 @@ def _answered(triage: Triage, settings: Settings, source: JobSource, snapshot: P
 def _keep_good(copy: Copy, path: Path) -> None:
     """Keep what a healthy run prints, for the day when it does not end well."""
     from ingest.errors import EmptyInputError
-    from service.settings import load
     from service.triage import Triage
+    from ui.cli.console import load_settings
 
     try:
-        templates = Triage(load()).reader.templates(_source(["run"], copy))
+        templates = Triage(load_settings()).reader.templates(_source(["run"], copy))
     except EmptyInputError:
         return
     if templates.failed_at:

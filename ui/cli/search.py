@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from service.settings import load
 from service.triage import Triage
 from ui.cli.codes import EXPLAINED, UNKNOWN
-from ui.cli.console import language, out, progress
+from ui.cli.console import language, load_settings, out, progress
 
 
 def run(text: str, count: int, lang: str) -> int:
     """Search and print what was found, best first."""
-    settings = load()
+    settings = load_settings()
     chosen = language(lang or ("zh" if any("一" <= char <= "鿿" for char in text) else ""))
     with progress() as report:
         triage = Triage(settings, report)

@@ -6,11 +6,10 @@ import logging
 import sys
 from dataclasses import replace
 
-from service.settings import load
 from ui import server
 from ui.cli import ending
 from ui.cli.codes import EXPLAINED
-from ui.cli.console import err, progress
+from ui.cli.console import err, load_settings, progress
 
 # Packages whose every step is none of an administrator's matter.
 _NOISY = ("httpx", "gradio", "uvicorn.error", "asyncio", "alembic", "bm25s")
@@ -18,7 +17,7 @@ _NOISY = ("httpx", "gradio", "uvicorn.error", "asyncio", "alembic", "bm25s")
 
 def run(host: str, port: int | None) -> int:
     """Serve until told to stop."""
-    settings = load()
+    settings = load_settings()
     settings = replace(settings, host=host or settings.host, port=settings.port if port is None else port)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     for handler in logging.getLogger().handlers:

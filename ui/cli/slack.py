@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from service.settings import load
 from ui.cli.codes import EXPLAINED
-from ui.cli.console import err, progress
+from ui.cli.console import err, load_settings, progress
 
 
 def run() -> int:
@@ -12,7 +11,7 @@ def run() -> int:
     # Imported here: Slack's packages are optional.
     from ui.slack import socket_mode
 
-    settings = load()
+    settings = load_settings()
     socket_mode.check(settings)
     with progress() as report:
         err().print("Answering Slack over Socket Mode; ctrl-C stops it.", markup=False)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ingest.logs.lines import printable
-from service.settings import load
 from service.telemetry import snapshot, taking, watch
 from service.telemetry.snapshot import Snapshot
+from ui.cli.console import load_settings
 
 # Xid events are listened to for so long between two samples; a longer wait would only delay the next.
 MIN_WATCH_S = 1.0
@@ -19,7 +19,7 @@ MIN_WATCH_S = 1.0
 def run(every_s: float, out: Path | None, since: Path | None) -> int:
     """Write one snapshot, or one each `every_s` seconds until stopped."""
     before = snapshot.load(since) if since else None
-    sources = taking.of_settings(load())
+    sources = taking.of_settings(load_settings())
     if not every_s:
         _put(taking.take(sources, before), out)
         return 0

@@ -17,7 +17,7 @@ from rich.text import Text
 from service.diagnosis import Diagnosis
 from service.errors import SettingsError
 from service.records import JobSpec
-from service.settings import Settings, load
+from service.settings import Settings
 from service.triage import Triage
 from service.watching import finding, targets
 from service.watching.finding import Place
@@ -26,7 +26,7 @@ from service.watching.targets import Target
 from service.watching.watcher import Watcher
 from ui.cli import ending
 from ui.cli.codes import EXPLAINED, MISUSE
-from ui.cli.console import check_language, err, out, progress
+from ui.cli.console import check_language, err, load_settings, out, progress
 from ui.cli.run import KEY_VARIABLE
 
 SLACK_VARIABLE = "WHYCRASH_SLACK_WEBHOOK"
@@ -53,7 +53,7 @@ def run(what: str, options: Options, stop: threading.Event | None = None) -> int
     """Watch until stopped."""
     check_language(options.lang)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(message)s")
-    settings = load()
+    settings = load_settings()
     place, told = _place(what, options, settings), _targets(options)
     known = Known(settings.home, place.name)
     if options.since_hours:
