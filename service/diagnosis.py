@@ -128,9 +128,12 @@ class Engine(Part):
     """What wrote the answer.
 
     `note` says what became of a model that was asked; `omitted` counts what its prompt had no room for, by kind.
+    `model_explanation` is what passed its checks of the model's own words, Markdown that cites as the explanation does;
+    it stands beside the rules' headline and explanation, which no model writes.
     """
 
     name: str = "composer"
+    model_explanation: str = ""
     dropped: tuple[Dropped, ...] = ()
     note: str = ""
     tokens: Tokens | None = None

@@ -152,7 +152,7 @@ def _made(values: Mapping[str, Any]) -> Settings:
         made = None
     # A relative default would be a path in whatever folder a log lies in.
     if made is None or not (made.home.is_absolute() or "home" in values):
-        raise SettingsError(f"There is no home folder to keep the index in; set {PREFIX}HOME to a folder of yours.")
+        raise SettingsError("There is no home folder to keep the index in; set WHYCRASH_HOME to a folder of yours.")
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -18,6 +19,7 @@ from service.reasoning import reasons
 from service.reasoning.asking import Asker
 from service.reasoning.claims import Claims, schema
 from service.reasoning.composer import MAX_EVIDENCE
+from service.reasoning.contacts import lead
 from service.reasoning.deadline import Deadline
 from service.reasoning.grounding import Found, Grounded, ground
 from service.reasoning.matter import Matter, Prompt, gather
@@ -26,7 +28,7 @@ from service.reasoning.partial import growing, whole_fields
 from service.reasoning.phrases import say
 from service.reasoning.prompting import for_answer, shown
 from service.reasoning.prose import blocks
-from service.reasoning.sentences import Judge, Kept, judge_for, one_sentence, take
+from service.reasoning.sentences import Judge, Kept, judge_for, listed, take
 from service.reasoning.stages import Draft, Final, Stage, Text
 from service.settings import Settings
 
@@ -34,6 +36,8 @@ from service.settings import Settings
 NAMED_ONLY = 0.1
 # How much longer an answer gets before it is looked at again.
 STRIDE = 48
+# Addresses of nodes among themselves, which workers print before each line.
+_NODES = re.compile(r"\b(?:10\.\d{1,3}|127\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2}\b(?::\d+)?")
 _CLAIMED = {"cause", "quotes", "cases", "changes"}
 
 
@@ -105,7 +109,6 @@ class _Talk:
     prompt: Prompt
     grounded: Grounded | None = None
     kept: Kept = field(default_factory=Kept)
-    headline: str = ""
     _judged: int = 0
 
     @property
@@ -123,7 +126,6 @@ class _Talk:
         claims = asker.read(Claims, text)
         self.grounded = ground(claims, self.matter, self.prompt)
         yield from self._judge(blocks(claims.explanation))
-        self._take_headline(claims.headline)
 
     def _grown(self, text: str) -> Iterator[Text]:
         """Judge the paragraphs that are complete, once the claims are known on which they rest."""
@@ -144,26 +146,16 @@ class _Talk:
         assert self.grounded is not None  # noqa: S101 - the callers ground first
         if not speaks(self.grounded, self.matter):
             return
-        judge = self._judge_of(self.grounded)
+        judge = self.judge_of(self.grounded)
         for block in found[self._judged :]:
             if good := take(block, judge, self.kept):
                 yield Text(good)
         self._judged = max(self._judged, len(found))
 
-    def _judge_of(self, grounded: Grounded) -> Judge:
+    def judge_of(self, grounded: Grounded) -> Judge:
+        """Give what holds prose against what was sent and what the answer names."""
         cause = grounded.chosen or grounded.hypothesis or self.matter.first.cause
         return judge_for(self.matter, self.prompt, self.matter.offered, cause)
-
-    def _take_headline(self, headline: str) -> None:
-        """Keep a headline that stands and speaks of the cause; else the rules' own is better."""
-        assert self.grounded is not None  # noqa: S101 - called after grounding
-        if not headline or self.grounded.chosen or not speaks(self.grounded, self.matter):
-            return
-        why = one_sentence(headline, self._judge_of(self.grounded)) or ("" if is_about(headline, self.matter) else "says nothing of the cause")
-        if why:
-            self.kept.dropped.append(Dropped(what=headline[:120], why=why))
-        else:
-            self.headline = " ".join(headline.split())
 
 
 def speaks(grounded: Grounded, matter: Matter) -> bool:
@@ -174,20 +166,8 @@ def speaks(grounded: Grounded, matter: Matter) -> bool:
     return True
 
 
-def is_about(headline: str, matter: Matter) -> bool:
-    """Tell whether a headline shares a telling word with the cause's or its case's title, or the failing line."""
-    cause = matter.library.causes.get(matter.first.cause or "")
-    titles = [cause.title.to(matter.language)] if cause else []
-    root = matter.report.root
-    known = " ".join([*titles, matter.first.headline, root.body if root else ""]).lower()
-    if matter.language == "zh":
-        return any(headline[place : place + 2] in known for place in range(len(headline) - 1) if headline[place] >= "一")
-    words = {word.strip(".,:;!'\"()`").lower() for word in headline.split()}
-    return any(len(word) > 3 and word in known for word in words)
-
-
 def _joined(answers: Answers, inquiry: Inquiry, talk: _Talk, name: str) -> Diagnosis:
-    """Put what stands of a model's answer into the first one."""
+    """Put what stands of a model's answer beside the first one, whose headline and explanation stay the rules' own."""
     grounded = talk.grounded
     assert grounded is not None  # noqa: S101 - listened to
     answer = answers.decided(inquiry, grounded.chosen) if grounded.chosen else inquiry.first
@@ -199,8 +179,7 @@ def _joined(answers: Answers, inquiry: Inquiry, talk: _Talk, name: str) -> Diagn
         })
     if talk.kept.holds:
         used = True
-        update = {"explanation": talk.kept.text, "headline": talk.headline or answer.headline}
-        answer = answer.model_copy(update=update)
+        answer = answer.model_copy(update={"engine": answer.engine.model_copy(update={"model_explanation": talk.kept.text})})
     noted = _noted(answer, _told(talk, used), talk.matter.language, talk.dropped)
     return noted.model_copy(update={"engine": noted.engine.model_copy(update={"name": name})}) if used else noted
 
@@ -233,14 +212,19 @@ def _with_changes(answers: Answers, inquiry: Inquiry, answer: Diagnosis, picked:
 
 
 def _with_quotes(answer: Diagnosis, quotes: Sequence[Found], talk: _Talk) -> tuple[Evidence, ...]:
-    """Add the lines that the model quotes and the rules did not, as far as there is room."""
+    """Add the lines that the model quotes and the rules did not, as far as there is room.
+
+    A line that sends its reader elsewhere is for those to find who read the log, not for a model to put forward.
+    """
+    assert talk.grounded is not None  # noqa: S101 - listened to
+    judge = talk.judge_of(talk.grounded)
     report = talk.matter.report
     told = {(item.file or "", item.line) for item in answer.evidence}
     texts = dict([*report.surroundings, *report.tail, *report.novel, *((event.line, event.text) for event in report.events)])
     more = []
     for found in quotes:
         place = report.place(found.number)
-        if (place.file, place.line) not in told and found.number in texts:
+        if (place.file, place.line) not in told and found.number in texts and not lead(_NODES.sub("", texts[found.number]), judge.is_known):
             why = say("quoted", talk.matter.language)
             more.append(Evidence(line=place.line, text=texts[found.number], role="context", why=why, file=place.file or None))
     return (*answer.evidence, *more)[: max(MAX_EVIDENCE, len(answer.evidence))]
@@ -259,6 +243,6 @@ def _with_hypothesis(answer: Diagnosis, grounded: Grounded, matter: Matter) -> t
 
 
 def _noted(answer: Diagnosis, note: str, language: Language, dropped: Sequence[Dropped] = ()) -> Diagnosis:
-    told = reasons.told(dropped, language)
+    told = reasons.told(listed(dropped), language)
     engine = answer.engine.model_copy(update={"note": reasons.note(note, language), "dropped": (*answer.engine.dropped, *told)})
     return answer.model_copy(update={"engine": engine})

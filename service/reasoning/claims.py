@@ -62,7 +62,6 @@ class Claims(Claim):
     quotes: Annotated[tuple[Quote, ...], _first(MAX_QUOTES), Field(description="lines of the log that prove it, the most telling first")] = ()
     cases: Annotated[tuple[Name, ...], _first(MAX_CASES), Field(description="ids of the known cases that apply")] = ()
     changes: Annotated[tuple[Pick, ...], _first(MAX_CHANGES), Field(description="the offered changes to make, the first to try first")] = ()
-    headline: Annotated[Line, Field(description="one sentence: the conclusion")] = ""
     explanation: Annotated[Prose, Field(description="Markdown; every paragraph cites [L12] or [case:id]")]
 
 

@@ -22,7 +22,7 @@ from service.reasoning.models import ChatModel, Message
 from service.reasoning.prompting import for_turn
 from service.reasoning.prose import blocks
 from service.reasoning.replies import Question, reply
-from service.reasoning.sentences import Kept, judge_for, take
+from service.reasoning.sentences import Kept, judge_for, listed, take
 from service.reasoning.stages import Text
 
 MAX_QUESTION = 2000
@@ -117,7 +117,7 @@ class Conversation:
         good = self._checked(answer, matter, prompt, kept)
         for block in good:
             yield Text(block)
-        dropped = reasons.told([*_dropped(answer, matter, prompt), *kept.dropped], matter.language)
+        dropped = reasons.told(listed([*_dropped(answer, matter, prompt), *kept.dropped]), matter.language)
         if not kept.holds:
             note = "Too little of the model's answer could be checked; this one is from what is known without it."
             return plain, Engine(note=reasons.note(note, matter.language), dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))

@@ -18,7 +18,7 @@ WITHHELD = "[withheld: text written to a model]"
 
 # What would end the fence, or begin another role, in one of the usual chat templates.
 _FENCES = re.compile(r"`{3,}|~{3,}|<{3,}|>{3,}|<\|[^|>\n]{0,40}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|user|assistant|s)>", re.IGNORECASE)
-_INVISIBLE = re.compile("[\u00ad\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]|[\U000e0000-\U000e0fff]")
+INVISIBLE = re.compile("[\u00ad\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]|[\U000e0000-\U000e0fff]")
 
 _TOLD = (
     # An order to forget, in the languages that logs are poisoned in.
@@ -43,7 +43,7 @@ _SUSPECT = re.compile("|".join(f"(?:{row})" for row in _TOLD), re.IGNORECASE)
 
 def neutral(text: str, limit: int = 600) -> str:
     """Give one line without control characters, invisible signs and look-alikes of a fence or of a chat template."""
-    flat = _INVISIBLE.sub("", printable(" ".join(text.split("\n"))))
+    flat = INVISIBLE.sub("", printable(" ".join(text.split("\n"))))
     # NFKC first: a fence of full-width signs folds into a real one.
     folded = unicodedata.normalize("NFKC", flat) if not flat.isascii() else flat
     return _FENCES.sub("'", printable(folded))[:limit]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from corpus.library import Library
 from corpus.schema import Language
 from service.diagnosis import Dropped, ProposedChange
+from service.reasoning import contacts
 from service.reasoning.constraints import Constraint
 from service.reasoning.fencing import speaks_to_a_model
 from service.reasoning.matter import Matter, Prompt
@@ -18,21 +19,6 @@ from service.reasoning.prose import CITED, CODE, is_in, safe, sentences
 _SHOWN = 120
 _LINE_MARK = re.compile(r"(?:.+:)?L\d+")
 _MARKUP = re.compile(r"<[a-zA-Z/!][^>]*>|!\[|\]\(|&#?\w+;|javascript:|data:\w+/", re.IGNORECASE)
-_LINK = re.compile(r"(?:https?|ftp|file|ssh|s3|gs)://[^\s)\]>\"']+|\bwww\.[^\s)\]]+", re.IGNORECASE)
-_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.\w+|\b[\w-]+\.(?:com|net|org|io|xyz|top|ru|cn|example|invalid)\b(?!\.\w)", re.IGNORECASE)
-_PROGRAMS = (
-    "sudo|su|rm|mv|cp|dd|mkfs|curl|wget|nc|ncat|ssh|scp|rsync|bash|sh|zsh|eval|exec|source|export|unset|alias|chmod|chown|kill|pkill|killall|"
-    "pip3?|conda|mamba|uv|apt(?:-get)?|yum|dnf|npm|docker|podman|kubectl|helm|systemctl|service|modprobe|rmmod|sysctl|mount|umount|reboot|shutdown|"
-    "python3?|torchrun|deepspeed|accelerate|ray|srun|sbatch|scancel|scontrol|sacct|nvidia-smi|dmesg|journalctl|git|make|echo|cat|tee|find|xargs|sed|awk|crontab|iptables|ulimit"
-)
-# Those that are no word of a sentence about a job.
-_TOOLS = "sudo|rm|curl|wget|nc|ssh|scp|bash|sh|chmod|chown|pkill|pip3?|conda|apt(?:-get)?|docker|kubectl|helm|systemctl|sysctl|python3|nvidia-smi|dmesg|git"
-_COMMAND = re.compile(
-    rf"^\s*[$>]\s+\S|```|`\s*(?:[$#]\s*)?(?:{_PROGRAMS})\s+[^`]+`|\|\s*(?:{_PROGRAMS})\b|\$\(|&&|;\s*(?:{_PROGRAMS})\b|>\s*/|"
-    rf"\b(?:run|execute|type|invoke|issue|paste|运行|执行|输入)\s*[:：]?\s*[`\"']?(?:{_TOOLS})\b|"
-    r"\b(?:sudo|rm|curl|wget|chmod|chown|pip3?|apt-get|conda|docker|kubectl|git|ssh|scp|bash|sh|eval|nvidia-smi)\s+(?:-{1,2}\w|install|run|exec|apply|delete|/|~|https?:)",
-    re.IGNORECASE | re.MULTILINE,
-)
 # A name that only a setting has: assigned, dotted with underscores, a flag, an environment variable, or with an underscore.
 _ASSIGNED = re.compile(r"(?<![\w.\[/-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)\s*(?:=|:=|==)\s*(?P<value>[^\s,;`)\]。，；]+)")
 _NAMED = re.compile(r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+)")
@@ -48,11 +34,6 @@ _FINE = re.compile(
 _ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a"})
 # A small number counts parts of the text itself; a larger one is a claim.
 _SMALL = 3
-
-
-_SHAPES = (
-    (_MARKUP, "holds markup"), (_LINK, "holds a link or an address"), (_ADDRESS, "holds a link or an address"), (_COMMAND, "holds a command"),
-)
 
 
 @dataclass(frozen=True)
@@ -77,6 +58,14 @@ class Judge:
     def numbers(self) -> frozenset[str]:
         """All numbers that were sent."""
         return frozenset(match[0].replace(",", "") for match in re.finditer(r"\d[\d,]*(?:\.\d+)*", self.sent))
+
+    def is_known(self, name: str) -> bool:
+        """Tell whether a dotted name is one of ours: a setting, or a word of a cause or a case. A log decides nothing here."""
+        wanted = _spelled(name)
+        if wanted in self.settings or any(wanted in (_spelled(key), _spelled(key).rsplit(".", 1)[-1]) for _, key in self.library.knobs):
+            return True
+        texts = (text for case in self.library.cases.values() for text in (case.body.en, case.body.zh))
+        return any(name in text and is_word_of(name, text) for text in texts)
 
     @cached_property
     def settings(self) -> frozenset[str]:
@@ -113,8 +102,8 @@ def _miscited(text: str, judge: Judge) -> str:
     return f"cites {wrong}, which was not sent" if wrong else ""
 
 
-def _shaped(text: str, _judge: Judge) -> str:
-    return next((why for shape, why in _SHAPES if shape.search(text)), "")
+def _shaped(text: str, judge: Judge) -> str:
+    return "holds markup" if _MARKUP.search(text) else contacts.lead(CITED.sub("", text), judge.is_known)
 
 
 def _speaking(text: str, _judge: Judge) -> str:
@@ -232,14 +221,17 @@ def _unfounded(block: str, judge: Judge) -> str:
         return ""
     if not any(char.isalpha() for char in CITED.sub("", block)):
         return "says nothing"
+    # What is harmless in each sentence may be an address in two.
+    if why := _shaped(block, judge):
+        return why
     if not any(exists for _, exists in _citations(block, judge)):
         return "cites neither a line nor a case"
     return "" if is_in(judge.language, block) else "is in another language"
 
 
-def one_sentence(text: str, judge: Judge) -> str:
-    """Say why a sentence cannot stand, or give the empty string."""
-    return _reason(safe(text), judge) or ("" if is_in(judge.language, text) else "is in another language")
+def listed(dropped: Iterable[Dropped]) -> list[Dropped]:
+    """Give what was dropped of a model's answer fit to be shown: without the addresses and numbers for which it was."""
+    return [Dropped(what=contacts.masked(item.what), why=contacts.masked(item.why)) for item in dropped]
 
 
 def _reason(sentence: str, judge: Judge) -> str:

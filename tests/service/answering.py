@@ -77,7 +77,6 @@ def faithful(inquiry: Inquiry, **fields: Any) -> dict[str, Any]:
         "quotes": [{"line": mark, "text": root.text[:60]}],
         "cases": [first.cases[0].id] if first.cases else [],
         "changes": [{"framework": change.framework, "key": change.key, "to": str(change.to)} for change in first.changes],
-        "headline": first.headline,
         "explanation": f"The first failure of the job stands in this line. [{mark}]\n\nIt is a known mechanism of such jobs. {known}",
     }
     return {**made, **fields}

@@ -30,7 +30,7 @@ def test_the_first_answer_is_printed_before_the_models(warm: Path, triage: Triag
     with serving([Turn(json.dumps(faithful(asked(triage))))]) as server:
         ended = whycrash(warm, "explain", LOG, "--config", script(NAME), "--lang", "en", **configured(server))
     assert ended.code == EXPLAINED
-    assert -1 < ended.out.index("Evidence") < ended.out.index("The model explains") < ended.out.index(said)
+    assert -1 < ended.out.index("Evidence") < ended.out.index("What the model (openai:scripted) says") < ended.out.index(said)
 
 
 def test_the_json_holds_the_final_answer(warm: Path, triage: Triage) -> None:
@@ -42,7 +42,8 @@ def test_the_json_holds_the_final_answer(warm: Path, triage: Triage) -> None:
     found = Diagnosis.model_validate_json(ended.out)
     assert found.engine.name == "openai:scripted"
     assert lie in [item.what for item in found.engine.dropped]
-    assert lie not in found.explanation
+    assert lie not in found.explanation + found.engine.model_explanation
+    assert found.engine.model_explanation == answer["explanation"]
 
 
 def test_no_model_asks_none(warm: Path) -> None:
@@ -50,7 +51,7 @@ def test_no_model_asks_none(warm: Path) -> None:
     with serving([Turn("{}")]) as server:
         ended = whycrash(warm, "explain", LOG, "--no-model", **configured(server))
     assert (ended.code, server.calls) == (EXPLAINED, [])
-    assert "The model explains" not in ended.out
+    assert "What the model" not in ended.out
 
 
 def test_the_prompt_is_shown_and_not_sent(warm: Path) -> None:

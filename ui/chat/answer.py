@@ -165,7 +165,7 @@ def _setting(change: ProposedChange) -> str:
 
 
 def why(view: View, library: Library) -> Html:
-    """Render the explanation: the rules' own, or the model's as it comes with the rules' below it."""
+    """Render the explanation: the rules' own, and below it the model's, as its own words and as they come."""
     diagnosis = view.diagnosis
     if diagnosis is None:
         return Html("")
@@ -175,17 +175,13 @@ def why(view: View, library: Library) -> Html:
 
 
 def _explained(view: View, diagnosis: Diagnosis) -> list[Html]:
-    language, first = view.language, view.first
-    if view.state == "running" and view.said:
-        writing = element("div", element("h3", say("model-says", language, model=view.model)), prose.render("\n\n".join(view.said)),
-                          class_="said", aria_busy="true")
-        return [writing, folded("rules", joined(say("rules-say", language)), prose.render(diagnosis.explanation), is_open=True)]
-    if diagnosis.engine.name == "composer":
-        return [prose.render(diagnosis.explanation)]
-    own = element("div", element("h3", say("model-says", language, model=diagnosis.engine.name)), prose.render(diagnosis.explanation), class_="said")
-    if first is None or first.explanation == diagnosis.explanation:
-        return [own]
-    return [own, folded("rules", joined(say("rules-say", language)), prose.render(first.explanation))]
+    rules = prose.render(diagnosis.explanation)
+    writing = view.state == "running"
+    said = "\n\n".join(view.said) if writing else diagnosis.engine.model_explanation
+    if not said:
+        return [rules]
+    title = element("h3", say("model-says", view.language, model=view.model if writing else diagnosis.engine.name))
+    return [rules, element("div", title, prose.render(said), class_="said", aria_busy="true" if writing else None)]
 
 
 def _checks(diagnosis: Diagnosis, language: Language) -> Html | None:

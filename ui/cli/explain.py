@@ -40,7 +40,7 @@ _LABELS = {
     "evidence": ("Evidence", "证据"), "changes": ("Changes", "建议修改"), "checks": ("To confirm", "如何确认"), "look": ("What to look at next", "接下来看什么"),
     "why": ("Why", "原因"), "patch": ("Patch of the first step", "第一步的补丁"), "cases": ("Known cases", "已知案例"), "alternatives": ("Or else", "其他可能"),
     "costs": ("costs", "代价"), "unverified": ("not in the catalogue for this version; check it", "目录中没有该版本的记录，请核对"),
-    "was": ("was", "原为"), "model": ("The model explains", "模型的解释"),
+    "was": ("was", "原为"), "model": ("What the model ({model}) says, beside the rules", "模型（{model}）的说法，供参考"),
     "dropped": ("{n} claims of the model did not pass the checks and are not shown; --json lists them.", "模型有 {n} 条说法未通过核对，没有显示；--json 会列出。"),
     "redacted": ("{n} secrets were masked.", "已遮盖 {n} 处敏感信息。"),
 }
@@ -73,7 +73,7 @@ def run(
     if show_prompt:
         sys.stdout.write(triage.prompt(inquiry) + "\n")
         return EXPLAINED
-    final = spoken(triage, inquiry, None if as_json else out()) if model and settings.model else inquiry.first
+    final = spoken(triage, inquiry, None if as_json else out(), settings.model) if model and settings.model else inquiry.first
     if as_json:
         sys.stdout.write(final.to_json(indent=2) + "\n")
     elif final is inquiry.first:
@@ -81,14 +81,14 @@ def run(
     return _CODES[final.verdict]
 
 
-def spoken(triage: Triage, inquiry: Inquiry, console: Console | None) -> Diagnosis:
+def spoken(triage: Triage, inquiry: Inquiry, console: Console | None, model: str = "") -> Diagnosis:
     """Print the first answer, then the model's words as they come, then what they changed; gives the final answer."""
     final = inquiry.first
     said = False
     for stage in triage.stages(inquiry):
         if isinstance(stage, Said):
             if console is not None:
-                console.print(Text("" if said else f"\n{_label('model', inquiry.first)}:", style="bold"))
+                console.print(Text("" if said else f"\n{_label('model', inquiry.first).format(model=model)}:", style="bold"))
                 console.print(Markdown(_safe(stage.text)))
             said = True
         else:
@@ -145,6 +145,9 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
     else:
         console.print()
     console.print(Markdown(_safe(diagnosis.explanation)))
+    if said := diagnosis.engine.model_explanation:
+        console.print(Text(f"\n{_LABELS['model'][chinese].format(model=diagnosis.engine.name)}:", style="bold"))
+        console.print(Markdown(_safe(said)))
     _print(_evidence(diagnosis, chinese), console)
     _print(_lists(diagnosis, chinese), console)
     if diagnosis.redactions:

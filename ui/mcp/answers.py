@@ -33,7 +33,9 @@ class TriageAnswer(BaseModel):
     standing: Standing = Field(description="What the answer rests on: the log states it, several signs support it, or a hypothesis.")
     confidence: float = Field(description="Calibrated probability that `cause` is right.")
     action: str = Field(description="What may be done next, such as change-config; `retry` only where that is safe.")
-    explanation: str = Field(description="Markdown; cites log lines as [L123] and cases as [case:id].")
+    explanation: str = Field(description="Markdown, by the rules; cites log lines as [L123] and cases as [case:id].")
+    model: str = Field(description="The chat model that was asked, where it had something to say; else `composer`.")
+    model_explanation: str = Field(description="What that model says beside the rules, as far as it could be checked; an opinion, no finding.")
     evidence: list[Evidence]
     changes: list[ProposedChange] = Field(description="Changes of the job's configuration; `status` tells which were checked against the catalogue.")
     patch: str | None = Field(description="Unified diff of the configuration that was given, for `git apply`; the first step alone.")
@@ -121,7 +123,7 @@ def shortened(diagnosis: Diagnosis) -> TriageAnswer:
     """Give of an answer what an assistant needs; the cascade is left out, whose lines the evidence has."""
     return TriageAnswer(
         id=diagnosis.id, verdict=diagnosis.verdict, cause=diagnosis.cause, headline=diagnosis.headline, standing=diagnosis.standing,
-        confidence=diagnosis.confidence, action=diagnosis.action, explanation=diagnosis.explanation, evidence=list(diagnosis.evidence),
+        confidence=diagnosis.confidence, action=diagnosis.action, explanation=diagnosis.explanation, model=diagnosis.engine.name, model_explanation=diagnosis.engine.model_explanation, evidence=list(diagnosis.evidence),
         changes=list(diagnosis.changes), patch=diagnosis.patch, checks=list(diagnosis.checks), alternatives=list(diagnosis.alternatives),
         cases=list(diagnosis.cases), frameworks=list(diagnosis.frameworks), telemetry=diagnosis.telemetry,
         dropped=list(diagnosis.engine.dropped), redactions=diagnosis.redactions, lines=diagnosis.limits.lines,
@@ -134,6 +136,8 @@ def brief(answer: TriageAnswer) -> str:
     rows = [f"**{answer.headline}**", f"cause: {answer.cause or 'none'} · standing: {answer.standing} · next: {answer.action}"]
     rows += [f"- {change.key} = {change.to} ({change.framework}, {change.status}): {change.why}" for change in answer.changes]
     rows.append(answer.explanation)
+    if answer.model_explanation:
+        rows.append(f"What the model ({answer.model}) says, beside the rules:\n\n{answer.model_explanation}")
     if answer.patch:
         rows.append(f"```diff\n{answer.patch}```")
     rows += [f"- check: {check}" for check in answer.checks]

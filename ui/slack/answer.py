@@ -43,10 +43,11 @@ class Message:
 
 @dataclass(frozen=True)
 class Extras:
-    """What comes with an answer: a model's paragraphs so far, and sentences about how it came to be."""
+    """What comes with an answer: the paragraphs so far of the model that is asked, and sentences about how it came to be."""
 
     said: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    model: str = ""
 
 
 def answer(diagnosis: Diagnosis, settings: Settings, extras: Extras = Extras()) -> Message:
@@ -109,9 +110,11 @@ def _standing(diagnosis: Diagnosis, language: Language) -> list[Block]:
     return [context(shown)] if shown else []
 
 
-def _model(_diagnosis: Diagnosis, extras: Extras, language: Language) -> Iterator[Piece]:
-    for place, text in enumerate(extras.said):
-        yield Piece(say("model", language), 95 - place / 10, from_markdown(text))
+def _model(diagnosis: Diagnosis, extras: Extras, language: Language) -> Iterator[Piece]:
+    whole = paragraphs(diagnosis.engine.model_explanation)
+    title = say("model", language, model=escape(diagnosis.engine.name if whole else extras.model))
+    for place, text in enumerate(whole or extras.said):
+        yield Piece(title, 70 - place / 10, from_markdown(text))
 
 
 def _changes(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
@@ -178,7 +181,7 @@ def _case(item: CaseHit) -> str:
 
 
 # In the order of reading.
-_PARTS = (_changes, _model, _why, _evidence, _machine, _alternatives, _checks, _cases)
+_PARTS = (_changes, _why, _model, _evidence, _machine, _alternatives, _checks, _cases)
 
 
 def _notes(diagnosis: Diagnosis, language: Language) -> Iterator[str]:

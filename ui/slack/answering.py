@@ -248,7 +248,7 @@ class _Telling:
             self.reply.show(told(say("failed", self.language, error=sentences.of_failed(event, self.language))))
 
     def _show(self, diagnosis: Diagnosis, *notes: str, must: bool = True) -> None:
-        extras = Extras(tuple(self.said), (*notes, *self.notes))
+        extras = Extras(tuple(self.said), (*notes, *self.notes), self.settings.model)
         self.reply.show(answer(diagnosis, self.settings, extras), must=must)
 
 

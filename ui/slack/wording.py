@@ -20,7 +20,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "fetching": ("Fetching {count} files.", "正在下载 {count} 个文件。"),
     "explaining": ("The model is still explaining; this message will be edited.", "模型仍在解释，这条消息会更新。"),
     "thinking": ("Looking into it.", "正在查看。"),
-    "model": ("The model explains", "模型的解释"),
+    "model": ("What the model ({model}) says, beside the rules", "模型（{model}）的说法，供参考"),
     "unfinished": ("The explanation ended early: {error}", "解释提前结束：{error}"),
     "stopped": (
         "The server was stopped before I had an answer; ask again, and I begin anew.",

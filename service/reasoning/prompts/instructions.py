@@ -26,7 +26,7 @@ and what to change. The first unrecovered failure is the cause; watchdogs, exit 
 """ + _DATA + """
 Answer with one JSON object and nothing else, its fields in this order:
 {{"cause": "<id>", "quotes": [{{"line": "L12", "text": "<words of the line>"}}], "cases": ["<id>"], \
-"changes": [{{"framework": "<name>", "key": "<key>", "to": "<value>"}}], "headline": "<one sentence>", "explanation": "<Markdown>"}}
+"changes": [{{"framework": "<name>", "key": "<key>", "to": "<value>"}}], "explanation": "<Markdown>"}}
 `cause` is the id of a cause below, the rules' own where you agree. `changes` are chosen from the offered ones, the first to try first."""
 
 TURN = """\
