@@ -211,7 +211,7 @@ def _chromadb() -> Any:
     from pydantic_settings import DotEnvSettingsSource
 
     usual = DotEnvSettingsSource._load_env_vars
-    DotEnvSettingsSource._load_env_vars = lambda _self: {}  # type: ignore[method-assign]
+    DotEnvSettingsSource._load_env_vars = lambda _self: {}  # type: ignore[assignment, method-assign]
     try:
         import chromadb
         from chromadb.config import Settings

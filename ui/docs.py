@@ -37,7 +37,7 @@ def settings_table() -> str:
     """Give the settings as a Markdown table."""
     rows = ["| variable | in your `whycrash.toml` | in a folder's | what it sets |", "|---|---|---|---|"]
     rows += [
-        f"| `{PREFIX}{item.name.upper()}` | `{item.name}` | {'yes' if item.metadata['in_folder'] else 'no'} | {item.metadata['says']} |"
+        f"| `{PREFIX}{item.name.upper()}` | `{item.name}` | {'yes' if item.metadata.get('in_folder') else 'no'} | {item.metadata['says']} |"
         for item in fields(Settings)
     ]
     return "\n".join(rows)

@@ -119,12 +119,15 @@ def test_that_a_healthy_run_needs_nothing(triage: Triage) -> None:
     assert cascade.render(view(healthy)) == ""
 
 
-def test_that_the_models_words_stand_above_the_rules(triage: Triage, diagnosis: Diagnosis) -> None:
-    """While it writes, its part is busy and the rules' explanation stays below, open."""
+def test_that_the_models_words_stand_below_the_rules(triage: Triage, diagnosis: Diagnosis) -> None:
+    """While it writes, its part is busy; then it stands there as the model's own."""
     writing = view(diagnosis, state="running", model="openai:x", first=diagnosis, said=("It ran out. [L7]",))
-    html = answer.why(writing, triage.library)
-    assert html.index("It ran out.") < html.index("What the rules say")
-    assert 'aria-busy="true"' in html
+    done = view(diagnosis.model_copy(update={"engine": diagnosis.engine.model_copy(update={"name": "openai:x", "model_explanation": "It ran out. [L7]"})}))
+    rules = str(answer.why(view(diagnosis), triage.library)).split("<p>")[1].split("<")[0]
+    for shown, busy in ((writing, True), (done, False)):
+        html = str(answer.why(shown, triage.library))
+        assert html.index(rules) < html.index("What the model (openai:x) says") < html.index("It ran out.")
+        assert ('aria-busy="true"' in html) is busy
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
