@@ -16,7 +16,7 @@ from ingest.logs.patterns import PatternTable
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from service.settings import Settings
-from tests import machine
+from tests import machine, warm
 from tests.factories import ReadLog
 
 _HOME = pytest.StashKey[Path]()
@@ -56,9 +56,9 @@ def table() -> PatternTable:
 
 
 @pytest.fixture(scope="session")
-def reader(table: PatternTable) -> Reader:
-    """Compile the real patterns once; takes seconds."""
-    return Reader(table)
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Read with the real patterns, which are compiled once for all workers."""
+    return warm.reader_at(warm.shared_folder(tmp_path_factory))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.tables import each_row
 from ui import docs
 from ui.cli.main import app
 
@@ -22,7 +23,7 @@ def _commands() -> list[str]:
     return [row.removeprefix("$ whycrash ") for row in rows if row.startswith("$ whycrash ")]
 
 
-@pytest.mark.parametrize("command", _commands())
+@each_row("command", _commands())
 def test_commands_of_the_readme_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command of the README's tested blocks does what it says, without an error."""
     monkeypatch.chdir(ROOT)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each_row
+
 ROOT = Path(__file__).parent.parent
 ORDER = ["corpus", "ingest", "service", "eval", "ui"]
 
@@ -69,7 +71,7 @@ def _name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", _modules(), ids=_name)
+@each_row("path", _modules(), ids=_name)
 def test_imports_go_one_way(path: Path) -> None:
     """A folder imports only itself and the folders before it."""
     place = ORDER.index(_name(path).split("/")[0])
@@ -77,7 +79,7 @@ def test_imports_go_one_way(path: Path) -> None:
     assert upward == []
 
 
-@pytest.mark.parametrize("path", _modules(), ids=_name)
+@each_row("path", _modules(), ids=_name)
 def test_outside_packages_have_one_seam(path: Path) -> None:
     """An outside package is imported by its seam alone."""
     inside = ("eval/lab/", "eval/bench/")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,7 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from ingest.logs import patterns
 from ingest.logs.inputs import sources
+from ingest.logs.reader import Reader
 from service.diagnosis import Diagnosis
 from service.patching.patches import ConfigFile
 from service.settings import Settings
@@ -26,18 +32,41 @@ BARE = "openrlhf-bare-actor-died"
 EVERY = (*WRITE_UPS, HEALTHY, BARE)
 
 
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of this run, which all workers of pytest-xdist have in common."""
+    own = factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[Path]:
+    """Give the folder of the warm home to one worker at a time: who comes first fills it, the others find it filled."""
+    with (folder / "warm.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder / "warm"
+
+
 @cache
-def _made(base: Path) -> Triage:
-    # Kept by hand: a session fixture that two conftests import would be made twice, at six seconds each.
-    made = Triage(Settings(home=base / "warm", embedding_model="hash"))
-    _ = made.library, made.reader, made.index
-    return made
+def reader_at(folder: Path) -> Reader:
+    """Compile the real patterns, which takes seconds, or read them back compiled."""
+    with locked(folder) as home:
+        kept = home / "cache"
+        return Reader(patterns.load(cache=kept), kept)
+
+
+@cache
+def _made(folder: Path) -> Triage:
+    # Kept by hand: a session fixture that two conftests import would be made twice.
+    with locked(folder) as home:
+        made = Triage(Settings(home=home, embedding_model="hash"))
+        _ = made.library, made.reader, made.index
+        return made
 
 
 @pytest.fixture(scope="session")
 def triage(tmp_path_factory: pytest.TempPathFactory) -> Triage:
     """A triage with everything loaded. Its index holds the corpus and nothing else."""
-    return _made(tmp_path_factory.getbasetemp())
+    return _made(shared_folder(tmp_path_factory))
 
 
 @pytest.fixture(scope="session")

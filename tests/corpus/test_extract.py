@@ -20,6 +20,7 @@ from corpus.extract.checkouts import Folder, Revision, opened, version_of
 from corpus.extract.declarations import Declaration, completed, styled, unique
 from corpus.extract.expressions import Source, parsed
 from corpus.extract.versions import agrees, ordered, span
+from tests.tables import each_row
 
 
 def source(text: str) -> Source:
@@ -52,7 +53,7 @@ def options(parser):
 '''
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "expected"),
     [
         ("--beam-width", Declaration("--beam-width", "int", 2048, spellings=("--beam", "-b"))),
@@ -144,7 +145,7 @@ class Config(Base):
 '''
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "expected"),
     [
         ("z.seed", Declaration("z.seed", "int", 1)),
@@ -240,7 +241,7 @@ def f():
 '''
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "kind", "default", "declared"),
     [
         ("APP_TIMEOUT", "int", 60, True), ("APP_KIND", "enum", None, True), ("APP_FAST", "bool", True, True),
@@ -287,7 +288,7 @@ static slurm_cli_opt_t slurm_opt_b = {
     assert set(by_key(headers.slurm({"c": slurm}))) == {"--mem-per-gpu"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [("-1", -1), ("15 * 60 * 1000", 900000), ("1 << 20", 1048576), ("3ULL * 1024", 3072), ("0x10", 16), ("a * 2", None), ("f(1)", None),
      ("(int64_t)-1", -1), ("1 - 2", None), ("", None)],
@@ -309,7 +310,7 @@ def test_that_no_text_breaks_a_reader(text: str) -> None:
         list(reader({"a": text}))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "style", "expected"),
     [("max_len", "flag", "--max-len"), ("--max_len", "flag", "--max_len"), ("--max-len", "name", "max_len"), ("a.b", "as-is", "a.b")],
 )
@@ -328,7 +329,7 @@ def test_that_programs_that_disagree_leave_the_default_open() -> None:
 SAMPLE = ["0.1", "0.2", "0.3", "0.4"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("present", "expected"),
     [(SAMPLE, ""), (["0.2", "0.3"], ">0.1,<0.4"), (["0.1"], "<0.2"), (["0.4"], ">0.3"), (["0.1", "0.4"], ""), ([], "")],
 )
@@ -386,7 +387,7 @@ def test_that_a_revision_of_a_git_directory_is_read_without_a_checkout(tmp_path:
         _ = Revision(tmp_path / "ray" / "x" / ".git", "v9").paths
 
 
-@pytest.mark.parametrize(("place", "version"), [("repo@v0.5.0", "0.5.0"), ("src/verl/0.9.1", "0.9.1"), ("g@slurm-24-05-5-1", "24.05.5.1"),
+@each_row(("place", "version"), [("repo@v0.5.0", "0.5.0"), ("src/verl/0.9.1", "0.9.1"), ("g@slurm-24-05-5-1", "24.05.5.1"),
                                                 ("x@v0.8.5.post1", "0.8.5.post1")])
 def test_that_a_checkout_names_its_version(place: str, version: str) -> None:
     """Tags and folders end with the version."""
@@ -432,7 +433,7 @@ def test_that_a_merge_corrects_facts_and_keeps_words() -> None:
     assert merge.extracted == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "seen", "sure", "expected"),
     [
         (">=0.2,<0.3.5", SAMPLE[1:3], True, ">=0.2,<0.3.5"),

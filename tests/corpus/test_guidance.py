@@ -12,6 +12,7 @@ from corpus.errors import InvalidCorpusError
 from corpus.library import Library, chinese_guidance, dump_yaml
 from corpus.schema import Language, Scalar
 from tests.corpus.test_library import write_corpus
+from tests.tables import each_row
 
 ROW = {"en": "the node that failed", "zh": "出故障的节点"}
 # Names, numbers and versions, which are the same in both languages.
@@ -31,7 +32,7 @@ def shipped() -> Library:
     return library.load()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "language", "told"),
     [
         ("the node that failed", "zh", "出故障的节点"), ("the node that failed", "en", "the node that failed"),
@@ -52,7 +53,7 @@ def test_that_guidance_comes_back_out_of_the_cache_and_changes_the_digest(tmp_pa
     assert library.load(root, tmp_path / "cache").guidance == loaded.guidance
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "told"), [([ROW, ROW], "stands twice"), ([{"en": "the node"}], "zh: Field required"), ([{**ROW, "fr": "le nœud"}], "fr")]
 )
 def test_that_a_wrong_row_is_named_with_its_file(rows: list[dict[str, str]], told: str, tmp_path: Path) -> None:

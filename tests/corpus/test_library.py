@@ -14,6 +14,7 @@ from corpus.schema import Alias, Knob, Text
 from ingest.logs.patterns import PatternTable
 from service.lint import findings
 from tests.factories import BODY, CASE, case_file
+from tests.tables import each_row
 
 SHARED_CAUSES = library.ROOT.parent.parent / "shared" / "causes.yaml"
 
@@ -79,7 +80,7 @@ def test_every_case_speaks_both_languages() -> None:
     assert [case.id for case in cases.values() if chinese(case.body.zh) < 0.1 or chinese(case.body.en) > 0.02] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "message"),
     [("other/disk-full", r"No case 'other/disk-full'; near: ray/disk-full\."), ("ray/nothing", r"No case 'ray/nothing'\.$")],
 )
@@ -89,7 +90,7 @@ def test_an_unknown_case_is_an_error_that_names_near_ones(tmp_path: Path, wanted
         library.load(write_corpus(tmp_path)).case(wanted)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "version", "expected"),
     [
         ("trainer.new", None, "trainer.new"),
@@ -108,7 +109,7 @@ def test_a_setting_is_found_by_the_names_its_version_knows(key: str, version: st
     assert (found.key if found else None) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "version", "expected"),
     [
         ("trainer.new", "0.6", ("trainer.new", "trainer.short")),
@@ -126,7 +127,7 @@ def test_that_a_setting_gives_its_names_at_a_version(key: str, version: str | No
     assert shelf(known).names("verl", key, version) == expected
 
 
-@pytest.mark.parametrize(("key", "found"), [("--max-len", "--max-len"), ("max_len", "--max-len"), ("--max_len", "--max-len"),
+@each_row(("key", "found"), [("--max-len", "--max-len"), ("max_len", "--max-len"), ("--max_len", "--max-len"),
                                             ("max-width", "--max-len"), ("maxlen", None)])
 def test_that_dashes_and_underscores_name_the_same_setting(key: str, found: str | None) -> None:
     """Users write a flag as they please, and as a plain name in a file."""
@@ -145,7 +146,7 @@ def test_a_setting_of_another_framework_is_not_found() -> None:
     assert shelf(knob("lr")).knob("trl", "lr") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("version", "specifier", "expected"),
     [
         ("0.8.2", ">=0.7,<0.8.3", True),
@@ -162,7 +163,7 @@ def test_a_version_fits_where_nothing_speaks_against_it(version: str | None, spe
     assert library.fits(version, specifier) is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "field"),
     [
         (case_file(CASE.replace("cause: disk-full\n", "")), r"cause: Field required"),
@@ -194,7 +195,7 @@ def test_a_case_is_named_by_its_path(tmp_path: Path) -> None:
         library.load(write_corpus(tmp_path, case=case_file(CASE.replace("ray/disk-full", "ray/other"))))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("parts", "message"),
     [
         ({"causes": CAUSES.replace("    action: change-environment\n", "")}, r"causes\.yaml: disk-full: action"),
@@ -229,7 +230,7 @@ def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
     assert list(library.load(write_corpus(tmp_path / "corpus"), tmp_path / "cache").cases) == ["ray/disk-full"]
 
 
-@pytest.mark.parametrize("name", ["causes.yaml", "cases/ray/disk-full.md", "knobs/ray.yaml"])
+@each_row("name", ["causes.yaml", "cases/ray/disk-full.md", "knobs/ray.yaml"])
 def test_the_digest_follows_every_file(tmp_path: Path, name: str) -> None:
     """One changed byte anywhere makes an index stale."""
     root = write_corpus(tmp_path)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from corpus.predicates import Operator, Predicate, compare, parse
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("pattern:ray.*", Predicate("pattern", "ray.*")),
@@ -30,7 +31,7 @@ def test_a_condition_is_parsed_into_subject_name_and_comparison(text: str, expec
     assert parse(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["", "pattern:", "pattern: x", "gpu_oom.free_gib", "gpu_oom.free_gib <1", "gpu_oom < 1", "gpu_oom.free_gib => 1",
      "config:", "config:a b", "framework:Verl", "framework:verl 0.5", "colour:red"],
@@ -41,14 +42,14 @@ def test_what_is_no_condition_raises_with_the_forms(text: str) -> None:
         parse(text)
 
 
-@pytest.mark.parametrize("text", ["frame:(unclosed", "exception:[a-"])
+@each_row("text", ["frame:(unclosed", "exception:[a-"])
 def test_a_condition_with_a_broken_expression_is_refused(text: str) -> None:
     """An expression is compiled where it is written, not when a log meets it."""
     with pytest.raises(Exception, match=r"unterminated|missing"):
         parse(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("left", "op", "right", "expected"),
     [
         (0.5, "<", "1", True),

@@ -10,6 +10,7 @@ from corpus import library
 from corpus.errors import InvalidCorpusError
 from corpus.library import Library, dump_yaml
 from tests.corpus.test_library import write_corpus
+from tests.tables import each_row
 
 MEASURE: dict[str, object] = {"why": {"en": "It helps.", "zh": "有帮助。"}, "when": ["phase:save"]}
 ROW: dict[str, object] = {"framework": "ray", "kind": "flag", "key": "--temp-dir", "to": "/local"}
@@ -40,7 +41,7 @@ def test_that_a_measure_is_read_as_a_row_for_each_spelling(tmp_path: Path) -> No
     assert (second.key, second.when, second.source) == ("--port", ("phase:save", "framework:ray"), "https://example.org/port")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "told"),
     [({**ROW, "tow": 1}, "tow"), ({**ROW, "kind": "wish"}, "kind"), ({**ROW, "unless": ["nonsense"]}, "unless"), ({"framework": "ray"}, "kind")],
 )
@@ -83,6 +84,6 @@ ANYWHERE = {
 }
 
 
-@pytest.mark.parametrize("cause", ANYWHERE)
+@each_row("cause", ANYWHERE)
 def test_that_a_failure_of_any_job_has_a_remedy_in_every_framework(cause: str, shipped: Library) -> None:
     assert ANYWHERE[cause] - {row.framework for row in shipped.remedies[cause]} == set()

@@ -26,6 +26,7 @@ from eval.incidents import Incident, Label, Origin
 from ingest.logs.patterns import PatternTable
 from service.triage import Triage
 from tests.factories import OOM, RAY
+from tests.tables import each_row
 
 DISK = "OSError: [Errno 28] No space left on device"
 STRANGE = "FooError: the moon is in the wrong house"
@@ -75,7 +76,7 @@ class Splitter:
         return [text[begin : begin + size] for begin in range(0, len(text), step)]
 
 
-@pytest.mark.parametrize("prefix", ["", RAY, "\x1b[31m"])
+@each_row("prefix", ["", RAY, "\x1b[31m"])
 def test_a_pattern_knows_a_line_behind_its_prefix(grep: Grep, prefix: str) -> None:
     """Whoever printed a line, in whatever colour, it says the same."""
     assert grep.cause(prefix + DISK) == "disk-full"
@@ -90,7 +91,7 @@ def test_the_last_lines_give_the_last_cause_first(tmp_path: Path, grep: Grep) ->
     assert len(answer.causes) == 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "verdict", "numbers"),
     [
         ((QUIET, STRANGE, QUIET), "unknown", (2,)),
@@ -107,7 +108,7 @@ def test_the_last_lines_are_fifty(
     assert (answer.verdict, answer.lines) == (verdict, numbers)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "verdict", "causes", "numbers"),
     [
         ((QUIET, DISK, OOM), "diagnosed", ("disk-full",), (2,)),

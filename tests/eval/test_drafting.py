@@ -14,6 +14,7 @@ from ingest.logs.inputs import sources
 from ingest.logs.report import CrashReport
 from service.retrieval import applies
 from service.triage import Triage
+from tests.tables import each_row
 
 LOG = (
     "python3 -m verl.trainer.main_ppo data.train_batch_size=64 trainer.token=hf_abcdefghijklmnopqrstuvwxyzABCDEFGH\n"
@@ -64,7 +65,7 @@ def test_a_drafted_incident_is_redacted_and_sound(triage: Triage, tmp_path: Path
     assert incidents.findings([found], triage.library.causes) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "cause", "message"),
     [(LOG, "no-such-cause", "no cause"), ("all is well\n", "framework-bug", "no failure")],
 )

@@ -19,6 +19,7 @@ from ingest.logs.inputs.sources import LogSource
 from ingest.logs.report import CrashReport
 from service.retrieval import Retriever, SignatureMatch
 from service.triage import Triage
+from tests.tables import each_row
 
 
 class RandomCases(Retriever):
@@ -91,7 +92,7 @@ def test_a_reader_that_drops_each_tenth_line_falls(triage: Triage, some: list[In
     assert any("root_line" in row for row in fallen)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "reached", "expected"),
     [
         ({}, 0.9, 0.89),

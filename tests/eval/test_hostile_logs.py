@@ -16,6 +16,7 @@ from ingest.logs.inputs import jobs
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
+from tests.tables import each_row
 
 # Case, how many of its units, lines, the root's line, and how many lines all events stand for, left out or not.
 ROWS = [
@@ -32,7 +33,7 @@ def made(reader: Reader, name: str, units: int) -> CrashReport:
     return reader.read(LogSource(name, Made(CASES[name].pieces(units))))
 
 
-@pytest.mark.parametrize(("name", "units", "lines", "root", "failures"), ROWS, ids=[row[0] for row in ROWS])
+@each_row(("name", "units", "lines", "root", "failures"), ROWS, ids=[row[0] for row in ROWS])
 def test_that_every_line_of_a_flood_is_counted(reader: Reader, name: str, units: int, lines: int, root: int, failures: int) -> None:
     """The first failure is the root however many follow; each is in an event's count or said to be left out."""
     report = made(reader, name, units)
@@ -42,7 +43,7 @@ def test_that_every_line_of_a_flood_is_counted(reader: Reader, name: str, units:
     assert misfits(report) == []
 
 
-@pytest.mark.parametrize("name", ["nul", "encodings", "colours"])
+@each_row("name", ["nul", "encodings", "colours"])
 def test_that_odd_bytes_hide_no_failure(reader: Reader, name: str) -> None:
     """NUL bytes, other encodings and colours around it leave a message what it is."""
     report = made(reader, name, 1)
@@ -72,7 +73,7 @@ def test_that_a_log_that_grows_is_read_to_where_it_ends(reader: Reader, tmp_path
     assert (report.limits.lines, report.root and report.root.line) == (300_001, 300_001)
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
+@each_row("name", SUBJECTS)
 def test_that_a_subject_of_fuzzing_takes_its_own_seeds(name: str) -> None:
     """What fuzzing begins from is no finding."""
     for seed in islice(SUBJECTS[name].seeds(), 60):

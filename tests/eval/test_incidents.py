@@ -11,6 +11,7 @@ import yaml
 from corpus import library
 from eval import incidents
 from eval.errors import InvalidIncidentError
+from tests.tables import each_row
 
 GOOD = {
     "id": "amber-tern", "causes": ["port-in-use"], "verdict": "diagnosed", "root_lines": [2], "kind": "paste",
@@ -47,7 +48,7 @@ def test_the_set_is_broad() -> None:
     assert set(library.load().causes) - {cause for label in labels for cause in label.causes} == set()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "message"),
     [
         ({"verdict": "perhaps"}, "verdict"),
@@ -69,7 +70,7 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
         incidents.load(tmp_path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "finding"),
     [
         ([{"causes": ["no-such-cause"]}], "unknown cause"),

@@ -13,6 +13,7 @@ import pytest
 from corpus import library
 from eval import incidents
 from eval.lab.run import experiments
+from tests.waiting import PATIENCE
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("unshare") is None, reason="the lab's sandbox needs root and unshare"
@@ -35,7 +36,7 @@ def test_experiments_are_sound() -> None:
 def test_a_failure_is_made_and_recorded(tmp_path: Path) -> None:
     """A job that is given an unknown flag fails, and its incident names the line that says so."""
     command = [sys.executable, "-m", "eval.lab", "--only", "lab-bornite", "--out", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     if "skipped" in done.stdout + done.stderr:
         pytest.skip((done.stdout + done.stderr).strip())
     assert (tmp_path / "lab-bornite" / "log.txt").exists(), done.stdout + done.stderr

@@ -12,6 +12,7 @@ from corpus.library import Library
 from eval.answers import Answer
 from eval.incidents import Incident, Label, LabelledChange, Origin
 from eval.metrics import Score, compare, ece, mean, ranking, reliability, risk_coverage, score
+from tests.tables import each_row
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def answer(**changes: object) -> Answer:
 EVERY = tuple(sorted(library.load().causes))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "field", "expected"),
     [
         ({}, "cause_top1", 1.0),
@@ -73,7 +74,7 @@ def test_an_answer_is_scored_on_each_point(
     assert getattr(score(incident(tmp_path), answer(**said), known), field) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("verdict", "said", "field", "expected"),
     [
         ("no-failure", {"verdict": "no-failure", "causes": ()}, "healthy", 1.0),
@@ -91,7 +92,7 @@ def test_healthy_and_unanswerable_logs_have_scores_of_their_own(
     assert getattr(score(incident(tmp_path, **label), answer(**said), known), field) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("framework", "wanted", "proposed", "expected"),
     [
         ("verl", "data.train_batch_size", "data.train_batch_size", 1.0),

@@ -14,6 +14,7 @@ from eval.baselines import Grep
 from eval.others import LogDetective, RestartAgent, all_systems, available
 from ingest.logs.patterns import PatternTable
 from tests.eval.test_baselines import DISK, QUIET, STRANGE, incident
+from tests.tables import each_row
 
 Chosen = tuple[int, ...]
 
@@ -50,7 +51,7 @@ def agent(monkeypatch: pytest.MonkeyPatch, primary: int | None, identity: int | 
     return shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("primary", "identity", "anchors", "verdict", "causes", "numbers"),
     [
         (2, 3, (1, 2), "diagnosed", ("disk-full",), (2, 3, 1)),
@@ -98,7 +99,7 @@ def test_a_snippets_last_error_line_stands_for_it(tmp_path: Path, grep: Grep, mo
     assert (answer.verdict, answer.causes, answer.lines) == ("diagnosed", ("disk-full",), (5, 2))
 
 
-@pytest.mark.parametrize(("row", "verdict"), [(STRANGE, "unknown"), (QUIET, "no-failure")])
+@each_row(("row", "verdict"), [(STRANGE, "unknown"), (QUIET, "no-failure")])
 def test_snippets_without_a_known_line_name_no_cause(
     tmp_path: Path, grep: Grep, monkeypatch: pytest.MonkeyPatch, row: str, verdict: str
 ) -> None:
@@ -116,7 +117,7 @@ def test_a_redrawn_line_is_one_line_to_log_detective(tmp_path: Path, grep: Grep,
     assert shown == ["10% 20%\nend"] * 2
 
 
-@pytest.mark.parametrize("error", [ImportError("no libcuda.so.1"), OSError("no libcuda.so.1"), RuntimeError("no libcuda.so.1")])
+@each_row("error", [ImportError("no libcuda.so.1"), OSError("no libcuda.so.1"), RuntimeError("no libcuda.so.1")])
 def test_a_tool_that_cannot_be_imported_is_skipped_with_its_reason(
     grep: Grep, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:

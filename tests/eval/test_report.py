@@ -21,6 +21,7 @@ from eval.report import Run, page, terminal
 from eval.wrong_answers import WIDEST, excerpt
 from service.page.drawing import Scale
 from service.page.markup import Html, element, escaped
+from tests.tables import each_row
 
 HOSTILE = "<script>alert(1)</script> ]]> \x1b[31mred\x1b[0m \x00\x07 \u202eevil <img src=http://evil.example/x> 显存不足"
 CAUSES = {"gpu-oom-training": "gpu-memory", "disk-full": "storage", "host-oom-kill": "host-memory"}
@@ -212,7 +213,7 @@ def test_a_narrow_terminal_loses_no_figure(run: Run) -> None:
     assert "…" not in printed(run, 80)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "goal", "lower", "word"),
     [
         (0.9, 0.9, False, "reached"),
@@ -229,7 +230,7 @@ def test_a_goal_is_reached_from_its_side(value: float | None, goal: float | None
     assert mark(Row("x", goal, lower, {"composer": found})) == word
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "goal", "told"),
     [(0.874, 0.9, "0.87"), (0.8962, 0.9, "0.896"), (0.9, 0.9, "0.90"), (0.024, 0.02, "0.024"), (math.nan, 0.9, "-"), (1, None, "1.00")],
 )
@@ -258,7 +259,7 @@ def test_text_is_escaped_once() -> None:
     assert not isinstance(made + "<", Html)
 
 
-@pytest.mark.parametrize(("value", "place"), [(0.0, 10.0), (0.5, 60.0), (1.0, 110.0), (7.0, 110.0)])
+@each_row(("value", "place"), [(0.0, 10.0), (0.5, 60.0), (1.0, 110.0), (7.0, 110.0)])
 def test_a_scale_keeps_points_in_the_drawing(value: float, place: float) -> None:
     """What is outside stands at the edge."""
     assert Scale(0, 1, 10, 110).at(value) == place

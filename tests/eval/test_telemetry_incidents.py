@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from eval import incidents
 from eval.incidents import Incident
 from service.diagnosis import Diagnosis
 from service.triage import Triage
+from tests.tables import each_row
 
 WITH = [incident for incident in incidents.load() if incident.telemetry]
 
@@ -18,7 +17,7 @@ def answered(triage: Triage, incident: Incident, *, asked: bool) -> Diagnosis:
     return triage.explain_report(report, incident.label.language, telemetry=incident.telemetry if asked else None)
 
 
-@pytest.mark.parametrize("incident", WITH, ids=lambda incident: incident.id)
+@each_row("incident", WITH, ids=lambda incident: incident.id)
 def test_that_an_incident_with_telemetry_gets_its_label(incident: Incident, triage: Triage) -> None:
     answer = answered(triage, incident, asked=True)
     assert answer.verdict == incident.label.verdict

@@ -35,6 +35,7 @@ from ingest.logs.inputs.jobs import JobSource, open_job, open_stdin
 from ingest.logs.inputs.members import Limits, kind_of, order
 from tests.factories import OOM
 from tests.ingest.test_sources import noise
+from tests.tables import each_row
 
 Files = Mapping[str, bytes]
 Make = Callable[[Path, Files], Path]
@@ -135,7 +136,7 @@ def test_a_job_is_read_alike_from_every_form(tmp_path: Path, make: Make) -> None
     }
 
 
-@pytest.mark.parametrize("pack", PACKS.values(), ids=PACKS)
+@each_row("pack", PACKS.values(), ids=PACKS)
 def test_one_log_is_a_job_of_one_part(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     """Compressed or not."""
     path = tmp_path / "job.log"
@@ -145,8 +146,8 @@ def test_one_log_is_a_job_of_one_part(tmp_path: Path, pack: Callable[[bytes], by
     assert (job.omitted, job.configs) == ({}, [])
 
 
-@pytest.mark.parametrize("make", [tarred, lambda members: members["logs/worker-2.err"]], ids=["tar", "log"])
-@pytest.mark.parametrize("pack", PACKS.values(), ids=PACKS)
+@each_row("make", [tarred, lambda members: members["logs/worker-2.err"]], ids=["tar", "log"])
+@each_row("pack", PACKS.values(), ids=PACKS)
 def test_standard_input_may_be_an_archive(
     monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes], make: Callable[[Files], bytes]
 ) -> None:
@@ -162,7 +163,7 @@ def test_a_zip_on_standard_input_is_refused_in_words(monkeypatch: pytest.MonkeyP
         open_stdin()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "names",
     [
         ["rank2.log", "rank10.log"],
@@ -181,7 +182,7 @@ def test_files_come_in_the_order_one_reads_them(names: list[str]) -> None:
     assert sorted(sorted(names, reverse=True), key=order) == names
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "kind"),
     [
         ("train.log", None), ("stdout", None), ("rank_0/12.o4", None), ("events.jsonl", None), ("nohup.out", None),
@@ -220,7 +221,7 @@ def test_a_cut_archive_gives_the_files_that_it_holds(tmp_path: Path, make: Make,
     assert "damaged_archive" in job.omitted
 
 
-@pytest.mark.parametrize("make", [ARCHIVES["tar"], ARCHIVES["tar.zst"], ARCHIVES["zip"], ARCHIVES["zip-stored"]])
+@each_row("make", [ARCHIVES["tar"], ARCHIVES["tar.zst"], ARCHIVES["zip"], ARCHIVES["zip-stored"]])
 def test_a_damaged_member_does_not_stop_the_rest(tmp_path: Path, make: Make) -> None:
     """A header or a body that is broken costs its own file at most."""
     members = {f"rank{number}.log": noise(2000 + number) for number in range(5)}
@@ -328,7 +329,7 @@ def test_a_job_without_a_log_says_what_was_there(
         read(open_job(path))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "error", "message"),
     [
         (zipped({"archive/data.pkl": b"\x80", "archive/version": b"3"}), BinaryInputError, "a PyTorch checkpoint"),
@@ -346,14 +347,14 @@ def test_a_file_that_is_no_job_is_refused(tmp_path: Path, content: bytes, error:
         open_job(tmp_path / "job")
 
 
-@pytest.mark.parametrize("name", ["missing", "n" * 300, "nul\0"])
+@each_row("name", ["missing", "n" * 300, "nul\0"])
 def test_a_missing_job_is_refused(tmp_path: Path, name: str) -> None:
     """Whatever the name is."""
     with pytest.raises(MissingInputError):
         open_job(tmp_path / name)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limits", "members", "parts", "omitted"),
     [
         (Limits(files=2), {f"{n}.log": b"x\n" for n in range(4)}, 2, "beyond_limit"),
@@ -371,7 +372,7 @@ def test_a_limit_is_kept_and_told(tmp_path: Path, limits: Limits, members: Files
     assert omitted in job.omitted
 
 
-@pytest.mark.parametrize("make", [ARCHIVES["zip"], ARCHIVES["zip-bzip2"], ARCHIVES["tar.gz"], ARCHIVES["tar.zst"]])
+@each_row("make", [ARCHIVES["zip"], ARCHIVES["zip-bzip2"], ARCHIVES["tar.gz"], ARCHIVES["tar.zst"]])
 def test_a_bomb_ends_and_what_stands_before_it_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Make) -> None:
     """A member that unpacks to far more than its size is stopped."""
     monkeypatch.setattr(streams, "UNSUSPICIOUS", 2 << 20)
@@ -452,8 +453,8 @@ def test_configs_are_few_small_and_near(tmp_path: Path) -> None:
     job.close()
 
 
-@pytest.mark.parametrize("make", [make_folder, *ARCHIVES.values()], ids=["folder", *ARCHIVES])
-@pytest.mark.parametrize("how", ["early", "error", "never"])
+@each_row("make", [make_folder, *ARCHIVES.values()], ids=["folder", *ARCHIVES])
+@each_row("how", ["early", "error", "never"])
 def test_no_thread_and_no_file_stays(tmp_path: Path, make: Make, how: str) -> None:
     """However a job is left."""
     path = make(tmp_path, {"a.log": noise(60_000), "b.log.gz": gzip.compress(noise(160_000), 1), "run.sh": b"go\n"})
@@ -503,7 +504,7 @@ print(size, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
-@pytest.mark.parametrize("name", ["sparse.log", "job.log.gz", "job.log.zst", "job.log.xz", "job.tar.gz", "job.zip"])
+@each_row("name", ["sparse.log", "job.log.gz", "job.log.zst", "job.log.xz", "job.tar.gz", "job.zip"])
 def test_memory_does_not_grow_with_the_log(tmp_path: Path, name: str) -> None:
     """Two hundred megabytes, a hole before the text or packed small, pass through some tens."""
     path = tmp_path / name

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ingest.logs.stacks.blame import judged
 from ingest.logs.stacks.stack import Frame
 from tests.factories import event
+from tests.tables import each_row
 
 SITE = "/env/lib/python3.11/site-packages"
 USER = ("/job/train.py", "main")
@@ -27,7 +26,7 @@ def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fi
     return judged(event(1, **{**made, **fields})).cause
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "user", "engine", "framework"),
     [
         ("KeyError: 'reward'", "user-code-error", "engine-crash", "framework-bug"),
@@ -66,7 +65,7 @@ def test_owner_exception_and_message_tell_the_cause(message: str, user: str | No
     assert found == {"user": user, "engine": engine, "sglang": engine, "framework": framework, "installed": framework}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("calls", "expected"),
     [
         ((USER, OWN, STANDARD), "user-code-error"),
@@ -85,7 +84,7 @@ def test_the_innermost_call_outside_the_standard_library_owns_it(calls: tuple[tu
     assert cause(calls, "KeyError: 'x'") == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "expected"),
     [
         ("assert world_size % tp_size == 0", "parallelism-invalid"),
@@ -105,7 +104,7 @@ def test_a_bare_assertion_is_told_by_its_code(code: str, expected: str) -> None:
     assert cause(OWNERS["framework"], "AssertionError", code) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "expected"),
     [
         ('optimizer.load_state_dict(checkpoint["optimizer"])', "checkpoint-mismatch"),
@@ -121,8 +120,8 @@ def test_that_a_key_which_a_saved_state_lacks_is_the_checkpoints(code: str, expe
     assert cause((USER, OWN), "KeyError: 'optimizer'", code) == expected
 
 
-@pytest.mark.parametrize("message", ["KeyError: 'x'", "ValueError: the moon is in the wrong house"])
-@pytest.mark.parametrize(
+@each_row("message", ["KeyError: 'x'", "ValueError: the moon is in the wrong house"])
+@each_row(
     ("file", "function", "expected"),
     [
         (f"{SITE}/verl/workers/fsdp_workers.py", "load_checkpoint", "checkpoint-mismatch"),
@@ -137,7 +136,7 @@ def test_what_a_framework_was_doing_tells_more_than_what_it_raised(file: str, fu
     assert cause((USER, (file, function)), message) == expected
 
 
-@pytest.mark.parametrize("owner", [USER, VERL, PLAIN])
+@each_row("owner", [USER, VERL, PLAIN])
 def test_a_reward_that_fails_is_the_rewards(owner: tuple[str, str]) -> None:
     """Whoever calls it; but only if it is near the end of the calls."""
     reward = ("/job/rewards/math.py", "compute_score")
@@ -145,7 +144,7 @@ def test_a_reward_that_fails_is_the_rewards(owner: tuple[str, str]) -> None:
     assert cause((owner, reward, VERL, VERL, VERL), "KeyError: 'x'") == "framework-bug"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "fields",
     [
         {"cause": "disk-full", "strength": "states"}, {"cause": "disk-full", "strength": "hints"},
@@ -157,7 +156,7 @@ def test_what_a_pattern_knows_is_not_judged_anew(fields: dict[str, str]) -> None
     assert cause(OWNERS["engine"], "KeyError: 'x'", **fields) == fields["cause"]
 
 
-@pytest.mark.parametrize("owner", ["user-code-error", "framework-bug"])
+@each_row("owner", ["user-code-error", "framework-bug"])
 def test_a_hint_at_whose_it_is_gives_way_to_the_calls(owner: str) -> None:
     """A pattern that only guesses the owner is put right."""
     assert cause(OWNERS["engine"], "KeyError: 'x'", cause=owner) == "engine-crash"

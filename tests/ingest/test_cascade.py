@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from ingest.logs.cascade import Mark, Progress, arrange
 from ingest.logs.stacks.stack import Frame
 from ingest.logs.timeline import Timeline
 from tests.factories import event
+from tests.tables import each_row
 
 ORIGIN: dict[str, Any] = {"pattern": "origin"}
 COLLATERAL: dict[str, Any] = {"pattern": "collateral", "pattern_role": "collateral", "strength": "hints"}
@@ -26,7 +25,7 @@ def progress(*marks: tuple[int, float], finished: int = 0) -> Progress:
     return made
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kinds", "root"),
     [
         ([], None),
@@ -53,7 +52,7 @@ def test_the_root_is_the_first_of_those_that_say_most(kinds: list[dict[str, Any]
     assert len(found.events) == len(events)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("marks", "finished", "recovered"),
     [
         ([], 0, False),
@@ -77,7 +76,7 @@ def test_an_error_is_recovered_where_work_counts_on_after_it(
     assert [one.role for one in found.events] == (["recovered"] if recovered else ["root"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("file", "function", "role"),
     [
         ("/job/main.py", "_save_model", "root"), ("/env/ray/train/_checkpoint.py", "to_directory", "root"),

@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.logs.clock import instant
+from tests.tables import each_row
 
 # 2025-03-02 10:00:00 UTC.
 NOON = 1740909600.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "offset"),
     [
         ("2025-03-02T10:00:00Z", 0), ("2025-03-02T10:00:00.123456789Z", 0.123456789), ("2025-03-02 10:00:00,123", 0.123),
@@ -29,13 +30,13 @@ def test_every_form_of_a_time_is_the_same_instant(text: str, offset: float) -> N
     assert instant(text, 2025) == pytest.approx(NOON + offset, abs=1e-6)
 
 
-@pytest.mark.parametrize("text", ["Mar  2 10:00:00", "03-02 10:00:00", "0302 10:00:00"])
+@each_row("text", ["Mar  2 10:00:00", "03-02 10:00:00", "0302 10:00:00"])
 def test_without_a_year_there_is_no_instant(text: str) -> None:
     """A guess would put lines of two nodes in a wrong order."""
     assert instant(text) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["", "boom", "10:00:00", "10:00:00,123", "123.456789", "+0.000012", "  0.000000", "2025-13-02 10:00:00", "2025-02-30 10:00:00",
      "2025-03-02 25:00:00", "2025-03-02T10:00:00+99:99", "0000-01-01 00:00:00", "Feb 29 10:00:00", "Zzz  2 10:00:00", "99999999999999"],

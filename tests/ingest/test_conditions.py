@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ingest.logs.conditions import View, all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
 from ingest.logs.stacks.tracebacks import Frame
 from tests.factories import event
+from tests.tables import each_row
 
 ROOT = event(3, pattern="torch.cuda-oom", also=("torch.oom-short",), exception="torch.OutOfMemoryError",
              frames=(Frame("/x/vllm/worker/worker.py", 9, "execute_model"),), remote="WorkerDict.generate")
@@ -26,7 +25,7 @@ VIEW = View(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "expected"),
     [
         ("pattern:torch.cuda-oom", True), ("pattern:torch.oom-short", True), ("pattern:ray.*", True), ("pattern:verl.seen", True),
@@ -48,7 +47,7 @@ def test_a_condition_holds_where_the_log_shows_it(condition: str, expected: bool
     assert holds(condition, VIEW) is expected
 
 
-@pytest.mark.parametrize("condition", ["root:*", "pattern:*", "frame:.", "exception:.", "framework:verl", "config:x", "a.b == 1", "phase:save"])
+@each_row("condition", ["root:*", "pattern:*", "frame:.", "exception:.", "framework:verl", "config:x", "a.b == 1", "phase:save"])
 def test_nothing_holds_of_an_empty_log(condition: str) -> None:
     """No condition is true of nothing."""
     assert holds(condition, View((), None, (), (), ())) is False

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.factories import RAY, STRANGE, TORCHRUN, ReadLog, prefixed, steps, traceback
+from tests.tables import each_row
 
 SITE = "/env/lib/python3.11/site-packages"
 PREPROCESS = f"""\
@@ -49,8 +48,8 @@ def headless(log: str) -> str:
     return log.split("\n", 1)[1]
 
 
-@pytest.mark.parametrize("prefix", ["", TORCHRUN, RAY])
-@pytest.mark.parametrize(
+@each_row("prefix", ["", TORCHRUN, RAY])
+@each_row(
     ("log", "root", "frames"),
     [
         (headless(traceback(STRANGE)), (5, "ValueError"), ["main", "step"]),
@@ -81,7 +80,7 @@ def test_that_frames_name_the_frameworks_of_a_cut_stack(read: ReadLog) -> None:
     assert {"accelerate", "deepspeed"} <= {found.name for found in read(f"{NO_SYNC}{ENGINE[:-9]}").frameworks}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "log",
     [
         f"{steps(1, 2)}{headless(traceback('')).rstrip()}\n{steps(3, 4, 5)}",
@@ -117,7 +116,7 @@ def test_that_a_message_below_its_exceptions_name_has_the_calls_above(read: Read
     assert (root.pattern, root.cause, [frame.function for frame in root.frames]) == ("torch.safetensors-shared", "framework-bug", ["_save"])
 
 
-@pytest.mark.parametrize("level", ["ERROR", "CRITICAL"])
+@each_row("level", ["ERROR", "CRITICAL"])
 def test_that_what_a_logger_calls_an_error_is_never_healthy(read: ReadLog, level: str) -> None:
     report = read(f"INFO 08-20 09:48:30 [a.py:1] begun\n{level} 08-20 09:48:31 [a.py:2] the library of the moon is gone\n")
     assert report.root is not None
@@ -129,7 +128,7 @@ SLURM_OOM = "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.batch c
 CUT = 'Traceback (most recent call last):\n  File "/job/train.py", line 30, in main\n    trainer.fit()\n'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("log", "line", "cause"),
     [
         (f"{OVERFLOW}{steps(1, 2, 3)}{CUT}", 1, "nan-or-inf"),
@@ -153,7 +152,7 @@ datasets
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reason", "kind"),
     [("Input should be a valid list [type=list_type]", "config_value"), ("Extra inputs are not permitted [type=extra_forbidden]", "config_key")],
 )
@@ -162,7 +161,7 @@ def test_that_the_field_below_a_validation_error_is_a_fact(read: ReadLog, reason
     assert [(fact.kind, fact.fields["key"]) for fact in report.facts if "key" in fact.fields] == [(kind, "datasets")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("log", "names"),
     [
         ("ValueError: Could not find the transformer layer class Lark in the model.\n", {"accelerate"}),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.library import parse_case
 from ingest.documents import CHUNK_CHARACTERS, frame_path, of_case, of_report, pieces
 from tests.factories import OOM, RAY, ReadLog, case_file, document, prefixed, steps, traceback
+from tests.tables import each_row
 
 
 @given(text=st.text(alphabet="ab。. \n", max_size=400), limit=st.integers(5, 60))
@@ -21,7 +21,7 @@ def test_pieces_hold_all_words_within_their_bound(text: str, limit: int) -> None
     assert all(piece.strip() and len(piece) <= limit for piece in found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("one. two.", ["one. two."]),
@@ -79,7 +79,7 @@ def test_the_same_crash_in_two_files_is_two_documents(read: ReadLog) -> None:
     assert first.heading == second.heading == report.fingerprint
 
 
-@pytest.mark.parametrize(("change", "same"), [({}, True), ({"cause": "x"}, True), ({"title": "other"}, False)])
+@each_row(("change", "same"), [({}, True), ({"cause": "x"}, True), ({"title": "other"}, False)])
 def test_the_digest_follows_what_is_embedded(change: dict[str, str], same: bool) -> None:
     """A vector stays good as long as title and text are the same."""
     assert (document("a", "text").digest == document("a", "text", **change).digest) is same

@@ -19,6 +19,7 @@ from ingest.embedder import (
     open_embedder,
 )
 from ingest.errors import ModelError
+from tests.tables import each_row
 
 TEXTS = (
     "CUDA out of memory. Tried to allocate 2.00 GiB",
@@ -83,7 +84,7 @@ def test_a_query_that_comes_again_is_not_computed_again(exported_home: Path) -> 
         first[0, 0] = 1.0
 
 
-@pytest.mark.parametrize("lengths", [[], [5], [7, 7, 7], [1, 300, 2, 299, 3], list(range(1, 257)), [10_000, 1]])
+@each_row("lengths", [[], [5], [7, 7, 7], [1, 300, 2, 299, 3], list(range(1, 257)), [10_000, 1]])
 def test_batches_hold_each_place_once_and_little_padding(lengths: list[int]) -> None:
     """No batch is wider than its bound, but for a text that is so by itself; the longest come first."""
     batches = list(embedder._batches(lengths))
@@ -113,7 +114,7 @@ def test_an_exported_model_needs_no_torch(exported_home: Path) -> None:
     assert done.stdout.strip() == "(1, 384) []"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("files", "message"),
     [({"model.safetensors": b"other weights"}, r"weights are not the pinned ones"), ({}, r"has no weights at .*reinstall")],
 )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ingest.logs.events import EventLog, masked
 from ingest.logs.stacks.tracebacks import Frame
 from tests.factories import event
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("first", "second", "same"),
     [
         ("GPU 0 has 1.25 GiB free", "GPU 7 has 0.50 GiB free", True),

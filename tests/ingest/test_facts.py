@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ingest.logs.facts import Value, gib, seconds, typed
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("2.00 GiB", 2.0), ("512.00 MiB", 0.5), ("64 GB", 64), ("64GB", 64), ("1 TB", 1024), ("1,024 MB", 1), ("79.15", 79.15),
@@ -19,7 +18,7 @@ def test_a_size_is_gib(text: str, expected: Value) -> None:
     assert gib(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("1800000 milliseconds", 1800), ("600000 ms", 600), ("600", 600), ("600s", 600), ("1.5 hours", 5400), ("30 minutes", 1800),
@@ -31,7 +30,7 @@ def test_a_duration_is_seconds(text: str, expected: Value) -> None:
     assert seconds(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("groups", "expected"),
     [
         ({"free_gib": "512 MiB", "timeout_s": "600000 ms", "rank": "3"}, {"free_gib": 0.5, "timeout_s": 600, "rank": 3}),

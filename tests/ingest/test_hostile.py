@@ -15,6 +15,7 @@ from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from ingest.redact import Redactor
 from service.triage import Triage
+from tests.tables import each_row
 from tests.warm import triage
 
 __all__ = ["triage"]
@@ -27,14 +28,14 @@ def read(reader: Reader, text: str) -> CrashReport:
     return reader.read(sources.from_text(text))
 
 
-@pytest.mark.parametrize("text", ["2.50.", ".", "1.2.3", "9" * 5000, "1" * 400 + " GiB", "-", "1e999"])
+@each_row("text", ["2.50.", ".", "1.2.3", "9" * 5000, "1" * 400 + " GiB", "-", "1e999"])
 def test_a_number_that_is_none_stays_text(text: str) -> None:
     """What only looks like a size or a duration is kept as it is written, and raises nothing."""
     fields = typed({"asked_gib": text, "timeout_s": text, "rank_n": text})
     assert set(fields) == {"asked_gib", "timeout_s", "rank_n"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         f'Traceback (most recent call last):\n  File "a.py", line {"9" * 5000}, in f\nValueError: x\n',

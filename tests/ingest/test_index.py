@@ -17,6 +17,7 @@ from ingest.embedder import HashEmbedder, Vectors
 from ingest.errors import NewerIndexError, SearchIndexError
 from ingest.index import FORMAT, PART, STEP, Index, Manifest, Taken
 from tests.factories import document, silent
+from tests.tables import each_row
 
 WORDS = ["cuda", "memory", "rollout", "rank", "shard", "nccl", "timeout", "watchdog", "ray", "actor", "worker", "killed", "leak", "cache", "engine", "vllm", "token", "batch"]
 DOCUMENTS = [document("oom", "cuda out of memory"), document("hang", "nccl watchdog timeout"), document("kill", "ray worker killed 内存不足")]
@@ -88,7 +89,7 @@ def test_what_shares_nothing_is_no_hit(home: Path) -> None:
     assert len(found.dense(HashEmbedder().embed(["memory timeout killed"])[0], 2)) == 2
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_row("seed", range(4))
 def test_comparing_all_vectors_gives_chromas_neighbours(tmp_path: Path, seed: int) -> None:
     """The array and the graph rank the same documents with the same scores."""
     random = np.random.default_rng(seed)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.factories import RAY, STRANGE, ReadLog, prefixed, steps, traceback
+from tests.tables import each_row
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 FAULT = """\
@@ -33,7 +32,7 @@ BOX = f"""\
 ASSERT = "/src/Indexing.cu:1255: indexSelectLargeIndex: block: [{0},0,0], thread: [{1},0,0] Assertion `srcIndex < srcSelectDimSize` failed."
 
 
-@pytest.mark.parametrize("prefix", ["", RAY, "[rank3]: "])
+@each_row("prefix", ["", RAY, "[rank3]: "])
 def test_a_dead_interpreters_calls_are_the_roots(read: ReadLog, prefix: str) -> None:
     """The banner is the event; the calls below it tell whose code and which phase it was."""
     report = read(prefixed(prefix, steps(1, 2).rstrip() + "\n" + FAULT))

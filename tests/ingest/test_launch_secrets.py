@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Callable
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from ingest.logs.lines import parse
 from ingest.redact import Redactor
 from tests.ingest import planted
 from tests.ingest.planted import Planted
+from tests.tables import each_row
 
 QUOTES: dict[str, Callable[[str], str]] = {
     "bare": lambda piece: piece,
@@ -55,14 +55,14 @@ def test_a_secret_goes_before_and_behind_the_quotes(command: str, seed: int, pie
     assert not told(item, LaunchReader().command([Row(1, text)])[1])
 
 
-@pytest.mark.parametrize("written", [lambda text: f"python train.py --note {shlex.quote(text)} --lr 1", lambda text: f"export NOTE={json.dumps(text)}; python train.py", lambda text: f"+ python3 -m verl.trainer.main_ppo +note='{text}'"])
+@each_row("written", [lambda text: f"python train.py --note {shlex.quote(text)} --lr 1", lambda text: f"export NOTE={json.dumps(text)}; python train.py", lambda text: f"+ python3 -m verl.trainer.main_ppo +note='{text}'"])
 def test_a_planted_secret_in_a_word_of_a_command_is_not_read(written: Callable[[str], str]) -> None:
     """A login('name', '...') whose quotes the shell takes away is a secret as well."""
     for item in WHOLE:
         assert not told(item, launch.from_command(written(item.text), 1)), item
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "written"),
     [
         ("run.sh", "python train.py --lr 1 # §\nexport NOTE='§'\n"), ("c.yaml", "lr: 1\nnote: '§'\n"), ("c.json", '{"lr": 1, "note": "§"}'),
@@ -76,7 +76,7 @@ def test_a_planted_secret_in_a_file_is_not_read(name: str, written: str) -> None
         assert not told(item, launch.from_file(written.replace("§", text), name)), item
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name", "kept"),
     [
         ("password: hunter22x\nlr: 1e-5\n", "c.yaml", ("lr", "1e-5")), ("api_key: abcd1234efgh\nlr: 1e-5\n", "c.yaml", ("lr", "1e-5")),
@@ -110,7 +110,7 @@ def test_a_secret_of_a_command_counts_where_the_reader_shares_its_redactor() -> 
     assert redactor.count == 1
 
 
-@pytest.mark.parametrize(("above", "read"), [("kind: Secret\nmetadata:\n  name: db\n", False), ("kind: ConfigMap\nmetadata:\n  name: db\n", True), ("kind: Secret\ndata: {}\n---\n", True)])
+@each_row(("above", "read"), [("kind: Secret\nmetadata:\n  name: db\n", False), ("kind: ConfigMap\nmetadata:\n  name: db\n", True), ("kind: Secret\ndata: {}\n---\n", True)])
 def test_the_manifest_of_a_secret_configures_no_job(above: str, read: bool) -> None:
     """What tells that its values are secrets stands above them, in rows that no print holds."""
     data = f"{above}data:\n  conn: abcd\n".encode()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.factories import OOM, ReadLog, steps
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "2026-01-03T09:12:44.120331Z  WARN text_generation_launcher::gpu: No compute capability: ModuleNotFoundError: No module named 'torch'",

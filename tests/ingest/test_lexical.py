@@ -6,10 +6,10 @@ from pathlib import Path
 
 import bm25s
 import numpy as np
-import pytest
 
 from ingest import lexical
 from ingest.lexical import WordIndex, words
+from tests.tables import each_row
 
 TEXTS = (
     "CUDA out of memory in the rollout, lower gpu_memory_utilization",
@@ -22,7 +22,7 @@ TEXTS = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("free_cache_engine", ["free_cache_engine", "free", "cache", "engine"]),
@@ -42,7 +42,7 @@ def test_text_becomes_search_words(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "query", ["out of memory", "free_cache_engine", "显存 memory", "host host host", "nothing known", "", "NCCL timeout 0.6.3"]
 )
 def test_scores_are_those_of_bm25s(tmp_path: Path, query: str) -> None:
@@ -56,7 +56,7 @@ def test_scores_are_those_of_bm25s(tmp_path: Path, query: str) -> None:
     assert bool(scores.any()) is bool(tokens)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "best"), [("free cache engine", 2), ("free_cache_engine", 2), ("显存不足", 3), ("node exhausted", 1), ("ALLREDUCE", 4)]
 )
 def test_the_rarest_shared_words_decide(tmp_path: Path, query: str, best: int) -> None:

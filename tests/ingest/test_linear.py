@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator
 from time import thread_time
 
-import pytest
-
 from ingest.logs.lines import MAX_TEXT
 from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.reader import Reader
 from ingest.logs.scanner import Block
 from tests.factories import ReadLog
+from tests.tables import each_row
 
 LENGTHS = (1000, 8000)
 # What is repeated: the words of the row's example from its beginning, and a sign of each class that repeats.
@@ -74,7 +73,7 @@ def test_that_no_pattern_is_slower_than_linear(table: PatternTable) -> None:
     assert {row.id: found for row in table.rows if (found := slow(row))} == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "example"),
     [
         (r"\w+ of \w+ failed", "rank of world failed"),
@@ -89,7 +88,7 @@ def test_that_a_slow_pattern_would_be_found(expression: str, example: str) -> No
     assert slow(row) is not None
 
 
-@pytest.mark.parametrize("name", ["load_policy", "load_policy_vllm/", "update_weights.", "collate_fn ", "a(", "(("])
+@each_row("name", ["load_policy", "load_policy_vllm/", "update_weights.", "collate_fn ", "a(", "(("])
 def test_that_a_long_name_in_a_traceback_is_read_through_once(read: ReadLog, name: str) -> None:
     """Functions whose names say again and again what is looked for among the frames keep nobody waiting."""
     frame = f'  File "/env/site-packages/verl/worker.py", line 3, in {name * (5000 // len(name))}\n    go()\n'

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.logs.lines import MAX_TEXT, Line, parse
+from tests.tables import each_row
 
 PIECES = (
     b"(W pid=1, ip=::1) ", b"[rank3]: ", b" 3: ", b"2025-03-02T10:00:00Z ", b"stderr F ", b"[pod/a/b] ", b"ERROR ", b"ERROR:a:", b"[", b"]", b"(", b")",
@@ -14,7 +14,7 @@ PIECES = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "expected"),
     [
         ("boom", {"body": "boom"}),
@@ -117,7 +117,7 @@ def test_a_prefix_is_taken_off_and_understood(raw: str, expected: dict[str, str]
     assert filled == {name: value for name, value in expected.items() if name != "body"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "source", "time"),
     [
         ("2025-03-02T10:00:00.1Z stderr F  3: (WorkerDict pid=42) boom", "WorkerDict rank=3 pid=42", "2025-03-02T10:00:00.1Z"),
@@ -133,7 +133,7 @@ def test_nested_prefixes_are_all_taken_off(raw: str, source: str, time: str) -> 
     assert (line.body, line.source, line.time) == ("boom", source, time)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["(see the docs) for more", "(a, b) = f(x)", "[1, 2, 3]", "10:30 is late", "12:34:56 up 3 days", "Error: x",
      "node has left", "f(x) == 3: no", "2025 was a year", "File \"/a.py\", line 3, in f", "(min, max) time across ranks (ms):",
@@ -146,14 +146,14 @@ def test_a_message_that_looks_a_little_like_a_prefix_stays_whole(text: str) -> N
     assert (line.body, line.source) == (text, "")
 
 
-@pytest.mark.parametrize("prefix", ["", "(W pid=1) ", "[rank0]: ", "3: ", "2025-03-02T10:00:00.1Z stderr F ",
+@each_row("prefix", ["", "(W pid=1) ", "[rank0]: ", "3: ", "2025-03-02T10:00:00.1Z stderr F ",
                                     "2025-03-02T10:00:00.1Z ", "2025-03-02 10:00:00,123 ", "[pod/a/b] ", "ERROR 03-02 10:00:00 [w.py:1] "])
 def test_indentation_after_a_prefix_is_kept(prefix: str) -> None:
     """Tracebacks are told by it."""
     assert parse(f"{prefix}    raise ValueError()".encode(), 1).body == "    raise ValueError()"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "told", "node"),
     [
         ("[E ProcessGroupNCCL.cpp:475] [Rank 3] Watchdog caught it", "3", ""),
@@ -176,7 +176,7 @@ def test_a_number_behind_the_processs_name_is_no_label() -> None:
     assert parse(b"[rank3]:    0: core::panicking", 1).body == "   0: core::panicking"
 
 
-@pytest.mark.parametrize("prefix", ["(WorkerDict pid=42)", "[rank3]:", "2025-03-02T10:00:00.1Z stderr F", "3:"])
+@each_row("prefix", ["(WorkerDict pid=42)", "[rank3]:", "2025-03-02T10:00:00.1Z stderr F", "3:"])
 def test_an_empty_line_is_its_processs_too(prefix: str) -> None:
     """The white space behind a prefix that ends a line is gone."""
     assert parse(prefix.encode(), 1).body == ""
@@ -191,7 +191,7 @@ def test_any_bytes_are_a_line(pieces: list[bytes], column: int | None) -> None:
     assert line.body.replace("\t", "").isprintable()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "column", "expected"),
     [
         (b"one\rtwo\rthree", None, "three"),
@@ -208,7 +208,7 @@ def test_of_a_redrawn_line_the_part_that_is_asked_for_counts(raw: bytes, column:
     assert parse(raw, 1, column).text == expected
 
 
-@pytest.mark.parametrize("column", [0, 999, 50_000, 99_990])
+@each_row("column", [0, 999, 50_000, 99_990])
 def test_a_long_line_is_cut_around_what_was_found(column: int) -> None:
     """The found place is in the cut text, wherever it stands."""
     raw = bytearray(b"." * 100_000)
@@ -218,7 +218,7 @@ def test_a_long_line_is_cut_around_what_was_found(column: int) -> None:
     assert "boom" in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "expected"),
     [
         (b"caf\xe9 \x07bell", "caf\ufffd bell"),

@@ -21,6 +21,7 @@ from ingest.many import Pool
 from ingest.parts import RowParts
 from ingest.sheltered import Shelter
 from tests.factories import OOM, STRANGE, silent, steps, traceback
+from tests.tables import each_row
 
 # Ray's own packages warn where they are imported.
 RAY_WARNINGS = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")
@@ -53,7 +54,7 @@ def pool(home: Path, *, with_ray: bool = False) -> Pool:
 
 
 @RAY_WARNINGS
-@pytest.mark.parametrize("with_ray", [False, True], ids=["threads", "ray"])
+@each_row("with_ray", [False, True], ids=["threads", "ray"])
 def test_a_pool_gives_what_one_by_one_does(tmp_path: Path, home: Path, reader: Reader, with_ray: bool) -> None:
     """The same documents and reasons in the same order, whoever read them."""
     errands = collection(tmp_path / "logs", 60)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.stack import Traceback
 from tests.factories import CRI, RAY, TORCHRUN, interleaved, prefixed
+from tests.tables import each_row
 
 
 def read(log: str, start: int = 1) -> list[Traceback]:
@@ -196,8 +196,8 @@ STACKS = {
 }
 
 
-@pytest.mark.parametrize("prefix", ["", RAY, TORCHRUN, CRI], ids=["bare", "ray", "torchrun", "cri"])
-@pytest.mark.parametrize("name", STACKS)
+@each_row("prefix", ["", RAY, TORCHRUN, CRI], ids=["bare", "ray", "torchrun", "cri"])
+@each_row("name", STACKS)
 def test_a_stack_names_what_happened_and_its_calls(name: str, prefix: str) -> None:
     """Every handler's layout gives exception, message and calls, outermost first, behind any prefix."""
     log, exception, message, calls = STACKS[name]
@@ -207,7 +207,7 @@ def test_a_stack_names_what_happened_and_its_calls(name: str, prefix: str) -> No
     assert found.start == 1
 
 
-@pytest.mark.parametrize("name", STACKS)
+@each_row("name", STACKS)
 def test_stacks_of_two_processes_are_kept_apart(name: str) -> None:
     """Rows that alternate belong each to its own."""
     log = STACKS[name][0]
@@ -216,14 +216,14 @@ def test_stacks_of_two_processes_are_kept_apart(name: str) -> None:
     assert not any("/other/" in frame.file for frame in found.frames)
 
 
-@pytest.mark.parametrize(("name", "alone"), [("terminate", False), ("faulthandler", False), ("rust", False), ("go", True), ("java", True)])
+@each_row(("name", "alone"), [("terminate", False), ("faulthandler", False), ("rust", False), ("go", True), ("java", True)])
 def test_only_what_ends_a_program_by_itself_is_an_event(name: str, alone: bool) -> None:
     """A dump of calls is evidence; what happened is told by the banner's own pattern."""
     (found,) = read(STACKS[name][0])
     assert found.is_event is alone
 
 
-@pytest.mark.parametrize(
+@each_row(
     "log",
     [
         "terminate called without an active exception\nall is well\n",

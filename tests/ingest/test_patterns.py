@@ -12,11 +12,12 @@ from ingest.logs import patterns
 from ingest.logs.patterns import PatternTable
 from ingest.logs.scanner import Scanner
 from tests.ingest.test_scanner import whole
+from tests.tables import each_row
 
 ROW = "- {id: a.boom, kind: error, role: origin, expression: 'boom (?P<rank>\\d+)', examples: ['boom 1'], near: ['bloom 1']}\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         (ROW.replace("kind: error", "kind: disaster"), r"a\.yaml: a\.boom: kind"),

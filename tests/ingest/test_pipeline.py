@@ -24,6 +24,7 @@ from ingest.index import Index
 from ingest.logs.reader import Reader
 from ingest.pipeline import Outcome
 from tests.factories import OOM, STRANGE, silent, steps, traceback
+from tests.waiting import PATIENCE
 
 NOTE = "# Ranks hang after a while\nOne rank waits in a zebra barrier that the others never reach.\n"
 Ingest = Callable[..., Outcome]
@@ -262,7 +263,7 @@ def test_two_runs_at_once_lose_nothing_of_each_other(tmp_path: Path, home: Path,
 
     def together(*given: Any, **named: Any) -> Index:
         with suppress(BrokenBarrierError):
-            both.wait(10)
+            both.wait(PATIENCE)
             both.abort()
         return write_index(*given, **named)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ingest.logs.reading import UNKNOWN_EXCEPTION
 from ingest.logs.report import CrashReport
 from ingest.logs.scanner import BLOCK
@@ -21,6 +19,7 @@ from tests.factories import (
     steps,
     traceback,
 )
+from tests.tables import each_row
 
 ANSI = "\x1b[36m(WorkerDict pid=4242, ip=10.0.0.3)\x1b[0m "
 KUBECTL = "2025-03-02T10:00:00.123456789Z "
@@ -35,13 +34,13 @@ def told(report: CrashReport) -> list[tuple[str, int, str, int]]:
     return [(event.pattern, event.line, event.role, event.count) for event in report.events]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("prefix", "source"),
     [("", ""), (RAY, "WorkerDict pid=4242 ip=10.0.0.3"), (ANSI, "WorkerDict pid=4242 ip=10.0.0.3"), (TORCHRUN, "rank=3"), (SLURM, "rank=3"),
      (CRI, ""), (KUBECTL, ""), (STAMP, ""), (f"{CRI}{ANSI}", "WorkerDict pid=4242 ip=10.0.0.3"), (f"{SLURM}{STAMP}", "rank=3")],
     ids=["bare", "ray", "ansi", "torchrun", "slurm", "cri", "kubectl", "stamp", "cri-ray", "slurm-stamp"],
 )
-@pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["lf", "crlf"])
+@each_row("ending", ["\n", "\r\n"], ids=["lf", "crlf"])
 def test_the_same_crash_is_read_behind_any_prefix(read: ReadLog, prefix: str, source: str, ending: str) -> None:
     """Line, cause, frames, facts and process do not depend on who wrapped the output."""
     log = prefixed(prefix, "all is well\n\n" + traceback(OOM)).replace("\n", ending)
@@ -54,7 +53,7 @@ def test_the_same_crash_is_read_behind_any_prefix(read: ReadLog, prefix: str, so
     assert root.facts == {"asked_gib": 2.0, "gpu": 0, "capacity_gib": 79.15, "free_gib": 1.25}
 
 
-@pytest.mark.parametrize("bars", [1, 50])
+@each_row("bars", [1, 50])
 def test_a_carriage_return_starts_no_line(read: ReadLog, bars: int) -> None:
     """A bar redrawn before an error on the same line moves no number, and the error's own part is its text."""
     bar = "".join(f"  {number}%|x    | {number}/100 [00:01<00:02]\r" for number in range(bars))
@@ -99,7 +98,7 @@ def test_interleaved_tracebacks_of_two_ranks_are_two_events(read: ReadLog) -> No
     assert found == {"rank=0": ("ValueError", 11, ["main", "alpha"]), "rank=1": ("LookupError", 12, ["main", "beta"])}
 
 
-@pytest.mark.parametrize("message", [OOM, STRANGE], ids=["known", "unknown"])
+@each_row("message", [OOM, STRANGE], ids=["known", "unknown"])
 def test_one_error_of_eight_ranks_is_one_event(read: ReadLog, message: str) -> None:
     """It counts eight and names the streams, whether tracebacks follow each other or interleave."""
     ranks = [prefixed(f"[rank{rank}]: ", traceback(message.replace("GPU 0", f"GPU {rank}"))) for rank in range(8)]
@@ -150,7 +149,7 @@ def test_a_report_names_phase_and_frameworks_by_the_frames(read: ReadLog) -> Non
     assert {"vllm", "ray"} <= {found.name for found in report.frameworks}
 
 
-@pytest.mark.parametrize(("engine", "line"), [("vllm", "vLLM is using nccl==2.26.2"), ("sglang", "sglang is using nccl==2.21.5")])
+@each_row(("engine", "line"), [("vllm", "vLLM is using nccl==2.26.2"), ("sglang", "sglang is using nccl==2.21.5")])
 def test_the_version_of_nccl_that_an_engine_prints_is_not_its_own(read: ReadLog, engine: str, line: str) -> None:
     """Nor does it tell of another engine."""
     assert {(found.name, found.version) for found in read(f"{line}\n").frameworks} == {(engine, ""), ("nccl", line.rpartition("=")[2])}
@@ -163,14 +162,14 @@ def test_each_line_under_a_validators_heading_is_a_failure_of_its_own(read: Read
     assert [one.line for one in read(log).standing if one.cause == "config-key-invalid"] == [6, 7]
 
 
-@pytest.mark.parametrize("prefix", ["", RAY, TORCHRUN, CRI, STAMP, KUBECTL], ids=["bare", "ray", "torchrun", "cri", "stamp", "kubectl"])
+@each_row("prefix", ["", RAY, TORCHRUN, CRI, STAMP, KUBECTL], ids=["bare", "ray", "torchrun", "cri", "stamp", "kubectl"])
 def test_code_that_a_traceback_quotes_is_no_event(read: ReadLog, prefix: str) -> None:
     """A line of source that mentions a message is not that message."""
     report = read(prefixed(prefix, traceback(STRANGE, code=f'raise RuntimeError("{OOM}")')))
     assert told(report) == [(UNKNOWN_EXCEPTION, 6, "root", 1)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("log", "expected"),
     [
         (traceback(OOM) + steps(1, 2, 3), [("torch.cuda-oom", 6, "recovered", 1)]),
@@ -208,7 +207,7 @@ def test_a_blank_line_after_a_message_is_no_event(read: ReadLog) -> None:
     assert [(event.line, event.count) for event in report.events] == [(6, 1)]
 
 
-@pytest.mark.parametrize("place", [0, 1 << 20, 4 << 20, 5_000_000])
+@each_row("place", [0, 1 << 20, 4 << 20, 5_000_000])
 def test_a_line_of_five_megabytes_is_searched_throughout(read: ReadLog, place: int) -> None:
     """What stands deep in one long line is found, shown, and on line 1."""
     report = read("." * place + f" {OOM} " + "." * (5_000_000 - place))
@@ -240,7 +239,7 @@ def test_control_characters_do_not_reach_the_report(read: ReadLog) -> None:
 SECRET = "hunter22verylongsecret"  # noqa: S105 - made up
 
 
-@pytest.mark.parametrize(
+@each_row(
     "log",
     [
         traceback(f"ValueError: login failed for password={SECRET}"),

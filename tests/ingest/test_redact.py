@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import string
 
-import pytest
-
 from ingest.redact import Redactor
 from ingest.redaction.table import KINDS
 from tests.ingest import planted
+from tests.tables import each_row
 
 LETTERS = (string.ascii_letters + string.digits) * 4
 HEX = "0123456789abcdef" * 4
@@ -69,7 +68,7 @@ SECRETS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("kind", "text", "secret"), SECRETS, ids=[f"{number}-{row[0]}" for number, row in enumerate(SECRETS)])
+@each_row(("kind", "text", "secret"), SECRETS, ids=[f"{number}-{row[0]}" for number, row in enumerate(SECRETS)])
 def test_a_secret_is_masked_by_its_kind(kind: str, text: str, secret: str) -> None:
     """Nothing of it is left, the words around it are, and the mask says what stood there."""
     redactor = Redactor()
@@ -87,7 +86,7 @@ def test_every_kind_of_the_table_has_a_sample() -> None:
     assert {kind.name for kind in KINDS} == {kind for kind, _, _ in SECRETS} | {item.kind for item in planted.secrets()}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "max_tokens=2048 max_new_tokens=4096 num_tokens=123456789012", "pad_token=<|endoftext|> eos_token='</s>'",
@@ -128,7 +127,7 @@ def test_every_secret_of_a_line_counts() -> None:
 KEY = ["-----BEGIN RSA PRIVATE " + "KEY-----", *[LETTERS[:64]] * 4, "abc=", "-----END RSA PRIVATE KEY-----"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "secret"),
     [
         (["start", *KEY, "ValueError: bad"], LETTERS[:64]), (["start", *KEY[:4], "ValueError: bad"], LETTERS[:64]),
@@ -144,7 +143,7 @@ def test_a_secret_over_several_rows_is_masked_and_the_rows_stay(rows: list[str],
     assert secret not in "".join(cleaned)
 
 
-@pytest.mark.parametrize("text", ["password:\n  hunter22\nnext", "serve \\\n --api-key \\\n  hunter22 \\\n --port 1", "\n".join(KEY)])
+@each_row("text", ["password:\n  hunter22\nnext", "serve \\\n --api-key \\\n  hunter22 \\\n --port 1", "\n".join(KEY)])
 def test_a_mask_keeps_the_number_of_rows(text: str) -> None:
     """A patch with a row too many could not be applied."""
     cleaned = Redactor().clean(text)
@@ -152,7 +151,7 @@ def test_a_mask_keeps_the_number_of_rows(text: str) -> None:
     assert cleaned.count("\n") == text.count("\n")
 
 
-@pytest.mark.parametrize("text", ["a" * 200_000, "://" + "a" * 100_000 + ":", "wandb " * 30_000, "token=" * 30_000, "a@" * 50_000, "-" * 100_000])
+@each_row("text", ["a" * 200_000, "://" + "a" * 100_000 + ":", "wandb " * 30_000, "token=" * 30_000, "a@" * 50_000, "-" * 100_000])
 def test_a_hostile_line_costs_no_time(text: str) -> None:
     """No expression backtracks without bound; one that did would not come back here."""
     assert len(Redactor().clean(text)) > 1000

@@ -16,6 +16,7 @@ from ingest.redaction import search, shapes, sieve, views
 from ingest.redaction.table import KINDS
 from tests.ingest import planted, planted_jobs
 from tests.ingest.planted import Planted
+from tests.tables import each_row
 
 SECRETS = planted.secrets()
 HARMLESS = planted.lookalikes()
@@ -43,7 +44,7 @@ def test_the_planted_set_is_large_enough() -> None:
     assert planted.secrets() == SECRETS
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each_row("form", FORMS)
 def test_nothing_of_a_planted_secret_is_left(form: str) -> None:
     """No run of eight characters of it can be read, whatever the form; the mask tells the kind, and rows keep their number."""
     for item in SECRETS:
@@ -102,7 +103,7 @@ def _chunks(data: bytes, seed: int) -> Iterator[bytes]:
         place += step
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_row("seed", range(4))
 def test_a_stream_gives_what_the_whole_text_gives(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the bytes are cut, and wherever the blocks end, the same is masked."""
     monkeypatch.setattr(redact, "BLOCK", 8 << 10)
@@ -148,7 +149,7 @@ def test_rows_are_cleaned_together() -> None:
             assert not planted.remains(item, "\n".join(cleaned))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("login ghp_{0}\nTraceback (most recent call last):", "login [redacted:github-token]\nTraceback (most recent call last):"),
@@ -162,7 +163,7 @@ def test_the_row_below_a_secret_stays(text: str, shown: str) -> None:
     assert Redactor().clean(text.format(planted.Chance(text).text(planted.ALNUM, 36))) == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "is_word"),
     [("Traceback", True), ("RuntimeError", True), ("step-12", True), ("worker_3.log", True), ("2026-03-01", True), ("aB3dE5fG7h", False), ("x9q", False), ("QzRtPwLk", False)],
 )
@@ -171,7 +172,7 @@ def test_words_are_told_from_chance(value: str, is_word: bool) -> None:
     assert shapes.is_word(value.encode()) is is_word
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "plain"),
     [
         ("\x1b[31mab\x1b[0mc", "abc"), (r"a\"b\/c\u0040d\n", 'a"b/c@d\n'), (r"\\\"x\\\"", '"x"'), ("a%3Ab%2540c", "a:b@c"), ("a&quot;b&#39;c", "a\"b'c"), (r"\u5bc6\u7801", "密码"),
@@ -186,7 +187,7 @@ def test_a_view_is_what_a_reader_sees(text: str, plain: str) -> None:
     assert 0 <= begin < end <= len(text.encode())
 
 
-@pytest.mark.parametrize("number", range(len(KINDS)), ids=[f"{number}-{kind.name}" for number, kind in enumerate(KINDS)])
+@each_row("number", range(len(KINDS)), ids=[f"{number}-{kind.name}" for number, kind in enumerate(KINDS)])
 def test_every_row_of_the_table_finds_something(number: int) -> None:
     """A row that finds nothing in the planted set or in the samples of its own is dead."""
     texts = [item.text for item in SECRETS if item.form not in CUT] + [item.text for item in planted_jobs.secrets()] + list(_OWN)

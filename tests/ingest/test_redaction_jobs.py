@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
-
 from ingest.redact import Redactor
 from ingest.redaction import search, shapes
 from tests.ingest import planted, planted_jobs
 from tests.ingest.planted import Planted
+from tests.tables import each_row
 
 SECRETS = planted_jobs.secrets()
 FORMS = sorted({item.form for item in SECRETS})
@@ -33,7 +32,7 @@ def test_the_sets_are_large_enough() -> None:
     assert planted_jobs.secrets() == SECRETS
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each_row("form", FORMS)
 def test_nothing_of_a_job_s_secret_is_left(form: str) -> None:
     """In a line of any logger, in JSON, in a URL, in colours; and the sieve loses nothing of what the table finds."""
     for item in SECRETS:
@@ -85,7 +84,7 @@ def _shown(text: str, secret: str) -> bool:
     return any(run in text or run in joined for run in runs)
 
 
-@pytest.mark.parametrize("part", range(3))
+@each_row("part", range(3))
 def test_a_row_may_be_cut_anywhere(part: int) -> None:
     """Within the secret, at its begin, within its name or its command: every 87th of 112,000 ways, in three parts."""
     ways = [way for number, sample in enumerate(planted.SAMPLES) for way in _wraps(number, sample)]
@@ -93,7 +92,7 @@ def test_a_row_may_be_cut_anywhere(part: int) -> None:
     assert not [text for text, secret in ways[part * STEP :: 3 * STEP] if _shown(Redactor().clean(text), secret)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "WIDE serve --au\nth-token {} --port 1", "WIDE wand\nb login {} done", "WIDE mysql -u ro\not -p{} runs", "WIDE docker run -e AZURE_OPENAI\n_KEY={} image", "WIDE headers={{'authorization'\n: '{}'}}",
@@ -108,7 +107,7 @@ def test_a_name_may_be_cut_from_its_secret(text: str) -> None:
     assert not planted.remains(Planted("", "", "", secret), Redactor().clean(text.format(secret).replace("WIDE", WIDE)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "secret"),
     [
         ("HF_TOKEN=\x00{}", "token"), ("HF_TOKEN=x\b{}", "token"), ("P\bPA\bAS\bSS\bSW\bWO\bOR\bRD\bD={}", "password"), ("PATH=/usr/bin\x00DB_PASSWORD={}\x00HOME=/root", "password"), ("HF_TOKEN={}\x07", "token"),
@@ -122,7 +121,7 @@ def test_what_a_terminal_does_not_show_hides_no_secret(text: str, secret: str) -
     assert not planted.remains(Planted("", "", "", value), cleaned)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("DB_PASSWORD=hunter22xyz\nLEARNING=2", "DB_PASSWORD=[redacted:password]\nLEARNING=2"),
@@ -136,7 +135,7 @@ def test_the_row_below_a_name_or_a_value_stays(text: str, shown: str) -> None:
     assert Redactor().clean(text) == shown
 
 
-@pytest.mark.parametrize(("digits", "valid"), [("11010519491231002X", True), ("110105194912310021", False), ("440524188001010014", True)])
+@each_row(("digits", "valid"), [("11010519491231002X", True), ("110105194912310021", False), ("440524188001010014", True)])
 def test_an_identity_card_s_number_is_told_by_its_check_digit(digits: str, valid: bool) -> None:
     """The examples of the standard hold; another last digit does not."""
     assert shapes.is_identity(digits.encode()) is valid

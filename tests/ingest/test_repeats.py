@@ -10,6 +10,7 @@ from ingest.logs import repeats
 from ingest.logs.repeats import FULL, Repeats
 from ingest.logs.report import CrashReport
 from tests.factories import OOM, STRANGE, ReadLog, prefixed, steps, traceback
+from tests.tables import each_row
 
 WATCHDOG = (
     "[rank{rank}]:[E1103 10:00:00.123456789 ProcessGroupNCCL.cpp:629] [Rank {rank}] Watchdog caught collective operation timeout: "
@@ -32,7 +33,7 @@ def word(number: int) -> str:
     return "".join(chr(97 + number // 26**place % 26) for place in range(4))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("first", "second", "same"),
     [
         (((1,), b"GPU 0 of 8"), ((1,), b"GPU 71 of 256"), True),
@@ -96,16 +97,16 @@ def test_every_line_is_read_or_counted_or_told(lines: list[tuple[tuple[int, ...]
     assert read <= 2 * allowance
 
 
-@pytest.mark.parametrize("count", [1, 2, FULL - 1, FULL, FULL + 1, 3 * FULL, 10_000])
-@pytest.mark.parametrize("line", [OOM + "\n", "[rank0]: " + STRANGE + "\n", DISK], ids=["known", "unknown", "errno"])
+@each_row("count", [1, 2, FULL - 1, FULL, FULL + 1, 3 * FULL, 10_000])
+@each_row("line", [OOM + "\n", "[rank0]: " + STRANGE + "\n", DISK], ids=["known", "unknown", "errno"])
 def test_a_flood_of_one_wording_is_counted_exactly(read: ReadLog, line: str, count: int) -> None:
     """One event with its first and last line, however many there are."""
     ((_, first, last, found, role),) = told(read("all is well\n" + line * count))
     assert (first, last, found, role) == (2, 1 + count, count, "root")
 
 
-@pytest.mark.parametrize("count", [1, 63, 64, 65, 511])
-@pytest.mark.parametrize("message", [OOM, STRANGE, "odd.Kind: of trouble"], ids=["known", "built-in", "unknown"])
+@each_row("count", [1, 63, 64, 65, 511])
+@each_row("message", [OOM, STRANGE, "odd.Kind: of trouble"], ids=["known", "built-in", "unknown"])
 def test_a_flood_of_tracebacks_is_counted_exactly(read: ReadLog, message: str, count: int) -> None:
     """Some are read with their frames; the rest says the same."""
     (event,) = read(traceback(message) * count).events
@@ -113,7 +114,7 @@ def test_a_flood_of_tracebacks_is_counted_exactly(read: ReadLog, message: str, c
     assert 6 * count - 5 <= event.last <= 6 * count  # of what is only counted, the first line is known
 
 
-@pytest.mark.parametrize("message", [OOM, STRANGE], ids=["known", "built-in"])
+@each_row("message", [OOM, STRANGE], ids=["known", "built-in"])
 def test_a_traceback_whose_last_line_is_only_counted_is_counted_once(read: ReadLog, message: str) -> None:
     """The line counts; the frames above it are no further event."""
     assert [event.count for event in read(traceback(message) * (FULL + 100)).events] == [FULL + 100]
@@ -132,7 +133,7 @@ def test_lines_that_ray_folded_count_as_often_as_it_says(read: ReadLog) -> None:
     assert event.count == 21
 
 
-@pytest.mark.parametrize("place", [0, 100_000, 199_999])
+@each_row("place", [0, 100_000, 199_999])
 def test_a_rare_line_among_a_flood_is_the_root(read: ReadLog, place: int) -> None:
     """One line that tells the cause, among two hundred thousand that do not, wherever it stands."""
     forms = [WATCHDOG.replace("{rank}", "7"), "[rank{n}]: " + STRANGE + " at {n}\n", "RuntimeError: worker {n} is not itself\n",
@@ -164,7 +165,7 @@ def test_more_wordings_than_are_told_apart_are_still_read(read: ReadLog, monkeyp
     assert sorted(event.count for event in report.events) == [1] + [2] * 50
 
 
-@pytest.mark.parametrize(("times", "ranks"), [(1, 16), (FULL // 16, 16), (FULL // 16 + 1, 0)])
+@each_row(("times", "ranks"), [(1, 16), (FULL // 16, 16), (FULL // 16 + 1, 0)])
 def test_ranks_of_what_was_only_counted_are_not_invented(read: ReadLog, times: int, ranks: int) -> None:
     """Who says a line is known as long as every line was read; then neither ranks nor missing ones are named."""
     log = "".join(WATCHDOG.replace("{rank}", str(rank)) for _ in range(times) for rank in range(17) if rank != 5)
@@ -174,15 +175,15 @@ def test_ranks_of_what_was_only_counted_are_not_invented(read: ReadLog, times: i
     assert event.missing == ((5,) if ranks else ())
 
 
-@pytest.mark.parametrize(("tail", "role"), [("", "root"), (steps(1, 2, 3), "recovered")])
+@each_row(("tail", "role"), [("", "root"), (steps(1, 2, 3), "recovered")])
 def test_the_last_of_a_flood_decides_on_recovery(read: ReadLog, tail: str, role: str) -> None:
     """Lines that are only counted move the event's end all the same."""
     report = read((OOM + "\n") * FULL + steps(1, 2, 3, 4) + (OOM + "\n") * 100 + tail)
     assert [(event.count, event.role) for event in report.events] == [(FULL + 100, role)]
 
 
-@pytest.mark.parametrize("last", ["KeyError: 'decisive'", "odd.Kind: of trouble", OOM], ids=["built-in", "unknown", "known"])
-@pytest.mark.parametrize("prefix", ["", "[rank7]: "], ids=["bare", "ranked"])
+@each_row("last", ["KeyError: 'decisive'", "odd.Kind: of trouble", OOM], ids=["built-in", "unknown", "known"])
+@each_row("prefix", ["", "[rank7]: "], ids=["bare", "ranked"])
 def test_a_traceback_that_only_begins_like_a_flood_is_read(read: ReadLog, prefix: str, last: str) -> None:
     """Many ranks fail in the same deep calls; the one whose last line differs keeps its frames and its count."""
     report = read(prefixed(prefix, (DEEP + STRANGE + "\n") * 70 + DEEP + last + "\n"))

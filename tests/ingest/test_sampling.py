@@ -31,6 +31,7 @@ from ingest.logs.scanner import (
 )
 from tests.factories import OOM, ReadLog
 from tests.ingest.test_scanner import cut, lines_of, pattern, whole
+from tests.tables import each_row
 
 FILLER = b"all is well\n"
 STEP, BOOM, VERL = pattern("step done", "progress"), pattern("boom"), pattern("verl", "version")
@@ -52,7 +53,7 @@ def placed(rows: dict[int, bytes], size: int = LARGE) -> bytes:
     return b"".join([*parts, filled(size - done)])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "seen"),
     [
         ({0: b"step done\n"}, True),
@@ -74,13 +75,13 @@ def test_progress_of_a_large_block_is_read_where_it_can_matter(rows: dict[int, b
     assert found == ([data[: data.index(b"step done")].count(b"\n") + 1] if seen else [])
 
 
-@pytest.mark.parametrize("place", range(0, SAMPLED_OVER - 4096, 150_000))
+@each_row("place", range(0, SAMPLED_OVER - 4096, 150_000))
 def test_progress_of_a_small_block_is_read_everywhere(place: int) -> None:
     """Up to a mebibyte nothing is sampled."""
     assert len(lines_of((STEP,), placed({place: b"step done\n"}, SAMPLED_OVER - 4096))) == 1
 
 
-@pytest.mark.parametrize(("size", "few"), [(SAMPLED_OVER - 4096, FEW), (LARGE, FEWER)])
+@each_row(("size", "few"), [(SAMPLED_OVER - 4096, FEW), (LARGE, FEWER)])
 def test_of_progress_the_first_and_the_last_lines_stay(size: int, few: int) -> None:
     """A log that consists of progress gives a bounded number of matches, from both of its ends."""
     count = size // 10
@@ -121,7 +122,7 @@ def test_every_failure_of_the_table_is_found_amid_progress(table: PatternTable, 
     assert expected - found == set()
 
 
-@pytest.mark.parametrize("place", [0, BLOCK - 30, BLOCK + 30, 3 * BLOCK // 2, 2 * BLOCK, 20_000_000], ids=str)
+@each_row("place", [0, BLOCK - 30, BLOCK + 30, 3 * BLOCK // 2, 2 * BLOCK, 20_000_000], ids=str)
 def test_a_root_in_a_long_log_has_its_line(read: ReadLog, place: int) -> None:
     """One failure in twenty megabytes is the root, at its place, wherever a block begins."""
     data = placed({place: OOM.encode() + b"\n"}, 20_000_000)
@@ -130,7 +131,7 @@ def test_a_root_in_a_long_log_has_its_line(read: ReadLog, place: int) -> None:
     assert (root.pattern, root.line, root.body) == ("torch.cuda-oom", data[: data.index(b"torch.")].count(b"\n") + 1, OOM)
 
 
-@pytest.mark.parametrize(("behind", "role"), [(0, "recovered"), (BEHIND // 2, "recovered"), (None, "root")])
+@each_row(("behind", "role"), [(0, "recovered"), (BEHIND // 2, "recovered"), (None, "root")])
 def test_a_failure_amid_a_long_log_is_recovered_by_what_follows(read: ReadLog, behind: int | None, role: str) -> None:
     """Steps right behind a failure are read also where the log is too long to read all of them."""
     steps = b"".join(b"step:%d - actor/pg_loss:0.1 - perf/throughput:812.4\n" % number for number in range(1, 4))
@@ -204,7 +205,7 @@ def test_a_flood_of_failures_makes_few_windows() -> None:
     assert windows[-1][1] == len(data)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 30])
+@each_row("count", [0, 1, 2, 3, 30])
 def test_few_blocks_are_held_at_a_time(count: int) -> None:
     """Reading ahead of the one who works on the blocks ends after some, so memory does not grow with the log."""
     pulled = 0

@@ -16,6 +16,7 @@ from ingest.logs.patterns import Kind, Pattern, PatternTable
 from ingest.logs.reader import Reader
 from ingest.logs.scanner import AFTER, BEFORE, BLOCK, Block, Scanner, Tally, blocks
 from tests.factories import CRI, RAY, SLURM, STAMP, TORCHRUN
+from tests.tables import each_row
 
 
 def pattern(expression: str, kind: Kind = "error", **fields: bool) -> Pattern:
@@ -79,7 +80,7 @@ def test_lines_are_counted_by_newline_alone(data: bytes, chunk: int) -> None:
     assert (tally.size, tally.lines) == (len(data), len(re.findall(rb"[^\n]*\n|[^\n]+\Z", data)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "expected"),
     [
         (b"boom\n", [(0, 1)]),
@@ -99,7 +100,7 @@ def test_a_pattern_matches_once_a_line(data: bytes, expected: list[tuple[int, in
     assert lines_of((pattern("boom"), pattern("done")), data) == expected
 
 
-@pytest.mark.parametrize("after", ["", "\n", "\n\n", "\n\n\n", " \n", "\n \nnext\n"])
+@each_row("after", ["", "\n", "\n\n", "\n\n\n", " \n", "\n \nnext\n"])
 def test_an_expression_that_runs_over_the_lines_end_matches_once(after: str) -> None:
     """`\\s*$` also takes newlines; that makes no second match, and none on the line after."""
     assert lines_of((pattern(r"^KeyError: \w+\s*$"),), f"KeyError: k\n{after}".encode()) == [(0, 1)]
@@ -133,7 +134,7 @@ def unseen(table: PatternTable, reader: Reader, form: str, exempt: str) -> set[s
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("form", "exempt"),
     [
         # What a shell says of its children carries no prefix of the child's.
@@ -152,7 +153,7 @@ def test_a_failure_is_found_behind_any_prefix(table: PatternTable, reader: Reade
     assert unseen(table, reader, form, exempt) == set()
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 4096])
+@each_row("chunk", [1, 7, 4096])
 def test_a_match_that_two_chunks_share_is_found(chunk: int) -> None:
     """Escapes inside and cuts anywhere do not hide a message."""
     data = b"x" * 5000 + b"\nCUDA \x1b[31mout of\x1b[0m memory\n"
@@ -161,7 +162,7 @@ def test_a_match_that_two_chunks_share_is_found(chunk: int) -> None:
     assert [match.line for match in found] == [2]
 
 
-@pytest.mark.parametrize("shift", range(-20, 21, 4))
+@each_row("shift", range(-20, 21, 4))
 def test_a_match_at_the_border_of_two_blocks_is_found_once(shift: int) -> None:
     """Wherever the border falls in the message's line, one block owns it."""
     filler = b"all is well\n" * ((BLOCK + shift) // 12)
@@ -247,7 +248,7 @@ def test_an_expression_that_hyperscan_does_not_know_is_an_error() -> None:
         Scanner((pattern("(?<=x)boom"),))
 
 
-@pytest.mark.parametrize(("offset", "expected"), [(0, (0, 3)), (3, (0, 3)), (4, (4, 9)), (9, (4, 9)), (10, (10, 12))])
+@each_row(("offset", "expected"), [(0, (0, 3)), (3, (0, 3)), (4, (4, 9)), (9, (4, 9)), (10, (10, 12))])
 def test_a_block_gives_the_bounds_of_a_line(offset: int, expected: tuple[int, int]) -> None:
     """The newline is not part of the line, and the last line may lack it."""
     assert whole(b"one\ntwo 2\nla").line_bounds(offset) == expected

@@ -37,6 +37,8 @@ from ingest.logs.inputs.sources import CHUNK, LogSource
 from ingest.logs.inputs.streams import Decompressed
 from ingest.logs.reader import Reader
 from tests.factories import OOM, STRANGE, ReadLog, traceback
+from tests.tables import each_row
+from tests.waiting import PATIENCE
 
 
 def bytes_of(source: LogSource) -> bytes:
@@ -60,7 +62,7 @@ def noise(lines: int) -> bytes:
     return "\n".join(rows).encode() + b"\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "expected"),
     [
         (b"plain\ntext\n", b"plain\ntext\n"),
@@ -95,7 +97,7 @@ def test_a_readable_file_gives_its_bytes(tmp_path: Path, content: bytes, expecte
     assert bytes_of(sources.from_path(put(tmp_path, content))) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "error", "message"),
     [
         (b"", EmptyInputError, "is empty"),
@@ -134,7 +136,7 @@ def test_what_is_no_log_is_refused_with_its_kind(
         bytes_of(sources.from_path(path))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "error", "message"),
     [("missing.log", MissingInputError, "There is no file"), (".", FolderInputError, "is a folder; give one log file")],
 )
@@ -269,7 +271,7 @@ def test_a_pipe_that_nobody_writes_to_does_not_hold_up_the_end(monkeypatch: pyte
     chunks.close()  # type: ignore[attr-defined]
     writer.join()
     os.close(writing)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while threads() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threads() == 0
@@ -314,7 +316,7 @@ def test_a_file_that_grows_for_a_while_is_read_to_its_end(tmp_path: Path) -> Non
     assert source.omitted == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "message"),
     [(b"PK\x03\x04more", "a zip archive or a PyTorch checkpoint.*read from a file"), (None, "a tar archive")],
 )
@@ -390,7 +392,7 @@ def test_a_whole_archive_is_not_called_damaged(tmp_path: Path) -> None:
     assert source.omitted == {}
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@each_row("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_chunks_are_bounded(tmp_path: Path, pack: type[bytes]) -> None:
     """A large log never comes as one piece."""
     sizes = [len(chunk) for chunk in sources.from_path(put(tmp_path, pack(noise(150_000)))).chunks()]

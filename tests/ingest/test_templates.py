@@ -18,6 +18,7 @@ from ingest.logs.reading import NOVEL
 from ingest.logs.report import CrashReport
 from ingest.logs.templates import FORMAT, Templates, checksum, checksums, is_saved
 from tests.factories import OOM, RAY, STAMP, STRANGE, prefixed, steps, traceback
+from tests.tables import each_row
 
 Against = Callable[[str, str], CrashReport]
 DISK = "OSError: [Errno 28] No space left on device\n"
@@ -34,7 +35,7 @@ def against(reader: Reader) -> Against:
     return read
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("first", "second", "same"),
     [
         (b"step 1 of 20", b"step 19 of 2000", True), (b"  row", b"row\r", True), (b"at 10:00:01 done", b"at 23:59:59 done", True),
@@ -64,13 +65,13 @@ def test_what_is_saved_is_loaded(tmp_path_factory: pytest.TempPathFactory, numbe
     assert is_saved(path.read_bytes()[:64])
 
 
-@pytest.mark.parametrize("head", [b"", b"{}", b'{"format": "other"}', b"step 1", b"\x1f\x8b\x08"])
+@each_row("head", [b"", b"{}", b'{"format": "other"}', b"step 1", b"\x1f\x8b\x08"])
 def test_a_log_is_no_saved_file(head: bytes) -> None:
     """A healthy run's output is read as a log."""
     assert not is_saved(head)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "told"),
     [
         ({"format": "whycrash.templates/2", "lines": [], "events": []}, f"this version reads {FORMAT}"),

@@ -14,6 +14,7 @@ from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from ingest.logs.timeline import JITTER, LAST_LINES, MIN_STEPS, Place, Timeline
 from tests.factories import OOM, STRANGE, event, traceback
+from tests.tables import each_row
 
 ReadFolder = Callable[[dict[str, str]], CrashReport]
 NOTHING = "all is well\n"
@@ -186,7 +187,7 @@ def test_a_skew_is_found_and_jitter_is_none(skew: float, steps: int, gap: float,
     assert [one.line for one in sorted(events, key=timeline.order)] == [150, 50]
 
 
-@pytest.mark.parametrize(("gaps", "offset"), [([JITTER / 2] * 9, 0), ([60] * 9, 60), ([-60] * 2, 0), ([60, -600, 900, 5, 77, -40], 0)])
+@each_row(("gaps", "offset"), [([JITTER / 2] * 9, 0), ([60] * 9, 60), ([-60] * 2, 0), ([60, -600, 900, 5, 77, -40], 0)])
 def test_what_steps_do_not_agree_on_is_no_skew(gaps: list[float], offset: float) -> None:
     """A step's own jitter, too few steps and steps that tell different things leave the clocks alone."""
     timeline = Timeline()

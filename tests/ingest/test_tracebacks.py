@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.tracebacks import Frame, Traceback
 from tests.factories import CRI, RAY, SLURM, STAMP, STRANGE, TORCHRUN, interleaved, prefixed, traceback
+from tests.tables import each_row
 
 
 def first(log: str) -> list[Traceback]:
@@ -26,7 +26,7 @@ def summary(found: list[Traceback]) -> list[tuple[int, int, str, list[str]]]:
     return [(one.start, one.end, one.exception, [frame.function for frame in one.frames]) for one in found]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("prefix", "source"),
     [("", ""), (RAY, "WorkerDict pid=4242 ip=10.0.0.3"), (TORCHRUN, "rank=3"), (SLURM, "rank=3"), (CRI, ""), (STAMP, ""),
      ("[default0]:", "rank=0"), ("[pod/job-0/main] ", "ip=job-0"), (f"{CRI}{RAY}", "WorkerDict pid=4242 ip=10.0.0.3"), ("    ", "")],
@@ -52,7 +52,7 @@ def test_tracebacks_of_two_ranks_are_kept_apart() -> None:
     assert summary(first(rest)) == [(1, 11, "KeyError", ["main", "beta"])]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "exception", "message"),
     [
         ("ValueError: x", "ValueError", "x"),
@@ -99,7 +99,7 @@ def test_rays_remote_tracebacks_are_read_to_the_innermost() -> None:
     assert [one.remote for one in found] == ["", "TaskRunner.run", "WorkerDict.actor_rollout_generate"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("joint", "expected"),
     [
         ("\nDuring handling of the above exception, another exception occurred:\n\n", ["KeyError", "ValueError"]),
@@ -115,7 +115,7 @@ def test_chained_tracebacks_begin_anew(joint: str, expected: list[str]) -> None:
     assert summary(found) == [(1, 6, expected[0], ["main", "step"]), (10, 15, expected[1], ["main", "step"])]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("log", "why"),
     [
         ("Traceback (most recent call last):\n", "nothing follows"),
@@ -173,8 +173,8 @@ def every(log: str) -> list[Traceback]:
     return [one for offset in offsets for one in tracebacks.at(block, offset, data.count(b"\n", 0, offset) + 1)]
 
 
-@pytest.mark.parametrize("prefix", ["", "[rank3]: ", "(W pid=1) ", "2025-03-02T10:00:00.1Z stderr F "])
-@pytest.mark.parametrize(
+@each_row("prefix", ["", "[rank3]: ", "(W pid=1) ", "2025-03-02T10:00:00.1Z stderr F "])
+@each_row(
     ("log", "expected"),
     [
         (traceback("KeyError: 'a'") + CAUSE + traceback("ValueError: b"), [(1, 6, "KeyError"), (10, 15, "ValueError")]),
@@ -213,7 +213,7 @@ GROUP = """\
 """
 
 
-@pytest.mark.parametrize("prefix", ["", "[rank3]: ", "(W pid=1) "])
+@each_row("prefix", ["", "[rank3]: ", "(W pid=1) "])
 def test_each_leaf_of_an_exception_group_is_a_traceback(prefix: str) -> None:
     """Nested leaves stand behind wider margins; the group itself only wraps them."""
     found = every(prefixed(prefix, GROUP))
@@ -221,7 +221,7 @@ def test_each_leaf_of_an_exception_group_is_a_traceback(prefix: str) -> None:
     assert [frame.code for one in found for frame in one.frames] == ["main()", 'raise ValueError("x")', '{}["k"]']
 
 
-@pytest.mark.parametrize(
+@each_row(
     "below",
     ["more of it\n  and more\n\nafter\n", "", "2025-03-02 10:00:00,123 another line\n", '"""\n', "\nafter\n", "row\n" * 40],
 )
@@ -274,8 +274,8 @@ ValueError: x
 """
 
 
-@pytest.mark.parametrize("prefix", ["", "[rank3]: ", "(W pid=1) "])
-@pytest.mark.parametrize(
+@each_row("prefix", ["", "[rank3]: ", "(W pid=1) "])
+@each_row(
     ("log", "end", "outer"),
     [
         (BOX, 17, Frame("/job/a_folder_whose_name_goes_on_and_on_until_the_box_is_full_of_it_and_more/train.py", 10, "fit", "step(batch)")),
@@ -297,7 +297,7 @@ def test_boxes_chain_too() -> None:
     assert [(one.exception, one.message) for one in every(BOX + CAUSE + BOX)] == [("ValueError", "x"), ("ValueError", "x")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "expected"),
     [("    code", True), ("│ ❱ 10 │ code", True), ("| > 10   code", True), ("----> 7 raise X", True), ("ValueError: x", False), ("---", False)],
 )
@@ -309,7 +309,7 @@ def test_shown_code_is_told_from_messages(body: str, expected: bool) -> None:
 CALLSTACK = 'Traceback (most recent call last):\n  File "/job/a.py", line 41, in main\n    fit("a")\nValueError: bad "x"\n'
 
 
-@pytest.mark.parametrize(
+@each_row(
     "log",
     [
         json.dumps({"message": {"message": "ValueError", "extraInfo": {"py_callstack": CALLSTACK, "timestamp": "1763460000"}}}),
@@ -409,7 +409,7 @@ __main__.main.<locals>.Odd
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("log", "expected"),
     [
         (ELASTIC, [(2, 5, "ValueError", ["main"])]),
@@ -455,7 +455,7 @@ def test_a_traceback_without_its_last_line_keeps_its_frames() -> None:
     assert summary(found) == [(1, 5, "", ["main", "step"])]
 
 
-@pytest.mark.parametrize(("noise", "end"), [("", 5), ("some words\n" * 3, 5), ("    more code\n", 6), ("\n\n", 5)])
+@each_row(("noise", "end"), [("", 5), ("some words\n" * 3, 5), ("    more code\n", 6), ("\n\n", 5)])
 def test_that_a_cut_traceback_ends_with_its_last_call(noise: str, end: int) -> None:
     """What others print below it is not its own: work that goes on there is work after it."""
     assert summary(first(traceback("").rstrip() + "\n" + noise)) == [(1, end, "", ["main", "step"])]

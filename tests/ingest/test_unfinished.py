@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from ingest.logs.repeats import Sight
 from ingest.logs.stacks.stack import Frame, Traceback
 from ingest.logs.stacks.unfinished import MESSAGE_LINES, Stacks
 from tests.factories import OOM, STRANGE, ReadLog, interleaved, prefixed, traceback
+from tests.tables import each_row
 
 
 def made(start: int, end: int, source: str = "rank=0", **fields: Any) -> Traceback:
@@ -48,7 +47,7 @@ def test_a_chain_begins_with_its_first_line() -> None:
     assert (latest.start, latest.end) == (3, 26)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "source", "found"),
     [(6, "rank=0", True), (7, "rank=0", True), (6 + MESSAGE_LINES, "rank=0", True), (7 + MESSAGE_LINES, "rank=0", False), (5, "rank=0", False),
      (6, "rank=1", False), (7, "rank=1", False)],
@@ -65,7 +64,7 @@ def test_a_line_belongs_to_the_nearest_traceback_above() -> None:
     assert found.message == "second"
 
 
-@pytest.mark.parametrize(("number", "left"), [(6, []), (7, [("rank=0", 6)])], ids=["its-last-line", "a-line-below"])
+@each_row(("number", "left"), [(6, []), (7, [("rank=0", 6)])], ids=["its-last-line", "a-line-below"])
 def test_a_traceback_whose_last_line_a_pattern_knew_is_no_event_of_its_own(number: int, left: list[tuple[str, int]]) -> None:
     """Of a message that runs on, the first line is still nobody's."""
     stacks = opened(made(1, 6))
@@ -73,13 +72,13 @@ def test_a_traceback_whose_last_line_a_pattern_knew_is_no_event_of_its_own(numbe
     assert ends(stacks) == left
 
 
-@pytest.mark.parametrize(("language", "left"), [("python", 1), ("go", 1), ("java", 1), ("native", 0), ("rust", 0)])
+@each_row(("language", "left"), [("python", 1), ("go", 1), ("java", 1), ("native", 0), ("rust", 0)])
 def test_a_stack_of_compiled_code_alone_is_no_failure(language: str, left: int) -> None:
     """It lends its calls to the banner that some pattern knows."""
     assert len(ends(opened(made(1, 6, language=language)))) == left
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "before", "closed", "left"),
     [
         (None, None, [("rank=0", 6), ("rank=0", 16), ("rank=1", 7)], []),
@@ -108,8 +107,8 @@ def test_a_stream_that_is_closed_has_no_latest() -> None:
     assert stacks.latest("rank=0") is None
 
 
-@pytest.mark.parametrize("ranks", [2, 16])
-@pytest.mark.parametrize(("message", "pattern"), [(OOM, "torch.cuda-oom"), ("odd.Kind: of trouble", "python.exception")], ids=["known", "unknown"])
+@each_row("ranks", [2, 16])
+@each_row(("message", "pattern"), [(OOM, "torch.cuda-oom"), ("odd.Kind: of trouble", "python.exception")], ids=["known", "unknown"])
 def test_interleaved_tracebacks_are_read_whole(read: ReadLog, ranks: int, message: str, pattern: str) -> None:
     """One event with the frames, however many processes print line by line in turn."""
     (event,) = read(interleaved(*(prefixed(f"[rank{rank}]: ", traceback(message)) for rank in range(ranks)))).events
@@ -117,7 +116,7 @@ def test_interleaved_tracebacks_are_read_whole(read: ReadLog, ranks: int, messag
     assert [frame.function for frame in event.frames] == ["main", "step"]
 
 
-@pytest.mark.parametrize("below", range(1, MESSAGE_LINES + 1))
+@each_row("below", range(1, MESSAGE_LINES + 1))
 def test_a_message_that_runs_on_keeps_its_frames(read: ReadLog, below: int) -> None:
     """The line that some pattern knows stands some lines below the one that names the exception."""
     report = read(traceback("odd.Kind: several things went wrong") + "more of it\n" * (below - 1) + "No space left on device\n")
@@ -125,7 +124,7 @@ def test_a_message_that_runs_on_keeps_its_frames(read: ReadLog, below: int) -> N
     assert [frame.function for frame in found.frames] == ["main", "step"]
 
 
-@pytest.mark.parametrize(("gap", "count"), [("", 2), ("all is well\n", 2)])
+@each_row(("gap", "count"), [("", 2), ("all is well\n", 2)])
 def test_a_traceback_after_another_of_one_stream_is_one_of_its_own(read: ReadLog, gap: str, count: int) -> None:
     """The first is closed when the second begins."""
     report = read(traceback("odd.Kind: first") + gap + traceback("odd.Other: second") + STRANGE + "\n")

@@ -9,6 +9,7 @@ import pytest
 
 from ingest import writeups
 from ingest.writeups import Section, from_html, read, sections, stripped
+from tests.tables import each_row
 
 SHARED = sorted((Path(__file__).parents[3] / "shared" / "writeups").glob("*.txt"))
 
@@ -33,7 +34,7 @@ CARDS = [
 LISTING = ["some kernel mirror", "C", "24", "9", "Docs mirror | 开发者文档", "Dockerfile", "402", "3.12 K", "暂无简介", "Dart", "672", "159"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after"),
     [
         ([], []),
@@ -53,7 +54,7 @@ def test_clutter_around_an_article_goes(before: list[str], after: list[str]) -> 
     assert stripped([ARTICLE[0], *before, *ARTICLE[1:], *after]) == ARTICLE
 
 
-@pytest.mark.parametrize(
+@each_row(
     "rows",
     [
         [*ARTICLE[:4], "Killed", "exit code 137", "137", *ARTICLE[4:]],
@@ -67,7 +68,7 @@ def test_numbers_of_an_article_are_not_taken_for_cards(rows: list[str]) -> None:
     assert stripped(rows) == rows
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "expected"),
     [
         (["# Why", "text", "## How", "more"], [Section("Why", "text"), Section("How", "more")]),
@@ -114,7 +115,7 @@ def test_a_page_gives_its_article(tmp_path: Path) -> None:
     assert [document.heading for document in documents] == ["", "What to do"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "page",
     ["<p>no body tag</p>", "<main><p>in main</p></main>", "<div><p>unclosed <b>tags", "plain text, no tag"],
 )
@@ -142,7 +143,7 @@ def test_an_english_write_up_is_english(tmp_path: Path) -> None:
     assert {document.language for document in read(tmp_path / "a.md")} == {"en"}
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\n  \n", b"<html></html>"])
+@each_row("content", [b"", b"\n\n  \n", b"<html></html>"])
 def test_a_file_without_text_gives_nothing(tmp_path: Path, content: bytes) -> None:
     """Empty files are no notes."""
     (tmp_path / "a.html").write_bytes(content)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from corpus.library import Library
 from corpus.schema import Knob, Language, Scalar
 from service.diagnosis import ProposedChange
@@ -14,6 +12,7 @@ from service.reasoning.advice import advised, read
 from service.reasoning.changes import is_guidance, propose
 from tests.factories import event
 from tests.service.factories import case, change, failed, knob, library, report, setting
+from tests.tables import each_row
 
 SHARE = knob("--gpu-memory-utilization", framework="vllm", spelled="flag", type="float", default=0.9, min=0, max=1)
 LENGTH = knob("--max-model-len", framework="vllm", spelled="flag", default=None, max=None)
@@ -27,7 +26,7 @@ ALLOCATOR = knob("PYTORCH_CUDA_ALLOC_CONF", framework="env", spelled="env", type
 KNOBS = (SHARE, LENGTH, SEQS, BIND, NODES, QUANT, V1, LONG, ALLOCATOR)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "expected"),
     [
         ("Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
@@ -57,7 +56,7 @@ def test_that_a_message_is_read_for_what_it_advises(message: str, expected: list
     assert [(named.name, named.way, named.value) for named in read(message)] == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "bounds"),
     [
         ("this build supports max_num_seqs 1 through 4", (1, 4)), ("`top_k` must be between 2 and 9", (2, 9)),
@@ -81,7 +80,7 @@ def made(
     return changes
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "now", "expected"),
     [
         ("Pass --numa-bind-nodes explicitly or disable --numa-bind.", {}, [("--numa-bind-nodes", "what the message asks for"), ("--numa-bind", False)]),
@@ -143,8 +142,8 @@ def test_that_what_repeats_another_failure_advises_nothing() -> None:
     assert advised("engine-crash", told, library(SHARE)) == []
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("message", ["Try lowering `gpu_memory_utilization`.", "Pass --numa-bind-nodes.", "max_num_seqs is bad", "please omit --quantization"])
+@each_row("language", ["en", "zh"])
+@each_row("message", ["Try lowering `gpu_memory_utilization`.", "Pass --numa-bind-nodes.", "max_num_seqs is bad", "please omit --quantization"])
 def test_that_words_in_place_of_a_value_are_never_written_to_a_file(message: str, language: Language) -> None:
     (item,) = made(message, language=language)
     assert is_guidance(item.to)

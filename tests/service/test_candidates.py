@@ -12,6 +12,7 @@ from service.settings import Settings
 from service.triage import Triage
 from tests.factories import OOM, event, prefixed, steps
 from tests.service.factories import failed, report
+from tests.tables import each_row
 from tests.warm import EVERY, log_lines
 
 PEER_LOST = "[rank0]: torch.distributed.DistBackendError: NCCL communicator was aborted on rank 0."
@@ -35,7 +36,7 @@ def test_no_sum_of_signs_makes_an_answer_certain() -> None:
     assert confidence([]) == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "doubtful"),
     [
         ([], True),
@@ -71,7 +72,7 @@ def test_a_line_that_states_its_cause_settles_it(triage: Triage) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("log", "cause", "standing"),
     [
         (OOM, "gpu-oom-training", "hypothesis"),
@@ -121,7 +122,7 @@ def test_a_symptom_gives_way_to_what_explains_it(triage: Triage) -> None:
     assert order.index(deeper.id) < order.index(symptom)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@each_row("name", EVERY)
 def test_scores_are_shares_in_descending_order(name: str, triage: Triage) -> None:
     """Real logs give candidates with probabilities from 0 to 1, the likeliest first, each cause once and in the table."""
     told = triage.reader.read(from_text("\n".join(log_lines(name)), name))

@@ -6,14 +6,13 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from corpus.schema import Knob, Language, Scalar
 from ingest.logs.configs.launch import Setting
 from service.diagnosis import Dropped, ProposedChange
 from service.reasoning.changes import is_guidance, misfit, propose, value_of
 from service.triage import Triage
 from tests.service.factories import case, change, failed, knob, library, report, setting
+from tests.tables import each_row
 from tests.warm import EVERY, answered
 
 
@@ -34,7 +33,7 @@ def test_a_change_that_fits_is_verified() -> None:
     assert dropped == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "knobs", "version", "now", "reason"),
     [
         (change("data.nothing"), (), "0.3.1", None, "not in the catalogue"),
@@ -68,7 +67,7 @@ def test_an_unknown_version_may_be_the_right_one() -> None:
     assert dropped == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("framework", "kind", "kept"),
     [("verl", "setting", True), ("easyr1", "setting", False), ("env", "env", True), ("pip", "package", True), ("docker", "command", True)],
 )
@@ -107,7 +106,7 @@ def test_a_renamed_setting_is_proposed_once() -> None:
     assert [item.key for item in proposed(*both, knobs=knobs)[0]] == ["offload"]
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each_row("language", ["en", "zh"])
 def test_reasons_come_in_the_answers_language(language: str) -> None:
     """`why` and `costs` are in the language that was asked for."""
     wanted = change(costs={"en": "slower", "zh": "更慢"})
@@ -122,7 +121,7 @@ def test_guidance_is_shown_as_unverified() -> None:
     assert dropped == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected"),
     [
         ("half of it", True), ("False", False), (128, False), (True, False), (" x ", False),
@@ -134,7 +133,7 @@ def test_guidance_is_told_from_values_by_its_words(value: Scalar, expected: bool
     assert is_guidance(value) is expected
 
 
-@pytest.mark.parametrize(("language", "told"), [("en", "the node that failed"), ("zh", "出故障的节点")])
+@each_row(("language", "told"), [("en", "the node that failed"), ("zh", "出故障的节点")])
 def test_guidance_and_a_command_in_words_come_in_the_answers_language(language: Language, told: str) -> None:
     """A value, a setting's name and the catalogue's checks stay what they are."""
     rows = {"the node that failed": "出故障的节点", "run it again": "重新运行"}
@@ -146,7 +145,7 @@ def test_guidance_and_a_command_in_words_come_in_the_answers_language(language: 
     assert {item.status for item in made} == {"unverified"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "value", "fits"),
     [
         ({}, 1, True), ({}, 512, True), ({}, "16", True), ({}, 0, False), ({}, 513, False), ({}, 1.5, False),
@@ -164,7 +163,7 @@ def test_a_value_must_fit_its_setting(fields: dict[str, Any], value: Scalar, fit
     assert (misfit(value, knob(**fields)) == "") is fits
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "written", "found"),
     [
         ("zero_stage", "--zero-stage", True), ("zero_stage", "zero_stage", True), ("trainer.x", "+trainer.x", True),
@@ -176,7 +175,7 @@ def test_a_setting_is_found_however_it_is_spelled(asked: str, written: str, foun
     assert value_of(asked, [setting(written, "3")]) == ("3" if found else None)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@each_row("name", EVERY)
 def test_verified_changes_stand_in_the_real_catalogue(name: str, triage: Triage) -> None:
     """Each verified setting of a real answer is one that its framework's version has, with a value that fits."""
     answer = answered(triage, name)

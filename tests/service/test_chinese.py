@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import pytest
-
 from ingest.logs.inputs import sources
 from service.diagnosis import Diagnosis
 from service.reasoning import reasons
@@ -14,6 +12,7 @@ from service.reasoning.changes import is_guidance
 from service.reasoning.conversation import Turn
 from service.triage import Triage
 from tests.service.answering import asked
+from tests.tables import each_row
 from tests.warm import INCIDENTS, WRITE_UPS, answered
 
 # Failures of many frameworks; most have guidance among their changes.
@@ -47,12 +46,12 @@ def ours(answer: Diagnosis) -> Iterator[str]:
     yield from (item.why for item in reasons.told(answer.engine.dropped, "zh"))
 
 
-@pytest.mark.parametrize(("text", "found"), [("把它设成 the node that the log names", 1), ("见 “no space left on the device”", 0), ("用 `pip show a b c d`", 0)])
+@each_row(("text", "found"), [("把它设成 the node that the log names", 1), ("见 “no space left on the device”", 0), ("用 `pip show a b c d`", 0)])
 def test_that_english_is_found_where_it_is_ours(text: str, found: int) -> None:
     assert len(english(text)) == found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_that_a_chinese_answer_has_no_english_sentence_of_ours(name: str, triage: Triage) -> None:
     assert english(*ours(chinese(triage, name))) == []
 
@@ -71,12 +70,12 @@ def test_that_guidance_is_told_in_chinese_and_never_passes_for_a_value(triage: T
     assert told >= len(NAMES)
 
 
-@pytest.mark.parametrize("name", WRITE_UPS)
+@each_row("name", WRITE_UPS)
 def test_that_the_patch_is_the_same_in_both_languages(name: str, triage: Triage) -> None:
     assert answered(triage, name, "zh").patch == answered(triage, name, "en").patch is not None
 
 
-@pytest.mark.parametrize("name", WRITE_UPS[:3])
+@each_row("name", WRITE_UPS[:3])
 def test_that_a_conversation_is_chinese(name: str, triage: Triage) -> None:
     talk = triage.conversation(asked(triage, name, "zh"), with_model=False)
     turns = [turn for question in QUESTIONS for turn in talk.ask(question) if isinstance(turn, Turn)]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from corpus.schema import Language
 from ingest.logs.cascade import LogEnd
 from ingest.logs.facts import Fact
@@ -16,6 +14,7 @@ from service.retrieval import Retrieval, SignatureMatch
 from service.triage import Triage
 from tests.factories import OOM, event, steps, traceback
 from tests.service.factories import case, failed, report
+from tests.tables import each_row
 from tests.warm import EVERY, WRITE_UPS, answered, explained
 
 NOTHING = Retrieval((), ())
@@ -30,7 +29,7 @@ def composed(triage: Triage, *causes: str, strength: str = "suggests", language:
     return compose(report(*events), NOTHING, triage.library, language)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("log", "verdict", "cause"),
     [
         (KILLED + "\n", "diagnosed", "ray-memory-monitor-kill"),
@@ -67,7 +66,7 @@ def test_two_causes_that_fit_alike_are_ambiguous(triage: Triage) -> None:
     assert answer.alternatives[0].tell_apart
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each_row("language", ["en", "zh"])
 def test_an_unknown_says_what_to_collect(language: Language, triage: Triage) -> None:
     """Not knowing comes with what was seen and what would settle it, and proposes no change."""
     answer = compose(report(failed(pattern="x.a", cause=None)), NOTHING, triage.library, language)
@@ -88,7 +87,7 @@ def test_a_log_with_a_good_end_has_nothing_to_prove(triage: Triage) -> None:
     assert phrases.say("ended", "en", line="Line 7") in answer.explanation
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each_row("language", ["en", "zh"])
 def test_a_stop_amid_work_is_no_good_end(language: Language, triage: Triage) -> None:
     """Where work goes on to the last line the answer names the step, and says where else the reason may be."""
     answer = compose(report(log_end=LogEnd("open", 9, 40.0, 100.0), marks=3), NOTHING, triage.library, language)
@@ -98,8 +97,8 @@ def test_a_stop_amid_work_is_no_good_end(language: Language, triage: Triage) -> 
     assert answer.checks
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize(("marks", "said"), [(0, "unrecognised"), (3, "no-sign")])
+@each_row("language", ["en", "zh"])
+@each_row(("marks", "said"), [(0, "unrecognised"), (3, "no-sign")])
 def test_silence_proves_nothing(marks: int, said: str, language: Language, triage: Triage) -> None:
     """A text without a failure, a good end or work until its end is unknown, and is told from a job's output that stops."""
     answer = compose(report(marks=marks, frameworks=()), NOTHING, triage.library, language)
@@ -109,7 +108,7 @@ def test_silence_proves_nothing(marks: int, said: str, language: Language, triag
     assert answer.checks
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name not in WRITE_UPS])
+@each_row("name", [name for name in EVERY if name not in WRITE_UPS])
 def test_only_a_diagnosis_proposes_changes(name: str, triage: Triage) -> None:
     """What is not known is not changed."""
     answer = answered(triage, name)
@@ -117,7 +116,7 @@ def test_only_a_diagnosis_proposes_changes(name: str, triage: Triage) -> None:
     assert (answer.changes, answer.patch) == ((), None)
 
 
-@pytest.mark.parametrize("name", WRITE_UPS)
+@each_row("name", WRITE_UPS)
 def test_a_chinese_answer_is_chinese_throughout(name: str, triage: Triage) -> None:
     """Every sentence of our own is in the answer's language; ids, keys and log lines stay as they are."""
     answer, english = answered(triage, name, "zh"), answered(triage, name, "en")
@@ -130,7 +129,7 @@ def test_a_chinese_answer_is_chinese_throughout(name: str, triage: Triage) -> No
     assert [(item.key, item.to) for item in answer.changes] == [(item.key, item.to) for item in english.changes]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shown", "wanted", "expected"),
     [
         ("训练在保存检查点时失败，进程被杀死", "", "zh"),
@@ -180,14 +179,14 @@ def test_a_case_gives_the_action_and_its_changes(triage: Triage) -> None:
     assert answer.action == (kin[0].action if kin else triage.library.causes[str(answer.cause)].action)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("name", ["save", "log-prob", "rollout", "update", "validate", "load", "initialise"])
+@each_row("language", ["en", "zh"])
+@each_row("name", ["save", "log-prob", "rollout", "update", "validate", "load", "initialise"])
 def test_every_phase_has_words(name: str, language: Language) -> None:
     """A phase that a report can name is said in both languages."""
     assert bool(_CHINESE.search(phrases.phase(name, language))) is (language == "zh")
 
 
-@pytest.mark.parametrize("fact", [Fact("gpu_oom", 1, {}), Fact("unheard", 1, {"x": 1}), Fact("exit", 1, {"signal": "SIGKILL"})])
+@each_row("fact", [Fact("gpu_oom", 1, {}), Fact("unheard", 1, {"x": 1}), Fact("exit", 1, {"signal": "SIGKILL"})])
 def test_a_fact_without_its_numbers_is_not_put_into_words(fact: Fact) -> None:
     """A sentence with holes is not written."""
     assert phrases.fact(fact, "en") == ""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import pytest
-
 from service.reasoning.constraints import remaining, stated
 from service.reasoning.conversation import MAX_QUESTION, Conversation, Turn
 from service.reasoning.models import Message
@@ -16,6 +14,7 @@ from tests.service.answering import BARE, OFFLOAD, asked, model_at
 from tests.service.factories import proposal
 from tests.service.scripted import Scripted, serving
 from tests.service.scripted import Turn as Says
+from tests.tables import each_row
 
 
 def nothing(_words: str) -> list[str]:
@@ -49,7 +48,7 @@ def says(answer: str, **fields: object) -> Says:
     return Says(json.dumps({"cases": [], "changes": [], "answer": answer, **fields}, ensure_ascii=False))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "topics"),
     [
         ("I cannot change the batch size.", ["batch size"]),
@@ -74,7 +73,7 @@ def test_what_a_person_rules_out_is_understood(text: str, topics: list[str]) -> 
     assert [item.topic.name for item in stated(text)] == topics
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "key", "kind", "barred"),
     [
         ("I cannot change the batch size", "data.train_batch_size", "setting", True),
@@ -117,7 +116,7 @@ def test_when_nothing_is_left_the_answer_says_so(triage: Triage) -> None:
     assert turn.constraints
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "words"),
     [
         ("Why not NCCL?", ["What tells them apart"]),
@@ -142,7 +141,7 @@ def test_a_question_is_answered_without_a_model(question: str, words: list[str],
     assert (turn.engine.name, turn.engine.note) == ("composer", "")
 
 
-@pytest.mark.parametrize("question", ["为什么不是 NCCL？", "这些修改有什么代价？", "不能改批大小", "怎么确认？", "还能怎么办？"])
+@each_row("question", ["为什么不是 NCCL？", "这些修改有什么代价？", "不能改批大小", "怎么确认？", "还能怎么办？"])
 def test_a_chinese_question_gets_a_chinese_answer(question: str, triage: Triage) -> None:
     """The language is the diagnosis' own."""
     turn = told(talk(triage, language="zh"), question)
@@ -174,7 +173,7 @@ def test_a_model_answers_within_the_same_checks(triage: Triage) -> None:
     assert (turn.engine.name, [item.what for item in turn.engine.dropped]) == ("openai:scripted", ["Rank 4242 was hot. [L385]"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         says("Use a smaller batch for that. [L385]"), says("All is well. [L385]"), says("Rank 4242 did it."), says("Run `sudo reboot` now. [L385]"),

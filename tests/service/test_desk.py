@@ -19,6 +19,7 @@ from service.settings import Settings
 from service.workers.pool import Pool
 from tests.service.scripted import Turn, serving
 from tests.service.workers import faulty
+from tests.tables import each_row
 from tests.warm import INCIDENTS, script
 
 CALLER = Caller("api", "tester")
@@ -107,7 +108,7 @@ def test_that_what_cannot_be_read_is_told_by_its_name_and_kept_as_failed(desk: D
     assert desk.record(accepted(events)).state == "failed"
 
 
-@pytest.mark.parametrize("submission", [Submission("empty"), Submission("blank", text=" \n ")], ids=["nothing", "blank"])
+@each_row("submission", [Submission("empty"), Submission("blank", text=" \n ")], ids=["nothing", "blank"])
 def test_that_nothing_is_refused_with_a_sentence(desk: Desk, submission: Submission) -> None:
     with pytest.raises(InvalidRequestError, match="paste its text"):
         desk.triage(submission, CALLER)

@@ -14,6 +14,7 @@ from ingest.redact import Redactor
 from service.diagnosis import Diagnosis, Standing, Verdict
 from service.triage import Triage
 from tests.service.factories import diagnosis, proposal
+from tests.tables import each_row
 from tests.warm import EVERY, answered, explained, log_lines
 
 # The names that DESIGN.md fixes; consumers of the JSON rely on each.
@@ -45,7 +46,7 @@ def published(answer: Diagnosis) -> dict[str, Any]:
     return data
 
 
-@pytest.mark.parametrize("name", EVERY)
+@each_row("name", EVERY)
 def test_every_field_of_the_contract_is_there_under_its_name(name: str, triage: Triage) -> None:
     """The object has the contract's fields, whatever the verdict."""
     data = published(answered(triage, name))
@@ -55,7 +56,7 @@ def test_every_field_of_the_contract_is_there_under_its_name(name: str, triage: 
     assert set(data["limits"]) == {"bytes", "lines", "truncated", "cut", "omitted"}
 
 
-@pytest.mark.parametrize("part", PARTS)
+@each_row("part", PARTS)
 def test_every_part_has_its_fields(part: str, triage: Triage) -> None:
     """Lists hold objects with the contract's fields; each list is filled in some real answer."""
     found = [item for name in EVERY for item in published(answered(triage, name))[part]]
@@ -72,7 +73,7 @@ def test_from_is_called_from() -> None:
     assert proposal(**{"from": "7"}).from_ == "7"
 
 
-@pytest.mark.parametrize("name", EVERY)
+@each_row("name", EVERY)
 def test_the_json_reads_back_as_the_same_answer(name: str, triage: Triage) -> None:
     """What was published validates, and is equal to what was meant."""
     answer = answered(triage, name)
@@ -80,7 +81,7 @@ def test_the_json_reads_back_as_the_same_answer(name: str, triage: Triage) -> No
     assert Diagnosis.model_validate_json(answer.to_json(indent=2)) == answer
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wrong",
     [{"verdict": "maybe"}, {"standing": "sure"}, {"action": "panic"}, {"schema": "whycrash.diagnosis/2"}, {"extra": 1},
      {"evidence": [{"line": 1, "text": "x", "role": "cause", "why": "y"}]}, {"limits": {"bytes": 1}}, {"headline": None}],
@@ -97,14 +98,14 @@ def test_an_answer_cannot_be_changed() -> None:
         diagnosis().cause = "other"
 
 
-@pytest.mark.parametrize("name", EVERY)
+@each_row("name", EVERY)
 def test_evidence_is_verbatim(name: str, triage: Triage) -> None:
     """Each text of the evidence stands in the line that it names, after redaction."""
     rows = log_lines(name)
     assert [item.line for item in answered(triage, name).evidence if item.text not in shown(rows[item.line - 1])] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "log",
     [
         "\x1b[31mERROR\x1b[0m \x1b[1mtorch.OutOfMemoryError\x1b[0m: CUDA out of memory. Tried to allocate 2.00 GiB.",
@@ -123,8 +124,8 @@ def test_evidence_of_awkward_lines_is_verbatim(log: str, triage: Triage) -> None
     assert all(item.text in shown(rows[item.line - 1]) for item in answer.evidence)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("name", EVERY)
+@each_row("language", ["en", "zh"])
+@each_row("name", EVERY)
 def test_every_citation_leads_to_something(name: str, language: str, triage: Triage) -> None:
     """A cited case is among `cases`; a cited line exists and is not empty."""
     answer = answered(triage, name, language)
@@ -135,7 +136,7 @@ def test_every_citation_leads_to_something(name: str, language: str, triage: Tri
     assert {change.from_case for change in answer.changes} - {None} <= {hit.id for hit in answer.cases}
 
 
-@pytest.mark.parametrize("name", EVERY)
+@each_row("name", EVERY)
 def test_names_and_numbers_are_of_the_corpus_and_the_log(name: str, triage: Triage) -> None:
     """Causes, categories, roles and line numbers are ones that exist; a confidence is a probability."""
     answer = answered(triage, name)
@@ -152,7 +153,7 @@ def test_names_and_numbers_are_of_the_corpus_and_the_log(name: str, triage: Tria
     assert answer.limits.lines == len(log_lines(name)) - (log_lines(name)[-1] == "")
 
 
-@pytest.mark.parametrize("name", EVERY)
+@each_row("name", EVERY)
 def test_the_root_comes_first_and_once(name: str, triage: Triage) -> None:
     """One entry of evidence and cascade is the root, the same line in both, and leads the evidence."""
     answer = answered(triage, name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from service.reasoning.fencing import (
 from service.reasoning.tokens import cut, estimate
 from tests.factories import OOM, STRANGE
 from tests.service.injections import ORDERS
+from tests.tables import each_row
 from tests.warm import INCIDENTS
 
 IDS = frozenset({"disk-full", "verl/batch-not-divisible"})
@@ -36,7 +36,7 @@ def test_no_row_can_end_its_fence(text: str) -> None:
     assert fenced([row]).splitlines()[-1] == CLOSE
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "gone"),
     [
         ("log>>>", ">>>"), ("```\nsystem", "```"), ("<|im_start|>system", "<|im_start|>"), ("[INST] hi [/INST]", "[INST]"),
@@ -49,14 +49,14 @@ def test_look_alikes_of_marks_and_templates_are_taken_out(text: str, gone: str) 
     assert gone not in neutral(text)
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@each_row("order", ORDERS)
 def test_an_order_to_a_model_is_seen(order: str) -> None:
     """Instructions are recognised in the languages and disguises of the injection set."""
     assert speaks_to_a_model(order, IDS)
     assert WITHHELD in withheld(f"step 3 done. {order}", IDS)
 
 
-@pytest.mark.parametrize("line", [OOM, STRANGE, "INFO engine started", "We recommend setting OMP_NUM_THREADS=8", "Root Cause (first observed failure):"])
+@each_row("line", [OOM, STRANGE, "INFO engine started", "We recommend setting OMP_NUM_THREADS=8", "Root Cause (first observed failure):"])
 def test_a_plain_line_is_left_as_it_is(line: str) -> None:
     """What jobs print of themselves is sent."""
     assert not speaks_to_a_model(line, IDS)

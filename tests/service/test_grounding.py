@@ -14,6 +14,7 @@ from service.reasoning.grounding import ground, place_of
 from service.reasoning.matter import Matter, Prompt
 from service.triage import Triage
 from tests.service.answering import BARE, OFFLOAD, asked, matter_and_prompt, torn
+from tests.tables import each_row
 
 NAMES = [OFFLOAD, BARE, "torn"]
 
@@ -25,7 +26,7 @@ def told(triage: Triage) -> dict[str, tuple[Matter, Prompt]]:
     return {name: matter_and_prompt(triage, inquiry) for name, inquiry in found.items()}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "text", "expected"),
     [
         ("L384", "Task was killed due to the node running low on memory", "L384"),

@@ -15,6 +15,7 @@ from service.patching.json_file import carries, changed, holds
 from service.patching.target import NotPatchableError
 from tests.service.applying import goes_back_and_forth, target
 from tests.service.test_yaml_patch import paths, with_value
+from tests.tables import each_row
 
 STAGE = "zero_optimization.stage"
 MARKED = '{\n  "train_batch_size": 8,\n  "fp16": {"enabled": true}\n}\n'
@@ -48,7 +49,7 @@ ADDED: list[tuple[str, str, str, Scalar]] = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after", "key", "to"), [*REPLACED, *ADDED])
+@each_row(("before", "after", "key", "to"), [*REPLACED, *ADDED])
 def test_a_value_is_written_where_it_belongs(before: str, after: str, key: str, to: Scalar, tmp_path: Path) -> None:
     wanted = target(key, to, framework="deepspeed")
     assert carries(before, wanted) is ((before, after, key, to) in REPLACED)
@@ -72,7 +73,7 @@ def test_a_variable_is_a_string_in_a_runtime_environment() -> None:
     assert holds(made, wanted)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "key", "to", "kind", "reason"),
     [
         ('{\n  // why\n  "a": 1}', "a", 8, "setting", "line 2 has comments"),

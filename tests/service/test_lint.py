@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from corpus.library import Library
 from corpus.schema import Case
 from ingest.logs.patterns import Pattern, PatternTable
@@ -13,6 +11,7 @@ from service.lint import findings
 from service.triage import Triage
 from tests.service.factories import case, change, knob
 from tests.service.test_remedies import remedy
+from tests.tables import each_row
 
 
 def pattern(name: str = "x.boom", **fields: Any) -> Pattern:
@@ -36,13 +35,13 @@ def of(*conditions: str, **fields: Any) -> Case:
     return case(**{"signatures": {"any": list(conditions)}, **fields})
 
 
-@pytest.mark.parametrize("made", [None, of("pattern:x.*"), of("root:x.boom"), of("pattern:x.*", changes=[change()])])
+@each_row("made", [None, of("pattern:x.*"), of("root:x.boom"), of("pattern:x.*", changes=[change()])])
 def test_a_corpus_without_a_mistake_has_no_findings(made: Case | None, triage: Triage) -> None:
     """All is well where nothing is wrong."""
     assert found(triage, made=made) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "told"),
     [
         ({"cause": "no-such-cause"}, "unknown cause no-such-cause"),
@@ -57,7 +56,7 @@ def test_a_wrong_pattern_is_named(fields: dict[str, Any], told: str, triage: Tri
     assert [text for text in found(triage, pattern(**fields)) if text.startswith("x.boom") and told in text]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("made", "told"),
     [
         (of("pattern:x.*", cause="no-such-cause"), "unknown cause no-such-cause"),
@@ -76,7 +75,7 @@ def test_a_wrong_case_is_named(made: Case, told: str, triage: Triage) -> None:
     assert told in finding
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "told"),
     [
         ({"cause": "no-such-cause"}, "unknown cause"),
@@ -114,7 +113,7 @@ def test_cases_that_always_match_together_are_named(triage: Triage) -> None:
     assert findings(library, PatternTable((pattern(),))) == ["x/two: always matches together with x/one"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("to", "guidance", "told"),
     [
         ("as many as fit", {"as many as fit": "能放下多少就填多少"}, []),

@@ -10,6 +10,7 @@ from corpus.schema import Scalar
 from service.patching.target import NotPatchableError, Target
 from service.patching.yaml_file import carries, changed, holds
 from tests.service.applying import goes_back_and_forth, target
+from tests.tables import each_row
 
 JOB = """apiVersion: batch/v1
 kind: Job
@@ -118,7 +119,7 @@ CHANGES: list[tuple[str, str, str, Target]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("before", "old", "new", "wanted"), CHANGES)
+@each_row(("before", "old", "new", "wanted"), CHANGES)
 def test_a_manifest_gets_the_value_at_its_place(before: str, old: str, new: str, wanted: Target, tmp_path: Path) -> None:
     after = changed(before, wanted)
     assert after == before.replace(old, new)
@@ -138,7 +139,7 @@ def test_what_several_containers_have_alike_is_changed_in_all() -> None:
     assert holds(made, env("A", 8))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "wanted", "reason"),
     [
         (JOB, env("TOKEN", "x"), "line 22 gets its value from elsewhere"),

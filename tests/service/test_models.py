@@ -23,6 +23,7 @@ from service.reasoning.claims import Reply
 from service.reasoning.deadline import Deadline, within
 from service.reasoning.models import Message, Piece, open_model, translated
 from service.settings import Settings
+from tests.tables import each_row
 
 QUESTION = (Message("user", "why?"),)
 
@@ -47,7 +48,7 @@ class ContentFilterStop(Exception):  # noqa: N818 - named as a provider names it
     """A provider's word for a refusal."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "asked_schema", "expected"),
     [
         (StatusError("slow down", 429), False, ModelBusyError),
@@ -68,7 +69,7 @@ def test_an_error_is_put_by_what_can_be_done(error: Exception, asked_schema: boo
     assert type(translated(error, asked_schema)) is expected
 
 
-@pytest.mark.parametrize(("headers", "wait"), [({"retry-after": "2.5"}, 2.5), ({"retry-after": "soon"}, None), ({}, None), ({"retry-after": "-1"}, 0.0)])
+@each_row(("headers", "wait"), [({"retry-after": "2.5"}, 2.5), ({"retry-after": "soon"}, None), ({}, None), ({"retry-after": "-1"}, 0.0)])
 def test_a_server_may_say_how_long_to_wait(headers: dict[str, str], wait: float | None) -> None:
     """Seconds are taken; anything else is no wait that is known."""
     error = translated(StatusError("x", 429, headers))
@@ -84,7 +85,7 @@ def test_a_servers_words_are_bounded_and_without_secrets() -> None:
     assert said.isprintable()
 
 
-@pytest.mark.parametrize("model", ["nonesuch:x", "x-without-provider", "mistralai:x"])
+@each_row("model", ["nonesuch:x", "x-without-provider", "mistralai:x"])
 def test_what_cannot_be_opened_is_refused_in_a_sentence(model: str) -> None:
     """A wrong provider or a missing package is named."""
     with pytest.raises(ModelSetupError, match="cannot be set up"):
@@ -175,8 +176,8 @@ def test_a_silent_stream_is_left_at_the_deadline() -> None:
     """The wait ends, whatever the client does."""
     began = time.perf_counter()
     with pytest.raises(ModelLateError):
-        list(within(Deadline(0.2), lambda: Scripted(2.0).stream(QUESTION, None)))
-    assert time.perf_counter() - began < 1.5
+        list(within(Deadline(0.2), lambda: Scripted(20.0).stream(QUESTION, None)))
+    assert time.perf_counter() - began < 15
 
 
 def test_an_error_of_a_client_ends_the_wait() -> None:

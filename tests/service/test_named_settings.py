@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from service.triage import Triage
+from tests.tables import each_row
 from tests.warm import explained
 
 SITE = "/env/lib/python3.11/site-packages"
@@ -44,7 +43,7 @@ PARSER = f'  File "{SITE}/llamafactory/hparams/parser.py", line 233, in get_trai
 OOM = "ray.exceptions.RayTaskError(OutOfMemoryError): ray::{call}() (pid=71, ip=10.0.0.9)\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("log", "cause", "key", "to"),
     [
         (ASSERTED, "package-incompatible", "transformers", ">=4.48"),
@@ -73,7 +72,7 @@ def test_that_the_setting_which_the_message_is_about_is_proposed(log: str, cause
     assert [change.to for change in answer.changes if change.key == key][:1] == ([to] if to is not None else [answer.changes[0].to])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "cause"),
     [
         ("RolloutActor.wake_up", "gpu-oom-rollout"), ("LLMActor.backload_to_gpu", "gpu-oom-rollout"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.reasoning.claims import MAX_CASES, MAX_QUOTES, MAX_TEXT, Claims, Reply, parse, schema
 from service.reasoning.partial import growing, whole_fields
+from tests.tables import each_row
 
 texts = st.text(st.characters(blacklist_categories=["Cs"]), max_size=60)
 values = st.recursive(st.none() | st.booleans() | st.integers() | texts, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=8)
@@ -61,7 +61,7 @@ def test_long_claims_are_cut_to_their_bounds() -> None:
     assert (len(claims.cause), len(claims.quotes), len(claims.quotes[0].text), len(claims.cases), len(claims.explanation)) == (300, 12, 1000, 8, MAX_TEXT)
 
 
-@pytest.mark.parametrize("kind", [Claims, Reply])
+@each_row("kind", [Claims, Reply])
 def test_the_schema_is_closed_and_plain(kind: type[Claims]) -> None:
     """Providers that enforce a schema take objects with all fields required, no others, and no references."""
     made = schema(kind)

@@ -13,12 +13,13 @@ from corpus.schema import Scalar
 from service.patching.patch import accepts, carries, difference, format_of, patch
 from service.patching.target import NotPatchableError
 from tests.service.applying import applied, git, target
+from tests.tables import each_row
 
 VERL = "actor_rollout_ref:\n  rollout:\n    n: 4  # samples\ntrainer: {nnodes: 1}\n"
 N = "actor_rollout_ref.rollout.n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "text", "form"),
     [
         ("config.yaml", "a: 1\n", "yaml"),
@@ -53,7 +54,7 @@ def test_a_format_is_known_by_its_name_else_by_its_content(name: str, text: str,
     assert format_of(name, text).name == form
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "text"), [("pyproject.toml", ""), ("uv.lock", ""), ("train.py", "x = 1\n"), ("train", "#!/usr/bin/env python3\nx = 1\n"), ("hosts.ini", "")]
 )
 def test_a_file_that_is_never_changed_is_left_out_with_the_reason(name: str, text: str) -> None:
@@ -86,7 +87,7 @@ FILES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "text", "carried", "accepted", "refused"), FILES, ids=[row[0] for row in FILES])
+@each_row(("name", "text", "carried", "accepted", "refused"), FILES, ids=[row[0] for row in FILES])
 def test_a_file_tells_what_it_carries_and_what_it_takes_in(
     name: str, text: str, carried: object, accepted: object, refused: object, tmp_path: Path
 ) -> None:
@@ -108,7 +109,7 @@ def test_a_change_that_another_undoes_is_told() -> None:
     assert [item.what for item in made.left_out] == [f"{N}=8"]
 
 
-@pytest.mark.parametrize("name", ["my config.yaml", "配置.yaml", 'a"b.yaml', "a\tb.yaml", "a\\b.yaml", "-x.yaml"])
+@each_row("name", ["my config.yaml", "配置.yaml", 'a"b.yaml', "a\tb.yaml", "a\\b.yaml", "-x.yaml"])
 def test_the_diff_names_the_file_as_git_reads_it(name: str, tmp_path: Path) -> None:
     diff = patch(name, VERL, [target(N, 8)]).diff
     assert applied(tmp_path, VERL, diff, name) == VERL.replace("4", "8")
@@ -134,7 +135,7 @@ def test_the_difference_of_any_two_texts_applies_to_the_byte(
     assert (folder / "x.txt").read_bytes() == old.encode()
 
 
-@pytest.mark.parametrize("to", [8, 0.5, True, "auto"])
+@each_row("to", [8, 0.5, True, "auto"])
 def test_a_second_patch_is_empty(to: Scalar, tmp_path: Path) -> None:
     after = applied(tmp_path, VERL, patch("c.yaml", VERL, [target(N, to)]).diff, "c.yaml")
     assert patch("c.yaml", after, [target(N, to)]).diff == ""

@@ -25,10 +25,11 @@ from service.reasoning.stages import Final, Text
 from service.settings import Settings
 from service.triage import Triage
 from tests.service.answering import OFFLOAD, asked
+from tests.waiting import PATIENCE
 
 NEEDED = ("transformers", "torch", "accelerate", "fastapi", "uvicorn", "openai", "langchain_openai")
 MISSING = [name for name in NEEDED if find_spec(name) is None]
-STARTED_WITHIN = 90.0
+STARTED_WITHIN = PATIENCE
 # The tiny model reads so many tokens at most; one token in so many ends its answer.
 CONTEXT, ENDS = 65_536, 40
 
@@ -87,7 +88,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Make the model, serve it, and give the settings that reach it."""
     folder = tmp_path_factory.mktemp("tiny")
     model, log, port = folder / "model", folder / "server.log", _free_port()
-    subprocess.run([sys.executable, "-c", _MAKE, str(model), __file__], check=True, env=_surroundings(folder), capture_output=True, timeout=120)
+    subprocess.run([sys.executable, "-c", _MAKE, str(model), __file__], check=True, env=_surroundings(folder), capture_output=True, timeout=PATIENCE)
     command = [str(Path(sys.executable).with_name("transformers")), "serve", str(model), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     with log.open("wb") as stream:
         server = subprocess.Popen(command, env=_surroundings(folder), stdout=stream, stderr=stream)
@@ -96,7 +97,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
         yield Settings(model=f"openai:{model}", model_base_url=f"http://127.0.0.1:{port}/v1", model_deadline=60.0, model_tokens=2500)
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")

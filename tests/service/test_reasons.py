@@ -7,18 +7,17 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import service.patching
 from service.diagnosis import CauseTelemetry, Dropped, Telemetry, TelemetryReading
 from service.reasoning import reasons
+from tests.tables import each_row
 
 PATCHING = Path(service.patching.__file__ or "").parent
 # What stands for a number, a name or a value in a reason.
 SAMPLE = "x7"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("english", "chinese"),
     [
         ("the job has this value already", "作业已是这个值"),
@@ -38,7 +37,7 @@ def test_that_a_reason_is_told_in_chinese_with_its_names(english: str, chinese: 
     assert reasons.reason(english, "en") == english
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("english", "chinese"),
     [
         ("The model did not answer within 20 s. The first answer stands.", "模型没有在 20 秒内回答。以最初的答案为准。"),

@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-import pytest
-
 from ingest.logs.inputs import sources
 from service.inquiry import Inquiry
 from service.patching.patches import ConfigFile
@@ -18,6 +16,7 @@ from tests.ingest import planted, planted_jobs
 from tests.ingest.planted import Planted
 from tests.service.answering import BUDGET, model_at
 from tests.service.scripted import Turn, serving
+from tests.tables import each_row
 from tests.warm import triage
 
 __all__ = ["triage"]
@@ -71,7 +70,7 @@ def shown(triage: Triage, inquiry: Inquiry) -> Iterator[tuple[str, str]]:
     yield "settings", repr(inquiry.own)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@each_row("part", range(PARTS))
 def test_no_output_shows_a_part_of_a_secret(part: int, triage: Triage) -> None:
     """Logs, configs and telemetry hold the planted set; eight characters of none come out anywhere."""
     for items in LOGS[part::PARTS]:

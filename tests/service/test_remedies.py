@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from service.reasoning.ownership import fits_place, settable, shown
 from service.reasoning.remedies import applicable
 from service.triage import Triage
 from tests.service.factories import URL, case, change, failed, knob, report, setting, text
+from tests.tables import each_row
 
 CAUSE = "gpu-oom-training"
 
@@ -39,7 +39,7 @@ def named(*rows: Remedy, knobs: Sequence[Knob] = (), **fields: Any) -> list[tupl
     return [(row.framework, row.key, row.to) for row in applicable(CAUSE, told, library(*rows, knobs=knobs), told.settings)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "mine"),
     [
         (["easyr1", "verl", "vllm", "ray"], {"easyr1", "ray"}),
@@ -60,7 +60,7 @@ def test_that_a_framework_which_drives_another_hides_its_settings(seen: list[str
     assert mine <= shown(told)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("framework", "key", "seen", "expected"),
     [
         ("docker", "--shm-size", [], True), ("docker", "--shm-size", ["slurm"], False), ("docker", "--shm-size", ["docker", "slurm"], True),
@@ -81,7 +81,7 @@ def test_that_a_setting_outside_of_the_trainer_must_be_one_of_what_the_job_uses(
     assert fits_place(framework, key, report(failed(), frameworks=[(name, "") for name in seen])) is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "seen", "kept"),
     [
         (remedy(), ["verl"], True), (remedy(), ["trl"], False), (remedy(), ["easyr1", "verl"], False), (remedy(), [], False),
@@ -99,7 +99,7 @@ def test_that_a_row_applies_where_its_framework_and_conditions_do(row: Remedy, s
     assert bool(named(row, frameworks=[(name, "") for name in seen])) is kept
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("version", "own", "expected"),
     [("0.9", None, "zero_stage"), ("0.11", None, "ds.zero_stage"), ("", None, "zero_stage"), ("", "ds.zero_stage", "ds.zero_stage"),
      ("", "--zero-stage", "zero_stage")],
@@ -114,7 +114,7 @@ def test_that_a_setting_is_named_as_the_job_or_its_version_does(version: str, ow
 PIP = [knob("flash-attn", framework="pip", type="str", default=None), knob("ray[default]", framework="pip", type="str", default=None)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "expected"),
     [
         ("flash_attn", ["flash-attn"]), ("flash_attn_2_cuda", ["flash-attn"]), ("flash-attn>=2.1", ["flash-attn"]),
@@ -139,7 +139,7 @@ def test_that_a_row_is_filled_by_each_fact_once_and_first_by_the_roots_own() -> 
     assert [key for _, key, _ in named(row, knobs=knobs, facts=[leaf, facts[0]])] == ["a.x"]
 
 
-@pytest.mark.parametrize(("to", "expected"), [("{ranks.possible_n}", 1), ("at most {ranks.possible_n}", "at most 1")])
+@each_row(("to", "expected"), [("{ranks.possible_n}", 1), ("at most {ranks.possible_n}", "at most 1")])
 def test_that_a_value_which_is_a_fact_alone_keeps_its_type(to: str, expected: object) -> None:
     found = named(remedy("data.size", to), knobs=[knob("data.size")], facts=[Fact("ranks", 3, {"possible_n": 1})])
     assert [(value, type(value)) for _, _, value in found] == [(expected, type(expected))]
@@ -150,7 +150,7 @@ def test_that_a_package_of_another_line_is_not_installed_for_the_roots() -> None
     assert named(remedy("{package.name}", "install", framework="pip", kind="package"), knobs=PIP, facts=facts) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "expected"),
     [("job.part.a.x", ["a.x"]), ("a.x", ["a.x"]), ("b.x", []), ("x", ["x"]), ("b.c.x", []), ("", [])],
 )
@@ -161,7 +161,7 @@ def test_that_a_setting_is_known_below_a_jobs_own_sections(key: str, expected: l
     assert [found for _, found, _ in named(row, knobs=knobs, facts=[Fact("config_key", 3, {"key": key})])] == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "to"),
     [
         ({"name": "flash_attn"}, "install"), ({"name": "flash-attn", "wanted": "2.1.0"}, ">=2.1.0"),
@@ -245,7 +245,7 @@ FIRST = [
 ]
 
 
-@pytest.mark.parametrize(("cause", "framework", "key"), FIRST, ids=[f"{row[0]}-{row[1]}" for row in FIRST])
+@each_row(("cause", "framework", "key"), FIRST, ids=[f"{row[0]}-{row[1]}" for row in FIRST])
 def test_that_a_cause_has_its_setting_in_the_frameworks_own_spelling(cause: str, framework: str, key: str, triage: Triage) -> None:
     """Causes that one framework alone has, or only under a condition, have an empty key here."""
     seen = [framework, "pytorch"] if framework == "lightning" else [framework]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from corpus.library import Library
 from ingest.logs.facts import Fact
 from service.patching.patch import patch
@@ -15,6 +13,7 @@ from service.reasoning.changes import propose, typed
 from service.reasoning.renames import renames
 from tests.service.applying import applied
 from tests.service.factories import failed, knob, library, report, setting
+from tests.tables import each_row
 
 ROLLOUT = "actor_rollout_ref.rollout.max_num_batched_tokens"
 KNOBS = (
@@ -32,7 +31,7 @@ def found(key: str, framework: str = "verl", version: str = "", pattern: str = "
     return [(item.new, item.value, item.known) for item in renames(told, library(*KNOBS), told.settings)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "framework", "version", "expected"),
     [
         (f"{ROLLOUT[:-1]}", "verl", "", [ROLLOUT]), ("trainer.n_gpu_per_node", "verl", "", ["trainer.n_gpus_per_node"]),
@@ -65,7 +64,7 @@ def test_that_the_last_part_of_a_key_stands_for_the_full_one() -> None:
     assert [item.old for item in renames(told, library(*KNOBS), [])] == ["trainer.n_gpu_per_node"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "to", "status"),
     [("8", 8, "verified"), (None, "the value that trainer.n_gpu has", "unverified"), ("eight", "the value that trainer.n_gpu has", "unverified")],
 )
@@ -89,7 +88,7 @@ def test_that_a_mask_never_takes_the_place_of_the_secret() -> None:
     assert (made.to, made.status) == ("the value that trainer.log_dir has", "unverified")
 
 
-@pytest.mark.parametrize(("text", "value"), [("8", 8), ("True", True), ("'x'", "x"), ("0.5", "0.5"), ("", None), (None, None), ("-1", -1)])
+@each_row(("text", "value"), [("8", 8), ("True", True), ("'x'", "x"), ("0.5", "0.5"), ("", None), (None, None), ("-1", -1)])
 def test_that_a_jobs_value_is_read_as_what_it_is(text: str | None, value: object) -> None:
     made = typed(text)
     assert made == value
@@ -113,7 +112,7 @@ LEN = misnamed("--max-model-len", "--max-model-length", 4096, "vllm", "flag")
 STAGE = misnamed("zero_optimization.stage", "zero_optimization.stge", 3, "deepspeed", "json")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "before", "target", "after"),
     [
         ("run.sh", "python3 -m verl.trainer.main_ppo trainer.n_gpu=8 a.b=1\n", N, "python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8 a.b=1\n"),
@@ -134,7 +133,7 @@ def test_that_a_wrong_key_is_renamed_where_it_stands(name: str, before: str, tar
     assert patch(name, after, [target]).diff == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "before", "target", "why"),
     [
         ("run.sh", "python3 -m verl.trainer.main_ppo a.b=1\n", N, "does not set trainer.n_gpu"),
@@ -160,7 +159,7 @@ def package(name: str, to: str) -> Target:
 RUN = "python3 -m verl.trainer.main_ppo a.b=1\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "target", "after"),
     [
         (f"pip install vllm==0.6\n{RUN}", package("vllm", ">=0.8,<0.9"), f"pip install 'vllm<0.9,>=0.8'\n{RUN}"),
@@ -180,7 +179,7 @@ def test_that_a_script_installs_a_package_where_it_does_so_already_or_before_the
     assert applied(tmp_path, before, made.diff) == after
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "why"),
     [
         ("echo hello\n", "no command"), (f"docker run img {RUN}", "in a container"),

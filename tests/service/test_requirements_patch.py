@@ -13,6 +13,7 @@ from corpus.schema import Scalar
 from service.patching import env_file, requirements
 from service.patching.target import NotPatchableError, Target
 from tests.service.applying import changed_lines, goes_back_and_forth, target
+from tests.tables import each_row
 
 
 def package(name: str, to: str, framework: str = "pip") -> Target:
@@ -46,7 +47,7 @@ PIP = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after", "name", "to"), PIP)
+@each_row(("before", "after", "name", "to"), PIP)
 def test_a_requirement_gets_its_version(before: str, after: str, name: str, to: str, tmp_path: Path) -> None:
     wanted = package(name, to)
     assert requirements.changed(before, wanted) == after
@@ -56,12 +57,12 @@ def test_a_requirement_gets_its_version(before: str, after: str, name: str, to: 
     assert goes_back_and_forth(tmp_path, before, after, "requirements.txt")
 
 
-@pytest.mark.parametrize(("text", "name", "to"), [("ray==2.9\n", "ray", "install"), ("torch<2.7,>=2.6\n", "torch", ">=2.6,<2.7")])
+@each_row(("text", "name", "to"), [("ray==2.9\n", "ray", "install"), ("torch<2.7,>=2.6\n", "torch", ">=2.6,<2.7")])
 def test_what_is_said_already_stays(text: str, name: str, to: str) -> None:
     assert requirements.changed(text, package(name, to)) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "wanted", "reason"),
     [
         ("torch==2.5 \\\n    --hash=sha256:00\n", package("torch", "2.6"), "line 1 pins torch by hashes"),
@@ -111,7 +112,7 @@ def test_only_the_packages_own_line_differs(names: list[str], picks: list[tuple[
 CONDA = "name: t\ndependencies:\n  - python=3.11  # py\n  - numpy=1.26\n  - pip\n  - pip:\n      - vllm==0.8.4\n      - ray[default]\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "to", "old", "new"),
     [
         ("vllm", "==0.8.5", "vllm==0.8.4", "vllm==0.8.5"),
@@ -152,7 +153,7 @@ DOCKERFILE: list[tuple[str, str, str, Scalar]] = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after", "name", "to"), DOTENV)
+@each_row(("before", "after", "name", "to"), DOTENV)
 def test_a_variable_is_written_into_a_dotenv_file(before: str, after: str, name: str, to: Scalar, tmp_path: Path) -> None:
     assert env_file.changed(before, variable(name, to)) == after
     assert env_file.holds(after, variable(name, to))
@@ -160,7 +161,7 @@ def test_a_variable_is_written_into_a_dotenv_file(before: str, after: str, name:
     assert goes_back_and_forth(tmp_path, before, after, ".env")
 
 
-@pytest.mark.parametrize(("before", "after", "name", "to"), DOCKERFILE)
+@each_row(("before", "after", "name", "to"), DOCKERFILE)
 def test_a_variable_is_written_into_the_last_stage(before: str, after: str, name: str, to: Scalar, tmp_path: Path) -> None:
     assert env_file.dockerfile_changed(before, variable(name, to)) == after
     assert env_file.dockerfile_holds(after, variable(name, to))
@@ -168,7 +169,7 @@ def test_a_variable_is_written_into_the_last_stage(before: str, after: str, name
     assert goes_back_and_forth(tmp_path, before, after, "Dockerfile")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "to", "reason"),
     [
         ("A=1\nA=2\n", 8, "more than once (lines 1, 2)"),
@@ -186,7 +187,7 @@ def test_a_variable_that_is_computed_or_doubled_is_refused(text: str, to: Scalar
     assert not env_file.holds(text, variable("A", to))
 
 
-@pytest.mark.parametrize(("text", "reason"), [("FROM x\nENV A 1\n", "old form"), ("RUN x\n", "no FROM"), ("FROM x\nENV A=$B\n", "computed")])
+@each_row(("text", "reason"), [("FROM x\nENV A 1\n", "old form"), ("RUN x\n", "no FROM"), ("FROM x\nENV A=$B\n", "computed")])
 def test_a_dockerfile_that_says_it_otherwise_is_refused(text: str, reason: str) -> None:
     with pytest.raises(NotPatchableError, match=reason):
         env_file.dockerfile_changed(text, variable("A", 8))

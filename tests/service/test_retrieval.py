@@ -14,6 +14,7 @@ from service.retrieval import Retriever, applies, fused, query_of
 from service.triage import Triage
 from tests.factories import ReadLog, document, event, traceback
 from tests.service.factories import case, failed, library, report, setting
+from tests.tables import each_row
 from tests.warm import WRITE_UPS, answered, label
 
 KILLED = "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory."
@@ -64,7 +65,7 @@ def test_a_found_note_keeps_its_kind_and_document() -> None:
     assert (item.kind, item.document) == ("note", note)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "seen", "expected"),
     [
         ({"signatures": {"any": ["pattern:torch.*"]}}, {}, True),
@@ -122,7 +123,7 @@ def test_the_query_says_what_failed_and_no_secret(read: ReadLog) -> None:
     assert token not in query
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "owner"),
     [
         ("object store full spill disk", "ray/object-store-full"),
@@ -145,7 +146,7 @@ def test_search_gives_each_owner_once_and_no_more_than_asked(triage: Triage) -> 
     assert triage.retriever.search("", 10) == []
 
 
-@pytest.mark.parametrize("name", WRITE_UPS)
+@each_row("name", WRITE_UPS)
 def test_the_case_of_a_write_up_is_among_its_first_three(name: str, triage: Triage) -> None:
     """The index leads from the log to what is known of its failure: a case of one of the label's causes."""
     causes = set(label(name)["causes"])

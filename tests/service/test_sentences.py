@@ -15,6 +15,7 @@ from service.reasoning.prose import blocks, is_in, sentences
 from service.reasoning.sentences import Judge, Kept, is_word_of, judge_for, take
 from service.triage import Triage
 from tests.service.answering import OFFLOAD, asked, matter_and_prompt
+from tests.tables import each_row
 
 CASE = "easyr1/offload-fills-host-ram"
 
@@ -31,7 +32,7 @@ def judge(told: tuple[Matter, Prompt]) -> Judge:
     return judge_for(matter, prompt, matter.offered, matter.first.cause)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Ray killed a worker because the node ran low on memory. [L384]",
@@ -53,7 +54,7 @@ def test_a_sentence_that_rests_on_what_was_sent_is_kept(text: str, told: tuple[M
     assert kept.dropped == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "why"),
     [
         ("Ray killed a worker.", "cites neither"),
@@ -129,7 +130,7 @@ def test_nothing_passes_without_a_citation_that_exists(told: tuple[Matter, Promp
         assert "<" not in block or ">" not in block.split("<", 1)[1] or not re.search(r"<[a-zA-Z/]", block)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "parts"),
     [
         ("One thing. Another thing.", ["One thing.", "Another thing."]),
@@ -144,7 +145,7 @@ def test_sentences_keep_their_citations(row: str, parts: list[str]) -> None:
     assert sentences(row) == parts
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "text", "expected"),
     [
         ("en", "The node ran out of memory and the worker was killed.", True),
@@ -160,7 +161,7 @@ def test_the_language_of_prose_is_told(language: Language, text: str, expected: 
     assert is_in(language, text) is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "line", "expected"),
     [
         ("tensor_parallel_size=16", "args: tensor_parallel_size=16, seed=0", True), ("seed = 0", "--seed=0", True), ("max_len", "--max_len 8", True),

@@ -11,6 +11,7 @@ import pytest
 
 from service.errors import SettingsError
 from service.settings import MAX_FILE_BYTES, NUMBERS, PREFIX, SECRETS, Settings, load, own_file, read
+from tests.tables import each_row
 
 # All that a folder's file may set; whoever adds to it has shown that it sends nothing, opens nothing and weakens nothing.
 HARMLESS = {"lang": "zh"}
@@ -35,7 +36,7 @@ def shown(settings: Settings) -> dict[str, Any]:
     return {item.name: getattr(settings, item.name) if item.name not in SECRETS else getattr(settings, item.name).get_secret_value() for item in fields(Settings)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("environment", "file", "expected"),
     [
         ({}, "", ""),
@@ -63,7 +64,7 @@ def test_the_home_is_a_path_with_its_tilde_expanded(tmp_path: Path) -> None:
     assert load({"WHYCRASH_HOME": "~/crashes"}, tmp_path / "none.toml").home == Path.home() / "crashes"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("environment", "file", "told"),
     [
         ({"WHYCRASH_LANG": "fr"}, "", "fr"),
@@ -89,7 +90,7 @@ def test_a_wrong_setting_is_named(
         load(environment, toml(tmp_path, file))
 
 
-@pytest.mark.parametrize("name", [item.name for item in fields(Settings)])
+@each_row("name", [item.name for item in fields(Settings)])
 def test_every_setting_has_a_sentence(name: str) -> None:
     """The table of settings has something to say on each row."""
     says = next(item for item in fields(Settings) if item.name == name).metadata["says"]
@@ -97,7 +98,7 @@ def test_every_setting_has_a_sentence(name: str) -> None:
     assert says.endswith(".")
 
 
-@pytest.mark.parametrize("name", [item.name for item in fields(Settings)])
+@each_row("name", [item.name for item in fields(Settings)])
 def test_every_setting_can_be_set_by_its_variable(name: str, tmp_path: Path) -> None:
     """The variable is the prefix and the field's name in capitals."""
     values = {**dict.fromkeys(NUMBERS, "4000"), "lang": "zh", "model_deadline": "12.5", "request_deadline": "12.5"}
@@ -105,7 +106,7 @@ def test_every_setting_can_be_set_by_its_variable(name: str, tmp_path: Path) -> 
     assert str(loaded.get_secret_value() if name in SECRETS else loaded) == values.get(name, "/x")
 
 
-@pytest.mark.parametrize("name", sorted(SECRETS))
+@each_row("name", sorted(SECRETS))
 def test_no_secret_shows_in_what_settings_look_like(name: str, tmp_path: Path) -> None:
     """A settings object may end up in a log."""
     assert "hunter2" not in repr(load({PREFIX + name.upper(): "hunter2"}, tmp_path / "none.toml"))

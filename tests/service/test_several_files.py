@@ -9,8 +9,6 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
 from ingest.logs.inputs import jobs, sources
 from service.diagnosis import Diagnosis
 from service.patching.patches import ConfigFile
@@ -18,6 +16,7 @@ from service.triage import Triage, read_config
 from tests.factories import OOM, STRANGE, steps, traceback
 from tests.service.applying import applied, is_bash
 from tests.service.test_triage import OFFLOAD, SECRETS
+from tests.tables import each_row
 from tests.warm import explained, script
 
 WORLD = 64
@@ -46,7 +45,7 @@ def told(triage: Triage, path: Path, language: str = "en") -> Diagnosis:
     return triage.explain(jobs.open_job(path), language)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "sentence"),
     [("en", "63 ranks report it; rank 17 does not: look at what it printed last."), ("zh", "有 63 个 rank 报了这个错误，rank 17 没有：请先看它最后输出了什么。")],
 )
@@ -59,7 +58,7 @@ def test_the_rank_that_does_not_time_out_is_named(language: str, sentence: str, 
     assert sentence in answer.explanation
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each_row("language", ["en", "zh"])
 def test_a_missing_rank_of_what_follows_is_named(language: str, triage: Triage) -> None:
     """The rank that ran out of memory reports no timeout: what came after says by whom it did not."""
     log = f"[rank5]: {OOM}\n" + "".join(watchdog(rank) for rank in range(WORLD) if rank != 5)
@@ -68,7 +67,7 @@ def test_a_missing_rank_of_what_follows_is_named(language: str, triage: Triage) 
     assert {"en": "(not from rank 5)", "zh": "(没有 rank 5)"}[language] in answer.explanation
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("silent", "expected"),
     [([], ()), ([0], (0,)), ([3, 40, 41], (3, 40, 41)), (list(range(31)), tuple(range(31))), (list(range(32)), ()), (list(range(60)), ())],
     ids=["none", "first", "some", "fewer-than-half", "half", "most"],
@@ -79,7 +78,7 @@ def test_who_is_missing_is_told_where_most_are_there(silent: list[int], expected
     assert answer.cascade[0].missing_ranks == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "missing"),
     [
         ("all is well", ()),
@@ -122,7 +121,7 @@ def test_a_log_alone_names_no_file(triage: Triage) -> None:
     assert "[L6]" in answer.explanation
 
 
-@pytest.mark.parametrize("name", ["run.sh", "scripts/launch.sh"])
+@each_row("name", ["run.sh", "scripts/launch.sh"])
 def test_a_config_beside_the_logs_is_patched(name: str, triage: Triage, tmp_path: Path) -> None:
     """What lies in the job's folder is the job's: its patch is that of a file that is given."""
     before = script(HOME).read_text(encoding="utf-8")
@@ -177,7 +176,7 @@ def test_no_secret_of_a_config_beside_the_logs_is_in_the_answer(triage: Triage, 
     assert [name for name, secret in SECRETS.items() if secret in answer.to_json()] == []
 
 
-@pytest.mark.parametrize("is_saved", [False, True], ids=["log", "templates"])
+@each_row("is_saved", [False, True], ids=["log", "templates"])
 def test_an_error_of_the_healthy_run_is_not_the_cause(is_saved: bool, triage: Triage, tmp_path: Path) -> None:
     """Given as its output, or as what was saved of it."""
     good = folder(tmp_path, {"good.log": REFUSED.replace("10.0.0.3", "10.0.0.9") + steps(1, 2, 3)}) / "good.log"
@@ -190,7 +189,7 @@ def test_an_error_of_the_healthy_run_is_not_the_cause(is_saved: bool, triage: Tr
     assert (alone.verdict == "no-failure", compared.verdict, compared.evidence) == (False, "no-failure", ())
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each_row("language", ["en", "zh"])
 def test_an_unknown_shows_what_the_healthy_run_does_not_say(language: str, triage: Triage, tmp_path: Path) -> None:
     """Where no line tells the cause, those that are new are the best to look at."""
     good = folder(tmp_path, {"good.log": "loading\n" + steps(1, 2, 3) + "saving\n"}) / "good.log"
@@ -224,7 +223,7 @@ def test_a_watchdog_that_names_its_rank_in_its_message_counts_as_that_rank(triag
     assert explained(triage, log).cascade[0].missing_ranks == (17,)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each_row("language", ["en", "zh"])
 def test_a_cut_log_is_never_called_healthy(language: str, triage: Triage, tmp_path: Path) -> None:
     """What it still holds may go well, may even say that all is done: how the job ended stands in what is missing."""
     wrong = []

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from corpus.schema import Scalar
 from service.patching.shell import changed, holds
 from service.patching.target import NotPatchableError, Target
+from tests.tables import each_row
+from tests.waiting import PATIENCE
 
 PROGRAMS = [
     "python", "python3", "torchrun", "deepspeed", "accelerate", "ray", "vllm", "srun", "docker", "swift", "trl",
@@ -77,7 +79,7 @@ def started(text: str, programs: Path) -> list[Started]:
         (Path(folder) / "run.sh").write_bytes(text.encode())
         surroundings = {"PATH": f"{programs}:{os.environ['PATH']}", "RECORD": str(record), "HOME": folder}
         subprocess.run(
-            ["bash", "run.sh"], cwd=folder, env=surroundings, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=20
+            ["bash", "run.sh"], cwd=folder, env=surroundings, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=PATIENCE
         )
         return [_started(one) for one in record.read_bytes().decode().split("\2\0")[:-1]]
 
@@ -263,14 +265,14 @@ CHANGED = [
 ]
 
 
-@pytest.mark.parametrize(("before", "target", "after"), CHANGED)
+@each_row(("before", "target", "after"), CHANGED)
 def test_that_a_setting_is_changed_where_it_stands(before: str, target: Target, after: str) -> None:
     """The text afterwards is the text before but for the value, and bash can still read it."""
     assert changed(before, target) == after
     assert parses(after) or not parses(before)
 
 
-@pytest.mark.parametrize(("before", "target", "after"), CHANGED)
+@each_row(("before", "target", "after"), CHANGED)
 def test_that_a_changed_script_holds_the_value(before: str, target: Target, after: str) -> None:
     """The value is read back from the changed text, not from the one before, and no further change is made."""
     assert holds(after, target)
@@ -290,7 +292,7 @@ DONE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "target"), DONE)
+@each_row(("text", "target"), DONE)
 def test_that_a_script_that_says_so_is_left_as_it_is(text: str, target: Target) -> None:
     """Another spelling of the same value is no change."""
     assert holds(text, target)
@@ -353,7 +355,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "target", "reason"), REFUSED)
+@each_row(("text", "target", "reason"), REFUSED)
 def test_that_what_cannot_be_changed_safely_is_refused_with_its_reason(text: str, target: Target, reason: str) -> None:
     """Computed, shared, doubled and missing settings stay as they are, and the line and expression are told."""
     with pytest.raises(NotPatchableError) as told:
@@ -395,7 +397,7 @@ RUN = [
 ]
 
 
-@pytest.mark.parametrize(("text", "target", "gone", "come"), RUN)
+@each_row(("text", "target", "gone", "come"), RUN)
 def test_that_only_the_intended_argument_differs_when_it_is_run(
     text: str, target: Target, gone: list[str], come: list[str], programs: Path
 ) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import pytest
-
 from ingest import pipeline
 from service.diagnosis import Diagnosis
 from service.patching.patches import ConfigFile
@@ -15,6 +13,7 @@ from service.settings import Settings
 from service.triage import MAX_CONFIG_BYTES, Triage, read_config
 from tests.factories import silent
 from tests.service.applying import applied, git, is_bash
+from tests.tables import each_row
 from tests.warm import BARE, EVERY, HEALTHY, INCIDENTS, WRITE_UPS, answered, explained, label, script
 
 KILLED = "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory."
@@ -48,7 +47,7 @@ def taught(triage: Triage, folder: Path, triage_of_reader: Triage) -> pipeline.O
     return pipeline.ingest(home, triage.embedder, silent, notes=[], logs=[folder], reader=triage_of_reader.reader)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@each_row("name", EVERY)
 def test_the_verdict_is_the_labels(name: str, triage: Triage) -> None:
     """Each labelled incident gets its verdict, and where it is diagnosed one of its causes."""
     answer = answered(triage, name)
@@ -56,14 +55,14 @@ def test_the_verdict_is_the_labels(name: str, triage: Triage) -> None:
     assert answer.cause in (label(name)["causes"] or [None])
 
 
-@pytest.mark.parametrize("name", WRITE_UPS)
+@each_row("name", WRITE_UPS)
 def test_a_labelled_change_is_proposed(name: str, triage: Triage) -> None:
     """At least one of the changes that are known to help is among the proposed ones, with the right value."""
     wanted = {(item["framework"], item["key"], str(item["to"])) for item in label(name)["changes"]}
     assert wanted & {(item.framework, item.key, str(item.to)) for item in answered(triage, name).changes}
 
 
-@pytest.mark.parametrize("name", WRITE_UPS)
+@each_row("name", WRITE_UPS)
 def test_a_root_line_is_among_the_first_five(name: str, triage: Triage) -> None:
     """The evidence begins with a line that people marked as the root."""
     assert set(label(name)["root_lines"]) & {item.line for item in answered(triage, name).evidence[:5]}
@@ -81,7 +80,7 @@ def test_noise_of_a_healthy_run_is_no_failure(triage: Triage) -> None:
     assert [item for item in answered(triage, HEALTHY).cascade if item.role == "root"] == []
 
 
-@pytest.mark.parametrize("name", WRITE_UPS)
+@each_row("name", WRITE_UPS)
 def test_the_patch_of_a_real_script_applies_parses_and_goes_back(name: str, triage: Triage, tmp_path: Path) -> None:
     """A patch applies with git, leaves a script that bash parses, and its reverse restores every byte."""
     before, diff = script(name).read_text(encoding="utf-8"), answered(triage, name).patch
@@ -93,7 +92,7 @@ def test_the_patch_of_a_real_script_applies_parses_and_goes_back(name: str, tria
     assert (tmp_path / "run.sh").read_bytes() == script(name).read_bytes()
 
 
-@pytest.mark.parametrize("name", WRITE_UPS)
+@each_row("name", WRITE_UPS)
 def test_guidance_is_never_written_into_a_file(name: str, triage: Triage) -> None:
     """What says in words how to choose a value is shown beside the patch, not in it."""
     answer = answered(triage, name)
@@ -101,7 +100,7 @@ def test_guidance_is_never_written_into_a_file(name: str, triage: Triage) -> Non
     assert not [item for item in answer.changes if is_guidance(item.to) and item.status == "verified"]
 
 
-@pytest.mark.parametrize(("name", "text"), [("train.py", "rollout_batch_size = 256\n"), ("job.toml", "[data]\nrollout_batch_size = 256\n")])
+@each_row(("name", "text"), [("train.py", "rollout_batch_size = 256\n"), ("job.toml", "[data]\nrollout_batch_size = 256\n")])
 def test_a_file_that_cannot_be_patched_is_told(name: str, text: str, triage: Triage) -> None:
     """A configuration of another kind is left alone, with the reason among what was dropped."""
     answer = explained(triage, OFFLOAD, ConfigFile(name, text))
@@ -118,7 +117,7 @@ def test_the_jobs_own_file_outranks_the_log(triage: Triage) -> None:
     assert any("data.rollout_batch_size" in item.what and "already" in item.why for item in answer.engine.dropped)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "gb18030"])
+@each_row("encoding", ["utf-8", "gb18030"])
 def test_a_patch_either_applies_to_the_bytes_or_is_not_given(encoding: str, triage: Triage, tmp_path: Path) -> None:
     """A script in another encoding is no reason for a patch that does not fit it."""
     raw = "# 训练脚本：长文档\npython3 -m verl.trainer.main data.rollout_batch_size=256\n".encode(encoding)
@@ -135,7 +134,7 @@ def test_a_huge_configuration_file_is_read_to_a_bound(tmp_path: Path) -> None:
     assert len(read_config(tmp_path / "run.sh").text) == MAX_CONFIG_BYTES
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("log", "asked", "chinese"),
     [(KILLED, "", False), (KILLED, "zh", True), ("训练任务启动，加载模型完成，开始训练\n" * 4 + KILLED, "", True),
      ("训练任务启动，加载模型完成，开始训练\n" * 4 + KILLED, "en", False)],
@@ -146,7 +145,7 @@ def test_the_language_is_the_askers_or_else_the_logs(log: str, asked: str, chine
     assert any("一" <= char <= "鿿" for char in answer.headline) is chinese
 
 
-@pytest.mark.parametrize(
+@each_row(
     "log",
     [
         f"{LEAKS}\n{KILLED} {LEAKS}\n{LEAKS}\n",
@@ -187,7 +186,7 @@ def test_no_secret_of_the_jobs_files_is_in_the_answer(triage: Triage) -> None:
     assert leaked(answer.to_json()) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x9b31m", "\u202egnp.exe", "a\x00b\x08c", "\x1b]8;;https://evil.example\x1b\\here"],
 )

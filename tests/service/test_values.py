@@ -23,6 +23,7 @@ from service.reasoning.values import RULES, computed, leads_astray, measure, rul
 from service.triage import Triage
 from tests.factories import traceback
 from tests.service.factories import case, change, failed, knob, library, report, setting
+from tests.tables import each_row
 
 Facts = Mapping[str, Mapping[str, Value]]
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=60)
@@ -63,7 +64,7 @@ BATCH, PARALLEL, WAIT = "batch-not-divisible", "parallelism-invalid", "collectiv
 PROMPT = {"data.max_prompt_length": 1024, "data.max_response_length": 3072}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "cause", "now", "facts", "others", "expected"),
     [
         ("gpu-share", ROLLOUT, 0.9, OOM, {}, 0.84), ("gpu-share", TRAINING, 0.6, OOM, {}, 0.54),
@@ -125,7 +126,7 @@ def test_shares_and_lengths_follow_from_the_facts(
     assert value(given_of(rule, cause, now, facts, others, type=kind)) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "cause", "now", "facts", "others", "expected"),
     [
         ("micro-batch", TRAINING, 8, OOM, {}, 4),
@@ -182,7 +183,7 @@ def test_counts_stay_divisible(
     assert value(given_of(rule, cause, now, facts, others, type=kind)) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "cause", "now", "facts", "expected", "fields"),
     [
         ("host-memory", "host-oom-kill", None, KILL, "125g", {"framework": "docker"}),
@@ -206,7 +207,7 @@ def test_sizes_are_written_as_their_owner_reads_them(
     assert value(given_of(rule, cause, now, facts, type="size", **fields)) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "cause", "now", "facts", "others", "expected"),
     [
         ("object-store", "ray-memory-monitor-kill", None, KILL, {}, 10 * GIB),
@@ -258,7 +259,7 @@ def test_memory_cards_and_ports_fit_what_is_there(
     assert value(given_of(rule, cause, now, facts, others, type="float")) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "cause", "now", "unit", "facts", "expected"),
     [
         ("group-timeout", WAIT, None, "seconds", {"collective": {"timeout_s": 1800.0}}, 3600),
@@ -289,14 +290,14 @@ def test_a_time_out_is_longer_than_the_one_that_ran_out(
     assert value(given_of(rule, cause, now, facts, unit=unit)) == expected
 
 
-@pytest.mark.parametrize("rule", sorted(rule_ids()))
+@each_row("rule", sorted(rule_ids()))
 def test_no_rule_speaks_without_facts(rule: str) -> None:
     """A rule gives nothing where the log and the job's settings say nothing."""
     for row in (row for row in RULES if row.id == rule):
         assert all(row.compute(given_of(rule, cause)) is None for cause in row.causes)
 
 
-@pytest.mark.parametrize("row", RULES, ids=lambda row: row.id)
+@each_row("row", RULES, ids=lambda row: row.id)
 def test_a_rule_tells_its_formula_and_source(row: Any) -> None:
     """Every rule says what it computes and where the setting is documented."""
     assert row.formula
@@ -310,7 +311,7 @@ def test_a_rule_serves_a_cause_once() -> None:
     assert len(pairs) == len(set(pairs))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("framework", "key", "now", "others", "also"),
     [
         ("transformers", "per_device_train_batch_size", 8, {"gradient_accumulation_steps": 2}, [("gradient_accumulation_steps", 4)]),
@@ -332,7 +333,7 @@ def test_accumulation_keeps_the_global_batch(
     assert [(item.key, item.value) for item in made.also] == also
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("others", "now", "expected"),
     [
         ({"trainer.n_gpus_per_node": 8}, 64, 32), ({"trainer.n_gpus_per_node": 8}, 8, None),
@@ -345,7 +346,7 @@ def test_a_micro_batch_over_all_gpus_leaves_a_row_for_each(others: Mapping[str, 
     assert value(given_of("micro-batch", TRAINING, now, {}, others, key=key, framework="tinyzero")) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cause", "now", "facts"),
     [
         ("gpu-memory-occupied", 0.9, {"gpu_oom": {"free_gib": 8.0, "capacity_gib": 80.0}}),
@@ -360,13 +361,13 @@ def test_a_share_that_cannot_be_enough_is_not_proposed(cause: str, now: float, f
     assert "80 GiB" in made.because.en
 
 
-@pytest.mark.parametrize("text", ["64g", "64G", "64Gi", "64GiB", "65536m", "68719476736", "'64g'"])
+@each_row("text", ["64g", "64G", "64Gi", "64GiB", "65536m", "68719476736", "'64g'"])
 def test_a_size_is_read_however_it_is_written(text: str) -> None:
     """Docker, Slurm and Kubernetes write the same size differently."""
     assert gib_of(text) == 64
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [("8", 8.0), ("'0.6'", 0.6), ("1e-6", 1e-6), ("auto", None), ("", None), (None, None), ("inf", None), ("9" * 400, None)],
 )
@@ -465,7 +466,7 @@ def proposed(
 FAILING = Fact("gpu_oom", 3, {"asked_gib": 4.0, "free_gib": 1.2, "capacity_gib": 80.0})
 
 
-@pytest.mark.parametrize(("language", "words"), [("en", "it helps. 4 divides 8"), ("zh", "中文：it helps。4 整除 8")])
+@each_row(("language", "words"), [("en", "it helps. 4 divides 8"), ("zh", "中文：it helps。4 整除 8")])
 def test_a_computed_value_takes_the_cases_place_and_says_why(language: str, words: str) -> None:
     """`to` is the rule's value, and `why` holds the numbers in the answer's language."""
     (made,), _ = proposed(change(to=1), [knob(rule="micro-batch")], [setting("data.size", "8")], [FAILING], language)
@@ -540,7 +541,7 @@ def test_the_failing_lines_facts_come_first() -> None:
     assert made.to == 0.84
 
 
-@pytest.mark.parametrize(("own", "expected"), [("8", [4]), ("4", []), ("2", [1]), ("1", [])])
+@each_row(("own", "expected"), [("8", [4]), ("4", []), ("2", [1]), ("1", [])])
 def test_what_failed_is_the_logs_value_whatever_the_file_holds_by_now(own: str, expected: list[int]) -> None:
     """A file that holds the computed value already is not changed again, and never back."""
     told = report(failed(), settings=[setting("data.size", "8")])
@@ -566,7 +567,7 @@ def test_the_corpus_puts_rules_on_settings(triage: Triage) -> None:
     assert rule_ids() == {*settings_rules, *changes_rules, *table_rules}
 
 
-@pytest.mark.parametrize(("text", "type_", "expected"), [("8", "int", 8.0), ("64g", "size", 64.0), ("0", "size", None), ("words", "int", None)])
+@each_row(("text", "type_", "expected"), [("8", "int", 8.0), ("64g", "size", 64.0), ("0", "size", None), ("words", "int", None)])
 def test_values_are_compared_as_numbers(text: str, type_: str, expected: float | None) -> None:
     """Sizes count in GiB, and a size of none is not compared."""
     assert measure(text, knob(type=type_)) == expected
@@ -625,7 +626,7 @@ def values(triage: Triage, log: str, language: str = "") -> dict[str, Scalar]:
     return {item.key: item.to for item in made.changes}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("log", "expected"),
     [
         (VLLM, {"--max-model-len": 40448}), (VERL, {"actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 4}),

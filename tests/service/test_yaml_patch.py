@@ -15,6 +15,7 @@ from corpus.schema import ChangeKind, Scalar
 from service.patching.target import NotPatchableError, Target
 from service.patching.yaml_file import carries, changed, holds
 from tests.service.applying import changed_lines, goes_back_and_forth, target
+from tests.tables import each_row
 
 GPU = "actor_rollout_ref.rollout.gpu_memory_utilization"
 NESTED = "actor_rollout_ref:\n  rollout:\n    gpu_memory_utilization: 0.9\n    n: 4\ntrainer: {logger: [console], nnodes: 1}\n"
@@ -90,7 +91,7 @@ ADDED: list[tuple[str, str, str, Scalar]] = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after", "key", "to"), [*REPLACED, *ADDED])
+@each_row(("before", "after", "key", "to"), [*REPLACED, *ADDED])
 def test_a_setting_is_written_where_it_belongs(before: str, after: str, key: str, to: Scalar, tmp_path: Path) -> None:
     """Only the value is another afterwards; the diff applies and goes back; a second time changes nothing."""
     wanted = target(key, to)
@@ -100,13 +101,13 @@ def test_a_setting_is_written_where_it_belongs(before: str, after: str, key: str
     assert goes_back_and_forth(tmp_path, before, after, "config.yaml")
 
 
-@pytest.mark.parametrize(("before", "after", "key", "to"), REPLACED)
+@each_row(("before", "after", "key", "to"), REPLACED)
 def test_a_key_that_stands_there_is_carried(before: str, after: str, key: str, to: Scalar) -> None:
     assert carries(before, target(key, to))
     assert not holds(before, target(key, to))
 
 
-@pytest.mark.parametrize(("before", "after", "key", "to"), ADDED)
+@each_row(("before", "after", "key", "to"), ADDED)
 def test_a_key_that_is_added_was_not_carried(before: str, after: str, key: str, to: Scalar) -> None:
     assert not carries(before, target(key, to))
 
@@ -119,7 +120,7 @@ def test_a_key_without_levels_is_added_to_a_file_of_its_framework() -> None:
     assert made == LLAMAFACTORY + "gradient_checkpointing: true\n"
 
 
-@pytest.mark.parametrize(("framework", "spelled"), [("axolotl", ""), ("verl", ""), ("llamafactory", "flag")])
+@each_row(("framework", "spelled"), [("axolotl", ""), ("verl", ""), ("llamafactory", "flag")])
 def test_a_key_without_levels_is_not_added_to_another_file(framework: str, spelled: str) -> None:
     with pytest.raises(NotPatchableError):
         changed(LLAMAFACTORY, target("gradient_checkpointing", to=True, framework=framework, spelled=spelled))
@@ -136,7 +137,7 @@ OWNED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "key", "framework", "written"), OWNED)
+@each_row(("text", "key", "framework", "written"), OWNED)
 def test_a_file_of_one_framework_is_not_changed_for_another(text: str, key: str, framework: str, written: bool) -> None:
     """The same key means another thing there, unless the one hands its settings on to the other."""
     assert carries(text, target(key, 8, framework=framework)) is written
@@ -148,7 +149,7 @@ def test_settings_of_a_json_file_are_not_written_into_yaml() -> None:
         changed("gradient_accumulation_steps: 8\n", target("gradient_accumulation_steps", "auto", framework="deepspeed", spelled="json"))
 
 
-@pytest.mark.parametrize(("name", "written"), [("rollout.yaml", True), ("dp_rollout.yaml", True), ("actor.yaml", False), ("config.yaml", False)])
+@each_row(("name", "written"), [("rollout.yaml", True), ("dp_rollout.yaml", True), ("actor.yaml", False), ("config.yaml", False)])
 def test_a_group_is_known_by_the_name_of_its_file(name: str, written: bool) -> None:
     """One level alone may be another role's: then the file's name must tell."""
     wanted = target(GPU, 0.5)
@@ -196,7 +197,7 @@ REFUSED: list[tuple[str, str, Scalar, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "key", "to", "reason"), REFUSED)
+@each_row(("text", "key", "to", "reason"), REFUSED)
 def test_what_cannot_be_changed_safely_is_refused_with_its_line(text: str, key: str, to: Scalar, reason: str) -> None:
     with pytest.raises(NotPatchableError) as refused:
         changed(text, target(key, to))
@@ -212,7 +213,7 @@ def test_a_short_file_that_stands_for_a_huge_one_is_refused() -> None:
         changed("\n".join(rows) + "\na: 1\n", target("a", 8))
 
 
-@pytest.mark.parametrize("kind", ["env", "package", "command"])
+@each_row("kind", ["env", "package", "command"])
 def test_only_settings_are_written_into_a_file_of_settings(kind: ChangeKind) -> None:
     with pytest.raises(NotPatchableError):
         changed("a: 1\n", target("a", 8, kind=kind))

@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.waiting import PATIENCE
 from tests.warm import ROOT
 
 EXPLAINED, MISUSE, UNKNOWN, HEALTHY = 0, 2, 3, 4
@@ -34,7 +35,7 @@ def surroundings(home: Path, **more: str) -> dict[str, str]:
 def whycrash(home: Path, *words: str | Path, given: bytes = b"", folder: Path = ROOT, **environment: str) -> Ended:
     """Run one command to its end."""
     ended = subprocess.run(
-        [*COMMAND, *map(str, words)], cwd=folder, input=given, capture_output=True, check=False, timeout=60,
+        [*COMMAND, *map(str, words)], cwd=folder, input=given, capture_output=True, check=False, timeout=PATIENCE,
         env=surroundings(home, **environment),
     )
     return _checked(ended)
@@ -44,7 +45,7 @@ def bash(home: Path, line: str, folder: Path = ROOT) -> Ended:
     """Run a line of shell in which `whycrash` is the command."""
     line = f"whycrash() {{ {shlex.join(COMMAND)} \"$@\"; }}; {line}"
     ended = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line], cwd=folder, capture_output=True, check=False, timeout=60, env=surroundings(home)
+        ["bash", "-o", "pipefail", "-c", line], cwd=folder, capture_output=True, check=False, timeout=PATIENCE, env=surroundings(home)
     )
     return _checked(ended)
 

@@ -18,6 +18,7 @@ from tests.service.batch.jobs import home_at
 from tests.service.batch.sources.handing import zipped
 from tests.service.batch.sources.test_slurm import ROW, SACCT
 from tests.ui.shell import COMMAND, EXPLAINED, HEALTHY, MISUSE, UNKNOWN, surroundings, whycrash
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 STOPPED = 130
@@ -137,12 +138,12 @@ def test_that_misuse_is_told_and_leaves_nothing(home: Path, logs: Path, tmp_path
 def _begun(home: Path, folder: Path, out: str, *words: str) -> int:
     """Begin a batch and stop it as soon as it is accepted; gives the exit code."""
     with subprocess.Popen([*COMMAND, "batch", *words, "--out", out, "--workers", "1"], cwd=folder, env=surroundings(home), stderr=subprocess.PIPE) as process:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and not list(home.glob("batches/*/journal.jsonl")) and process.poll() is None:
             time.sleep(0.05)
         time.sleep(1)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
         return process.returncode
 
 
@@ -158,7 +159,7 @@ def test_that_a_stopped_batch_goes_on(home: Path, tmp_path: Path, kill: signal.S
         _wait_for(home, jobs=20)
         # A terminal's Ctrl-C reaches the workers too.
         os.killpg(process.pid, kill) if kill == signal.SIGINT else process.kill()
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == (STOPPED if kill == signal.SIGINT else -kill)
     assert kill == signal.SIGKILL or b"goes on from here" in told
     assert not (tmp_path / "r.jsonl").exists()
@@ -171,7 +172,7 @@ def test_that_a_stopped_batch_goes_on(home: Path, tmp_path: Path, kill: signal.S
 
 def _wait_for(home: Path, jobs: int) -> None:
     """Wait until so many jobs have ended, by the batch's journal."""
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if sum(path.read_bytes().count(b'"state":"done"') for path in home.glob("batches/*/journal.jsonl")) >= jobs:
             return

@@ -5,10 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import pytest
-
 from service.settings import Settings
 from tests.service.test_triage import LEAKS, leaked
+from tests.tables import each_row
 from tests.ui.shell import EXPLAINED, KILLED, MISUSE, UNKNOWN, said, whycrash
 from tests.warm import BARE, INCIDENTS
 from ui.cli.doctor import findings
@@ -100,7 +99,7 @@ def test_a_hostile_note_prints_no_control_characters(warm: Path, tmp_path: Path)
     assert [char for char in ended.out if not char.isprintable() and char != "\n"] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "told"),
     [
         (["ingest", "/no/such/folder"], "/no/such/folder"),
@@ -116,7 +115,7 @@ def test_what_does_not_exist_is_named(words: list[str], told: str, warm: Path) -
     assert told in said(whycrash(warm, *words))
 
 
-@pytest.mark.parametrize("words", [["search", "x", "-n", "0"], ["explain"], ["expalin", "x"], ["explain", "x", "--no-such"]])
+@each_row("words", [["search", "x", "-n", "0"], ["explain"], ["expalin", "x"], ["explain", "x", "--no-such"]])
 def test_wrong_usage_ends_with_misuse(words: list[str], warm: Path) -> None:
     """What the parser of arguments refuses has the same exit code."""
     ended = whycrash(warm, *words)
@@ -180,7 +179,7 @@ def test_past_crashes_are_taken_in_with_their_labels(warm: Path, tmp_path: Path)
     assert str(INCIDENTS / BARE / "log.txt") in ended.out
 
 
-@pytest.mark.parametrize(("words", "environment"), [
+@each_row(("words", "environment"), [
     (("explain", "none.log", "--lang", "zh"), {}), (("explain", "--lang=zh", "none.log"), {}),
     (("explain", "none.log"), {"LANG": "zh_CN.UTF-8"}), (("explain", "none.log"), {"WHYCRASH_LANG": "zh"}),
     (("run", "--lang", "zh", "--config", "none.log", "--", "sh", "-c", "echo x; exit 3", "--lang", "en"), {}),
@@ -190,7 +189,7 @@ def test_that_a_refusal_is_told_in_the_readers_language(warm: Path, words: tuple
     assert "没有文件 none.log。" in whycrash(warm, *words, **environment).err  # type: ignore[arg-type]  # its others have names of their own
 
 
-@pytest.mark.parametrize("option", ["--webhook", "--post"])
+@each_row("option", ["--webhook", "--post"])
 def test_that_a_watch_refuses_a_target_that_is_no_address(warm: Path, tmp_path: Path, option: str) -> None:
     """At once, and not when the first job fails."""
     assert "begins with http://" in said(whycrash(warm, "watch", tmp_path, "--once", option, "service.example"))

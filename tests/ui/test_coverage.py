@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from corpus import library
 from corpus.schema import Knob, Text
 from ingest.logs.patterns import PatternTable
+from tests.tables import each_row
 from tests.ui.shell import EXPLAINED, whycrash
 from ui import coverage
 
@@ -34,7 +33,7 @@ def test_that_settings_are_told_apart_by_who_described_them(table: PatternTable)
     assert "| settings by framework | ray 1+1, verl 0+1 |" in coverage.markdown(counts)
 
 
-@pytest.mark.parametrize("words", [(), ("--json",)])
+@each_row("words", [(), ("--json",)])
 def test_that_the_command_prints_text_or_json(tmp_path: Path, words: tuple[str, ...]) -> None:
     """Both say the same numbers."""
     ended = whycrash(tmp_path, "corpus", "stats", *words)

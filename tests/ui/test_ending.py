@@ -13,7 +13,9 @@ import pytest
 from service.errors import SettingsError
 from service.settings import Settings
 from service.triage import silent
+from tests.tables import each_row
 from tests.ui.shell import COMMAND, surroundings
+from tests.waiting import PATIENCE
 from tests.warm import ROOT
 from ui import server
 
@@ -33,7 +35,7 @@ def stopped(process: subprocess.Popen[bytes]) -> tuple[int, str]:
     assert process.stderr is not None
     told = process.stderr.read().decode()
     process.stderr.close()
-    return process.wait(timeout=40), told
+    return process.wait(timeout=PATIENCE), told
 
 
 def children(process: int) -> list[Path]:
@@ -60,7 +62,7 @@ def test_that_a_server_that_is_told_to_stop_puts_its_processes_away(warm: Path, 
         ["serve", "--port", "0"], warm, b"whycrash is at", WHYCRASH_WORKERS="1", WHYCRASH_DATABASE=f"sqlite:///{tmp_path}/own.db"
     )
     url = line.split()[3]
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while httpx.get(f"{url}/readyz").status_code != 200:
         assert time.monotonic() < until
         time.sleep(0.2)
@@ -69,13 +71,13 @@ def test_that_a_server_that_is_told_to_stop_puts_its_processes_away(warm: Path, 
     code, told = stopped(process)
     assert (code, "Traceback" in told) == (0, False)
     # One that counts what they share ends itself a moment later.
-    until = time.monotonic() + 5
+    until = time.monotonic() + PATIENCE
     while any(map(runs, workers)):
         assert time.monotonic() < until
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(("host", "port", "said"), [("127.0.0.1", 70_000, "65535"), ("no.such.host.invalid", 0, "cannot be bound")])
+@each_row(("host", "port", "said"), [("127.0.0.1", 70_000, "65535"), ("no.such.host.invalid", 0, "cannot be bound")])
 def test_that_an_address_that_is_none_is_told_in_a_sentence(tmp_path: Path, host: str, port: int, said: str) -> None:
     with pytest.raises(SettingsError, match=said):
         server.serve(Settings(home=tmp_path, host=host, port=port), silent, lambda _url: None)

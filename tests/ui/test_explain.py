@@ -7,13 +7,13 @@ import io
 import json
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from service.diagnosis import Diagnosis
 from service.patching.patches import ConfigFile
 from service.triage import Triage
 from tests.service.test_triage import LEAKS, OFFLOAD, leaked, secret_script
+from tests.tables import each_row
 from tests.ui.shell import EXPLAINED, HEALTHY, KILLED, MISUSE, UNKNOWN, bash, said, whycrash
 from tests.warm import BARE, EVERY, INCIDENTS, WRITE_UPS, answered, explained, script
 from tests.warm import HEALTHY as HEALTHY_LOG
@@ -42,7 +42,7 @@ def printed(answer: Diagnosis, width: int = 100, *, terminal: bool = False) -> s
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize(("name", "code"), [(WRITE_UPS[0], EXPLAINED), (BARE, UNKNOWN), (HEALTHY_LOG, HEALTHY)])
+@each_row(("name", "code"), [(WRITE_UPS[0], EXPLAINED), (BARE, UNKNOWN), (HEALTHY_LOG, HEALTHY)])
 def test_the_exit_code_says_how_it_went(name: str, code: int, warm: Path) -> None:
     """0 explained, 3 unknown, 4 no failure: a script can go by it."""
     ended = whycrash(warm, "explain", log_of(name))
@@ -61,7 +61,7 @@ def test_the_json_is_the_contract(warm: Path) -> None:
     assert ended.err == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "told"),
     [
         (None, "no file"), (b"", "empty"), (b"\x7fELF" + bytes(2000), "program"), (bytes(4096), "not text"),
@@ -79,7 +79,7 @@ def test_what_is_no_log_is_refused_with_a_sentence(content: bytes | None, told: 
     assert str(path) in sentence
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "told"),
     [
         (["explain", "LOG", "--lang", "fr"], "--lang"),
@@ -94,7 +94,7 @@ def test_wrong_arguments_are_named(words: list[str], told: str, warm: Path) -> N
     assert told in said(whycrash(warm, *real))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "content",
     [
         b"x" * 2_500_000 + b" " + KILLED.encode() + b" " + b"y" * 2_500_000,
@@ -120,7 +120,7 @@ def test_standard_input_is_read(warm: Path) -> None:
     assert (ended.code, json.loads(ended.out)["source"]) == (EXPLAINED, "stdin")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "codes"),
     [
         ("whycrash explain <(cat job.log) --json > out", {EXPLAINED}),
@@ -150,7 +150,7 @@ def test_a_missing_index_is_built_with_progress(warm: Path, tmp_path: Path) -> N
     assert whycrash(home, "explain", log_of(BARE), "--json").err == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("manifest", "told"),
     [('{"format": 99}', "format 99"), ("{cut", "cannot be read"), ('{"format": 1}', "cannot be read"), ("[]", "cannot be read")],
 )
@@ -164,7 +164,7 @@ def test_an_index_that_cannot_be_read_is_told(manifest: str, told: str, warm: Pa
     assert told in said(whycrash(tmp_path, "explain", log_of(BARE)))
 
 
-@pytest.mark.parametrize(("file", "told"), [("home = 3", "home"), ("colour = 1", "colour"), ("lang =", "TOML")])
+@each_row(("file", "told"), [("home = 3", "home"), ("colour = 1", "colour"), ("lang =", "TOML")])
 def test_wrong_settings_are_told(file: str, told: str, warm: Path, tmp_path: Path) -> None:
     """A whycrash.toml with a mistake ends with a sentence and exit code 2."""
     written(tmp_path, file.encode(), "whycrash.toml")
@@ -176,7 +176,7 @@ def test_a_home_that_is_a_file_is_told(tmp_path: Path) -> None:
     assert "home" in said(whycrash(tmp_path, "explain", log_of(BARE), WHYCRASH_HOME=str(written(tmp_path, b"x", "home"))))
 
 
-@pytest.mark.parametrize("more", ["", "1"])
+@each_row("more", ["", "1"])
 def test_secrets_reach_neither_stream(more: str, warm: Path, tmp_path: Path) -> None:
     """What the log and the launch script hold of secrets is masked where a person reads it."""
     log = written(tmp_path, (LEAKS + "\n" + OFFLOAD + LEAKS + "\n" + KILLED + LEAKS + "\n").encode())
@@ -206,8 +206,8 @@ def test_on_a_terminal_links_of_the_log_are_not_made_clickable(triage: Triage) -
     assert "\x1b]0" not in text
 
 
-@pytest.mark.parametrize("width", [40, 100, 200])
-@pytest.mark.parametrize("name", EVERY)
+@each_row("width", [40, 100, 200])
+@each_row("name", EVERY)
 def test_the_page_shows_what_the_answer_holds(name: str, width: int, triage: Triage) -> None:
     """Whatever the width, the conclusion comes first, and each evidence line's number and change is there."""
     answer = answered(triage, name)
@@ -220,7 +220,7 @@ def test_the_page_shows_what_the_answer_holds(name: str, width: int, triage: Tri
     assert all(len(row) <= width for row in text.splitlines() if row not in whole)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@each_row("name", EVERY)
 def test_a_chinese_page_has_chinese_labels(name: str, triage: Triage) -> None:
     """No English label stands on a Chinese page."""
     rows = [row.strip() for row in printed(answered(triage, name, "zh")).splitlines()]

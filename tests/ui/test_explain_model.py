@@ -13,6 +13,7 @@ from service.triage import Triage
 from tests.service.answering import asked, faithful
 from tests.service.scripted import Scripted, Turn, serving
 from tests.ui.shell import EXPLAINED, surroundings, whycrash
+from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, ROOT, script
 
 NAME = "w-easyr1-offload-host-ram"
@@ -85,7 +86,7 @@ def test_without_a_model_no_model_package_is_loaded(warm: Path) -> None:
         f"try:\n    app(['explain', {str(LOG)!r}, '--json'])\nexcept SystemExit:\n    pass\n"
         "print([name for name in sys.modules if name.split('.')[0] in ('langchain', 'langchain_core', 'openai', 'langsmith')], file=sys.stderr)"
     )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False, timeout=60, env=surroundings(warm), input=b"")
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False, timeout=PATIENCE, env=surroundings(warm), input=b"")
     assert ended.stderr.decode().strip().splitlines()[-1] == "[]"
 
 

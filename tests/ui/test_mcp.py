@@ -21,6 +21,7 @@ from corpus import library
 from tests.factories import OOM, traceback
 from tests.ingest import planted
 from tests.ui.shell import surroundings
+from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, ROOT, script
 
 NAME = "w-easyr1-offload-host-ram"
@@ -175,7 +176,7 @@ def test_that_no_planted_secret_comes_back(call: Callable[..., CallToolResult], 
 def messages(warm: Path, given: str) -> Iterator[dict[str, Any]]:
     """Speak the protocol by hand, and give what comes back on standard output."""
     ended = subprocess.run(
-        [sys.executable, *START], cwd=ROOT, input=given.encode(), capture_output=True, check=False, timeout=60, env=surroundings(warm))
+        [sys.executable, *START], cwd=ROOT, input=given.encode(), capture_output=True, check=False, timeout=PATIENCE, env=surroundings(warm))
     assert ended.returncode == 0, ended.stderr
     yield from (json.loads(line) for line in ended.stdout.splitlines())
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from ingest.logs.inputs.encodings import _MAGIC
 from ingest.logs.inputs.zips import _FOREIGN
 from service.errors import BusyError, InvalidRequestError, LateError
@@ -17,6 +15,7 @@ from service.events import Failed
 from service.store.triages import INTERRUPTED
 from service.workers.failures import UNEXPECTED
 from service.workers.pool import FORSAKEN, STOPPING
+from tests.tables import each_row
 from ui import sentences
 
 ROOT = Path(__file__).parents[2]
@@ -85,13 +84,13 @@ def test_that_every_sentence_of_an_error_is_known_in_chinese() -> None:
     assert [(text, place) for text, place in found.items() if text not in named | foreign and not sentences.known(text)] == []
 
 
-@pytest.mark.parametrize("text", [STOPPING, FORSAKEN, UNEXPECTED, INTERRUPTED, "WHYCRASH_LANG is 'fr'; it takes en or zh.",
+@each_row("text", [STOPPING, FORSAKEN, UNEXPECTED, INTERRUPTED, "WHYCRASH_LANG is 'fr'; it takes en or zh.",
                                   "whycrash.toml: there is no setting modl; there are model."])
 def test_that_sentences_of_constants_are_known_too(text: str) -> None:
     assert _CHINESE.search(sentences.known(text))
 
 
-@pytest.mark.parametrize("english", sentences.SENTENCES)
+@each_row("english", sentences.SENTENCES)
 def test_that_a_sentence_names_in_chinese_what_it_names_in_english(english: str) -> None:
     """No value is lost, none is put into the place of another's name."""
     values = [f"v{number}" for number in range(english.count("{}"))]
@@ -110,7 +109,7 @@ def test_that_what_a_file_is_instead_of_a_log_is_told_too() -> None:
     assert [what for what in sorted(whats) if what not in sentences.NAMES] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "expected"),
     [
         (BusyError("Some new words.", 7.0), "当前请求过多，请 7 秒后重试。"),
@@ -124,7 +123,7 @@ def test_that_words_that_are_not_known_are_told_by_their_kind(error: Exception, 
     assert sentences.told(error, "en") == str(error)
 
 
-@pytest.mark.parametrize("kind", ["Busy", "BusyError"])
+@each_row("kind", ["Busy", "BusyError"])
 def test_that_a_task_that_failed_is_told_by_the_name_of_its_error(kind: str) -> None:
     """The workers name an error without its ending, the page with it."""
     assert sentences.of_failed(Failed(type=kind, status=429, error="New.", retry_after=3), "zh") == "当前请求过多，请 3 秒后重试。"

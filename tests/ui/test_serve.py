@@ -21,6 +21,7 @@ import pytest
 
 from tests.service.store.cluster import Cluster, programs
 from tests.ui.shell import surroundings
+from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, ROOT
 
 OFFLOAD = INCIDENTS / "w-easyr1-offload-host-ram"
@@ -38,7 +39,7 @@ class Server:
     def kill(self) -> None:
         """Kill it as a machine that is lost."""
         os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=PATIENCE)
 
 
 Start = Callable[..., Server]
@@ -56,7 +57,7 @@ def starting(folder: Path) -> Iterator[Start]:
                 [sys.executable, "-m", "ui.cli.main", "serve", "--port", "0"], cwd=ROOT, stdout=stream, stderr=stream,
                 env=surroundings(home, WHYCRASH_WORKERS="1", **environment),
             )
-        until = time.monotonic() + 90
+        until = time.monotonic() + PATIENCE
         while not (found := _ADDRESS.search(said.read_text(encoding="utf-8"))):
             assert process.poll() is None, said.read_text(encoding="utf-8")
             assert time.monotonic() < until, said.read_text(encoding="utf-8")
@@ -70,7 +71,7 @@ def starting(folder: Path) -> Iterator[Start]:
         for server in started:
             if server.process.poll() is None:
                 server.process.terminate()
-                server.process.wait(timeout=40)
+                server.process.wait(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def done(url: str, batch: str, patience: float = 150) -> dict[str, object]:
     """Wait until a batch is over; gives it."""
     until = time.monotonic() + patience
     while True:
-        found: dict[str, object] = httpx.get(f"{url}/v1/batches/{batch}", timeout=20).json()
+        found: dict[str, object] = httpx.get(f"{url}/v1/batches/{batch}", timeout=PATIENCE).json()
         if found["state"] == "done":
             return found
         assert time.monotonic() < until, found
@@ -116,15 +117,15 @@ def done(url: str, batch: str, patience: float = 150) -> dict[str, object]:
 def test_that_one_process_serves_the_page_and_the_api_and_ends_when_told(warm: Path, tmp_path: Path, start: Start) -> None:
     home = shutil.copytree(warm, tmp_path / "home")
     server = start(home)
-    page = httpx.get(server.url, timeout=20)
+    page = httpx.get(server.url, timeout=PATIENCE)
     assert page.status_code == 200
     assert "text/html" in page.headers["content-type"]
-    answer = httpx.post(f"{server.url}/v1/triage", files={"log": (OFFLOAD / "log.txt").read_bytes()}, timeout=60)
+    answer = httpx.post(f"{server.url}/v1/triage", files={"log": (OFFLOAD / "log.txt").read_bytes()}, timeout=PATIENCE)
     assert answer.json()["cause"] == "cpu-offload-pressure"
     server.process.terminate()
-    assert server.process.wait(timeout=40) in (0, -signal.SIGTERM)
+    assert server.process.wait(timeout=PATIENCE) in (0, -signal.SIGTERM)
     again = start(home)
-    kept = httpx.get(f"{again.url}/v1/triages/{answer.json()['id']}", timeout=20).json()
+    kept = httpx.get(f"{again.url}/v1/triages/{answer.json()['id']}", timeout=PATIENCE).json()
     assert kept["diagnosis"]["cause"] == "cpu-offload-pressure"
 
 
@@ -133,7 +134,7 @@ def test_that_a_port_that_is_taken_is_told_in_a_sentence(warm: Path, tmp_path: P
     server = start(home)
     port = server.url.rsplit(":", 1)[1]
     ended = subprocess.run(
-        [sys.executable, "-m", "ui.cli.main", "serve", "--port", port], cwd=ROOT, env=surroundings(home), capture_output=True, check=False, timeout=60,
+        [sys.executable, "-m", "ui.cli.main", "serve", "--port", port], cwd=ROOT, env=surroundings(home), capture_output=True, check=False, timeout=PATIENCE,
     )
     assert ended.returncode == 2
     assert b"cannot be bound" in ended.stderr
@@ -144,7 +145,7 @@ def test_that_another_address_is_refused_without_a_key(warm: Path, tmp_path: Pat
     home = shutil.copytree(warm, tmp_path / "home")
     ended = subprocess.run(
         [sys.executable, "-m", "ui.cli.main", "serve", "--host", "0.0.0.0", "--port", "0"], cwd=ROOT, env=surroundings(home),  # noqa: S104 - to be refused
-        capture_output=True, check=False, timeout=60,
+        capture_output=True, check=False, timeout=PATIENCE,
     )
     assert ended.returncode == 2
     assert b"whycrash keys add" in b" ".join(ended.stderr.split())
@@ -156,15 +157,15 @@ def test_that_servers_share_a_database_and_one_that_is_killed_leaves_its_batch_t
     """Two machines, as far as one machine can show: homes of their own, one PostgreSQL."""
     homes = [shutil.copytree(warm, tmp_path / name) for name in ("one", "two")]
     one, two = (start(home, WHYCRASH_DATABASE=postgres) for home in homes)
-    answer = httpx.post(f"{one.url}/v1/triage", json={"text": "RuntimeError: CUDA error: out of memory"}, timeout=60).json()
-    assert httpx.get(f"{two.url}/v1/triages/{answer['id']}", timeout=20).json()["diagnosis"]["id"] == answer["id"]
+    answer = httpx.post(f"{one.url}/v1/triage", json={"text": "RuntimeError: CUDA error: out of memory"}, timeout=PATIENCE).json()
+    assert httpx.get(f"{two.url}/v1/triages/{answer['id']}", timeout=PATIENCE).json()["diagnosis"]["id"] == answer["id"]
 
     # Handed in at the one that lives on: its copies lie where the other one, on this machine, can read them too.
-    accepted = httpx.post(f"{two.url}/v1/batches", files={"log": ("night.zip", archive())}, data={"name": "night"}, timeout=60)
+    accepted = httpx.post(f"{two.url}/v1/batches", files={"log": ("night.zip", archive())}, data={"name": "night"}, timeout=PATIENCE)
     assert accepted.status_code == 202
     batch = accepted.json()["id"]
     one.kill()
     found = done(two.url, batch)
-    rows = httpx.get(f"{two.url}/v1/batches/{batch}/results", timeout=60).text.splitlines()
+    rows = httpx.get(f"{two.url}/v1/batches/{batch}/results", timeout=PATIENCE).text.splitlines()
     assert found["counts"] == {"done": JOBS}
     assert len(rows) == JOBS

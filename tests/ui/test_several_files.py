@@ -8,14 +8,13 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-import pytest
-
 from ingest.logs.inputs import jobs
 from service.diagnosis import Diagnosis
 from service.triage import Triage
 from tests.factories import OOM, steps, traceback
 from tests.service.test_several_files import REFUSED, folder, watchdog
 from tests.service.test_triage import OFFLOAD
+from tests.tables import each_row
 from tests.ui.shell import EXPLAINED, HEALTHY, KILLED, MISUSE, UNKNOWN, Ended, said, whycrash
 from tests.ui.test_explain import printed
 from tests.warm import script
@@ -49,7 +48,7 @@ def as_zip(files: dict[str, str]) -> bytes:
     return raw.getvalue()
 
 
-@pytest.mark.parametrize("form", ["folder", "files", "tar", "zip"])
+@each_row("form", ["folder", "files", "tar", "zip"])
 def test_one_job_in_any_form_gives_one_answer(form: str, warm: Path, tmp_path: Path) -> None:
     """Named one by one, as a folder or packed: cause, file and line are the same, and both files were read."""
     folder(tmp_path / "job", CRASH)
@@ -68,7 +67,7 @@ def test_a_tar_may_come_through_a_pipe(warm: Path) -> None:
     assert (ended.code, [(item.file, item.line) for item in answered(ended).evidence]) == (EXPLAINED, [("rank1.log", 7)])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("files", "code"),
     [
         (CRASH, EXPLAINED),
@@ -83,7 +82,7 @@ def test_the_exit_code_is_of_all_files(files: dict[str, str], code: int, warm: P
     assert whycrash(warm, "explain", folder(tmp_path / "job", files)).code == code
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "told"),
     [
         (["-", "crash.log"], "alone"),
@@ -131,7 +130,7 @@ def test_a_config_beside_the_logs_gives_a_patch(warm: Path, tmp_path: Path) -> N
     assert "+++ b/run.sh" in ended.out
 
 
-@pytest.mark.parametrize("good", ["good.log", "good", "good.json"])
+@each_row("good", ["good.log", "good", "good.json"])
 def test_a_healthy_run_clears_what_it_says_too(good: str, triage: Triage, warm: Path, tmp_path: Path) -> None:
     """As a log, a folder, or the templates of one; and what it does not say stands."""
     folder(tmp_path, {"good.log": REFUSED + steps(1, 2, 3), "good/rank0.log": LOADING, "good/rank1.log": REFUSED, "bad.log": REFUSED})
@@ -143,14 +142,14 @@ def test_a_healthy_run_clears_what_it_says_too(good: str, triage: Triage, warm: 
     assert (worse.code, answered(worse).cause) == (EXPLAINED, "ray-memory-monitor-kill")
 
 
-@pytest.mark.parametrize("width", [60, 200])
+@each_row("width", [60, 200])
 def test_the_page_names_file_and_line(width: int, triage: Triage, tmp_path: Path) -> None:
     """Where there are several files a line number alone would lead nowhere."""
     text = printed(triage.explain(jobs.open_job(folder(tmp_path, CRASH)), "en"), width)
     assert "rank1.log:L7" in text
 
 
-@pytest.mark.parametrize(("lang", "told"), [("en", "rank 3 does not"), ("zh", "rank 3 没有")])
+@each_row(("lang", "told"), [("en", "rank 3 does not"), ("zh", "rank 3 没有")])
 def test_the_page_names_the_missing_rank(lang: str, told: str, warm: Path, tmp_path: Path) -> None:
     """Fifteen files report the timeout; the sixteenth is the one to look at."""
     job = folder(tmp_path / "job", {f"rank{rank}.log": LOADING + (watchdog(rank) if rank != 3 else "") for rank in range(16)})

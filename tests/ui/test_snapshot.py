@@ -9,13 +9,14 @@ import time
 from pathlib import Path
 
 from service.telemetry import snapshot
+from tests.waiting import PATIENCE
 
 COMMAND = [sys.executable, "-m", "ui.cli.main"]
 
 
 def called(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
-    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def test_that_a_snapshot_is_json_on_standard_output() -> None:
@@ -35,7 +36,7 @@ def test_that_a_snapshot_counts_since_an_earlier_one(tmp_path: Path) -> None:
 def test_that_watching_goes_on_until_stopped_and_leaves_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "w.json"
     with subprocess.Popen([*COMMAND, "snapshot", "--watch", "1", "--out", str(path)], stderr=subprocess.DEVNULL) as child:
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while time.monotonic() < until and not (path.exists() and snapshot.load(path).baseline_at):
             time.sleep(0.2)
         child.kill()

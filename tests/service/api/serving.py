@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from service.api import serving
 from service.settings import Settings
+from tests.waiting import PATIENCE
 
 
 class Address(NamedTuple):
@@ -28,7 +29,7 @@ class Address(NamedTuple):
 
     def connect(self) -> socket.socket:
         """Open a connection."""
-        return socket.create_connection(self, timeout=20)
+        return socket.create_connection(self, timeout=PATIENCE)
 
 
 @contextmanager
@@ -47,7 +48,7 @@ def served(app: FastAPI, settings: Settings) -> Iterator[Address]:
         bound.close()
 
 
-def wait_for(is_so: Callable[[], object], patience: float = 20.0) -> None:
+def wait_for(is_so: Callable[[], object], patience: float = PATIENCE) -> None:
     """Wait until something is so; fails where it does not come to be."""
     ends = time.monotonic() + patience
     while not is_so():

@@ -16,6 +16,7 @@ from service.settings import Settings
 from tests.service.api.conftest import Open, bearer, opened, settings_at
 from tests.service.api.serving import wait_for
 from tests.service.api.test_triages import LOG
+from tests.tables import each_row
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - nothing is bound here
 Guarded = tuple[TestClient, Mapping[str, str], Desk]
@@ -37,7 +38,7 @@ def test_that_every_route_is_in_the_table_above(client: TestClient) -> None:
     assert len(told - open_to_all) == len(PATHS)
 
 
-@pytest.mark.parametrize(("method", "path"), PATHS)
+@each_row(("method", "path"), PATHS)
 def test_that_without_a_key_nothing_is_given_where_there_are_keys(guarded: Guarded, method: str, path: str) -> None:
     """Also to this machine; and nothing is said of what is there."""
     client, _, _ = guarded
@@ -46,13 +47,13 @@ def test_that_without_a_key_nothing_is_given_where_there_are_keys(guarded: Guard
     assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@each_row("path", ["/healthz", "/readyz"])
 def test_that_health_needs_no_key(guarded: Guarded, path: str) -> None:
     """A load balancer has none."""
     wait_for(lambda: guarded[0].get(path).status_code == 200, 60.0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "authorization",
     [
         "", "Bearer", "Bearer ", "Bearer x", "Bearer whycrash_000000000000_" + "A" * 43, "Basic !!!", "Basic dXNlcjpwYXNz", "Token {}", "{}",
@@ -66,7 +67,7 @@ def test_that_a_bad_key_is_refused(guarded: Guarded, authorization: str) -> None
     assert client.get("/v1/causes", headers={b"authorization": sent}).status_code == 401
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "method", "path", "status"),
     [
         ("triage", "GET", "/v1/causes", 200), ("triage", "GET", "/v1/batches", 403), ("batch", "GET", "/v1/batches", 200),
@@ -145,7 +146,7 @@ def test_that_guesses_are_counted_too(guarded: Guarded) -> None:
         assert client.get("/v1/causes", headers=bearer(tokens["triage"])).status_code == 200
 
 
-@pytest.mark.parametrize(("host", "has_key", "refused"), [("127.0.0.1", False, False), ("::1", False, False), (EVERY_ADDRESS, False, True), ("10.1.2.3", False, True), (EVERY_ADDRESS, True, False)])
+@each_row(("host", "has_key", "refused"), [("127.0.0.1", False, False), ("::1", False, False), (EVERY_ADDRESS, False, True), ("10.1.2.3", False, True), (EVERY_ADDRESS, True, False)])
 def test_that_no_other_address_is_bound_without_a_key(host: str, has_key: bool, refused: bool) -> None:
     """A sentence says what to do; a revoked key is none."""
     record, _ = keys.make("ci", ["triage"], datetime.now(UTC))

@@ -19,6 +19,7 @@ from service.records import BatchRecord
 from tests.service.api.conftest import Open, bearer
 from tests.service.api.serving import wait_for
 from tests.service.api.test_triages import KILLED, LOG
+from tests.tables import each_row
 
 LINES = "".join(json.dumps({"name": f"job-{number}", "log": LOG, "nodes": 2, "gpu_hours": 4.5}) + "\n" for number in range(4))
 LINES += json.dumps({"name": "killed", "log": KILLED, "nodes": 1, "gpu_hours": 100.0}) + "\n"
@@ -63,7 +64,7 @@ def test_that_results_come_as_json_lines(client: TestClient, done: BatchRecord) 
     assert len([item for item in found if item.job and item.job.same_as]) == 3
 
 
-@pytest.mark.parametrize("asked", [{"params": {"format": "csv"}}, {"headers": {"accept": "text/csv"}}])
+@each_row("asked", [{"params": {"format": "csv"}}, {"headers": {"accept": "text/csv"}}])
 def test_that_results_come_as_csv(client: TestClient, done: BatchRecord, asked: dict[str, Any]) -> None:
     """By the Accept header or a parameter."""
     answer = client.get(f"/v1/batches/{done.id}/results", **asked)
@@ -131,7 +132,7 @@ def test_that_a_batch_sent_again_is_the_same(client: TestClient) -> None:
     assert accepted(client, **sent).id == accepted(client, **sent).id
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sent", "status"),
     [
         ({"json": {"source": "moon"}}, 422), ({"json": {"source": "folder", "where": "/", "extra": 1}}, 422),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from service.api.browsers import Boundary
 from service.settings import Settings
+from tests.tables import each_row
 
 LOCAL = {"host": "127.0.0.1:8642"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "taken"),
     [
         ("127.0.0.1:8642", True), ("localhost:8642", True), ("LOCALHOST", True), ("[::1]:8642", True), ("127.9.9.9", True),
@@ -24,7 +23,7 @@ def test_that_a_loopback_server_answers_to_its_own_names_alone(host: str, taken:
     assert (boundary.refusal("GET", {"host": host}) == "") is taken
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "taken"),
     [
         ({}, True), ({"origin": "http://127.0.0.1:8642"}, True), ({"origin": "https://triage.example.org"}, True),
@@ -40,7 +39,7 @@ def test_that_only_pages_of_the_same_origin_may_change_something(headers: dict[s
     assert boundary.refusal("GET", LOCAL | headers) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bound", "peer", "headers", "local"),
     [
         ("127.0.0.1", "127.0.0.1", LOCAL, True), ("127.0.0.1", "::1", {"host": "localhost"}, True),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.api.conftest import Serve
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 README = ROOT / "README.md"
@@ -32,7 +33,7 @@ def test_that_the_curl_lines_of_the_readme_run(serve: Serve, tmp_path: Path) -> 
     """In their order, each without an error."""
     with serve() as address:
         done = subprocess.run(
-            ["bash", "-c", script(README.read_text(encoding="utf-8"), address.url, tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+            ["bash", "-c", script(README.read_text(encoding="utf-8"), address.url, tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert "event: final" in done.stdout

@@ -12,6 +12,7 @@ from service.api.app import create_app
 from service.desk import Desk
 from tests.service.api.conftest import Open, opened, settings_at
 from tests.service.api.test_triages import LOG
+from tests.tables import each_row
 
 
 def test_that_a_name_made_to_resolve_here_reaches_nothing(client: TestClient) -> None:
@@ -28,7 +29,7 @@ def test_that_another_sites_page_can_change_nothing(client: TestClient) -> None:
     assert not [name for name in (*answer.headers, *asked.headers) if name.startswith("access-control")]
 
 
-@pytest.mark.parametrize("path", ["/v1/causes", "/healthz", "/nothing", "/v1/triages/NONE", "/openapi.json"])
+@each_row("path", ["/v1/causes", "/healthz", "/nothing", "/v1/triages/NONE", "/openapi.json"])
 def test_that_every_answer_has_the_headers_that_bind_a_browser(client: TestClient, path: str) -> None:
     """Also errors and pages that are not there."""
     headers = client.get(path).headers

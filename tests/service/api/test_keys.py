@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from service.api import keys
 from service.errors import InvalidRequestError
 from service.records import Scope
+from tests.tables import each_row
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -50,14 +51,14 @@ def test_that_no_text_but_a_token_is_one(text: str) -> None:
     assert text == token or parsed is None or not keys.matches(record, parsed[1])
 
 
-@pytest.mark.parametrize(("name", "scopes"), [("", ["triage"]), ("a\nb", ["triage"]), ("x" * 101, ["triage"]), ("ci", []), ("ci", ["root"])])
+@each_row(("name", "scopes"), [("", ["triage"]), ("a\nb", ["triage"]), ("x" * 101, ["triage"]), ("ci", []), ("ci", ["root"])])
 def test_that_a_key_without_a_name_or_scope_is_refused(name: str, scopes: list[str]) -> None:
     """A sentence says what is missing."""
     with pytest.raises(InvalidRequestError):
         keys.make(name, scopes, NOW)
 
 
-@pytest.mark.parametrize(("scopes", "wanted", "allowed"), [(("triage",), "triage", True), (("triage",), "batch", False), (("admin",), "batch", True), ((), "triage", False)])
+@each_row(("scopes", "wanted", "allowed"), [(("triage",), "triage", True), (("triage",), "batch", False), (("admin",), "batch", True), ((), "triage", False)])
 def test_that_a_scope_allows_itself_and_admin_allows_all(scopes: tuple[Scope, ...], wanted: Scope, allowed: bool) -> None:
     """There is no other way up."""
     assert keys.allows(scopes, wanted) is allowed

@@ -31,6 +31,7 @@ from service.desk import Desk
 from tests.service.api.conftest import Serve, settings_at
 from tests.service.api.serving import Address, received, served, wait_for
 from tests.service.api.test_triages import KILLED, LOG
+from tests.waiting import PATIENCE
 
 HEAD = "POST /v1/triage HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 BOUNDARY = "frontier"
@@ -147,7 +148,7 @@ def test_that_events_are_sent_as_they_happen_and_silence_is_filled(serve: Serve,
 def test_that_a_comment_is_sent_while_nothing_happens(serve: Serve, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proxies close connections that say nothing."""
     monkeypatch.setattr(streams, "HEARTBEAT", 0.05)
-    with serve() as address, httpx.Client(base_url=address.url, timeout=60) as client, _stopped(desk) as go_on:
+    with serve() as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, _stopped(desk) as go_on:
         threading.Timer(0.5, go_on).start()
         text = client.post("/v1/triage?stream=true", json={"text": LOG}).text
     assert ": still at it" in text
@@ -172,13 +173,13 @@ def test_that_a_client_that_does_not_take_its_answer_is_left(desk: Desk, api_hom
     app.add_route("/v1/endless", lambda _request: StreamingResponse(pieces()))
     with served(app, settings) as address, address.connect() as connection:
         connection.sendall(b"GET /v1/endless HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        assert ended.wait(20)
+        assert ended.wait(PATIENCE)
 
 
 def test_that_a_request_has_a_deadline(serve: Serve, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the work does, the client is told in time: whole as 504, streamed as the last event."""
     monkeypatch.setattr(reception, "GRACE", 0.0)
-    with serve(request_deadline=1.0) as address, httpx.Client(base_url=address.url, timeout=60) as client, _stopped(desk):
+    with serve(request_deadline=1.0) as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, _stopped(desk):
         assert client.post("/v1/triage", json={"text": LOG}).status_code == 504
         streamed = client.post("/v1/triage?stream=true", json={"text": LOG}).text
     assert "event: error" in streamed
@@ -222,7 +223,7 @@ def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(serve: 
     name = f"abandoned-{stream}.log"
     raw = json.dumps({"text": LOG, "name": name, "stream": stream})
     asked = f"{HEAD}Content-Type: application/json\r\nIdempotency-Key: {name}\r\nContent-Length: {len(raw)}\r\n\r\n{raw}".encode()
-    with serve() as address, httpx.Client(base_url=address.url, timeout=60) as client, ThreadPoolExecutor(1) as threads, _stopped(desk) as go_on:
+    with serve() as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, ThreadPoolExecutor(1) as threads, _stopped(desk) as go_on:
         begun = threads.submit(client.post, "/v1/triage", json={"text": LOG})
         wait_for(lambda: desk.pool.waiting == 1)
         with address.connect() as connection:
@@ -242,7 +243,7 @@ def test_that_a_full_house_refuses_before_the_body_comes(api_busy: Address, desk
     """A large body is not waited for; a small one is taken, so that its connection serves the next request too."""
     small = f"{HEAD}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}".encode()
     large = f"{HEAD}Content-Type: application/json\r\nContent-Length: {MIB}\r\n\r\n".encode()
-    with httpx.Client(base_url=api_busy.url, timeout=60) as client, ThreadPoolExecutor(2) as threads, _stopped(desk):
+    with httpx.Client(base_url=api_busy.url, timeout=PATIENCE) as client, ThreadPoolExecutor(2) as threads, _stopped(desk):
         asked = [threads.submit(client.post, "/v1/triage", json={"text": LOG}) for _ in range(2)]
         wait_for(lambda: desk.pool.waiting == 2)
         with api_busy.connect() as connection:
@@ -279,7 +280,7 @@ def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
 
 def test_that_overload_is_told_at_once_and_passes(api_busy: Address, desk: Desk) -> None:
     """One worker, one place to wait: of twenty at once two are answered, the rest told when to come again, and then all is well."""
-    with httpx.Client(base_url=api_busy.url, timeout=60) as client, ThreadPoolExecutor(20) as threads:
+    with httpx.Client(base_url=api_busy.url, timeout=PATIENCE) as client, ThreadPoolExecutor(20) as threads:
 
         def ask(_number: int) -> tuple[int, str, float]:
             began = time.monotonic()
@@ -354,7 +355,7 @@ def test_that_a_server_killed_in_mid_answer_says_so_when_it_is_back(api_home: Pa
     home = tmp_path / "home"
     shutil.copytree(api_home, home, ignore=shutil.ignore_patterns("whycrash.db*"))
     url = f"http://127.0.0.1:{port}"
-    with _process(home, port, tmp_path) as process, httpx.Client(base_url=url, timeout=60) as client:
+    with _process(home, port, tmp_path) as process, httpx.Client(base_url=url, timeout=PATIENCE) as client:
         done = client.post("/v1/triage", json={"text": LOG}).json()["id"]
         with client.stream("POST", "/v1/triage?stream=true", files=[("log", ("big.log", KILLED * 2000))]) as answer:
             rows = answer.iter_lines()
@@ -362,7 +363,7 @@ def test_that_a_server_killed_in_mid_answer_says_so_when_it_is_back(api_home: Pa
             os.killpg(process.pid, signal.SIGKILL)
             with pytest.raises(httpx.HTTPError):
                 list(rows)
-    with _process(home, port, tmp_path), httpx.Client(base_url=url, timeout=60) as client:
+    with _process(home, port, tmp_path), httpx.Client(base_url=url, timeout=PATIENCE) as client:
         assert client.get(f"/v1/triages/{done}").json()["state"] == "done"
         assert client.get(f"/v1/triages/{begun}").json()["state"] in ("running", "failed", "done")
         assert client.post("/v1/triage", json={"text": LOG}).status_code == 200
@@ -373,7 +374,7 @@ def test_that_a_server_stops_when_it_is_told_to(api_home: Path, tmp_path: Path) 
     port = _free_port()
     with _process(api_home, port, tmp_path) as process:
         process.terminate()
-        assert process.wait(timeout=30) in (0, -signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) in (0, -signal.SIGTERM)
         wait_for(lambda: not _is_group_alive(process.pid))
 
 

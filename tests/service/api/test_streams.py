@@ -6,12 +6,12 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 
-import pytest
-
 from service.api.intake import Intake, Message, Pace
 from service.api.streams import Flow, Threads
 from service.events import Event, Progress
 from tests.service.api.loops import ran
+from tests.tables import each_row
+from tests.waiting import PATIENCE
 
 Arrive = Callable[[], None]
 
@@ -33,7 +33,7 @@ def body(_ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Arr
     return Intake(coming.get, 100, Pace()), lambda: coming.put_nowait({"type": "http.request", "body": b"x", "more_body": True})
 
 
-@pytest.mark.parametrize("kind", [events, body])
+@each_row("kind", [events, body])
 def test_that_who_is_told_to_stop_waits_no_more(kind: Callable[[threading.Event], tuple[Callable[[], Awaitable[object]], Arrive]]) -> None:
     """What it waited for may come in the same moment."""
     ending = threading.Event()
@@ -49,7 +49,7 @@ def test_that_who_is_told_to_stop_waits_no_more(kind: Callable[[threading.Event]
         await asyncio.sleep(0.01)
         arrive()
         task.cancel()
-        await asyncio.wait([task], timeout=1)
+        await asyncio.wait([task], timeout=PATIENCE)
         ending.set()
         return task.cancelled()
 

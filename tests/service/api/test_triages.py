@@ -15,6 +15,7 @@ from service.diagnosis import Diagnosis
 from service.errors import BusyError
 from tests.factories import OOM, steps, traceback
 from tests.service.api.conftest import Open
+from tests.tables import each_row
 from tests.warm import INCIDENTS
 
 LOG = traceback(OOM)
@@ -82,7 +83,7 @@ def test_that_events_come_in_their_order(client: TestClient) -> None:
     assert answer.headers["content-type"].startswith("text/event-stream")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sent", "status", "word"),
     [
         ({"json": {"text": ""}}, 422, "text"),

@@ -22,6 +22,7 @@ from service.api.uploads import Limits, Upload
 from service.errors import InvalidRequestError, RequestError, TooLargeError
 from service.spool import Spool
 from tests.service.api.loops import ran
+from tests.tables import each_row
 
 KIND = 'multipart/form-data; boundary="frontier"'
 
@@ -66,7 +67,7 @@ def test_that_a_body_reads_the_same_in_any_pieces(content: bytes, text: str, pla
         assert upload.digest == whole.digest
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "kind", "limits", "error"),
     [
         (body(("log", "a", b"x"))[:-12], KIND, Limits(), InvalidRequestError),
@@ -117,7 +118,7 @@ def test_that_many_files_in_one_are_read_each_by_itself(contents: list[bytes], p
                 file.file.seek(0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given_name", "kept"),
     [
         ("a.log", "a.log"), ("../../etc/passwd", "etc/passwd"), ("C:\\logs\\a.log", "C_/logs/a.log"), ("/etc/passwd", "etc/passwd"),

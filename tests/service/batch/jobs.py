@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from service.records import JobPlace, JobRecord, JobSpec
 from service.settings import Settings
 from service.store.store import Store
 from tests.factories import traceback
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 LETTERS = "abcdefghij"
@@ -70,7 +71,7 @@ def pipe(path: Path) -> JobSpec:
     return spec(path)
 
 
-def reader_of(path: Path, seconds: float = 60.0) -> tuple[int, int]:
+def reader_of(path: Path, seconds: float = PATIENCE) -> tuple[int, int]:
     """Wait for a process that reads a pipe; gives its number and our end of the pipe."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -100,14 +101,6 @@ def _holders(path: Path) -> Iterator[int]:
             yield int(process.name)
 
 
-def until(holds: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, f"waited {seconds:g} s in vain: {what}"
-        time.sleep(0.02)
-
-
 def accepted(settings: Settings, store: Store, specs: Iterable[JobSpec], **fields: Any) -> str:
     """Have a batch accepted; gives its id."""
     return Batches(settings, store).accept("a batch", "folder", specs, **fields).id
@@ -126,6 +119,11 @@ def states(store: Store, batch: str) -> dict[str, int]:
 def ends(settings: Settings, batch: str) -> Counter[int]:
     """Count how often the journal tells of each job's end."""
     return Counter(entry.number for entry in journal_of(settings.home, batch).entries() if isinstance(entry, Ended))
+
+
+def surroundings() -> dict[str, str]:
+    """Give the environment without what other tests of this process set for a Ray of theirs; where Ray keeps files counts."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("RAY_") or name == "RAY_TMPDIR"}
 
 
 @contextmanager

@@ -15,18 +15,8 @@ from service.batch.batches import open_store
 from service.batch.engine import Engine
 from tests.factories import silent
 from tests.ingest.test_chroma_server import Chroma
-from tests.service.batch.jobs import (
-    accepted,
-    crash,
-    ends,
-    jobs,
-    pipe,
-    reader_of,
-    settings_at,
-    states,
-    until,
-    write,
-)
+from tests.service.batch.jobs import accepted, crash, ends, jobs, pipe, reader_of, settings_at, states, write
+from tests.waiting import until
 
 # Chroma's own dependencies warn where they are imported.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

@@ -31,9 +31,9 @@ from tests.service.batch.jobs import (
     reader_of,
     settings_at,
     states,
-    until,
     write,
 )
+from tests.waiting import until
 
 COUNT = 60
 

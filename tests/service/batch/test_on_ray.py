@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +17,6 @@ from service.batch.engine import Engine
 from service.batch.on_ray import RayExecutor
 from service.settings import Settings
 from service.store.store import Store
-from tests.machine import short_folder
 from tests.service.batch.jobs import (
     accepted,
     crash,
@@ -30,12 +26,13 @@ from tests.service.batch.jobs import (
     reader_of,
     settings_at,
     states,
-    until,
+    surroundings,
     write,
 )
+from tests.service.batch.own_cluster import OwnCluster, own_cluster
+from tests.waiting import until
 
 COUNT = 30
-NODE: dict[str, Any] = {"object_store_memory": 80 << 20, "include_dashboard": False}
 
 
 @pytest.fixture
@@ -69,6 +66,7 @@ def driver_of(engine: Engine) -> int:
     return executor.pid
 
 
+@pytest.mark.long
 def test_that_a_batch_survives_the_end_of_a_worker_and_of_rays_head(settings: Settings, store: Store, tmp_path: Path) -> None:
     first, second = tmp_path / "first.log", tmp_path / "second.log"
     specs = [pipe(first), pipe(second), *write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)])]
@@ -76,21 +74,21 @@ def test_that_a_batch_survives_the_end_of_a_worker_and_of_rays_head(settings: Se
     engine = Engine(settings, store, batch=batch)
     engine.start()
     # A worker dies with -9: its job is tried again.
-    worker, handle = reader_of(first, 120)
+    worker, handle = reader_of(first)
     os.kill(worker, signal.SIGKILL)
     os.close(handle)
     until(lambda: not Path(f"/proc/{worker}").exists(), "the worker is gone")
     # The head dies with -9 in mid-batch: all of Ray is started anew, and nobody's try counts.
-    worker, handle = reader_of(second, 120)
+    worker, handle = reader_of(second)
     driver = driver_of(engine)
     os.kill(named(driver, "gcs_server"), signal.SIGKILL)
     until(lambda: not any(Path(f"/proc/{number}").exists() for number in (driver, worker)), "what lost its head ended")
     os.close(handle)
     for path in (second, first):
-        _, handle = reader_of(path, 120)
+        _, handle = reader_of(path)
         os.write(handle, crash(99).encode())
         os.close(handle)
-    until(lambda: store.batches.get(batch).state == "done", "the batch is over", 120)
+    until(lambda: store.batches.get(batch).state == "done", "the batch is over")
     engine.stop()
     assert states(store, batch) == {"done": COUNT + 2}
     assert [job.attempts for job in jobs(store, batch)][:2] == [2, 1]
@@ -99,25 +97,16 @@ def test_that_a_batch_survives_the_end_of_a_worker_and_of_rays_head(settings: Se
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A head, and a place for nodes; whatever else of Ray runs on this machine has no part in it."""
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    # Imported here: it takes a while, and reads the environment when it is.
-    from ray.cluster_utils import Cluster
-
-    folder = short_folder("wr-")
-    made = Cluster()
-    try:
-        made.add_node(num_cpus=1, **NODE, temp_dir=str(folder))
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnCluster]:
+    """A head and a node; whatever else of Ray runs on this machine, or ran in this process, has no part in it."""
+    for name in set(os.environ) - set(surroundings()):
+        monkeypatch.delenv(name)
+    with own_cluster() as made:
         yield made
-    finally:
-        made.shutdown()  # type: ignore[no-untyped-call]  # Ray's own is missing
-        shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::FutureWarning:ray", "ignore::ResourceWarning")
-def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(tmp_path: Path, warm: Path, cluster: Any) -> None:
-    node = cluster.add_node(num_cpus=1, **NODE)
+@pytest.mark.long
+def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(tmp_path: Path, warm: Path, cluster: OwnCluster) -> None:
     settings = settings_at(tmp_path / "home", warm, ray_from=1, ray_address=cluster.address, workers=2)
     paths = [tmp_path / "one.log", tmp_path / "two.log"]
     with open_store(settings) as store:
@@ -127,18 +116,15 @@ def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(tmp_path: Path, wa
         batch = accepted(settings, store, specs)
         engine = Engine(settings, store, batch=batch)
         engine.start()
-        handles = [reader_of(paths[0], 120)[1]]
-        # On a busy machine the second worker may still be starting: the node's end is then the end of that.
-        with suppress(AssertionError):
-            handles.append(reader_of(paths[1], 60)[1])
-        cluster.remove_node(node, allow_graceful=False)
-        for handle in handles:
+        readers = [reader_of(path) for path in paths]
+        cluster.lose_node()
+        until(lambda: not all(Path(f"/proc/{number}").exists() for number, _ in readers), "what ran on the node is gone")
+        for _, handle in readers:
             os.close(handle)
-        until(lambda: sum(states(store, batch).get(name, 0) for name in ("done", "queued")) > 0, "the node's loss is noticed")
         for path in paths:
             if not store.batches.get(batch).counts.get("failed"):
                 _feed(path, store, batch)
-        until(lambda: store.batches.get(batch).state == "done", "the batch is over", 120)
+        until(lambda: store.batches.get(batch).state == "done", "the batch is over")
         engine.stop()
         assert sum(states(store, batch).values()) == COUNT + 2
         assert all(job.state == "done" or job.error for job in jobs(store, batch))

@@ -21,6 +21,7 @@ from service.store.store import Store
 from tests.service.batch.jobs import accepted, jobs, settings_at
 from tests.service.scripted import Turn, serving
 from tests.service.test_triage import OFFLOAD
+from tests.tables import each_row
 from tests.warm import script
 
 LAUNCH = script("w-easyr1-offload-host-ram").read_text(encoding="utf-8")
@@ -101,7 +102,7 @@ def test_that_jobs_of_one_crash_are_searched_for_once(settings: Settings, tmp_pa
 RUN = ConfigFile("run.sh", "python train.py\n")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("files", "others", "same"),
     [
         ([RUN], [RUN], True),

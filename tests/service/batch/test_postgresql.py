@@ -10,18 +10,9 @@ from pydantic import SecretStr
 
 from service.batch.batches import open_store
 from service.settings import Settings
-from tests.service.batch.jobs import (
-    accepted,
-    crash,
-    ends,
-    engine_process,
-    jobs,
-    settings_at,
-    states,
-    until,
-    write,
-)
+from tests.service.batch.jobs import accepted, crash, ends, engine_process, jobs, settings_at, states, write
 from tests.service.store.cluster import Cluster, programs
+from tests.waiting import PATIENCE, until
 
 COUNT = 80
 
@@ -49,7 +40,7 @@ def test_that_two_engines_share_a_server_that_is_stopped_and_started_in_mid_batc
             until(lambda: states(store, batch).get("done", 0) > COUNT // 8, "the first are done", 90)
             cluster.stop()
             cluster.start()
-            assert (one.wait(120), other.wait(120)) == (0, 0)
+            assert (one.wait(PATIENCE), other.wait(PATIENCE)) == (0, 0)
         found = jobs(store, batch)
         assert {job.state for job in found} == {"done"}
         answered = {job.id for job in found if job.same_as is None}

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from service.diagnosis import Diagnosis, Engine, Tokens
 from service.records import JobRecord
 from tests.service.batch.outcomes import NOON, answer, job, lookup
 from tests.service.factories import proposal
+from tests.tables import each_row
 
 
 def _rows(*jobs: JobRecord) -> list[dict[str, str]]:
@@ -37,7 +37,7 @@ def test_that_each_line_is_the_contract_of_one_job() -> None:
     assert json.loads(next(json_lines(JOBS, lookup(*JOBS))))["schema"] == "whycrash.diagnosis/1"
 
 
-@pytest.mark.parametrize(("own", "others", "patched"), [("a", "a", True), ("a", "b", False), ("", "a", False), ("", "", False)])
+@each_row(("own", "others", "patched"), [("a", "a", True), ("a", "b", False), ("", "a", False), ("", "", False)])
 def test_that_a_patch_is_given_to_jobs_with_the_same_files_and_tokens_to_one(own: str, others: str, patched: bool) -> None:
     """Without files of its own, the patch is of the command in the other one's log; whoever adds up tokens counts each once."""
     first = job(1, answer(patch="--- a/run.sh", engine=Engine(name="openai:x", tokens=Tokens(sent=9, received=9))), config=others)
@@ -68,7 +68,7 @@ def test_that_a_spreadsheet_has_a_row_for_each_job() -> None:
     assert (third["state"], third["error"], third["cause"]) == ("failed", "Its worker died (3 tries)", "insufficient-evidence")
 
 
-@pytest.mark.parametrize("cell", ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1", "=cmd|' /C calc'!A0"])
+@each_row("cell", ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1", "=cmd|' /C calc'!A0"])
 def test_that_no_cell_is_a_formula(cell: str) -> None:
     """What a job, its log or its error says is text in a spreadsheet."""
     (row,) = _rows(job(1, answer(headline=cell), name=cell))

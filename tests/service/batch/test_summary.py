@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from random import Random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from service.settings import Settings
 from service.store.store import Store
 from tests.service.batch.outcomes import NOON, TITLES, answer, batch, healthy, job, line
 from tests.service.factories import proposal
+from tests.tables import each_row
 
 
 def _summed(*jobs: JobRecord) -> Summary:
@@ -93,7 +93,7 @@ SAVED: dict[str, tuple[list[tuple[int, Diagnosis, float | None]], tuple[str, obj
 }
 
 
-@pytest.mark.parametrize(("crashes", "expected"), SAVED.values(), ids=SAVED)
+@each_row(("crashes", "expected"), SAVED.values(), ids=SAVED)
 def test_that_the_best_change_saves_most(crashes: list[tuple[int, Diagnosis, float | None]], expected: tuple[str, object, int, int]) -> None:
     """It is the first change of the jobs that cost most together."""
     jobs = []
@@ -110,7 +110,7 @@ def test_that_no_change_saves_nothing() -> None:
     assert _summed(job(1, answer())).best is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("made", "words"),
     [(proposal("a.b", 2), "a.b=2"), (proposal("a.b", "as large as fits"), "a.b: as large as fits"), (proposal("ray stop", "--force", kind="command"), "ray stop: --force")],
 )
@@ -134,7 +134,7 @@ def test_that_a_log_tells_the_time_where_nobody_else_does() -> None:
     assert sum(sum(time.causes.values()) for time in found.times) == 2
 
 
-@pytest.mark.parametrize("minutes", [0, 1, 59, 600, 60 * 24 * 3, 60 * 24 * 400])
+@each_row("minutes", [0, 1, 59, 600, 60 * 24 * 3, 60 * 24 * 400])
 def test_that_times_are_few_and_lose_no_job(minutes: int) -> None:
     """Deaths over any length of time are counted in a bounded number of stretches."""
     found = _summed(*(job(number, answer(), ended=NOON + timedelta(minutes=minutes * number / 9)) for number in range(10)))

@@ -18,6 +18,7 @@ from service.page.plots import Amount, Column, bars, clipped, columns
 from service.records import JobRecord
 from tests.service.batch.outcomes import NOON, TITLES, answer, batch, healthy, job, line
 from tests.service.factories import proposal
+from tests.tables import each_row
 
 CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = '<img src=x onerror="alert(1)">\x1b[31m\u202e</title><script>alert(2)</script>'
@@ -72,7 +73,7 @@ def test_that_the_page_speaks_chinese() -> None:
     assert not re.search(r"Change this first|jobs died|different crashes|Crash by crash|Then these|without an answer", text)
 
 
-@pytest.mark.parametrize(("state", "told"), [("running", "still running"), ("cancelled", "was cancelled")])
+@each_row(("state", "told"), [("running", "still running"), ("cancelled", "was cancelled")])
 def test_that_a_batch_that_is_not_whole_says_so(state: str, told: str) -> None:
     """A reader must not take half for all."""
     assert told in _text(_page(state=state))
@@ -98,7 +99,7 @@ def test_that_what_logs_say_is_inert() -> None:
     assert "default-src &#x27;none&#x27;" in html
 
 
-@pytest.mark.parametrize(("value", "told"), [(None, "-"), (0, "0"), (3, "3"), (0.256, "0.26"), (12.34, "12.3"), (1234.5, "1,234"), (1e6, "1,000,000")])
+@each_row(("value", "told"), [(None, "-"), (0, "0"), (3, "3"), (0.256, "0.26"), (12.34, "12.3"), (1234.5, "1,234"), (1e6, "1,000,000")])
 def test_that_numbers_read_easily(value: float | None, told: str) -> None:
     """Three digits count."""
     assert number(value) == told
@@ -127,9 +128,9 @@ def browser() -> Iterator[Any]:
         found.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each_row("scheme", ["light", "dark"])
+@each_row("width", [390, 1440])
+@each_row("language", ["en", "zh"])
 def test_that_the_page_stands_on_a_screen(browser: Any, tmp_path: Path, width: int, scheme: str, language: Language) -> None:
     """Nothing is wider than the screen, nothing is reported, and what axe checks of accessibility holds."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()

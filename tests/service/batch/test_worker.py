@@ -20,6 +20,8 @@ from service.settings import Settings
 from service.workers.tasks import Ready
 from tests.factories import OOM, traceback
 from tests.service.batch.jobs import accepted, crash, jobs, settings_at, states, write
+from tests.tables import each_row
+from tests.waiting import PATIENCE
 
 VERL = "verl==0.3.1\n"
 
@@ -41,7 +43,7 @@ def read(worker: JobWorker, path: Path, text: str) -> str:
     return outcome.reading.fingerprint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "same"),
     [
         (crash(1), crash(1), True),
@@ -131,7 +133,7 @@ def test_that_a_worker_ends_with_the_process_that_started_it(tmp_path: Path, war
     outcome: Outcome = pipe.recv()
     assert isinstance(outcome, WasRead)
     pipe.close()
-    process.join(timeout=30)
+    process.join(timeout=PATIENCE)
     assert process.exitcode == 0
 
 
@@ -158,7 +160,7 @@ def test_that_a_batch_whose_workers_cannot_load_ends_with_the_reason_and_stays(t
         assert [(job.state, job.attempts) for job in jobs(store, batch)] == [("queued", 0)]
 
 
-@pytest.mark.parametrize(("failures", "least", "most"), [(1, 0.5, 1.0), (2, 1.0, 2.0), (4, 4.0, 8.0), (50, 30.0, 60.0), (5000, 30.0, 60.0)])
+@each_row(("failures", "least", "most"), [(1, 0.5, 1.0), (2, 1.0, 2.0), (4, 4.0, 8.0), (50, 30.0, 60.0), (5000, 30.0, 60.0)])
 def test_that_a_wait_doubles_up_to_a_limit_and_is_never_quite_the_same(failures: int, least: float, most: float) -> None:
     waits = {backoff.delay(failures, 1.0, 60.0) for _ in range(50)}
     assert len(waits) > 1

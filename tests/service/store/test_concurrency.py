@@ -15,6 +15,7 @@ from service.store.schema import JOBS
 from service.store.store import Store
 from tests.service.store.contenders import at_once, open_once, work_off
 from tests.service.store.makers import NOW, add, triage
+from tests.waiting import PATIENCE
 
 
 def test_that_processes_share_the_work_and_nothing_is_done_twice(settings: Settings) -> None:
@@ -72,7 +73,7 @@ def test_that_threads_agree_on_who_stands_for_a_crash(settings: Settings) -> Non
 def test_that_changes_that_wait_for_each_other_are_made_again(server_settings: Settings) -> None:
     with Store.open(server_settings) as store:
         keys = add(store, 2)
-        both = Barrier(2, timeout=20)
+        both = Barrier(2, timeout=PATIENCE)
         tries = []
 
         def cross(order: list[int]) -> None:

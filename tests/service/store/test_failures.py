@@ -23,6 +23,8 @@ from service.store.store import Store
 from tests.service.store.cluster import Cluster, programs
 from tests.service.store.contenders import SPAWN, at_once, fill, fill_up, hang_in_a_batch, hang_in_a_write
 from tests.service.store.makers import NOW, add, later, triage
+from tests.tables import each_row
+from tests.waiting import PATIENCE
 
 DAY = 24 * 3600
 
@@ -51,7 +53,7 @@ def killed(work: Callable[..., None], settings: Settings) -> None:
     ready = SPAWN.Event()
     process = SPAWN.Process(target=work, args=(settings, ready), daemon=True)
     process.start()
-    assert ready.wait(60)
+    assert ready.wait(PATIENCE)
     process.kill()
     process.join()
 
@@ -221,7 +223,7 @@ def server_error(kind: type[psycopg.Error], gone: bool = False) -> DBAPIError:
     return OperationalError("SELECT 1", {}, kind("it says so\nat length"), connection_invalidated=gone)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "kind", "words"),
     [
         (server_error(psycopg.errors.DiskFull), DiskFullError, "no room"),

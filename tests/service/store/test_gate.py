@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from sqlalchemy import select
 
 from service.diagnosis import Evidence, ReadLimits
@@ -22,6 +21,7 @@ from service.store.schema import METADATA
 from service.store.store import Store
 from tests.service.factories import diagnosis
 from tests.service.store.makers import NOW, batch, triage
+from tests.tables import each_row
 
 TOKEN = "hf_" + "aBcDeFgHiJ" * 3 + "kLmN"
 DIRTY = f"before {TOKEN} after \x00 \ud800 end"
@@ -78,7 +78,7 @@ def test_that_a_secret_over_several_lines_of_an_excerpt_is_masked() -> None:
     assert "AAAA" not in "".join(kept.stretches[0].lines)
 
 
-@pytest.mark.parametrize("text", ["", "x" * 5000, "plain", "日志 — ok", "step 3: tokens=4096"])
+@each_row("text", ["", "x" * 5000, "plain", "日志 — ok", "step 3: tokens=4096"])
 def test_that_harmless_text_is_kept_as_it_is(text: str) -> None:
     assert gate.clean(text) == text
 

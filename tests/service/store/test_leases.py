@@ -7,6 +7,7 @@ import pytest
 from service.store.leases import Load, shares
 from service.store.store import Store
 from tests.service.store.makers import NOW, add, batch, claim, later, numbers, specs
+from tests.tables import each_row
 
 
 def test_that_a_claim_takes_the_first_queued_jobs_for_its_owner(store: Store) -> None:
@@ -76,7 +77,7 @@ def test_that_what_is_given_back_is_queued_as_if_not_tried(store: Store) -> None
     assert [(job.number, job.attempts) for job in claim(store, 9)] == [(1, 1), (2, 1)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("loads", "count", "given"),
     [
         ([("B1", 9, 0, 0)], 4, {"B1": 4}),

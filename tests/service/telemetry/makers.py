@@ -16,6 +16,7 @@ from ingest.logs.report import CrashReport
 from service.telemetry.snapshot import Kernel, KernelEvent, Series, Snapshot, known
 from tests.factories import event
 from tests.service.factories import report
+from tests.waiting import PATIENCE
 
 CRASH = datetime(2026, 3, 2, 10, 0, 0, tzinfo=UTC)
 
@@ -61,7 +62,7 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def waited(port: int, seconds: float = 15.0) -> None:
+def waited(port: int, seconds: float = PATIENCE) -> None:
     """Wait until somebody listens on a port."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:

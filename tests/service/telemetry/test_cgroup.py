@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from service.telemetry import cgroup
+from tests.tables import each_row
 
 GIB = 1 << 30
 
@@ -35,7 +34,7 @@ def test_that_a_whole_group_is_read(tmp_path: Path) -> None:
     assert (found.oom_kill.value, found.max_events.value, found.pids_max.value, found.pids_max_events.value) == (1, 812, 4096, 3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("files", "field", "reason"),
     [
         ({"memory.max": "max\n"}, "memory_max_gib", "no such limit"),

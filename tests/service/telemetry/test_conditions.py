@@ -21,6 +21,7 @@ from service.telemetry.snapshot import (
     unavailable,
 )
 from tests.service.telemetry.makers import CRASH, course, kernel, snapshot, xid
+from tests.tables import each_row
 
 NO = unavailable("nobody looked")
 
@@ -37,7 +38,7 @@ def cards(**columns: list[Any]) -> Snapshot:
     return snapshot(gpus=tuple(Gpu(id=str(place), **row) for place, row in enumerate(made)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "values", "holds"),
     [
         ("any gpus.ecc_uncorrected > 0", [0, 2], True), ("any gpus.ecc_uncorrected > 0", [0, 0], False),
@@ -55,7 +56,7 @@ def test_that_a_quantifier_knows_three_answers(text: str, values: list[int | Non
     assert told(text, cards(ecc_uncorrected=values)) is holds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("peak", "limit", "holds"), [(99.0, 100.0, True), (50.0, 100.0, False), (None, 100.0, None), (99.0, None, None)],
 )
 def test_that_fields_are_compared_with_each_other(peak: float | None, limit: float | None, holds: bool | None) -> None:
@@ -69,7 +70,7 @@ def test_that_an_item_is_compared_with_its_own_field() -> None:
     assert told("all disks.free_gib < 0.02 * disks.total_gib", snapshot(disks=disks)) is False
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "holds"),
     [
         ("scheduler.state in TIMEOUT CANCELLED", True), ("scheduler.state in FAILED", False), ("scheduler.state == TIMEOUT", True),
@@ -85,7 +86,7 @@ def test_that_words_lists_and_truths_are_compared(text: str, holds: bool | None)
     assert told(text, made) is holds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before_s", "crash", "holds"),
     [
         (300, True, True), (-60, True, True), (-600, True, False), (3 * 3600, True, False), (300, False, True), (30 * 3600, False, False),
@@ -97,7 +98,7 @@ def test_that_an_xid_counts_only_shortly_before_the_crash(before_s: float, crash
     assert told("xid 31", made, CRASH.timestamp() if crash else None) is False
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("made", "holds"),
     [
         (snapshot(), None), (snapshot(kernel=Kernel(events=unavailable("not permitted"))), None),
@@ -117,7 +118,7 @@ def test_that_a_snapshot_from_long_before_the_crash_says_nothing() -> None:
     assert "120 minutes before the crash" in (outcome.seen[0].unavailable or "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "reason"),
     [
         ({"taken_at": CRASH + timedelta(days=3)}, "72 hours after"),
@@ -134,7 +135,7 @@ FALLING, LEVEL = [900.0 - 30 * place for place in range(24)], [500.0 + place % 2
 SUDDEN = [500.0] * 22 + [300.0, 60.0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "shape", "holds"),
     [
         (FALLING, "falls", True), (FALLING, "drops", False), (FALLING, "level", False), (LEVEL, "level", True), (LEVEL, "falls", False),
@@ -165,7 +166,7 @@ def test_that_what_was_looked_at_is_told() -> None:
     assert [(item.name, item.value) for item in outcome.seen] == [("nics[mlx5_0:1].link_downed_new", 2)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["", "host", "host.memory > 1", "gpus.id == 1", "gpus.ecc_uncorrected", "most gpus.ecc_uncorrected > 1", "xid", "course host.x falls",
              "host.oom_kill > 2 * host.nothing"],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from service.telemetry import dcgm
 from service.telemetry.exposition import labels, samples
 from service.telemetry.gathering import Line, gather
 from service.telemetry.metrics import ALL
+from tests.tables import each_row
 
 LABELS = 'gpu="0",UUID="GPU-1a",pci_bus_id="00000000:3B:00.0",device="nvidia0",modelName="NVIDIA H100",Hostname="n1"'
 DEFAULT = "\n".join(
@@ -29,7 +29,7 @@ def test_that_the_default_exporters_page_is_read() -> None:
     assert (card.utilisation.value, card.xids.value, card.remapped_uncorrected.value, card.remap_failed.value) == (97.0, (), 1, False)
 
 
-@pytest.mark.parametrize("field", ["ecc_uncorrected", "ecc_uncorrected_new", "nvlink_errors", "retired_pending", "remap_pending"])
+@each_row("field", ["ecc_uncorrected", "ecc_uncorrected_new", "nvlink_errors", "retired_pending", "remap_pending"])
 def test_that_what_the_default_exporter_leaves_out_is_not_zero(field: str) -> None:
     (card,) = dcgm.read(DEFAULT).gpus
     reading = getattr(card, field)
@@ -37,7 +37,7 @@ def test_that_what_the_default_exporter_leaves_out_is_not_zero(field: str) -> No
     assert "has no DCGM_FI_DEV" in reading.unavailable
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "field", "value"),
     [
         ('dcgm_fb_used{gpu="1",UUID="GPU-2"} 1024', "memory_used_gib", 1.0),
@@ -55,7 +55,7 @@ def test_that_names_of_all_versions_and_blanks_are_known(text: str, field: str, 
     assert getattr(card, field).value == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "usage", "waiting"),
     [
         ('vllm:kv_cache_usage_perc{engine="0"} 0.99\nvllm:num_requests_waiting{engine="0"} 17.0', 0.99, 17.0),
@@ -73,7 +73,7 @@ def test_that_of_several_engines_the_fullest_counts() -> None:
     assert dcgm.read(text).serving.cache_usage.value == 0.98
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "growth"), [((5.0, 5.0, 5.0), 0), ((5.0, 6.0, 9.0), 4), ((5.0, 7.0, 1.0), 3), ((5.0,), None)],
 )
 def test_that_growth_is_what_came_and_a_restart_begins_at_zero(values: tuple[float, ...], growth: int | None) -> None:
@@ -82,7 +82,7 @@ def test_that_growth_is_what_came_and_a_restart_begins_at_zero(values: tuple[flo
     assert card.ecc_uncorrected_new.value == growth
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "seen"), [((0.0, 0.0), ()), ((0.0, 31.0, 79.0), (31, 79)), ((43.0, 43.0), None), ((43.0, 43.0, 79.0), (79,))],
 )
 def test_that_an_xid_from_before_the_range_is_not_taken_for_a_new_one(values: tuple[float, ...], seen: tuple[int, ...] | None) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from service.telemetry import host
+from tests.tables import each_row
 
 
 def test_that_this_machine_has_memory_and_limits() -> None:
@@ -57,7 +56,7 @@ def test_that_cards_and_ports_are_read_and_inner_interfaces_are_not(tmp_path: Pa
     assert fabric.drops.unavailable
 
 
-@pytest.mark.parametrize("text", ["", "what", "1\n2"])
+@each_row("text", ["", "what", "1\n2"])
 def test_that_a_file_with_nonsense_is_a_reason(text: str, tmp_path: Path) -> None:
     write(tmp_path, {"sys/fs/file-nr": text})
     assert host.read_host(proc=tmp_path).files_max.unavailable

@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 
-import pytest
-
 from service.telemetry import kernel
+from tests.tables import each_row
 
 BOOT = 1_700_000_000.0
 XID = "NVRM: Xid (PCI:0000:3b:00): 79, pid=51234, name=python3, GPU has fallen off the bus."
 AT = datetime(2026, 3, 2, 9, 58, 11, tzinfo=UTC).timestamp()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "kind", "code", "pid"),
     [
         (XID, "xid", 79, 51234),
@@ -37,7 +36,7 @@ def test_that_a_line_is_known_by_its_form(row: str, kind: str, code: int | None,
     assert (found.kind, found.code, found.pid, found.at) == (kind, code, pid, BOOT + 12.5)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "row",
     [
         "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.15", "nvidia-uvm: Loaded the UVM driver", "oom_reaper: reaped process 12",
@@ -48,7 +47,7 @@ def test_that_healthy_lines_are_none(row: str) -> None:
     assert kernel.parse(f"[   12.5] {row}").events.value == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stamp", "offset"),
     [
         ("2026-03-02T09:58:11+0000 n1 kernel: ", 0.0), ("2026-03-02T17:58:11+08:00 n1 kernel: ", 0.0), ("Mar  2 09:58:11 n1 kernel: ", 0.0),
@@ -80,7 +79,7 @@ def test_that_secrets_and_control_characters_of_the_log_are_not_kept() -> None:
     assert "\x1b" not in found.text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "reason"),
     [
         ((sys.executable, "-c", "raise SystemExit('not permitted')"), "not permitted"), (("/no/such/command",), "No such file"),

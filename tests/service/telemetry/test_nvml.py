@@ -13,6 +13,7 @@ import pytest
 
 from service.telemetry import nvml
 from service.telemetry.snapshot import known
+from tests.tables import each_row
 
 
 def child(code: str) -> tuple[str, ...]:
@@ -29,7 +30,7 @@ def test_that_a_driver_that_hangs_costs_its_time_limit_and_no_more() -> None:
     assert found.gpus == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "reason"),
     [
         ("import os; os._exit(3)", "exit code 3"), ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "exit code -11"),
@@ -71,7 +72,7 @@ def test_that_one_child_stays_for_many_samples() -> None:
     assert not Path(f"/proc/{told.pop()}").exists()
 
 
-@pytest.mark.parametrize(("ask", "reason"), [(hanging, "did not answer in 0.5 s"), (ending, "exit code 3")])
+@each_row(("ask", "reason"), [(hanging, "did not answer in 0.5 s"), (ending, "exit code 3")])
 def test_that_a_child_that_hangs_or_ends_gives_way_to_another(ask: Callable[[float], nvml.Cards], reason: str) -> None:
     with nvml.Staying(ask) as cards:
         first = cards.read().driver_version.value
@@ -164,7 +165,7 @@ def test_that_a_cards_calls_become_readings() -> None:
     assert card.utilisation.unavailable == "NVML: Not Supported"
 
 
-@pytest.mark.parametrize(("error", "state"), [("GPU is lost", "lost"), ("GPU requires reset", "reset-required"), ("Unknown Error", None)])
+@each_row(("error", "state"), [("GPU is lost", "lost"), ("GPU requires reset", "reset-required"), ("Unknown Error", None)])
 def test_that_a_card_that_is_gone_says_so(error: str, state: str | None) -> None:
     card = nvml._gpu(Driver(MemoryInfo=NVMLError(error)), 0, None)
     assert card.state.value == state

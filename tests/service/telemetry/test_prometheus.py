@@ -19,6 +19,8 @@ from service.telemetry import prometheus
 from service.telemetry.conditions import Moment, evaluate
 from service.telemetry.errors import TelemetryError, UnknownHostError
 from tests.service.telemetry.makers import free_port, served, waited
+from tests.tables import each_row
+from tests.waiting import PATIENCE
 
 ALLOWED = ("127.0.0.1", "prom.example:9090")
 
@@ -72,7 +74,7 @@ def real_server(folder: Path) -> Iterator[int]:
             yield port
 
 
-def until_seen(port: int, query: str, seconds: float = 30.0) -> None:
+def until_seen(port: int, query: str, seconds: float = PATIENCE) -> None:
     """Wait until a query has a result."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -103,7 +105,7 @@ def test_that_a_real_server_gives_the_range_before_the_crash(tmp_path: Path) -> 
     assert "no series" in (other.kernel.events.unavailable or "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "message"),
     [
         ("prometheus://elsewhere:9090?instance=a", "not among the hosts"), ("prometheus://prom.example:9091?instance=a", "not among the hosts"),
@@ -115,7 +117,7 @@ def test_that_a_host_that_is_not_allowed_is_not_asked(address: str, message: str
         prometheus.parse(address, ALLOWED)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "message"),
     [
         ("ftp://127.0.0.1?instance=a", "begins with none of"), ("prometheus://127.0.0.1:99999?instance=a", "is no address"),
@@ -140,13 +142,13 @@ def test_that_a_selector_is_quoted() -> None:
     assert prometheus._query(["a", "b"], {"pod": 'x"} or up{y="'}) == r'{__name__=~"a|b",pod=~"x\"} or up{y=\""}'
 
 
-@pytest.mark.parametrize("crash", [None, -62e9, 253402300799.0])
+@each_row("crash", [None, -62e9, 253402300799.0])
 def test_that_a_log_without_a_day_asks_for_one(crash: float | None) -> None:
     with pytest.raises(TelemetryError, match=r"add .at=TIME"):
         prometheus.take(prometheus.parse("prometheus://127.0.0.1?instance=a", ALLOWED), crash)
 
 
-@pytest.mark.parametrize("body", ["", "[]", '{"status": "error", "error": "no"}', '{"status": "success"}', '{"status": "success", "data": {"result": [{}]}}'])
+@each_row("body", ["", "[]", '{"status": "error", "error": "no"}', '{"status": "success"}', '{"status": "success", "data": {"result": [{}]}}'])
 def test_that_a_server_that_answers_nonsense_leaves_everything_not_available(body: str, tmp_path: Path) -> None:
     page = tmp_path / "page"
     page.write_text(body, encoding="utf-8")

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from service.telemetry import ray_state
 from service.telemetry.ray_state import Cluster
 from tests.service.telemetry.makers import free_port, served
+from tests.tables import each_row
 
 GIB = 1 << 30
 
@@ -49,12 +48,12 @@ def test_that_a_store_of_which_no_agent_has_told_is_not_empty(tmp_path: Path) ->
     assert "no node's agent" in (found.state.object_store_used_gib.unavailable or "")
 
 
-@pytest.mark.parametrize("summary", [[{"mem": None}], [{}], [{"mem": [0, 0]}]])
+@each_row("summary", [[{"mem": None}], [{}], [{"mem": [0, 0]}]])
 def test_that_a_node_without_numbers_is_no_error(summary: list[dict[str, Any]], tmp_path: Path) -> None:
     assert asked(tmp_path, [node("a")], summary).state.memory_fraction.unavailable
 
 
-@pytest.mark.parametrize("dashboard", ["http://127.0.0.1:{port}", "nonsense", "http://[::", ""])
+@each_row("dashboard", ["http://127.0.0.1:{port}", "nonsense", "http://[::", ""])
 def test_that_a_dashboard_that_is_not_there_leaves_everything_not_available(dashboard: str) -> None:
     found = ray_state.read(dashboard.format(port=free_port()))
     assert "could not be asked" in (found.state.nodes_dead.unavailable or "")

@@ -28,6 +28,7 @@ from service.telemetry.snapshot import (
     known,
 )
 from tests.service.telemetry.makers import CRASH, course, kernel, snapshot, xid
+from tests.tables import each_row
 
 TABLE = rules.load()
 CAUSES = frozenset(library.load().causes)
@@ -176,19 +177,19 @@ def test_that_every_rule_has_its_row_and_there_are_many() -> None:
     assert len(ROWS) >= 30
 
 
-@pytest.mark.parametrize("rule", TABLE.rules, ids=lambda rule: rule.id)
+@each_row("rule", TABLE.rules, ids=lambda rule: rule.id)
 def test_that_a_rule_fires_on_what_it_speaks_of_and_on_nothing_else(rule: Rule) -> None:
     fires, silent = ROWS[rule.id]
     assert holds(rule, snapshot(**fires)) is True
     assert holds(rule, snapshot(**silent)) is False
 
 
-@pytest.mark.parametrize("rule", TABLE.rules, ids=lambda rule: rule.id)
+@each_row("rule", TABLE.rules, ids=lambda rule: rule.id)
 def test_that_no_rule_fires_where_nothing_was_measured(rule: Rule) -> None:
     assert holds(rule, snapshot()) is None
 
 
-@pytest.mark.parametrize("rule", TABLE.rules, ids=lambda rule: rule.id)
+@each_row("rule", TABLE.rules, ids=lambda rule: rule.id)
 def test_that_a_rule_names_causes_that_exist_and_says_why_in_both_languages(rule: Rule) -> None:
     assert set(rule.causes) <= CAUSES
     assert re.search("[a-z]", rule.why.en)
@@ -199,7 +200,7 @@ def test_that_what_decides_asks_for_a_log_that_tells_little() -> None:
     assert [rule.id for rule in TABLE.rules if rule.effect == "decides" and not rule.log] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "message"),
     [
         ({"log": ("nobody",)}, "no sign or group 'nobody'"), ({"requires": ("x",)}, "no sign or group 'x'"), ({"all": ("host.x > 1",)}, "no reading"),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 
-import pytest
-
 from service.telemetry import scheduler
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "state", "code"),
     [
         ("77|OUT_OF_MEMORY|0:125\n77.batch|OUT_OF_MEMORY|0:125\n", "OUT_OF_MEMORY", 0),
@@ -24,7 +23,7 @@ def test_that_the_state_that_says_most_is_taken(rows: str, state: str, code: int
     assert (found.kind, found.state.value, found.exit_code.value) == ("slurm", state, code)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("job", "command", "reason"),
     [
         ("", ("sacct",), "no Slurm job"), ("77; rm -rf x", ("sacct",), "no Slurm job"), ("77", ("/no/sacct",), "No such file"),

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from service.telemetry import snapshot
 from service.telemetry.errors import InvalidSnapshotError
 from service.telemetry.snapshot import NOT_TAKEN, Gpu, Host, Reading, Snapshot, known, unavailable
+from tests.tables import each_row
 
 QUICK = settings(max_examples=40, deadline=None, derandomize=True)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -20,13 +21,13 @@ FLOATS = st.one_of(NUMBERS.map(known), st.text(min_size=1).map(unavailable))
 TIMES = st.datetimes(min_value=datetime(2020, 1, 1), max_value=datetime(2030, 1, 1), timezones=st.just(UTC))
 
 
-@pytest.mark.parametrize("fields", [{}, {"value": 1, "unavailable": "no"}])
+@each_row("fields", [{}, {"value": 1, "unavailable": "no"}])
 def test_that_a_reading_is_a_value_or_a_reason_and_never_both_or_neither(fields: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match="either a value or the reason"):
         Reading[int].model_validate(fields)
 
 
-@pytest.mark.parametrize("value", [0, False, 0.0, "", ()])
+@each_row("value", [0, False, 0.0, "", ()])
 def test_that_zero_and_false_are_values(value: object) -> None:
     assert known(value).known
 
@@ -51,7 +52,7 @@ def test_that_no_bytes_break_the_reader(raw: bytes) -> None:
         snapshot.parse(raw, "x")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "field"),
     [
         ('{"taken_at": "2026-03-02T10:00:00Z", "colour": 1}', "colour"),

@@ -17,6 +17,7 @@ from service.telemetry.snapshot import Cgroup, Gpu, GpuProcess, Host, Nic, Snaps
 from service.telemetry.taking import Sources
 from tests.service.telemetry.makers import CRASH, died, free_port, kernel, served, xid
 from tests.service.telemetry.makers import snapshot as made
+from tests.tables import each_row
 
 PAGE = 'DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-9"} 1024\nvllm:num_requests_waiting{engine="0"} 3\n'
 SETTINGS = Settings(home=Path("/nowhere"))
@@ -61,7 +62,7 @@ def test_that_growth_is_counted_from_the_baseline() -> None:
     assert found.baseline_at == before.taken_at
 
 
-@pytest.mark.parametrize(("before", "now", "reason"), [(None, 3, "the baseline has none: no"), (1, None, "no")])
+@each_row(("before", "now", "reason"), [(None, 3, "the baseline has none: no"), (1, None, "no")])
 def test_that_growth_needs_both_ends(before: int | None, now: int | None, reason: str) -> None:
     found = baseline.compared(made(**machine(now, 0, 0, 1, ())), made(**machine(before, 0, 0, 1, ())))
     assert found.host.oom_kill_new.unavailable == reason
@@ -72,7 +73,7 @@ def test_that_another_control_group_is_no_baseline() -> None:
     assert baseline.compared(made(cgroup=Cgroup(path="/j", oom_kill=known(1))), before).cgroup.oom_kill_new.unavailable
 
 
-@pytest.mark.parametrize(("used", "held"), [((2.0, 3.0), 5.0), ((2.0, None), None), ((), 0.0)])
+@each_row(("used", "held"), [((2.0, 3.0), 5.0), ((2.0, None), None), ((), 0.0)])
 def test_that_after_the_job_all_who_hold_memory_are_others(used: tuple[float | None, ...], held: float | None) -> None:
     card = Gpu(id="a", processes=known(tuple(GpuProcess(pid=place, used_gib=size) for place, size in enumerate(used))))
     assert baseline.held(card).value == held
@@ -121,7 +122,7 @@ def test_that_a_server_is_asked_about_the_time_of_the_crash() -> None:
     assert found.taken_at == CRASH + timedelta(seconds=60)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "offset", "before_s"),
     [("2026-03-02 10:00:00Z", 3600.0, 0), ("2026-03-02 18:00:00", 28800.0, 0), ("0302 10:00:00.123456", 0.0, -0.123456), ("10:00:00", 0.0, None), ("", 0.0, None)],
 )

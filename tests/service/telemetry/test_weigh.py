@@ -19,6 +19,7 @@ from service.triage import Triage
 from tests.factories import OOM, event
 from tests.service.factories import failed, report
 from tests.service.telemetry.makers import CRASH, died, kernel, root, snapshot, xid
+from tests.tables import each_row
 
 NOTHING = Retrieval((), ())
 KILLED = snapshot(cgroup=Cgroup(oom_kill_new=known(1)))
@@ -35,7 +36,7 @@ def killed_line() -> CrashReport:
     return report(root("torch.elastic-sigkill", kind="kill", cause="host-oom-kill"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("told", "made", "cause"),
     [
         (died(), KILLED, "host-oom-kill"),
@@ -56,7 +57,7 @@ def test_that_an_xid_after_the_time_out_decides_nothing(triage: Triage) -> None:
     assert answered(triage, died("torch.nccl-watchdog", kind="hang"), made).verdict == "unknown"
 
 
-@pytest.mark.parametrize("event_fields", [{"cause": "disk-full", "pattern": "python.no-space"}, {"cause": "batch-not-divisible", "pattern": "verl.batch"}])
+@each_row("event_fields", [{"cause": "disk-full", "pattern": "python.no-space"}, {"cause": "batch-not-divisible", "pattern": "verl.batch"}])
 def test_that_a_log_that_states_its_cause_is_not_overruled(event_fields: dict[str, str], triage: Triage) -> None:
     """A kill that the machine counts beside it is another process's, or what came after."""
     told = report(failed(time="2026-03-02 10:00:00Z", **event_fields))
@@ -69,7 +70,7 @@ def test_that_without_a_snapshot_the_answer_says_not_available(triage: Triage) -
     assert "telemetry" in answer.telemetry.why
 
 
-@pytest.mark.parametrize(
+@each_row(
     "made", [snapshot(), snapshot(kernel=Kernel(events=unavailable("not permitted"))), snapshot(cgroup=Cgroup(oom_kill_new=known(1)), taken_at=CRASH - timedelta(hours=3))],
 )
 def test_that_what_was_not_measured_changes_nothing(made: Snapshot, triage: Triage) -> None:
@@ -106,7 +107,7 @@ def test_that_two_causes_that_the_machine_shows_stand_side_by_side(triage: Triag
     assert answer.confidence < 0.7
 
 
-@pytest.mark.parametrize(("language", "word"), [("en", "agrees"), ("zh", "支持")])
+@each_row(("language", "word"), [("en", "agrees"), ("zh", "支持")])
 def test_that_the_readings_are_told_in_the_answers_language(language: str, word: str, triage: Triage) -> None:
     answer = answered(triage, died(), KILLED, language)
     assert f"host-oom-kill: {word}" in answer.explanation

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from service.watching.sampling import Sampling
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent.parent
 KILLED = """
@@ -39,7 +40,7 @@ def runs(process: int) -> bool:
 
 def until(holds: Callable[[], object]) -> bool:
     """Wait until something holds; tells whether it came to that."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.02)
     return bool(holds())

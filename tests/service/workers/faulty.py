@@ -11,10 +11,14 @@ from pathlib import Path
 
 from service.events import First, Progress
 from service.settings import Settings
-from service.workers.pool import Pool
+from service.workers.pool import Message, Pool
 from service.workers.process import die_with_parent
 from service.workers.tasks import End, Ready, TriageTask
 from tests.service.factories import diagnosis
+from tests.waiting import PATIENCE, until
+
+# A task of this text, with a file's path after it, is worked on until the file is there.
+UNTIL = "until "
 
 
 def serve(pipe: Connection, settings: Settings) -> None:
@@ -28,11 +32,11 @@ def serve(pipe: Connection, settings: Settings) -> None:
         assert isinstance(task, TriageTask)
         if task.text == "die":
             os.kill(os.getpid(), signal.SIGKILL)
-        if task.text == "hang":
-            time.sleep(60)
         pipe.send(Progress(bytes=os.getpid(), total=len(task.text)))
-        if task.text == "slow":
-            time.sleep(0.5)
+        if task.text == "hang":
+            time.sleep(PATIENCE)
+        if task.text.startswith(UNTIL):
+            until(Path(task.text.removeprefix(UNTIL)).exists, "it may end")
         pipe.send(End())
 
 
@@ -77,11 +81,13 @@ def main() -> None:
     """Be a server whose one worker hangs; its process is printed."""
     pool = Pool(Settings(home=Path("/nowhere")), 1, hang_with_parent)
     pool.start()
-    (told,) = pool.submit(TriageTask("1", "log", "x"), 30)
-    pool.submit(TriageTask("2", "log", "hang"), 60)
+    (told,) = pool.submit(TriageTask("1", "log", "x"), PATIENCE)
+    begun: list[Message] = []
+    pool.submit(TriageTask("2", "log", "hang"), PATIENCE, begun.append)
+    until(lambda: begun, "the worker hangs")
     sys.stdout.write(f"{told.bytes}\n")  # type: ignore[union-attr]  # a Progress
     sys.stdout.flush()
-    time.sleep(60)
+    time.sleep(PATIENCE)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from service.workers.line import Line
+from tests.tables import each_row
 
 
 def line_of(*items: str) -> Line[str]:
@@ -25,7 +26,7 @@ def test_that_who_came_first_is_first() -> None:
     assert [line.take(1) for _ in range(3)] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(("leaver", "rest"), [("a", ["b", "c"]), ("b", ["a", "c"]), ("c", ["a", "b"])])
+@each_row(("leaver", "rest"), [("a", ["b", "c"]), ("b", ["a", "c"]), ("c", ["a", "b"])])
 def test_that_who_leaves_holds_up_nobody(leaver: str, rest: list[str]) -> None:
     line = line_of("a", "b", "c")
     assert line.leave(leaver.__eq__) == leaver

@@ -21,6 +21,8 @@ from service.workers import pool as pools
 from service.workers.pool import Message, Pool
 from service.workers.tasks import TriageTask
 from tests.service.workers import faulty
+from tests.service.workers.faulty import UNTIL
+from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def pool(make_settings: Callable[..., Settings]) -> Iterator[Pool]:
     made.close()
 
 
-def told(pool: Pool, text: str, seconds: float = 30) -> list[Message]:
+def told(pool: Pool, text: str, seconds: float = PATIENCE) -> list[Message]:
     """Give all that a task answers."""
     return list(pool.submit(TriageTask("1", "log", text), seconds))
 
@@ -65,47 +67,51 @@ def test_that_a_task_past_its_deadline_is_ended_and_the_next_is_answered(pool: P
     started = time.monotonic()
     failed = failure(told(pool, "hang", seconds=0.5))
     assert (failed.type, failed.status) == ("Late", 504)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < PATIENCE / 2
     assert pid(told(pool, "two"))
 
 
-def test_that_waiting_counts_against_the_deadline(pool: Pool) -> None:
+def test_that_waiting_counts_against_the_deadline(pool: Pool, tmp_path: Path) -> None:
     pid(told(pool, "one"))
-    first = pool.submit(TriageTask("1", "log", "slow"), 30)
+    first = pool.submit(TriageTask("1", "log", f"{UNTIL}{tmp_path / 'end'}"), PATIENCE)
     second = pool.submit(TriageTask("2", "log", "x"), 0.1)
     assert failure(list(second)).type == "Late"
+    (tmp_path / "end").touch()
     assert pid(list(first))
 
 
-def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken(pool: Pool) -> None:
+def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken(pool: Pool, tmp_path: Path) -> None:
     pid(told(pool, "one"))
-    running = [pool.submit(TriageTask(str(number), "log", "slow"), 30) for number in range(3)]
+    running = [pool.submit(TriageTask(str(number), "log", f"{UNTIL}{tmp_path / 'end'}"), PATIENCE) for number in range(3)]
     with pytest.raises(BusyError) as refused:
-        pool.submit(TriageTask("4", "log", "x"), 30)
+        pool.submit(TriageTask("4", "log", "x"), PATIENCE)
     assert refused.value.status == 429
     assert refused.value.wait is not None
     assert refused.value.wait >= 1
+    (tmp_path / "end").touch()
     assert all(pid(list(ticket)) for ticket in running)
     assert pid(told(pool, "x"))
 
 
 def test_that_what_is_to_be_kept_is_kept_also_where_nobody_listens(pool: Pool) -> None:
     kept: list[Message] = []
-    pool.submit(TriageTask("1", "log", "one"), 30, kept.append)
+    pool.submit(TriageTask("1", "log", "one"), PATIENCE, kept.append)
     pid(told(pool, "two"))  # the one process has done the first by then
     assert len(kept) == 1
 
 
-def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(pool: Pool) -> None:
+def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(pool: Pool, tmp_path: Path) -> None:
     pid(told(pool, "one"))
     kept: list[Message] = []
-    begun = pool.submit(TriageTask("begun", "log", "slow"), 30)
-    time.sleep(0.2)
-    forsaken = pool.submit(TriageTask("forsaken", "log", "x"), 30, kept.append)
-    other = pool.submit(TriageTask("other", "log", "x"), 30)
+    seen: list[Message] = []
+    begun = pool.submit(TriageTask("begun", "log", f"{UNTIL}{tmp_path / 'end'}"), PATIENCE, seen.append)
+    until(lambda: seen, "the task has begun")
+    forsaken = pool.submit(TriageTask("forsaken", "log", "x"), PATIENCE, kept.append)
+    other = pool.submit(TriageTask("other", "log", "x"), PATIENCE)
     for name in ("forsaken", "forsaken", "begun", "nobody"):
         pool.withdraw(name)
     assert pool.waiting == 2
+    (tmp_path / "end").touch()
     assert pid(told(pool, "x"))
     assert (failure(list(forsaken)).type, failure(kept).type) == ("Forsaken", "Forsaken")
     assert pid(list(begun)) == pid(list(other))
@@ -114,30 +120,29 @@ def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(pool: 
 
 def test_that_closing_answers_the_task_that_runs(pool: Pool) -> None:
     pid(told(pool, "one"))
-    ticket = pool.submit(TriageTask("1", "log", "hang"), 30)
-    time.sleep(0.2)
+    seen: list[Message] = []
+    ticket = pool.submit(TriageTask("1", "log", "hang"), PATIENCE, seen.append)
+    until(lambda: seen, "the task has begun")
     pool.close()
     assert "stopping" in failure(list(ticket)).error
 
 
 def test_that_closing_answers_the_tasks_that_wait_and_takes_no_more(pool: Pool) -> None:
     pid(told(pool, "one"))
-    tickets = [pool.submit(TriageTask(str(number), "log", "hang"), 30) for number in range(3)]
-    time.sleep(0.2)
+    seen: list[Message] = []
+    tickets = [pool.submit(TriageTask(str(number), "log", "hang"), PATIENCE, seen.append) for number in range(3)]
+    until(lambda: seen, "a task has begun")
     pool.close()
     assert all("stopping" in failure(list(ticket)).error for ticket in tickets)
     with pytest.raises(WorkerLostError):
-        pool.submit(TriageTask("4", "log", "x"), 30)
+        pool.submit(TriageTask("4", "log", "x"), PATIENCE)
 
 
 def test_that_a_pool_says_what_it_lacks(make_settings: Callable[..., Settings]) -> None:
     pool = Pool(make_settings(), 1, faulty.unable)
     assert pool.wrong
     pool.start()
-    deadline = time.monotonic() + 20
-    while pool.wrong != "There is no index." and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert pool.wrong == "There is no index."
+    until(lambda: pool.wrong == "There is no index.", "the pool says what it lacks")
     pool.close()
 
 
@@ -145,9 +150,9 @@ def test_that_a_keeper_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool
     def full(_message: Message) -> None:
         raise ValueError("no room")
 
-    assert pid(list(pool.submit(TriageTask("1", "log", "x"), 30, full)))
+    assert pid(list(pool.submit(TriageTask("1", "log", "x"), PATIENCE, full)))
     unsendable = TriageTask("2", "log", threading.Lock())  # type: ignore[arg-type]  # what no process can be sent
-    assert failure(list(pool.submit(unsendable, 30))).type == "Unexpected"
+    assert failure(list(pool.submit(unsendable, PATIENCE))).type == "Unexpected"
     assert pid(told(pool, "x"))
     assert pool.waiting == 0
 
@@ -155,7 +160,7 @@ def test_that_a_keeper_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool
 def test_that_a_process_that_died_in_its_idle_time_costs_no_task(pool: Pool) -> None:
     before = pid(told(pool, "one"))
     os.kill(before, signal.SIGKILL)
-    time.sleep(0.3)
+    until(lambda: not runs(before), "the process is gone")
     assert pid(told(pool, "two")) != before
 
 
@@ -168,7 +173,7 @@ def test_that_what_was_missing_at_the_start_is_looked_for_again_without_a_task(
     pool = Pool(settings, 1, serve)
     pool.start()
     settings.home.mkdir()
-    assert until(lambda: not pool.wrong)
+    until(lambda: not pool.wrong, "it comes to that")
     assert pid(told(pool, "x"))
     pool.close()
 
@@ -186,9 +191,9 @@ def test_that_a_keeper_that_is_held_up_while_the_pool_closes_ends_afterwards(poo
     held = threading.Event()
 
     def slow(_message: Message) -> None:
-        held.wait(30)
+        held.wait(PATIENCE)
 
-    pool.submit(TriageTask("1", "log", "x"), 30, slow)
+    pool.submit(TriageTask("1", "log", "x"), PATIENCE, slow)
     (keeper,) = pool._keepers
     closing = threading.Thread(target=pool.close)
     closing.start()
@@ -201,7 +206,7 @@ def test_that_a_keeper_that_is_held_up_while_the_pool_closes_ends_afterwards(poo
 def test_that_a_refusal_while_the_server_stops_may_be_tried_again(pool: Pool) -> None:
     pool.close()
     with pytest.raises(WorkerLostError) as refused:
-        pool.submit(TriageTask("1", "log", "x"), 30)
+        pool.submit(TriageTask("1", "log", "x"), PATIENCE)
     assert (refused.value.status, refused.value.wait) == (503, 5)
 
 
@@ -209,19 +214,10 @@ def test_that_a_worker_in_a_hopeless_log_goes_with_a_server_that_is_killed() -> 
     server = subprocess.Popen([sys.executable, "-m", "tests.service.workers.faulty"], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     worker = int(server.stdout.readline())
-    time.sleep(0.2)
     server.kill()
     server.wait()
     server.stdout.close()
-    assert until(lambda: not runs(worker))
-
-
-def until(holds: Callable[[], bool]) -> bool:
-    """Wait until something holds; tells whether it came to that."""
-    deadline = time.monotonic() + 20
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return holds()
+    until(lambda: not runs(worker), "the worker is gone")
 
 
 def runs(process: int) -> bool:

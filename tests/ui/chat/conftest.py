@@ -11,10 +11,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.ui.chat.serving import Server
+from tests.waiting import PATIENCE
 
 CHROMIUM = Path("/usr/bin/chromium")
 # Until an answer stands on a machine that does other work too, in milliseconds.
-SLOW = 30_000
+SLOW = int(PATIENCE * 1000)
 
 OpenPage = Callable[..., Page]
 

@@ -13,9 +13,10 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).parents[3]
 # A cold machine loads the patterns, the index and Gradio in that time.
-PATIENCE = 90
 
 
 def free_port() -> int:
@@ -62,7 +63,7 @@ class Server:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(timeout=10)
+                self.process.wait(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
                 self.kill()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from ui.chat import diff, prose
 from ui.chat.markup import Html, element, escaped, joined, link, shown
 
@@ -80,7 +80,7 @@ def test_that_any_text_stays_text(content: str, value: str) -> None:
     assert seen.elements[0][1] == {"title": shown(value)}
 
 
-@pytest.mark.parametrize(("text", "expected"), [
+@each_row(("text", "expected"), [
     ("\x1b[1;31mred\x1b[0m", "red"),
     ("\x1b]0;title\x07after", "after"),
     ("\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\", "link"),
@@ -108,7 +108,7 @@ def test_that_html_is_escaped_once() -> None:
     assert isinstance(escaped("<"), Html)
 
 
-@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//example.com", "https://a b", 'https://x" onclick="y', "HTTPS:x", ""])
+@each_row("url", ["javascript:alert(1)", "data:text/html,x", "//example.com", "https://a b", 'https://x" onclick="y', "HTTPS:x", ""])
 def test_that_only_addresses_of_the_web_are_linked(url: str) -> None:
     """What is no plain http address stays text."""
     assert Seen(link(url, "source")).elements == []
@@ -121,7 +121,7 @@ def test_that_links_lead_out_safely() -> None:
     assert {"noopener", "noreferrer"} <= set((attributes["rel"] or "").split())
 
 
-@pytest.mark.parametrize(("text", "expected"), [
+@each_row(("text", "expected"), [
     ("one\ntwo", "<p>one two</p>"),
     ("**bold** and `code`", "<p><strong>bold</strong> and <code>code</code></p>"),
     ("- a\n- b", "<ul><li>a</li><li>b</li></ul>"),

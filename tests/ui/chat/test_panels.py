@@ -15,6 +15,7 @@ from service.events import Accepted, Event, Failed, Final, First, Matched, Progr
 from service.records import Excerpt, Stretch, TriageRecord
 from service.telemetry.snapshot import Series, Snapshot
 from service.triage import Triage
+from tests.tables import each_row
 from tests.ui.chat.test_markup import Seen
 from tests.warm import HEALTHY, answered, log_lines
 from ui.chat import answer, cascade, diff, evidence, machine, past, privacy, stages, words
@@ -73,12 +74,12 @@ def test_that_a_change_that_reads_the_same_for_two_frameworks_stands_once(diagno
     assert "three · 环境变量" in texts(html)
 
 
-@pytest.mark.parametrize(("name", "title"), [("command-at-line-12.sh", "The command in line 12 of the log, changed"), ("run.sh", "Patch of run.sh")])
+@each_row(("name", "title"), [("command-at-line-12.sh", "The command in line 12 of the log, changed"), ("run.sh", "Patch of run.sh")])
 def test_that_a_command_of_the_log_is_not_called_a_file(name: str, title: str) -> None:
     assert title in texts(diff.render(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-a\n+b\n", "en"))
 
 
-@pytest.mark.parametrize(("source", "told"), [("pasted text", "粘贴的文本"), ("example: recovered", "虽有报错，其实正常结束"), ("example: none", "example: none"), ("a.log", "a.log")])
+@each_row(("source", "told"), [("pasted text", "粘贴的文本"), ("example: recovered", "虽有报错，其实正常结束"), ("example: none", "example: none"), ("a.log", "a.log")])
 def test_that_what_is_no_file_is_named_in_the_pages_language(source: str, told: str) -> None:
     assert words.named(source, "zh") == told
     assert told in texts(stages.render(View("zh", source, state="running")))
@@ -130,7 +131,7 @@ def test_that_the_models_words_stand_below_the_rules(triage: Triage, diagnosis: 
         assert ('aria-busy="true"' in html) is busy
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each_row("language", ["en", "zh"])
 def test_that_every_panel_speaks_the_language(triage: Triage, language: Language) -> None:
     """No panel falls back to the other language for its own words."""
     found = answered(triage, NAME, language)
@@ -285,7 +286,7 @@ def test_that_secrets_of_kept_lines_count(diagnosis: Diagnosis) -> None:
     assert "No secrets were found" in privacy.render(view(diagnosis, excerpt=whole(["nothing"])))
 
 
-@pytest.mark.parametrize(("events", "now", "done"), [
+@each_row(("events", "now", "done"), [
     ([], "Waiting for its turn", ""),
     ([Accepted(id="01A")], "Waiting for its turn", ""),
     ([Progress(bytes=1_500_000, total=3_000_000)], "Reading 1.5 MB of 3.0 MB", ""),
@@ -320,7 +321,7 @@ def test_that_an_answer_goes_from_first_to_final(diagnosis: Diagnosis) -> None:
     assert "There was no answer." in stages.render(failed)
 
 
-@pytest.mark.parametrize(("failed", "english", "chinese"), [
+@each_row(("failed", "english", "chinese"), [
     (Failed(type="Busy", status=429, error="9 triages are under way; try again in 7 seconds.", retry_after=7.4), "9 triages are", "请 7 秒后重试"),
     (Failed(type="BusyError", status=429, error="x", retry_after=7.4), "x", "请 7 秒后重试"),
     (Failed(type="EmptyInput", status=422, error="<b> is empty: nothing was written, or it is the wrong file."), "&lt;b&gt; is empty", "&lt;b&gt; 是空的"),
@@ -331,7 +332,7 @@ def test_that_a_failure_is_a_sentence_in_the_pages_language(failed: Failed, engl
     assert chinese in stages.render(after(failed, View("zh")))
 
 
-@pytest.mark.parametrize(("count", "told"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (123_456, "123 kB"), (2_500_000_000, "2.5 GB")])
+@each_row(("count", "told"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (123_456, "123 kB"), (2_500_000_000, "2.5 GB")])
 def test_that_sizes_are_short(count: int, told: str) -> None:
     """Three digits or so."""
     assert stages.size(count) == told
@@ -345,7 +346,7 @@ def record(**fields: object) -> TriageRecord:
     return TriageRecord(**{"id": "01A", "state": "done", "origin": "chat", "caller": "local", "source": "a.log", "created": NOW, "deadline": NOW} | fields)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("ago", "told"), [
+@each_row(("ago", "told"), [
     (timedelta(seconds=20), "just now"), (timedelta(minutes=5), "5 min ago"), (timedelta(hours=3), "3 h ago"), (timedelta(days=2), "2 d ago"),
     (timedelta(days=60), "2025-12-02"),
 ])

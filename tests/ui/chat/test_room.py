@@ -21,6 +21,7 @@ from service.errors import InvalidRequestError, NotFoundError
 from service.records import Scope, TriageRecord
 from service.settings import Settings
 from service.store.store import Store
+from tests.tables import each_row
 from ui.chat import uploads
 from ui.chat.guard import Sessions
 from ui.chat.page import calls, read, survived
@@ -126,7 +127,7 @@ def test_that_a_question_too_early_is_told(room: Room) -> None:
     assert last["ticket"] == 3
 
 
-@pytest.mark.parametrize("sent", [
+@each_row("sent", [
     {"text": "x", "more": 1}, {"files": [{"path": "/etc/passwd", "name": "x"}]}, {"language": "xx"}, {"example": "../../secrets"}, None, "text",
     {"files": [{"place": "/x", "name": "n" * 500}]},
 ])
@@ -255,7 +256,7 @@ def test_that_an_error_is_told_in_the_pages_language(room: Room) -> None:
     assert "登录" in str(prompt({"triage": "0", "language": "zh"}, SimpleNamespace(scope={})))
 
 
-@pytest.mark.parametrize(("names", "expected"), [
+@each_row(("names", "expected"), [
     (("config.yaml", "log.txt"), "log.txt (+1)"), (("run.sh",), "run.sh"), (("a.log", "b.log", "c.log"), "a.log (+2)"),
 ])
 def test_that_a_job_is_called_by_its_log(names: tuple[str, ...], expected: str) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 import httpx
 
 from tests.ui.slack.standin import BOT_TOKEN, SECRET, Slack
+from tests.waiting import PATIENCE
 from tests.warm import ROOT
 
 # A machine that does other work loads the patterns and the index in that time.
-PATIENCE = 60.0
 
 
 @dataclass

@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from service.diagnosis import (
 )
 from service.settings import Settings
 from service.triage import Triage
+from tests.tables import each_row
 from tests.ui.slack.workspace import buttons, shown
 from tests.warm import EVERY, answered
 from ui.slack import fitting
@@ -85,8 +85,8 @@ def markup(message: Message) -> list[str]:
     return [found for text in [*texts, message.text] for found in re.findall(r"<[^>]*>?", text)]
 
 
-@pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each_row("name", EVERY)
+@each_row("language", ["en", "zh"])
 def test_that_answers_fit_and_lead_with_the_conclusion(triage: Triage, name: str, language: str) -> None:
     made = answered(triage, name, language)
     message = answer(made, HERE)
@@ -121,7 +121,7 @@ def test_that_an_answer_without_a_cause_names_none() -> None:
     assert "insufficient-evidence" not in text
 
 
-@pytest.mark.parametrize(("fields", "page"), [
+@each_row(("fields", "page"), [
     ({"public_url": "https://w.example/"}, "https://w.example/?triage=X"), ({}, ""), ({"host": "::"}, ""), ({"host": "::1"}, ""),
     ({"host": "10.0.0.7", "port": 80}, "http://10.0.0.7:80/?triage=X"), ({"host": "fd00::1"}, "http://[fd00::1]:8642/?triage=X"),
 ])
@@ -135,7 +135,7 @@ def test_that_the_patch_is_offered_where_there_is_one() -> None:
     assert [item["action_id"] for item in buttons({"blocks": without.blocks})] == ["whycrash_right", "whycrash_wrong"]
 
 
-@pytest.mark.parametrize(("text", "expected"), [
+@each_row(("text", "expected"), [
     ("**bold** and *it*", "*bold* and *it*"), ("## Why\nx", "*Why*\nx"), ("- a\n  - b", "• a\n  • b"), ("a `**x** <y>` b", "a `**x** &lt;y&gt;` b"),
     ("```\n- a\n```", "```\n- a\n```"), ("<!here> & [x](https://e)", "&lt;!here&gt; &amp; [x](https://e)"), ("a ` b", "a ` b"),
 ])
@@ -143,7 +143,7 @@ def test_that_markdown_becomes_slacks(text: str, expected: str) -> None:
     assert from_markdown(text) == expected
 
 
-@pytest.mark.parametrize(("url", "expected"), [
+@each_row(("url", "expected"), [
     ("https://a.example/b?c&d", "<https://a.example/b?c&amp;d|t&gt;¦>"), ("javascript:alert(1)", "t&gt;|"), ("https://a|b", "t&gt;|"),
     ("https://a b", "t&gt;|"), ("http://[", "t&gt;|"), ("mailto:x", "t&gt;|"),
 ])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tests.tables import each_row
 from ui.slack.answering import log_above, triage_of
 from ui.slack.asked import Content, content_of, from_command, from_event, from_shortcut
 from ui.slack.bot import name_of
@@ -21,7 +20,7 @@ def text(words: str, kind: str = "rich_text_section") -> dict[str, Any]:
     return {"type": kind, "elements": [{"type": "text", "text": words}]}
 
 
-@pytest.mark.parametrize(("message", "expected"), [
+@each_row(("message", "expected"), [
     ({"text": "why?"}, Content("why?")),
     ({"text": "<@U1> why? ```a &lt;b&gt; &amp;amp;\nc```"}, Content("why?", ("a <b> &amp;\nc",))),
     ({"text": "```a```and```b```"}, Content("and", ("a", "b"))),
@@ -47,7 +46,7 @@ def test_that_what_an_app_posted_is_read_where_it_is_asked_for() -> None:
     assert content_of(message).words == "alert"
 
 
-@pytest.mark.parametrize(("event", "answered"), [
+@each_row(("event", "answered"), [
     ({"type": "app_mention", "user": "U1", "ts": "1"}, True),
     ({"type": "app_mention", "user": "U1", "ts": "1", "subtype": "file_share"}, True),
     ({"type": "message", "channel_type": "im", "user": "U1", "ts": "1"}, True),
@@ -60,7 +59,7 @@ def test_that_only_people_are_answered(event: dict[str, Any], answered: bool) ->
     assert (from_event(event, "T", "B") is not None) == answered
 
 
-@pytest.mark.parametrize(("fields", "thread", "is_reply"), [
+@each_row(("fields", "thread", "is_reply"), [
     ({"ts": "5"}, "5", False), ({"ts": "5", "thread_ts": "3"}, "3", True), ({"ts": "5", "thread_ts": "5"}, "5", False),
 ])
 def test_that_the_answer_goes_to_the_thread(fields: dict[str, str], thread: str, is_reply: bool) -> None:
@@ -79,7 +78,7 @@ def test_that_a_shortcut_survives_what_is_missing() -> None:
     assert (asked.channel, asked.thread, asked.content) == ("", None, Content())
 
 
-@pytest.mark.parametrize(("body", "name"), [
+@each_row(("body", "name"), [
     ({"event_id": "Ev1"}, "Ev1"), ({"trigger_id": "1.2"}, "1.2"), ({"trigger_id": "1.2", "actions": [{"action_ts": "9"}]}, "1.29"), ({}, ""),
     ({"actions": "?"}, ""), ({"trigger_id": "1.2", "actions": []}, "1.2"),
 ])

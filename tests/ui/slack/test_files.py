@@ -13,6 +13,7 @@ import pytest
 from service.desk import Desk
 from service.settings import Settings
 from tests.factories import OOM, traceback
+from tests.tables import each_row
 from tests.ui.slack.conftest import Opener
 from tests.ui.slack.standin import BOT_TOKEN
 from tests.ui.slack.workspace import Workspace, eventually, shown
@@ -73,7 +74,7 @@ def test_that_the_token_goes_to_slack_alone(work: Workspace, url: str) -> None:
     assert work.slack.asked_files == []
 
 
-@pytest.mark.parametrize(("url", "is_slacks"), [
+@each_row(("url", "is_slacks"), [
     ("https://files.slack.com/files-pri/T1-F1/download/a.log", True), ("https://files.slack.com:443/x", True),
     ("http://files.slack.com/x", False), ("https://files.slack.com:8443/x", False), ("https://slack.com/x", False),
     ("https://files.slack.com.evil.example/x", False), ("https://user@files.slack.com/x", True),

@@ -20,6 +20,7 @@ from service.settings import Settings
 from tests.factories import OOM, traceback
 from tests.service.answering import OFFLOAD
 from tests.service.scripted import Turn, serving
+from tests.tables import each_row
 from tests.ui.slack.conftest import Opener
 from tests.ui.slack.serving import Server
 from tests.ui.slack.standin import Slack
@@ -103,7 +104,7 @@ def test_that_an_answer_that_was_whole_is_shown_without_a_word_of_the_stop(desk:
     assert done.headline in str(finished(item(triage=done.id), desk, settings).blocks)
 
 
-@pytest.mark.parametrize(("language", "said"), [("en", "ask again"), ("zh", "请再问一次")])
+@each_row(("language", "said"), [("en", "ask again"), ("zh", "请再问一次")])
 def test_that_what_was_cut_before_an_answer_says_so(desk: Desk, settings: Settings, language: str, said: str) -> None:
     """Before the triage began, while it read, and where it was deleted meanwhile."""
     running = TriageRecord(id=f"01R{language}", state="running", origin="slack", caller="c", source="s", created=NOW, deadline=NOW + timedelta(hours=1))

@@ -12,6 +12,7 @@ from service.desk import Desk
 from service.errors import SettingsError
 from service.settings import Settings
 from tests.factories import OOM, traceback
+from tests.tables import each_row
 from tests.ui.slack.standin import Slack, linked
 from tests.ui.slack.workspace import Workspace, envelope, eventually, shown
 from ui.slack import socket_mode
@@ -35,7 +36,7 @@ def test_that_a_mention_is_answered_over_socket_mode(desk: Desk, settings: Setti
             line.close()
 
 
-@pytest.mark.parametrize(("fields", "named"), [
+@each_row(("fields", "named"), [
     ({"slack_app_token": SecretStr("")}, "WHYCRASH_SLACK_APP_TOKEN"), ({"slack_bot_token": SecretStr("xapp-no")}, "WHYCRASH_SLACK_BOT_TOKEN"),
 ])
 def test_that_socket_mode_says_which_token_is_missing(settings: Settings, fields: dict[str, Any], named: str) -> None:

@@ -14,10 +14,11 @@ import httpx
 from slack_sdk.signature import SignatureVerifier
 
 from tests.ui.slack.standin import BOT_USER, SECRET, TEAM, Slack
+from tests.waiting import PATIENCE
 
 _CHANNELS = itertools.count(1)
 _EVENTS = itertools.count(1)
-WAIT = 20.0
+WAIT = PATIENCE
 
 
 def eventually(told: Callable[[], Any], wait: float = WAIT) -> Any:
@@ -46,7 +47,7 @@ class Workspace:
         stamp = str(int(time.time()) if stamp is None else stamp)
         signature = SignatureVerifier(self.secret).generate_signature(timestamp=stamp, body=body) or ""
         made = {"Content-Type": kind, "X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature}
-        return httpx.post(self.url, content=body.encode(), headers={**made, **headers}, timeout=10)
+        return httpx.post(self.url, content=body.encode(), headers={**made, **headers}, timeout=PATIENCE)
 
     def deliver(self, event: dict[str, Any], event_id: str = "", **headers: str) -> httpx.Response:
         """Send an event."""

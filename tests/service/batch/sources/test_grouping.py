@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from service.batch.sources.grouping import grouped
+from tests.tables import each_row
 
 ROWS = {
     "a flat folder is a job for each log": (["a.log", "b.log"], [], {"a": 1, "b": 1}),
@@ -37,7 +36,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize(("logs", "configs", "expected"), ROWS.values(), ids=ROWS)
+@each_row(("logs", "configs", "expected"), ROWS.values(), ids=ROWS)
 def test_that_files_make_jobs(logs: list[str], configs: list[str], expected: dict[str, int]) -> None:
     """Names alone tell which files are one job's."""
     assert {job.name: len(job.logs) for job in grouped(logs, configs, "given")} == expected

@@ -33,7 +33,9 @@ from service.settings import Settings
 from tests.machine import short_folder
 from tests.service.batch.jobs import home_at
 from tests.service.batch.sources.handing import held
+from tests.tables import each_row
 from tests.ui.shell import whycrash
+from tests.waiting import PATIENCE
 
 TOKEN = "t" * 40
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
@@ -77,11 +79,11 @@ def _ray(home: Path) -> Iterator[str]:
     finally:
         # Nothing of it is to be kept, and an orderly end takes half a minute.
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(20)
+        process.wait(PATIENCE)
 
 
 def _waited(url: str, until: Callable[[list[dict[str, object]]], bool]) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             if until(_asked("GET", url)):  # type: ignore[arg-type]
@@ -94,7 +96,7 @@ def _waited(url: str, until: Callable[[list[dict[str, object]]], bool]) -> None:
 
 def _asked(method: str, url: str, **json_body: object) -> object:
     response = httpx.request(
-        method, f"{url}/api/jobs/", headers={"Authorization": f"Bearer {TOKEN}"}, json=json_body or None, timeout=60, trust_env=False
+        method, f"{url}/api/jobs/", headers={"Authorization": f"Bearer {TOKEN}"}, json=json_body or None, timeout=PATIENCE, trust_env=False
     )
     response.raise_for_status()
     return response.json()
@@ -281,7 +283,7 @@ def test_that_a_request_names_listed_dashboards_alone(make_settings: Callable[..
             ray_jobs.allowed(address, made)
 
 
-@pytest.mark.parametrize("address", ["ftp://x", "http://", "http://u:p@x", "http://x:99999", "http://x?y=z", "http://[::1"])
+@each_row("address", ["ftp://x", "http://", "http://u:p@x", "http://x:99999", "http://x?y=z", "http://[::1"])
 def test_that_what_is_no_address_is_refused(address: str) -> None:
     """An address is a scheme, a host, a port, a path."""
     with pytest.raises(InvalidRequestError):
@@ -301,13 +303,13 @@ def test_that_a_text_comes_out_of_json_however_it_is_cut(text: str, size: int, a
     assert b"".join(json_text(pieces, "logs")) == expected
 
 
-@pytest.mark.parametrize("raw", [b"", b"{}", b'{"logs": null}', b'{"logs": "x', b'{"logs": "x\\'])
+@each_row("raw", [b"", b"{}", b'{"logs": null}', b'{"logs": "x', b'{"logs": "x\\'])
 def test_that_a_text_that_is_cut_or_not_there_is_an_error(raw: bytes) -> None:
     """What was cut is not taken for whole."""
     with pytest.raises(ValueError, match=re.compile("cut|no logs")):
         list(json_text([raw], "logs"))
 
 
-@pytest.mark.parametrize("milliseconds", [10**15, 10**20, -(10**20)])
+@each_row("milliseconds", [10**15, 10**20, -(10**20)])
 def test_that_a_time_beyond_all_times_is_none(milliseconds: int) -> None:
     assert ray_jobs._time(milliseconds) is None

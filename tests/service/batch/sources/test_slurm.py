@@ -17,6 +17,7 @@ from service.batch.sources import nodelist, slurm
 from service.batch.sources.slurm import Asked
 from service.errors import InvalidRequestError, TooLargeError
 from service.settings import Settings
+from tests.tables import each_row
 
 SINCE = datetime(2026, 11, 20, tzinfo=UTC)
 ROW = {
@@ -188,7 +189,7 @@ NODES = {
 }
 
 
-@pytest.mark.parametrize(("text", "names"), NODES.items(), ids=list(NODES))
+@each_row(("text", "names"), NODES.items(), ids=list(NODES))
 def test_that_lists_of_nodes_are_written_out(text: str, names: tuple[str, ...]) -> None:
     """A range gives its numbers in its first one's width; what is no list stays as it is."""
     assert nodelist.expand(text) == names

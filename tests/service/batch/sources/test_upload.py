@@ -18,6 +18,7 @@ from service.errors import DiskFullError, InvalidRequestError, RequestError, Too
 from service.settings import Settings
 from tests.ingest import planted
 from tests.service.batch.sources.handing import DIED, SECRET, Sent, held, sent, tarred, zipped
+from tests.tables import each_row
 
 Read = Callable[..., Found]
 
@@ -197,7 +198,7 @@ def test_that_a_full_disk_is_told_and_leaves_nothing(read: Read, folder: Path, f
     assert not folder.exists()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "path"),
     [("a/b.log", "a/b.log"), ("../../x", "x"), ("/etc/x", "etc/x"), ("C:\\logs\\x.log", "C_/logs/x.log"), ("...", "log"), ("a b\0c.log", "a_b_c.log"), ("日志.log", "日志.log")],
 )
