@@ -19,7 +19,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import ValidationError
 
 from corpus.errors import InvalidCorpusError, UnknownCaseError
-from corpus.schema import Case, Cause, Knob, Language, Record, Remedy, Scalar, Text
+from corpus.schema import Case, Cause, Knob, Language, Program, Record, Remedy, Scalar, Text
 
 R = TypeVar("R", bound=Record)
 
@@ -28,6 +28,7 @@ EXTRACTED = "extracted"
 # Where each framework documents its settings; a row of another source names it itself.
 DOCUMENTED = "documented.yaml"
 GUIDANCE = "guidance.yaml"
+PROGRAMS = "programs.yaml"
 # The C loader reads the corpus about ten times faster; PyYAML ships without it on some platforms.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n(.*)\Z", re.DOTALL)
@@ -43,6 +44,7 @@ class Library:
     knobs: Mapping[tuple[str, str], Knob]
     remedies: Mapping[str, Sequence[Remedy]] = field(default_factory=dict)
     guidance: Mapping[str, str] = field(default_factory=dict)
+    programs: Sequence[Program] = ()
 
     def case(self, case_id: str) -> Case:
         """Give one case; raises UnknownCaseError."""
@@ -134,6 +136,7 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
         shelf = Shelf(
             causes=tuple(_causes(root / "causes.yaml")), cases=tuple(_cases(root / "cases")), knobs=knobs,
             remedies=tuple(_remedies(root / "remedies")), guidance=tuple(_guidance(root / GUIDANCE)),
+            programs=tuple(_programs(root / PROGRAMS)),
         )
         write_cache(shelf, stored)
     return Library(
@@ -142,6 +145,7 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
         knobs={(knob.framework, knob.key): knob for knob in shelf.knobs},
         remedies=_by_cause(shelf.remedies),
         guidance={text.en: text.zh for text in shelf.guidance},
+        programs=shelf.programs,
     )
 
 
@@ -160,6 +164,7 @@ class Shelf(Record):
     knobs: tuple[Knob, ...]
     remedies: tuple[Remedy, ...]
     guidance: tuple[Text, ...] = ()
+    programs: tuple[Program, ...] = ()
 
 
 def read_cache(kind: type[R], stored: Path | None) -> R | None:
@@ -187,7 +192,7 @@ def digest(root: Path = ROOT) -> str:
     """Give a hash over all files of the corpus, to tell whether an index is up to date."""
     total = sha256()
     for path in sorted([root / "causes.yaml", *root.glob("cases/**/*.md"), *root.glob("knobs/*.yaml"),
-                       *root.glob("remedies/*.yaml"), *root.glob("knobs/extracted/*.json"), *root.glob(GUIDANCE)]):
+                       *root.glob("remedies/*.yaml"), *root.glob("knobs/extracted/*.json"), *root.glob(GUIDANCE), *root.glob(PROGRAMS)]):
         total.update(str(path.relative_to(root)).encode())
         total.update(path.read_bytes())
     return total.hexdigest()
@@ -287,6 +292,11 @@ def _guidance(path: Path) -> Iterator[Text]:
             raise InvalidCorpusError(f"{path}: {text.en!r} stands twice")
         seen.add(text.en)
         yield text
+
+
+def _programs(path: Path) -> Iterator[Program]:
+    for row in read_yaml(path) if path.exists() else []:
+        yield validated(Program, row, f"{path}: {row.get('framework')}")
 
 
 def _knobs(folder: Path) -> Iterator[Knob]:

@@ -1,6 +1,6 @@
 """The small language of conditions that signatures are written in.
 
-A condition is one of `pattern:<glob>`, `root:<glob>`, `frame:<regex>`, `exception:<regex>`,
+A condition is one of `pattern:<glob>`, `root:<glob>`, `frame:<regex>`, `exception:<regex>`, `launch:<regex>`,
 `framework:<name>|<name><specifier>`, `phase:<name>`, `config:<key> <op> <value>`, or
 `<fact>.<field> <op> <value>`. Parsing lives with the corpus, so that a case is checked where it is
 written; evaluation lives with the reader of logs, which has the facts.
@@ -16,9 +16,9 @@ from typing import Literal
 from packaging.specifiers import SpecifierSet
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "~"]
-Subject = Literal["pattern", "root", "frame", "exception", "framework", "phase", "config", "fact"]
+Subject = Literal["pattern", "root", "frame", "exception", "framework", "phase", "config", "fact", "launch"]
 
-_NAMED = re.compile(r"^(pattern|root|frame|exception|phase):(\S.*)$")
+_NAMED = re.compile(r"^(pattern|root|frame|exception|phase|launch):(\S.*)$")
 _FRAMEWORK = re.compile(r"^framework:([a-z0-9][a-z0-9-]*(?:\|[a-z0-9][a-z0-9-]*)*)\s*([<>=!~].*)?$")
 _CONFIG = re.compile(r"^config:(\S+)(?:\s+(==|!=|<=|<|>=|>|~)\s+(.+))?$")
 _FACT = re.compile(r"^([a-z_0-9]+)\.([a-z_0-9]+)\s+(==|!=|<=|<|>=|>|~)\s+(.+)$")
@@ -42,7 +42,7 @@ class Predicate:
 def parse(text: str) -> Predicate:
     """Parse one condition; raises ValueError with the accepted forms where it is none."""
     if match := _NAMED.match(text):
-        if match[1] in ("frame", "exception"):
+        if match[1] in ("frame", "exception", "launch"):
             re.compile(match[2])
         return Predicate(match[1], match[2])  # type: ignore[arg-type]  # the expression lists the subjects
     if match := _FRAMEWORK.match(text):
@@ -53,7 +53,7 @@ def parse(text: str) -> Predicate:
     if match := _FACT.match(text):
         return Predicate("fact", f"{match[1]}.{match[2]}", match[3], match[4])  # type: ignore[arg-type]
     raise ValueError(
-        f"{text!r} is no condition: write pattern:, root:, frame:, exception:, framework:, phase:, "
+        f"{text!r} is no condition: write pattern:, root:, frame:, exception:, launch:, framework:, phase:, "
         "config:KEY OP VALUE or FACT.FIELD OP VALUE"
     )
 

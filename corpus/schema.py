@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Annotated, Literal
 
@@ -21,6 +22,8 @@ Action = Literal[
     "collect-more",
     "none",
 ]
+# What a change is for: to mend the failure, or to find out more about it.
+Purpose = Literal["cure", "find-out"]
 ChangeKind = Literal["setting", "env", "flag", "package", "command"]
 Scalar = bool | int | float | str
 
@@ -35,6 +38,11 @@ def _specifier(text: str | None) -> str:
 
 def _predicate(text: str) -> str:
     parse(text)
+    return text
+
+
+def _expression(text: str) -> str:
+    re.compile(text)
     return text
 
 
@@ -85,7 +93,10 @@ class Cause(Record):
 class Change(Record):
     """One change of a job's configuration, as a case proposes it.
 
-    `rule` names how a value follows from the log's facts; `to` stands where they do not suffice.
+    `rule` names how a value follows from the log's facts; `to` stands where they do not suffice. All conditions in
+    `when` must hold and none in `unless`. `purpose` stands where the setting's own does not tell it, such as for a
+    command. `set_otherwise` says that the failure itself proves the job's value to be another one, so that even the default
+    is a change.
     """
 
     framework: str
@@ -94,20 +105,21 @@ class Change(Record):
     to: Scalar
     versions: Specifier = ""
     when: tuple[PredicateText, ...] = ()
+    unless: tuple[PredicateText, ...] = ()
     why: Text
     costs: Text | None = None
     rule: str | None = None
+    purpose: Purpose | None = None
+    set_otherwise: bool = False
 
 
 class Remedy(Change):
     """A setting of one framework that mends a cause, whichever case tells of it.
 
-    The rows of a cause stand in the order in which to try them. None of the conditions in `unless` may hold. `key` and
-    `to` may hold a fact of the log in braces (`{package.name}`); without that fact the row does not apply.
+    The rows of a cause stand in the order in which to try them. `key` and `to` may hold a fact of the log in braces (`{package.name}`); without that fact the row does not apply.
     """
 
     cause: str
-    unless: tuple[PredicateText, ...] = ()
     source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]
 
 
@@ -159,6 +171,8 @@ class Knob(Record):
 
     `rule` names how its value follows from a log's facts, unless a change names its own. `read_by` is the framework
     whose versions `versions` counts, where that is not `framework`: an environment variable has no versions itself.
+    `commands` names the programs of the framework that take it, where not all of them do (see `Program`). A setting that
+    only shows more of a failure has the purpose `find-out`.
     A setting that was only read from the source, because no failure turns on it, has an empty `effect`.
     """
 
@@ -174,6 +188,8 @@ class Knob(Record):
     aliases: tuple[Alias, ...] = ()
     spelled: Literal["hydra", "flag", "yaml", "json", "env", "directive", "package", "command", "python"]
     read_by: str = ""
+    commands: tuple[str, ...] = ()
+    purpose: Purpose = "cure"
     effect: Text = Text(en="", zh="")
     costs: Text | None = None
     rule: str | None = None
@@ -182,3 +198,16 @@ class Knob(Record):
     def explained(self) -> bool:
         """Tell whether a person wrote down what the setting does."""
         return bool(self.effect.en)
+
+
+class Program(Record):
+    """How one program of a framework shows in a launch file, a command or a traceback.
+
+    The command's name is `command`, or what the expression's group `command` matches.
+    """
+
+    framework: str
+    command: str = ""
+    expression: Annotated[str, AfterValidator(_expression)]
+    examples: Annotated[tuple[str, ...], Field(min_length=1)]
+    near: tuple[str, ...] = ()

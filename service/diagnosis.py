@@ -17,7 +17,7 @@ from pydantic import (
 
 from corpus import outcomes
 from corpus.outcomes import End, EndedBy, Ending
-from corpus.schema import Action, ChangeKind, Scalar
+from corpus.schema import Action, ChangeKind, Purpose, Scalar
 
 Verdict = Literal["diagnosed", "ambiguous", "unknown", "no-failure"]
 Standing = Literal["established", "supported", "hypothesis", "none"]
@@ -84,7 +84,9 @@ class ProposedChange(Part):
     """One change of the job's configuration.
 
     `replaces` names the key that the job sets in vain: it is to go, and `key` takes its place. `goes_with`
-    names the change without which this one makes no sense.
+    names the change without which this one makes no sense. `purpose` tells a change that can cure from one that only
+    helps to find out; `proof` is the log's own arithmetic by which the value suffices, where there is any. `tier` is how
+    firmly it stands, the lowest first: changes of one tier are equally good.
     """
 
     framework: str
@@ -98,6 +100,9 @@ class ProposedChange(Part):
     status: Literal["verified", "unverified"]
     replaces: str | None = None
     goes_with: str | None = None
+    purpose: Purpose = "cure"
+    proof: str | None = None
+    tier: int = Field(default=0, exclude=True)
 
 
 class SeenFramework(Part):

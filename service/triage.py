@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -180,6 +181,7 @@ class Triage:
         retrieval = self.retriever.retrieve(report)
         spent = dict(timings or {}) | {"retrieve": round(1000 * (perf_counter() - started), 2)}
         own = tuple(setting for file in files for setting in _settings(file))
+        report = replace(report, launches=tuple(f"{Redactor().clean(file.text)}\n{file.name}" for file in files))
         spoken = language_of(report, language or self._settings.lang)
         snapshot = telemetry(report) if callable(telemetry) else telemetry
         answer = compose(report, retrieval, self.library, spoken, own, telemetry=snapshot, outcome=outcome)
@@ -203,27 +205,37 @@ class Triage:
         files = files or _shown(report)
         if not files:
             return answer
-        diffs, left_out, _ = self.first_step(answer.changes, files, report)
+        changes = self._writable_first(answer.changes, files, report)
+        diffs, left_out, _ = self.first_step(changes, files, report)
         clean = Redactor().clean
         dropped = reasons.told([Dropped(what=clean(item.what), why=clean(item.why)) for item in left_out], language)
         engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
-        return answer.model_copy(update={"patch": clean("".join(diffs)) or None, "engine": engine})
+        return answer.model_copy(update={"changes": changes, "patch": clean("".join(diffs)) or None, "engine": engine})
+
+    def _writable_first(self, changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport) -> tuple[ProposedChange, ...]:
+        """Put first, of the changes that are as good as the first one, one that can be written into the files."""
+        each = steps(changes)
+        equals = [step for step in each if step[0].tier == each[0][0].tier and step[0].purpose == "cure"]
+        chosen = next((step for step in equals if any(self._diffs(step, files, report)[0])), None)
+        ordered = each if chosen is None else [chosen, *(step for step in each if step is not chosen)]
+        return tuple(change for step in ordered for change in step)
+
+    def _diffs(self, step: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport) -> tuple[list[str], list[Dropped]]:
+        targets = self.targets(step, report)
+        return patches.over(files, targets) if targets else ([], [])
 
     def first_step(
         self, changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport
     ) -> tuple[list[str], list[Dropped], list[Target]]:
-        """Patch the files by the first remedy that can be written into them: its diffs, what was left out, its targets.
+        """Patch the files by the remedy that is shown first: its diffs, what was left out, its targets.
 
-        One remedy at a time: the others are further steps, and two at once may undo each other.
+        Never by another one: who takes the patch expects what the answer puts first. What only helps to find out is none.
         """
-        left_out: list[Dropped] = []
-        for step in steps(changes):
-            targets = self.targets(step, report)
-            diffs, lost = patches.over(files, targets) if targets else ([], [])
-            left_out += [item for item in lost if item not in left_out]
-            if any(diffs):
-                return diffs, left_out, targets
-        return [], left_out, []
+        step = next(iter(steps(changes)), [])
+        if not step or step[0].purpose != "cure":
+            return [], [], []
+        diffs, left_out = self._diffs(step, files, report)
+        return diffs, left_out, self.targets(step, report) if any(diffs) else []
 
     def targets(self, changes: Sequence[ProposedChange], report: CrashReport) -> list[Target]:
         """Give what the job's files must say for the changes that can be written into one."""
@@ -236,7 +248,7 @@ class Triage:
         version = report.version(change.framework)
         knob = self.library.knob(change.framework, change.key, version)
         names = dict.fromkeys((change.key, *self.library.names(change.framework, change.key, version)))
-        return Target(change.framework, change.kind, tuple(names), change.to, knob.spelled if knob else "", change.replaces)
+        return Target(change.framework, change.kind, tuple(names), change.to, knob.spelled if knob else "", change.replaces, knob.commands if knob else ())
 
 
 def steps(changes: Sequence[ProposedChange]) -> list[list[ProposedChange]]:

@@ -20,7 +20,7 @@ from ingest.logs.frameworks import Framework
 class View:
     """What conditions may look at. `events` are the ones that were not recovered from.
 
-    With a `focus`, frames and exceptions are that event's alone, while patterns are still the whole log's.
+    `launches` are the job's own files. With a `focus`, frames and exceptions are that event's alone, while patterns are still the whole log's.
     """
 
     events: Sequence[Event]
@@ -31,6 +31,7 @@ class View:
     phase: str = ""
     seen: Collection[str] = ()
     focus: Event | None = None
+    launches: Sequence[str] = ()
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -113,6 +114,11 @@ def _fact(predicate: Predicate, view: View) -> bool:
     )
 
 
+def _launch(predicate: Predicate, view: View) -> bool:
+    expression = re.compile(predicate.name)
+    return any(expression.search(text) for text in view.launches)
+
+
 _CHECKS = {
     "pattern": _pattern,
     "root": _root,
@@ -122,4 +128,5 @@ _CHECKS = {
     "phase": _phase,
     "config": _config,
     "fact": _fact,
+    "launch": _launch,
 }

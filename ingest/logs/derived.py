@@ -18,7 +18,7 @@ def derive(facts: Sequence[Fact], ranks: Sequence[tuple[int, str]]) -> tuple[Fac
 
     `ranks` names the stream of each fact's line where the line tells it.
     """
-    found = [_with_shares(fact) if fact.kind == "gpu_oom" else fact for fact in facts]
+    found = [_COMPLETED.get(fact.kind, _as_is)(fact) for fact in facts]
     return (*found, *_spread(found, dict(ranks)), *_growth(found))
 
 
@@ -33,6 +33,21 @@ def _with_shares(fact: Fact) -> Fact:
     if reserved is not None and asked:
         fields["reserved_per_asked"] = round(reserved / asked, 3)
     return replace(fact, fields=fields)
+
+
+def _with_missing(fact: Fact) -> Fact:
+    """Add what the cache lacks."""
+    needed, available = (_number(fact.fields, name) for name in ("needed_gib", "available_gib"))
+    if needed is None or available is None:
+        return fact
+    return replace(fact, fields={**fact.fields, "missing_gib": round(max(0.0, needed - available), 3)})
+
+
+def _as_is(fact: Fact) -> Fact:
+    return fact
+
+
+_COMPLETED = {"gpu_oom": _with_shares, "kv_cache": _with_missing}
 
 
 def _spread(facts: Iterable[Fact], ranks: dict[int, str]) -> list[Fact]:

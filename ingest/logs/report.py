@@ -46,7 +46,7 @@ class CrashReport:
     `seen` holds the ids of the patterns that matched and speak of no failure; `novel` the last lines that a
     healthy run, where one was given, has none like; `has_begun` tells that steps were counted before the failure and since
     the last start; `command` the line and text of the command that started
-    the job, where the log shows it.
+    the job, where the log shows it; `launches` the job's own files, each with its name in the last line.
     """
 
     source: str
@@ -69,6 +69,7 @@ class CrashReport:
     timeline: Timeline = field(default_factory=Timeline)
     novel: tuple[tuple[int, str], ...] = ()
     command: tuple[int, str] = (0, "")
+    launches: tuple[str, ...] = ()
 
     @property
     def standing(self) -> tuple[Event, ...]:
@@ -98,7 +99,7 @@ class CrashReport:
 
     def view(self) -> View:
         """Give what signatures are evaluated against."""
-        return View(self.standing, self.root, self.facts, self.frameworks, self.settings, self.phase, self.seen)
+        return View(self.standing, self.root, self.facts, self.frameworks, self.settings, self.phase, self.seen, launches=self.launches)
 
     def version(self, framework: str) -> str | None:
         """Give the version of a framework as the log prints it."""

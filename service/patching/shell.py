@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from service.patching import directives, environment, installs, overrides, renaming
 from service.patching.inner import in_script, inner_scripts
+from service.patching.launches import stages
 from service.patching.spelling import is_unset, refuse_prose
 from service.patching.syntax import Script, parse
 from service.patching.target import NotPatchableError, Target
@@ -119,6 +120,8 @@ def _slurm_edits(script: Script, target: Target) -> list[Edit]:
             return []
         raise NotPatchableError(f"a directive and the command in line {by_command[0].line} both set it")
     if by_command or _is_step_only(target) or not directives.options(script.text):
+        if not by_command and not _is_taken(script, target):
+            raise NotPatchableError(f"no command of the script takes it; it is an option of {', '.join(target.commands)}")
         return overrides.edits(script, directives.with_short(target))
     return directives.edits(script.text, target)
 
@@ -130,6 +133,12 @@ def _slurm_hold(script: Script, target: Target) -> bool:
     if directives.found(script.text, target) or not by_command:
         return directives.hold(script.text, target)
     return True
+
+
+def _is_taken(script: Script, target: Target) -> bool:
+    """Tell whether a program of the scheduler in the script takes the option: `srun` knows others than `sbatch`."""
+    names = {stage.words[0].text.rsplit("/", 1)[-1] for stage in stages(script) if stage.owner == target.framework and stage.words}
+    return not target.commands or not names or bool(names & set(target.commands))
 
 
 def _is_step_only(target: Target) -> bool:

@@ -205,10 +205,9 @@ def _with_changes(answers: Answers, inquiry: Inquiry, answer: Diagnosis, picked:
         return answer
     names = {(change.framework, change.key) for change in picked}
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
-    changed = answer.model_copy(update={"changes": (*picked, *rest)})
-    if len(changed.changes) == len(answer.changes):
-        return changed  # another order is no other patch
-    return answers.repatched(inquiry, changed)
+    # What only helps to find out stays behind the cures, whatever was picked.
+    ordered = sorted((*picked, *rest), key=lambda change: change.purpose == "find-out")
+    return answers.repatched(inquiry, answer.model_copy(update={"changes": tuple(ordered)}))
 
 
 def _with_quotes(answer: Diagnosis, quotes: Sequence[Found], talk: _Talk) -> tuple[Evidence, ...]:

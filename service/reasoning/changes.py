@@ -9,19 +9,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from corpus.library import Library, chinese_guidance, fits
-from corpus.predicates import compare
-from corpus.schema import Case, Change, ChangeKind, Knob, Language, Remedy, Scalar, Text
-from ingest.logs.conditions import all_hold
+from corpus.schema import Case, Change, ChangeKind, Knob, Language, Purpose, Remedy, Scalar, Text
+from ingest.logs.conditions import all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.diagnosis import Dropped, ProposedChange
 from service.reasoning.advice import Advice
+from service.reasoning.feasibility import ALREADY, DEFAULT, Grounds, plain_key, refused, same, value_of
 from service.reasoning.ownership import fits_place, settable, shown
 from service.reasoning.renames import Rename
 from service.reasoning.rules.situation import Also, Hopeless
 from service.reasoning.values import computed, leads_astray, rule_for, situation
 
-ALREADY = "the job has this value already"
 _KIND: dict[str, ChangeKind] = {"flag": "flag", "env": "env", "package": "package", "command": "command"}
 _RENAMED = Text(
     en="This version calls it `{new}`; it does not know `{old}`, which has to go.",
@@ -56,6 +55,12 @@ class _Job:
     library: Library
     settings: Sequence[Setting]
     language: Language
+    advice: Sequence[Advice] = ()
+
+    @cached_property
+    def grounds(self) -> Grounds:
+        """What every candidate is checked against before it is ranked."""
+        return Grounds(self.report, self.library, self.settings)
 
     @cached_property
     def configurable(self) -> frozenset[str]:
@@ -84,6 +89,7 @@ class _Value:
     because: str = ""
     also: tuple[Also, ...] = ()
     useless: str = ""
+    proof: str | None = None
 
 
 @dataclass
@@ -99,13 +105,25 @@ class _Group:
     advised: int | None = None
 
     @property
-    def rank(self) -> tuple[bool, int, bool, bool]:
-        """Put the message's own advice first, then a case's changes in its own order; of the table's, checked before guidance, computed before fixed."""
+    def rank(self) -> tuple[bool, bool, int, bool, bool, bool]:
+        """Put cures before what finds out, and what the log's own numbers prove before the rest.
+
+        Then comes the message's own advice, then a case's changes in its own order; of the table's, what is checked
+        before guidance, computed before fixed.
+        """
+        first = self.changes[0]
+        firmly = (first.purpose == "find-out", first.proof is None and self.advised != BEFORE_ADVICE)
         if self.advised is not None:
-            return (False, self.advised, False, False)
+            return (*firmly, self.advised, False, False, False)
         if self.from_case:
-            return (False, FOLLOWS_ADVICE, False, False)
-        return (True, FOLLOWS_ADVICE, self.changes[0].status != "verified", not self.computed)
+            return (*firmly, FOLLOWS_ADVICE, False, False, False)
+        return (*firmly, FOLLOWS_ADVICE, True, first.status != "verified", not self.computed)
+
+    @property
+    def tier(self) -> int:
+        """How firmly the change stands, in coarse steps: within one of them none is better than another."""
+        finds_out, unproved, advised, tabled, _, _ = self.rank
+        return 8 * finds_out + 4 * unproved + 2 * (advised == FOLLOWS_ADVICE) + tabled
 
 
 def propose(
@@ -117,51 +135,87 @@ def propose(
     The right name of a key that the log calls unknown comes first, then what the failing message itself advises; what a
     case says of a setting outranks what the remedies say of it, and both what the message says of its value.
     """
-    job = _Job(report, library, settings, language)
-    groups = [_Group([_renamed(rename, language)], True, True, BEFORE_ADVICE) for rename in renamed]
-    kept = {(item.framework, item.key): item for group in groups for item in group.changes}
+    job = _Job(report, library, settings, language, advice)
     dropped: list[Dropped] = []
+    groups = [group for rename in renamed if (group := _feasible(_Group([_renamed(rename, language)], True, True, BEFORE_ADVICE), {}, job, dropped)).changes]
+    kept = {(item.framework, item.key): item for group in groups for item in group.changes}
     settled: set[tuple[str, str]] = set()
     for wanted in _every(cases, remedies):
         key = (wanted.change.framework, wanted.change.key)
-        if key in settled or _is_told(wanted, kept, settings) or not all_hold(wanted.change.when, report.view()):
+        if _is_settled(wanted, settled) or _is_told(wanted, kept, job) or not _waits_for_nothing(wanted.change, report):
             continue
         made, lost = _checked(wanted, job)
-        if any(item.why == ALREADY for item in lost):
+        made = _feasible(made, kept, job, lost, wanted.change.set_otherwise)
+        if any(item.why in (ALREADY, DEFAULT) for item in lost):
             settled.add(key)  # a case's value is there: the table would only lead away from it
         dropped.extend(item for item in lost if item not in dropped)
         new = [item for item in made.changes if (item.framework, item.key) not in kept]
         if new:
             kept.update({(item.framework, item.key): item for item in new})
             groups.append(_Group(new, made.computed, made.from_case))
-    _follow(advice, groups, settled, job)
-    return [_worded(item, job) for group in sorted(groups, key=lambda group: group.rank) for item in group.changes], dropped
+    _follow(advice, groups, settled, job, dropped)
+    ranked = sorted(groups, key=lambda group: group.rank)
+    return [_worded(item, job).model_copy(update={"tier": group.tier}) for group in ranked for item in group.changes], dropped
 
 
-def _follow(advice: Sequence[Advice], groups: list[_Group], settled: Collection[tuple[str, str]], job: _Job) -> None:
+def _is_settled(wanted: _Wanted, settled: Collection[tuple[str, str]]) -> bool:
+    """Tell whether the job has the value; of the table, which says it for each of the frameworks that share a name, under any of them."""
+    change = wanted.change
+    return (change.framework, change.key) in settled or (
+        wanted.case is None and any(plain_key(key) == plain_key(change.key) for _, key in settled)
+    )
+
+
+def _waits_for_nothing(change: Change, report: CrashReport) -> bool:
+    """Tell whether the log meets the change's conditions."""
+    view = report.view()
+    return all_hold(change.when, view) and not any(holds(condition, view) for condition in change.unless)
+
+
+def _feasible(
+    group: _Group, kept: Mapping[tuple[str, str], ProposedChange], job: _Job, dropped: list[Dropped], set_otherwise: bool = False
+) -> _Group:
+    """Leave out of a group what cannot be a change of this job, and note why; without its first change it is empty."""
+    fitting = []
+    for change in group.changes:
+        # What the failing message itself blames has another value than the one that it advises.
+        blamed = set_otherwise or any(_is_about(item, change) for item in job.advice)
+        reason = refused(change, job.grounds, kept.values(), blamed)
+        if not reason:
+            fitting.append(change)
+            continue
+        what = f"{change.framework}: {change.key}={job.library.worded(change.to, job.language)}"
+        dropped.extend([lost] if (lost := Dropped(what=what, why=reason)) not in dropped else [])
+        if change is group.changes[0]:
+            break
+    return _Group(fitting, group.computed, group.from_case, group.advised)
+
+
+def _follow(advice: Sequence[Advice], groups: list[_Group], settled: Collection[tuple[str, str]], job: _Job, dropped: list[Dropped]) -> None:
     """Put first what the message advises, and add what nobody else proposes; a last resort stays behind all that others do."""
     for place, item in enumerate(advice):
         known = next((group for group in groups if any(_is_about(item, change) for change in group.changes)), None)
         if known is None and (item.framework, item.key) not in settled:
-            known = _advised(item, job)
+            kept = {(change.framework, change.key): change for group in groups for change in group.changes}
+            known = _feasible(_advised(item, job), kept, job, dropped)
+            known = known if known.changes else None
             groups.extend([known] if known else [])
         if known is not None and known.advised is None and not item.is_last_resort:
             known.advised = place
 
 
 def _is_about(item: Advice, change: ProposedChange) -> bool:
-    return change.framework == item.framework and _spelling(change.key) == _spelling(item.key)
+    return change.framework == item.framework and plain_key(change.key) == plain_key(item.key)
 
 
-def _advised(item: Advice, job: _Job) -> _Group | None:
-    """Make a change of what the message advises; None where the job has it, or the setting takes no such value."""
+def _advised(item: Advice, job: _Job) -> _Group:
+    """Make a change of what the message advises; an empty group where the setting takes no such value."""
     now = value_of(item.key, job.settings)
     because = _NAMED if item.way == "named" else _ADVISED
     change = Change(
         framework=item.framework, kind=_KIND.get(item.knob.spelled, "setting"), key=item.key, to=_to(item, now, job.language), why=because,
     )
-    made, _ = _checked(_Wanted(change, item.cause), job)
-    return made if made.changes else None
+    return _checked(_Wanted(change, item.cause), job)[0]
 
 
 def _to(item: Advice, now: str | None, language: Language) -> Scalar:
@@ -193,19 +247,22 @@ def _every(cases: Sequence[Case], remedies: Sequence[Remedy]) -> Iterator[_Wante
     yield from (_Wanted(remedy, remedy.cause) for remedy in remedies)
 
 
-def _is_told(wanted: _Wanted, kept: Mapping[tuple[str, str], ProposedChange], settings: Sequence[Setting]) -> bool:
+def _is_told(wanted: _Wanted, kept: Mapping[tuple[str, str], ProposedChange], job: _Job) -> bool:
     """Tell whether the setting is among the kept ones, under this or another version's name."""
     change = wanted.change
     if (change.framework, change.key) in kept:
         return True
-    last = _spelling(change.key).split(".")[-1]
-    # Trainers share the names of what they are built on, so the table would say the same once more for the lower one.
-    if wanted.case is None and any(_spelling(key) == _spelling(change.key) for _, key in kept):
+    knob = job.library.knob(change.framework, change.key)
+    if knob is not None and any(knob is job.library.knob(framework, key) for framework, key in kept if framework == change.framework):
         return True
-    same = [key for framework, key in kept if framework == change.framework and _spelling(key).split(".")[-1] == last]
+    last = plain_key(change.key).split(".")[-1]
+    # Trainers share the names of what they are built on, so the table would say the same once more for the lower one.
+    if wanted.case is None and any(plain_key(key) == plain_key(change.key) for _, key in kept):
+        return True
+    same = [key for framework, key in kept if framework == change.framework and plain_key(key).split(".")[-1] == last]
     # Renamed settings end alike (`adam_offload`, `ds.adam_offload`); keys of two roles do too, but share a depth.
     renamed = [key for key in same if key.count(".") != change.key.count(".")]
-    return bool(renamed) and value_of(change.key, settings) is None
+    return bool(renamed) and value_of(change.key, job.settings) is None
 
 
 def _checked(wanted: _Wanted, job: _Job) -> tuple[_Group, list[Dropped]]:
@@ -218,19 +275,23 @@ def _checked(wanted: _Wanted, job: _Job) -> tuple[_Group, list[Dropped]]:
     knob = job.library.knob(change.framework, change.key, version)
     if reason := _unknown(change, knob, version):
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
-    now = value_of(change.key, job.settings)
+    now = job.grounds.value(change.framework, change.key)
     value = _value(change, knob, now, wanted.cause, job)
-    if reason := _useless(value, knob, now):
+    if reason := _useless(value, knob):
         return nothing, [Dropped(what=f"{change.framework}: {change.key}={job.library.worded(value.to, job.language)}", why=reason)]
     known = knob is not None and not is_guidance(value.to) and (change.framework in seen or change.framework in EVERYWHERE)
     main = ProposedChange(
         framework=change.framework, kind=change.kind, key=change.key, from_=now, to=value.to,
         why=_joined(change.why.to(job.language), value.because, job.language),
         costs=change.costs.to(job.language) if change.costs else "", from_case=wanted.case,
-        status="verified" if known else "unverified",
+        status="verified" if known else "unverified", proof=value.proof, purpose=change.purpose or _purpose(knob),
     )
     following = [made for also in value.also if (made := _following(also, main, job)) is not None]
     return _Group([main, *following], bool(value.because), wanted.case is not None), []
+
+
+def _purpose(knob: Knob | None) -> Purpose:
+    return knob.purpose if knob is not None else "cure"
 
 
 def _renamed(rename: Rename, language: Language) -> ProposedChange:
@@ -296,15 +357,14 @@ def _value(change: Change, knob: Knob | None, now: str | None, cause: str, job: 
     if made is None or misfit(made.value, knob) or leads_astray(rule, knob, now, made.value):
         astray = leads_astray(rule, knob, now, change.to)
         return _Value(change.to, useless=f"the job's {now} is further in that direction already" if astray else "")
-    return _Value(made.value, made.because.to(job.language), made.also)
+    because = made.because.to(job.language)
+    return _Value(made.value, because, made.also, proof=because if made.proves else None)
 
 
-def _useless(value: _Value, knob: Knob | None, now: str | None) -> str:
+def _useless(value: _Value, knob: Knob | None) -> str:
     """Say why a value would not help this job, or give the empty string."""
     if knob is not None and (reason := misfit(value.to, knob)):
         return reason
-    if now is not None and _same(now, value.to):
-        return ALREADY
     return value.useless
 
 
@@ -312,10 +372,10 @@ def _following(also: Also, main: ProposedChange, job: _Job) -> ProposedChange | 
     """Make the change that must follow another one; None where the version has no such setting or the job the value."""
     knob = job.library.knob(main.framework, also.key, job.report.version(main.framework))
     now = value_of(also.key, job.settings)
-    if knob is None or misfit(also.value, knob) or (now is not None and _same(now, also.value)):
+    if knob is None or misfit(also.value, knob) or (now is not None and same(now, also.value)):
         return None
     why = also.because.to(job.language)
-    return main.model_copy(update={"key": also.key, "from_": now, "to": also.value, "why": why, "costs": "", "goes_with": main.key})
+    return main.model_copy(update={"key": also.key, "from_": now, "to": also.value, "why": why, "costs": "", "goes_with": main.key, "proof": None})
 
 
 def _joined(why: str, because: str, language: Language) -> str:
@@ -358,20 +418,3 @@ def is_guidance(value: object) -> bool:
     """Tell whether a change says in words how to choose the value; it is shown, and never written to a file."""
     # Chinese has no blanks, and a path may be Chinese: so what has none counts where it is known as guidance.
     return isinstance(value, str) and (" " in value.strip() or (not value.isascii() and value in chinese_guidance()))
-
-
-def value_of(key: str, settings: Sequence[Setting]) -> str | None:
-    """Give the job's own value of a setting, however it is spelled; None where it is not shown."""
-    wanted = _spelling(key)
-    for setting in settings:
-        if _spelling(setting.key) == wanted:
-            return setting.value
-    return None
-
-
-def _spelling(key: str) -> str:
-    return key.lstrip("+~-").replace("-", "_")
-
-
-def _same(now: str, to: object) -> bool:
-    return compare(now.strip("'\""), "==", str(to))

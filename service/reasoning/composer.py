@@ -37,8 +37,9 @@ from service.diagnosis import (
 from service.reasoning import endings, phrases, reasons
 from service.reasoning.advice import advised
 from service.reasoning.candidates import Candidate, confidence, is_close, is_doubtful, weigh
-from service.reasoning.changes import ALREADY, propose
+from service.reasoning.changes import propose
 from service.reasoning.endings import JobEnd
+from service.reasoning.feasibility import ALREADY, DEFAULT
 from service.reasoning.phrases import say
 from service.reasoning.remedies import applicable
 from service.reasoning.renames import renames
@@ -188,7 +189,7 @@ class _Answer:
     def _changes(self, cases: Sequence[Case]) -> list[ProposedChange]:
         made, dropped = self._proposed(cases[:2])
         # What the job has already is no reason to look further: the next run of a patched job would grow a new patch.
-        if len(made) + sum(item.why == ALREADY for item in dropped) < ENOUGH_CHANGES:
+        if len(made) + sum(item.why in (ALREADY, DEFAULT) for item in dropped) < ENOUGH_CHANGES:
             made, dropped = self._proposed([*cases[:2], *self._kin(cases)][:3])
         self._dropped.extend(dropped)
         return made[:MAX_CHANGES]

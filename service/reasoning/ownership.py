@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ingest.logs.frameworks import cued
 from ingest.logs.report import CrashReport
 
 _ENGINES = frozenset({"vllm", "sglang"})
@@ -27,6 +28,19 @@ PLACES = frozenset({"docker", "kubernetes", "slurm"})
 _LAUNCHING = frozenset({"MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE"})
 # Variables that only one framework reads.
 _READ_BY = (("RAY_", "ray"), ("VLLM_", "vllm"), ("SGLANG_", "sglang"))
+# What belongs to every job: its packages, its machine, and what all the others are built on.
+_COMMON = frozenset({"env", "pip", "host", "linux", "python", "nccl", "pytorch", "cuda"})
+# What starts Ray itself.
+_ON_RAY = frozenset({"ray", "verl", "easyr1", "tinyzero", "simplerl-reason", "search-r1", "openrlhf"})
+
+
+def runs(framework: str, key: str, reader: str, seen: Collection[str]) -> bool:
+    """Tell whether a job that shows the frameworks `seen` reads a setting of another one; `reader` is whose variable it is."""
+    if framework == "ray" or key.startswith("RAY_"):
+        return bool(_ON_RAY & set(seen))
+    if framework in _COMMON:
+        return reader in ("", *_COMMON, *seen)
+    return framework in seen
 
 
 def fits_place(framework: str, key: str, report: CrashReport) -> bool:
@@ -58,7 +72,7 @@ def settable(report: CrashReport) -> frozenset[str]:
 
 def shown(report: CrashReport) -> frozenset[str]:
     """Name the frameworks of the log, and those whose settings they take as their own."""
-    seen = {found.name for found in report.frameworks}
+    seen = {found.name for found in report.frameworks}.union(*(cued(text) for text in report.launches))
     named = seen.union(*(_TAKES.get(name, frozenset()) for name in seen))
     # The trainer shards by FSDP through accelerate alone.
     return frozenset(named | {"accelerate"} if {"fsdp", "transformers"} <= named else named)

@@ -12,6 +12,11 @@ from service.diagnosis import Dropped, Telemetry
 # Each `{}` stands for what differs; the Chinese takes them in the same order, or by number.
 _CHANGES: Mapping[str, str] = {
     "the job has this value already": "作业已是这个值",
+    "it is the default already": "默认值就是它",
+    "the job does not run {}": "作业没有运行 {}",
+    "{} has no such option": "{} 没有这个选项",
+    "no version has both it and {}, which the job sets": "没有哪个版本同时有它和作业设置的 {}",
+    "no version has both it and {}, which is proposed": "没有哪个版本同时有它和已提出的 {}",
     "not for version {} ({})": "不适用于版本 {}（{}）",
     "not in the catalogue for version unknown": "目录中没有这项设置（版本未知）",
     "not in the catalogue for version {}": "目录中没有版本 {} 的这项设置",
@@ -103,6 +108,7 @@ _PATCHES: Mapping[str, str] = {
     "two changes meet in the same place": "两处修改落在同一位置",
     "several scripts set it (one in line {})": "有多个脚本设置它（其一在第 {} 行）",
     "a directive and the command in line {} both set it": "有一条指令和第 {} 行的命令都设置了它",
+    "no command of the script takes it; it is an option of {}": "脚本中没有接受它的命令；它是 {} 的选项",
     "it is a command of its own; run it by hand": "它是一条单独的命令，请手工执行",
     "it is part of a JSON file, which the script only names": "它属于某个 JSON 文件，脚本只是引用该文件",
     "it is set in the program's own code": "它在程序自己的代码中设置",

@@ -13,7 +13,7 @@ from ingest.logs.conditions import all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
-from service.reasoning.changes import value_of
+from service.reasoning.feasibility import value_of
 from service.reasoning.ownership import PLACES, fits_place, settable
 from service.reasoning.rules.packages import distribution
 

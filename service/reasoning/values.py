@@ -9,6 +9,7 @@ from corpus.schema import Change, Knob, Scalar
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
+from service.reasoning.cards import largest_gib
 from service.reasoning.rules import batches, counts, host, lengths, memory, packages, parallel, timeouts
 from service.reasoning.rules.situation import Answer, Computed, Rule, Situation, gib_of, parsed
 
@@ -33,7 +34,8 @@ def situation(
     change: Change, knob: Knob, now: str | None, cause: str, report: CrashReport, settings: Sequence[Setting]
 ) -> Situation:
     """Gather what a rule may look at, the facts of the failing line first."""
-    return Situation(change, knob, now, cause, _ordered(report), settings)
+    named = largest_gib((*report.launches, *(text for _, text in (*report.surroundings, *report.tail))))
+    return Situation(change, knob, now, cause, _ordered(report), settings, named)
 
 
 def _ordered(report: CrashReport) -> tuple[Fact, ...]:

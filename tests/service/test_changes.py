@@ -9,7 +9,8 @@ from typing import Any
 from corpus.schema import Knob, Language, Scalar
 from ingest.logs.configs.launch import Setting
 from service.diagnosis import Dropped, ProposedChange
-from service.reasoning.changes import is_guidance, misfit, propose, value_of
+from service.reasoning.changes import is_guidance, misfit, propose
+from service.reasoning.feasibility import value_of
 from service.triage import Triage
 from tests.service.factories import case, change, failed, knob, library, report, setting
 from tests.tables import each_row
@@ -69,12 +70,12 @@ def test_an_unknown_version_may_be_the_right_one() -> None:
 
 @each_row(
     ("framework", "kind", "kept"),
-    [("verl", "setting", True), ("easyr1", "setting", False), ("env", "env", True), ("pip", "package", True), ("docker", "command", True)],
+    [("verl", "setting", True), ("easyr1", "setting", False), ("env", "env", True), ("pip", "package", True), ("host", "command", True)],
 )
 def test_only_the_jobs_own_frameworks_get_changes(framework: str, kind: str, kept: bool) -> None:
     """A case of several frameworks proposes those of the one that runs, and what belongs to none."""
     wanted = change(framework=framework, kind=kind, to="128")
-    made, dropped = proposed(wanted, knobs=[knob(framework=framework)], serves={"verl": "", "easyr1": ""})
+    made, dropped = proposed(wanted, knobs=[knob(framework=framework, default=None)], serves={"verl": "", "easyr1": ""})
     assert [bool(made), dropped] == [kept, []]
 
 

@@ -35,7 +35,7 @@ def _fits_cache(s: Situation) -> Computed | None:
     needed = _whole_sequence(s)
     if value < 1 or (needed is not None and value < needed):
         return None  # a shorter context would cut what the job itself sends; memory must come from elsewhere
-    return Computed(value, told(f"{en}: {value} is the multiple of {_BLOCKS} below.", f"{zh}，向下取 {_BLOCKS} 的倍数为 {value}。"))
+    return Computed(value, told(f"{en}: {value} is the multiple of {_BLOCKS} below.", f"{zh}，向下取 {_BLOCKS} 的倍数为 {value}。"), proves=True)
 
 
 def _estimate(s: Situation) -> tuple[float, str, str] | None:
@@ -70,7 +70,7 @@ def _holds_request(s: Situation) -> Computed | None:
     return Computed(value, told(
         f"The longest input in the log has {longest:.0f} tokens, a response may add {response:.0f}: {value}.",
         f"日志中最长输入为 {longest:.0f} 个 token，回复至多再加 {response:.0f}：取 {value}。",
-    ))
+    ), proves=True)
 
 
 def _whole(s: Situation) -> Computed | None:
@@ -92,7 +92,7 @@ def _within_model(s: Situation) -> Computed | None:
     limit = s.stated("sequence", "limit", "limit_n")
     if limit is None or limit < 1:
         return None
-    return Computed(int(limit), told(f"The model's own limit is {limit:.0f} tokens.", f"模型自身的上限是 {limit:.0f} 个 token。"))
+    return Computed(int(limit), told(f"The model's own limit is {limit:.0f} tokens.", f"模型自身的上限是 {limit:.0f} 个 token。"), proves=True)
 
 
 def _holds_input(s: Situation) -> Computed | None:
@@ -177,7 +177,7 @@ def _batched_for_length(s: Situation) -> Computed | None:
     return Computed(int(pair[1]), told(
         f"The log says that {pair[0]:.0f} is too small and {pair[1]:.0f} the least.",
         f"日志说明 {pair[0]:.0f} 太小，至少为 {pair[1]:.0f}。",
-    ))
+    ), proves=True)
 
 
 RULES = (

@@ -15,6 +15,8 @@ from service.reasoning.rules.situation import (
 
 VLLM = "https://docs.vllm.ai/en/latest/configuration/conserving_memory/"
 WORKER = "https://github.com/vllm-project/vllm/blob/main/vllm/v1/worker/gpu_worker.py"
+KV_CACHE = "https://docs.vllm.ai/en/latest/features/quantization/quantized_kvcache/"
+ALLOCATOR = "https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf"
 SGLANG = "https://docs.sglang.ai/advanced_features/hyperparameter_tuning.html"
 
 OUT_OF_MEMORY = frozenset({
@@ -30,6 +32,8 @@ LEAST, MOST = 0.1, 0.95
 STEP = 0.05
 # An engine that was planned for a share does not work with a quarter of it.
 _USEFUL = 0.25
+# The card that is reckoned with where the log names none: few have more, and on a smaller one a share brings less.
+USUAL_GIB = 80.0
 
 
 def missing_gib(s: Situation) -> tuple[float, float, float] | None:
@@ -56,7 +60,7 @@ def _lower(s: Situation) -> Computed | None:
         f"so {share:g} - {short:.4g}/{capacity:g} less a margin gives {value:g}.",
         f"日志申请 {asked:g} GiB，空闲 {free:g} GiB，总量 {capacity:g} GiB：缺 {short:.4g} GiB，"
         f"{share:g} - {short:.4g}/{capacity:g} 再留余量，得 {value:g}。",
-    ))
+    ), proves=True)
 
 
 def _within_free(s: Situation) -> Answer:
@@ -78,7 +82,7 @@ def _within_free(s: Situation) -> Answer:
         f"{free:.4g}/{capacity:g} less {MARGIN:g} gives {value:g}.",
         f"该值按整卡计；除去其他进程，{capacity:g} GiB 中有 {free:.4g} GiB 可用："
         f"{free:.4g}/{capacity:g} 减 {MARGIN:g} 得 {value:g}。",
-    ))
+    ), proves=True)
 
 
 def _holds_weights(s: Situation, share: float, capacity: float) -> bool:
@@ -87,11 +91,12 @@ def _holds_weights(s: Situation, share: float, capacity: float) -> bool:
 
 
 def _raise(s: Situation) -> Answer:
-    capacity = s.stated("gpu_memory", "capacity_gib", "total_gib") or s.stated("gpu_oom", "capacity_gib")
-    share = s.number if s.number is not None else s.stated("gpu_memory", "utilization")
+    stated = s.stated("gpu_memory", "capacity_gib", "total_gib") or s.stated("gpu_oom", "capacity_gib") or s.card_gib
+    share = next((number for number in (s.number, s.stated("gpu_memory", "utilization"), s.default) if number is not None), None)
     lacking = _lacking(s)
-    if lacking is None or share is None or not capacity or capacity < 0:
+    if lacking is None or share is None:
         return None
+    capacity = stated if stated is not None and stated > 0 else USUAL_GIB
     needed, available = lacking
     value = up_to(share + (needed - available) / capacity + 0.01, 0.01)
     if value > MOST:
@@ -103,7 +108,7 @@ def _raise(s: Situation) -> Answer:
         f"The cache needs {needed:g} GiB and has {available:g} GiB: "
         f"{share:g} + {needed - available:.4g}/{capacity:g} and a little more gives {value:g}.",
         f"KV 缓存需要 {needed:g} GiB，现有 {available:g} GiB：{share:g} + {needed - available:.4g}/{capacity:g}，略加余量，得 {value:g}。",
-    ))
+    ), proves=stated is not None)
 
 
 def _lacking(s: Situation) -> tuple[float, float] | None:
@@ -113,6 +118,37 @@ def _lacking(s: Situation) -> tuple[float, float] | None:
         return (both[0], both[1]) if both[0] > both[1] else None
     available = s.stated("kv_cache", "available_gib")
     return (1.0, available) if available is not None and available <= 0 else None
+
+
+def _narrower(s: Situation) -> Answer:
+    """Store the cache in one byte for two, where that is enough."""
+    lacking = _lacking(s)
+    if lacking is None or s.together("kv_cache", "needed_gib", "available_gib") is None:
+        return None
+    needed, available = lacking
+    if needed / 2 > available:
+        return Hopeless(told(
+            f"half of the {needed:g} GiB that the cache needs is {needed / 2:g}, and {available:g} are there",
+            f"KV 缓存所需 {needed:g} GiB 的一半是 {needed / 2:g} GiB，而只有 {available:g} GiB",
+        ))
+    return Computed(s.change.to, told(
+        f"Half of the {needed:g} GiB that the cache needs is {needed / 2:g}, and {available:g} are there.",
+        f"KV 缓存所需 {needed:g} GiB 的一半是 {needed / 2:g} GiB，现有 {available:g} GiB。",
+    ), proves=True)
+
+
+def _unscattered(s: Situation) -> Answer:
+    """Let the allocator use what it holds in pieces, where that and what is free are enough."""
+    found = s.together("gpu_oom", "asked_gib", "free_gib", "reserved_gib")
+    if found is None:
+        return None
+    asked, free, held = found
+    if free + held < asked:
+        return Hopeless(told(
+            f"{asked:g} GiB are asked for, and {free:g} free with {held:g} held in pieces make only {free + held:.4g}",
+            f"申请 {asked:g} GiB，而空闲 {free:g} GiB 加上零散占有的 {held:g} GiB 只有 {free + held:.4g} GiB",
+        ))
+    return None
 
 
 def _fraction_up(s: Situation) -> Computed | None:
@@ -130,6 +166,8 @@ RULES = (
          VLLM, _lower, "down", LEAST, MOST),
     Rule("gpu-share", _OCCUPIED, "what other processes leave free of the card, less 0.02", WORKER, _within_free, "down", LEAST, MOST),
     Rule("gpu-share", _SMALL_CACHE, "the present share and what the cache lacks of the card", VLLM, _raise, "up", LEAST, MOST),
+    Rule("narrow-cache", _SMALL_CACHE, "the proposed type, where half of what the cache needs is there", KV_CACHE, _narrower),
+    Rule("allocator", OUT_OF_MEMORY, "none where what is free and what is held in pieces are less than what is asked for", ALLOCATOR, _unscattered),
     Rule("static-share", OUT_OF_MEMORY, "the present fraction less what is missing of the card, less 0.02, at least 0.05 lower",
          SGLANG, _lower, "down", LEAST, MOST),
     Rule("static-share", _SMALL_CACHE, "the present fraction and 0.05, up to 0.95", SGLANG, _fraction_up, "up", LEAST, MOST),

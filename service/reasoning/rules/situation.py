@@ -32,11 +32,15 @@ class Also:
 
 @dataclass(frozen=True)
 class Computed:
-    """A value with the numbers that it comes from, and what has to follow it."""
+    """A value with the numbers that it comes from, and what has to follow it.
+
+    `proves` tells that by these numbers the value suffices, rather than only goes the right way.
+    """
 
     value: Scalar
     because: Text
     also: tuple[Also, ...] = ()
+    proves: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,14 @@ class Situation:
     cause: str
     facts: Sequence[Fact]
     settings: Sequence[Setting]
+    # The memory of the largest card that the log names, in GiB.
+    card_gib: float | None = None
+
+    @property
+    def default(self) -> float | None:
+        """The setting's default as a number."""
+        known = self.knob.default
+        return None if known is None or isinstance(known, (bool, list)) else parsed(str(known))
 
     @property
     def number(self) -> float | None:
