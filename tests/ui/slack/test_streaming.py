@@ -79,7 +79,7 @@ def test_that_the_first_answer_is_edited_as_the_model_writes(work: Workspace, mo
     eventually(lambda: GOING_ON not in shown(work.answer(thread)))
     edits = work.slack.said("chat.update")
     assert len(edits) >= 3
-    assert "The model explains" in shown(edits[0].values)
+    assert "What the model (openai:" in shown(edits[0].values)
     assert all(after.at - before.at > 0.8 for before, after in pairwise(edits))
     assert "Paragraph 3" in shown(work.answer(thread))
     assert len(work.answers(thread)) == 1
