@@ -14,7 +14,7 @@ import httpx
 from pydantic import BaseModel, TypeAdapter
 
 from service import errors
-from service.diagnosis import CaseHit, Diagnosis
+from service.diagnosis import CaseHit, Diagnosis, Outcome
 from service.errors import LateError, RequestError
 from service.events import Event, Failed, Final, Turned
 from service.records import BatchRecord, FeedbackRecord, TriageRecord
@@ -55,18 +55,18 @@ class Client:
 
     def triage(
         self, log: str | Path | Sequence[Path], *, configs: Sequence[Path] = (), telemetry: Path | None = None, name: str = "",
-        language: str = "", model: bool = True, idempotency_key: str = "",
+        language: str = "", model: bool = True, outcome: Outcome | None = None, idempotency_key: str = "",
     ) -> Diagnosis:
-        """Say why a job died; `log` is a text, or the files that the job wrote."""
-        with _handed(log, configs, telemetry, name, language, model) as sent:
+        """Say why a job died; `log` is a text, or the files that the job wrote, `outcome` how it ended as far as you know."""
+        with _handed(log, configs, telemetry, name, language, model, outcome) as sent:
             return Diagnosis.model_validate_json(self._ask("POST", "/v1/triage", headers=_once(idempotency_key), **sent))
 
     def stream(
         self, log: str | Path | Sequence[Path], *, configs: Sequence[Path] = (), telemetry: Path | None = None, name: str = "",
-        language: str = "", model: bool = True,
+        language: str = "", model: bool = True, outcome: Outcome | None = None,
     ) -> Iterator[Event]:
         """Say why a job died, event by event; raises what the last event tells where it is an error."""
-        with _handed(log, configs, telemetry, name, language, model) as sent:
+        with _handed(log, configs, telemetry, name, language, model, outcome) as sent:
             yield from self._events("/v1/triage", **sent)
 
     def record(self, triage_id: str) -> TriageRecord:
@@ -205,10 +205,11 @@ def _once(key: str) -> dict[str, str]:
 
 @contextmanager
 def _handed(
-    log: str | Path | Sequence[Path], configs: Sequence[Path], telemetry: Path | None, name: str, language: str, model: bool
+    log: str | Path | Sequence[Path], configs: Sequence[Path], telemetry: Path | None, name: str, language: str, model: bool,
+    outcome: Outcome | None,
 ) -> Iterator[Mapping[str, Any]]:
     """Make what is sent for a triage: always multipart, which takes logs of any size."""
-    fields = {"name": name, "language": language, "model": "true" if model else "false"}
+    fields = {"name": name, "language": language, "model": "true" if model else "false", **(outcome.fields if outcome else {})}
     paths = [] if isinstance(log, str) else [log] if isinstance(log, Path) else list(log)
     named = [("log", path) for path in paths] + [("config", path) for path in configs] + ([("telemetry", telemetry)] if telemetry else [])
     with _opened(named) as parts:

@@ -19,7 +19,7 @@ from ingest.index import Index
 from ingest.logs.lines import printable
 from ingest.redact import Redactor
 from service.batch.batches import open_store
-from service.diagnosis import CaseHit, Diagnosis
+from service.diagnosis import CaseHit, Diagnosis, Outcome
 from service.errors import ConflictError, InvalidRequestError, LateError, RequestError
 from service.events import Accepted, Event, Failed, Final, First, Turned
 from service.patching.patches import ConfigFile
@@ -62,6 +62,7 @@ class Submission:
 
     `text` is a pasted log; else `paths` are log files, folders or archives that are one job's output, which the
     caller removes once the last event came; `names` are what they are called, where their paths do not tell. `telemetry` is a snapshot, or `live` for this machine now.
+    `outcome` is how the job ended, as far as the caller knows.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Submission:
     telemetry: Snapshot | Literal["live"] | None = None
     language: str = ""
     model: bool = True
+    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True)
@@ -241,7 +243,7 @@ def _task(submission: Submission, triage_id: str) -> TriageTask:
         id=triage_id, name=_name(submission.name), text=submission.text,
         files=tuple(zip((_name(name) for name in names), map(str, submission.paths), strict=True)), configs=submission.configs,
         telemetry=LIVE if machine == LIVE else machine.to_json(None) if isinstance(machine, Snapshot) else "",
-        language=submission.language, model=submission.model,
+        language=submission.language, model=submission.model, outcome=submission.outcome,
     )
 
 

@@ -252,6 +252,17 @@ class Outcome(Part):
         return self.exit_code is not None or self.signal is not None or self.state is not None
 
     @property
+    def fields(self) -> dict[str, str]:
+        """What the caller knows, as the fields of a form."""
+        told = {"exit_code": self.exit_code, "signal": self.signal, "state": self.state}
+        return {name: str(value) for name, value in told.items() if value is not None}
+
+    @property
+    def if_given(self) -> Outcome | None:
+        """Itself, where the caller knows anything of the end."""
+        return self if self.is_given else None
+
+    @property
     def killed_by(self) -> str | None:
         """The signal that ended it, as given or as the exit code tells."""
         return self.signal or outcomes.signal_of(self.exit_code)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from service.diagnosis import Diagnosis, Part
+from service.diagnosis import Diagnosis, Outcome, Part
 
 Origin = Literal["api", "chat", "slack", "cli", "mcp"]
 TriageState = Literal["running", "done", "failed"]
@@ -93,7 +93,7 @@ class JobPlace(Part):
 
 
 class JobSpec(Part):
-    """A job of a batch before it is worked on. Names and texts are redacted."""
+    """A job of a batch before it is worked on. Names and texts are redacted; `outcome` is how it ended, where its source knows."""
 
     name: str
     place: JobPlace
@@ -103,6 +103,7 @@ class JobSpec(Part):
     started: datetime | None = None
     ended: datetime | None = None
     node_names: tuple[str, ...] = ()
+    outcome: Outcome | None = None
 
 
 class JobRecord(JobSpec):

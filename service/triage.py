@@ -14,7 +14,7 @@ from corpus.library import Library
 from corpus.schema import Language
 from ingest import embedder, pipeline
 from ingest.embedder import Embedder
-from ingest.errors import BrokenTemplatesError
+from ingest.errors import BrokenTemplatesError, EmptyInputError
 from ingest.index import Index
 from ingest.logs import patterns, templates
 from ingest.logs.configs import launch
@@ -22,8 +22,9 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
+from ingest.logs.lines import printable
 from ingest.logs.reader import Reader
-from ingest.logs.report import CrashReport
+from ingest.logs.report import CrashReport, Limits
 from ingest.logs.templates import Templates
 from ingest.pipeline import Places
 from ingest.redact import Redactor
@@ -112,7 +113,7 @@ class Triage:
         `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died. `outcome` is how
         the job ended, as far as the caller knows.
         """
-        return self.explain_report(*self.read(source, language, files, good), telemetry, outcome)
+        return self.explain_report(*self.read(source, language, files, good, outcome), telemetry, outcome)
 
     def answer(
         self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
@@ -129,7 +130,7 @@ class Triage:
         telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
     ) -> Inquiry:
         """Answer for one job's output as `explain` does, and keep what further answers need."""
-        return self.inquire(*self.read(source, language, files, good), telemetry, outcome)
+        return self.inquire(*self.read(source, language, files, good, outcome), telemetry, outcome)
 
     def stages(self, inquiry: Inquiry) -> Iterator[Stage]:
         """Answer an inquiry in stages, as `answer` does."""
@@ -156,14 +157,24 @@ class Triage:
         return [item.owner for item in self.retriever.search(words) if item.kind == "case"]
 
     def read(
-        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None
+        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
+        outcome: Outcome | None = None,
     ) -> tuple[CrashReport, str, Sequence[ConfigFile], dict[str, float]]:
         """Read one job's output; gives what `inquire` takes. Raises InputError where it cannot be read."""
         started = perf_counter()
-        report = self.reader.read(source, good)
+        report = self._read(source, good, failed=outcome is not None and outcome.end == "failed")
         if not files and isinstance(source, JobSource):
             files = [_config(name, raw) for name, raw in source.configs]
         return report, language, files, {"scan": round(1000 * (perf_counter() - started), 2)}
+
+    def _read(self, source: LogSource | JobSource, good: Templates | None, *, failed: bool) -> CrashReport:
+        try:
+            return self.reader.read(source, good, failed=failed)
+        except EmptyInputError:
+            # A job that is killed before its first word has printed nothing; that it failed is known all the same.
+            if not failed:
+                raise
+            return CrashReport(Redactor().clean(printable(source.name)), (), None, (), (), (), Limits(0, 0))
 
     def explain_report(
         self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None,

@@ -176,9 +176,15 @@ _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _REPEATED = range(5)
 
 
 def arrange(
-    events: Sequence[Event], runs: Sequence[Progress], timeline: Timeline, warnings: Sequence[Event] = ()
+    events: Sequence[Event], runs: Sequence[Progress], timeline: Timeline, warnings: Sequence[Event] = (), *,
+    failed: bool = False,
 ) -> Cascade:
-    """Give each event its role and name the root among the failures that stand; `runs` tells of each part."""
+    """Give each event its role and name the root among the failures that stand; `runs` tells of each part.
+
+    Where the job is known to have `failed`, its own word that it is done undoes no failure; work that went on does.
+    """
+    if failed:
+        runs = [replace(run, finished=0) for run in runs]
     recovered = {id(event) for event in events if _is_recovered(event, runs, timeline)}
     # Once a run has said that it is done, what falls over while it closes is no failure of it.
     closing = {id(event) for event in events if event.pattern_role != "origin" and _is_closing(event, runs, timeline)}

@@ -24,12 +24,13 @@ class Reader:
         if cache:
             sieve.keep(cache)
 
-    def read(self, source: LogSource | JobSource, good: Templates | None = None) -> CrashReport:
+    def read(self, source: LogSource | JobSource, good: Templates | None = None, *, failed: bool = False) -> CrashReport:
         """Read a job's output to its end; raises InputError where it cannot be read at all.
 
-        What also stands in `good`, a healthy run of the same job, is no failure here.
+        What also stands in `good`, a healthy run of the same job, is no failure here. `failed` tells that the job is known
+        to have failed, whatever it says of itself.
         """
-        reading = Reading(self._table, good or NOTHING)
+        reading = Reading(self._table, good or NOTHING, failed=failed)
         for block in self._blocks(source, reading):
             del block
         return reading.report(source)

@@ -87,7 +87,8 @@ _ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
 class Reading:
     """What is gathered while one log goes by."""
 
-    def __init__(self, table: PatternTable, good: Templates) -> None:
+    def __init__(self, table: PatternTable, good: Templates, *, failed: bool = False) -> None:
+        self._failed = failed
         self._table = table
         self._good = good
         self._rows = table.rows
@@ -408,7 +409,7 @@ class Reading:
         events = tuple(self._refined(event, job) for event in job.events)
         self._timeline.settle(events)
         warnings = [event for event in events if event.kind == "warning"]
-        cascade = arrange([event for event in events if event.kind != "warning"], self._runs, self._timeline, warnings)
+        cascade = arrange([event for event in events if event.kind != "warning"], self._runs, self._timeline, warnings, failed=self._failed)
         omitted = {reason: self._redactor.clean(told) if isinstance(told, str) else told for reason, told in source.omitted.items()}
         if self._events.omitted or self._repeats.omitted:
             omitted["events"] = self._events.omitted + self._repeats.omitted

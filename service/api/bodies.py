@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ingest.logs.lines import printable
 from ingest.redact import Redactor
-from service.diagnosis import CaseHit, Verdict
+from service.diagnosis import CaseHit, EndState, ExitCode, Outcome, SignalName, Verdict
 from service.records import BatchOptions, Feedback, Origin, TriageRecord, TriageState
 from service.telemetry.snapshot import Snapshot
 
@@ -57,7 +57,15 @@ class TriageRequest(Body):
     telemetry: Snapshot | Literal["live"] | None = Field(
         default=None, description="What the machine said: a snapshot of `whycrash snapshot`, or `live` for the server's own machine (scope admin)."
     )
+    exit_code: ExitCode = Field(default=None, description="The exit code that the job ended with; 137 and -9 tell of SIGKILL.")
+    signal: SignalName = Field(default=None, description="The signal that killed it, such as SIGKILL or 9.")
+    state: EndState = Field(default=None, description="What its scheduler says of its end, such as OUT_OF_MEMORY, OOMKilled, FAILED, COMPLETED.")
     stream: bool = Field(default=False, description="Answer with server-sent events, as they come.")
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the job ended, as far as it was told."""
+        return Outcome(exit_code=self.exit_code, signal=self.signal, state=self.state).if_given
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": LOG, "name": "train.log", "model": False}]})
 

@@ -95,7 +95,10 @@ def _of_json(raw: bytes) -> Handed:
     except ValidationError as error:
         raise invalid(error) from error
     configs = tuple(ConfigFile(safe_name(item.name), item.text) for item in body.configs)
-    made = Submission(body.name or "pasted text", text=body.text, configs=configs, telemetry=body.telemetry, language=body.language, model=body.model)
+    made = Submission(
+        body.name or "pasted text", text=body.text, configs=configs, telemetry=body.telemetry, language=body.language, model=body.model,
+        outcome=body.outcome,
+    )
     return Handed(made, body.stream, sha256(raw).hexdigest())
 
 
@@ -113,7 +116,7 @@ def _of_upload(upload: Upload) -> Handed:
     made = Submission(
         body.name or _called(logs), text="" if logs else body.text, paths=tuple(file.path for file in logs),
         names=tuple(safe_name(file.name) for file in logs), configs=tuple(_config(file) for file in upload.named("config")),
-        telemetry=machine, language=body.language, model=body.model,
+        telemetry=machine, language=body.language, model=body.model, outcome=body.outcome,
     )
     return Handed(made, body.stream, upload.digest)
 

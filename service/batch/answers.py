@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ingest.logs.lines import printable
-from service.diagnosis import Diagnosis, Evidence, JobNote, ReadLimits
+from service.diagnosis import Diagnosis, Evidence, JobNote, Outcome, ReadLimits
 from service.errors import ConflictError
 from service.reasoning.composer import UNKNOWN
 from service.records import JobRecord
@@ -56,7 +56,7 @@ def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
     told = _SAME[language].format(name=_MARKDOWN.sub(r"\\\1", printable(other.name)), id=other.id)
     return answer.model_copy(update={
         "id": job.id, "source": job.name, "job": note_of(job), "explanation": f"{told}\n\n{answer.explanation}",
-        "evidence": _root(job, answer, _OWN[language]), "cascade": (), "redactions": 0, "timings_ms": {},
+        "outcome": job.outcome or Outcome(), "evidence": _root(job, answer, _OWN[language]), "cascade": (), "redactions": 0, "timings_ms": {},
         "engine": answer.engine.model_copy(update={"tokens": None}),
         # Without files of its own, a patch is of a command that stands in the other one's log.
         "patch": answer.patch if job.config and job.config == other.config else None,
@@ -77,5 +77,5 @@ def _without(job: JobRecord) -> Diagnosis:
     headline = _NONE[kind].format(error=job.error or "the reason is not known.")
     return Diagnosis(
         id=job.id, source=job.name, verdict="unknown", cause=UNKNOWN, category=CATEGORY, confidence=0.0, standing="none",
-        action="collect-more", headline=headline, explanation=f"{headline} {_NEXT}", limits=ReadLimits(bytes=0, lines=0), job=note_of(job),
+        action="collect-more", headline=headline, explanation=f"{headline} {_NEXT}", limits=ReadLimits(bytes=0, lines=0), outcome=job.outcome or Outcome(), job=note_of(job),
     )

@@ -372,7 +372,7 @@ def _give_back(store: Store, owner: str) -> None:
 def _order(job: JobRecord, batch: BatchRecord, settings: Settings) -> Order:
     place, model = job.place, batch.options.model
     seconds = sizes.seconds_for(place.paths, settings, model=model)
-    return Order(job.id, job.name, place.paths, place.configs, batch.options.language, model, seconds)
+    return Order(job.id, job.name, place.paths, place.configs, batch.options.language, model, seconds, job.outcome)
 
 
 def _result(flight: _Flight, same_as: str | None, diagnosis: Diagnosis | None) -> Result:

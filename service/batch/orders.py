@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from service.diagnosis import Diagnosis
+from service.diagnosis import Outcome as JobOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A job to work on: `paths` are what it wrote, `configs` its own files, `seconds` the longest that one step may take."""
+    """A job to work on: `paths` are what it wrote, `configs` its own files, `outcome` how it ended, `seconds` the longest that one step may take."""
 
     id: str
     name: str
@@ -18,6 +19,7 @@ class Order:
     language: str = ""
     model: bool = False
     seconds: float = 120.0
+    outcome: JobOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from service.batch.orders import (
 from service.batch.recalling import RecallingRetriever
 from service.batch.sources import folder
 from service.diagnosis import Diagnosis
+from service.diagnosis import Outcome as JobOutcome
 from service.inquiry import Inquiry
 from service.patching.patches import ConfigFile
 from service.reasoning.stages import Final
@@ -110,15 +111,15 @@ class JobWorker:
         _check_places((*order.paths, *order.configs), self._settings)
         files = [triage.read_config(Path(path)) for path in order.configs]
         with _opened(order, self._settings) as source:
-            found = self._warm.fresh().read(source, order.language, files)
+            found = self._warm.fresh().read(source, order.language, files, outcome=order.outcome)
         self._held[order.id] = _Held(order, found)
-        return reading_of(found[0], found[2])
+        return reading_of(found[0], found[2], order.outcome)
 
     def answer(self, job_id: str, *, by_rules: bool = False) -> Diagnosis:
         """Answer a job that was read, and forget it; `by_rules` asks no model where one was to be."""
         held = self._held.pop(job_id)
         made = self._recalling(self._warm.fresh())
-        inquiry = made.inquire(*held.read)
+        inquiry = made.inquire(*held.read, outcome=held.order.outcome)
         diagnosis = inquiry.first
         if held.order.model and self._settings.model:
             diagnosis = self._explained(made, inquiry, by_rules=by_rules)
@@ -146,24 +147,26 @@ class JobWorker:
         return WentWrong(job_id, told(error, order), final)
 
 
-def reading_of(report: CrashReport, files: Sequence[ConfigFile] = ()) -> JobReading:
-    """Say which crash a report is of, of a job with which files, and by which line."""
+def reading_of(report: CrashReport, files: Sequence[ConfigFile] = (), outcome: JobOutcome | None = None) -> JobReading:
+    """Say which crash a report is of, of a job with which files and which end, and by which line."""
     root = report.root
     place = report.place(root.line) if root else None
     return JobReading(
-        fingerprint=fingerprint(report), config=digest(files), root_line=place.line if place else None, root_file=(place.file or None) if place else None,
+        fingerprint=fingerprint(report, outcome), config=digest(files), root_line=place.line if place else None, root_file=(place.file or None) if place else None,
         root_text=root.text if root else "", bytes=report.limits.bytes, lines=report.limits.lines,
     )
 
 
-def fingerprint(report: CrashReport) -> str:
-    """Give a hash that is equal where the same answer fits; the empty text where nothing failed.
+def fingerprint(report: CrashReport, outcome: JobOutcome | None = None) -> str:
+    """Give a hash that is equal where the same answer fits; the empty text where the log shows no failure.
 
-    Wider than the report's own: what else stands in the log, the phase and the versions may turn the answer.
+    Wider than the report's own: what else stands in the log, the phase and the versions may turn the answer, and what
+    the job's end says.
     """
     if report.root is None:
         return ""
-    return hashlib.sha256("\n".join(_parts(report)).encode()).hexdigest()[:32]
+    parts = [*_parts(report), *(ending.says.en for ending in (outcome.readings if outcome else ()))]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
 def digest(files: Sequence[ConfigFile]) -> str:

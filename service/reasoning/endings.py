@@ -94,7 +94,7 @@ class JobEnd:
             return ""
         rows = [f"{self._says}{self._signs}{say('stop', self.language)}"]
         if report.root is None:
-            rows.append(say("silent", self.language))
+            rows.append(say("silent" if report.limits.lines else "printed-nothing", self.language))
             rows += [say("said-done", self.language, line=place(report.place(report.finished), self.language))] if report.finished else []
             step = report.last_step or 0
             rows += [say("last-step", self.language, step=f"{step:g}")] if step > 0 else []

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from corpus.schema import Language
 from ingest.logs.facts import Fact, Value
 from ingest.logs.timeline import Place
-from service.diagnosis import Telemetry, TelemetryReading
+from service.diagnosis import Outcome, Telemetry, TelemetryReading
 
 _PHASES = {
     "save": ("while saving a checkpoint", "保存检查点时"),
@@ -92,6 +92,10 @@ _PHRASES = {
     "stop": (".", "。"),
     "exit-code": ("exit code {value}", "退出码 {value}"),
     "state": ("state {value}", "状态 {value}"),
+    "signal": ("signal {value}", "信号 {value}"),
+    "at-step": ("last step {value}", "最后一步 {value}"),
+    "at-checkpoint": ("last checkpoint {value}", "最近检查点 {value}"),
+    "printed-nothing": ("It printed nothing.", "它没有输出任何内容。"),
     "silent": ("The log shows no failure that would explain it.", "日志里没有能解释它的失败。"),
     "said-done": (
         "{line} says that the run finished; how it ended says otherwise.", "{line}表示运行已完成，但它的结束方式并非如此。",
@@ -152,6 +156,17 @@ def fact(found: Fact, language: Language) -> str:
         return ""
     values: dict[str, Value] = {name: _short(found.fields[name]) for name in needed}
     return (chinese if language == "zh" else english).format(**values)
+
+
+def outcome(ended: Outcome, language: Language) -> str:
+    """Write how a job ended in a line, with how far its log shows that it came; empty where nobody told how."""
+    if not ended.is_given:
+        return ""
+    told = {
+        "exit-code": ended.exit_code, "signal": ended.signal, "state": ended.state, "at-step": ended.last_step,
+        "at-checkpoint": ended.last_checkpoint,
+    }
+    return " · ".join(say(name, language, value=value) for name, value in told.items() if value is not None)
 
 
 def telemetry(said: Telemetry, language: Language) -> list[str]:

@@ -11,6 +11,7 @@ from operator import itemgetter
 from ingest.logs.events import Event
 from ingest.redact import Redactor
 from service.diagnosis import Telemetry
+from service.reasoning import phrases
 from service.reasoning.claims import Claim, Claims, Reply, schema
 from service.reasoning.fencing import CLOSE, OPEN, WITHHELD, excerpt, fenced, neutral, withheld
 from service.reasoning.matter import Matter, Prompt
@@ -191,6 +192,8 @@ def _answer(matter: Matter) -> Iterator[Row]:
     if cause is not None:
         yield Row("answer", -1.9, f"{cause.title.to(matter.language)}: {cause.means.to(matter.language)}")
         yield Row("answer", 3.5, cause.advice.to(matter.language))
+    if ended := phrases.outcome(first.outcome, matter.language):
+        yield Row("answer", -1.8, ended)
     seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)
     if seen:
         yield Row("answer", 1.0, f"frameworks: {neutral(seen)}")

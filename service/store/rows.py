@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from sqlalchemy import Connection, Row, func, select
 
+from service.diagnosis import Outcome
 from service.errors import NotFoundError
 from service.records import BatchOptions, BatchRecord, JobPlace, JobRecord, JobSpec, JobState
 from service.store import gate
@@ -105,6 +106,7 @@ def spec_values(batch: str, number: int, spec: JobSpec) -> dict[str, Any]:
         "started": spec.started,
         "ended": spec.ended,
         "node_names": gate.texts(spec.node_names),
+        "outcome": spec.outcome.model_dump_json(exclude_none=True) if spec.outcome else None,
         "attempts": 0,
         "not_before": None,
         "owner": "",
@@ -155,6 +157,7 @@ def job_record(row: Row[Any] | Mapping[str, Any]) -> JobRecord:
             "id": job_id(batch, values["number"]),
             "place": JobPlace.model_validate(json.loads(values["place"])),
             "node_names": gate.names(values["node_names"]),
+            "outcome": None if values["outcome"] is None else Outcome.model_validate_json(values["outcome"]),
             "same_as": None if values["same_as"] is None else job_id(batch, values["same_as"]),
             "diagnosis": None if values["diagnosis"] is None else gate.unpack(values["diagnosis"]),
         }

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 # Versions of the schema in their order; the last is what this code reads and writes.
-VERSIONS = ("0001", "0002", "0003", "0004")
+VERSIONS = ("0001", "0002", "0003", "0004", "0005")
 
 # Identifiers are compared byte by byte everywhere: a server's own order of letters would turn pages around.
 Id = Text().with_variant(Text(collation="C"), "postgresql")
@@ -160,6 +160,8 @@ JOBS = Table(
     # A digest of the job's own files, empty where it has none; and of its answer what a summary needs, so that ten thousand need not be unpacked.
     Column("config", Text, nullable=False, server_default=""),
     Column("gist", Text),
+    # How the job ended, as JSON, where that was handed in with it.
+    Column("outcome", Text),
     Index("jobs_by_state", "batch", "state", "number"),
     # The few that are worked on, whose leases every claim looks through.
     Index("jobs_held", "owner", "batch", sqlite_where=text("state = 'running'"), postgresql_where=text("state = 'running'")),

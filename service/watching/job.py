@@ -12,9 +12,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from fcntl import F_SETPIPE_SZ, fcntl
 from time import monotonic, sleep
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from service.watching.terminal import Terminal
+
+if TYPE_CHECKING:
+    from service.diagnosis import Outcome
 
 BLOCK = 1 << 20
 # A grandchild may keep the pipe open for ever; after the job's own end this long a silence is the end.
@@ -49,6 +52,14 @@ class Ended:
     def failed(self) -> bool:
         """Tell whether it did not end well."""
         return self.code != 0
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended, for its answer."""
+        # Imported here: a job that ends well is not to wait for what reads its end.
+        from service.diagnosis import Outcome
+
+        return Outcome.told(None, self.signal) if self.signal else Outcome(exit_code=self.code)
 
     @property
     def words(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from ingest.redact import Redactor
+from service.diagnosis import Outcome
 from service.errors import ServiceError
 from service.watching.copy import Stream
 
@@ -22,6 +23,7 @@ class PostError(ServiceError):
 
 def to_service(
     url: str, logs: Sequence[tuple[str, Iterator[bytes]]], configs: Sequence[tuple[str, bytes]] = (), snapshot: Path | None = None, key: str = "",
+    outcome: Outcome | None = None,
 ) -> str:
     """Hand a job's logs in at a whycrash service, and give where its answer is; raises PostError."""
     clean = Redactor().clean
@@ -30,7 +32,7 @@ def to_service(
     if snapshot is not None:
         files.append(("telemetry", ("telemetry.json", snapshot.read_bytes())))
     base = url.rstrip("/")
-    answer = _sent(f"{base}/v1/triage", key, files=files)
+    answer = _sent(f"{base}/v1/triage", key, files=files, data=outcome.fields if outcome else {})
     try:
         return f"{base}/?triage={answer.json()['id']}"
     except (ValueError, KeyError, TypeError) as error:

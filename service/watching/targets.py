@@ -33,7 +33,7 @@ def service(url: str, key: str) -> Target:
     def send(_diagnosis: Diagnosis, spec: JobSpec) -> None:
         configs = [(Path(path).name, Path(path).read_bytes()) for path in spec.place.configs]
         logs = [(name, _chunks(path)) for name, path in _files(spec)]
-        posting.to_service(url, logs, configs, None, key)
+        posting.to_service(url, logs, configs, None, key, spec.outcome)
 
     return send
 

@@ -94,7 +94,7 @@ class Watcher:
             source.name = spec.name
             if source.single:
                 source.single.name = spec.name
-            return self.triage.explain(source, self.language, configs)
+            return self.triage.explain(source, self.language, configs, outcome=spec.outcome)
 
     def _told(self, ended: Ended, diagnosis: Diagnosis) -> bool:
         """Tell all who were not told yet; gives whether no further try is made."""

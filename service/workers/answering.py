@@ -107,12 +107,12 @@ def _job(task: TriageTask, limits: Limits) -> JobSource:
 def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) -> Iterator[Answer]:
     machine = _telemetry(task.telemetry, settings)
     try:
-        read = triage.read(_opened(task, settings, tell), task.language, task.configs)
+        read = triage.read(_opened(task, settings, tell), task.language, task.configs, outcome=task.outcome)
     except InputError as error:
         raise type(error)(_by_name(str(error), task)) from error
     report = read[0]
     yield _read(report, machine)
-    inquiry = triage.inquire(*read, machine)
+    inquiry = triage.inquire(*read, machine, task.outcome)
     inquiry = replace(inquiry, first=inquiry.first.model_copy(update={"id": task.id}))
     yield Matched(cases=inquiry.first.cases)
     yield First(diagnosis=inquiry.first)
@@ -177,8 +177,8 @@ def _inquiry(triage: Triage, kept: KeptTriage) -> Inquiry:
     """Make the inquiry of a triage that was kept; its answer is the one that was given."""
     files = [ConfigFile(name, text) for name, text in kept.configs]
     machine = snapshot.parse(kept.telemetry, "telemetry") if kept.telemetry else None
-    read = triage.read(excerpts.restored(kept.excerpt, kept.diagnosis.source), kept.language, files)
-    return replace(triage.inquire(*read, machine), first=kept.diagnosis)
+    read = triage.read(excerpts.restored(kept.excerpt, kept.diagnosis.source), kept.language, files, outcome=kept.diagnosis.outcome)
+    return replace(triage.inquire(*read, machine, kept.diagnosis.outcome), first=kept.diagnosis)
 
 
 def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from service.diagnosis import CaseHit, Diagnosis
+from service.diagnosis import CaseHit, Diagnosis, Outcome
 from service.patching.patches import ConfigFile
 from service.records import Excerpt, MessageRecord
 
 
 @dataclass(frozen=True)
 class TriageTask:
-    """Triage one job; `files` are names and paths of what it wrote, `telemetry` a snapshot as JSON or `live`."""
+    """Triage one job; `files` are names and paths of what it wrote, `telemetry` a snapshot as JSON or `live`, `outcome` how it ended."""
 
     id: str
     name: str
@@ -22,6 +22,7 @@ class TriageTask:
     telemetry: str = ""
     language: str = ""
     model: bool = True
+    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,19 @@ def test_awkward_logs_are_explained(content: bytes, warm: Path, tmp_path: Path) 
     assert (ended.code, json.loads(ended.out)["cause"]) == (EXPLAINED, "ray-memory-monitor-kill")
 
 
+def test_how_the_job_ended_is_an_option(warm: Path, tmp_path: Path) -> None:
+    """Exit code, signal and state turn the answer, and stand on the page; what is none of them is misuse."""
+    log = written(tmp_path, b"".join(b"step %d: loss 0.%d\n" % (number, number) for number in range(1, 9)))
+    ends = (
+        (["--exit-code", "137"], UNKNOWN, "Killed by SIGKILL"), (["--signal", "TERM"], UNKNOWN, "Ended by SIGTERM"),
+        (["--state", "OUT_OF_MEMORY"], EXPLAINED, "host-oom-kill"), (["--exit-code", "0"], HEALTHY, "exit code 0"),
+        (["--signal", "NOTHING"], MISUSE, "--signal"), (["--state", "a;b"], MISUSE, "--state"), (["--exit-code", "99999999999"], MISUSE, "--exit-code"),
+    )
+    for words, code, told in ends:
+        ended = whycrash(warm, "explain", log, "--lang", "en", *words)
+        assert (ended.code, told in ended.out + ended.err) == (code, True), ended
+
+
 def test_standard_input_is_read(warm: Path) -> None:
     """`-` is the log as it comes through a pipe."""
     ended = whycrash(warm, "explain", "-", "--json", given=KILLED.encode())

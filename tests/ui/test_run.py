@@ -173,10 +173,21 @@ def test_that_a_service_that_is_down_changes_nothing_for_the_job(run: Run) -> No
     assert "Nothing could be sent to 127.0.0.1" in " ".join(done.stderr.decode().split())
 
 
-def test_that_a_silent_job_that_fails_is_told_where_to_look(run: Run) -> None:
-    done = run(python("import sys; sys.exit(3)"))
-    assert done.returncode == 3
-    assert "printed nothing" in done.stderr.decode()
+def test_that_how_a_silent_job_ended_is_in_its_answer(run: Run, tmp_path: Path) -> None:
+    """A failed end is never `no-failure`, whether the job printed nothing or nothing of a failure; a good one is told nothing."""
+    steps = "for i in 1 2 3; do echo step $i: loss 0.$i; done; "
+    jobs = (
+        ("kill -9 $$", -signal.SIGKILL, "SIGKILL", None), (f"{steps}kill -9 $$", -signal.SIGKILL, "SIGKILL", None), ("exit 3", 3, None, 3),
+        (f"{steps}exit 3", 3, None, 3),
+    )
+    out = tmp_path / "answer.json"
+    for job, code, killed_by, exit_code in jobs:
+        done = run(["sh", "-c", job], "--out", str(out))
+        answer = json.loads(out.read_text())
+        assert (done.returncode, answer["verdict"], answer["outcome"]["signal"], answer["outcome"]["exit_code"]) == (code, "unknown", killed_by, exit_code)
+        assert "No failure" not in done.stderr.decode()
+        assert str(killed_by or exit_code) in answer["headline"]
+    assert run(["sh", "-c", f"{steps}exit 0"]).stderr == b""
 
 
 def test_that_a_job_runs_also_where_no_copy_of_its_output_can_be_made(run: Run) -> None:

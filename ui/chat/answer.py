@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from corpus.library import Library
 from corpus.schema import Language
 from service.diagnosis import Diagnosis, ProposedChange
+from service.reasoning import phrases
 from ui.chat import diff, prose
 from ui.chat.markup import Html, element, folded, joined, shown
 from ui.chat.view import View
@@ -59,6 +60,8 @@ def _standing(diagnosis: Diagnosis, language: Language) -> Iterator[Html]:
         yield _pair(say("standing", language), element("span", say(f"standing-{diagnosis.standing}", language), class_=f"firm s-{diagnosis.standing}"))
     root = next((item for item in diagnosis.evidence if item.role == "root"), None)
     yield _pair(say("action", language), element("strong", say(f"action-{diagnosis.action}", language)))
+    if ended := phrases.outcome(diagnosis.outcome, language):
+        yield _pair(say("outcome", language), element("span", ended))
     if root is not None:
         place = f"{root.file}:L{root.line}" if root.file else f"L{root.line}"
         quote = element("code", shown(root.text.strip(), 200))

@@ -91,6 +91,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "standing-hypothesis": ("A hypothesis: check before acting", "仅为推测，请先核实"),
     "standing-none": ("Not decided", "未定"),
     "action": ("Next step", "下一步"),
+    "outcome": ("How it ended", "结束方式"),
     "action-retry": ("Run it again: a retry is safe", "重新运行即可，重试是安全的"),
     "action-change-config": ("Change the job's configuration", "修改作业配置"),
     "action-change-environment": ("Change the environment", "修改运行环境"),

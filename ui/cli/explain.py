@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+from pydantic import ValidationError
 from rich.console import Console, Group
 from rich.markdown import Markdown
 from rich.padding import Padding
@@ -14,8 +15,10 @@ from rich.text import Text
 
 from ingest.errors import MissingInputError
 from ingest.logs.inputs import jobs
-from service.diagnosis import Diagnosis, ProposedChange
+from service.diagnosis import Diagnosis, Outcome, ProposedChange
+from service.errors import InvalidRequestError
 from service.inquiry import Inquiry
+from service.reasoning import phrases
 from service.reasoning.stages import Draft
 from service.reasoning.stages import Text as Said
 from service.telemetry.opening import open_telemetry
@@ -51,7 +54,7 @@ _CODE = re.compile(r"(`[^`\n]*`)")
 
 def run(
     logs: list[str], *, as_json: bool, lang: str, configs: list[Path], good: Path | None = None,
-    telemetry: str = "", model: bool = True, show_prompt: bool = False,
+    telemetry: str = "", model: bool = True, show_prompt: bool = False, outcome: Outcome | None = None,
 ) -> int:
     """Explain one job and give the exit code."""
     check_language(lang)
@@ -69,7 +72,7 @@ def run(
     machine = open_telemetry(telemetry, settings) if telemetry else None
     with progress() as report:
         triage = Triage(settings, report)
-        inquiry = triage.open(source, lang, files, triage.healthy(good) if good else None, machine)
+        inquiry = triage.open(source, lang, files, triage.healthy(good) if good else None, machine, outcome)
     if show_prompt:
         sys.stdout.write(triage.prompt(inquiry) + "\n")
         return EXPLAINED
@@ -79,6 +82,15 @@ def run(
     elif final is inquiry.first:
         render(final, out())
     return _CODES[final.verdict]
+
+
+def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None:
+    """Make the outcome of a command's options; raises InvalidRequestError where one is no exit code, signal or state."""
+    try:
+        return Outcome.model_validate({"exit_code": exit_code, "signal": signal, "state": state}).if_given
+    except ValidationError as error:
+        field, told = error.errors()[0]["loc"][0], error.errors()[0]["msg"]
+        raise InvalidRequestError(f"--{str(field).replace('_', '-')}: {told.removeprefix('Value error, ')}.") from error
 
 
 def spoken(triage: Triage, inquiry: Inquiry, console: Console | None, model: str = "") -> Diagnosis:
@@ -136,6 +148,8 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
     standing = _WORDS[diagnosis.standing][chinese]
     if diagnosis.cause and diagnosis.verdict != "unknown":
         console.print(Text(" · ".join(part for part in (diagnosis.cause, standing) if part), style="dim"))
+    if ending := phrases.outcome(diagnosis.outcome, "zh" if chinese else "en"):
+        console.print(Text(ending, style="dim"))
     _print_root(diagnosis, console)
     _print(_changes(diagnosis, chinese), console)
     _print_patch(diagnosis, chinese, console)

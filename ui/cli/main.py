@@ -56,6 +56,9 @@ def explain(
     config: Annotated[list[Path] | None, typer.Option("--config", metavar="FILE", help="A launch script or configuration of the job; may be repeated.")] = None,
     good: Annotated[Path | None, typer.Option("--good", metavar="FILE", help="A healthy run of the same job: what it prints too is no cause.")] = None,
     telemetry: Annotated[str, typer.Option("--telemetry", metavar="FILE|live|prometheus://...", help="What the machine says: a snapshot's file, this machine now, or a Prometheus server.")] = "",
+    exit_code: Annotated[int | None, typer.Option("--exit-code", metavar="N", help="The exit code that the job ended with; 137 and -9 tell of SIGKILL.")] = None,
+    signal: Annotated[str, typer.Option("--signal", metavar="NAME", help="The signal that killed it, such as SIGKILL or 9.")] = "",
+    state: Annotated[str, typer.Option("--state", metavar="STATE", help="What its scheduler says of its end, such as OUT_OF_MEMORY or OOMKilled.")] = "",
     no_model: Annotated[bool, typer.Option("--no-model", help="Ask no model, whatever WHYCRASH_MODEL says.")] = False,
     show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Print exactly what a model would be sent, and send nothing.")] = False,
 ) -> None:
@@ -63,7 +66,10 @@ def explain(
     # Imported here, as in each command: a command should start with what it needs and no more.
     from ui.cli import explain as command
 
-    raise typer.Exit(command.run(logs, as_json=as_json, lang=lang, configs=config or [], good=good, telemetry=telemetry, model=not no_model, show_prompt=show_prompt))
+    outcome = command.outcome_of(exit_code, signal, state)
+    raise typer.Exit(command.run(
+        logs, as_json=as_json, lang=lang, configs=config or [], good=good, telemetry=telemetry, model=not no_model, show_prompt=show_prompt, outcome=outcome,
+    ))
 
 
 _THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}

@@ -17,7 +17,7 @@ from service.watching.sampling import Sampling
 
 if TYPE_CHECKING:
     from ingest.logs.inputs.jobs import JobSource
-    from service.diagnosis import Diagnosis
+    from service.diagnosis import Diagnosis, Outcome
     from service.settings import Settings
     from service.triage import Triage
 
@@ -109,7 +109,6 @@ def _source(command: Sequence[str], copy: Copy) -> JobSource:
 
 
 def _explain(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path | None, options: Options) -> None:
-    from ingest.errors import EmptyInputError
     from service.triage import Triage
     from ui.cli import explain
     from ui.cli.console import err, load_settings, progress
@@ -119,33 +118,29 @@ def _explain(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path | 
         _say(f"\nwhycrash: the job failed after {ended.seconds:.0f} s: {ended.words}.")
     for told in filter(None, (copy.broken, _dropped(copy))):
         _say(f"whycrash: {told}")
-    try:
-        with progress() as report:
-            triage = Triage(settings, report)
-            final = _answered(triage, settings, _source(command, copy), snapshot, options)
-    except EmptyInputError:
-        _say("whycrash: it printed nothing, so there is nothing to go by. Look at its own log files, and at `dmesg` for a kill.")
-        return
+    with progress() as report:
+        triage = Triage(settings, report)
+        final = _answered(triage, settings, _source(command, copy), ended.outcome, snapshot, options)
     if not options.quiet:
         explain.render(final, err())
     if options.out:
         options.out.write_text(final.to_json(indent=2) + "\n", encoding="utf-8")
     if options.post:
-        _post(final, copy, snapshot, options)
+        _post(final, copy, ended.outcome, snapshot, options)
 
 
 def _dropped(copy: Copy) -> str:
     return f"{copy.dropped_bytes >> 20} MiB from the middle of the output were not kept." if copy.dropped_bytes else ""
 
 
-def _answered(triage: Triage, settings: Settings, source: JobSource, snapshot: Path | None, options: Options) -> Diagnosis:
+def _answered(triage: Triage, settings: Settings, source: JobSource, outcome: Outcome, snapshot: Path | None, options: Options) -> Diagnosis:
     from service.telemetry import snapshot as snapshots
     from service.triage import read_config
     from ui.cli import explain
 
     machine = snapshots.load(snapshot) if snapshot else None
     good = triage.healthy(options.good) if options.good and options.good.exists() else None
-    inquiry = triage.open(source, options.lang, [read_config(path) for path in options.configs], good, machine)
+    inquiry = triage.open(source, options.lang, [read_config(path) for path in options.configs], good, machine, outcome)
     return explain.spoken(triage, inquiry, None) if settings.model else inquiry.first
 
 
@@ -166,13 +161,14 @@ def _keep_good(copy: Copy, path: Path) -> None:
     templates.save(path)
 
 
-def _post(final: Diagnosis, copy: Copy, snapshot: Path | None, options: Options) -> None:
+def _post(final: Diagnosis, copy: Copy, outcome: Outcome, snapshot: Path | None, options: Options) -> None:
     from service.watching import posting
 
     configs = [(path.name, path.read_bytes()) for path in options.configs]
     try:
         logs = [(final.source, copy.chunks())]
-        _say(f"whycrash: kept at {posting.to_service(options.post, logs, configs, snapshot, os.environ.get(KEY_VARIABLE, ''))}")
+        kept = posting.to_service(options.post, logs, configs, snapshot, os.environ.get(KEY_VARIABLE, ""), outcome)
+        _say(f"whycrash: kept at {kept}")
     except posting.PostError as error:
         _say(f"whycrash: {error}")
 

@@ -13,6 +13,7 @@ from service.diagnosis import (
     Diagnosis,
     Dropped,
     Evidence,
+    Outcome,
     ProposedChange,
     SeenFramework,
     Standing,
@@ -44,6 +45,7 @@ class TriageAnswer(BaseModel):
     cases: list[CaseHit]
     frameworks: list[SeenFramework]
     telemetry: Telemetry
+    outcome: Outcome = Field(description="How the job ended as it was told, and the last step and checkpoint that its log shows.")
     dropped: list[Dropped] = Field(description="Claims that did not pass their checks, and why.")
     redactions: int = Field(description="How many secrets were masked.")
     lines: int
@@ -125,7 +127,7 @@ def shortened(diagnosis: Diagnosis) -> TriageAnswer:
         id=diagnosis.id, verdict=diagnosis.verdict, cause=diagnosis.cause, headline=diagnosis.headline, standing=diagnosis.standing,
         confidence=diagnosis.confidence, action=diagnosis.action, explanation=diagnosis.explanation, model=diagnosis.engine.name, model_explanation=diagnosis.engine.model_explanation, evidence=list(diagnosis.evidence),
         changes=list(diagnosis.changes), patch=diagnosis.patch, checks=list(diagnosis.checks), alternatives=list(diagnosis.alternatives),
-        cases=list(diagnosis.cases), frameworks=list(diagnosis.frameworks), telemetry=diagnosis.telemetry,
+        cases=list(diagnosis.cases), frameworks=list(diagnosis.frameworks), telemetry=diagnosis.telemetry, outcome=diagnosis.outcome,
         dropped=list(diagnosis.engine.dropped), redactions=diagnosis.redactions, lines=diagnosis.limits.lines,
         truncated=diagnosis.limits.truncated,
     )

@@ -9,6 +9,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from corpus.errors import CorpusError
 from corpus.library import Library
 from corpus.schema import Case, Knob, Language
@@ -16,7 +18,7 @@ from ingest.errors import IngestError, MissingInputError
 from ingest.logs.inputs import jobs, sources
 from ingest.logs.inputs.jobs import JobSource
 from service.batch.sources import folder
-from service.diagnosis import CaseHit
+from service.diagnosis import CaseHit, Outcome
 from service.errors import InvalidRequestError, NotFoundError, ServiceError
 from service.inquiry import Inquiry
 from service.patching.patches import ConfigFile
@@ -60,7 +62,8 @@ class Assistant:
             _ = self._triage.library, self._triage.reader, self._triage.index
 
     def explain(
-        self, text: str, paths: Sequence[str], configs: Sequence[str], config_text: str, config_name: str, lang: Lang, ask_model: bool
+        self, text: str, paths: Sequence[str], configs: Sequence[str], config_text: str, config_name: str, lang: Lang, ask_model: bool,
+        outcome: Outcome | None = None,
     ) -> TriageAnswer:
         """Triage one job's output; raises an error of ERRORS that says what to do."""
         source = _source(text, paths)
@@ -68,7 +71,7 @@ class Assistant:
         if config_text:
             files.append(ConfigFile(config_name or "run.sh", config_text))
         with self._turn:
-            inquiry = self._triage.open(source, lang, files)
+            inquiry = self._triage.open(source, lang, files, outcome=outcome)
             self._keep(inquiry)
             final = inquiry.first
             if ask_model and self._settings.model:
@@ -121,6 +124,15 @@ class Assistant:
     @property
     def _library(self) -> Library:
         return self._triage.library
+
+
+def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None:
+    """Make the outcome of a call's arguments; raises InvalidRequestError where one is no exit code, signal or state."""
+    try:
+        return Outcome.model_validate({"exit_code": exit_code, "signal": signal, "state": state}).if_given
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidRequestError(f"{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}.") from error
 
 
 def _source(text: str, paths: Sequence[str]) -> JobSource:

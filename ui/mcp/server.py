@@ -17,7 +17,7 @@ from pydantic import Field
 from ingest.redact import Redactor
 from service.settings import Settings
 from ui.mcp.answers import CaseText, Found, Lang, Setting, TriageAnswer, Turn, brief
-from ui.mcp.assistant import ERRORS, Assistant
+from ui.mcp.assistant import ERRORS, Assistant, outcome_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -62,11 +62,15 @@ class Tools:
         config_paths: Annotated[list[str], Field(description="Launch scripts, YAML, JSON, .env or requirements files of the job.")] = [],  # noqa: B006
         config_text: Annotated[str, Field(description="The job's launch script or configuration as text, where it is no file.")] = "",
         config_name: Annotated[str, Field(description="What `config_text` is called, such as run.sh or config.yaml; the patch bears it.")] = "",
+        exit_code: Annotated[int | None, Field(description="The exit code that the job ended with, where it is known.")] = None,
+        signal: Annotated[str, Field(description="The signal that killed it, such as SIGKILL, where it is known.")] = "",
+        state: Annotated[str, Field(description="What its scheduler says of its end, such as OUT_OF_MEMORY, OOMKilled or TIMEOUT.")] = "",
         lang: _Lang = "",
         ask_model: Annotated[bool, Field(description="Also let the configured model explain (WHYCRASH_MODEL); takes seconds more.")] = False,
     ) -> Annotated[CallToolResult, TriageAnswer]:
         """Say why a GPU job died: one cause, the lines that prove it, what to change, and a patch of its configuration."""
-        answer = self._assistant.explain(text, paths, config_paths, config_text, config_name, lang, ask_model)
+        outcome = outcome_of(exit_code, signal, state)
+        answer = self._assistant.explain(text, paths, config_paths, config_text, config_name, lang, ask_model, outcome)
         return _both(brief(answer), answer)
 
     def follow_up(

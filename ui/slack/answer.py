@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from corpus.schema import Language
 from service.diagnosis import CaseHit, Diagnosis, Evidence, ProposedChange
+from service.reasoning import phrases
 from service.settings import Settings
 from ui.slack.fitting import Piece, fit
 from ui.slack.mrkdwn import (
@@ -106,6 +107,7 @@ def _standing(diagnosis: Diagnosis, language: Language) -> list[Block]:
     is_named = diagnosis.cause and diagnosis.verdict in ("diagnosed", "ambiguous")
     parts = [code(diagnosis.cause) if is_named and diagnosis.cause else "", say(diagnosis.standing, language)]
     parts.append(say(f"do:{diagnosis.action}", language))
+    parts.append(escape(phrases.outcome(diagnosis.outcome, language)))
     shown = " · ".join(part for part in parts if part)
     return [context(shown)] if shown else []
 

@@ -1,6 +1,7 @@
 """Jobs out of pods' logs: a node's /var/log/pods, `kubectl cluster-info dump`, or a folder of `kubectl logs` output.
 
-No cluster is asked. A pod's containers and their restarts are one job's; so are the pods that an operator makes
+No cluster is asked; how pods ended is read from a `pods.json` beside their logs, as the dump writes it and as
+`kubectl get pods -o json` gives it. A pod's containers and their restarts are one job's; so are the pods that an operator makes
 for one job (`NAME-master-0`, `NAME-worker-3`, `NAME-launcher-x2x9z`). Kubernetes' own pods are left out.
 https://kubernetes.io/docs/concepts/cluster-administration/logging/
 """
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ingest.logs.inputs.archives import Contents
-from service.batch.sources import folder
+from service.batch.sources import folder, pod_ends
 from service.batch.sources.found import Found, check, cleaned, shown
 from service.batch.sources.grouping import stem
+from service.diagnosis import Outcome
 from service.errors import InvalidRequestError
 from service.records import JobPlace, JobSpec
 from service.settings import Settings
@@ -57,7 +59,15 @@ def read(home: Path, settings: Settings) -> Found:
     pods = _pods(listed)
     places = _of_pods(pods) if pods else _of_dumps(listed)
     check(len(places), str(home), settings, listed.skipped.omitted)
-    return Found(lambda: _specs(places, real), len(places), cleaned(listed.skipped.omitted))
+    ends = _ends(pods, places, pod_ends.read(real))
+    return Found(lambda: _specs(places, real, ends), len(places), cleaned(listed.skipped.omitted))
+
+
+def _ends(pods: Sequence[Pod], places: Mapping[str, list[str]], known: Mapping[tuple[str, str], Outcome]) -> dict[str, Outcome]:
+    """Give how each job ended, of several pods the one that says most: the others may be those that a launcher ended after it."""
+    by_folder = {pod.folder: (pod.namespace, pod.name) for pod in pods}
+    found = {job: [known[pod] for path in paths if (pod := by_folder.get(path)) in known] for job, paths in places.items()}
+    return {job: min(ends, key=pod_ends.order) for job, ends in found.items() if ends}
 
 
 def _pods(listed: Contents) -> list[Pod]:
@@ -107,6 +117,6 @@ def _unranked(name: str) -> str:
     return found.key or "job"
 
 
-def _specs(places: Mapping[str, list[str]], home: Path) -> Iterator[JobSpec]:
+def _specs(places: Mapping[str, list[str]], home: Path, ends: Mapping[str, Outcome]) -> Iterator[JobSpec]:
     for name, paths in sorted(places.items()):
-        yield JobSpec(name=shown(name), place=JobPlace(paths=tuple(str(home / path) for path in paths)))
+        yield JobSpec(name=shown(name), place=JobPlace(paths=tuple(str(home / path) for path in paths)), outcome=ends.get(name))

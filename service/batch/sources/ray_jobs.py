@@ -24,6 +24,7 @@ from ingest.logs.inputs.members import Skipped
 from ingest.logs.inputs.sources import LogSource
 from service.batch.sources.found import Found, check, gathered, shown
 from service.batch.sources.spool import Spool, SpooledJob
+from service.diagnosis import Outcome
 from service.errors import ForbiddenError, InvalidRequestError
 from service.records import JobSpec
 from service.settings import Settings
@@ -158,7 +159,8 @@ def _fetched(client: httpx.Client, job: RayJob, spool: Spool, skipped: Skipped, 
     for name, text in _configs(job):
         copies.config(name, text.encode())
     place = copies.place().model_copy(update={"ray_dashboard": dashboard, "ray_job": job.submission_id or job.job_id or ""})
-    return JobSpec(name=shown(job.name), place=place, started=_time(job.start_time), ended=_time(job.end_time))
+    outcome = Outcome.told(job.driver_exit_code, None, job.status).if_given
+    return JobSpec(name=shown(job.name), place=place, started=_time(job.start_time), ended=_time(job.end_time), outcome=outcome)
 
 
 def _log(client: httpx.Client, submission: str, copies: SpooledJob, skipped: Skipped) -> None:

@@ -17,6 +17,7 @@ from datetime import datetime
 from ingest.logs.inputs.members import Skipped
 from service.batch.sources import folder, nodelist
 from service.batch.sources.found import Found, check, gathered, shown
+from service.diagnosis import Outcome
 from service.errors import InvalidRequestError, LateError
 from service.records import JobPlace, JobSpec
 from service.settings import Settings
@@ -185,8 +186,14 @@ def _spec(row: Row, paths: Sequence[str]) -> JobSpec:
         name=shown(f"{row['JobName']} ({row['JobID']})"), place=JobPlace(paths=tuple(dict.fromkeys(os.path.realpath(path) for path in paths))),
         nodes=int(row["NNodes"]) if row["NNodes"].isdecimal() and int(row["NNodes"]) else None, gpus=gpus,
         gpu_hours=round(gpus * int(elapsed) / 3600, 3) if gpus is not None and elapsed.isdecimal() else None,
-        started=_time(row["Start"]), ended=_time(row["End"]), node_names=nodelist.expand(row["NodeList"]),
+        started=_time(row["Start"]), ended=_time(row["End"]), node_names=nodelist.expand(row["NodeList"]), outcome=_outcome(row),
     )
+
+
+def _outcome(row: Row) -> Outcome | None:
+    """Give how a job ended; sacct's ExitCode is the exit code and the signal, such as 1:0 or 0:9."""
+    code, _, number = row["ExitCode"].partition(":")
+    return Outcome.told(code or None, number if number.isdecimal() and int(number) else None, row["State"]).if_given
 
 
 def _gpus(resources: str) -> int | None:

@@ -37,6 +37,7 @@ from ingest.logs.inputs.zips import BEGINS, read_zip
 from service.batch.sources.found import Found, check, gathered, shown
 from service.batch.sources.grouping import Files, grouped
 from service.batch.sources.spool import Spool, SpooledJob
+from service.diagnosis import EndState, ExitCode, Outcome, SignalName
 from service.errors import InvalidRequestError, TooLargeError
 from service.records import JobSpec
 from service.settings import Settings
@@ -74,6 +75,14 @@ class SentJob(BaseModel):
     started: AwareDatetime | None = None
     ended: AwareDatetime | None = None
     node_names: tuple[str, ...] = Field(default=(), max_length=10_000)
+    exit_code: ExitCode = None
+    signal: SignalName = None
+    state: EndState = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the job ended, as far as its line says."""
+        return Outcome(exit_code=self.exit_code, signal=self.signal, state=self.state)
 
     @property
     def configs(self) -> dict[str, str]:
@@ -331,4 +340,6 @@ def _sent_job(sent: SentJob, number: int, spool: Spool) -> JobSpec:
     for name, text in sent.configs.items():
         copies.config(name, text.encode("utf-8", "surrogatepass"))
     given = sent.model_dump(include={"nodes", "gpus", "gpu_hours", "started", "ended"})
-    return JobSpec(name=shown(sent.name or f"line {number}"), place=copies.place(), node_names=tuple(map(shown, sent.node_names)), **given)
+    return JobSpec(
+        name=shown(sent.name or f"line {number}"), place=copies.place(), node_names=tuple(map(shown, sent.node_names)), outcome=sent.outcome.if_given, **given,
+    )

@@ -66,6 +66,35 @@ def test_that_an_archive_is_one_job(client: TestClient) -> None:
     assert not any("outside" in (item["file"] or "") and ".." in item["file"] for item in found["evidence"])
 
 
+def test_that_how_the_job_ended_is_weighed_in_either_form(client: TestClient) -> None:
+    """Exit code, signal and state are fields of JSON and of multipart; what is none of them is refused and named."""
+    ends: tuple[tuple[dict[str, Any], tuple[str, str | None]], ...] = (
+        ({"exit_code": 137}, ("unknown", "insufficient-evidence")), ({"signal": "kill"}, ("unknown", "insufficient-evidence")),
+        ({"state": "OOMKilled"}, ("diagnosed", "host-oom-kill")), ({"exit_code": 0, "state": "COMPLETED"}, ("no-failure", None)),
+    )
+    for given, expected in ends:
+        for answer in (
+            client.post("/v1/triage", json={"text": steps(1, 9), **given}),
+            client.post("/v1/triage", files=[("log", ("job.log", steps(1, 9)))], data={name: str(value) for name, value in given.items()}),
+        ):
+            found = answer.json()
+            assert (found["verdict"], found["cause"]) == expected, found
+            assert found["outcome"]["exit_code"] == given.get("exit_code")
+    for field, wrong in (("exit_code", "x"), ("signal", "SIGNOTHING"), ("state", "<script>")):
+        for refused in (client.post("/v1/triage", json={"text": LOG, field: wrong}), client.post("/v1/triage", files=[("log", ("a.log", LOG))], data={field: wrong})):
+            assert refused.status_code == 422
+            assert field in refused.json()["detail"]
+            assert wrong not in refused.json()["detail"]
+
+
+def test_that_a_question_about_a_killed_job_is_answered(client: TestClient) -> None:
+    """What is kept of it tells its end to further questions too."""
+    found = client.post("/v1/triage", json={"text": steps(1, 9), "exit_code": 137}).json()
+    turned = client.post(f"/v1/triages/{found['id']}/messages", json={"text": "What should I collect?"})
+    assert turned.status_code == 200
+    assert turned.json()["diagnosis"]["verdict"] == "unknown"
+
+
 def test_that_a_telemetry_file_is_weighed(client: TestClient) -> None:
     """A snapshot decides with the log."""
     snapshot = {"schema": "whycrash.snapshot/1", "taken_at": "2026-01-01T00:00:00Z", "sources": ["nvml"]}

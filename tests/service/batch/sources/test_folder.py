@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from service.batch.sources import folder, kubernetes
 from service.batch.sources.found import Found
+from service.diagnosis import Outcome
 from service.errors import ForbiddenError, InvalidRequestError, TooLargeError
 from service.settings import Settings
 from tests.service.batch.sources.handing import held, tarred
@@ -126,3 +128,28 @@ def test_that_restarts_are_read_in_order(tmp_path: Path, make_settings: Callable
     home = _written(tmp_path / "pods", "ml_j_2/p/1.log", "ml_j_2/p/0.log", "ml_j_2/p/10.log")
     texts = held(kubernetes.read(home, make_settings()))["ml/j"]
     assert list(texts) == ["0.log", "1.log", "10.log"]
+
+
+def test_that_pods_come_with_how_they_ended(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
+    """A container's reason and exit code, or the pod's own reason; of a job's pods the one that says most; a description that is broken tells nothing."""
+
+    def pod(name: str, status: dict[str, object]) -> dict[str, object]:
+        return {"metadata": {"name": name, "namespace": "ml"}, "spec": {}, "status": status}
+
+    def container(field: str, **terminated: object) -> dict[str, object]:
+        return {"containerStatuses": [{"name": "main", field: {"terminated": terminated}}]}
+
+    home = _written(tmp_path / "dump", *(f"ml/{name}/logs.txt" for name in ("sft-master-0", "sft-worker-0", "gone", "ok", "again", "silent")))
+    pods = [
+        pod("sft-master-0", {"phase": "Failed", **container("state", reason="Error", exitCode=1)}),
+        pod("sft-worker-0", {"phase": "Failed", **container("state", reason="OOMKilled", exitCode=137)}),
+        pod("gone", {"phase": "Failed", "reason": "Evicted"}), pod("ok", {"phase": "Succeeded", **container("state", reason="Completed", exitCode=0)}),
+        pod("again", {"phase": "Running", **container("lastState", reason="Error", exitCode=139)}), pod("silent", {}),
+    ]
+    (home / "ml" / "pods.json").write_text(json.dumps({"kind": "PodList", "items": pods}))
+    assert {spec.name: spec.outcome for spec in kubernetes.read(home, make_settings()).specs} == {
+        "ml/sft": Outcome(exit_code=137, state="OOMKilled"), "ml/gone": Outcome(state="Evicted"), "ml/ok": Outcome(exit_code=0, state="Completed"),
+        "ml/again": Outcome(exit_code=139, state="Error"), "ml/silent": None,
+    }
+    (home / "ml" / "pods.json").write_text('{"items": [')
+    assert {spec.outcome for spec in kubernetes.read(home, make_settings()).specs} == {None}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from service.batch.sources import nodelist, slurm
 from service.batch.sources.slurm import Asked
+from service.diagnosis import Outcome
 from service.errors import InvalidRequestError, TooLargeError
 from service.settings import Settings
 from tests.tables import each_row
@@ -83,6 +84,18 @@ def test_that_a_failed_job_comes_with_what_slurm_knows(
     assert spec.node_names == ("gpu01", "gpu02")
     assert spec.ended == datetime(2026, 11, 20, 9, 30, tzinfo=timezone(timedelta(hours=8)))
     assert spec.place.paths == (str(work / "slurm-812.out"),)
+
+
+def test_that_a_job_comes_with_how_it_ended(sacct: Callable[..., None], work: Path, make_settings: Callable[..., Settings]) -> None:
+    """State, exit code and signal are the accounting's; what sacct marks by a number that is no signal is left out."""
+    ends = {
+        ("FAILED", "1:0"): Outcome(exit_code=1, state="FAILED"), ("OUT_OF_MEMORY", "0:125"): Outcome(exit_code=0, state="OUT_OF_MEMORY"),
+        ("FAILED", "0:9"): Outcome(exit_code=0, signal="SIGKILL", state="FAILED"), ("TIMEOUT", "0:0"): Outcome(exit_code=0, state="TIMEOUT"),
+        ("CANCELLED by 1001", "0:15"): Outcome(exit_code=0, signal="SIGTERM", state="CANCELLED by 1001"), ("", ""): None,
+    }
+    _write(work, "slurm-812.out")
+    sacct(*({"State": state, "ExitCode": code} for state, code in ends))
+    assert [spec.outcome for spec in slurm.read(Asked(SINCE), make_settings()).specs] == list(ends.values())
 
 
 PATHS: dict[str, tuple[dict[str, str], list[str], list[str]]] = {

@@ -14,6 +14,7 @@ import pytest
 from service.batch.sources import upload
 from service.batch.sources.found import Found
 from service.batch.sources.spool import Spool, open_spool, safe_path
+from service.diagnosis import Outcome
 from service.errors import DiskFullError, InvalidRequestError, RequestError, TooLargeError
 from service.settings import Settings
 from tests.ingest import planted
@@ -80,6 +81,15 @@ def test_that_lines_of_json_give_jobs(read: Read) -> None:
     assert held(found) == {"one": {"job.log": DIED, "config.sh": "python train.py\n"}, "three": {"job.log": "no end"}}
     assert three.nodes is None
     assert found.left_out["not_valid"] == "2: line 2 (sort: Extra inputs are not permitted), line 5 (Invalid JSON: expected ident at line 1 column 2)"
+
+
+def test_that_a_line_may_say_how_its_job_ended(read: Read) -> None:
+    """Exit code, signal and state go with the job; a line with what is none of them is told of."""
+    ends: tuple[dict[str, object], ...] = ({"exit_code": 1}, {"signal": "kill"}, {"state": "OOMKilled", "exit_code": 137}, {}, {"signal": "NOTHING"})
+    rows = [{"name": str(place), "log": "died\n", **end} for place, end in enumerate(ends)]
+    found = read(sent("jobs.jsonl", "\n".join(map(json.dumps, rows))))
+    assert [spec.outcome for spec in found.specs] == [Outcome(exit_code=1), Outcome(signal="SIGKILL"), Outcome(exit_code=137, state="OOMKilled"), None]
+    assert "signal" in str(found.left_out["not_valid"])
 
 
 def test_that_a_log_in_json_is_no_batch(read: Read) -> None:
