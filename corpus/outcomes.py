@@ -98,7 +98,7 @@ def signal_name(given: str | int) -> str:
         return signal.Signals[name].name
     if _REAL_TIME.fullmatch(name):
         return name
-    raise ValueError(f"{text[:20]!r} is no signal; give a name such as SIGKILL, or a number")
+    raise ValueError("there is no signal of that name; give one such as SIGKILL, or a number")
 
 
 def _numbered(number: int) -> str:
@@ -106,7 +106,7 @@ def _numbered(number: int) -> str:
         return signal.Signals(number).name
     if signal.SIGRTMIN < number < signal.SIGRTMAX:
         return f"SIGRTMIN+{number - signal.SIGRTMIN}"
-    raise ValueError(f"{number} is no signal's number")
+    raise ValueError("there is no signal of that number; give a name such as SIGKILL")
 
 
 def signal_of(exit_code: int | None) -> str | None:

@@ -65,8 +65,8 @@ def read(home: Path, settings: Settings) -> Found:
 
 def _ends(pods: Sequence[Pod], places: Mapping[str, list[str]], known: Mapping[tuple[str, str], Outcome]) -> dict[str, Outcome]:
     """Give how each job ended, of several pods the one that says most: the others may be those that a launcher ended after it."""
-    by_folder = {pod.folder: (pod.namespace, pod.name) for pod in pods}
-    found = {job: [known[pod] for path in paths if (pod := by_folder.get(path)) in known] for job, paths in places.items()}
+    by_folder = {pod.folder: end for pod in pods if (end := known.get((pod.namespace, pod.name)))}
+    found = {job: [by_folder[path] for path in paths if path in by_folder] for job, paths in places.items()}
     return {job: min(ends, key=pod_ends.order) for job, ends in found.items() if ends}
 
 

@@ -80,7 +80,7 @@ def test_that_how_the_job_ended_is_weighed_in_either_form(client: TestClient) ->
             found = answer.json()
             assert (found["verdict"], found["cause"]) == expected, found
             assert found["outcome"]["exit_code"] == given.get("exit_code")
-    for field, wrong in (("exit_code", "x"), ("signal", "SIGNOTHING"), ("state", "<script>")):
+    for field, wrong in (("exit_code", "seventy"), ("signal", "SIGNOTHING"), ("state", "<script>")):
         for refused in (client.post("/v1/triage", json={"text": LOG, field: wrong}), client.post("/v1/triage", files=[("log", ("a.log", LOG))], data={field: wrong})):
             assert refused.status_code == 422
             assert field in refused.json()["detail"]
