@@ -88,9 +88,8 @@ class Reading:
     """What is gathered while one log goes by."""
 
     def __init__(self, table: PatternTable, good: Templates, *, failed: bool = False) -> None:
-        self._failed = failed
         self._table = table
-        self._good = good
+        self._good, self._failed = good, failed
         self._rows = table.rows
         self._redactor = Redactor()
         self._events = EventLog()
