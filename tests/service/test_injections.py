@@ -16,7 +16,7 @@ from service.reasoning.grounding import MIN_QUOTE
 from service.triage import Triage
 from tests.factories import OOM, steps, traceback
 from tests.service.answering import Heard, asked_of, hear
-from tests.service.injections import BAIT, CANARY, LINK, LURES, PLACES, REMARK, Poisoned, poisoned
+from tests.service.injections import BAIT, CANARY, LINK, LURES, PLACES, REMARK, REQUESTS, Poisoned, poisoned
 from tests.service.scripted import Turn
 from tests.service.test_triage import KILLED
 from tests.tables import each_row
@@ -112,7 +112,8 @@ def test_no_address_and_no_number_of_an_order_is_shown_anywhere(heard: list[tupl
     leaks = []
     for _, item, inquiry, result in heard:
         final, first = result.final.to_json(), inquiry.first.to_json()
-        leaks += [(item.name, bait) for bait in BAIT if bait in "\n".join(result.texts) or final.count(bait) > first.count(bait)]
+        leaks += [(item.name, bait) for bait in BAIT if final.count(bait) > first.count(bait)]
+        leaks += [(item.name, bait) for bait in (*BAIT, *REQUESTS) if bait in "\n".join([*result.texts, result.final.engine.model_explanation])]
     assert leaks == []
 
 
@@ -127,7 +128,7 @@ def test_a_lure_in_true_words_is_dropped_alone(triage: Triage) -> None:
         final = hear(triage, inquiry, [Turn(json.dumps(claims))]).final
         listed = "\n".join(f"{item.what} {item.why}" for item in final.engine.dropped)
         kept = final.engine.model_explanation == true and len(final.engine.dropped) == len(inquiry.first.engine.dropped) + 1
-        wrong += [] if kept and not any(bait in listed for bait in BAIT if bait not in ("password", "API key", "telegram")) else [(lure, final.engine)]
+        wrong += [] if kept and not any(bait in listed for bait in BAIT) else [(lure, final.engine)]
     assert wrong == []
 
 

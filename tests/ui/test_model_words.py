@@ -54,6 +54,6 @@ def test_every_face_shows_a_models_words_as_its_own_behind_the_rules(triage: Tri
         for face, shown in faces(triage, final).items():
             why = inquiry.first.explanation.split("\n")[0].split("[")[0].split("`")[0].strip()[:30]
             ordered = -1 < shown.find(why) < shown.find(label) < shown.find(said)
-            baits = [bait for bait in BAIT if bait not in ("password", "API key", "telegram") and shown.count(bait) > before[face].count(bait)]
+            baits = [bait for bait in BAIT if shown.count(bait) > before[face].count(bait)]
             wrong += [(language, face, baits)] if baits or not (ordered or (face == "assistant" and language == "zh" and said in shown)) else []
     assert wrong == []
