@@ -267,14 +267,16 @@ def test_an_explanation_that_mostly_fails_is_not_shown(triage: Triage) -> None:
 
 
 def test_a_model_may_order_the_changes(triage: Triage) -> None:
-    """What it picks comes first; the rules' other changes and the patch stay."""
+    """What it picks comes first, and the patch is of that one; the rules' other changes stay behind it."""
     inquiry = asked(triage)
     last = inquiry.first.changes[-1]
     pick = [{"framework": last.framework, "key": last.key, "to": str(last.to)}]
     heard = hear(triage, inquiry, [say(inquiry, changes=pick)])
     assert heard.final.changes[0] == last
     assert set(heard.final.changes) == set(inquiry.first.changes)
-    assert heard.final.patch == inquiry.first.patch
+    assert heard.final.patch != inquiry.first.patch
+    assert heard.final.patch is not None
+    assert f"{last.key}={last.to}" in heard.final.patch
 
 
 def test_a_model_may_quote_further_lines(triage: Triage) -> None:
