@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -206,6 +206,20 @@ def arrange(
         else:
             placed.append(replace(event, role=_role(event, recovered, closing)))
     return Cascade(tuple(placed), chosen)
+
+
+def arrange_worded(
+    events: Sequence[Event], last_resort: Container[str], runs: Sequence[Progress], timeline: Timeline, *, failed: bool = False
+) -> Cascade:
+    """Arrange a job's events; patterns of `last_resort` count only where no other failure stands."""
+    warnings = [event for event in events if event.kind == "warning"]
+    failures = [event for event in events if event.kind != "warning" and event.pattern not in last_resort]
+    known = arrange(failures, runs, timeline, warnings, failed=failed)
+    all_failures = [event for event in events if event.kind != "warning"]
+    if len(all_failures) == len(failures) or (known.root is not None and known.root.pattern != ERROR_LEVEL):
+        return known
+    worded = arrange(all_failures, runs, timeline, failed=failed)
+    return worded if worded.root else known
 
 
 def _told_before(root: Event, recovered: Sequence[Event]) -> Event | None:

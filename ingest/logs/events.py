@@ -151,9 +151,9 @@ class EventLog:
         """Give the first line of the first event from a line on; None where there is none."""
         return min((event.line for event in self._groups.values() if event.line >= line), default=None)
 
-    def fails_from(self, line: int) -> bool:
-        """Tell whether anything failed from a line on; a warning did not."""
-        return any(event.last >= line and event.kind != "warning" for event in self._groups.values())
+    def fails_from(self, line: int, besides: Container[str] = ()) -> bool:
+        """Tell whether anything failed from a line on; a warning did not, and patterns `besides` do not count."""
+        return any(event.last >= line and event.kind != "warning" and event.pattern not in besides for event in self._groups.values())
 
     @property
     def groups(self) -> frozenset[GroupKey]:

@@ -95,6 +95,11 @@ class PatternTable:
         return {row.id: row for row in self.rows}
 
     @cached_property
+    def last_resort(self) -> frozenset[str]:
+        """The ids of rows that count only where no other row knows a failure."""
+        return frozenset(row.id for row in self.rows if row.last_resort)
+
+    @cached_property
     def alike(self) -> frozenset[int]:
         """The numbers of rows of which one line says what the next of the same wording says."""
         return frozenset(

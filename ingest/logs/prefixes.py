@@ -98,6 +98,13 @@ _ROWS: tuple[Form, ...] = (
     _form(ascii_lowercase, r"(?P<node>[a-z][a-z0-9-]{0,60}-(?:[a-z0-9]{6,10}-[a-z0-9]{5}"
                            r"|(?:worker|master|launcher|head|leader|ps|chief)-\d{1,4})) [a-z][a-z0-9-]{0,60} "),
     _form("#", r"#033\[[\d;]{0,8}m"),
+    # What people put before a line that they quote: Markdown's marks of quotation, code, stress and lists.
+    _form(">", r"(?:> ?){1,4}(?=\S)"),
+    _form("`", r"`{1,3}(?=\S)"),
+    _form("*", r"\*{1,3}(?=[\w`\[(])|\* (?=[A-Z`\[*])"),
+    _form("-", r"- (?=[A-Z`\[*])"),
+    _form("•·●", r"[•·●] ?(?=\S)"),
+    _form(digits, r"\d{1,2}[.)] (?=[A-Z`\[*])"),
     # What only means something behind another prefix.
     _form("|", r"\| (?P<level>[A-Z]+) *\| (?P<where>[^\s|]+:[^\s|]*:\d+) - ", is_inner=True),
     _form("|", r"\| (?P<level>[A-Z]+) *\| ", is_inner=True),

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby, islice
 
 from ingest.logs import levels, lines
-from ingest.logs.cascade import ERROR_LEVEL, Mark, Progress, arrange, log_end
+from ingest.logs.cascade import ERROR_LEVEL, Mark, Progress, arrange_worded, log_end
 from ingest.logs.conditions import View, all_hold
 from ingest.logs.configs import launch
 from ingest.logs.configs.launch import LaunchReader, SettingLog
@@ -33,6 +33,7 @@ from ingest.logs.stacks.unfinished import Stacks
 from ingest.logs.surroundings import MAX_AROUND, SURROUNDINGS, TAIL, around, last_rows
 from ingest.logs.templates import Templates
 from ingest.logs.timeline import Timeline
+from ingest.logs.wording import counts_part, goes_on, shrugs, unquoted
 from ingest.redact import Redactor
 
 UNKNOWN_EXCEPTION = "python.exception"
@@ -67,20 +68,12 @@ _STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
 _WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
 # A variable of an environment that somebody prints is no message, whatever its value says.
 _VARIABLE = re.compile(r"^_?[A-Z][A-Z0-9_]{2,60}=")
-# Whoever says so goes on without what failed.
-_SHRUGGED = re.compile(
-    r"(?i)\bignor(?:e|ing|ed) (?:\w+ )?(?:import|error|exception|failure)|import error msg|fall(?:ing|s)? ?back (?:to|on)|will be (?:disabled|skipped|ignored)|"
-    r"continuing without|non-?fatal|not fatal|inotify_(?:add_watch|init)|(?:error|exception|failure)s? (?:is|are|was|were|will be)? ?ignored"
-)
 # Pydantic's list of what does not fit: a field a line, with what is wrong with it below.
 _VALIDATION = re.compile(r"\d validation errors? for \w")
 _FIELD = re.compile(r"[A-Za-z_][\w.]{0,120}\s*$")
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
 # A progress bar: what it counts need not be training steps.
 _BAR = re.compile(r"\d%\|")
-# A count within an epoch, whose end is not the run's.
-_EPOCH = re.compile(r"(?i)\bepochs?\b\W{0,4}(\d+(?:\.\d+)?)(?: ?/ ?(\d+))?")
-_IN_PART = re.compile(r"(?i)\b(?:epoch|batch|eval\w*|val|valid\w*|test\w*)\b")
 _ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
 
 
@@ -184,8 +177,15 @@ class Reading:
         for row in rows:
             if not (row.fails or row.kind == "warning"):
                 self._mark(row, line, block, offset)
-        if failing:
-            self._failure(failing, line, block, offset)
+        known = [row for row in failing if not row.last_resort]
+        if failing and (known or self._counts_as_last_resort(line)):
+            self._failure(known or failing, line, block, offset)
+
+    def _counts_as_last_resort(self, line: Line) -> bool:
+        """Tell whether general words of a failure are one: not in a traceback, whose last line tells, nor where the run goes on."""
+        traceback = self._stacks.latest(line.source)
+        is_inside = traceback is not None and traceback.start <= line.number <= traceback.end
+        return not is_inside and line.level not in REMARKS and not goes_on(line.body)
 
     def _quoted_code(self, line: Line) -> bool:
         """Tell whether the line is source code that a traceback quotes, which only mentions a message."""
@@ -227,7 +227,7 @@ class Reading:
     def _unannounced(self) -> None:
         """Note what a file ends with where no pattern knew a failure: a stack without its first line, or what a logger calls errors."""
         block, first = self._last, self._lines + 1
-        if block is None or block.line < first or self._events.fails_from(first):
+        if block is None or block.line < first or self._events.fails_from(first, self._table.last_resort):
             return
         if found := tracebacks.last(block):
             self._stacks.open(found.source, found, found.start, Sight())
@@ -311,7 +311,7 @@ class Reading:
             step = fields.get("step")
             counted = float(step) if isinstance(step, (int, float)) else -1.0
             is_bar = _BAR.search(line.body) is not None
-            total = fields.get("total") if row.whole and not _is_part(line) else None
+            total = fields.get("total") if row.whole and not counts_part(line.body) else None
             self._runs[-1].add(Mark(line.number, counted, f"{row.id} {line.source}", float(total) if isinstance(total, (int, float)) else 0.0, is_bar))
             self._timeline.mark(counted, line.time)
             if counted >= 0 and not is_bar:
@@ -362,7 +362,7 @@ class Reading:
             if row.fact and found:
                 self._fact(row.fact, line.number, found, line.rank or line.source)
         traceback = self._stacks.of(line.source, line.number) or self._headless(block, offset, line)
-        shrugged = _is_warned(line, best) or (traceback is None and _SHRUGGED.search(line.body) is not None)
+        shrugged = _is_warned(line, best) or (traceback is None and shrugs(line.body))
         if _VALIDATION.search(line.body):
             self._misfit(block, offset, line)
         if best.kind == "error" and best.role == "origin" and shrugged:
@@ -407,8 +407,7 @@ class Reading:
         job = View(self._events.all(max(self._world, self._ranks_seen), self._good.events), None, facts, self._frameworks.all(), self._settings.all(), seen=self._seen)
         events = tuple(self._refined(event, job) for event in job.events)
         self._timeline.settle(events)
-        warnings = [event for event in events if event.kind == "warning"]
-        cascade = arrange([event for event in events if event.kind != "warning"], self._runs, self._timeline, warnings, failed=self._failed)
+        cascade = arrange_worded(events, self._table.last_resort, self._runs, self._timeline, failed=self._failed)
         omitted = {reason: self._redactor.clean(told) if isinstance(told, str) else told for reason, told in source.omitted.items()}
         if self._events.omitted or self._repeats.omitted:
             omitted["events"] = self._events.omitted + self._repeats.omitted
@@ -466,7 +465,10 @@ def _segment_of(block: Block, match: Match) -> tuple[int, int]:
 
 def _stands(row: Pattern, line: Line) -> bool:
     """Hold an anchored expression against the line without its prefixes; the scanner only proposes those."""
-    return not row.is_anchored or bool(row.compiled.search(line.body) or row.compiled.search(line.text))
+    if not row.is_anchored:
+        return True
+    # Who quotes a message may end it as a sentence, or close what it opened.
+    return any(row.compiled.search(text) for text in (line.body, line.text, unquoted(line.body)))
 
 
 def _place(row: Pattern, text: str) -> int:
@@ -482,12 +484,6 @@ def _folded(body: str) -> int:
 
 def _telling(row: Pattern) -> tuple[bool, int, bool, int]:
     return row.id in GENERIC, _ROLE[row.role], not row.cause, _STRENGTH[row.strength]
-
-
-def _is_part(line: Line) -> bool:
-    """Tell whether a line's count is of one epoch, of which more are to come."""
-    epoch = _EPOCH.search(line.body)
-    return _IN_PART.search(line.body) is not None if epoch is None else not (epoch[2] and float(epoch[1]) >= float(epoch[2]))
 
 
 def _is_remark(line: Line, row: Pattern) -> bool:

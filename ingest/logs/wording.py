@@ -1,0 +1,44 @@
+"""What single lines tell by their wording alone: a count of a part only, a failure with another try, the marks of who quotes."""
+
+from __future__ import annotations
+
+import re
+
+# Whoever says so goes on without what failed.
+_SHRUGGED = re.compile(
+    r"(?i)\bignor(?:e|ing|ed) (?:\w+ )?(?:import|error|exception|failure)|import error msg|fall(?:ing|s)? ?back (?:to|on)|will be (?:disabled|skipped|ignored)|"
+    r"continuing without|non-?fatal|not fatal|inotify_(?:add_watch|init)|(?:error|exception|failure)s? (?:is|are|was|were|will be)? ?ignored"
+)
+# What general words of a failure are beside: the run has another try, does without, or counts none.
+_GOES_ON = re.compile(
+    r"(?i)\b(?:retr(?:y|ies|ied|ying)|re-?start(?:ed|ing)|re-?connect(?:ed|ing)|skip(?:ped|ping)|recover(?:ed|ing)|resum(?:ed|ing)|"
+    r"(?:0|no|without(?: any)?) (?:\w+ )?(?:fail(?:ed|ures?)|errors?|crash\w*)|(?:fail(?:ed|ures?)|errors?)[ =:]{1,3}0\b|not a git repository)|"
+    r"忽略|跳过|重试|重启|恢复|失败(?:数|次数)?[:：= ]{0,2}0\b|没有(?:失败|错误|异常)"
+)
+_EPOCH = re.compile(r"(?i)\bepochs?\b\W{0,4}(\d+(?:\.\d+)?)(?: ?/ ?(\d+))?")
+_IN_PART = re.compile(r"(?i)\b(?:epoch|batch|eval\w*|val|valid\w*|test\w*)\b")
+# What stands behind a quoted message.
+_CLOSING = "`*.,;!)] \t。！"
+
+
+def shrugs(body: str) -> bool:
+    """Tell whether a line says that its program goes on without what failed."""
+    return _SHRUGGED.search(body) is not None
+
+
+def goes_on(body: str) -> bool:
+    """Tell whether a line that speaks of a failure says too that the run goes on, or that there was none."""
+    return _GOES_ON.search(body) is not None
+
+
+def counts_part(body: str) -> bool:
+    """Tell whether a line's count is of one epoch or evaluation, whose end is not the run's."""
+    epoch = _EPOCH.search(body)
+    if epoch is None:
+        return _IN_PART.search(body) is not None
+    return not (epoch[2] and float(epoch[1]) >= float(epoch[2]))
+
+
+def unquoted(body: str) -> str:
+    """Give a message without what ends it as a sentence or closes what was opened before it."""
+    return body.rstrip(_CLOSING)
