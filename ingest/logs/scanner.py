@@ -45,7 +45,7 @@ BEHIND = 32 << 10
 WINDOWS = 64
 
 # Who quotes a message puts marks around it, and may end it as a sentence; the last two are full stops of Chinese.
-_ANCHORS = {"^": r"(?:^|[\r\t \]):|>*`])", "$": r"(?:(?:[`*.,;!)\]\x22\x27]|\xe3\x80\x82|\xef\xbc\x81){0,4} ?(?:$|\r))"}
+_ANCHORS = {"^": r"(?:^|[\r\t \]):|>*`])", "$": r"(?:(?:[`*.,;!)\]]|\xe3\x80\x82|\xef\xbc\x81){0,4} ?(?:$|\r))"}
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 

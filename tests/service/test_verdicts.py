@@ -61,7 +61,7 @@ OUT_OF_MEMORY = (
     "RESOURCE_EXHAUSTED: Out of memory allocating 1234 bytes", "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB", "GPU out of memory",
     "显存不足", "显存溢出", "爆显存",
 )
-PASTED = ("{}", "{}.", "> {}", "> > {}.", "`{}`", "- {}", "* {}", "1. {}", "    {}", "**{}**", "[rank0]: {}", "> - `{}`", '"{}"', "2025-01-02 10:00:00,123 ERROR {}")
+PASTED = ("{}", "{}.", "> {}", "> > {}.", "`{}`", "- {}", "* {}", "1. {}", "    {}", "**{}**", "[rank0]: {}", "> - `{}`", "{}!", "2025-01-02 10:00:00,123 ERROR {}")
 
 
 def told(triage: Triage, texts: Iterable[str]) -> Iterator[tuple[str, Diagnosis]]:
@@ -108,6 +108,7 @@ def test_failures_behind_a_good_end_outweigh_it(triage: Triage) -> None:
 def test_every_short_form_of_an_out_of_memory_message_is_one_however_it_is_pasted(triage: Triage) -> None:
     """Quoted, listed, stressed, indented, prefixed, ended as a sentence, in lower or upper case."""
     texts = {paste.format(form) for form in OUT_OF_MEMORY for paste in PASTED} | {paste.format(form.lower()) for form in OUT_OF_MEMORY for paste in PASTED[:4]}
+    texts |= {f'"{form}"' for form in OUT_OF_MEMORY}
     texts |= {form.upper() for form in OUT_OF_MEMORY}
     wrong = [
         (text, found.cause) for text, found in told(triage, sorted(texts))
