@@ -335,6 +335,11 @@ class Diagnosis(Part):
             self.verdict == "unknown" and (bool(self.evidence) or self.outcome.end == "failed")
         )
 
+    @property
+    def rests_on_end(self) -> bool:
+        """Tell whether the cause is proved by how the job ended, and by no line of its log."""
+        return self.verdict == "diagnosed" and self.outcome.end == "failed" and not self.evidence
+
     def to_json(self, indent: int | None = None) -> str:
         """Give the object as JSON in the contract's field names."""
         return self.model_dump_json(by_alias=True, indent=indent)

@@ -42,7 +42,7 @@ def test_a_silent_log_is_read_by_how_the_job_ended(triage: Triage) -> None:
             "failed": ("diagnosed" if row.cause else "unknown", row.cause or "insufficient-evidence", row.proof or "none"),
             "succeeded": ("no-failure", None, "established"), "unknown": ("no-failure", None, "none"),
         }[row.end]
-        if (found.verdict, found.cause, found.standing) != expected or (row.end == "failed" and found.action == "none"):
+        if found.rests_on_end != (row.cause is not None) or (found.verdict, found.cause, found.standing) != expected or (row.end == "failed" and found.action == "none"):
             wrong.append((outcome, found.verdict, found.cause, found.standing))
     assert not wrong
 
@@ -69,6 +69,7 @@ def test_a_cause_that_the_log_states_stands_whatever_state_came_of_it(triage: Tr
     plain = answer(triage, CRASH, None)
     for outcome in (Outcome(exit_code=1), Outcome(state="CANCELLED by 0"), Outcome(state="TIMEOUT"), Outcome(state="OUT_OF_MEMORY"), Outcome(exit_code=0)):
         found = answer(triage, CRASH, outcome)
+        assert not found.rests_on_end
         assert (found.verdict, found.cause, found.standing, found.headline) == (plain.verdict, plain.cause, plain.standing, plain.headline)
 
 

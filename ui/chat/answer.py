@@ -57,7 +57,7 @@ def _cause(diagnosis: Diagnosis, library: Library, language: Language) -> Html |
 
 def _standing(diagnosis: Diagnosis, language: Language) -> Iterator[Html]:
     if diagnosis.verdict in ("diagnosed", "ambiguous"):
-        yield _pair(say("standing", language), element("span", say(f"standing-{diagnosis.standing}", language), class_=f"firm s-{diagnosis.standing}"))
+        yield _pair(say("standing", language), element("span", say("standing-end" if diagnosis.rests_on_end else f"standing-{diagnosis.standing}", language), class_=f"firm s-{diagnosis.standing}"))
     root = next((item for item in diagnosis.evidence if item.role == "root"), None)
     yield _pair(say("action", language), element("strong", say(f"action-{diagnosis.action}", language)))
     if ended := phrases.outcome(diagnosis.outcome, language):

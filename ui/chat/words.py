@@ -89,6 +89,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "standing-established": ("The log states it", "日志已写明"),
     "standing-supported": ("Several signs support it", "多个迹象支持"),
     "standing-hypothesis": ("A hypothesis: check before acting", "仅为推测，请先核实"),
+    "standing-end": ("The way it ended says so", "由结束方式可知"),
     "standing-none": ("Not decided", "未定"),
     "action": ("Next step", "下一步"),
     "outcome": ("How it ended", "结束方式"),

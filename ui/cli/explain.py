@@ -30,6 +30,7 @@ _CODES = {"diagnosed": EXPLAINED, "ambiguous": EXPLAINED, "unknown": UNKNOWN, "n
 _STYLES = {"diagnosed": "bold red", "ambiguous": "bold yellow", "unknown": "bold yellow", "no-failure": "bold yellow"}
 _ENDED_WELL = "bold green"
 _WORDS = {
+    "end": ("the way it ended says so", "由结束方式可知"),
     "established": ("the log states it", "日志已写明"),
     "supported": ("several signs support it", "多个迹象支持"),
     "hypothesis": ("a hypothesis", "仅为推测"),
@@ -145,7 +146,7 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
     """Print a diagnosis for a person: the conclusion and its line, what to change, then why, and the proof."""
     chinese = is_chinese(diagnosis)
     console.print(Text(diagnosis.headline, style=_style(diagnosis)))
-    standing = _WORDS[diagnosis.standing][chinese]
+    standing = _WORDS["end" if diagnosis.rests_on_end else diagnosis.standing][chinese]
     if diagnosis.cause and diagnosis.verdict != "unknown":
         console.print(Text(" · ".join(part for part in (diagnosis.cause, standing) if part), style="dim"))
     if ending := phrases.outcome(diagnosis.outcome, "zh" if chinese else "en"):

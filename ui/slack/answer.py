@@ -105,7 +105,7 @@ def paragraphs(text: str) -> list[str]:
 
 def _standing(diagnosis: Diagnosis, language: Language) -> list[Block]:
     is_named = diagnosis.cause and diagnosis.verdict in ("diagnosed", "ambiguous")
-    parts = [code(diagnosis.cause) if is_named and diagnosis.cause else "", say(diagnosis.standing, language)]
+    parts = [code(diagnosis.cause) if is_named and diagnosis.cause else "", say("end" if diagnosis.rests_on_end else diagnosis.standing, language)]
     parts.append(say(f"do:{diagnosis.action}", language))
     parts.append(escape(phrases.outcome(diagnosis.outcome, language)))
     shown = " · ".join(part for part in parts if part)

@@ -75,6 +75,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "nothing-found": ("Nothing found.", "没有找到。"),
     "search-what": ("Say what to look for: `/whycrash search WORDS`.", "请写明要查什么：`/whycrash search 关键词`。"),
     # How firmly an answer stands.
+    "end": ("the way it ended says so", "由结束方式可知"),
     "established": ("the log states it", "日志已写明"),
     "supported": ("several signs support it", "多个迹象支持"),
     "hypothesis": ("a hypothesis", "仅为推测"),
