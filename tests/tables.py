@@ -20,6 +20,10 @@ Test = Callable[..., None]
 class RowsFailedError(AssertionError):
     """Some rows of a table do not hold."""
 
+    def __init__(self, rows: Sequence[str]) -> None:
+        super().__init__("\n".join(rows))
+        self.rows = rows
+
 
 def each_row(
     names: str | Sequence[str], rows: Iterable[Any], *, ids: Iterable[str] | Callable[[Any], object] | None = None
@@ -42,7 +46,7 @@ def each_row(
                 row = dict(zip(given, values, strict=True))
                 wrong += [f"[{labels[number]}] {text}" for text in _called(test, row, fixtures, number)]
             if wrong:
-                raise RowsFailedError("\n".join(wrong))
+                raise RowsFailedError(wrong)
 
         signature = inspect.signature(test)
         left = [parameter for parameter in signature.parameters.values() if parameter.name not in given]
@@ -71,7 +75,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-def _called(test: Test, row: dict[str, Any], fixtures: dict[str, Any], number: int) -> list[str]:
+def _called(test: Test, row: dict[str, Any], fixtures: dict[str, Any], number: int) -> Sequence[str]:
     """Give what is wrong with a row."""
     own = dict(fixtures)
     if "tmp_path" in own:
@@ -83,7 +87,7 @@ def _called(test: Test, row: dict[str, Any], fixtures: dict[str, Any], number: i
         try:
             test(**own, **row)
         except RowsFailedError as error:
-            return str(error).splitlines()
+            return error.rows
         except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - whatever is wrong with a row, the others are looked at
             return [_told(error, test)]
     return []

@@ -54,6 +54,7 @@ def shelf(*knobs: Knob) -> Library:
     return Library({}, {}, {(item.framework, item.key): item for item in knobs})
 
 
+@pytest.mark.long
 def test_the_corpus_that_ships_holds_together(table: PatternTable) -> None:
     """Every pattern finds its examples and not its near misses, through the real scanner; every reference resolves."""
     assert findings(library.load(), table) == []

@@ -63,11 +63,13 @@ def scores(system: System, some: Sequence[Incident], triage: Triage) -> dict[str
     return {"test": [score(incident, system.answer(incident), triage.library) for incident in some]}
 
 
+@pytest.mark.long
 def test_the_product_stands_on_its_floors(triage: Triage, some: list[Incident]) -> None:
     """The figures that were reached once are reached still."""
     assert gate.falls(scores(Composer(triage), some, triage), gate.load()) == []
 
 
+@pytest.mark.long
 def test_a_retriever_of_random_cases_falls(triage: Triage, some: list[Incident]) -> None:
     """Cases by lot cost the cause and the setting."""
     broken = copy.copy(triage)
@@ -77,6 +79,7 @@ def test_a_retriever_of_random_cases_falls(triage: Triage, some: list[Incident])
     assert any("setting" in row for row in fallen)
 
 
+@pytest.mark.long
 def test_a_composer_that_lists_every_cause_falls(triage: Triage, some: list[Incident]) -> None:
     """Listing everything loses."""
     greedy = EveryCause(Composer(triage), list(triage.library.causes))
@@ -85,6 +88,7 @@ def test_a_composer_that_lists_every_cause_falls(triage: Triage, some: list[Inci
     assert any("healthy" in row for row in fallen)
 
 
+@pytest.mark.long
 def test_a_reader_that_drops_each_tenth_line_falls(triage: Triage, some: list[Incident]) -> None:
     """Lines that are never read cannot be named."""
     torn = [DroppedLines(incident.label, incident.folder) for incident in some]

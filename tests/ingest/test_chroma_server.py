@@ -24,7 +24,7 @@ from ingest.pipeline import Outcome, Places
 from tests.factories import OOM, STRANGE, document, silent, traceback
 
 # Chroma's own dependencies warn where they are imported.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")]
 QUERIES = ("ray worker killed, the node is low on memory", "CUDA out of memory in the rollout", "NCCL watchdog timeout", "磁盘已满")
 NOTE = "# Ranks hang after a while\nOne rank waits in a zebra barrier that the others never reach.\n"
 

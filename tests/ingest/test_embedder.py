@@ -40,7 +40,7 @@ def exported_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_export_gives_the_models_own_vectors(exported_home: Path) -> None:
     """Short, long, empty and Chinese texts differ from sentence-transformers by less than a thousandth."""
     exported = open_embedder("", exported_home)
@@ -53,7 +53,7 @@ def test_the_export_gives_the_models_own_vectors(exported_home: Path) -> None:
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_text_has_one_vector_whatever_it_shares_a_batch_with(exported_home: Path) -> None:
     """Batches are sorted by length; the rows come back in the order of the texts."""
     exported = open_embedder("", exported_home)
@@ -63,7 +63,7 @@ def test_a_text_has_one_vector_whatever_it_shares_a_batch_with(exported_home: Pa
     assert exported.embed([]).shape[0] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_text_has_one_vector_however_many_threads_compute(exported_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread, two, and what a process sets for itself; equal texts are computed once."""
     many = [f"{text[:300]} {number}" for number in range(9) for text in TEXTS] + list(TEXTS)
@@ -74,7 +74,7 @@ def test_a_text_has_one_vector_however_many_threads_compute(exported_home: Path,
     np.testing.assert_allclose(open_embedder("", exported_home, 2).embed([*many, *many])[len(many) :], one, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_query_that_comes_again_is_not_computed_again(exported_home: Path) -> None:
     """The same array comes back, and nobody can change it for the others."""
     exported = open_embedder("", exported_home)
@@ -94,7 +94,7 @@ def test_batches_hold_each_place_once_and_little_padding(lengths: list[int]) -> 
     assert all(len(batch) == 1 or len(batch) * width <= embedder.BATCH_TOKENS for batch, width in zip(batches, widths, strict=True))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_meaning_decides(exported_home: Path) -> None:
     """The real model puts a paraphrase before a text that shares words."""
     vectors = open_embedder("", exported_home).embed(
@@ -102,7 +102,7 @@ def test_meaning_decides(exported_home: Path) -> None:
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_exported_model_needs_no_torch(exported_home: Path) -> None:
     """A second process starts without the packages that take seconds to import."""
     code = (
@@ -141,7 +141,7 @@ def test_an_unfinished_export_is_none(tmp_path: Path) -> None:
     assert embedder.exported("", tmp_path) is None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_model_that_is_not_there_is_an_error_with_its_name(tmp_path: Path) -> None:
     """No download is tried: the message names what was asked for."""
     with pytest.raises(ModelError, match=r"'.*no-such-model' cannot be loaded"):

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from time import thread_time
 
+import pytest
+
 from ingest.logs.lines import MAX_TEXT
 from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.reader import Reader
@@ -73,6 +75,7 @@ def test_that_no_pattern_is_slower_than_linear(table: PatternTable) -> None:
     assert {row.id: found for row in table.rows if (found := slow(row))} == {}
 
 
+@pytest.mark.long
 @each_row(
     ("expression", "example"),
     [

@@ -21,7 +21,6 @@ from ingest.many import Pool
 from ingest.parts import RowParts
 from ingest.sheltered import Shelter
 from tests.factories import OOM, STRANGE, silent, steps, traceback
-from tests.tables import each_row
 
 # Ray's own packages warn where they are imported.
 RAY_WARNINGS = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")
@@ -54,7 +53,7 @@ def pool(home: Path, *, with_ray: bool = False) -> Pool:
 
 
 @RAY_WARNINGS
-@each_row("with_ray", [False, True], ids=["threads", "ray"])
+@pytest.mark.parametrize("with_ray", [False, pytest.param(True, marks=pytest.mark.long)], ids=["threads", "ray"])
 def test_a_pool_gives_what_one_by_one_does(tmp_path: Path, home: Path, reader: Reader, with_ray: bool) -> None:
     """The same documents and reasons in the same order, whoever read them."""
     errands = collection(tmp_path / "logs", 60)
@@ -66,6 +65,7 @@ def test_a_pool_gives_what_one_by_one_does(tmp_path: Path, home: Path, reader: R
     made.finish()
 
 
+@pytest.mark.long
 def test_many_logs_make_the_same_index_as_few(tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether there are enough for a pool does not show in the documents."""
     collection(tmp_path / "logs", 40)

@@ -33,7 +33,7 @@ STARTED_WITHIN = PATIENCE
 # The tiny model reads so many tokens at most; one token in so many ends its answer.
 CONTEXT, ENDS = 65_536, 40
 
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"transformers' server needs {', '.join(MISSING)}")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(MISSING), reason=f"transformers' server needs {', '.join(MISSING)}")]
 
 _MAKE = f"""
 import sys

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
@@ -52,6 +53,7 @@ def test_that_the_examples_are_answered(client: TestClient) -> None:
     assert client.post(path, json=told["Judgement"]["examples"][0]).status_code == 201
 
 
+@pytest.mark.long
 def test_that_no_request_breaks_the_server(serve: Serve) -> None:
     """Requests by the schema and against it: no 5xx, and what is right is answered right."""
     with serve() as address:

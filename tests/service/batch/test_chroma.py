@@ -19,7 +19,7 @@ from tests.service.batch.jobs import accepted, crash, ends, jobs, pipe, reader_o
 from tests.waiting import until
 
 # Chroma's own dependencies warn where they are imported.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")]
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from tests.service.batch.jobs import accepted, crash, ends, engine_process, jobs
 from tests.service.store.cluster import Cluster, programs
 from tests.waiting import PATIENCE, until
 
+pytestmark = pytest.mark.long
+
 COUNT = 80
 
 

@@ -143,6 +143,7 @@ def read(tmp_path: Path, make_settings: Callable[..., Settings], monkeypatch: py
     return of
 
 
+@pytest.mark.long
 def test_that_the_failed_jobs_of_a_cluster_are_fetched(cluster: Cluster, read: Callable[..., Found]) -> None:
     """Each failed job comes with its log, with what Ray says of its end, and with what it was submitted with."""
     found = read(cluster.url, cluster.began - timedelta(minutes=5))
@@ -166,6 +167,7 @@ def test_that_the_failed_jobs_of_a_cluster_are_fetched(cluster: Cluster, read: C
     assert "/nowhere is not a valid path" in texts[ids["never"]]["ray-job-status.log"]
 
 
+@pytest.mark.long
 def test_that_the_failed_jobs_of_a_cluster_are_triaged(cluster: Cluster, tmp_path: Path, warm: Path) -> None:
     """From the dashboard to an answer for each job, by one command."""
     home = home_at(tmp_path / "home", warm)
@@ -177,6 +179,7 @@ def test_that_the_failed_jobs_of_a_cluster_are_triaged(cluster: Cluster, tmp_pat
     assert SECRET not in (tmp_path / "r.jsonl").read_text()
 
 
+@pytest.mark.long
 def test_that_a_job_s_secrets_stay_with_ray(cluster: Cluster, read: Callable[..., Found], tmp_path: Path) -> None:
     """The environment that a job was given is redacted like its log."""
     found = read(cluster.url)
@@ -184,6 +187,7 @@ def test_that_a_job_s_secrets_stay_with_ray(cluster: Cluster, read: Callable[...
     assert not any(SECRET.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
+@pytest.mark.long
 def test_that_jobs_before_the_time_are_not_asked_for(cluster: Cluster, read: Callable[..., Found], tmp_path: Path) -> None:
     """Nothing failed after now; nothing is left on the disk."""
     with pytest.raises(InvalidRequestError, match="no job"):
@@ -191,6 +195,7 @@ def test_that_jobs_before_the_time_are_not_asked_for(cluster: Cluster, read: Cal
     assert not (tmp_path / "spool").exists()
 
 
+@pytest.mark.long
 def test_that_too_many_jobs_are_refused_before_any_is_fetched(cluster: Cluster, read: Callable[..., Found], tmp_path: Path) -> None:
     """A cluster with more failed jobs than a batch takes is to be asked for a shorter time."""
     with pytest.raises(TooLargeError):
@@ -198,6 +203,7 @@ def test_that_too_many_jobs_are_refused_before_any_is_fetched(cluster: Cluster, 
     assert not (tmp_path / "spool").exists()
 
 
+@pytest.mark.long
 def test_that_a_missing_token_is_told(cluster: Cluster, read: Callable[..., Found], monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that asks for a token says which variable takes it."""
     monkeypatch.delenv("RAY_AUTH_TOKEN")
