@@ -29,7 +29,8 @@ def move_in() -> Path:
     for name in [*_POINTERS, *(name for name in os.environ if name.startswith("WHYCRASH_"))]:
         os.environ.pop(name, None)
     (folder / "ray").mkdir()  # Ray writes there which cluster runs, and does not make the folder for a cluster of tests
-    os.environ |= {"HOME": str(folder), "RAY_TMPDIR": str(folder)}
+    # Programs of the tests' own are found also after a part of the service has forbidden Python to look where it stands.
+    os.environ |= {"HOME": str(folder), "RAY_TMPDIR": str(folder), "PYTHONPATH": str(Path(__file__).parent.parent)}
     return folder
 
 
