@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from corpus import library
+from corpus.library import Library
 from ingest.documents import Document
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
@@ -23,6 +26,12 @@ TORCHRUN = "[rank3]: "
 SLURM = "3: "
 CRI = "2025-03-02T10:00:00.123456789Z stderr F "
 STAMP = "2025-03-02 10:00:00,123 "
+
+
+@cache
+def whole_corpus() -> Library:
+    """Load the corpus that ships, once for all whose tables name what is in it."""
+    return library.load()
 
 
 def silent(stage: str, done: int, total: int) -> None:

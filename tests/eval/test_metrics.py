@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from corpus import library
 from corpus.library import Library
 from eval.answers import Answer
 from eval.incidents import Incident, Label, LabelledChange, Origin
 from eval.metrics import Score, compare, ece, mean, ranking, reliability, risk_coverage, score
+from tests.factories import whole_corpus
 from tests.tables import each_row
 
 
 @pytest.fixture(scope="module")
 def known() -> Library:
     """The real corpus."""
-    return library.load()
+    return whole_corpus()
 
 
 def incident(tmp_path: Path, **changes: object) -> Incident:
@@ -39,7 +39,7 @@ def answer(**changes: object) -> Answer:
     return Answer(**(fields | changes))  # type: ignore[arg-type]
 
 
-EVERY = tuple(sorted(library.load().causes))
+EVERY = tuple(sorted(whole_corpus().causes))
 
 
 @each_row(

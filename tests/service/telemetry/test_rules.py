@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from corpus import library
 from service.telemetry import rules
 from service.telemetry.conditions import Moment
 from service.telemetry.rules import Rule, Rules
@@ -27,11 +26,12 @@ from service.telemetry.snapshot import (
     Snapshot,
     known,
 )
+from tests.factories import whole_corpus
 from tests.service.telemetry.makers import CRASH, course, kernel, snapshot, xid
 from tests.tables import each_row
 
 TABLE = rules.load()
-CAUSES = frozenset(library.load().causes)
+CAUSES = frozenset(whole_corpus().causes)
 RISE, LEVEL = [100.0 + 30 * place for place in range(24)], [500.0] * 24
 
 
