@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ingest.redaction import search
+from ingest.redaction.budget import Budget
 from ingest.redaction.search import Found
 from ingest.redaction.table import KINDS
 
@@ -34,6 +35,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
+        self._budget = Budget()
 
     @property
     def count(self) -> int:
@@ -43,7 +45,7 @@ class Redactor:
     def clean(self, text: str) -> str:
         """Give the text with each secret replaced by `[redacted:<kind>]`."""
         data = text.encode("utf-8", "surrogatepass")
-        found = search.found(data)
+        found = search.found(data, self._budget)
         return self._masked(data, found, 0, len(data)).decode("utf-8", "surrogatepass") if found else text
 
     def rows(self, texts: Sequence[str]) -> list[str]:
@@ -63,17 +65,20 @@ class Redactor:
         lead = data = b""
         for block in _blocks(chunks):
             data += block
-            found = search.found(lead + data)
+            found = search.found(lead + data, self._budget)
             cut = _sure(lead + data, found, len(lead))
             yield self._masked(lead + data, found, len(lead), cut)
             lead, data = (lead + data)[:cut], (lead + data)[cut:]
             lead = b"" if lead.endswith(b"\n") else lead[-LEAD:]
-        found = search.found(lead + data)
+        found = search.found(lead + data, self._budget)
         yield self._masked(lead + data, found, len(lead), len(lead + data))
 
     def _masked(self, data: bytes, found: Sequence[Found], begin: int, end: int) -> bytes:
         """Give a part of the bytes with what was found in it masked."""
-        masks = [_Mask(*part, item.kind, item.secret) for item in found for part in item.parts if part[1] > begin and part[0] < end]
+        masks = [
+            _Mask(max(begin, part[0]), min(end, part[1]), item.kind, item.secret)
+            for item in found for part in item.parts if part[1] > begin and part[0] < end
+        ]
         parts: list[bytes] = []
         done = begin
         for mask in _joined(masks, data):

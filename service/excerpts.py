@@ -24,6 +24,8 @@ WHOLE_BYTES = 256 << 10
 WHOLE_LINES = 4000
 MAX_LINES = 3000
 WIDEST = 2000
+# What is read of a row beyond what is shown: a secret across the cut is masked whole, and only then cut.
+BEYOND = 16 << 10
 # Lines before and after an event that are kept with it.
 AROUND_ROOT = (60, 60)
 AROUND = (3, 12)
@@ -111,14 +113,15 @@ def _pick(chunk: bytes, first: int, last: int, spans: Sequence[Span], found: dic
     for begin, end in spans:
         for number in range(max(begin, first), min(end, last) + 1):
             # The first piece may be the rest of a line that the chunk before began.
-            found[number] = (found.get(number, b"") + pieces[number - first])[: 4 * WIDEST]
+            found[number] = (found.get(number, b"") + pieces[number - first])[: 4 * WIDEST + BEYOND]
 
 
 def _stretches(file: str | None, found: dict[int, bytes], kept: Sequence[Span]) -> Iterator[Stretch]:
     clean: dict[int, str] = {}
     redactor = Redactor()
     for numbers in _runs(sorted(found)):
-        clean |= zip(numbers, redactor.rows([_shown(found[number]) for number in numbers]), strict=True)
+        masked = redactor.rows([_shown(found[number]) for number in numbers])
+        clean |= {number: _cut(text, len(found[number])) for number, text in zip(numbers, masked, strict=True)}
     for begin, end in kept:
         for numbers in _runs([number for number in range(begin, min(end, max(clean, default=0)) + 1) if number in clean]):
             yield Stretch(file=file, begin=numbers[0], lines=tuple(clean[number] for number in numbers))
@@ -136,7 +139,14 @@ def _shown(raw: bytes) -> str:
     if b"\r" in raw:
         filled = [part for part in raw.split(b"\r") if part.strip()]
         raw = filled[-1] if filled else b""
-    return printable(raw.decode("utf-8", "replace")).rstrip()[:WIDEST]
+    return printable(raw.decode("utf-8", "replace")).rstrip()
+
+
+def _cut(text: str, size: int) -> str:
+    """Cut a masked row; masks make it shorter, and what stood at the end of what was read may be half a secret."""
+    if size >= 4 * WIDEST + BEYOND:
+        text = text[: max(0, len(text) - BEYOND // 4)]
+    return text[:WIDEST]
 
 
 def restored(excerpt: Excerpt, name: str) -> JobSource:

@@ -441,8 +441,15 @@ class Reading:
 
     def _cleaned(self, rows: Sequence[tuple[int, bytes]]) -> tuple[tuple[int, str], ...]:
         """Give numbered rows as they may be shown."""
-        cleaned = self._redactor.rows([lines.parse(raw, number).text for number, raw in rows])
+        cleaned = self._redactor.rows([lines.parse(self._uncut(raw), number).text for number, raw in rows])
         return tuple((number, text) for (number, _), text in zip(rows, cleaned, strict=True))
+
+    def _uncut(self, raw: bytes) -> bytes:
+        """Mask a row that is too long to be shown whole before it is cut; what it ends with may be half a secret."""
+        if len(raw) <= lines.MAX_TEXT:
+            return raw
+        text = self._redactor.clean(raw.decode("utf-8", "replace"))
+        return (text[: lines.MAX_TEXT - MAX_AROUND] if len(raw) >= MAX_AROUND else text).encode()
 
     def _refined(self, event: Event, job: View) -> Event:
         row = self._table.by_id.get(event.pattern)

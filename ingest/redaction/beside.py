@@ -61,7 +61,7 @@ BESIDE = (
     Kind("secret", rf"(?i)(?:{_CALLED_SIEVE})s?['\"\\]{{0,4}}(?::|%3A|\\)(?:[ \t]*\r?\n|\\|%0A)", rf"(?i)(?:{PASSWORDS}|{SECRETS}|(?:auth|access|api|hf|hub|bearer)[_-]?token)s?['\"]?:[ \t]*\r?\n(?P<secret>(?:[ \t]*-[ ]+[^\s]{{6,400}}[ \t]*\r?(?:\n|\Z)){{1,40}})",
          check=shapes.holds_key, ahead=600, wraps=False, shaped=False),
     # A service's own settings, of which one is only called its key.
-    Kind("secret", rf"(?i)(?:{_SERVICES})['\"\\]{{0,4}}(?:\s|%20)?(?:[:=]|%3[AD]|\\|\()", rf"(?i)(?<![a-z])(?:{_SERVICES}){_QUOTE}?[ ]?[:=][ ]?(?:dict\(|\{{)?\s{{0,40}}(?:[^\n{{}}]{{0,80}}?[\s,]){{0,3}}?{_QUOTE}?(?:api_?)?key{_QUOTE}?[ ]?[:=][ ]?{_QUOTE}?(?P<secret>[A-Za-z0-9._-]{{20,200}})",
+    Kind("secret", rf"(?i)(?:{_SERVICES})['\"\\]{{0,4}}(?:\s|%20)?(?:[:=]|%3[AD]|\\|\()", rf"(?i)(?<![a-z])(?:{_SERVICES}){_QUOTE}?[ ]?[:=][ ]?(?:dict\(|\{{)?\s{{0,40}}(?:[^\n{{}}]{{0,240}}?[\s,])??{_QUOTE}?(?:api_?)?key{_QUOTE}?[ ]?[:=][ ]?{_QUOTE}?(?P<secret>[A-Za-z0-9._-]{{20,200}})",
          check=shapes.is_key, ahead=400, wraps=False, shaped=False),
     Kind("cookie", r"(?i)cookie(?:\s|%20)", r"<Cookie [^=\s]{1,80}=(?P<secret>[^\s]{8,4000}) for ", shaped=False),
     # ('NAME', 'value'), as headers and variables stand in lists.

@@ -119,7 +119,7 @@ SHAPED = (
          (":AA",), "[0-9A-Za-z_-]{12}", below=r"\d{0,9}:AA(?:[0-9A-Za-z_-]{33}|[0-9A-Za-z_-]{0,32}[\"'\\]{0,2}\r?$)"),
     Kind("azure-secret", r"\dQ(?:~|\s*\n)", rf"{_NOT_BEHIND}[A-Za-z0-9_~.-]{{0,3}}\dQ~[A-Za-z0-9_~.-]{{31,34}}{_END}", ("Q~",), "[A-Za-z0-9_~.-]{12}", below=r"Q~[A-Za-z0-9_~.-]{12}"),
     Kind("wandb-key", r"(?i)wandb[\w .,:=%\"'(\\+-]{0,120}?(?:[0-9a-f]{8}|[0-9a-f]{0,7}[\"'\\]{0,2}\s*\n)",
-         rf"(?i)wandb[\w .,:=\"'(+-]{{0,100}}?(?P<secret>(?<![0-9a-zA-Z])[0-9a-f]{{40}}){_END}", ("wandb",), r"[\w .,:=\"'(+-]{1,60}?[0-9a-f]{8}"),
+         rf"(?i)wandb[\w .,:=\"'(+-]{{0,100}}?(?<!commit[ :=])(?<!commit: )(?<!sha[ :=])(?<!sha: )(?<!revision[ :=])(?P<secret>(?<![0-9a-zA-Z])[0-9a-f]{{40}}){_END}", ("wandb",), r"[\w .,:=\"'(+-]{1,60}?[0-9a-f]{8}"),
     Kind("password-hash", r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$|\{SS?HA\d*\}|%24(?:apr1|[156y]|2[abxy])%24|u0024(?:apr1|[156y]|2[abxy])\\",
          r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$[A-Za-z0-9./$=,+-]{16,200}|\{SS?HA\d*\}[A-Za-z0-9+/]{20,120}={0,2}",
          ("$apr1$", "$6$", "$5$", "$1$", "$y$", "$2y$", "$2b$", "$argon2id$"), "[A-Za-z0-9./$=,+-]{8}"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ingest.redaction import shapes, views
+from ingest.redaction.budget import Budget
 from ingest.redaction.kinds import NEXT_ROW
 from ingest.redaction.sieve import Spot, sieve
 from ingest.redaction.table import KINDS
@@ -15,6 +17,10 @@ from ingest.redaction.views import View
 
 # How many rows below a cut one may belong to the same secret.
 MOST_ROWS = 64
+# So many are looked at first.
+FEW_ROWS = 8
+# What joining two rows costs beside their bytes, and what an expression may look through from one place of a row on.
+SEAM, REACH = 40, 500
 # A row that a terminal cut is as wide as the terminal.
 NARROWEST = 20
 WIDEST = 4096
@@ -45,9 +51,11 @@ class Found:
     end: int
 
 
-def found(data: bytes) -> list[Found]:
-    """Give all secrets of a text."""
-    return list(among(data, sieve().spots(data)))
+def found(data: bytes, budget: Budget | None = None) -> list[Found]:
+    """Give all secrets of a text; what `budget` does not last for is masked unread."""
+    budget = budget or Budget()
+    budget.earn(len(data))
+    return list(among(data, sieve().spots(data), budget))
 
 
 def exhaustive(data: bytes) -> list[Found]:
@@ -61,40 +69,86 @@ def exhaustive(data: bytes) -> list[Found]:
     return list(among(data, spots))
 
 
-def among(data: bytes, spots: Iterable[Spot]) -> Iterator[Found]:
-    """Yield the secrets in some rows of a text."""
-    windows: dict[int, list[tuple[int, int]]] = {}
+def among(data: bytes, spots: Iterable[Spot], budget: Budget | None = None) -> Iterator[Found]:
+    """Yield the secrets in some rows of a text; without a budget, whatever it costs."""
+    windows: dict[int, list[_Window]] = {}
+    budget = budget or Budget(left=sys.maxsize)
     for spot in spots:
-        near = []
-        for number in sorted(spot.kinds):
-            kind = KINDS[number]
-            if kind.back or kind.ahead > NEXT_ROW or (kind.ahead and _GOES_ON.search(data, max(spot.begin, spot.end - 16), spot.end)):
-                _widen(windows.setdefault(number, []), data, spot.begin - kind.back if kind.back else spot.begin, spot.end + kind.ahead)
-            else:
-                near.append(number)
-        if near:
-            yield from _within(data, spot.begin, spot.end, near)
-        if going_on := [number for number in spot.open if KINDS[number].wraps]:
-            yield from _over_rows(data, spot, going_on)
+        if spot.flood or budget.is_spent:
+            yield _unread(data, spot)
+            continue
+        yield from _of_row(data, spot, windows, budget)
     for number, places in windows.items():
-        for begin, end in places:
-            yield from _within(data, begin, end, [number])
+        reach = KINDS[number].back + KINDS[number].ahead
+        for window in places:
+            # Before it is read: a window's expression may look through all that it reaches, once for each place.
+            if budget.affords(window.end - window.begin + window.hits * min(reach, window.end - window.begin)):
+                yield from _within(data, window.begin, window.end, [number], budget)
+            else:
+                yield _masked_whole(window.begin, window.end, number)
 
 
-def _widen(windows: list[tuple[int, int]], data: bytes, begin: int, end: int) -> None:
+def _of_row(data: bytes, spot: Spot, windows: dict[int, list[_Window]], budget: Budget) -> Iterator[Found]:
+    """Yield the secrets of a row and of those that go on with it; what takes a larger part of the text is put into `windows`."""
+    near = []
+    for number in sorted(spot.kinds):
+        kind = KINDS[number]
+        if kind.back or kind.ahead > NEXT_ROW or (kind.ahead and _GOES_ON.search(data, max(spot.begin, spot.end - 16), spot.end)):
+            _widen(windows.setdefault(number, []), data, spot.begin - kind.back if kind.back else spot.begin, spot.end + kind.ahead)
+        else:
+            near.append(number)
+    size = spot.end - spot.begin
+    if near and not budget.affords((size + spot.hits * min(size, REACH)) * len(near)):
+        yield _unread(data, spot)
+        return
+    if near:
+        yield from _within(data, spot.begin, spot.end, near, budget)
+    if going_on := [number for number in spot.open if KINDS[number].wraps]:
+        yield from _over_rows(data, spot, going_on, budget)
+
+
+def _unread(data: bytes, spot: Spot) -> Found:
+    """Take rows that nobody reads any more for a secret, as far as a match in them may reach."""
+    begin, end = spot.begin, spot.end
+    if not spot.flood:
+        kinds = [KINDS[number] for number in spot.kinds | spot.open]
+        begin = data.rfind(b"\n", 0, max(0, begin - max(kind.back for kind in kinds))) + 1
+        # A row that may go on is masked with the next one; what only a whole window tells, with all of it.
+        least = data.find(b"\n", end + 1) if spot.open else end
+        end = max(least if least >= 0 else len(data), min(len(data), end + max(kind.ahead for kind in kinds)))
+    return _masked_whole(begin, end, min(spot.kinds | spot.open))
+
+
+def _masked_whole(begin: int, end: int, number: int) -> Found:
+    # It counts as a match without length: a stream may be cut anywhere in it.
+    return Found(number, ((begin, end),), b"", begin, begin)
+
+
+@dataclass(slots=True)
+class _Window:
+    """A part of the text in whole rows, and how many places in it asked for it."""
+
+    begin: int
+    end: int
+    hits: int = 1
+
+
+def _widen(windows: list[_Window], data: bytes, begin: int, end: int) -> None:
     """Add a part of the text in whole rows; what overlaps the part before is one with it."""
     begin = data.rfind(b"\n", 0, max(0, begin)) + 1
     newline = data.find(b"\n", min(end, len(data)))
     end = len(data) if newline < 0 else newline
-    if windows and begin <= windows[-1][1]:
-        windows[-1] = windows[-1][0], max(end, windows[-1][1])
+    if windows and begin <= windows[-1].end:
+        windows[-1].end = max(end, windows[-1].end)
+        windows[-1].hits += 1
     else:
-        windows.append((begin, end))
+        windows.append(_Window(begin, end))
 
 
-def _within(data: bytes, begin: int, end: int, numbers: Iterable[int]) -> Iterator[Found]:
+def _within(data: bytes, begin: int, end: int, numbers: Sequence[int], budget: Budget) -> Iterator[Found]:
     """Yield secrets of some kinds in a part of the text, in each of its views."""
     seen = views.of(data[begin:end])
+    budget.spend((end - begin) * (len(seen) - 1) * len(numbers))
     for number in numbers:
         for view in seen:
             for match in _matches(view, number):
@@ -105,10 +159,12 @@ def _within(data: bytes, begin: int, end: int, numbers: Iterable[int]) -> Iterat
                 )
 
 
-def _matches(view: View, number: int) -> Iterator[re.Match[bytes]]:
-    """Yield what an expression finds and its check does not let stand."""
+def _matches(view: View, number: int, until: int = sys.maxsize) -> Iterator[re.Match[bytes]]:
+    """Yield what an expression finds, beginning no later than `until`, and its check does not let stand."""
     check = KINDS[number].check
     for match in KINDS[number].compiled().finditer(view.text):
+        if match.start() > until:
+            return
         first, last = _secret(match)
         secret = view.text[first:last]
         is_masked = _MASKED.fullmatch(secret) or _in_mask(view.text, match.start()) or _in_mask(view.text, first)
@@ -126,18 +182,30 @@ def _secret(match: re.Match[bytes]) -> tuple[int, int]:
     return match.span(match.lastgroup) if match.lastgroup else match.span()
 
 
-def _over_rows(data: bytes, spot: Spot, numbers: Sequence[int]) -> Iterator[Found]:
-    """Yield secrets that begin in a row, or whose name does, and go on in the rows below it."""
-    end, is_wide = _going_on(data, spot)
-    if end == spot.end:
-        return
-    seen = views.joined(data[spot.begin : end])
-    # What an author has broken at a blank may go on in a row that is wider; a name ends the one, its value begins the other.
-    for view in seen[1:2] if is_wide else seen:
-        for number in numbers:
-            for match in _matches(view, number):
-                if not is_wide or _begins_row(view, _secret(match)[0]):
-                    yield from _pieces(view, match, number, spot.begin)
+def _over_rows(data: bytes, spot: Spot, numbers: Sequence[int], budget: Budget) -> Iterator[Found]:
+    """Yield secrets that begin in a row, or whose name does, and go on in the rows below it.
+
+    A few rows first; more of them only where what was found goes on to the last one.
+    """
+    rows = FEW_ROWS
+    while True:
+        below = _going_on(data, spot, rows)
+        if below.end == spot.end:
+            return
+        seen = views.joined(data[spot.begin : below.end])
+        budget.spend(sum(len(view.text) + SEAM * len(view.seams) for view in seen) + len(numbers) * (below.end - spot.begin) * len(seen))
+        # What an author has broken at a blank may go on in a row that is wider; a name ends the one, its value begins the other.
+        matches = [
+            (view, number, match) for view in (seen[1:2] if below.is_wide else seen) if view.seams for number in numbers
+            # What begins in a row below is found with that row.
+            for match in _matches(view, number, view.seams[0] + LOOK)
+            if not below.is_wide or _begins_row(view, _secret(match)[0])
+        ]
+        if below.is_all or rows >= MOST_ROWS or not any(match.end() + LOOK >= view.seams[-1] for view, _, match in matches):
+            break
+        rows = MOST_ROWS
+    for view, number, match in matches:
+        yield from _pieces(view, match, number, spot.begin)
 
 
 def _pieces(view: View, match: re.Match[bytes], number: int, offset: int) -> Iterator[Found]:
@@ -151,27 +219,35 @@ def _pieces(view: View, match: re.Match[bytes], number: int, offset: int) -> Ite
         yield Found(number, places, view.text[first:last], offset + view.origin(match.start(), last)[0], places[-1][1])
 
 
-def _going_on(data: bytes, spot: Spot) -> tuple[int, bool]:
-    """Give the end of the last row that may go on with what a row ends with, and whether that one is wider."""
+class _Below(NamedTuple):
+    """The end of the last row that may go on with a row; whether that one is wider, and whether no further row may."""
+
+    end: int
+    is_wide: bool = False
+    is_all: bool = True
+
+
+def _going_on(data: bytes, spot: Spot, most: int) -> _Below:
+    """Tell which rows, of so many, may go on with what a row ends with."""
     end, width = spot.end, _Width.of(data[spot.begin : spot.end])
     if spot.end - spot.begin > WIDEST:
-        return end, False
+        return _Below(end)
     is_narrow = spot.end - spot.begin < NARROWEST
     indented: int | None = None
-    for _ in range(MOST_ROWS):
+    for _ in range(most):
         newline = data.find(b"\n", end + 1, end + 2 + 2 * WIDEST)
         below = newline if newline >= 0 else min(len(data), end + 2 + 2 * WIDEST)
         row, lower = _FIRST_OF_ROW.match(data, end + 1, below), _Width.of(data[end + 1 : below])
         if row is None or (indented is not None and abs(indented - len(row["blank"])) > 1):
-            return end, False
+            return _Below(end)
         if is_narrow or lower.exceeds(width):
-            return (below, True) if end == spot.end else (end, False)
+            return _Below(below, is_wide=True) if end == spot.end else _Below(end)
         # A row with blanks is the last one, unless it is as wide as the terminal too.
         is_last = not lower.equals(width) and (row["rest"].strip(_CLOSING) or row["rest"][:1].isspace())
         width, end, indented = lower, below, len(row["blank"])
         if is_last:
-            break
-    return end, False
+            return _Below(end)
+    return _Below(end, is_all=False)
 
 
 class _Width(NamedTuple):
@@ -201,6 +277,8 @@ def _plausible(view: View, match: re.Match[bytes], number: int) -> int:
     for begin, end in view.pieces(first, last):
         run = (view.text[begin:end].split(None, 1) or [b""])[0]
         if not _begins_row(view, begin):
+            if begin == first and shapes.is_nothing(view.text[begin:end]):
+                return first  # `balance_dp_token: True`, and the next key below
             continue
         if _is_words(run) and not _needs(view, match, number, begin):
             return begin

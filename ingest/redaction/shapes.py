@@ -15,6 +15,9 @@ _SUFFIX = re.compile(rb"\A[^_-]*[_-]")
 _NUMBER = re.compile(rb"\d{1,7}|(?=[^.,:_-]*[.,:_-])[\d.,:eE+_-]+")
 _PATH = re.compile(rb"~?\.{0,2}/(?:[A-Za-z_.][a-z_.-]+|[\w.-]+/[\w./-]+\.\w{2,5}\Z)(?:/|\Z)|[A-Z]:\\")
 _NONE = re.compile(rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|files|prompt|changeme|placeholder|redacted|hidden|x{3,}|\.{3,}|\*{2,})\Z")
+# Where a program takes it from, and not what it is.
+_CALL = re.compile(rb"(?:os\.(?:environ|getenv)|getenv\(|getpass|process\.env)\b")
+_AMOUNT = re.compile(rb"\d[\d.]*(?:[mun]?s|min|[hmx%]|[kKMGT]i?B?)\Z")
 _HEX_ONLY = re.compile(rb"[0-9a-f\s]+|[0-9A-F\s]+")
 
 
@@ -38,9 +41,14 @@ def is_drawn(value: bytes) -> bool:
     return not (value.isdigit() or is_word(value) or is_path(value) or _NONE.match(value))
 
 
+def is_nothing(value: bytes) -> bool:
+    """Tell whether a value is whole, and no secret: true, false, none, or another word for nothing."""
+    return _NONE.match(value.strip()) is not None
+
+
 def is_telling(value: bytes) -> bool:
     """Tell whether a value that a secret's name stands before is one: no path and no word for nothing."""
-    return not (is_path(value) or _NONE.match(value))
+    return not (is_path(value) or _NONE.match(value) or _CALL.match(value))
 
 
 def is_secret(value: bytes) -> bool:
@@ -69,6 +77,18 @@ _KEPT_APART = re.compile(rb"[\s'\"\[\],-]+")
 def holds_key(value: bytes) -> bool:
     """Tell whether one of the values of a list may come from chance."""
     return any(is_key(part) for part in _KEPT_APART.split(value))
+
+
+_SAID = re.compile(
+    rb"(?i)(?:yes|no|on|off|and|or|not|is|are|was|for|from|with|auto|basic|bearer|oidc|digest|token|tokens|password|passwd|secret|key|set|unset|given|found|invalid|expired|failed|"
+    rb"wrong|error|str|string|bytes|int|bool|float|optional|any|type|object|self|env|file|stdin|ask|prompt|keyring|store|cache|oauth2?|ldap|krb5|munge|through|mean|sum|token-mean|"
+    rb"your[_-].*|my[_-]?(?:token|key|password|secret).*|<.*|\[.*|x+|example.*|insecure|permission|denied|passed|skipped|ok|fail|failure|success|step|true|false)\Z"
+)
+
+
+def is_given(value: bytes) -> bool:
+    """Tell whether what stands behind a name whose last word is a secret's is one: no number, path, address, or word that is said of one."""
+    return not (_NUMBER.fullmatch(value) or _AMOUNT.match(value) or value[:1] in b"$<[*" or b"://" in value or b"/" in value[:1] or value.isdigit()) and is_telling(value) and not _SAID.match(value)
 
 
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)

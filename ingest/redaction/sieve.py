@@ -21,6 +21,9 @@ LONGEST_TAIL = 4096
 # Of a row without end, what a secret near a place can reach: so far back, and so far on. A second place in the
 # same part gets a part of its own only where too little of it is left.
 BACK, ON, LEFT = 16 << 10, 48 << 10, 24 << 10
+# So many rows of one text are looked at one by one, and one more for each so many bytes: where nearly each short row
+# may hold a secret, what is beyond is taken for one whole.
+ROWS, BYTES_A_ROW = 4096, 128
 _BLANK = re.compile(rb"\s")
 _CLOSING = b"\"'\\ \t\r"
 _BETWEEN = _CLOSING + b":="
@@ -33,13 +36,17 @@ _SEAM_START = r"^(?:\([^()\n]*\)|\[[^\[\]\n]*\]:?|\d{4}-\d\d-\d\d[T ][\d:.,]+Z? 
 class Spot:
     """A row, as a place in the bytes without its newline, and what may be in it.
 
-    `kinds` are numbers of the table; `open` are those of them that the row below may go on with.
+    `kinds` are numbers of the table; `open` are those of them that the row below may go on with; `hits` counts the
+    places that meet a condition, which is about how often an expression begins to match. Of a `flood`, only its
+    begin, its end and one kind are known: it holds more rows than are looked at.
     """
 
     begin: int
     end: int
     kinds: frozenset[int]
     open: frozenset[int]
+    hits: int = 1
+    flood: bool = False
 
 
 @dataclass(slots=True)
@@ -48,11 +55,13 @@ class Wanted:
 
     kinds: set[int] = field(default_factory=set)
     going_on: set[int] = field(default_factory=set)
+    hits: int = 0
 
     def add(self, other: Wanted) -> None:
         """Take in what another reading of the row says."""
         self.kinds |= other.kinds
         self.going_on |= other.going_on
+        self.hits += other.hits
 
 
 class Sieve:
@@ -89,7 +98,13 @@ class Sieve:
         for plain, found in self._plains(data):
             for row, wanted in (found if plain is data else _translated(found, plain, data)).items():
                 rows[row].add(wanted)
-        return [Spot(*row, frozenset(rows[row].kinds), frozenset(rows[row].going_on)) for row in sorted(rows)]
+        spots = [Spot(*row, frozenset(rows[row].kinds), frozenset(rows[row].going_on), rows[row].hits) for row in sorted(rows)]
+        most = _most(data)
+        if len(spots) <= most:
+            return spots
+        first, rest = spots[most], spots[most:]
+        kind = min((number for spot in rest for number in spot.kinds | spot.open), default=0)
+        return [*spots[:most], Spot(first.begin, len(data), frozenset((kind,)), frozenset(), flood=True)]
 
     def _plains(self, data: bytes) -> Iterator[tuple[bytes, dict[tuple[int, int], Wanted]]]:
         """Yield the bytes as their readers see them, each with the rows that may hold a secret."""
@@ -106,19 +121,24 @@ class Sieve:
     def _rows(self, plain: bytes, ends: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Wanted]:
         """Give the rows in which the conditions are met, or begin to be."""
         rows: dict[tuple[int, int], Wanted] = defaultdict(Wanted)
-        begin, end = 0, -1
+        begin, end, most = 0, -1, _most(plain)
         for number, place in ends:
             if number >= self._bare:
                 continue
+            if len(rows) > most:
+                break
             if not begin <= place - 1 <= end or (end - begin >= ON and end - place < LEFT):
                 begin, end = _row(plain, place - 1)
             found, wanted = self._kinds[number], rows[begin, end]
+            wanted.hits += 1
             if not found <= wanted.kinds:
                 wanted.kinds |= found
             if self._reaches(plain, place, begin, end, found):
                 wanted.going_on |= found
         for row, number in self._cut(plain):
             rows[row].going_on.add(number)
+            if len(rows) > 2 * most:
+                break
         return rows
 
     def _ends(self, data: bytes) -> tuple[bytes, list[tuple[int, int]]]:
@@ -162,6 +182,11 @@ class Sieve:
             heads = self._heads.get(below[:size])
             if heads and any(tail.endswith(heads) for tail in tails):
                 yield from (number for head, number in self._rests[below[:size]] if any(tail.endswith(head) for tail in tails))
+
+
+def _most(data: bytes) -> int:
+    """Give how many rows of a text are looked at one by one."""
+    return ROWS + len(data) // BYTES_A_ROW
 
 
 def _row(data: bytes, place: int) -> tuple[int, int]:

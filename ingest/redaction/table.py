@@ -5,7 +5,7 @@ from __future__ import annotations
 from ingest.redaction.beside import BESIDE
 from ingest.redaction.commands import COMMANDS
 from ingest.redaction.kinds import ADDRESSED, ISSUED, PRIVATE, SHAPED, Kind
-from ingest.redaction.named import NAMED
+from ingest.redaction.named import CALLED, NAMED
 from ingest.redaction.people import PEOPLE
 
-KINDS: tuple[Kind, ...] = (*PRIVATE, *ISSUED, *SHAPED, *ADDRESSED, *NAMED, *BESIDE, *COMMANDS, *PEOPLE)
+KINDS: tuple[Kind, ...] = (*PRIVATE, *ISSUED, *SHAPED, *ADDRESSED, *NAMED, *BESIDE, *COMMANDS, *PEOPLE, *CALLED)

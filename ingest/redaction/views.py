@@ -19,29 +19,31 @@ BARE = r"\[[0-9;]{1,11}m"
 UNSEEN = r"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf|\xc2\xad|\xd8\x9c|\xe1\xa0\x8e|\xf3\xa0[\x80\x81][\x80-\xbf]|\xef\xbf[\xb9-\xbb]"
 # What a terminal acts on, or leaves out: a backspace takes the character before it away.
 CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]|\xc2[\x80-\x9f]"
-_COLOURS = rb"(?:" + _ESCAPES + rb"|" + UNSEEN.encode() + rb"|(?:\^\[|\xe2\x90\x9b)?" + BARE.encode() + rb")"
+# What each of these begins with is asked for first: `re` tries all alternatives at each place of a text otherwise.
+_FIRST = rb"\x1b\xc2\xd8\xe1\xe2\xef\xf3^\["
+_COLOURS = rb"(?=[" + _FIRST + rb"])(?:" + _ESCAPES + rb"|" + UNSEEN.encode() + rb"|(?:\^\[|\xe2\x90\x9b)?" + BARE.encode() + rb")"
 ESCAPES, COLOURS = re.compile(_ESCAPES), re.compile(_COLOURS)
 CONTROLS = re.compile(CONTROL.encode())
 _UNCONTROLLED = re.compile(_COLOURS + rb"|" + CONTROL.encode())
 _STRUCK = re.compile(_COLOURS + rb"|(?:[^\x00-\x1f\x7f-\xff]|[\xc2-\xf4][\x80-\xbf]{1,3})\x08|" + CONTROL.encode())
 # Quotes and backslashes within a word, which a shell takes out.
 _HELD = rb"[A-Za-z0-9_@#%^&*+./~!$-]"
-_QUOTED = re.compile(_COLOURS + rb"|(?<=" + _HELD + rb")(?<!\$)(?:\$?[\"']|\\[\"'](?=[\"'])){1,8}(?=" + _HELD + rb")|\\(?=[^A-Za-z0-9\s\\])")
+_QUOTED = re.compile(rb"(?=[" + _FIRST + rb"$\"'\\])(?:" + _COLOURS + rb"|(?<=" + _HELD + rb")(?<!\$)(?:\$?[\"']|\\[\"'](?=[\"'])){1,8}(?=" + _HELD + rb")|\\(?=[^A-Za-z0-9\s\\]))")
 # A row's end, as a terminal or an author breaks a text: quotes or a backslash before it, and what each row begins with.
 BEFORE_ROW = rb"(?:[ \t]*(?:\([^()\n]{1,80}\)|\[(?!redacted:)[^\[\]\n]{1,60}\]:?|\d{4}-\d\d-\d\d[T ][\d:.,]+Z?(?= )|\d{1,4}:(?= )) ?)?(?P<blank>[ \t]*)[+>|]?[ \t]*"
 _SEAM = rb"(?:[\"'](?:[ \t]*[\\+])?|\\)?\r?\n" + BEFORE_ROW + rb"[\"']?"
-_JOINED = re.compile(rb"(?P<none>" + _COLOURS + rb")|(?P<seam>" + _SEAM + rb")")
-_JOINED_BARE = re.compile(rb"(?P<none>" + _COLOURS + rb")|(?P<seam>\\?\r?\n" + BEFORE_ROW + rb")")
+_JOINED = re.compile(rb"(?=[" + _FIRST + rb"\"'\\\r\n])(?:(?P<none>" + _COLOURS + rb")|(?P<seam>" + _SEAM + rb"))")
+_JOINED_BARE = re.compile(rb"(?=[" + _FIRST + rb"\\\r\n])(?:(?P<none>" + _COLOURS + rb")|(?P<seam>\\?\r?\n" + BEFORE_ROW + rb"))")
 # The same where there are no colours, which takes a third of the time.
-_HINT = re.compile(rb"[\x1b\xc2\xd8\xe1\xe2\xef\xf3]|\[[0-9;]")
-_PLAIN_SEAM = re.compile(rb"(?P<seam>\\?\r?\n" + BEFORE_ROW + rb")")
+_HINT = re.compile(rb"(?=[" + _FIRST + rb"])(?:[^\[^]|\[[0-9;])")
+_PLAIN_SEAM = re.compile(rb"(?=[\\\r\n])(?P<seam>\\?\r?\n" + BEFORE_ROW + rb")")
 _INDENT = re.compile(rb"\n" + BEFORE_ROW)
-_OPEN_END = re.compile(rb"[\"'\\+]\r?\n|\n" + BEFORE_ROW + rb"[\"']")
+_OPEN_END = re.compile(rb"(?=[\"'\\+\n])(?:[\"'\\+]\r?\n|\n" + BEFORE_ROW + rb"[\"'])")
 # Written by JSON, Python, URLs and pages; several backslashes or `25`s where one writer wrote what another one had written.
 _CODED = re.compile(
-    rb"(?P<none>" + _COLOURS + rb"|\\+(?:u001[bB]|x1[bB]|033|e)\[[0-9;]*m)|"
+    rb"(?=[" + _FIRST + rb"\\%&])(?:(?P<none>" + _COLOURS + rb"|\\+(?:u001[bB]|x1[bB]|033|e)\[[0-9;]*m)|"
     rb"\\+u(?P<code>[0-9a-fA-F]{4})|\\+x(?P<hex>[0-9a-fA-F]{2})|\\+(?P<letter>[nrtb])|\\+(?P<plain>[\"'/])|%(?:25){0,8}(?P<percent>[0-9a-fA-F]{2})|"
-    rb"&(?P<name>quot|amp|lt|gt|apos);|&#(?P<number>\d{2,3});"
+    rb"&(?P<name>quot|amp|lt|gt|apos);|&#(?P<number>\d{2,3});)"
 )
 # What a shell takes for a quote within quotes.
 NESTED = r"'\"'\"'|'\\''"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -102,15 +103,17 @@ async def _receiving(app: FastAPI, settings: Settings, desk: Desk) -> AsyncItera
     access = Access(settings, app.state.boundary, desk.store.keys)
     engine = Engine(settings, desk.store)
     batches = Batches(settings, desk.store, engine.wake)
+    stopping = threading.Event()
     app.state.reception = Reception(
         settings, desk, access, Metrics(lambda: _gauges(desk)), threads, Places(desk.pool.size + settings.queue), batches,
-        Summaries(settings, desk.store),
+        Summaries(settings, desk.store), stopping,
     )
     engine.start()
     try:
         async with forgetting(desk, batches, settings.retention_days):
             yield
     finally:
+        stopping.set()
         await run_in_threadpool(engine.stop)
         threads.close()
         del app.state.reception

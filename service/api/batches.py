@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
@@ -19,6 +20,7 @@ from service.api.bodies import BatchRequest, Language, Words
 from service.api.idempotency import REPLAYED
 from service.api.knowledge import Lang
 from service.api.pages import After, Limit, Paged
+from service.api.patience import Patience, while_wanted
 from service.api.problems import documented
 from service.api.reception import Batcher, House, IdempotencyKey, Reception, once
 from service.api.submissions import JSON, MULTIPART, invalid
@@ -104,7 +106,7 @@ async def hand_in(
         if old is not None:
             return _accepted(await run_in_threadpool(house.batches.get, old.body), {REPLAYED: "true"})
         try:
-            record = await run_in_threadpool(_kept, house, order, visitor)
+            record = await while_wanted(request, partial(_kept, house, order, visitor), Patience(house, sum(file.size for file in spool.files)))
         except BaseException:
             await run_in_threadpool(memory.abandon)
             raise
@@ -118,10 +120,10 @@ def _accepted(record: BatchRecord, headers: dict[str, str]) -> Response:
     return answer
 
 
-def _kept(house: Reception, order: _Order, visitor: Visitor) -> BatchRecord:
+def _kept(house: Reception, order: _Order, visitor: Visitor, patience: Patience) -> BatchRecord:
     batch = house.batches.begin()
     try:
-        found = order.read(open_spool(house.batches.spool(batch), house.settings))
+        found = order.read(open_spool(house.batches.spool(batch), house.settings, patience.check))
     except BaseException:
         house.batches.discard(batch)
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
@@ -37,6 +38,8 @@ class Reception:
     uploads: Places
     batches: Batches
     summaries: Summaries
+    # Set when the server stops: what runs in a thread ends by itself then.
+    stopping: threading.Event
 
     def flow(self, begin: Callable[[], Iterator[Event]], ended: Callable[[], None] = nothing, forsaken: Callable[[], None] = nothing) -> Flow:
         """Start to work out events; raises BusyError."""

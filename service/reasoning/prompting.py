@@ -22,6 +22,8 @@ from service.reasoning.tokens import cut, estimate
 MAX_SETTINGS = 60
 MAX_NEIGHBOURS = 8
 _LONGEST = 400
+# Stands for a row's end within a piece, while pieces are told apart by theirs.
+_BREAK = "\x0b"
 _SECTION = re.compile(r"^### ", re.MULTILINE)
 
 
@@ -105,7 +107,7 @@ def _built(matter: Matter, system: str, talk: Sequence[Message], room: int, kind
     lines, suspects = _log(matter)
     rows = [*lines, *(row for make in _MAKERS for row in make(matter))]
     kept, omitted = _fitting(rows, room)
-    body = _redacted(_written(rows, kept))
+    body = _written(rows, kept)
     # A conversation's question stands last; what it is about is told before it.
     messages = (Message("system", system), Message("user", body), *talk)
     chosen = [row for place, row in enumerate(rows) if place in kept]
@@ -142,15 +144,13 @@ def _written(rows: Sequence[Row], kept: Collection[int]) -> str:
     parts = []
     for name, heading, of_log in _SECTIONS:
         chosen = sorted((row for place, row in enumerate(rows) if place in kept and row.section == name), key=lambda row: row.number)
-        texts = [f"{row.mark}| {row.text}" if row.mark else row.text for row in chosen]
+        # The report is redacted by line; what stands together only here is looked at once more, before the marks
+        # are put on: no mask takes one away, or the end of a row.
+        masked = Redactor().rows([" ".join(row.text.split("\n")) if row.mark else row.text.replace("\n", _BREAK) for row in chosen])
+        texts = [f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n") for row, text in zip(chosen, masked, strict=True)]
         if texts:
             parts.append(f"# {heading}\n" + (fenced(texts) if of_log else "\n".join(texts)))
     return "\n\n".join(parts)
-
-
-def _redacted(text: str) -> str:
-    # The report is redacted by line; what stands together only here is looked at once more.
-    return Redactor().clean(text)
 
 
 def _log(matter: Matter) -> tuple[list[Row], int]:

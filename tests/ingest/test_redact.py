@@ -153,5 +153,5 @@ def test_a_mask_keeps_the_number_of_rows(text: str) -> None:
 
 @each_row("text", ["a" * 200_000, "://" + "a" * 100_000 + ":", "wandb " * 30_000, "token=" * 30_000, "a@" * 50_000, "-" * 100_000])
 def test_a_hostile_line_costs_no_time(text: str) -> None:
-    """No expression backtracks without bound; one that did would not come back here."""
-    assert len(Redactor().clean(text)) > 1000
+    """No expression backtracks without bound; one that did would not come back here. What would cost too much is masked unread."""
+    assert Redactor().clean(text)

@@ -14,7 +14,7 @@ from ingest import redact
 from ingest.redact import Redactor
 from ingest.redaction import search, shapes, sieve, views
 from ingest.redaction.table import KINDS
-from tests.ingest import planted, planted_jobs
+from tests.ingest import planted, planted_jobs, planted_names
 from tests.ingest.planted import Planted
 from tests.tables import each_row
 
@@ -190,7 +190,7 @@ def test_a_view_is_what_a_reader_sees(text: str, plain: str) -> None:
 @each_row("number", range(len(KINDS)), ids=[f"{number}-{kind.name}" for number, kind in enumerate(KINDS)])
 def test_every_row_of_the_table_finds_something(number: int) -> None:
     """A row that finds nothing in the planted set or in the samples of its own is dead."""
-    texts = [item.text for item in SECRETS if item.form not in CUT] + [item.text for item in planted_jobs.secrets()] + list(_OWN)
+    texts = [item.text for item in SECRETS if item.form not in CUT] + [item.text for item in (*planted_jobs.secrets(), *planted_names.secrets())] + list(_OWN)
     assert any(KINDS[number].compiled().search(view.text) for text in texts for view in views.of(text.encode()))
 
 

@@ -115,9 +115,23 @@ def test_that_a_secret_over_the_rim_of_what_is_kept_is_masked(reader: Reader, tm
     assert "aB3+aB3+" not in excerpt.model_dump_json()
 
 
+def test_that_a_secret_across_the_end_of_what_is_shown_of_a_row_is_masked(reader: Reader, tmp_path: Path) -> None:
+    """Masked first, then cut: half a secret tells nobody that it is one; and masks before it do not let it be seen either."""
+    path = tmp_path / "log"
+    secret = ".".join(("correct", "horse", "9", "battery"))
+    ends = (excerpts.WIDEST, 6000, 8192, 4 * excerpts.WIDEST, 4 * excerpts.WIDEST + excerpts.BEYOND)
+    leads = ("", f"--api-token {'aB3' * 90}")
+    rows = [f"{lead} {'x' * (end - len(lead) - back)} --db-password {secret}" for lead in leads for end in ends for back in (18, 22, 30)]
+    path.write_text("\n".join([*rows, OOM]) + "\n", encoding="utf-8")
+    shown = kept(reader, path).model_dump_json()
+    report = reader.read(jobs.open_job(path))
+    assert "correct" not in shown
+    assert "correct" not in repr((report.surroundings, report.tail, report.events))
+
+
 def test_that_an_endless_line_is_cut() -> None:
     found = excerpts.lines([b"x" * 100_000 for _ in range(50)], [(1, 1)])
-    assert len(found[1]) <= 4 * excerpts.WIDEST
+    assert len(found[1]) <= 4 * excerpts.WIDEST + excerpts.BEYOND
 
 
 def test_that_direction_marks_and_carriage_returns_do_not_reach_a_page(reader: Reader, tmp_path: Path) -> None:

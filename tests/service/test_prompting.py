@@ -34,6 +34,16 @@ def test_a_prompt_keeps_its_budget_and_its_failure(name: str, budget: int, triag
     assert prompt.omitted or budget > 4000
 
 
+def test_a_mask_takes_no_mark_of_a_line_with_it(triage: Triage) -> None:
+    """Rows that end with a secret's name stand before others: each line that may be cited stands in the prompt with its mark."""
+    names = "".join(f"  hub_token:\n  balance_dp_token: True\n  api_key{number} =\n  password:\n" for number in range(3))
+    inquiry = asked_of(triage, names + traceback(OOM))
+    _, prompt = matter_and_prompt(triage, inquiry, 20000)
+    sent = prompt.messages[1].text.split("\n")
+    assert [mark for mark in prompt.lines if sum(row.startswith(f"{mark}| ") for row in sent) != 1] == []
+    assert "balance_dp_token: True" in prompt.messages[1].text
+
+
 def test_a_larger_budget_only_adds(triage: Triage) -> None:
     """What fits a small prompt is in a large one."""
     inquiry = asked(triage, SAVE, patched=False)

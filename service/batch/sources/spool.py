@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -25,13 +25,21 @@ _LONGEST_PART = 60
 _DEEPEST = 8
 
 
+def nothing() -> None:
+    """Let it go on."""
+
+
 @dataclass
 class Spool:
-    """The copies of one batch; `left` is how many bytes more it may hold, unpacked."""
+    """The copies of one batch; `left` is how many bytes more it may hold, unpacked.
+
+    `check` is called with each piece, and raises where it is to end: at a deadline, or when nobody waits any more.
+    """
 
     folder: Path
     left: int
     jobs: int = 0
+    check: Callable[[], None] = nothing
 
     def begin(self) -> SpooledJob:
         """Begin the next job."""
@@ -40,6 +48,7 @@ class Spool:
 
     def take(self, size: int) -> None:
         """Count bytes; raises TooLargeError beyond the limit."""
+        self.check()
         self.left -= size
         if self.left < 0:
             raise TooLargeError("The logs unpack to more than a request may hold (WHYCRASH_MAX_UNPACKED_MB), or to far more than logs do.")
@@ -105,9 +114,9 @@ class SpooledJob:
             folder.mkdir(parents=True, mode=0o700, exist_ok=True)
 
 
-def open_spool(folder: Path, settings: Settings) -> Spool:
+def open_spool(folder: Path, settings: Settings, check: Callable[[], None] = nothing) -> Spool:
     """Make the spool of a batch whose files are to lie in `folder`."""
-    return Spool(folder, settings.max_unpacked_mb << 20)
+    return Spool(folder, settings.max_unpacked_mb << 20, check=check)
 
 
 def safe_path(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import logging
 import os
@@ -16,7 +17,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -376,6 +377,48 @@ def test_that_a_server_stops_when_it_is_told_to(api_home: Path, tmp_path: Path) 
         process.terminate()
         assert process.wait(timeout=PATIENCE) in (0, -signal.SIGTERM)
         wait_for(lambda: not _is_group_alive(process.pid))
+
+
+def _dense() -> bytes:
+    """Make 58 kB of gzip that unpack to a row after a row that may hold a secret."""
+    return gzip.compress(b"cookie: \n" * (60 << 17), 9)
+
+
+def test_that_a_hostile_upload_is_ended_at_its_deadline(serve: Serve) -> None:
+    """What takes secrets out of it is asked after each piece whether there is time left; nothing of the batch remains."""
+    with serve(request_deadline=1.0) as address, httpx.Client(base_url=address.url, timeout=120) as client:
+        answer = client.post("/v1/batches", files=[("log", ("a.log.gz", _dense()))])
+        assert (answer.status_code, answer.json()["type"]) == (504, "urn:whycrash:error:late")
+        assert client.get("/v1/batches").json()["items"] == []
+
+
+def test_that_a_server_stops_amid_a_hostile_upload(api_home: Path, tmp_path: Path) -> None:
+    """SIGTERM while secrets are taken out of an upload: it ends all the same."""
+    port, home = _free_port(), tmp_path / "home"
+    shutil.copytree(api_home, home, ignore=shutil.ignore_patterns("whycrash.db*", "batches"))
+    with _process(home, port, tmp_path) as process, ThreadPoolExecutor(1) as thread:
+        sent = thread.submit(_send, port, _dense())
+        wait_for(lambda: list(home.glob("batches/*/spool/*/*")) or sent.done(), 60)
+        assert not sent.done()
+        process.terminate()
+        assert process.wait(timeout=60) in (0, -signal.SIGTERM)
+        assert sent.result() in (0, 500, 503)
+        wait_for(lambda: not _is_group_alive(process.pid))
+
+
+def _send(port: int, raw: bytes) -> int:
+    with suppress(httpx.HTTPError), httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
+        return client.post("/v1/batches", files=[("log", ("a.log.gz", raw))]).status_code
+    return 0
+
+
+def test_that_work_whose_client_left_is_ended(serve: Serve, api_home: Path) -> None:
+    """The copies that were begun are gone long before the upload could be read."""
+    before = set(api_home.glob("batches/*/spool"))
+    with serve(request_deadline=3600.0) as address:
+        with pytest.raises(httpx.TimeoutException), httpx.Client(base_url=address.url, timeout=httpx.Timeout(60, read=3)) as client:
+            client.post("/v1/batches", files=[("log", ("a.log.gz", _dense()))])
+        wait_for(lambda: set(api_home.glob("batches/*/spool")) <= before, 20)
 
 
 def _is_group_alive(group: int) -> bool:
