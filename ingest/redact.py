@@ -64,12 +64,14 @@ class Redactor:
         """
         lead = data = b""
         for block in _blocks(chunks):
+            # What there is so far is read once more bytes have come: of the last of them, nothing waits.
+            if len(data) > HOLD:
+                found = search.found(lead + data, self._budget)
+                cut = _sure(lead + data, found, len(lead))
+                yield self._masked(lead + data, found, len(lead), cut)
+                lead, data = (lead + data)[:cut], (lead + data)[cut:]
+                lead = b"" if lead.endswith(b"\n") else lead[-LEAD:]
             data += block
-            found = search.found(lead + data, self._budget)
-            cut = _sure(lead + data, found, len(lead))
-            yield self._masked(lead + data, found, len(lead), cut)
-            lead, data = (lead + data)[:cut], (lead + data)[cut:]
-            lead = b"" if lead.endswith(b"\n") else lead[-LEAD:]
         found = search.found(lead + data, self._budget)
         yield self._masked(lead + data, found, len(lead), len(lead + data))
 

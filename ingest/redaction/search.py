@@ -17,8 +17,8 @@ from ingest.redaction.views import View
 
 # How many rows below a cut one may belong to the same secret.
 MOST_ROWS = 64
-# So many are looked at first.
-FEW_ROWS = 8
+# So many are looked at first, or so many bytes of them.
+FEW_ROWS, FEW_BYTES = 8, 256
 # What joining two rows costs beside their bytes, and what an expression may look through from one place of a row on.
 SEAM, REACH = 40, 500
 # A row that a terminal cut is as wide as the terminal.
@@ -247,6 +247,8 @@ def _going_on(data: bytes, spot: Spot, most: int) -> _Below:
         width, end, indented = lower, below, len(row["blank"])
         if is_last:
             return _Below(end)
+        if most == FEW_ROWS and end - spot.end > FEW_BYTES:
+            break
     return _Below(end, is_all=False)
 
 

@@ -24,6 +24,8 @@ BACK, ON, LEFT = 16 << 10, 48 << 10, 24 << 10
 # So many rows of one text are looked at one by one, and one more for each so many bytes: where nearly each short row
 # may hold a secret, what is beyond is taken for one whole.
 ROWS, BYTES_A_ROW = 4096, 128
+# And so many rows' begins for each of them, which may be the second half of a name.
+SEAMS_A_ROW = 4
 _BLANK = re.compile(rb"\s")
 _CLOSING = b"\"'\\ \t\r"
 _BETWEEN = _CLOSING + b":="
@@ -56,12 +58,15 @@ class Wanted:
     kinds: set[int] = field(default_factory=set)
     going_on: set[int] = field(default_factory=set)
     hits: int = 0
+    # From this row on, nobody has looked any more.
+    flood: bool = False
 
     def add(self, other: Wanted) -> None:
         """Take in what another reading of the row says."""
         self.kinds |= other.kinds
         self.going_on |= other.going_on
         self.hits += other.hits
+        self.flood |= other.flood
 
 
 class Sieve:
@@ -98,13 +103,14 @@ class Sieve:
         for plain, found in self._plains(data):
             for row, wanted in (found if plain is data else _translated(found, plain, data)).items():
                 rows[row].add(wanted)
-        spots = [Spot(*row, frozenset(rows[row].kinds), frozenset(rows[row].going_on), rows[row].hits) for row in sorted(rows)]
-        most = _most(data)
-        if len(spots) <= most:
-            return spots
-        first, rest = spots[most], spots[most:]
-        kind = min((number for spot in rest for number in spot.kinds | spot.open), default=0)
-        return [*spots[:most], Spot(first.begin, len(data), frozenset((kind,)), frozenset(), flood=True)]
+        places = sorted(rows)
+        most = next((number for number, row in enumerate(places) if rows[row].flood), len(places))
+        most = min(most, _most(data))
+        spots = [Spot(*row, frozenset(rows[row].kinds), frozenset(rows[row].going_on), rows[row].hits) for row in places[:most]]
+        if most < len(places):
+            kind = min((number for row in places[most:] for number in rows[row].kinds | rows[row].going_on), default=0)
+            spots.append(Spot(places[most][0], len(data), frozenset((kind,)), frozenset(), flood=True))
+        return spots
 
     def _plains(self, data: bytes) -> Iterator[tuple[bytes, dict[tuple[int, int], Wanted]]]:
         """Yield the bytes as their readers see them, each with the rows that may hold a secret."""
@@ -135,10 +141,11 @@ class Sieve:
                 wanted.kinds |= found
             if self._reaches(plain, place, begin, end, found):
                 wanted.going_on |= found
-        for row, number in self._cut(plain):
-            rows[row].going_on.add(number)
-            if len(rows) > 2 * most:
-                break
+        for row, cut in self._cut(plain):
+            if cut is None:
+                rows[row].flood = True
+            else:
+                rows[row].going_on.add(cut)
         return rows
 
     def _ends(self, data: bytes) -> tuple[bytes, list[tuple[int, int]]]:
@@ -152,10 +159,15 @@ class Sieve:
             return True
         return found <= self._far and end - begin <= LONGEST_TAIL
 
-    def _cut(self, plain: bytes) -> Iterator[tuple[tuple[int, int], int]]:
-        """Yield rows that end within a literal of a kind, with the kind."""
+    def _cut(self, plain: bytes) -> Iterator[tuple[tuple[int, int], int | None]]:
+        """Yield rows that end within a literal of a kind, with the kind; and last without one the row where it is too many."""
         seam, begin, end, done, tails = -1, 0, -1, 0, _NO_TAILS
+        left = SEAMS_A_ROW * _most(plain)
         for pattern, place in self._seams.ends(plain) if b"\n" in plain else ():
+            left -= 1
+            if left < 0:
+                yield _row(plain, place - 1), None
+                return
             if place > end:
                 seam = plain.rfind(b"\n", 0, place)
                 end = plain.find(b"\n", place)
