@@ -98,6 +98,8 @@ SENTENCES: Mapping[str, str] = {
     "This took longer than {} seconds and was ended; a smaller part of the log may do.": "超过 {} 秒仍未完成，已中止；可以只提交日志的一部分。",
     "The server is stopping; hand it in again in a moment.": "服务器正在停止，请稍后重新提交。",
     "Whoever handed it in left before its turn came; hand it in again.": "提交者在轮到处理之前已离开，请重新提交。",
+    "Whoever handed it in left before it was read.": "提交者在读取之前已离开。",
+    "This could not be read within {} seconds and was ended; hand it in in parts.": "{} 秒内未能读完，已中止；请分成几部分提交。",
     "The workers are still loading.": "处理进程仍在加载，请稍后重试。",
     "The workers are not started.": "处理进程尚未启动，请稍后重试。",
     "A worker could not start; the server's log says why.": "处理进程无法启动，原因见服务器日志。",

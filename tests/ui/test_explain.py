@@ -179,9 +179,11 @@ def test_an_index_that_cannot_be_read_is_told(manifest: str, told: str, warm: Pa
 
 @each_row(("file", "told"), [("home = 3", "home"), ("colour = 1", "colour"), ("lang =", "TOML")])
 def test_wrong_settings_are_told(file: str, told: str, warm: Path, tmp_path: Path) -> None:
-    """A whycrash.toml with a mistake ends with a sentence and exit code 2."""
-    written(tmp_path, file.encode(), "whycrash.toml")
-    assert told in said(whycrash(warm, "explain", log_of(BARE), folder=tmp_path))
+    """A user's own whycrash.toml with a mistake ends with a sentence and exit code 2."""
+    own = tmp_path / ".config" / "whycrash"
+    own.mkdir(parents=True)
+    written(own, file.encode(), "whycrash.toml")
+    assert told in said(whycrash(warm, "explain", log_of(BARE), HOME=str(tmp_path)))
 
 
 def test_a_home_that_is_a_file_is_told(tmp_path: Path) -> None:

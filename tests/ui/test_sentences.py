@@ -78,7 +78,7 @@ def test_that_every_sentence_of_an_error_is_known_in_chinese() -> None:
     named = {"7LANG is 7; it takes en or zh.", "77 is 7; it takes a number.", "77 is 7; it takes 7 or more.",
              "7: there is no setting 7; there are 7.", "7: 7 takes a text in quotes, not 7."}
     # Words of another's: a validator's, and of a field.
-    foreign = {"7: 7"}
+    foreign = {"7: 7", "7: 7.", "--7: 7."}
     found = dict(made())
     assert len(found) > 130
     assert [(text, place) for text, place in found.items() if text not in named | foreign and not sentences.known(text)] == []

@@ -20,16 +20,20 @@ SLOW = int(PATIENCE * 1000)
 OpenPage = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Start one browser for all tests."""
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no browser at {CHROMIUM}")
+    """Start one browser for all tests of a module: as long as it runs, nothing else of this process can use an event loop."""
+    _look_for_browser()
     expect.set_options(timeout=SLOW)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
         yield started
         started.close()
+
+
+def _look_for_browser() -> None:
+    if not CHROMIUM.exists():
+        pytest.skip(f"there is no browser at {CHROMIUM}")
 
 
 def home(warm: Path, folder: Path) -> Path:
@@ -38,8 +42,9 @@ def home(warm: Path, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(browser: Browser, warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Serve the page without a model."""
+    _look_for_browser()
     started = Server(home(warm, tmp_path_factory.mktemp("chat"))).start()
     yield started
     started.stop()
