@@ -30,7 +30,7 @@ from ingest.logs.stacks.blame import judged
 from ingest.logs.stacks.stack import above
 from ingest.logs.stacks.tracebacks import Frame, Traceback
 from ingest.logs.stacks.unfinished import Stacks
-from ingest.logs.surroundings import MAX_AROUND, SURROUNDINGS, TAIL, around, last_rows
+from ingest.logs.surroundings import MAX_AROUND, SURROUNDINGS, TAIL, around, last_rows, uncut
 from ingest.logs.templates import Templates
 from ingest.logs.timeline import Timeline
 from ingest.logs.wording import counts_part, goes_on, shrugs, unquoted
@@ -441,15 +441,8 @@ class Reading:
 
     def _cleaned(self, rows: Sequence[tuple[int, bytes]]) -> tuple[tuple[int, str], ...]:
         """Give numbered rows as they may be shown."""
-        cleaned = self._redactor.rows([lines.parse(self._uncut(raw), number).text for number, raw in rows])
+        cleaned = self._redactor.rows([lines.parse(uncut(raw, self._redactor.clean), number).text for number, raw in rows])
         return tuple((number, text) for (number, _), text in zip(rows, cleaned, strict=True))
-
-    def _uncut(self, raw: bytes) -> bytes:
-        """Mask a row that is too long to be shown whole before it is cut; what it ends with may be half a secret."""
-        if len(raw) <= lines.MAX_TEXT:
-            return raw
-        text = self._redactor.clean(raw.decode("utf-8", "replace"))
-        return (text[: lines.MAX_TEXT - MAX_AROUND] if len(raw) >= MAX_AROUND else text).encode()
 
     def _refined(self, event: Event, job: View) -> Event:
         row = self._table.by_id.get(event.pattern)

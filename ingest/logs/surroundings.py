@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from ingest.logs.lines import MAX_TEXT
 from ingest.logs.scanner import Block, newlines
 
 SURROUNDINGS = 8
@@ -38,3 +41,11 @@ def last_rows(block: Block) -> list[tuple[int, bytes]]:
     rows = _whole_rows(block.data, end)[-TAIL - BESIDE :] or [block.data[block.data.rfind(b"\n", 0, end) + 1 : end]]
     first = block.line + newlines(block.data, 0, end) - len(rows) + 1
     return [(first + place, raw) for place, raw in enumerate(rows)]
+
+
+def uncut(raw: bytes, clean: Callable[[str], str]) -> bytes:
+    """Mask a row that is too long to be shown whole before it is cut; what it ends with here may be half a secret."""
+    if len(raw) <= MAX_TEXT:
+        return raw
+    text = clean(raw.decode("utf-8", "replace"))
+    return (text[: MAX_TEXT - MAX_AROUND] if len(raw) >= MAX_AROUND else text).encode()

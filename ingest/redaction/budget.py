@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 # In bytes that one expression looks through. A text has so many to begin with, which a usual log never needs; each of
 # its bytes earns some more. About 20 to 50 ns each.
-FLOOR, EARNED = 8_000_000, 4
+FLOOR, EARNED = 8_000_000, 3
 # What looking at anything costs, however short.
 CALL = 150
 

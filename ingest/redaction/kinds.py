@@ -50,6 +50,11 @@ class Kind:
     shaped: bool = True
     yields: bool = False
 
+    @property
+    def is_local(self) -> bool:
+        """Tell whether a match begins no earlier than the word in which its condition is met."""
+        return not self.back and "[^\\n" not in self.sieve
+
     def compiled(self) -> re.Pattern[bytes]:
         """Give the expression for bytes; made when it is first needed, since most logs need few of them."""
         return _compiled(self.expression)

@@ -19,6 +19,8 @@ from ingest.redaction.views import View
 MOST_ROWS = 64
 # So many are looked at first, or so many bytes of them.
 FEW_ROWS, FEW_BYTES = 8, 256
+# And so many are masked below one that is not read.
+UNREAD_ROWS = 3
 # What joining two rows costs beside their bytes, and what an expression may look through from one place of a row on.
 SEAM, REACH = 40, 500
 # A row that a terminal cut is as wide as the terminal.
@@ -108,15 +110,36 @@ def _of_row(data: bytes, spot: Spot, windows: dict[int, list[_Window]], budget: 
 
 
 def _unread(data: bytes, spot: Spot) -> Found:
-    """Take rows that nobody reads any more for a secret, as far as a match in them may reach."""
+    """Take what nobody reads any more for a secret, as far as a match may reach: a row from the word that asked for it on, or all of it."""
     begin, end = spot.begin, spot.end
-    if not spot.flood:
-        kinds = [KINDS[number] for number in spot.kinds | spot.open]
-        begin = data.rfind(b"\n", 0, max(0, begin - max(kind.back for kind in kinds))) + 1
-        # A row that may go on is masked with the next one; what only a whole window tells, with all of it.
-        least = data.find(b"\n", end + 1) if spot.open else end
-        end = max(least if least >= 0 else len(data), min(len(data), end + max(kind.ahead for kind in kinds)))
+    kinds = [KINDS[number] for number in spot.kinds | spot.open]
+    if back := max(kind.back for kind in kinds):
+        begin = data.rfind(b"\n", 0, max(0, begin - back)) + 1
+    elif not spot.flood and all(kind.is_local for kind in kinds) and begin < spot.first <= end:
+        begin = max(begin, data.rfind(b" ", begin, begin + len(data[begin : spot.first].rstrip())) + 1)
+    if (ahead := max(kind.ahead for kind in kinds)) > NEXT_ROW:
+        end = min(len(data), end + ahead)
+    elif spot.open:
+        end = _first_below(data, spot)
     return _masked_whole(begin, end, min(spot.kinds | spot.open))
+
+
+def _first_below(data: bytes, spot: Spot) -> int:
+    """Give how far a row may go on in those below: to the end of their first word, and further where a row has no other."""
+    end = spot.end
+    for _ in range(UNREAD_ROWS):
+        newline = data.find(b"\n", end + 1, end + 2 + WIDEST)
+        row = _FIRST_OF_ROW.match(data, end + 1, newline if newline >= 0 else min(len(data), end + 2 + WIDEST))
+        if row is None or end >= len(data):
+            return end
+        # Words, and what is called by its name, such as an error, begin a row of their own.
+        if end == spot.end and (_is_words(row["run"]) or row["run"].endswith(b":")) and not _GOES_ON.search(data, max(spot.begin, end - 16), end):
+            return end
+        end = row.end("run")
+        if row["rest"].strip(_CLOSING):
+            return end
+        end = row.end()
+    return end
 
 
 def _masked_whole(begin: int, end: int, number: int) -> Found:

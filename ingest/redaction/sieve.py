@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +24,12 @@ LONGEST_TAIL = 4096
 # same part gets a part of its own only where too little of it is left.
 BACK, ON, LEFT = 16 << 10, 48 << 10, 24 << 10
 # So many rows of one text are looked at one by one, and one more for each so many bytes: where nearly each short row
-# may hold a secret, what is beyond is taken for one whole.
-ROWS, BYTES_A_ROW = 4096, 128
+# may hold a secret, those beyond are masked.
+ROWS, BYTES_A_ROW = 8192, 256
 # And so many rows' begins for each of them, which may be the second half of a name.
-SEAMS_A_ROW = 4
+SEAMS_A_ROW = 2
+# Fewer bytes than this between two rows that are masked unread are masked with them.
+NEAR = 64
 _BLANK = re.compile(rb"\s")
 _CLOSING = b"\"'\\ \t\r"
 _BETWEEN = _CLOSING + b":="
@@ -39,8 +43,9 @@ class Spot:
     """A row, as a place in the bytes without its newline, and what may be in it.
 
     `kinds` are numbers of the table; `open` are those of them that the row below may go on with; `hits` counts the
-    places that meet a condition, which is about how often an expression begins to match. Of a `flood`, only its
-    begin, its end and one kind are known: it holds more rows than are looked at.
+    places that meet a condition, which is about how often an expression begins to match; `first` is where the first
+    of them ends, or where the row begins. A `flood` is several rows beyond those that are looked at one by one, of
+    which one kind stands for all.
     """
 
     begin: int
@@ -48,6 +53,7 @@ class Spot:
     kinds: frozenset[int]
     open: frozenset[int]
     hits: int = 1
+    first: int = 0
     flood: bool = False
 
 
@@ -58,15 +64,14 @@ class Wanted:
     kinds: set[int] = field(default_factory=set)
     going_on: set[int] = field(default_factory=set)
     hits: int = 0
-    # From this row on, nobody has looked any more.
-    flood: bool = False
+    first: int = sys.maxsize
 
     def add(self, other: Wanted) -> None:
         """Take in what another reading of the row says."""
         self.kinds |= other.kinds
         self.going_on |= other.going_on
         self.hits += other.hits
-        self.flood |= other.flood
+        self.first = min(self.first, other.first)
 
 
 class Sieve:
@@ -100,53 +105,56 @@ class Sieve:
     def spots(self, data: bytes) -> list[Spot]:
         """Give the rows that may hold a secret, in their order."""
         rows: dict[tuple[int, int], Wanted] = defaultdict(Wanted)
-        for plain, found in self._plains(data):
+        beyond: set[int] = set()
+        for plain, found, more in self._plains(data):
+            beyond |= more
             for row, wanted in (found if plain is data else _translated(found, plain, data)).items():
                 rows[row].add(wanted)
-        places = sorted(rows)
-        most = next((number for number, row in enumerate(places) if rows[row].flood), len(places))
-        most = min(most, _most(data))
-        spots = [Spot(*row, frozenset(rows[row].kinds), frozenset(rows[row].going_on), rows[row].hits) for row in places[:most]]
-        if most < len(places):
-            kind = min((number for row in places[most:] for number in rows[row].kinds | rows[row].going_on), default=0)
-            spots.append(Spot(places[most][0], len(data), frozenset((kind,)), frozenset(), flood=True))
-        return spots
+        spots = [
+            Spot(*row, frozenset(wanted.kinds), frozenset(wanted.going_on), wanted.hits, min(wanted.first, row[1])) for row, wanted in sorted(rows.items(), key=itemgetter(0))
+        ]
+        # What those beyond hold is like what the last one read holds.
+        kinds = spots[-1].kinds | spots[-1].open if spots else {0}
+        return [*spots, *_floods(data, sorted(beyond), min(kinds))] if beyond else spots
 
-    def _plains(self, data: bytes) -> Iterator[tuple[bytes, dict[tuple[int, int], Wanted]]]:
-        """Yield the bytes as their readers see them, each with the rows that may hold a secret."""
+    def _plains(self, data: bytes) -> Iterator[tuple[bytes, dict[tuple[int, int], Wanted], set[int]]]:
+        """Yield the bytes as their readers see them, each with the rows that may hold a secret, and the numbers of those beyond."""
         plain, ends = self._ends(data)
         special = {number for number, _ in ends if number >= self._bare}
         if self._bare in special:
             plain = COLOURS.sub(b"", data)
             ends = self._finder.ends(plain)
-        yield plain, self._rows(plain, ends)
+        yield (plain, *self._rows(plain, ends))
         others = {views.uncontrolled(data), views.struck(data)} if self._bare + 1 in special else set()
         for other in others | ({views.unnested(data)} if self._bare + 2 in special else set()):
-            yield other, self._rows(other, self._finder.ends(other))
+            yield (other, *self._rows(other, self._finder.ends(other)))
 
-    def _rows(self, plain: bytes, ends: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Wanted]:
-        """Give the rows in which the conditions are met, or begin to be."""
+    def _rows(self, plain: bytes, ends: Sequence[tuple[int, int]]) -> tuple[dict[tuple[int, int], Wanted], set[int]]:
+        """Give the rows in which the conditions are met, or begin to be, and the numbers of those that are too many to look at."""
         rows: dict[tuple[int, int], Wanted] = defaultdict(Wanted)
-        begin, end, most = 0, -1, _most(plain)
-        for number, place in ends:
+        begin, end, most, beyond = 0, -1, _most(plain), list[int]()
+        for at, (number, place) in enumerate(ends):
             if number >= self._bare:
                 continue
             if len(rows) > most:
+                beyond = [place - 1 for number, place in ends[at:] if number < self._bare]
                 break
             if not begin <= place - 1 <= end or (end - begin >= ON and end - place < LEFT):
                 begin, end = _row(plain, place - 1)
             found, wanted = self._kinds[number], rows[begin, end]
             wanted.hits += 1
+            wanted.first = min(wanted.first, place)
             if not found <= wanted.kinds:
                 wanted.kinds |= found
             if self._reaches(plain, place, begin, end, found):
                 wanted.going_on |= found
-        for row, cut in self._cut(plain):
-            if cut is None:
-                rows[row].flood = True
-            else:
-                rows[row].going_on.add(cut)
-        return rows
+        seams = self._seams.ends(plain) if b"\n" in plain else []
+        most *= SEAMS_A_ROW
+        beyond += [plain.rfind(b"\n", 0, place) for _, place in seams[most:]]
+        for row, number in self._cut(plain, seams[:most]):
+            rows[row].going_on.add(number)
+            rows[row].first = 0
+        return rows, _numbers(plain, beyond)
 
     def _ends(self, data: bytes) -> tuple[bytes, list[tuple[int, int]]]:
         """Give the bytes without escape sequences, and where in them the conditions are met."""
@@ -159,15 +167,10 @@ class Sieve:
             return True
         return found <= self._far and end - begin <= LONGEST_TAIL
 
-    def _cut(self, plain: bytes) -> Iterator[tuple[tuple[int, int], int | None]]:
-        """Yield rows that end within a literal of a kind, with the kind; and last without one the row where it is too many."""
+    def _cut(self, plain: bytes, seams: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], int]]:
+        """Yield rows that end within a literal of a kind, with the kind."""
         seam, begin, end, done, tails = -1, 0, -1, 0, _NO_TAILS
-        left = SEAMS_A_ROW * _most(plain)
-        for pattern, place in self._seams.ends(plain) if b"\n" in plain else ():
-            left -= 1
-            if left < 0:
-                yield _row(plain, place - 1), None
-                return
+        for pattern, place in seams:
             if place > end:
                 seam = plain.rfind(b"\n", 0, place)
                 end = plain.find(b"\n", place)
@@ -196,6 +199,25 @@ class Sieve:
                 yield from (number for head, number in self._rests[below[:size]] if any(tail.endswith(head) for tail in tails))
 
 
+def _numbers(plain: bytes, places: list[int]) -> set[int]:
+    """Give the numbers of the rows that some places are in."""
+    if not places:
+        return set()
+    return set(np.unique(np.searchsorted(np.flatnonzero(np.frombuffer(plain, np.uint8) == ord("\n")), places)).tolist())
+
+
+def _floods(data: bytes, numbers: Sequence[int], number: int) -> Iterator[Spot]:
+    """Yield rows, by their numbers, those that stand below each other, or nearly, as one."""
+    ends = [-1, *np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")).tolist(), len(data)]
+    kind = frozenset((number,))
+    first = last = numbers[0]
+    for row in (*numbers[1:], -1):
+        if row < 0 or ends[row] - ends[last + 1] > NEAR:
+            yield Spot(ends[first] + 1, ends[last + 1], kind, kind, flood=True)
+            first = row
+        last = row
+
+
 def _most(data: bytes) -> int:
     """Give how many rows of a text are looked at one by one."""
     return ROWS + len(data) // BYTES_A_ROW
@@ -216,6 +238,7 @@ def _translated(rows: dict[tuple[int, int], Wanted], plain: bytes, data: bytes) 
     plain_ends = np.flatnonzero(np.frombuffer(plain, np.uint8) == ord("\n"))
     found: dict[tuple[int, int], Wanted] = defaultdict(Wanted)
     for number, row in zip(np.searchsorted(plain_ends, [begin for begin, _ in rows]).tolist(), rows, strict=True):
+        rows[row].first = 0
         found[int(ends[number - 1]) + 1 if number else 0, int(ends[number]) if number < len(ends) else len(data)].add(rows[row])
     return found
 
