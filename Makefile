@@ -7,6 +7,9 @@ STAMP := $(VENV)/.installed
 # pip's own setting for extra wheel folders also counts for the faster installer used here.
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 
+# Tests start the program hundreds of times: what was compiled once is kept, whatever the surroundings say.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: install run sample test test-all check lint types gate eval lab bench fuzz lock clean
 
 $(STAMP): requirements.lock pyproject.toml

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.tables import each_row
+from tests.warm import triage, warm
 from ui import docs
 from ui.cli.main import app
+
+__all__ = ["triage", "warm"]
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -24,10 +28,10 @@ def _commands() -> list[str]:
 
 
 @each_row("command", _commands())
-def test_commands_of_the_readme_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_of_the_readme_run(command: str, warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command of the README's tested blocks does what it says, without an error."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("WHYCRASH_HOME", str(tmp_path))
+    monkeypatch.setenv("WHYCRASH_HOME", str(shutil.copytree(warm, tmp_path / "home")))
     monkeypatch.setenv("WHYCRASH_EMBEDDING_MODEL", "hash")
     result = CliRunner().invoke(app, shlex.split(command), catch_exceptions=False)
     assert result.exit_code == 0, result.output

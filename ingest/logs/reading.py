@@ -47,8 +47,7 @@ REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
 SURVIVED = ("python.", "native.", "kernels.", "linux.", "cuda.")
 # Dialects that are no framework's name: a failure's row says itself whose message it is.
 UNNAMED = frozenset({("hf", "transformers"), ("common", "accelerate")})
-CUT_TRACEBACK = "python.cut-traceback"
-IGNORED_EXCEPTION = "python.exception-ignored"
+CUT_TRACEBACK, IGNORED_EXCEPTION = "python.cut-traceback", "python.exception-ignored"
 MAX_FACTS = 2000
 # What only a progress line tells: how far the preparation of the data was.
 TOLD_BY_PROGRESS = frozenset({"preprocess"})
@@ -58,9 +57,7 @@ HARMLESS = frozenset({"empty", "code", "image", "configs", "checkpoint", "not_a_
 WORLD = ("world", "world_n", "nranks")
 NOVEL = 8
 NOTHING = Templates(frozenset(), frozenset())
-SHOWN = 2000
-CODE = 200
-PATH = 400
+SHOWN, CODE, PATH = 2000, 200, 400
 # How many lines above a traceback may tell when it was printed.
 CLOCK_ABOVE = 60
 

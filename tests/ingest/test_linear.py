@@ -70,6 +70,7 @@ def slow(row: Pattern) -> tuple[str, str] | None:
     return next((attack for attack in attacks(row) if grows(row, attack)), None)
 
 
+@pytest.mark.long
 def test_that_no_pattern_is_slower_than_linear(table: PatternTable) -> None:
     """Runs of what a row repeats, and its own words again and again, cost in proportion to their length."""
     assert {row.id: found for row in table.rows if (found := slow(row))} == {}

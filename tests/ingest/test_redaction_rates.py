@@ -73,6 +73,7 @@ def test_each_rule_on_its_own_rows_keeps_a_fiftieth_of_the_usual_rate() -> None:
     assert not _too_slow({f"{name} {end!r}": _filled(row + end) for name, row in _rows() for end in ("\n", " ")})
 
 
+@pytest.mark.long
 def test_pairs_of_rules_keep_a_fiftieth_of_the_usual_rate() -> None:
     """A row of the one below a row of the other; drawn from all pairs, and all pairs of what is hostile."""
     rows = list(_rows())

@@ -133,6 +133,7 @@ def test_lines_that_ray_folded_count_as_often_as_it_says(read: ReadLog) -> None:
     assert event.count == 21
 
 
+@pytest.mark.long
 @each_row("place", [0, 100_000, 199_999])
 def test_a_rare_line_among_a_flood_is_the_root(read: ReadLog, place: int) -> None:
     """One line that tells the cause, among two hundred thousand that do not, wherever it stands."""

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+import pytest
+
 from ingest.logs.inputs import sources
 from service.inquiry import Inquiry
 from service.patching.patches import ConfigFile
@@ -100,6 +102,7 @@ def test_rows_at_the_rim_of_what_is_shown_are_judged_with_their_neighbours(triag
             assert not [name for name, text in shown(triage, inquiry) if planted.remains(item, text)]
 
 
+@pytest.mark.long
 def test_the_sources_of_a_snapshot_show_no_secret(triage: Triage) -> None:
     """A snapshot's file is as little to be trusted as a log."""
     single = tuple(item.text for item in SINGLE)

@@ -107,6 +107,7 @@ def test_a_hostile_folder_is_read_and_nothing_of_it_obeyed(words: tuple[str, ...
     assert "whycrash.toml in this folder sets `model`, which only your environment or" in " ".join(ended.err.split()) or "more of its settings are ignored" in ended.err
 
 
+@pytest.mark.long
 def test_an_index_is_built_without_the_folders_env_file(tmp_path: Path) -> None:
     """The vector store reads a `.env` of its own; that of the folder neither breaks the import nor names a collector."""
     with trap() as found:

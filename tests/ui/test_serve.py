@@ -151,6 +151,7 @@ def test_that_another_address_is_refused_without_a_key(warm: Path, tmp_path: Pat
     assert b"whycrash keys add" in b" ".join(ended.stderr.split())
 
 
+@pytest.mark.long
 def test_that_servers_share_a_database_and_one_that_is_killed_leaves_its_batch_to_the_other(
     warm: Path, tmp_path: Path, start: Start, postgres: str
 ) -> None:

@@ -350,6 +350,7 @@ def _free_port() -> int:
         return port
 
 
+@pytest.mark.long
 def test_that_a_server_killed_in_mid_answer_says_so_when_it_is_back(api_home: Path, tmp_path: Path) -> None:
     """The triage it was at is in the list as failed or done, never as running for ever; what was done before is there."""
     port = _free_port()

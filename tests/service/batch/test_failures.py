@@ -35,6 +35,8 @@ from tests.service.batch.jobs import (
 )
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 COUNT = 60
 
 

@@ -61,6 +61,7 @@ def settled(place: Callable[..., Settings], tmp_path: Path) -> Iterator[Callable
         store.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("turns", "calls", "note", "use"), SCRIPTS.values(), ids=SCRIPTS)
 def test_that_each_job_has_its_answer_whatever_the_model_does(
     settled: Callable[..., tuple[Store, str]], place: Callable[..., Settings], turns: list[Turn], calls: int, note: str,

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Barrier
 
+import pytest
 from sqlalchemy import Connection, update
 
 from service.records import AuditRecord, MessageRecord
@@ -18,6 +19,7 @@ from tests.service.store.makers import NOW, add, triage
 from tests.waiting import PATIENCE
 
 
+@pytest.mark.long
 def test_that_processes_share_the_work_and_nothing_is_done_twice(settings: Settings) -> None:
     with Store.open(settings) as store:
         keys = add(store, 300, "B1") + add(store, 60, "B2")

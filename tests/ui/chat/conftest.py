@@ -26,7 +26,7 @@ def browser() -> Iterator[Browser]:
     _look_for_browser()
     expect.set_options(timeout=SLOW)
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield started
         started.close()
 
