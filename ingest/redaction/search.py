@@ -133,7 +133,7 @@ def _first_below(data: bytes, spot: Spot) -> int:
         if row is None or end >= len(data):
             return end
         # Words, and what is called by its name, such as an error, begin a row of their own.
-        if end == spot.end and (_is_words(row["run"]) or row["run"].endswith(b":")) and not _GOES_ON.search(data, max(spot.begin, end - 16), end):
+        if (_is_words(row["run"]) or row["run"].endswith(b":")) and not _GOES_ON.search(data, max(spot.begin, end - 16), end):
             return end
         end = row.end("run")
         if row["rest"].strip(_CLOSING):
