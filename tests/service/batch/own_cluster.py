@@ -17,7 +17,7 @@ from tests.service.batch.jobs import ROOT, surroundings
 
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
 # A node that only has little of the processor is not dead: the one that dies closes its connections.
-PATIENT = {"health_check_timeout_ms": 120_000, "health_check_initial_delay_ms": 120_000}
+PATIENT = {"health_check_timeout_ms": 120_000}
 
 
 class OwnCluster:
