@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from corpus.schema import Language
-from service.errors import RequestError
-from service.events import Failed
+from service.schemas.errors import RequestError
+from service.schemas.events import TriageFailed
 
 # The name of an error's type without its ending. `{wait}` are the seconds after which another try makes sense.
 KINDS: Mapping[str, str] = {
@@ -317,7 +317,7 @@ def told(error: Exception, language: Language) -> str:
     return worded(type(error).__name__, str(error), language, error.wait if isinstance(error, RequestError) else None)
 
 
-def of_failed(failed: Failed, language: Language) -> str:
+def of_failed(failed: TriageFailed, language: Language) -> str:
     """Give the sentence of a task that failed."""
     return worded(failed.type, failed.error, language, failed.retry_after)
 
