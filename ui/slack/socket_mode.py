@@ -47,7 +47,7 @@ def check(settings: Settings) -> None:
     """Raise SettingsError where a token is missing."""
     for name, begins in (("slack_bot_token", "xoxb-"), ("slack_app_token", "xapp-")):
         if not getattr(settings, name).get_secret_value().startswith(begins):
-            raise SettingsError(f"Socket Mode needs WHYCRASH_{name.upper()}, which begins with `{begins}`; the README tells how to get it.")
+            raise SettingsError(f"Socket Mode needs WHYCRASH_{name.upper()}, which begins with `{begins}`; docs/slack.md tells how to get it.")
 
 
 def serve(settings: Settings, report: Report = silent, base_url: str = WebClient.BASE_URL) -> None:
