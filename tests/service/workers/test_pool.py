@@ -222,8 +222,13 @@ def test_that_a_worker_in_a_hopeless_log_goes_with_a_server_that_is_killed() -> 
 
 
 def runs(process: int) -> bool:
-    """Tell whether a process runs; one that only waits to be reaped does not."""
+    """Tell whether a process runs; one that only waits to be reaped does not.
+
+    While threads of a killed process still end, its first thread is a zombie that nobody can reap yet.
+    """
+    folder = Path(f"/proc/{process}")
     try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
+        state = (folder / "stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+        return state != "Z" or len(list((folder / "task").iterdir())) > 1
+    except (FileNotFoundError, ProcessLookupError):
         return False
