@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from corpus.schema import Language
 from service.batch.page import number, page
@@ -16,11 +17,11 @@ from service.batch.summary import Summary, summarize
 from service.batch.trend import TrendPoint
 from service.page.plots import Amount, Column, bars, clipped, columns
 from service.records import JobRecord
+from tests.browsers import launch_browser, require_browser
 from tests.service.batch.outcomes import NOON, TITLES, answer, batch, healthy, job, line
 from tests.service.factories import proposal
 from tests.tables import each_row
 
-CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = '<img src=x onerror="alert(1)">\x1b[31m\u202e</title><script>alert(2)</script>'
 
 
@@ -119,11 +120,9 @@ def test_that_plots_hold_any_counts() -> None:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Start a real browser."""
-    if not CHROMIUM.exists():
-        pytest.skip("Chromium is not installed")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-dev-shm-usage"])
+    require_browser()
+    with sync_playwright() as playwright:
+        found = launch_browser(playwright)
         yield found
         found.close()
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.browsers import launch_browser, require_browser
 from tests.ui.chat.serving import Server
 from tests.waiting import PATIENCE
 
-CHROMIUM = Path("/usr/bin/chromium")
 # Until an answer stands on a machine that does other work too, in milliseconds.
 SLOW = int(PATIENCE * 1000)
 
@@ -23,17 +23,12 @@ OpenPage = Callable[..., Page]
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Start one browser for all tests of a module: as long as it runs, nothing else of this process can use an event loop."""
-    _look_for_browser()
+    require_browser()
     expect.set_options(timeout=SLOW)
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-dev-shm-usage"])
+        started = launch_browser(playwright)
         yield started
         started.close()
-
-
-def _look_for_browser() -> None:
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no browser at {CHROMIUM}")
 
 
 def home(warm: Path, folder: Path) -> Path:
@@ -44,7 +39,7 @@ def home(warm: Path, folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def server(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Serve the page without a model."""
-    _look_for_browser()
+    require_browser()
     started = Server(home(warm, tmp_path_factory.mktemp("chat"))).start()
     yield started
     started.stop()
