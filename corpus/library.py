@@ -19,7 +19,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import ValidationError
 
 from corpus.errors import InvalidCorpusError, UnknownCaseError
-from corpus.schema import Case, Cause, Knob, Language, Program, Record, Remedy, Scalar, Text
+from corpus.schema import Case, Cause, Language, Program, Record, Remedy, Scalar, SettingSpec, Text
 
 R = TypeVar("R", bound=Record)
 
@@ -41,7 +41,7 @@ class Library:
 
     causes: Mapping[str, Cause]
     cases: Mapping[str, Case]
-    knobs: Mapping[tuple[str, str], Knob]
+    knobs: Mapping[tuple[str, str], SettingSpec]
     remedies: Mapping[str, Sequence[Remedy]] = field(default_factory=dict)
     guidance: Mapping[str, str] = field(default_factory=dict)
     programs: Sequence[Program] = ()
@@ -55,7 +55,7 @@ class Library:
             hint = f"; near: {', '.join(close[:5])}" if close else ""
             raise UnknownCaseError(f"No case {case_id!r}{hint}.") from None
 
-    def knob(self, framework: str, key: str, version: str | None = None) -> Knob | None:
+    def knob(self, framework: str, key: str, version: str | None = None) -> SettingSpec | None:
         """Give the setting of that name or alias that `version` of the framework knows, if any.
 
         Dashes and underscores count as the same, and so do a flag and its plain name, unless both are settings.
@@ -79,7 +79,7 @@ class Library:
         """Give a change's value in `language` where it says in words what to put there; any other value as it is."""
         return self.guidance.get(value, value) if language == "zh" and isinstance(value, str) else value
 
-    def _known(self, name: tuple[str, str], key: str, version: str | None) -> Knob | None:
+    def _known(self, name: tuple[str, str], key: str, version: str | None) -> SettingSpec | None:
         knob = self.knobs.get(name)
         if knob is not None and fits(version, knob.versions):
             return knob
@@ -96,8 +96,8 @@ class Library:
         return table
 
     @cached_property
-    def _by_alias(self) -> dict[tuple[str, str], list[Knob]]:
-        table: dict[tuple[str, str], list[Knob]] = {}
+    def _by_alias(self) -> dict[tuple[str, str], list[SettingSpec]]:
+        table: dict[tuple[str, str], list[SettingSpec]] = {}
         for knob in self.knobs.values():
             for alias in knob.aliases:
                 table.setdefault((knob.framework, alias.key), []).append(knob)
@@ -127,13 +127,13 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
     With a `cache` folder, what was loaded and checked once is read back without its YAML.
     """
     stored = cache / f"corpus-{digest(root)[:16]}.json" if cache else None
-    shelf = read_cache(Shelf, stored)
+    shelf = read_cache(CachedCorpus, stored)
     if shelf is None:
         knobs = tuple(_knobs(root / "knobs"))
         twice = [name for name, count in Counter((knob.framework, knob.key) for knob in knobs).items() if count > 1]
         if twice:
             raise InvalidCorpusError(f"{twice[0][0]}: the setting {twice[0][1]} stands twice in the catalogue")
-        shelf = Shelf(
+        shelf = CachedCorpus(
             causes=tuple(_causes(root / "causes.yaml")), cases=tuple(_cases(root / "cases")), knobs=knobs,
             remedies=tuple(_remedies(root / "remedies")), guidance=tuple(_guidance(root / GUIDANCE)),
             programs=tuple(_programs(root / PROGRAMS)),
@@ -156,12 +156,12 @@ def _by_cause(remedies: Sequence[Remedy]) -> dict[str, list[Remedy]]:
     return table
 
 
-class Shelf(Record):
+class CachedCorpus(Record):
     """All records of a corpus, as one cache file holds them."""
 
     causes: tuple[Cause, ...]
     cases: tuple[Case, ...]
-    knobs: tuple[Knob, ...]
+    knobs: tuple[SettingSpec, ...]
     remedies: tuple[Remedy, ...]
     guidance: tuple[Text, ...] = ()
     programs: tuple[Program, ...] = ()
@@ -299,7 +299,7 @@ def _programs(path: Path) -> Iterator[Program]:
         yield validated(Program, row, f"{path}: {row.get('framework')}")
 
 
-def _knobs(folder: Path) -> Iterator[Knob]:
+def _knobs(folder: Path) -> Iterator[SettingSpec]:
     written = [knob for path in sorted(folder.glob("*.yaml")) for knob in _written(path)]
     yield from written
     # Whoever explains a setting need not take it out of the extracted ones: the explained one counts.
@@ -308,18 +308,18 @@ def _knobs(folder: Path) -> Iterator[Knob]:
         yield from (knob for knob in _extracted(path) if (knob.framework, knob.key) not in known)
 
 
-def _written(path: Path) -> Iterator[Knob]:
+def _written(path: Path) -> Iterator[SettingSpec]:
     table = read_yaml(path)
     shared = {"framework": table["framework"], "spelled": table["spelled"]}
     for row in table["settings"]:
-        yield validated(Knob, {**shared, **row}, f"{path}: {row.get('key')}")
+        yield validated(SettingSpec, {**shared, **row}, f"{path}: {row.get('key')}")
 
 
-def _extracted(path: Path) -> Iterator[Knob]:
+def _extracted(path: Path) -> Iterator[SettingSpec]:
     """Read settings that only their source describes; thousands of rows, hence JSON, which loads in no time."""
     try:
         table = json.loads(path.read_bytes())
     except ValueError as error:
         raise InvalidCorpusError(f"{path}: {error}") from error
     for row in table["settings"]:
-        yield validated(Knob, {"framework": table["framework"], **row}, f"{path}: {row.get('key')}")
+        yield validated(SettingSpec, {"framework": table["framework"], **row}, f"{path}: {row.get('key')}")

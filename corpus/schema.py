@@ -166,7 +166,7 @@ class Alias(Record):
     versions: Specifier = ""
 
 
-class Knob(Record):
+class SettingSpec(Record):
     """A setting of a framework, with what it frees and what it costs.
 
     `rule` names how its value follows from a log's facts, unless a change names its own. `read_by` is the framework

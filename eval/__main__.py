@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from eval import baselines, gate, incidents, others, report
+from eval import baselines, gate, incidents, other_tools, report
 from eval.answers import System
 from eval.composer import Composer
 from eval.errors import EvalError
@@ -20,9 +20,9 @@ from eval.metrics import METRICS, compare
 from eval.report import Run
 from eval.run import Progress as Report
 from eval.run import by_split, read_scores, run, write
-from service.errors import ServiceError
+from service.pipeline.triage import Triage
+from service.schemas.errors import ServiceError
 from service.settings import load
-from service.triage import Triage
 
 OUT = Path("out/eval")
 
@@ -80,7 +80,7 @@ def _systems(
         return systems, []
     fit = [item for item in loaded if item.label.split == "fit"]
     skipped: list[str] = []
-    for found, reasons in (baselines.all_systems(triage, fit), others.all_systems()):
+    for found, reasons in (baselines.all_systems(triage, fit), other_tools.all_systems()):
         systems += found
         skipped += reasons
     return systems, skipped

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from eval.incidents import Incident
-from service.diagnosis import Diagnosis
+from service.schemas.diagnosis import Diagnosis
 
 NO_FAILURE = "no-failure"
 

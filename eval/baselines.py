@@ -27,8 +27,8 @@ from eval.incidents import Incident
 from ingest.embedder import Embedder
 from ingest.logs import lines, patterns
 from ingest.logs.patterns import Pattern
-from service.retrieval import DEPTH
-from service.triage import Triage
+from service.pipeline.triage import Triage
+from service.scoring.retrieval import DEPTH
 
 LAST = 50
 QUERY_LINES = 200
@@ -43,7 +43,7 @@ _STRENGTHS = ("states", "suggests", "hints")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LogLine:
     """A line of a log with its number, as everyone counts it: from 1, by newlines."""
 
     number: int
@@ -55,10 +55,10 @@ class Row:
         return ERROR_WORD.search(self.text) is not None
 
 
-def rows_of(incident: Incident) -> list[Row]:
+def rows_of(incident: Incident) -> list[LogLine]:
     """Give a log's lines, without the empty piece behind its last newline."""
     texts = incident.lines
-    return [Row(number, text) for number, text in enumerate(texts[:-1] if texts[-1] == "" else texts, 1)]
+    return [LogLine(number, text) for number, text in enumerate(texts[:-1] if texts[-1] == "" else texts, 1)]
 
 
 class Grep:
@@ -73,7 +73,7 @@ class Grep:
         found = (row.cause for row in self._patterns if row.compiled.search(line.body) or row.compiled.search(line.text))
         return next(found, None)
 
-    def causes(self, picked: Iterable[Row]) -> list[tuple[int, str]]:
+    def causes(self, picked: Iterable[LogLine]) -> list[tuple[int, str]]:
         """Give line number and cause of the rows of a log that a pattern knows, in the order given."""
         return [(row.number, cause) for row in picked if (cause := self.cause(row.text))]
 
@@ -87,7 +87,7 @@ def _telling(row: Pattern) -> tuple[int, int]:
 class Picked:
     """Lines that a system points at, the most telling first, and whether it says that anything failed."""
 
-    rows: Sequence[Row]
+    rows: Sequence[LogLine]
     failed: bool
     words: str = ""
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from corpus.library import digest
 from eval import incidents
 from eval.incidents import Incident
-from service.reasoning import calibration
-from service.reasoning.calibration import Weights
-from service.reasoning.candidates import Weighed, signs
-from service.reasoning.signs import Signs
+from service.pipeline.triage import Triage
+from service.scoring import calibration
+from service.scoring.calibration import Weights
+from service.scoring.features import Signs
+from service.scoring.scoring import FeatureTable, signs
 from service.settings import load
-from service.triage import Triage
 
 # Strength of the pull towards zero; chosen by four-fold cross-validation, flat from 0.3 to 3.
 RIDGE = 1.0
@@ -65,7 +65,7 @@ def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
             yield Example((*(option.signs for option in weighed.options), weighed.doubt), right, tuple(worth))
 
 
-def _right(incident: Incident, weighed: Weighed) -> tuple[int, ...]:
+def _right(incident: Incident, weighed: FeatureTable) -> tuple[int, ...]:
     if incident.label.verdict != "diagnosed":
         return (len(weighed.options),)
     return tuple(place for place, option in enumerate(weighed.options) if option.cause in incident.label.causes)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from eval.figures import counted
 from eval.metrics import BINS, Bin, Mean
-from service.page.drawing import WIDTH, Scale, line, svg, text
-from service.page.markup import Html, element
+from service.html.drawing import WIDTH, Scale, line, svg, text
+from service.html.markup import Html, element
 
 _SQUARE = 300.0
 _LEFT, _TOP, _BOTTOM = 48.0, 26.0, 250.0

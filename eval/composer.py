@@ -6,7 +6,7 @@ from time import perf_counter
 
 from eval.answers import Answer, of_diagnosis
 from eval.incidents import Incident
-from service.triage import Triage, read_config
+from service.pipeline.triage import Triage, read_config
 
 
 class Composer:

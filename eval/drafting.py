@@ -13,7 +13,7 @@ from pathlib import Path
 from corpus.library import Library, dump_yaml
 from eval.errors import EvalError
 from ingest.logs.report import CrashReport
-from ingest.redact import Redactor
+from ingest.redaction.redactor import Redactor
 
 _SLUG = re.compile(r"[^a-z0-9]+")
 

@@ -8,9 +8,9 @@ from time import perf_counter
 from eval.answers import Answer, of_diagnosis
 from eval.errors import EvalError
 from eval.incidents import Incident
-from service.reasoning.stages import Final
+from service.llm.stages import FinalStage
+from service.pipeline.triage import Triage, read_config
 from service.settings import Settings
-from service.triage import Triage, read_config
 
 
 class Explained:
@@ -30,7 +30,7 @@ class Explained:
         inquiry = self._triage.inquire(report, incident.label.language, files)
         final = inquiry.first
         for stage in self._triage.stages(inquiry):
-            final = stage.diagnosis if isinstance(stage, Final) else final
+            final = stage.diagnosis if isinstance(stage, FinalStage) else final
         answer = of_diagnosis(final, incident, perf_counter() - started, {})
         tokens = final.engine.tokens
         return replace(answer, tokens=tokens.sent + tokens.received if tokens else 0)

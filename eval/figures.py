@@ -38,7 +38,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricRow:
     """One metric over one split: its words, its goal, and each system's mean (ECE has no interval)."""
 
     words: str
@@ -69,22 +69,22 @@ def scores_of(run: Run, system: str, split: Split) -> list[Score]:
     return [item for item in run.scores.get(system, ()) if known[item.incident].split == split]
 
 
-def table(run: Run, split: Split) -> list[Row]:
+def table(run: Run, split: Split) -> list[MetricRow]:
     """Give every metric of every system over one split, and the calibration error last."""
     scores = {name: scores_of(run, name, split) for name in systems(run)}
     means = {name: summary(rows) for name, rows in scores.items()}
     rows = [
-        Row(words, goal, metric in LOWER_IS_BETTER, {name: means[name][metric] for name in scores})
+        MetricRow(words, goal, metric in LOWER_IS_BETTER, {name: means[name][metric] for name in scores})
         for metric, words, goal in METRICS
     ]
-    return [*rows, Row("calibration error (ECE)", ECE_GOAL, True, {name: _ece(rows) for name, rows in scores.items()})]
+    return [*rows, MetricRow("calibration error (ECE)", ECE_GOAL, True, {name: _ece(rows) for name, rows in scores.items()})]
 
 
 def _ece(scores: Sequence[Score]) -> Mean:
     return Mean(ece(scores), math.nan, math.nan, sum(item.confidence is not None for item in scores))
 
 
-def reached(row: Row) -> bool | None:
+def reached(row: MetricRow) -> bool | None:
     """Say whether the product reached a metric's goal; None where there is no goal or no score."""
     found = row.means.get(COMPOSER)
     if row.goal is None or found is None or not found.count:
@@ -92,7 +92,7 @@ def reached(row: Row) -> bool | None:
     return found.value <= row.goal if row.lower else found.value >= row.goal
 
 
-def mark(row: Row) -> str:
+def mark(row: MetricRow) -> str:
     """Word `reached`; empty where there is nothing to say."""
     return {True: "reached", False: "not reached", None: ""}[reached(row)]
 
@@ -120,7 +120,7 @@ def counted(found: Mean, goal: float | None = None) -> str:
     return f"{cell(found, goal)} n={found.count}" if found.count else UNSCORED
 
 
-def aim(row: Row) -> str:
+def aim(row: MetricRow) -> str:
     """Write a goal; empty where there is none."""
     return "" if row.goal is None else f"{'≤' if row.lower else '≥'} {row.goal:.2f}"
 

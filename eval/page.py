@@ -9,7 +9,7 @@ from eval import charts
 from eval.charts import Bar
 from eval.figures import (
     COMPOSER,
-    Row,
+    MetricRow,
     Run,
     aim,
     by_category,
@@ -31,10 +31,10 @@ from eval.figures import (
 from eval.incidents import Split
 from eval.metrics import Mean, reliability, risk_coverage
 from eval.wrong_answers import category
-from service.page import markup
-from service.page.markup import Html, element, joined, paragraph, section
+from service.html import markup
+from service.html.markup import Html, element, joined, paragraph, section
 
-Tables = dict[Split, list[Row]]
+Tables = dict[Split, list[MetricRow]]
 
 _COLOURS: dict[Split, str] = {"test": "one", "fit": "two"}
 _SHADES = {"reached": "good", "not reached": "bad"}
@@ -69,7 +69,7 @@ def _footer(run: Run) -> Html:
     return element("footer", paragraph(f"Run of {run.started}, {run.seconds:.1f} s. {versions}."), class_="soft")
 
 
-def _chip(row: Row) -> str:
+def _chip(row: MetricRow) -> str:
     word = mark(row)
     return element("span", word, class_=_SHADES[word]) if word else Html("")
 
@@ -80,7 +80,7 @@ def _headline(tables: Tables) -> Html:
     return section("headline", f"Goals, split {split}" if split else "No incidents", element("ul", *cards, class_="cards"))
 
 
-def _card(row: Row) -> Html:
+def _card(row: MetricRow) -> Html:
     found = row.means.get(COMPOSER) or Mean(float("nan"), float("nan"), float("nan"), 0)
     return element(
         "li", element("span", row.words), element("strong", number(found.value, row.goal)),
@@ -97,7 +97,7 @@ def _figures(run: Run, tables: Tables) -> Html:
     )
 
 
-def _metrics(run: Run, split: Split, rows: Sequence[Row]) -> Html:
+def _metrics(run: Run, split: Split, rows: Sequence[MetricRow]) -> Html:
     names = systems(run)
     count = sum(incident.label.split == split for incident in run.incidents)
     return markup.table(
@@ -106,7 +106,7 @@ def _metrics(run: Run, split: Split, rows: Sequence[Row]) -> Html:
     )
 
 
-def _figure(row: Row, system: str) -> Html:
+def _figure(row: MetricRow, system: str) -> Html:
     found = row.means[system]
     return joined((counted(found, row.goal), _chip(row))) if system == COMPOSER else joined((cell(found),))
 
@@ -185,7 +185,7 @@ def _confusion(run: Run, split: Split) -> Html:
     )
 
 
-def _systems(run: Run, split: Split, rows: Sequence[Row]) -> tuple[Html, Html]:
+def _systems(run: Run, split: Split, rows: Sequence[MetricRow]) -> tuple[Html, Html]:
     names = systems(run)
     drawn = (
         charts.bars(

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from eval.figures import (
     COMPOSER,
-    Row,
+    MetricRow,
     Run,
     aim,
     cell,
@@ -60,7 +60,7 @@ def _metrics(run: Run, split: Split) -> Table:
     return made
 
 
-def _figure(row: Row, system: str) -> Text:
+def _figure(row: MetricRow, system: str) -> Text:
     found = row.means[system]
     if system != COMPOSER:
         return Text(cell(found))

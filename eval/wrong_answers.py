@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from eval.figures import Wrong
 from eval.incidents import Label
-from ingest.redact import Redactor
-from service.page.markup import Html, element, escaped, joined
+from ingest.redaction.redactor import Redactor
+from service.html.markup import Html, element, escaped, joined
 
 AROUND = 3
 WIDEST = 200

@@ -36,7 +36,7 @@ Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Held:
+class CollectionContents:
     """What a collection holds: documents in the order of their rows, and their vectors."""
 
     documents: tuple[Document, ...]
@@ -60,7 +60,7 @@ def name_of(model: str, documents: Sequence[Document]) -> str:
     return "whycrash-" + hashlib.sha256("\n".join([model, *rows]).encode()).hexdigest()[:24]
 
 
-class Server:
+class ChromaServer:
     """A Chroma server under its URL. Every method raises ChromaServerError where it does not answer."""
 
     def __init__(self, url: str, patience: float = PATIENCE, pause: float = PAUSE) -> None:
@@ -102,7 +102,7 @@ class Server:
             if before and before != name and _find(self._client, str(before)):
                 self._client.delete_collection(before)
 
-    def fetch(self, name: str) -> Held:
+    def fetch(self, name: str) -> CollectionContents:
         """Load a whole generation."""
         with self._translated():
             collection = self._client.get_collection(name, embedding_function=None)
@@ -112,7 +112,7 @@ class Server:
             ]
         documents = tuple(document for page in pages for document in _documents(page))
         vectors = [np.asarray(page["embeddings"], dtype=np.float32) for page in pages]
-        return Held(documents, np.concatenate(vectors) if vectors else np.zeros((0, 0), dtype=np.float32))
+        return CollectionContents(documents, np.concatenate(vectors) if vectors else np.zeros((0, 0), dtype=np.float32))
 
     def nearest(self, name: str, vector: Vectors, count: int) -> list[tuple[str, float]]:
         """Give the ids nearest to a unit vector with their cosines, best first."""
@@ -167,9 +167,9 @@ class Server:
 
 
 @cache
-def server_at(url: str) -> Server:
+def server_at(url: str) -> ChromaServer:
     """Give the server under a URL; one for this process, so that its connections and its rest are shared."""
-    return Server(url)
+    return ChromaServer(url)
 
 
 def _sessions(client: Any) -> list[Any]:

@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest import chroma, lexical
-from ingest.chroma import Server
+from ingest import chroma, word_index
+from ingest.chroma import ChromaServer
 from ingest.documents import Document
 from ingest.embedder import Embedder, Vectors
 from ingest.errors import ChromaServerError, NewerIndexError, SearchIndexError
-from ingest.parts import VectorParts
+from ingest.stored_parts import VectorParts
 
 FORMAT = 2
 # What this program can also read: formats before knew of no crash that several jobs had.
@@ -69,7 +69,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class IngestedFile:
     """A file that was taken in: the hash of its content, and, of a log, its crash as it is by itself."""
 
     file: str
@@ -82,7 +82,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """A document with its score; scores of two retrievers are not comparable."""
 
     document: Document
@@ -92,7 +92,7 @@ class Hit:
 class Index:
     """One generation, opened for reading."""
 
-    def __init__(self, folder: Path, manifest: Manifest, server: Server | None = None, note: str = "") -> None:
+    def __init__(self, folder: Path, manifest: Manifest, server: ChromaServer | None = None, note: str = "") -> None:
         self.folder = folder
         self.manifest = manifest
         self._note = note
@@ -114,11 +114,11 @@ class Index:
             raise _unreadable(self.folder.parent.parent, error) from error
 
     @cached_property
-    def taken(self) -> tuple[Taken, ...]:
+    def taken(self) -> tuple[IngestedFile, ...]:
         """All files that were taken in on this machine."""
         if self.manifest.format == 1:
             crashes = {document.origin: document for document in self.documents if document.kind == "report"}
-            return tuple(Taken(name, content, crashes.get(name)) for name, content in self.manifest.files.items())
+            return tuple(IngestedFile(name, content, crashes.get(name)) for name, content in self.manifest.files.items())
         try:
             with (self.folder / "taken.jsonl").open(encoding="utf-8") as stream:
                 return tuple(_taken(json.loads(row)) for row in stream)
@@ -134,9 +134,9 @@ class Index:
             raise _unreadable(self.folder.parent.parent, error) from error
 
     @cached_property
-    def _words(self) -> lexical.WordIndex:
+    def _words(self) -> word_index.WordIndex:
         try:
-            return lexical.WordIndex(self.folder / "words")
+            return word_index.WordIndex(self.folder / "words")
         except (OSError, ValueError, EOFError, KeyError) as error:
             raise _unreadable(self.folder.parent.parent, error) from error
 
@@ -144,7 +144,7 @@ class Index:
     def _by_id(self) -> dict[str, Document]:
         return {document.id: document for document in self.documents}
 
-    def dense(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
+    def dense(self, vector: NDArray[np.float32], count: int) -> list[SearchHit]:
         """Give the documents nearest to a unit vector, by cosine, best first."""
         if self._server is not None and not self._server.is_resting:
             try:
@@ -155,27 +155,27 @@ class Index:
             return self.dense_chroma(vector, count)
         return self._top(np.asarray(self.vectors @ vector), count)
 
-    def dense_chroma(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
+    def dense_chroma(self, vector: NDArray[np.float32], count: int) -> list[SearchHit]:
         """Give what Chroma holds nearest to a unit vector, by cosine, best first."""
         return self._hits(chroma.nearest_in_folder(self.folder / "chroma", vector, count))
 
-    def _hits(self, nearest: Iterable[tuple[str, float]]) -> list[Hit]:
-        return [Hit(self._by_id[name], score) for name, score in nearest if score > 0]
+    def _hits(self, nearest: Iterable[tuple[str, float]]) -> list[SearchHit]:
+        return [SearchHit(self._by_id[name], score) for name, score in nearest if score > 0]
 
-    def words(self, query: str, count: int) -> list[Hit]:
+    def words(self, query: str, count: int) -> list[SearchHit]:
         """Give the documents that share the rarest words with the query, by BM25, best first."""
         return self._top(self._words.scores(query), count)
 
-    def _top(self, scores: NDArray[np.float32], count: int) -> list[Hit]:
+    def _top(self, scores: NDArray[np.float32], count: int) -> list[SearchHit]:
         order = np.argsort(-scores, kind="stable")[:count]
-        return [Hit(self.documents[place], float(scores[place])) for place in order if scores[place] > 0]
+        return [SearchHit(self.documents[place], float(scores[place])) for place in order if scores[place] > 0]
 
 
-def _taken(row: dict[str, Any]) -> Taken:
-    return Taken(row["file"], row["content"], Document(**row["crash"]) if row["crash"] else None)
+def _taken(row: dict[str, Any]) -> IngestedFile:
+    return IngestedFile(row["file"], row["content"], Document(**row["crash"]) if row["crash"] else None)
 
 
-def current(home: Path, server: Server | None = None) -> Index | None:
+def current(home: Path, server: ChromaServer | None = None) -> Index | None:
     """Open the index under `home`; None where there is none yet. Raises NewerIndexError."""
     pointer = home / "index" / "CURRENT"
     try:
@@ -206,7 +206,7 @@ def _unreadable(home: Path, reason: object) -> SearchIndexError:
 
 def write(
     home: Path, documents: Sequence[Document], embedder: Embedder, manifest: Manifest, report: Report, *,
-    taken: Sequence[Taken] = (), server: Server | None = None, known: Mapping[str, Vectors] | None = None, compute: Compute | None = None,
+    taken: Sequence[IngestedFile] = (), server: ChromaServer | None = None, known: Mapping[str, Vectors] | None = None, compute: Compute | None = None,
     upon: str | None = None,
 ) -> Index:
     """Write a new generation, put it in place, and give it opened.
@@ -226,7 +226,7 @@ def write(
             _write_rows(folder / "documents.jsonl", documents)
             _write_rows(folder / "taken.jsonl", taken)
             report("words", 0, 1)
-            lexical.build([document.embedded for document in documents], folder / "words")
+            word_index.build([document.embedded for document in documents], folder / "words")
             report("words", 1, 1)
             manifest, note = _searchable(folder, server, documents, vectors, manifest, report)
             facts = asdict(manifest) | {"roots": list(manifest.roots)}
@@ -236,13 +236,13 @@ def write(
     return Index(folder, manifest, server, note)
 
 
-def _write_rows(path: Path, rows: Iterable[Document | Taken]) -> None:
+def _write_rows(path: Path, rows: Iterable[Document | IngestedFile]) -> None:
     with path.open("w", encoding="utf-8") as stream:
         stream.writelines(json.dumps(row.record(), ensure_ascii=False) + "\n" for row in rows)
 
 
 def _searchable(
-    folder: Path, server: Server | None, documents: Sequence[Document], vectors: Vectors, manifest: Manifest, report: Report
+    folder: Path, server: ChromaServer | None, documents: Sequence[Document], vectors: Vectors, manifest: Manifest, report: Report
 ) -> tuple[Manifest, str]:
     """Give the vectors to the server, or write them beside the words where there is none."""
     if server is not None:
@@ -252,7 +252,7 @@ def _searchable(
 
 
 def _published(
-    server: Server, documents: Sequence[Document], vectors: Vectors, manifest: Manifest, report: Report
+    server: ChromaServer, documents: Sequence[Document], vectors: Vectors, manifest: Manifest, report: Report
 ) -> tuple[Manifest, str]:
     name = chroma.name_of(manifest.model, documents)
     try:

@@ -8,20 +8,20 @@ from pathlib import Path
 from uuid import uuid4
 
 from corpus import library
-from ingest import documents, index, intake, many, writeups
-from ingest.chroma import Held, Server, server_at
+from ingest import bulk_ingest, documents, index, ingest_tasks, writeups
+from ingest.chroma import ChromaServer, CollectionContents, server_at
 from ingest.documents import Document
 from ingest.embedder import Embedder, Vectors
 from ingest.errors import ChromaServerError, MissingInputError
-from ingest.index import Index, Manifest, OutdatedError, Report, Taken
-from ingest.intake import Errand, Intake
+from ingest.index import Index, IngestedFile, Manifest, OutdatedError, Report
+from ingest.ingest_tasks import Errand, IngestedContent
 from ingest.logs.reader import Reader
 
 _LOG_SUFFIXES = frozenset({".log", ".out", ".err", ".txt", ".gz", ""})
 
 
 @dataclass
-class Outcome:
+class IngestOutcome:
     """What one run did with the files it was given."""
 
     index: Index
@@ -33,7 +33,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Places:
+class IndexPlaces:
     """Where an index is kept besides the home, and where many logs are read; empty is this machine."""
 
     chroma_url: str = ""
@@ -41,15 +41,15 @@ class Places:
     workers: int = 0
 
     @property
-    def server(self) -> Server | None:
+    def server(self) -> ChromaServer | None:
         """The Chroma server, if there is one."""
         return server_at(self.chroma_url) if self.chroma_url else None
 
 
-HERE = Places()
+HERE = IndexPlaces()
 
 
-def opened(home: Path, embedder_name: str, places: Places = HERE) -> Index | None:
+def opened(home: Path, embedder_name: str, places: IndexPlaces = HERE) -> Index | None:
     """Open the index, if it is of this corpus and model and, with a Chroma server, the one that stands there.
 
     A server that gives no answer does not matter where this machine has the index itself; the index's note
@@ -68,7 +68,7 @@ def opened(home: Path, embedder_name: str, places: Places = HERE) -> Index | Non
     return found if standing and standing == found.manifest.collection else None
 
 
-def refresh(home: Path, embedder: Embedder, report: Report, places: Places = HERE) -> Outcome:
+def refresh(home: Path, embedder: Embedder, report: Report, places: IndexPlaces = HERE) -> IngestOutcome:
     """Rebuild the index if corpus, model, a known file or what a Chroma server holds changed."""
     return ingest(home, embedder, report, notes=[], logs=[], reader=None, places=places)
 
@@ -80,8 +80,8 @@ def is_current(found: Index | None, embedder_name: str) -> bool:
 
 def ingest(
     home: Path, embedder: Embedder, report: Report, *, notes: Sequence[Path], logs: Sequence[Path], reader: Reader | None,
-    places: Places = HERE,
-) -> Outcome:
+    places: IndexPlaces = HERE,
+) -> IngestOutcome:
     """Take in write-ups and logs, besides the corpus.
 
     Files whose content is unchanged are not read again; files of an ingested folder that are gone
@@ -90,9 +90,9 @@ def ingest(
     old = index.current(home)
     before = _before(old)
     errands = list(_errands(notes, logs, before))
-    pool = many.Pool(home, places.ray_address, places.workers)
-    outcome = Outcome(index=None)  # type: ignore[arg-type]  # set below
-    changed: dict[str, Intake] = {}
+    pool = bulk_ingest.BulkReader(home, places.ray_address, places.workers)
+    outcome = IngestOutcome(index=None)  # type: ignore[arg-type]  # set below
+    changed: dict[str, IngestedContent] = {}
     for made in _taken(errands, reader, pool, report):
         _count(outcome, made)
         if made.content and not made.unchanged:
@@ -105,7 +105,7 @@ def ingest(
     return outcome
 
 
-def _before(old: Index | None) -> dict[str, Taken]:
+def _before(old: Index | None) -> dict[str, IngestedFile]:
     return {item.file: item for item in old.taken} if old else {}
 
 
@@ -116,12 +116,12 @@ class _Run:
     home: Path
     embedder: Embedder
     report: Report
-    places: Places
-    pool: many.Pool
+    places: IndexPlaces
+    pool: bulk_ingest.BulkReader
     given: tuple[str, ...]
-    changed: Mapping[str, Intake]
+    changed: Mapping[str, IngestedContent]
 
-    def settle(self, old: Index | None, outcome: Outcome) -> bool:
+    def settle(self, old: Index | None, outcome: IngestOutcome) -> bool:
         """Put an index in place of the old one, if there is anything to change; tells whether the old one stood until then."""
         before = _before(old)
         # What was taken in earlier stays, as long as its file does.
@@ -138,7 +138,7 @@ class _Run:
             return False
         return True
 
-    def _written(self, old: Index | None, kept: Mapping[str, Taken], shared: _Shared) -> Index:
+    def _written(self, old: Index | None, kept: Mapping[str, IngestedFile], shared: _Shared) -> Index:
         name = self.embedder.name
         taken = [*(item for file, item in kept.items() if file not in self.changed), *map(_row, self.changed.values())]
         roots = sorted({*(old.manifest.roots if old else ()), *self.given})
@@ -150,14 +150,14 @@ class _Run:
         )
 
 
-def _count(outcome: Outcome, made: Intake) -> None:
+def _count(outcome: IngestOutcome, made: IngestedContent) -> None:
     outcome.unchanged += made.unchanged
     outcome.added += bool(made.documents)
     if made.reason:
         outcome.skipped.append(made.reason)
 
 
-def _errands(notes: Sequence[Path], logs: Sequence[Path], before: Mapping[str, Taken]) -> Iterator[Errand]:
+def _errands(notes: Sequence[Path], logs: Sequence[Path], before: Mapping[str, IngestedFile]) -> Iterator[Errand]:
     wanted = {str(path): "note" for path in _files(notes, writeups.SUFFIXES)}
     wanted |= {str(path): "report" for path in _files(logs, _LOG_SUFFIXES)}
     for name, kind in wanted.items():
@@ -175,27 +175,27 @@ def _files(paths: Iterable[Path], suffixes: frozenset[str]) -> Iterator[Path]:
         yield from (child for child in shown if child.is_file() and child.suffix.lower() in suffixes)
 
 
-def _taken(errands: Sequence[Errand], reader: Reader | None, pool: many.Pool, report: Report) -> Iterator[Intake]:
+def _taken(errands: Sequence[Errand], reader: Reader | None, pool: bulk_ingest.BulkReader, report: Report) -> Iterator[IngestedContent]:
     """Take in files here, or many logs with a pool."""
-    if sum(errand.kind == "report" for errand in errands) < many.FROM:
+    if sum(errand.kind == "report" for errand in errands) < bulk_ingest.FROM:
         for number, errand in enumerate(errands):
             report("files", number, len(errands))
-            yield intake.take(errand, reader)
+            yield ingest_tasks.take(errand, reader)
         report("files", len(errands), len(errands))
         return
-    yield from (intake.take(errand, reader) for errand in errands if errand.kind == "note")
-    yield from pool.taken([many.sized(errand) for errand in errands if errand.kind == "report"], report)
+    yield from (ingest_tasks.take(errand, reader) for errand in errands if errand.kind == "note")
+    yield from pool.taken([bulk_ingest.sized(errand) for errand in errands if errand.kind == "report"], report)
 
 
-def _row(made: Intake) -> Taken:
-    return Taken(made.file, made.content, next((item for item in made.documents if item.kind == "report"), None))
+def _row(made: IngestedContent) -> IngestedFile:
+    return IngestedFile(made.file, made.content, next((item for item in made.documents if item.kind == "report"), None))
 
 
 def _cases() -> Iterator[Document]:
     return (document for case in library.load().cases.values() for document in documents.of_case(case))
 
 
-def _notes(home: Path, old: Index | None, kept: Mapping[str, Taken], changed: Mapping[str, Intake]) -> Iterator[Document]:
+def _notes(home: Path, old: Index | None, kept: Mapping[str, IngestedFile], changed: Mapping[str, IngestedContent]) -> Iterator[Document]:
     """Give the notes of this machine: those from before, then those of this run."""
     for document in old.documents if old else ():
         still = document.kind == "note" and document.origin in kept and document.origin not in changed
@@ -205,7 +205,7 @@ def _notes(home: Path, old: Index | None, kept: Mapping[str, Taken], changed: Ma
         yield from (document for document in made.documents if document.kind == "note")
 
 
-def _crashes(taken: Sequence[Taken]) -> Iterator[Document]:
+def _crashes(taken: Sequence[IngestedFile]) -> Iterator[Document]:
     return documents.collapsed(item.crash for item in taken if item.crash)
 
 
@@ -213,8 +213,8 @@ def _crashes(taken: Sequence[Taken]) -> Iterator[Document]:
 class _Shared:
     """What a Chroma server holds for this corpus and model. `differs` where this machine's index is another."""
 
-    server: Server | None = None
-    held: Held | None = None
+    server: ChromaServer | None = None
+    held: CollectionContents | None = None
     differs: bool = False
 
     @property
@@ -236,7 +236,7 @@ class _Shared:
             yield document if document.home else replace(document, id=f"{document.id}@{mark}", home=mark)
 
 
-def _shared(server: Server | None, model: str, old: Index | None) -> _Shared:
+def _shared(server: ChromaServer | None, model: str, old: Index | None) -> _Shared:
     if server is None:
         return _Shared(differs=bool(old and old.manifest.collection))
     try:
@@ -248,7 +248,7 @@ def _shared(server: Server | None, model: str, old: Index | None) -> _Shared:
     except ChromaServerError:
         if old is None:
             raise
-    return _Shared(server, Held(old.documents, old.vectors))
+    return _Shared(server, CollectionContents(old.documents, old.vectors))
 
 
 def _mark(home: Path) -> str:

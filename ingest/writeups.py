@@ -15,7 +15,7 @@ from pathlib import Path
 from ingest.documents import Document, pieces
 from ingest.logs.inputs.sources import refuse_binary
 from ingest.logs.lines import printable
-from ingest.redact import Redactor
+from ingest.redaction.redactor import Redactor
 
 SUFFIXES = frozenset({".md", ".markdown", ".txt", ".html", ".htm", ".rst"})
 MAX_BYTES = 4 << 20

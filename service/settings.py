@@ -20,7 +20,7 @@ from platformdirs import user_config_path, user_data_path
 from pydantic import SecretStr
 
 from ingest.logs.lines import printable
-from service.errors import SettingsError
+from service.schemas.errors import SettingsError
 
 PREFIX = "WHYCRASH_"
 FILE = "whycrash.toml"

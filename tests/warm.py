@@ -16,10 +16,10 @@ import yaml
 from ingest.logs import patterns
 from ingest.logs.inputs import sources
 from ingest.logs.reader import Reader
-from service.diagnosis import Diagnosis
 from service.patching.patches import ConfigFile
+from service.pipeline.triage import Triage, read_config
+from service.schemas.diagnosis import Diagnosis
 from service.settings import Settings
-from service.triage import Triage, read_config
 
 ROOT = Path(__file__).parent.parent
 INCIDENTS = ROOT / "eval" / "incidents"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from corpus.library import Library
-from corpus.schema import Case, Knob
+from corpus.schema import Case, SettingSpec
 from ingest.logs.patterns import PatternTable
 
 Counts = Mapping[str, int]
@@ -38,7 +38,7 @@ def _told(cases: Iterable[Case], language: str) -> int:
     return sum(bool(getattr(case.body, language)) for case in cases)
 
 
-def _settings(knobs: Iterable[Knob]) -> dict[str, dict[str, int]]:
+def _settings(knobs: Iterable[SettingSpec]) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for knob in knobs:
         row = found.setdefault(knob.framework, {"explained": 0, "extracted": 0})

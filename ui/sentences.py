@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from corpus.schema import Language
-from service.errors import RequestError
-from service.events import Failed
+from service.schemas.errors import RequestError
+from service.schemas.events import TriageFailed
 
 # The name of an error's type without its ending. `{wait}` are the seconds after which another try makes sense.
 KINDS: Mapping[str, str] = {
@@ -29,11 +29,11 @@ KINDS: Mapping[str, str] = {
     "WorkerLost": "处理这份日志的进程意外结束，可能是内存不足。",
     "Stopping": "服务器正在停止，恢复后请重试。",
     "NoWorker": "服务器暂时无法启动处理进程，请稍后重试。",
-    "Forsaken": "提交者在轮到处理之前已离开，请重新提交。",
+    "Abandoned": "提交者在轮到处理之前已离开，请重新提交。",
     "Store": "服务器的数据库暂时无法使用，请稍后重试。",
     "DamagedStore": "服务器的数据库已损坏；重新启动 whycrash 时会把它移开保存，并新建一个。",
     "NewerStore": "数据库来自更新版本的 whycrash，请升级。",
-    "Ring": "数据库正被太多请求同时修改，请稍后重试。",
+    "Deadlock": "数据库正被太多请求同时修改，请稍后重试。",
     "Late": "没有在时限内完成。",
     "DiskFull": "服务器磁盘已满，请清理后重试。",
     "MediaType": "不接受这种内容类型。",
@@ -319,7 +319,7 @@ def told(error: Exception, language: Language) -> str:
     return worded(type(error).__name__, str(error), language, error.wait if isinstance(error, RequestError) else None)
 
 
-def of_failed(failed: Failed, language: Language) -> str:
+def of_failed(failed: TriageFailed, language: Language) -> str:
     """Give the sentence of a task that failed."""
     return worded(failed.type, failed.error, language, failed.retry_after)
 

@@ -10,17 +10,17 @@ from fastapi import FastAPI
 
 from service.api import serving
 from service.api.app import create_app
-from service.desk import Desk
-from service.errors import SettingsError
+from service.app.triage_service import TriageService
+from service.pipeline.triage import Report
+from service.schemas.errors import SettingsError
 from service.settings import Settings
-from service.triage import Report
 from ui.chat import page
 from ui.slack import http
 
 MAX_PORT = 65535
 
 
-def build(settings: Settings, desk: Desk) -> FastAPI:
+def build(settings: Settings, desk: TriageService) -> FastAPI:
     """Make the whole app over an open desk."""
     app = create_app(settings, desk, policies=page.POLICIES)
     if settings.slack_bot_token.get_secret_value() and not settings.slack_app_token.get_secret_value():
@@ -32,7 +32,7 @@ def build(settings: Settings, desk: Desk) -> FastAPI:
 
 def serve(settings: Settings, report: Report, started: Callable[[str], None]) -> None:
     """Serve until told to stop; `started` gets the address. Raises SettingsError where it cannot be bound, or has no key."""
-    with _bound(settings) as bound, Desk(settings, report) as desk:
+    with _bound(settings) as bound, TriageService(settings, report) as desk:
         serving.check_binding(settings, desk.store.keys.all())
         server = serving.server(build(settings, desk), settings)
         started(address(settings, bound.getsockname()[1]))

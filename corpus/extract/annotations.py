@@ -19,7 +19,7 @@ _DEEPEST = 8
 
 
 @dataclass(frozen=True)
-class Shape:
+class SettingType:
     """A setting's type; `nested` names a class whose fields are settings themselves."""
 
     type: Kind = "any"
@@ -27,10 +27,10 @@ class Shape:
     nested: str = ""
 
 
-def shape(node: ast.expr | None, source: Source, depth: int = 0) -> Shape:
+def shape(node: ast.expr | None, source: Source, depth: int = 0) -> SettingType:
     """Read an annotation; one that cannot be read says `any`."""
     if node is None or depth > _DEEPEST:
-        return Shape()
+        return SettingType()
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return shape(_quoted(node.value), source, depth + 1)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
@@ -47,11 +47,11 @@ def _quoted(text: str) -> ast.expr | None:
         return None
 
 
-def _subscript(node: ast.Subscript, source: Source, depth: int) -> Shape:
+def _subscript(node: ast.Subscript, source: Source, depth: int) -> SettingType:
     word, inner = last_word(node.value), node.slice
     if word == "Literal":
         found = value(inner if isinstance(inner, ast.Tuple) else ast.List([inner], ast.Load()), source)
-        return Shape("enum", tuple(found)) if isinstance(found, list) else Shape()
+        return SettingType("enum", tuple(found)) if isinstance(found, list) else SettingType()
     if word == "Union" and isinstance(inner, ast.Tuple):
         return _union(inner.elts, source, depth)
     if word in _WRAPPERS:
@@ -59,19 +59,19 @@ def _subscript(node: ast.Subscript, source: Source, depth: int) -> Shape:
     return _named(node.value, source, depth)
 
 
-def _named(node: ast.expr, source: Source, depth: int) -> Shape:
+def _named(node: ast.expr, source: Source, depth: int) -> SettingType:
     word = last_word(node)
     if word in _PLAIN:
-        return Shape(_PLAIN[word])
+        return SettingType(_PLAIN[word])
     choices = members(word, source)
     if choices is not None:
-        return Shape("enum", tuple(choices))
+        return SettingType("enum", tuple(choices))
     if word in source.classes:
-        return Shape(nested=word)
+        return SettingType(nested=word)
     return shape(source.constants.get(word), source, depth + 1)
 
 
-def _union(parts: list[ast.expr], source: Source, depth: int) -> Shape:
+def _union(parts: list[ast.expr], source: Source, depth: int) -> SettingType:
     kept = [part for part in parts if not (isinstance(part, ast.Constant) and part.value is None)]
     shapes = [shape(part, source, depth + 1) for part in kept]
     kinds = {one.type for one in shapes}
@@ -79,5 +79,5 @@ def _union(parts: list[ast.expr], source: Source, depth: int) -> Shape:
     if len(shapes) == 1 or len(nested) == 1:
         return nested[0] if nested else shapes[0]
     if kinds == {"enum"}:
-        return Shape("enum", tuple(dict.fromkeys(choice for one in shapes for choice in one.choices)))
-    return Shape("float" if kinds == {"int", "float"} else "str" if kinds <= {"str", "enum"} else "any")
+        return SettingType("enum", tuple(dict.fromkeys(choice for one in shapes for choice in one.choices)))
+    return SettingType("float" if kinds == {"int", "float"} else "str" if kinds <= {"str", "enum"} else "any")

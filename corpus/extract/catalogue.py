@@ -15,7 +15,7 @@ _FACTS = ("type", "default", "choices", "min", "max")
 
 
 @dataclass(frozen=True)
-class Row:
+class SettingHistory:
     """One setting: its newest declaration, and the versions in which each of its names was seen.
 
     It is not `sure` where a version only reads it somewhere: then it counts as seen in all.
@@ -41,15 +41,15 @@ class _Family:
     rows: list[Declaration] = field(default_factory=list)
 
 
-def read(framework: str, checkouts: Mapping[str, Checkout]) -> list[Row]:
+def read(framework: str, checkouts: Mapping[str, Checkout]) -> list[SettingHistory]:
     """Read all versions of a framework, oldest first in `checkouts`."""
-    rows: list[Row] = []
+    rows: list[SettingHistory] = []
     for (catalogue, spelled), origins in _by_catalogue(ORIGINS[framework]).items():
         seen = {version: declared(checkout, origins) for version, checkout in checkouts.items()}
         for family in _families(seen, RENAMES.get(framework, {})):
             sure = all(row.declared for row in family.rows)
             names = {name: frozenset(versions if sure else checkouts) for name, versions in family.names.items()}
-            rows.append(Row(catalogue, spelled, _newest(family.rows), names, sure))
+            rows.append(SettingHistory(catalogue, spelled, _newest(family.rows), names, sure))
     return rows
 
 
@@ -96,7 +96,7 @@ def _newest(rows: Sequence[Declaration]) -> Declaration:
     return Declaration(last.key, kind, last.default, choices, last.min, last.max, last.spellings)
 
 
-def facts(row: Row) -> dict[str, Any]:
+def facts(row: SettingHistory) -> dict[str, Any]:
     """Give the facts of a setting that the source states, as a row of a catalogue has them."""
     found = {name: getattr(row.newest, name) for name in _FACTS}
     if isinstance(found["default"], str) and "\n" in found["default"]:

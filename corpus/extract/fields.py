@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from corpus.extract.annotations import Shape, shape
+from corpus.extract.annotations import SettingType, shape
 from corpus.extract.declarations import Declaration, Style, kind_of, styled
 from corpus.extract.expressions import UNKNOWN, Field, Source, fields_of, keyword, last_word, value
 
@@ -33,7 +33,7 @@ def of_class(name: str, source: Source, place: str = "", style: Style = "as-is",
             yield _declared(field, found, key, source, style)
 
 
-def _declared(field: Field, found: Shape, key: str, source: Source, style: Style) -> Declaration:
+def _declared(field: Field, found: SettingType, key: str, source: Source, style: Style) -> Declaration:
     default = value(field.default, source)
     known = None if default is UNKNOWN else default
     low, high = bounds(field.default, source)

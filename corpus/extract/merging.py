@@ -21,7 +21,7 @@ _SAME_TYPES = frozenset({
 
 
 @dataclass(frozen=True)
-class Found:
+class MergedSetting:
     """One setting as the sources have it: its row, and the versions in which each name was seen."""
 
     framework: str
@@ -43,28 +43,28 @@ class Merge:
     corrections: list[str] = field(default_factory=list)
 
 
-def load(paths: Iterable[Path]) -> list[Found]:
+def load(paths: Iterable[Path]) -> list[MergedSetting]:
     """Read what `python -m corpus.extract` wrote; settings of an inherited framework lose their versions."""
-    found: list[Found] = []
+    found: list[MergedSetting] = []
     for path in paths:
         head, *rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        found += [Found(head["framework"], row, head["sample"], row["seen"]) for row in rows]
+        found += [MergedSetting(head["framework"], row, head["sample"], row["seen"]) for row in rows]
     names = {(one.framework, name) for one in found for name in one.seen}
     return [_settled(one) if _inherited(one, names) else one for one in found]
 
 
-def _inherited(one: Found, names: set[tuple[str, str]]) -> bool:
+def _inherited(one: MergedSetting, names: set[tuple[str, str]]) -> bool:
     parent = INHERITS.get(one.framework)
     return parent is not None and (parent, one.row["key"].lstrip("-")) in names
 
 
-def _settled(one: Found) -> Found:
+def _settled(one: MergedSetting) -> MergedSetting:
     """Keep the inherited setting in all versions; a default belongs to the one trainer that overrides it."""
     row = {name: item for name, item in one.row.items() if name != "default"}
-    return Found(one.framework, row, one.sample, {**one.seen, one.row["key"]: one.sample})
+    return MergedSetting(one.framework, row, one.sample, {**one.seen, one.row["key"]: one.sample})
 
 
-def merged(tables: Mapping[str, Table], found: Iterable[Found], effects: Mapping[str, Mapping[str, Table]]) -> Merge:
+def merged(tables: Mapping[str, Table], found: Iterable[MergedSetting], effects: Mapping[str, Mapping[str, Table]]) -> Merge:
     """Correct the written settings by the sources' facts, and add the settings that nobody wrote yet.
 
     `effects` holds, by catalogue and key, what a person writes on a new setting; such a setting goes to the written
@@ -92,14 +92,14 @@ def _by_name(tables: Mapping[str, Table]) -> dict[tuple[str, str], Table]:
     return found
 
 
-def _elsewhere(one: Found, tables: Mapping[str, Table]) -> bool:
+def _elsewhere(one: MergedSetting, tables: Mapping[str, Table]) -> bool:
     """Tell whether an environment variable is written down under another framework."""
     if one.row["spelled"] != "env":
         return False
     return any(row["key"] in one.seen for table in tables.values() for row in table["settings"])
 
 
-def _add(one: Found, effects: Mapping[str, Table], merge: Merge) -> None:
+def _add(one: MergedSetting, effects: Mapping[str, Table], merge: Merge) -> None:
     catalogue, row = one.row["catalogue"], _row(one)
     written = next((effects[name] for name in one.seen if name in effects), None)
     if written is None:
@@ -112,23 +112,23 @@ def _add(one: Found, effects: Mapping[str, Table], merge: Merge) -> None:
     table["settings"].append({**row, **own, **written})
 
 
-def _row(one: Found) -> Table:
+def _row(one: MergedSetting) -> Table:
     kept: Table = {name: one.row[name] for name in ("key", "type", "default", "choices", "min", "max") if name in one.row}
     versions = one.versions(one.row["key"])
     names = [_alias(one, name) for name in one.seen if name != one.row["key"]]
     return {**kept, **({"versions": versions} if versions else {}), **({"aliases": names} if names else {}), **_reader(one)}
 
 
-def _alias(one: Found, name: str) -> Table:
+def _alias(one: MergedSetting, name: str) -> Table:
     versions = one.versions(name)
     return {"key": name, "versions": versions} if versions else {"key": name}
 
 
-def _reader(one: Found) -> Table:
+def _reader(one: MergedSetting) -> Table:
     return {"read_by": one.framework} if one.row["catalogue"] == "env" else {}
 
 
-def _correct(row: Table, one: Found, merge: Merge, *, alone: bool) -> None:
+def _correct(row: Table, one: MergedSetting, merge: Merge, *, alone: bool) -> None:
     """Put right what a written row says against its source."""
     changes: Table = {}
     if row["key"] in one.seen and _wrong(row.get("versions") or "", row["key"], one):
@@ -145,7 +145,7 @@ def _correct(row: Table, one: Found, merge: Merge, *, alone: bool) -> None:
     _put(row, changes)
 
 
-def _wrong(written: str, name: str, one: Found) -> bool:
+def _wrong(written: str, name: str, one: MergedSetting) -> bool:
     """Tell whether written versions contradict what was seen.
 
     Who wrote an end knew a program that dropped the setting; another program of the framework may keep it.
@@ -153,7 +153,7 @@ def _wrong(written: str, name: str, one: Found) -> bool:
     return one.row["sure"] and not agrees(written, one.seen[name], one.sample) and not ("<" in written and "<" not in one.versions(name))
 
 
-def _aliases(row: Table, one: Found) -> list[Table]:
+def _aliases(row: Table, one: MergedSetting) -> list[Table]:
     """Give the aliases with versions as seen, further ones of the source at the end; unseen ones stay as written."""
     kept = [
         _alias(one, alias["key"]) if alias["key"] in one.seen and _wrong(alias.get("versions") or "", alias["key"], one)

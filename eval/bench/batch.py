@@ -24,9 +24,9 @@ from rich.table import Table
 
 from eval import incidents
 from eval.bench.mixed import DIALECTS, SEED
-from service.batch.batches import Batches, open_store
-from service.batch.engine import Engine
-from service.records import JobPlace, JobRecord, JobSpec
+from service.batches.batches import BatchService, open_store
+from service.batches.engine import BatchEngine
+from service.schemas.records import JobPlace, JobRecord, JobSpec
 from service.settings import Settings, load
 
 # A tenth of it, say, while others work on the same machine: WHYCRASH_BENCH_SCALE=0.1.
@@ -43,7 +43,7 @@ _FUNCTION = re.compile(r'(?m)^(.*File ".*", line \d+, in )(\w+)')
 
 
 @dataclass
-class Watched:
+class BatchRun:
     """One run: when jobs ended, and how much memory the engine and all of its workers held meanwhile."""
 
     ends: list[float] = field(default_factory=list)
@@ -113,12 +113,12 @@ def _filling(dice: random.Random) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _worked(home: Path, specs: Sequence[JobSpec], workers: int) -> Watched:
+def _worked(home: Path, specs: Sequence[JobSpec], workers: int) -> BatchRun:
     settings = _settings(home, workers)
-    watched = Watched()
+    watched = BatchRun()
     with open_store(settings) as store:
-        batch = Batches(settings, store).accept("bench", "folder", specs).id
-        engine = Engine(settings, store, batch=batch, watch=lambda job: _ended(watched, job))
+        batch = BatchService(settings, store).accept("bench", "folder", specs).id
+        engine = BatchEngine(settings, store, batch=batch, watch=lambda job: _ended(watched, job))
         before = _spent()
         over = threading.Event()
         sampler = threading.Thread(target=_sample, args=(watched, over))
@@ -140,7 +140,7 @@ def _settings(home: Path, workers: int) -> Settings:
     return replace(settings, home=home, workers=workers, ray_from=10 * JOBS)
 
 
-def _ended(watched: Watched, job: JobRecord) -> None:
+def _ended(watched: BatchRun, job: JobRecord) -> None:
     watched.ends.append(monotonic())
     watched.answered += job.same_as is None
 
@@ -150,7 +150,7 @@ def _spent() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _sample(watched: Watched, over: threading.Event) -> None:
+def _sample(watched: BatchRun, over: threading.Event) -> None:
     while not over.wait(EVERY):
         watched.memory.append(sum(_resident()) / (1 << 20))
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from eval.bench.reading import CACHE
+from eval.bench.read_child import CACHE
 from ingest.logs import patterns
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.sources import CHUNK, LogSource
@@ -49,7 +49,7 @@ EVERY_S = 0.02
 Pieces = Iterator[bytes]
 
 
-class Reading(NamedTuple):
+class HostileResult(NamedTuple):
     """What one log took: bytes, lines, seconds, MiB at the peak, events, the root's line, and what was left out."""
 
     size: int
@@ -61,7 +61,7 @@ class Reading(NamedTuple):
     omitted: dict[str, int | str]
 
 
-class Made:
+class MadeStream:
     """A stream that is made while it is read; `spent` is how many seconds that took."""
 
     def __init__(self, pieces: Pieces) -> None:
@@ -83,7 +83,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class HostileKind:
     """A kind of log; `pieces` is given how many of its units to make."""
 
     what: str
@@ -159,14 +159,14 @@ def colours(size: int) -> Pieces:
 
 
 CASES = {
-    "one-line": Case("1 GiB on one line", GIB, one_line),
-    "same-tracebacks": Case("10 million times one traceback", 10_000_000, same_tracebacks),
-    "other-tracebacks": Case("10 million different tracebacks", 10_000_000, other_tracebacks),
-    "other-errors": Case("100,000 different errors, twice", 100_000, other_errors),
-    "nul": Case("1 GiB with NUL bytes", GIB, nul_bytes),
-    "encodings": Case("1 GiB in four encodings", GIB, encodings),
-    "asserts": Case("1 million CUDA assertions", 1_000_000, asserts),
-    "colours": Case("1 GiB with escapes on each line", GIB, colours),
+    "one-line": HostileKind("1 GiB on one line", GIB, one_line),
+    "same-tracebacks": HostileKind("10 million times one traceback", 10_000_000, same_tracebacks),
+    "other-tracebacks": HostileKind("10 million different tracebacks", 10_000_000, other_tracebacks),
+    "other-errors": HostileKind("100,000 different errors, twice", 100_000, other_errors),
+    "nul": HostileKind("1 GiB with NUL bytes", GIB, nul_bytes),
+    "encodings": HostileKind("1 GiB in four encodings", GIB, encodings),
+    "asserts": HostileKind("1 million CUDA assertions", 1_000_000, asserts),
+    "colours": HostileKind("1 GiB with escapes on each line", GIB, colours),
 }
 
 
@@ -205,7 +205,7 @@ def run() -> Table:
     return table
 
 
-def _shown(reading: Reading) -> tuple[str, ...]:
+def _shown(reading: HostileResult) -> tuple[str, ...]:
     omitted = "; ".join(f"{key}: {value}" for key, value in reading.omitted.items())
     speed = reading.size / 1e6 / max(reading.seconds, 1e-6)
     return (
@@ -214,14 +214,14 @@ def _shown(reading: Reading) -> tuple[str, ...]:
     )
 
 
-def _measured(name: str) -> Reading:
+def _measured(name: str) -> HostileResult:
     told = subprocess.run([sys.executable, "-m", "eval.bench.hostile", name], capture_output=True, text=True, check=True)
-    return Reading(*json.loads(told.stdout))
+    return HostileResult(*json.loads(told.stdout))
 
 
-def read(name: str, reader: Reader, path: Path) -> Reading:
+def read(name: str, reader: Reader, path: Path) -> HostileResult:
     """Make and read one case; `path` is where those that need a file have it."""
-    made = Made(CASES[name].pieces(max(1, int(CASES[name].units * SCALE)))) if name in CASES else None
+    made = MadeStream(CASES[name].pieces(max(1, int(CASES[name].units * SCALE)))) if name in CASES else None
     if made is None:
         FILES[name][1](path)
     started = perf_counter()
@@ -231,7 +231,7 @@ def read(name: str, reader: Reader, path: Path) -> Reading:
     root = report.root.line if report.root else 0
     # A hole is read as well, and no part of the report's bytes.
     size = report.limits.bytes if made else max(report.limits.bytes, path.stat().st_size if name == "sparse" else 0)
-    return Reading(size, report.limits.lines, seconds, peak, len(report.events), root, dict(report.limits.omitted))
+    return HostileResult(size, report.limits.lines, seconds, peak, len(report.events), root, dict(report.limits.omitted))
 
 
 def main(name: str) -> int:

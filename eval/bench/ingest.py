@@ -21,9 +21,9 @@ from ingest import documents
 from ingest.documents import Document
 from ingest.embedder import SentenceEmbedder, Vectors, model_folder, open_embedder
 from ingest.logs.inputs import sources
-from service.retrieval import query_of
+from service.pipeline.triage import Triage
+from service.scoring.retrieval import query_of
 from service.settings import load
-from service.triage import Triage
 
 # Pieces of the corpus, and crashes, each of which so many jobs had: a plain loop takes a while.
 PIECES = 200

@@ -14,8 +14,8 @@ from time import perf_counter
 
 from rich.table import Table
 
-from ingest.redact import Redactor
 from ingest.redaction import search
+from ingest.redaction.redactor import Redactor
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
 SIZE = int(os.environ.get("WHYCRASH_BENCH_REDACT_BYTES", 64 << 20))
@@ -25,7 +25,7 @@ RUNS = 3
 
 
 @dataclass(frozen=True)
-class Row:
+class RedactionRate:
     """One line of the table: a name, bytes read, and seconds (the best run)."""
 
     name: str
@@ -50,7 +50,7 @@ def run() -> Table:
     return table
 
 
-def _rows(logs: bytes) -> Iterator[Row]:
+def _rows(logs: bytes) -> Iterator[RedactionRate]:
     Redactor().clean("compiles the sieve\n")
     large = logs * max(1, SIZE // len(logs))
     text = logs.decode("utf-8", "replace")
@@ -66,9 +66,9 @@ def _chunks(data: bytes) -> Iterator[bytes]:
         yield data[place : place + CHUNK]
 
 
-def _best(name: str, size: int, work: Callable[[], object], runs: int = RUNS) -> Row:
+def _best(name: str, size: int, work: Callable[[], object], runs: int = RUNS) -> RedactionRate:
     """Give the quickest of some runs: other work on the machine only ever adds."""
-    return Row(name, size, min(_timed(work) for _ in range(runs)))
+    return RedactionRate(name, size, min(_timed(work) for _ in range(runs)))
 
 
 def _timed(work: Callable[[], object]) -> float:

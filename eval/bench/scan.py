@@ -24,8 +24,8 @@ from typing import IO, BinaryIO
 import zstandard
 from rich.table import Table
 
-from eval.bench import mixed, reading
-from eval.others import RESTART_AGENT
+from eval.bench import mixed, read_child
+from eval.other_tools import RESTART_AGENT
 from ingest.logs import patterns
 from ingest.logs.patterns import Pattern
 from ingest.logs.scanner import relaxed
@@ -52,7 +52,7 @@ _QUOTE = re.compile(r"""\\(["'<>])""")
 
 
 @dataclass(frozen=True)
-class Row:
+class ScanRate:
     """One line of the table: a name, bytes read, seconds (the best run) and peak memory in MiB."""
 
     name: str
@@ -80,7 +80,7 @@ def run() -> Table:
     return table
 
 
-def _rows(folder: Path) -> Iterator[Row]:
+def _rows(folder: Path) -> Iterator[ScanRate]:
     log, small, tiny = folder / "log.txt", folder / "small.txt", folder / "tiny.txt"
     mixed.write(log, SIZE)
     _head(log, small, FOR_RIPGREP)
@@ -92,21 +92,21 @@ def _rows(folder: Path) -> Iterator[Row]:
     if find_spec(RESTART_AGENT.partition(".")[0]):
         yield _timed("NVIDIA restart agent, L0 (first part)", tiny, [sys.executable, "-c", _AGENT, str(tiny)])
     else:
-        yield Row("NVIDIA restart agent, L0 (not installed: as measured elsewhere)", RESTART_AGENT_SPEED, 1.0)
+        yield ScanRate("NVIDIA restart agent, L0 (not installed: as measured elsewhere)", RESTART_AGENT_SPEED, 1.0)
     yield from _packed(log, folder)
     yield _piped(log, TIMES_LARGER)
 
 
-def _best(name: str, measure: Callable[[], Row]) -> Row:
+def _best(name: str, measure: Callable[[], ScanRate]) -> ScanRate:
     """Give the quickest of some runs: other work on the machine only ever adds."""
     found = min((measure() for _ in range(RUNS)), key=lambda row: row.seconds)
-    return Row(name, found.size, found.seconds, found.peak_mib)
+    return ScanRate(name, found.size, found.seconds, found.peak_mib)
 
 
-def _read(path: Path) -> Row:
-    told = subprocess.run([sys.executable, "-m", reading.__name__, str(path)], capture_output=True, text=True, check=True)
+def _read(path: Path) -> ScanRate:
+    told = subprocess.run([sys.executable, "-m", read_child.__name__, str(path)], capture_output=True, text=True, check=True)
     size, seconds, peak, _ = told.stdout.split()
-    return Row("reader", int(size), float(seconds), float(peak))
+    return ScanRate("reader", int(size), float(seconds), float(peak))
 
 
 def _pour(logs: Iterable[Path], pipe: IO[bytes]) -> None:
@@ -116,23 +116,23 @@ def _pour(logs: Iterable[Path], pipe: IO[bytes]) -> None:
     pipe.close()
 
 
-def _piped(log: Path, times: int) -> Row:
+def _piped(log: Path, times: int) -> ScanRate:
     """Read the log several times over through a pipe: memory must not grow with it."""
-    with subprocess.Popen([sys.executable, "-m", reading.__name__, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-m", read_child.__name__, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None  # noqa: S101 - asked for above
         assert process.stdout is not None  # noqa: S101
         _pour([log] * times, process.stdin)
         size, seconds, peak, _ = process.stdout.read().split()
-    return Row(f"reader, {times} times the log through a pipe", int(size), float(seconds), float(peak))
+    return ScanRate(f"reader, {times} times the log through a pipe", int(size), float(seconds), float(peak))
 
 
-def _timed(name: str, path: Path, command: Sequence[str]) -> Row:
+def _timed(name: str, path: Path, command: Sequence[str]) -> ScanRate:
     started = perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-    return Row(name, path.stat().st_size, perf_counter() - started)
+    return ScanRate(name, path.stat().st_size, perf_counter() - started)
 
 
-def _ripgrep(log: Path, small: Path, folder: Path) -> Iterator[Row]:
+def _ripgrep(log: Path, small: Path, folder: Path) -> Iterator[ScanRate]:
     program = shutil.which("rg")
     if program is None:
         return
@@ -158,20 +158,20 @@ def _rust(row: Pattern) -> str:
     return f"(?i:{text})" if row.caseless else text
 
 
-def _packed(log: Path, folder: Path) -> Iterator[Row]:
+def _packed(log: Path, folder: Path) -> Iterator[ScanRate]:
     """Compare reading a packed log with unpacking it alone."""
     packed = folder / "log.gz"
     with log.open("rb") as stream, gzip.open(packed, "wb", compresslevel=3) as target:
         shutil.copyfileobj(stream, target, 1 << 20)
     size = log.stat().st_size
     with gzip.open(packed, "rb") as unpacked:
-        yield Row("gzip, unpacking alone", size, _drained(unpacked))
+        yield ScanRate("gzip, unpacking alone", size, _drained(unpacked))
     yield _best("reader, .gz", lambda: _read(packed))
     packed = folder / "log.zst"
     with log.open("rb") as stream, packed.open("wb") as target:
         zstandard.ZstdCompressor(3).copy_stream(stream, target)
     with zstandard.open(packed, "rb") as unpacked:
-        yield Row("zstd, unpacking alone", size, _drained(unpacked))
+        yield ScanRate("zstd, unpacking alone", size, _drained(unpacked))
     yield _best("reader, .zst", lambda: _read(packed))
 
 

@@ -42,7 +42,7 @@ PAUSE = 0.2
 REQUESTS = 200
 
 
-class Asked(NamedTuple):
+class TimedRequest(NamedTuple):
     """One request: its status, and how long it took, in milliseconds."""
 
     status: int
@@ -116,9 +116,9 @@ def _is_up(url: str) -> bool:
         return False
 
 
-def _ask(url: str, bodies: Sequence[bytes], connections: int, seconds: float) -> list[Asked]:
+def _ask(url: str, bodies: Sequence[bytes], connections: int, seconds: float) -> list[TimedRequest]:
     """Ask from so many connections at once, each as soon as it is answered; a refused one waits a little."""
-    found: list[Asked] = []
+    found: list[TimedRequest] = []
     ends = time.monotonic() + seconds
     work = [threading.Thread(target=_one, args=(url, bodies[number::connections] or bodies, ends, found.append)) for number in range(connections)]
     for thread in work:
@@ -133,7 +133,7 @@ def _client(url: str) -> httpx.Client:
     return httpx.Client(base_url=url, timeout=60, headers={"content-type": "application/json"}, verify=False)  # noqa: S501 - plain HTTP on loopback
 
 
-def _one(url: str, bodies: Sequence[bytes], ends: float, keep: Callable[[Asked], None]) -> None:
+def _one(url: str, bodies: Sequence[bytes], ends: float, keep: Callable[[TimedRequest], None]) -> None:
     with _client(url) as client:
         for body in itertools.cycle(bodies):
             if time.monotonic() >= ends:
@@ -142,10 +142,10 @@ def _one(url: str, bodies: Sequence[bytes], ends: float, keep: Callable[[Asked],
             time.sleep(PAUSE if asked.status == 429 else 0.0)
 
 
-def _timed(client: httpx.Client, body: bytes) -> Asked:
+def _timed(client: httpx.Client, body: bytes) -> TimedRequest:
     began = time.perf_counter()
     status = client.post("/v1/triage", content=body).status_code
-    return Asked(status, 1000 * (time.perf_counter() - began))
+    return TimedRequest(status, 1000 * (time.perf_counter() - began))
 
 
 def _overhead(url: str, pid: int) -> dict[str, float]:
@@ -172,7 +172,7 @@ def _busy(pid: int) -> float:
     return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _table(runs: dict[str, list[Asked]], overhead: dict[str, float]) -> Table:
+def _table(runs: dict[str, list[TimedRequest]], overhead: dict[str, float]) -> Table:
     table = Table(title="Single triages of 4 kB over HTTP")
     for title in ("load", "answered a second", "goal", "p50 ms", "p99 ms", "goal", "refused (429)", "p99 of a refusal ms", "goal", "other"):
         table.add_column(title, justify="right")

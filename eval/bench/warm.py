@@ -14,8 +14,8 @@ from eval import incidents
 from eval.baselines import LAST
 from eval.incidents import Incident
 from ingest.logs.inputs import sources
+from service.pipeline.triage import Triage
 from service.settings import load
-from service.triage import Triage
 
 # Logs of about this size, which is a usual one.
 SIZE = 100_000

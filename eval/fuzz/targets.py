@@ -16,34 +16,34 @@ from functools import cache
 from pathlib import Path
 from tempfile import gettempdir
 
-from eval.fuzz.holding import misfits
+from eval.fuzz.invariants import misfits
 from ingest.errors import InputError
 from ingest.logs import patterns
 from ingest.logs.configs import launch
 from ingest.logs.inputs import jobs
-from ingest.logs.inputs.members import Limits
+from ingest.logs.inputs.members import JobLimits
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.reader import Reader
 from service.patching import patch
-from service.patching.target import Target
+from service.patching.target import PatchTarget
 
 # Compiled patterns are kept beside other runs.
 CACHE = Path(gettempdir()) / "whycrash-bench-cache"
-LIMITS = Limits(files=40, bytes=4 << 20, ratio=1000, depth=4, spool=4 << 20)
+LIMITS = JobLimits(files=40, bytes=4 << 20, ratio=1000, depth=4, spool=4 << 20)
 # Examples of so many patterns make one seed.
 TOGETHER = 12
 
 # Names that each stand for a format of the job's own files; the input's first byte chooses.
 NAMES = ("run.sh", "job.sbatch", "config.yaml", "environment.yml", "ds.json", "requirements.txt", ".env", "Dockerfile", "pyproject.toml", "notes")
 CHANGES = (
-    Target("verl", "setting", ("actor_rollout_ref.rollout.gpu_memory_utilization",), 0.5, "hydra"),
-    Target("transformers", "flag", ("--per_device_train_batch_size", "--batch"), 1, "flag"),
-    Target("pytorch", "env", ("PYTORCH_CUDA_ALLOC_CONF",), "expandable_segments:True", "env"),
-    Target("slurm", "setting", ("mem",), "64G", "directive"),
-    Target("deepspeed", "setting", ("zero_optimization.stage",), 3, "json"),
-    Target("axolotl", "setting", ("micro_batch_size",), 1, "yaml"),
-    Target("vllm", "package", ("vllm",), "0.8.5", "package"),
-    Target("kubernetes", "setting", ("resources.limits.memory",), "64Gi", "yaml"),
+    PatchTarget("verl", "setting", ("actor_rollout_ref.rollout.gpu_memory_utilization",), 0.5, "hydra"),
+    PatchTarget("transformers", "flag", ("--per_device_train_batch_size", "--batch"), 1, "flag"),
+    PatchTarget("pytorch", "env", ("PYTORCH_CUDA_ALLOC_CONF",), "expandable_segments:True", "env"),
+    PatchTarget("slurm", "setting", ("mem",), "64G", "directive"),
+    PatchTarget("deepspeed", "setting", ("zero_optimization.stage",), 3, "json"),
+    PatchTarget("axolotl", "setting", ("micro_batch_size",), 1, "yaml"),
+    PatchTarget("vllm", "package", ("vllm",), "0.8.5", "package"),
+    PatchTarget("kubernetes", "setting", ("resources.limits.memory",), "64Gi", "yaml"),
 )
 FILES = (
     "#!/bin/bash\n#SBATCH --mem=1G\nexport PYTORCH_CUDA_ALLOC_CONF=a:1\npython3 -m verl.trainer.main_ppo \\\n    +a.b='[1,2]' \\\n"  # noqa: ISC004 - one file

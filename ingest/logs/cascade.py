@@ -22,7 +22,7 @@ ERROR_LEVEL = "common.error-level"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ProgressMark:
     """A line that tells of progress; `step` is -1 where it counts nothing.
 
     Marks of one `series` (one kind of line of one process) count the same thing. `total` is where the count
@@ -49,16 +49,16 @@ class Progress:
 
     count: int = 0
     step: float | None = None
-    latest: deque[Mark] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
+    latest: deque[ProgressMark] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
     finished: int = 0
     closed: int = 0
-    last: Mark | None = None
-    whole: Mark | None = None
+    last: ProgressMark | None = None
+    whole: ProgressMark | None = None
     total: float = 0.0
     _last: dict[str, float] = field(default_factory=dict)
     _since: Counter[str] = field(default_factory=Counter)
 
-    def add(self, mark: Mark) -> None:
+    def add(self, mark: ProgressMark) -> None:
         """Note a mark; a bar redrawn at the same step is no new progress."""
         self.last = mark
         if mark.total > 1:
@@ -84,7 +84,7 @@ class Progress:
         """The line of the latest sign of a good end; 0 where there is none, or work went on behind it."""
         return self.closed if max(self._since.values(), default=0) <= IN_FLIGHT else 0
 
-    def reached(self, last_line: int) -> Mark | None:
+    def reached(self, last_line: int) -> ProgressMark | None:
         """Give the mark of the last of all steps, if the text ends behind it."""
         whole = self.whole
         is_last = whole is not None and whole.step >= whole.total == self.total and last_line - whole.line < LAST_WORDS

@@ -17,7 +17,7 @@ from ingest.logs.frameworks import Framework
 
 
 @dataclass(frozen=True)
-class View:
+class ReportView:
     """What conditions may look at. `events` are the ones that were not recovered from.
 
     `launches` are the job's own files. With a `focus`, frames and exceptions are that event's alone, while patterns are still the whole log's.
@@ -44,13 +44,13 @@ class View:
         return (self.focus,) if self.focus else self.events
 
 
-def holds(condition: str, view: View) -> bool:
+def holds(condition: str, view: ReportView) -> bool:
     """Tell whether one condition holds."""
     predicate = parse(condition)
     return _CHECKS[predicate.subject](predicate, view)
 
 
-def all_hold(conditions: Sequence[str], view: View) -> bool:
+def all_hold(conditions: Sequence[str], view: ReportView) -> bool:
     """Tell whether every condition holds."""
     return all(holds(condition, view) for condition in conditions)
 
@@ -59,18 +59,18 @@ def _patterns(event: Event) -> tuple[str, ...]:
     return (event.pattern, *event.also)
 
 
-def _pattern(predicate: Predicate, view: View) -> bool:
+def _pattern(predicate: Predicate, view: ReportView) -> bool:
     if predicate.name in view.names:
         return True
     # Most conditions name a pattern as it is called; only the others need to be matched against each.
     return any(sign in predicate.name for sign in "*?[") and any(fnmatchcase(name, predicate.name) for name in view.names)
 
 
-def _root(predicate: Predicate, view: View) -> bool:
+def _root(predicate: Predicate, view: ReportView) -> bool:
     return view.root is not None and any(fnmatchcase(name, predicate.name) for name in _patterns(view.root))
 
 
-def _frame(predicate: Predicate, view: View) -> bool:
+def _frame(predicate: Predicate, view: ReportView) -> bool:
     expression = re.compile(predicate.name)
     return any(_in_frames(expression, event) for event in view.focused)
 
@@ -81,20 +81,20 @@ def _in_frames(expression: re.Pattern[str], event: Event) -> bool:
     return bool(expression.search(event.body))
 
 
-def _exception(predicate: Predicate, view: View) -> bool:
+def _exception(predicate: Predicate, view: ReportView) -> bool:
     return any(re.search(predicate.name, event.exception) for event in view.focused if event.exception)
 
 
-def _framework(predicate: Predicate, view: View) -> bool:
+def _framework(predicate: Predicate, view: ReportView) -> bool:
     names = predicate.name.split("|")
     return any(found.name in names and fits(found.version or None, predicate.value) for found in view.frameworks)
 
 
-def _phase(predicate: Predicate, view: View) -> bool:
+def _phase(predicate: Predicate, view: ReportView) -> bool:
     return view.phase == predicate.name
 
 
-def _config(predicate: Predicate, view: View) -> bool:
+def _config(predicate: Predicate, view: ReportView) -> bool:
     wanted = predicate.name.lstrip("-").replace("-", "_")
     for setting in view.settings:
         key = setting.key.replace("-", "_")
@@ -105,7 +105,7 @@ def _config(predicate: Predicate, view: View) -> bool:
     return False
 
 
-def _fact(predicate: Predicate, view: View) -> bool:
+def _fact(predicate: Predicate, view: ReportView) -> bool:
     kind, field = predicate.name.split(".", 1)
     assert predicate.op is not None  # noqa: S101 - the grammar has no fact without a comparison
     return any(
@@ -114,7 +114,7 @@ def _fact(predicate: Predicate, view: View) -> bool:
     )
 
 
-def _launch(predicate: Predicate, view: View) -> bool:
+def _launch(predicate: Predicate, view: ReportView) -> bool:
     expression = re.compile(predicate.name)
     return any(expression.search(text) for text in view.launches)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingest.logs.envelopes import opened
+from ingest.logs.json_records import opened
 from ingest.logs.prefixes import overhear, peel
 
 # Wider than what is shown, so that a secret that the shown part would cut is seen whole and masked first.

@@ -113,7 +113,7 @@ class PatternTable:
         return frozenset(number for number, row in enumerate(self.rows) if row.id.startswith("structure.traceback"))
 
 
-class Shelf(Record):
+class CachedPatterns(Record):
     """All rows, as one cache file holds them."""
 
     rows: tuple[Pattern, ...]
@@ -129,10 +129,10 @@ def load(folder: Path = FOLDER, cache: Path | None = None) -> PatternTable:
     for path in (*paths, SYSTEM_WORDS):
         total.update(path.read_bytes())
     stored = cache / f"patterns-{total.hexdigest()[:16]}.json" if cache else None
-    shelf = read_cache(Shelf, stored)
+    shelf = read_cache(CachedPatterns, stored)
     if shelf is None:
         words = _words()
-        shelf = Shelf(rows=tuple(_unique(_spoken(row, words) for path in paths for row in _rows(path))))
+        shelf = CachedPatterns(rows=tuple(_unique(_spoken(row, words) for path in paths for row in _rows(path))))
         write_cache(shelf, stored)
     return PatternTable(shelf.rows)
 

@@ -23,7 +23,7 @@ _WHERE = r"(?P<where>[\w./-]+:\d+)"
 _LOST_COLOR = r"(?:\[[\d;]{1,8}m)"
 
 
-class Form(NamedTuple):
+class PrefixForm(NamedTuple):
     """A prefix: what its first character may be, and the one inside a bracket.
 
     An inner one only stands after another; a label never behind what names the process already (there it is
@@ -37,11 +37,11 @@ class Form(NamedTuple):
     is_label: bool = False
 
 
-def _form(firsts: str, expression: str, *, inside: str = printable, is_inner: bool = False, is_label: bool = False) -> Form:
-    return Form(firsts, re.compile(expression), inside, is_inner, is_label)
+def _form(firsts: str, expression: str, *, inside: str = printable, is_inner: bool = False, is_label: bool = False) -> PrefixForm:
+    return PrefixForm(firsts, re.compile(expression), inside, is_inner, is_label)
 
 
-_ROWS: tuple[Form, ...] = (
+_ROWS: tuple[PrefixForm, ...] = (
     # ray/_private/worker.py print_worker_logs; vllm/v1/utils.py decorate_logs. An actor's name is its repr.
     _form("([", rf"{_LOST_COLOR}?\((?:(?P<actor>[^\n]{{1,120}}?)(?: rank=(?P<rank>\d+))? )?pid=(?P<pid>\d+)"
                 rf"(?:, ip=(?P<node>[^\s)]{{1,64}}))?\){_LOST_COLOR}?(?: |$)", inside=digits),
@@ -121,22 +121,22 @@ _ROWS: tuple[Form, ...] = (
 )
 
 # What a message itself tells of who it is about; it stays in the message.
-_TOLD: tuple[Form, ...] = (
+_TOLD: tuple[PrefixForm, ...] = (
     _form("[", r"\[(?:PG [^\]]{1,80}? )?[Rr](?:ank|ANK)[ :]?(?P<told>\d{1,5})\]", inside="PRr"),
     _form("s", r"(?:srun|slurmstepd): error: (?:\*\*\* .{1,60}? ON )?"
                r"(?P<node>[A-Za-z][\w.-]*\d|[A-Za-z][\w.-]*\[[\d,-]+\])(?=[: ](?: task|CANCELLED|tasks? \d))"),
 )
 
 
-def _by_first(rows: tuple[Form, ...]) -> dict[str, tuple[Form, ...]]:
-    table: defaultdict[str, list[Form]] = defaultdict(list)
+def _by_first(rows: tuple[PrefixForm, ...]) -> dict[str, tuple[PrefixForm, ...]]:
+    table: defaultdict[str, list[PrefixForm]] = defaultdict(list)
     for row in rows:
         for start in _starts(row):
             table[start].append(row)
     return {start: tuple(forms) for start, forms in table.items()}
 
 
-def _starts(row: Form) -> Iterator[str]:
+def _starts(row: PrefixForm) -> Iterator[str]:
     """Give the first characters of a form: two where the first is a bracket, which says little."""
     for first in row.firsts:
         yield from (f"[{second}" for second in row.inside) if first == "[" else (first,)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
+from ingest.logs.log_reading import NOTHING, LogReading
 from ingest.logs.patterns import PatternTable
-from ingest.logs.reading import NOTHING, Reading
 from ingest.logs.report import CrashReport
 from ingest.logs.scanner import Block, Scanner, Tally, blocks
 from ingest.logs.templates import MOST, Templates, checksums
-from ingest.redaction import sieve
+from ingest.redaction import prefilter
 
 
 class Reader:
@@ -22,7 +22,7 @@ class Reader:
         self._table = table
         self._scanner = Scanner(table.rows, cache)
         if cache:
-            sieve.keep(cache)
+            prefilter.keep(cache)
 
     def read(self, source: LogSource | JobSource, good: Templates | None = None, *, failed: bool = False) -> CrashReport:
         """Read a job's output to its end; raises InputError where it cannot be read at all.
@@ -30,14 +30,14 @@ class Reader:
         What also stands in `good`, a healthy run of the same job, is no failure here. `failed` tells that the job is known
         to have failed, whatever it says of itself.
         """
-        reading = Reading(self._table, good or NOTHING, failed=failed)
+        reading = LogReading(self._table, good or NOTHING, failed=failed)
         for block in self._blocks(source, reading):
             del block
         return reading.report(source)
 
     def templates(self, source: LogSource | JobSource) -> Templates:
         """Read a healthy run for what its lines look like; raises InputError as `read` does."""
-        reading = Reading(self._table, NOTHING)
+        reading = LogReading(self._table, NOTHING)
         found: set[int] = set()
         for block in self._blocks(source, reading):
             if len(found) < MOST:
@@ -46,7 +46,7 @@ class Reader:
         failed = root is not None and root.pattern_role == "origin" and root.strength != "hints"
         return Templates(frozenset(found), groups, root.line if root and failed else 0)
 
-    def _blocks(self, source: LogSource | JobSource, reading: Reading) -> Iterator[Block]:
+    def _blocks(self, source: LogSource | JobSource, reading: LogReading) -> Iterator[Block]:
         """Give each block after it was read."""
         self._scanner.fresh()
         for part in source.parts() if isinstance(source, JobSource) else [source]:

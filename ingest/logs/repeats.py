@@ -49,7 +49,7 @@ def stack_wording(data: bytes, begin: int) -> bytes:
 
 
 @dataclass(slots=True)
-class Sight:
+class Sighting:
     """How often a wording was seen, the last line of it, and the group that its event went to."""
 
     count: int = 0
@@ -68,22 +68,22 @@ class Repeats:
     """What was seen so far, by wording; `omitted` counts lines that were neither read nor counted with others."""
 
     omitted: int = 0
-    _sights: dict[tuple[tuple[int, ...], bytes], Sight] = field(default_factory=dict)
+    _sights: dict[tuple[tuple[int, ...], bytes], Sighting] = field(default_factory=dict)
     _spent: dict[int, int] = field(default_factory=dict)
 
-    def sight(self, rows: tuple[int, ...], raw: bytes, line: int, full: int = FULL) -> Sight:
+    def sight(self, rows: tuple[int, ...], raw: bytes, line: int, full: int = FULL) -> Sighting:
         """Note one more line of these patterns and this wording."""
         key = rows, raw.translate(None, _DIGITS)
         found = self._sights.get(key)
         if found is None:
-            found = Sight(full=full)
+            found = Sighting(full=full)
             if len(self._sights) < WORDINGS:
                 self._sights[key] = found
         found.count += 1
         found.last = line
         return found
 
-    def counted(self) -> Iterator[Sight]:
+    def counted(self) -> Iterator[Sighting]:
         """Give what was counted and not read."""
         return (sight for sight in self._sights.values() if sight.is_known)
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from ingest.logs import phases
 from ingest.logs.cascade import UNSEEN, LogEnd
-from ingest.logs.conditions import View
+from ingest.logs.conditions import ReportView
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event, masked
 from ingest.logs.facts import Fact
@@ -97,9 +97,9 @@ class CrashReport:
         parts = [self.root.pattern, self.root.exception, masked(self.root.body), *calls]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
-    def view(self) -> View:
+    def view(self) -> ReportView:
         """Give what signatures are evaluated against."""
-        return View(self.standing, self.root, self.facts, self.frameworks, self.settings, self.phase, self.seen, launches=self.launches)
+        return ReportView(self.standing, self.root, self.facts, self.frameworks, self.settings, self.phase, self.seen, launches=self.launches)
 
     def version(self, framework: str) -> str | None:
         """Give the version of a framework as the log prints it."""

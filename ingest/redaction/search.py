@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ingest.redaction import shapes, views
+from ingest.redaction import entropy, views
 from ingest.redaction.budget import Budget
 from ingest.redaction.kinds import NEXT_ROW
-from ingest.redaction.sieve import Spot, sieve
+from ingest.redaction.prefilter import CandidateRow, sieve
 from ingest.redaction.table import KINDS
-from ingest.redaction.views import View
+from ingest.redaction.views import TextView
 
 # How many rows below a cut one may belong to the same secret.
 MOST_ROWS = 64
@@ -43,7 +43,7 @@ _CLOSING = b"\"'\\,;)]} \t\r"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSecret:
     """A secret: the number of its kind, its parts in the bytes as given, its text, and how far the whole match goes."""
 
     kind: int
@@ -53,25 +53,25 @@ class Found:
     end: int
 
 
-def found(data: bytes, budget: Budget | None = None) -> list[Found]:
+def found(data: bytes, budget: Budget | None = None) -> list[FoundSecret]:
     """Give all secrets of a text; what `budget` does not last for is masked unread."""
     budget = budget or Budget()
     budget.earn(len(data))
     return list(among(data, sieve().spots(data), budget))
 
 
-def exhaustive(data: bytes) -> list[Found]:
+def exhaustive(data: bytes) -> list[FoundSecret]:
     """Give all secrets of a text without the sieve: every kind at every row; slow, to compare with."""
     kinds = frozenset(range(len(KINDS)))
     spots = []
     begin = 0
     for row in data.split(b"\n"):
-        spots.append(Spot(begin, begin + len(row), kinds, kinds))
+        spots.append(CandidateRow(begin, begin + len(row), kinds, kinds))
         begin += len(row) + 1
     return list(among(data, spots))
 
 
-def among(data: bytes, spots: Iterable[Spot], budget: Budget | None = None) -> Iterator[Found]:
+def among(data: bytes, spots: Iterable[CandidateRow], budget: Budget | None = None) -> Iterator[FoundSecret]:
     """Yield the secrets in some rows of a text; without a budget, whatever it costs."""
     windows: dict[int, list[_Window]] = {}
     budget = budget or Budget(left=sys.maxsize)
@@ -90,7 +90,7 @@ def among(data: bytes, spots: Iterable[Spot], budget: Budget | None = None) -> I
                 yield _masked_whole(window.begin, window.end, number)
 
 
-def _of_row(data: bytes, spot: Spot, windows: dict[int, list[_Window]], budget: Budget) -> Iterator[Found]:
+def _of_row(data: bytes, spot: CandidateRow, windows: dict[int, list[_Window]], budget: Budget) -> Iterator[FoundSecret]:
     """Yield the secrets of a row and of those that go on with it; what takes a larger part of the text is put into `windows`."""
     near = []
     for number in sorted(spot.kinds):
@@ -109,7 +109,7 @@ def _of_row(data: bytes, spot: Spot, windows: dict[int, list[_Window]], budget: 
         yield from _over_rows(data, spot, going_on, budget)
 
 
-def _unread(data: bytes, spot: Spot) -> Found:
+def _unread(data: bytes, spot: CandidateRow) -> FoundSecret:
     """Take what nobody reads any more for a secret, as far as a match may reach: a row from the word that asked for it on, or all of it."""
     begin, end = spot.begin, spot.end
     kinds = [KINDS[number] for number in spot.kinds | spot.open]
@@ -124,7 +124,7 @@ def _unread(data: bytes, spot: Spot) -> Found:
     return _masked_whole(begin, end, min(spot.kinds | spot.open))
 
 
-def _first_below(data: bytes, spot: Spot) -> int:
+def _first_below(data: bytes, spot: CandidateRow) -> int:
     """Give how far a row may go on in those below: to the end of their first word, and further where a row has no other."""
     end = spot.end
     for _ in range(UNREAD_ROWS):
@@ -142,9 +142,9 @@ def _first_below(data: bytes, spot: Spot) -> int:
     return end
 
 
-def _masked_whole(begin: int, end: int, number: int) -> Found:
+def _masked_whole(begin: int, end: int, number: int) -> FoundSecret:
     # It counts as a match without length: a stream may be cut anywhere in it.
-    return Found(number, ((begin, end),), b"", begin, begin)
+    return FoundSecret(number, ((begin, end),), b"", begin, begin)
 
 
 @dataclass(slots=True)
@@ -168,7 +168,7 @@ def _widen(windows: list[_Window], data: bytes, begin: int, end: int) -> None:
         windows.append(_Window(begin, end))
 
 
-def _within(data: bytes, begin: int, end: int, numbers: Sequence[int], budget: Budget) -> Iterator[Found]:
+def _within(data: bytes, begin: int, end: int, numbers: Sequence[int], budget: Budget) -> Iterator[FoundSecret]:
     """Yield secrets of some kinds in a part of the text, in each of its views."""
     seen = views.of(data[begin:end])
     budget.spend((end - begin) * (len(seen) - 1) * len(numbers))
@@ -177,12 +177,12 @@ def _within(data: bytes, begin: int, end: int, numbers: Sequence[int], budget: B
             for match in _matches(view, number):
                 first, last = _secret(match)
                 whole, part = view.origin(*match.span()), view.origin(first, last)
-                yield Found(
+                yield FoundSecret(
                     number, ((begin + part[0], begin + part[1]),), view.text[first:last], begin + whole[0], begin + whole[1]
                 )
 
 
-def _matches(view: View, number: int, until: int = sys.maxsize) -> Iterator[re.Match[bytes]]:
+def _matches(view: TextView, number: int, until: int = sys.maxsize) -> Iterator[re.Match[bytes]]:
     """Yield what an expression finds, beginning no later than `until`, and its check does not let stand."""
     check = KINDS[number].check
     for match in KINDS[number].compiled().finditer(view.text):
@@ -205,7 +205,7 @@ def _secret(match: re.Match[bytes]) -> tuple[int, int]:
     return match.span(match.lastgroup) if match.lastgroup else match.span()
 
 
-def _over_rows(data: bytes, spot: Spot, numbers: Sequence[int], budget: Budget) -> Iterator[Found]:
+def _over_rows(data: bytes, spot: CandidateRow, numbers: Sequence[int], budget: Budget) -> Iterator[FoundSecret]:
     """Yield secrets that begin in a row, or whose name does, and go on in the rows below it.
 
     A few rows first; more of them only where what was found goes on to the last one.
@@ -231,7 +231,7 @@ def _over_rows(data: bytes, spot: Spot, numbers: Sequence[int], budget: Budget) 
         yield from _pieces(view, match, number, spot.begin)
 
 
-def _pieces(view: View, match: re.Match[bytes], number: int, offset: int) -> Iterator[Found]:
+def _pieces(view: TextView, match: re.Match[bytes], number: int, offset: int) -> Iterator[FoundSecret]:
     """Yield what was found over several rows, as far as it is plausible that they belong together."""
     first, whole = _secret(match)
     last = _plausible(view, match, number)
@@ -239,7 +239,7 @@ def _pieces(view: View, match: re.Match[bytes], number: int, offset: int) -> Ite
     # What an expression looks back at is no part of its match.
     if first < last and any(match.start() - LOOK < seam < reach for seam in view.seams):
         places = tuple((offset + begin, offset + end) for begin, end in (view.origin(*piece) for piece in view.pieces(first, last)))
-        yield Found(number, places, view.text[first:last], offset + view.origin(match.start(), last)[0], places[-1][1])
+        yield FoundSecret(number, places, view.text[first:last], offset + view.origin(match.start(), last)[0], places[-1][1])
 
 
 class _Below(NamedTuple):
@@ -250,7 +250,7 @@ class _Below(NamedTuple):
     is_all: bool = True
 
 
-def _going_on(data: bytes, spot: Spot, most: int) -> _Below:
+def _going_on(data: bytes, spot: CandidateRow, most: int) -> _Below:
     """Tell which rows, of so many, may go on with what a row ends with."""
     end, width = spot.end, _Width.of(data[spot.begin : spot.end])
     if spot.end - spot.begin > WIDEST:
@@ -296,13 +296,13 @@ class _Width(NamedTuple):
         return self.letters == other.letters or 0 <= other.columns - self.columns <= 1
 
 
-def _plausible(view: View, match: re.Match[bytes], number: int) -> int:
+def _plausible(view: TextView, match: re.Match[bytes], number: int) -> int:
     """Give how far a secret goes over seams: into rows that look like more of it, or without which it is none."""
     first, last = _secret(match)
     for begin, end in view.pieces(first, last):
         run = (view.text[begin:end].split(None, 1) or [b""])[0]
         if not _begins_row(view, begin):
-            if begin == first and shapes.is_nothing(view.text[begin:end]):
+            if begin == first and entropy.is_nothing(view.text[begin:end]):
                 return first  # `balance_dp_token: True`, and the next key below
             continue
         if _is_words(run) and not _needs(view, match, number, begin):
@@ -312,7 +312,7 @@ def _plausible(view: View, match: re.Match[bytes], number: int) -> int:
     return last
 
 
-def _begins_row(view: View, place: int) -> bool:
+def _begins_row(view: TextView, place: int) -> bool:
     """Tell whether a row begins at a place of a view, or with a quote before it."""
     return any(seam <= place <= seam + 2 and not view.text[seam:place].strip(_CLOSING) for seam in view.seams)
 
@@ -320,10 +320,10 @@ def _begins_row(view: View, place: int) -> bool:
 def _is_words(run: bytes) -> bool:
     """Tell whether what a row begins with may be no more of a secret: too little, a name and its value, a time, or a word; one with digits is none if it is long."""
     run = run.strip(b";,:.()")
-    return len(run) < SHORTEST or _ASSIGNS.match(run) is not None or (shapes.is_word(run) and not (len(run) >= LONG_RUN and shapes.is_mixed(run)))
+    return len(run) < SHORTEST or _ASSIGNS.match(run) is not None or (entropy.is_word(run) and not (len(run) >= LONG_RUN and entropy.is_mixed(run)))
 
 
-def _needs(view: View, match: re.Match[bytes], number: int, seam: int) -> bool:
+def _needs(view: TextView, match: re.Match[bytes], number: int, seam: int) -> bool:
     """Tell whether a secret's shape is not whole before a seam."""
     alone = KINDS[number].compiled().match(view.text, match.start(), seam)
     return KINDS[number].shaped and (alone is None or alone.end() < seam)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ingest.redaction.beside import BESIDE
 from ingest.redaction.commands import COMMANDS
-from ingest.redaction.kinds import ADDRESSED, ISSUED, PRIVATE, SHAPED, Kind
+from ingest.redaction.kinds import ADDRESSED, ISSUED, PRIVATE, SHAPED, SecretKind
+from ingest.redaction.labelled import BESIDE
 from ingest.redaction.named import CALLED, NAMED
-from ingest.redaction.people import PEOPLE
+from ingest.redaction.pii import PEOPLE
 
-KINDS: tuple[Kind, ...] = (*PRIVATE, *ISSUED, *SHAPED, *ADDRESSED, *NAMED, *BESIDE, *COMMANDS, *PEOPLE, *CALLED)
+KINDS: tuple[SecretKind, ...] = (*PRIVATE, *ISSUED, *SHAPED, *ADDRESSED, *NAMED, *BESIDE, *COMMANDS, *PEOPLE, *CALLED)

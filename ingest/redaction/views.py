@@ -53,7 +53,7 @@ _NAMES = {b"quot": b'"', b"amp": b"&", b"lt": b"<", b"gt": b">", b"apos": b"'"}
 
 
 @dataclass(slots=True)
-class View:
+class TextView:
     """A text and where its pieces come from: `begins` in the view, and `spans` in the text as given.
 
     `seams` are the places in the view where two rows were joined.
@@ -92,11 +92,11 @@ class View:
         yield from zip([begin, *inner], [*inner, end], strict=True)
 
 
-def of(text: bytes) -> list[View]:
+def of(text: bytes) -> list[TextView]:
     """Give the text as it is, without colours, and as each of its readers takes it, as far as these differ."""
-    views = [_rewritten(text, COLOURS, _nothing) if COLOURS.search(text) else View(text)]
+    views = [_rewritten(text, COLOURS, _nothing) if COLOURS.search(text) else TextView(text)]
     if b"\x1b]" in text:  # a terminal's title is text too
-        views.append(View(text))
+        views.append(TextView(text))
     if CONTROLS.search(text):
         views += [_rewritten(text, expression, _nothing) for expression in (_UNCONTROLLED, _STRUCK)]
     if is_nested(text):
@@ -131,7 +131,7 @@ def uncontrolled(text: bytes) -> bytes:
     return _UNCONTROLLED.sub(b"", text)
 
 
-def joined(text: bytes) -> list[View]:
+def joined(text: bytes) -> list[TextView]:
     """Give several rows as one, without colours: cut anywhere, at a blank, between strings, and with its escapes written out."""
     expression = _JOINED_BARE if _HINT.search(text) else _PLAIN_SEAM
     indent = min((len(match["blank"]) for match in _INDENT.finditer(text)), default=0)
@@ -144,9 +144,9 @@ def joined(text: bytes) -> list[View]:
     return views
 
 
-def _over(base: View, top: View) -> View:
+def _over(base: TextView, top: TextView) -> TextView:
     """Give a view of a view, which knows the places of the text as given."""
-    view = View(top.text)
+    view = TextView(top.text)
     for number, (begin, (first, last)) in enumerate(zip(top.begins, top.spans, strict=True)):
         inner = base.begins[bisect_right(base.begins, first) : bisect_left(base.begins, last)] if top.is_verbatim(number) else []
         for one, other in pairwise([first, *inner, last]):
@@ -176,8 +176,8 @@ def _blank(match: re.Match[bytes]) -> bytes:
     return b" " if match["seam"] else b""
 
 
-def _rewritten(text: bytes, expression: re.Pattern[bytes], write: Callable[[re.Match[bytes]], bytes]) -> View:
-    view = View(b"")
+def _rewritten(text: bytes, expression: re.Pattern[bytes], write: Callable[[re.Match[bytes]], bytes]) -> TextView:
+    view = TextView(b"")
     parts: list[bytes] = []
     size = done = 0
     for match in expression.finditer(text):

@@ -14,15 +14,15 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from service.api import keys
-from service.api.browsers import Boundary
-from service.api.buckets import Buckets
-from service.desk import Caller, Desk
-from service.errors import BusyError, ForbiddenError, UnauthorizedError
-from service.records import BatchRecord, KeyRecord, Scope, TriageRecord
+from service.api.browsers import OriginPolicy
+from service.api.buckets import RateLimiter
+from service.app.triage_service import Caller, TriageService
+from service.persistence.keys import KeyRepository
+from service.persistence.rows import missing_batch
+from service.persistence.triages import missing
+from service.schemas.errors import BusyError, ForbiddenError, UnauthorizedError
+from service.schemas.records import BatchRecord, KeyRecord, Scope, TriageRecord
 from service.settings import Settings
-from service.store.keys import Keys
-from service.store.rows import missing_batch
-from service.store.triages import missing
 
 _LOG = logging.getLogger("whycrash.api")
 # For so long a list of keys is used again, in seconds: what a revoked key may still be good for.
@@ -38,7 +38,7 @@ class PageKeyError(UnauthorizedError):
 
 
 @dataclass(frozen=True)
-class Visitor:
+class Principal:
     """Who asks, and what they may do; `counted` is what their requests are counted by."""
 
     caller: Caller
@@ -64,23 +64,23 @@ class Visitor:
 class Visit:
     """A request to a page beside the API: who makes it. A page is many requests, and what it does is in some of them."""
 
-    visitor: Visitor
-    access: Access
+    visitor: Principal
+    access: Authorizer
 
-    def admit(self, scope: Scope) -> Visitor:
+    def admit(self, scope: Scope) -> Principal:
         """Let one thing be done that the scope allows, as a request of the API; raises BusyError, ForbiddenError."""
         self.access.count(self.visitor)
         demand(self.visitor, scope)
         return self.visitor
 
 
-class Access:
+class Authorizer:
     """Lets requests in; safe to use from one event loop, and `count` from any thread."""
 
-    def __init__(self, settings: Settings, boundary: Boundary, store: Keys) -> None:
+    def __init__(self, settings: Settings, boundary: OriginPolicy, store: KeyRepository) -> None:
         self._boundary = boundary
         self._store = store
-        self._buckets = Buckets(settings.rate_limit)
+        self._buckets = RateLimiter(settings.rate_limit)
         self._keys: dict[str, KeyRecord] = {}
         # Whether there are or ever were keys; what was once so stays so while the server runs.
         self._is_keyed = self._has_told = False
@@ -88,7 +88,7 @@ class Access:
         self._noted: dict[str, float] = {}
         self._reading = asyncio.Lock()
 
-    async def reader(self, peer: str, headers: Mapping[str, str]) -> Visitor:
+    async def reader(self, peer: str, headers: Mapping[str, str]) -> Principal:
         """Give who asks for a page beside the API, by the same rules, uncounted: a page is many requests.
 
         Browsers ask for a key by themselves (HTTP Basic): it goes into the password, any name will do.
@@ -100,17 +100,17 @@ class Access:
         except UnauthorizedError:
             raise PageKeyError("Log in with any name, and an API key as the password. Make one on the server with `whycrash keys add`.") from None
 
-    async def visitor(self, peer: str, headers: Mapping[str, str]) -> Visitor:
+    async def visitor(self, peer: str, headers: Mapping[str, str]) -> Principal:
         """Give who asks; raises UnauthorizedError, or BusyError where they ask too often."""
         found = await self._identified(peer, headers)
         self.count(found)
         return found
 
-    def count(self, visitor: Visitor) -> None:
+    def count(self, visitor: Principal) -> None:
         """Count one thing that is asked for; raises BusyError where they ask too often."""
         self._count(visitor.counted)
 
-    async def _identified(self, peer: str, headers: Mapping[str, str]) -> Visitor:
+    async def _identified(self, peer: str, headers: Mapping[str, str]) -> Principal:
         await self._refresh()
         try:
             if self._is_keyed and not self._keys:
@@ -125,20 +125,20 @@ class Access:
         await self._note(found.caller.name)
         return found
 
-    def _by_key(self, authorization: str) -> Visitor | None:
+    def _by_key(self, authorization: str) -> Principal | None:
         if not authorization:
             return None
         parsed = keys.parse(_token(authorization))
         record = self._keys.get(parsed[0]) if parsed else None
         if not keys.matches(record, parsed[1] if parsed else "") or record is None:
             raise UnauthorizedError("The key is not valid. Make one on the server with `whycrash keys add`.")
-        return Visitor(Caller("api", record.id), record.scopes, f"key {record.id}")
+        return Principal(Caller("api", record.id), record.scopes, f"key {record.id}")
 
-    def _by_place(self, peer: str, headers: Mapping[str, str]) -> Visitor:
+    def _by_place(self, peer: str, headers: Mapping[str, str]) -> Principal:
         # A key that was revoked counts too, and one that the database has lost: who had keys once does not mean the
         # door to be open now.
         if not self._is_keyed and self._boundary.is_local(peer, headers):
-            return Visitor(Caller("api", "local"), keys.SCOPES, f"address {peer}")
+            return Principal(Caller("api", "local"), keys.SCOPES, f"address {peer}")
         raise UnauthorizedError("Send `Authorization: Bearer whycrash_...`. Make a key on the server with `whycrash keys add`.")
 
     def _count(self, name: str) -> None:
@@ -182,19 +182,19 @@ def _token(authorization: str) -> str:
         return ""
 
 
-def demand(visitor: Visitor, scope: Scope) -> None:
+def demand(visitor: Principal, scope: Scope) -> None:
     """Raise ForbiddenError where a visitor may not do what the scope allows."""
     if not keys.allows(visitor.scopes, scope):
         raise ForbiddenError(f"This key's scopes are {', '.join(visitor.scopes)}; this takes {scope}.")
 
 
-def demand_live(visitor: Visitor) -> None:
+def demand_live(visitor: Principal) -> None:
     """Raise ForbiddenError where a visitor may not have the server's own machine read."""
     if not keys.allows(visitor.scopes, "admin"):
         raise ForbiddenError("Reading the server's own machine takes a key with the scope admin.")
 
 
-def own_triage(desk: Desk, visitor: Visitor, triage_id: str) -> TriageRecord:
+def own_triage(desk: TriageService, visitor: Principal, triage_id: str) -> TriageRecord:
     """Give a triage that a visitor may see, ask on and judge; raises NotFoundError, in the same words where it is another's."""
     record = desk.record(triage_id)
     if not visitor.may_see(record.caller):
@@ -202,7 +202,7 @@ def own_triage(desk: Desk, visitor: Visitor, triage_id: str) -> TriageRecord:
     return record
 
 
-def own_batch(desk: Desk, visitor: Visitor, batch_id: str) -> BatchRecord:
+def own_batch(desk: TriageService, visitor: Principal, batch_id: str) -> BatchRecord:
     """Give a batch that a visitor may see; raises NotFoundError, in the same words where it is another's."""
     record = desk.store.batches.get(batch_id)
     if not visitor.may_see(record.caller):

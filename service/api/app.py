@@ -16,20 +16,20 @@ from fastapi.concurrency import run_in_threadpool
 
 from service.api import batches as batch_routes
 from service.api import health, knowledge, problems, triages
-from service.api.access import Access
+from service.api.access import Authorizer
+from service.api.app_state import AppState
 from service.api.bodies import BatchRequest, TriageRequest
-from service.api.browsers import Boundary
-from service.api.gate import Gate, Rules
-from service.api.intake import MIB, Pace
+from service.api.browsers import OriginPolicy
+from service.api.intake import MIB, BodyRateLimits
 from service.api.metrics import Gauges, Metrics
+from service.api.middleware import MiddlewareRules, RequestMiddleware
 from service.api.problems import Problem
-from service.api.reception import Reception
-from service.api.streams import Places, Threads
+from service.api.streams import CostlyRequestSlots, EventThreads
 from service.api.upkeep import forgetting
-from service.batch.batches import Batches
-from service.batch.engine import Engine
-from service.batch.trend import Summaries
-from service.desk import Desk
+from service.app.triage_service import TriageService
+from service.batches.batches import BatchService
+from service.batches.engine import BatchEngine
+from service.batches.trend import BatchSummaries
 from service.settings import Settings
 
 _SAYS = """Say why a GPU training or serving job died, with the lines that prove it, and what to change.
@@ -41,7 +41,7 @@ THREADS = 40
 
 
 def create_app(
-    settings: Settings, desk: Desk | None = None, *, policies: Mapping[str, str] | None = None, pace: Pace | None = None,
+    settings: Settings, desk: TriageService | None = None, *, policies: Mapping[str, str] | None = None, pace: BodyRateLimits | None = None,
 ) -> FastAPI:
     """Make the app. A desk that is given is open already, and stays open; else one is opened while the app runs.
 
@@ -58,7 +58,7 @@ def create_app(
         app.include_router(module.router)
     problems.install(app)
     _describe(app)
-    boundary = Boundary(settings)
+    boundary = OriginPolicy(settings)
     app.state.boundary = boundary
     most = settings.max_upload_mb * MIB
     large = {
@@ -66,8 +66,8 @@ def create_app(
         # What the chat page sends as JSON stands in memory; its files go another way.
         ("POST", "/gradio_api/queue/join"): 8 * MIB, ("POST", "/gradio_api/component_server/"): MIB,
     }
-    rules = Rules(large, policies=policies or {}, pages=most, pace=pace or Pace())
-    app.add_middleware(Gate, boundary=boundary, rules=rules, metrics=lambda: _part(app, "metrics"), access=lambda: _part(app, "access"))
+    rules = MiddlewareRules(large, policies=policies or {}, pages=most, pace=pace or BodyRateLimits())
+    app.add_middleware(RequestMiddleware, boundary=boundary, rules=rules, metrics=lambda: _part(app, "metrics"), access=lambda: _part(app, "access"))
     return app
 
 
@@ -76,14 +76,14 @@ def _part(app: FastAPI, name: str) -> Any:
     return getattr(getattr(app.state, "reception", None), name, None)
 
 
-def _lifespan(settings: Settings, given: Desk | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan(settings: Settings, given: TriageService | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if given is not None:
             async with _receiving(app, settings, given):
                 yield
             return
-        desk = Desk(settings)
+        desk = TriageService(settings)
         await run_in_threadpool(desk.__enter__)
         try:
             async with _receiving(app, settings, desk):
@@ -95,18 +95,18 @@ def _lifespan(settings: Settings, given: Desk | None) -> Callable[[FastAPI], Abs
 
 
 @asynccontextmanager
-async def _receiving(app: FastAPI, settings: Settings, desk: Desk) -> AsyncIterator[None]:
+async def _receiving(app: FastAPI, settings: Settings, desk: TriageService) -> AsyncIterator[None]:
     """Let the routes have what they share."""
     anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
     # One for each triage that may be under way; a few more, so that it is the desk's queue that says when it is full.
-    threads = Threads(desk.pool.size + settings.queue + 4)
-    access = Access(settings, app.state.boundary, desk.store.keys)
-    engine = Engine(settings, desk.store)
-    batches = Batches(settings, desk.store, engine.wake)
+    threads = EventThreads(desk.pool.size + settings.queue + 4)
+    access = Authorizer(settings, app.state.boundary, desk.store.keys)
+    engine = BatchEngine(settings, desk.store)
+    batches = BatchService(settings, desk.store, engine.wake)
     stopping = threading.Event()
-    app.state.reception = Reception(
-        settings, desk, access, Metrics(lambda: _gauges(desk)), threads, Places(desk.pool.size + settings.queue), batches,
-        Summaries(settings, desk.store), stopping,
+    app.state.reception = AppState(
+        settings, desk, access, Metrics(lambda: _gauges(desk)), threads, CostlyRequestSlots(desk.pool.size + settings.queue), batches,
+        BatchSummaries(settings, desk.store), stopping,
     )
     engine.start()
     try:
@@ -119,7 +119,7 @@ async def _receiving(app: FastAPI, settings: Settings, desk: Desk) -> AsyncItera
         del app.state.reception
 
 
-def _gauges(desk: Desk) -> Gauges:
+def _gauges(desk: TriageService) -> Gauges:
     open_now = desk.pool.waiting
     busy = min(desk.pool.size, open_now)
     pool = {"workers": desk.pool.size, "busy": busy, "waiting": open_now - busy}

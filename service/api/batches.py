@@ -15,29 +15,29 @@ from pydantic import ValidationError
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from service.api import pages, submissions, uploads
-from service.api.access import Visitor, own_batch
+from service.api.access import Principal, own_batch
+from service.api.app_state import AppState, Batcher, House, IdempotencyKey, once
 from service.api.bodies import BatchRequest, Language, Words
 from service.api.idempotency import REPLAYED
 from service.api.knowledge import Lang
 from service.api.pages import After, Limit, Paged
-from service.api.patience import Patience, while_wanted
 from service.api.problems import documented
-from service.api.reception import Batcher, House, IdempotencyKey, Reception, once
+from service.api.read_deadline import Patience, while_wanted
 from service.api.submissions import JSON, MULTIPART, invalid
 from service.api.triages import as_json
-from service.api.uploads import MediaTypeError, Upload
-from service.batch import page
-from service.batch import results as written_results
-from service.batch.sources import folder, kubernetes, ray_jobs, slurm
-from service.batch.sources import upload as upload_source
-from service.batch.sources.found import Found
-from service.batch.sources.spool import Spool as Copies
-from service.batch.sources.spool import open_spool
-from service.batch.summary import Summary
-from service.errors import InvalidRequestError
-from service.records import BatchOptions, BatchRecord, JobRecord, JobState, SourceKind
+from service.api.uploads import MediaTypeError, MultipartUpload
+from service.batches import page
+from service.batches import results as written_results
+from service.batches.sources import folder, kubernetes, ray_jobs, slurm
+from service.batches.sources import upload as upload_source
+from service.batches.sources.found import FoundJobs
+from service.batches.sources.spool import BatchSpool as Copies
+from service.batches.sources.spool import open_spool
+from service.batches.summary import Summary
+from service.persistence.spool import Spool
+from service.schemas.errors import InvalidRequestError
+from service.schemas.records import BatchOptions, BatchRecord, JobRecord, JobState, SourceKind
 from service.settings import Settings
-from service.spool import Spool
 
 router = APIRouter(prefix="/v1", tags=["batches"])
 
@@ -50,7 +50,7 @@ _ONE_FILE = {
     LINES: "jobs.jsonl", "application/jsonl": "jobs.jsonl", "application/zip": "jobs.zip", "application/x-tar": "jobs.tar",
     "application/gzip": "jobs.tar.gz", "application/zstd": "jobs.tar.zst", "application/octet-stream": "jobs",
 }
-LIMITS = uploads.Limits(files=20_000, fields=16)
+LIMITS = uploads.MultipartLimits(files=20_000, fields=16)
 _SWITCHES = frozenset({"name", "language", "model"})
 # A page of a batch may be read in a browser: its own styles and plots, and nothing from elsewhere.
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -64,32 +64,32 @@ _BODY: dict[str, Any] = {"requestBody": {"required": True, "content": {
     LINES: {"schema": {"type": "string"}, "example": '{"name": "job-1", "log": "torch.OutOfMemoryError: CUDA out of memory.", "nodes": 2, "gpu_hours": 12.5}\n'},
 }}}
 
-Reader = Callable[[BatchRequest, Copies, Settings], Found]
+Reader = Callable[[BatchRequest, Copies, Settings], FoundJobs]
 
 
-def _of_slurm(body: BatchRequest, _copies: Copies, settings: Settings) -> Found:
+def _of_slurm(body: BatchRequest, _copies: Copies, settings: Settings) -> FoundJobs:
     since = body.since or datetime.now(UTC) - timedelta(days=1)
-    return slurm.read(slurm.Asked(since), settings, folder.roots(settings))
+    return slurm.read(slurm.SlurmQuery(since), settings, folder.roots(settings))
 
 
 # Where a batch's jobs come from when the server finds them itself. What a request names is checked against the settings.
 _READERS: dict[str, Reader] = {
     "folder": lambda body, _copies, settings: folder.read(folder.allowed(body.where, settings), settings),
     "kubernetes": lambda body, _copies, settings: kubernetes.read(folder.allowed(body.where, settings), settings),
-    "ray": lambda body, copies, settings: ray_jobs.read(ray_jobs.Asked(ray_jobs.allowed(body.where, settings), body.since), copies, settings),
+    "ray": lambda body, copies, settings: ray_jobs.read(ray_jobs.RayJobQuery(ray_jobs.allowed(body.where, settings), body.since), copies, settings),
     "slurm": _of_slurm,
 }
 
 
 @dataclass(frozen=True)
-class _Order:
+class _BatchSubmission:
     """A batch that is being handed in: what it is called, where its jobs are, and what tells it from others."""
 
     name: str
     source: SourceKind
     options: BatchOptions
     digest: str
-    read: Callable[[Copies], Found]
+    read: Callable[[Copies], FoundJobs]
 
 
 @router.post("/batches", status_code=202, response_model=BatchRecord, responses=documented(409, 415, 504, 507), openapi_extra=_BODY)
@@ -120,7 +120,7 @@ def _accepted(record: BatchRecord, headers: dict[str, str]) -> Response:
     return answer
 
 
-def _kept(house: Reception, order: _Order, visitor: Visitor, patience: Patience) -> BatchRecord:
+def _kept(house: AppState, order: _BatchSubmission, visitor: Principal, patience: Patience) -> BatchRecord:
     batch = house.batches.begin()
     try:
         found = order.read(open_spool(house.batches.spool(batch), house.settings, patience.check))
@@ -134,7 +134,7 @@ def _kept(house: Reception, order: _Order, visitor: Visitor, patience: Patience)
     return record
 
 
-async def _order(request: Request, settings: Settings, spool: Spool, asked: BatchRequest) -> _Order:
+async def _order(request: Request, settings: Settings, spool: Spool, asked: BatchRequest) -> _BatchSubmission:
     """Read what was handed in; raises InvalidRequestError, MediaTypeError, TooLargeError."""
     kind = uploads.media_type(request.headers.get("content-type", ""))
     if kind == JSON:
@@ -147,17 +147,17 @@ async def _order(request: Request, settings: Settings, spool: Spool, asked: Batc
     raise MediaTypeError(f"Send {JSON}, {MULTIPART}, or one of {', '.join(_ONE_FILE)}.")
 
 
-def _of_json(raw: bytes, settings: Settings) -> _Order:
+def _of_json(raw: bytes, settings: Settings) -> _BatchSubmission:
     try:
         body = BatchRequest.model_validate_json(raw)
     except ValidationError as error:
         raise invalid(error) from error
-    return _Order(
+    return _BatchSubmission(
         body.name or body.source, body.source, body.options, sha256(raw).hexdigest(), lambda copies: _READERS[body.source](body, copies, settings),
     )
 
 
-def _of_upload(upload: Upload, settings: Settings) -> _Order:
+def _of_upload(upload: MultipartUpload, settings: Settings) -> _BatchSubmission:
     if unknown := ({name for name, _ in upload.files} - {"log"}) | (set(upload.fields) - _SWITCHES):
         raise InvalidRequestError(f"There is no field {min(unknown)!r}; there are the files `log` and the fields {', '.join(sorted(_SWITCHES))}.")
     options = {"language": upload.fields.get("language", ""), "model": submissions.switch("model", upload.fields.get("model", "false"))}
@@ -167,10 +167,10 @@ def _of_upload(upload: Upload, settings: Settings) -> _Order:
         raise invalid(error) from error
     files = [file for _, file in upload.files]
     name = body.name or (files[0].name if len(files) == 1 else "upload")
-    return _Order(name, "upload", body.options, upload.digest, lambda copies: upload_source.read(files, copies, settings))
+    return _BatchSubmission(name, "upload", body.options, upload.digest, lambda copies: upload_source.read(files, copies, settings))
 
 
-async def _of_file(request: Request, spool: Spool, name: str, asked: BatchRequest, settings: Settings) -> _Order:
+async def _of_file(request: Request, spool: Spool, name: str, asked: BatchRequest, settings: Settings) -> _BatchSubmission:
     file, digest = spool.add(name), sha256()
     async for chunk in request.stream():
         digest.update(chunk)
@@ -179,7 +179,7 @@ async def _of_file(request: Request, spool: Spool, name: str, asked: BatchReques
     if name.endswith(".jsonl") and not upload_source.is_lines(file.file):
         raise InvalidRequestError('Each line is a job in JSON: {"name": ..., "log": ...}.')
     source: SourceKind = "lines" if name.endswith(".jsonl") else "upload"
-    return _Order(asked.name or name, source, asked.options, digest.hexdigest(), lambda copies: upload_source.read([file], copies, settings))
+    return _BatchSubmission(asked.name or name, source, asked.options, digest.hexdigest(), lambda copies: upload_source.read([file], copies, settings))
 
 
 @router.get("/batches", response_model=Paged[BatchRecord], responses=documented())

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ingest.logs.lines import printable
-from ingest.redact import Redactor
-from service.diagnosis import CaseHit, EndState, ExitCode, Outcome, SignalName, Verdict
-from service.records import BatchOptions, Feedback, Origin, TriageRecord, TriageState
+from ingest.redaction.redactor import Redactor
+from service.schemas.diagnosis import CaseHit, EndState, ExitCode, Outcome, SignalName, Verdict
+from service.schemas.records import BatchOptions, Feedback, Origin, TriageRecord, TriageState
 from service.telemetry.snapshot import Snapshot
 
 LOG = (

@@ -32,7 +32,7 @@ def host_of(netloc: str) -> str:
         return ""
 
 
-class Boundary:
+class OriginPolicy:
     """Which Host and Origin headers a server takes."""
 
     def __init__(self, settings: Settings) -> None:

@@ -18,7 +18,7 @@ class _Bucket:
     at: float
 
 
-class Buckets:
+class RateLimiter:
     """One bucket for each caller: `a_minute` tokens at most, filled evenly; 0 lets any number through. Safe to use from many threads."""
 
     def __init__(self, a_minute: int, clock: Callable[[], float] = monotonic) -> None:

@@ -9,9 +9,9 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from service.api import metrics as figures
+from service.api.app_state import Anyone, House, reception
 from service.api.bodies import Status
 from service.api.problems import documented
-from service.api.reception import Anyone, House, reception
 from service.api.triages import as_json
 
 router = APIRouter(tags=["health"])

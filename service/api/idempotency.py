@@ -8,39 +8,39 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from service.desk import Caller
-from service.errors import InvalidRequestError
-from service.store.requests import Requests
+from service.app.triage_service import Caller
+from service.persistence.requests import RequestRepository
+from service.schemas.errors import InvalidRequestError
 
 HEADER = "idempotency-key"
 REPLAYED = "idempotency-replayed"
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 
-class Stored(NamedTuple):
+class StoredAnswer(NamedTuple):
     """An answer as it is kept."""
 
     status: int
     body: str
 
 
-class Once:
+class IdempotentRequest:
     """One request under its key; without a key it keeps nothing."""
 
-    def __init__(self, store: Requests, key: str, caller: Caller) -> None:
+    def __init__(self, store: RequestRepository, key: str, caller: Caller) -> None:
         if key and not _KEY.fullmatch(key):
             raise InvalidRequestError("An Idempotency-Key has 1 to 200 printable ASCII characters and no blanks.")
         self._store = store
         self._key = key
         self._caller = caller.name
 
-    def begin(self, *parts: str) -> Stored | None:
+    def begin(self, *parts: str) -> StoredAnswer | None:
         """Begin the request that consists of `parts`; gives the answer where it was answered before. Raises ConflictError."""
         if not self._key:
             return None
         digest = sha256("\0".join(parts).encode()).hexdigest()
         found = self._store.begin(self._key, self._caller, digest, datetime.now(UTC))
-        return Stored(found.status, found.body.decode()) if found else None
+        return StoredAnswer(found.status, found.body.decode()) if found else None
 
     def finish(self, status: int, body: str) -> None:
         """Keep the answer."""
@@ -52,7 +52,7 @@ class Once:
         if self._key:
             self._store.abandon(self._key, self._caller)
 
-    def run(self, parts: tuple[str, ...], work: Callable[[], Stored]) -> tuple[Stored, bool]:
+    def run(self, parts: tuple[str, ...], work: Callable[[], StoredAnswer]) -> tuple[StoredAnswer, bool]:
         """Do the work unless it was done; gives the answer and whether it is an old one."""
         if (old := self.begin(*parts)) is not None:
             return old, True

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from service.errors import RequestError, TooLargeError
+from service.schemas.errors import RequestError, TooLargeError
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -23,7 +23,7 @@ class SlowClientError(RequestError):
 
 
 @dataclass(frozen=True)
-class Pace:
+class BodyRateLimits:
     """How slowly a body may come: at most `idle` seconds without a byte, and `rate` bytes a second after `grace` seconds."""
 
     idle: float = 15.0
@@ -31,10 +31,10 @@ class Pace:
     rate: float = 16384.0
 
 
-class Intake:
+class BodyReader:
     """Gives a request's body on as it comes; raises TooLargeError or SlowClientError where it breaks off."""
 
-    def __init__(self, receive: Receive, most: int, pace: Pace, *, has_body: bool = True) -> None:
+    def __init__(self, receive: Receive, most: int, pace: BodyRateLimits, *, has_body: bool = True) -> None:
         self._receive = receive
         self._most = most
         self._pace = pace

@@ -13,8 +13,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import get_args
 
-from service.errors import InvalidRequestError
-from service.records import KeyRecord, Scope
+from service.schemas.errors import InvalidRequestError
+from service.schemas.records import KeyRecord, Scope
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 NAME_LENGTH = 100

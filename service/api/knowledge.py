@@ -9,10 +9,10 @@ from starlette.responses import Response
 
 from corpus.schema import Case
 from service.api import pages
+from service.api.app_state import House, Triager
 from service.api.bodies import CasePage, CaseRow, CauseRow, Hits, Language
 from service.api.pages import After, Limit, Paged
 from service.api.problems import documented
-from service.api.reception import House, Triager
 from service.api.triages import as_json
 
 router = APIRouter(prefix="/v1", tags=["knowledge"])

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from service.diagnosis import Diagnosis
+from service.schemas.diagnosis import Diagnosis
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Gauges = Mapping[str, Mapping[str, float]]
@@ -31,7 +31,7 @@ class Metrics:
         self._seconds = Histogram("whycrash_request_seconds", "Seconds until a request was answered.", ("route",), buckets=_TIMES, registry=self.registry)
         self._triages = Counter("whycrash_triages", "Triages by verdict and cause.", ("verdict", "cause"), registry=self.registry)
         self.running = Gauge("whycrash_requests_running", "Requests that are being answered.", registry=self.registry)
-        self.registry.register(_Asked(ask))
+        self.registry.register(_ScrapeGauges(ask))
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; `route` is the path's pattern, so that ids make no series of their own."""
@@ -47,7 +47,7 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class _Asked(Collector):
+class _ScrapeGauges(Collector):
     """Gauges that are asked for at each scrape."""
 
     def __init__(self, ask: Callable[[], Gauges]) -> None:

@@ -18,10 +18,10 @@ from starlette.responses import Response
 
 from corpus.errors import CorpusError, UnknownCaseError
 from ingest.errors import IngestError
-from ingest.redact import Redactor
+from ingest.redaction.redactor import Redactor
 from service.api.access import PageKeyError
-from service.errors import InvalidRequestError, NotFoundError, RequestError, ServiceError
-from service.events import Failed
+from service.schemas.errors import InvalidRequestError, NotFoundError, RequestError, ServiceError
+from service.schemas.events import TriageFailed
 
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("whycrash.api")
@@ -80,7 +80,7 @@ def headers_of(error: RequestError) -> dict[str, str]:
 class EndedError(RequestError):
     """The work ended without an answer."""
 
-    def __init__(self, failed: Failed) -> None:
+    def __init__(self, failed: TriageFailed) -> None:
         super().__init__(failed.error, failed.retry_after)
         self.status = failed.status
         self.kind = kind_of(failed.type)

@@ -12,8 +12,8 @@ import uvicorn
 
 from service.api.browsers import is_loopback
 from service.api.connections import CONNECTIONS, BoundedProtocol
-from service.errors import SettingsError
-from service.records import KeyRecord
+from service.schemas.errors import SettingsError
+from service.schemas.records import KeyRecord
 from service.settings import Settings
 
 # Seconds that a server which stops waits for the requests that are under way; then they are cut.

@@ -13,8 +13,8 @@ from itertools import count
 from starlette.requests import Request
 
 from service.api import problems
-from service.errors import BusyError, LateError, RequestError
-from service.events import Event, Failed
+from service.schemas.errors import BusyError, LateError, RequestError
+from service.schemas.events import Event, TriageFailed
 
 MEDIA_TYPE = "text/event-stream"
 # Seconds of silence after which a comment is sent: proxies close connections that say nothing.
@@ -27,7 +27,7 @@ def nothing() -> None:
     """Do nothing."""
 
 
-class Threads:
+class EventThreads:
     """The threads that work out events, so many at once; one more is refused, for it would wait unseen."""
 
     def __init__(self, most: int) -> None:
@@ -50,7 +50,7 @@ class Threads:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class Places:
+class CostlyRequestSlots:
     """So many requests at once may do what is costly, such as sending a large body; one more is refused.
 
     One caller gets half of them at most: who sends slowly must not keep all others out.
@@ -73,7 +73,7 @@ class Places:
             self._taken += Counter()  # Lets go of those who have none.
 
 
-class Flow:
+class EventFlow:
     """The events of one triage or one turn, worked out in a thread from `begin` on; `ended` is called when the work is over.
 
     Where nobody listens any more, work that was begun goes on to its end, which its deadline brings: its answer is
@@ -81,7 +81,7 @@ class Flow:
     """
 
     def __init__(
-        self, begin: Callable[[], Iterator[Event]], threads: Threads, deadline: float,
+        self, begin: Callable[[], Iterator[Event]], threads: EventThreads, deadline: float,
         ended: Callable[[], None] = nothing, forsaken: Callable[[], None] = nothing,
     ) -> None:
         self._begin = begin
@@ -151,7 +151,7 @@ async def gone(request: Request) -> None:
         pass
 
 
-async def whole(flow: Flow, request: Request) -> Event | None:
+async def whole(flow: EventFlow, request: Request) -> Event | None:
     """Take all events and give the last one; None where the client left before it."""
     leaving = asyncio.ensure_future(gone(request))
     taking = asyncio.ensure_future(_last(flow))
@@ -164,14 +164,14 @@ async def whole(flow: Flow, request: Request) -> Event | None:
             task.cancel()
 
 
-async def _last(flow: Flow) -> Event | None:
+async def _last(flow: EventFlow) -> Event | None:
     last = None
     while (event := await flow.next()) is not None:
         last = event
     return last
 
 
-async def sent(flow: Flow, first: Event) -> AsyncIterator[bytes]:
+async def sent(flow: EventFlow, first: Event) -> AsyncIterator[bytes]:
     """Write events as server-sent events, with comments in between while nothing happens."""
     numbers = count(1)
     try:
@@ -183,7 +183,7 @@ async def sent(flow: Flow, first: Event) -> AsyncIterator[bytes]:
         flow.leave()
 
 
-async def _following(flow: Flow) -> Event | None:
+async def _following(flow: EventFlow) -> Event | None:
     """Give the next event, None after a silence; an error of the work is its last event."""
     try:
         return await flow.next(HEARTBEAT)
@@ -193,9 +193,9 @@ async def _following(flow: Flow) -> Event | None:
         return failed(error)
 
 
-def failed(error: RequestError) -> Failed:
+def failed(error: RequestError) -> TriageFailed:
     """Tell an error as the last event."""
-    return Failed(type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait)
+    return TriageFailed(type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait)
 
 
 def written(event: Event, number: int) -> bytes:

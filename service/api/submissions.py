@@ -15,15 +15,15 @@ from pydantic import ValidationError
 from service.api import problems, uploads
 from service.api.bodies import MAX_CONFIG, ConfigText, TriageRequest
 from service.api.intake import MIB, too_large
-from service.api.uploads import MediaTypeError, Upload
-from service.desk import Submission
-from service.errors import InvalidRequestError, RequestError
+from service.api.uploads import MediaTypeError, MultipartUpload
+from service.app.triage_service import Submission
 from service.patching.patches import ConfigFile
-from service.spool import Spool, Spooled, safe_name
+from service.persistence.spool import Spool, SpooledUpload, safe_name
+from service.schemas.errors import InvalidRequestError, RequestError
 from service.telemetry import snapshot
 from service.telemetry.errors import InvalidSnapshotError
 from service.telemetry.snapshot import Snapshot
-from service.workers.pool import Pool
+from service.workers.pool import ProcessPool
 
 JSON = "application/json"
 MULTIPART = "multipart/form-data"
@@ -32,13 +32,13 @@ MOST_JSON = 16 * MIB
 # Larger bodies are parsed in a thread; for smaller ones the way there costs more.
 _QUICK = 1 << 16
 # Each file is open as long as it is worked on.
-LIMITS = uploads.Limits(files=256, fields=16, field_bytes=MOST_JSON)
+LIMITS = uploads.MultipartLimits(files=256, fields=16, field_bytes=MOST_JSON)
 _FILES = frozenset({"log", "config", "telemetry"})
 _SWITCHES: Mapping[str, bool] = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
 
 
 @dataclass(frozen=True)
-class Handed:
+class ParsedSubmission:
     """A submission, whether its answer is to stream, and what tells it from others."""
 
     submission: Submission
@@ -46,7 +46,7 @@ class Handed:
     digest: str
 
 
-async def read(request: Request, spool: Spool) -> Handed:
+async def read(request: Request, spool: Spool) -> ParsedSubmission:
     """Read what was handed in; raises InvalidRequestError, MediaTypeError, TooLargeError."""
     kind = uploads.media_type(request.headers.get("content-type", ""))
     if kind == JSON:
@@ -58,7 +58,7 @@ async def read(request: Request, spool: Spool) -> Handed:
     raise MediaTypeError(f"Send {JSON} or {MULTIPART}.")
 
 
-async def refuse_early(request: Request, pool: Pool) -> None:
+async def refuse_early(request: Request, pool: ProcessPool) -> None:
     """Raise BusyError where there is no room for one more: before a large body comes, or a small one is understood."""
     try:
         pool.check_room()
@@ -80,16 +80,16 @@ async def small(request: Request) -> bytes:
     return bytes(raw)
 
 
-async def multipart(request: Request, spool: Spool, limits: uploads.Limits) -> Upload:
+async def multipart(request: Request, spool: Spool, limits: uploads.MultipartLimits) -> MultipartUpload:
     """Read a multipart body into a spool."""
     return await uploads.read(request.headers["content-type"], request.stream(), spool, limits, anyio.to_thread.run_sync)
 
 
-async def _now(raw: bytes) -> Handed:
+async def _now(raw: bytes) -> ParsedSubmission:
     return _of_json(raw)
 
 
-def _of_json(raw: bytes) -> Handed:
+def _of_json(raw: bytes) -> ParsedSubmission:
     try:
         body = TriageRequest.model_validate_json(raw)
     except ValidationError as error:
@@ -99,7 +99,7 @@ def _of_json(raw: bytes) -> Handed:
         body.name or "pasted text", text=body.text, configs=configs, telemetry=body.telemetry, language=body.language, model=body.model,
         outcome=body.outcome,
     )
-    return Handed(made, body.stream, sha256(raw).hexdigest())
+    return ParsedSubmission(made, body.stream, sha256(raw).hexdigest())
 
 
 def invalid(error: ValidationError) -> InvalidRequestError:
@@ -107,7 +107,7 @@ def invalid(error: ValidationError) -> InvalidRequestError:
     return InvalidRequestError("; ".join(problems.fields(error.errors(include_input=False, include_context=False, include_url=False))[:5]))
 
 
-def _of_upload(upload: Upload) -> Handed:
+def _of_upload(upload: MultipartUpload) -> ParsedSubmission:
     if unknown := {name for name, _ in upload.files} - _FILES:
         raise InvalidRequestError(f"There is no file field {min(unknown)!r}; there are {', '.join(sorted(_FILES))}.")
     logs = upload.named("log")
@@ -118,10 +118,10 @@ def _of_upload(upload: Upload) -> Handed:
         names=tuple(safe_name(file.name) for file in logs), configs=tuple(_config(file) for file in upload.named("config")),
         telemetry=machine, language=body.language, model=body.model, outcome=body.outcome,
     )
-    return Handed(made, body.stream, upload.digest)
+    return ParsedSubmission(made, body.stream, upload.digest)
 
 
-def _checked(upload: Upload, *, has_logs: bool) -> TriageRequest:
+def _checked(upload: MultipartUpload, *, has_logs: bool) -> TriageRequest:
     """Check the fields by the rules that hold for JSON."""
     values: dict[str, object] = {name: value for name, value in upload.fields.items() if name != "telemetry"}
     for name in ("model", "stream"):
@@ -147,14 +147,14 @@ def switch(name: str, text: str) -> bool:
         raise InvalidRequestError(f"{name} takes true or false.") from None
 
 
-def _called(logs: list[Spooled]) -> str:
+def _called(logs: list[SpooledUpload]) -> str:
     if not logs:
         return "pasted text"
     first = safe_name(logs[0].name)
     return first if len(logs) == 1 else f"{first} and {len(logs) - 1} more"
 
 
-def _config(file: Spooled) -> ConfigFile:
+def _config(file: SpooledUpload) -> ConfigFile:
     if file.size > MAX_CONFIG:
         raise too_large(MAX_CONFIG)
     raw = file.file.read()
@@ -162,7 +162,7 @@ def _config(file: Spooled) -> ConfigFile:
     return ConfigFile(ConfigText(name=safe_name(file.name), text="").name, text, exact=text.encode() == raw)
 
 
-def _telemetry(upload: Upload) -> Snapshot | Literal["live"] | None:
+def _telemetry(upload: MultipartUpload) -> Snapshot | Literal["live"] | None:
     files = upload.named("telemetry")
     text = upload.fields.get("telemetry", "")
     if text == "live":

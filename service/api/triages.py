@@ -13,19 +13,19 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from service.api import pages, submissions
-from service.api.access import Visitor, demand_live, own_triage
+from service.api.access import Principal, demand_live, own_triage
+from service.api.app_state import AppState, House, IdempotencyKey, Triager, once
 from service.api.bodies import Judgement, Question, TriageRequest, TriageRow
-from service.api.idempotency import REPLAYED, Once, Stored
+from service.api.idempotency import REPLAYED, IdempotentRequest, StoredAnswer
 from service.api.pages import After, Limit, Paged
 from service.api.problems import EndedError, documented
-from service.api.reception import House, IdempotencyKey, Reception, Triager, once
-from service.api.streams import MEDIA_TYPE, Flow, sent, whole, written
-from service.api.submissions import JSON, MULTIPART, Handed
-from service.diagnosis import Diagnosis
-from service.errors import ConflictError, RequestError, WorkerLostError
-from service.events import Accepted, Event, Failed, Final, Turned
-from service.records import Excerpt, FeedbackRecord, MessageRecord, TriageRecord
-from service.spool import Spool
+from service.api.streams import MEDIA_TYPE, EventFlow, sent, whole, written
+from service.api.submissions import JSON, MULTIPART, ParsedSubmission
+from service.persistence.spool import Spool
+from service.schemas.diagnosis import Diagnosis
+from service.schemas.errors import ConflictError, RequestError, WorkerLostError
+from service.schemas.events import Accepted, Event, FinalAnswer, TriageFailed, TurnAnswered
+from service.schemas.records import Excerpt, FeedbackRecord, MessageRecord, TriageRecord
 
 router = APIRouter(prefix="/v1", tags=["triages"])
 
@@ -72,13 +72,13 @@ async def triage(
         old = await run_in_threadpool(memory.begin, "triage", handed.digest) if key else None
         if old is not None:
             return _replayed(await run_in_threadpool(house.desk.record, old.body), handed.stream or stream)
-        flow = await _begun(memory, _Triaged(house, handed, visitor, memory, spool).flow)
+        flow = await _begun(memory, _TriageRequestScope(house, handed, visitor, memory, spool).flow)
         # From here on the files go when the work is over, whoever still listens.
         held.pop_all()
     return await (_streamed(flow) if handed.stream or stream else _answered(flow, request))
 
 
-async def _begun(memory: Once, begin: Callable[[], Flow]) -> Flow:
+async def _begun(memory: IdempotentRequest, begin: Callable[[], EventFlow]) -> EventFlow:
     """Start to work out events; a key whose request could not even begin is free again."""
     try:
         return begin()
@@ -87,10 +87,10 @@ async def _begun(memory: Once, begin: Callable[[], Flow]) -> Flow:
         raise
 
 
-class _Triaged:
+class _TriageRequestScope:
     """The triage of one request: it is counted, and its answer is kept under the request's key before anybody sees it."""
 
-    def __init__(self, house: Reception, handed: Handed, visitor: Visitor, memory: Once, spool: Spool) -> None:
+    def __init__(self, house: AppState, handed: ParsedSubmission, visitor: Principal, memory: IdempotentRequest, spool: Spool) -> None:
         self._house = house
         self._handed = handed
         self._visitor = visitor
@@ -98,7 +98,7 @@ class _Triaged:
         self._spool = spool
         self._id = ""
 
-    def flow(self) -> Flow:
+    def flow(self) -> EventFlow:
         """Start the triage; raises BusyError."""
         return self._house.flow(self._events, self._spool.close, self._forsaken)
 
@@ -115,11 +115,11 @@ class _Triaged:
         match event:
             case Accepted():
                 self._id = event.id
-            case Final():
+            case FinalAnswer():
                 self._house.metrics.triaged(event.diagnosis)
                 # Its id and no more: an answer that was deleted is not to be had by its request either.
                 self._memory.finish(200, event.diagnosis.id)
-            case Failed():
+            case TriageFailed():
                 self._memory.abandon()
 
     def _forsaken(self) -> None:
@@ -127,20 +127,20 @@ class _Triaged:
             self._house.desk.pool.withdraw(self._id)
 
 
-async def _streamed(flow: Flow) -> Response:
+async def _streamed(flow: EventFlow) -> Response:
     first = await flow.next()
     if first is None:
         raise WorkerLostError("The work ended without an answer.")
     return StreamingResponse(sent(flow, first), media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"})
 
 
-async def _answered(flow: Flow, request: Request) -> Response:
+async def _answered(flow: EventFlow, request: Request) -> Response:
     last = await whole(flow, request)
-    if isinstance(last, Failed):
+    if isinstance(last, TriageFailed):
         raise EndedError(last)
-    if isinstance(last, Final):
+    if isinstance(last, FinalAnswer):
         return _diagnosis(last.diagnosis)
-    if isinstance(last, Turned):
+    if isinstance(last, TurnAnswered):
         return as_json(last)
     raise ClientDisconnect
 
@@ -155,7 +155,7 @@ def _replayed(record: TriageRecord, stream: bool) -> Response:
         raise ConflictError("The triage of this request has no answer.")
     answer = _diagnosis(record.diagnosis)
     if stream:
-        events: tuple[Event, ...] = (Accepted(id=record.id), Final(diagnosis=record.diagnosis))
+        events: tuple[Event, ...] = (Accepted(id=record.id), FinalAnswer(diagnosis=record.diagnosis))
         answer = Response(b"".join(written(event, number) for number, event in enumerate(events, 1)), media_type=MEDIA_TYPE)
     answer.headers[REPLAYED] = "true"
     return answer
@@ -203,7 +203,7 @@ def messages(house: House, visitor: Triager, triage_id: TriageId) -> Response:
     return as_json(Paged(items=list(house.desk.messages(triage_id))))
 
 
-@router.post("/triages/{triage_id}/messages", response_model=Turned, responses=_STREAMS | documented(404, 409, 504))
+@router.post("/triages/{triage_id}/messages", response_model=TurnAnswered, responses=_STREAMS | documented(404, 409, 504))
 async def ask(
     request: Request, house: House, visitor: Triager, triage_id: TriageId, body: Question, key: IdempotencyKey = "",
     stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
@@ -218,7 +218,7 @@ async def ask(
     return await (_streamed(flow) if body.stream or stream else _answered(flow, request))
 
 
-def _turned(house: Reception, triage_id: str, question: str, visitor: Visitor, memory: Once) -> Iterator[Event]:
+def _turned(house: AppState, triage_id: str, question: str, visitor: Principal, memory: IdempotentRequest) -> Iterator[Event]:
     """Ask, and keep the answer under the request's key before anybody sees it."""
     try:
         for event in house.desk.ask(triage_id, question, visitor.caller):
@@ -229,11 +229,11 @@ def _turned(house: Reception, triage_id: str, question: str, visitor: Visitor, m
         raise
 
 
-def _note_turn(event: Event, memory: Once) -> None:
+def _note_turn(event: Event, memory: IdempotentRequest) -> None:
     match event:
-        case Turned():
+        case TurnAnswered():
             memory.finish(200, event.model_dump_json(by_alias=True))
-        case Failed():
+        case TriageFailed():
             memory.abandon()
 
 
@@ -242,8 +242,8 @@ def feedback(house: House, visitor: Triager, triage_id: TriageId, body: Judgemen
     """Say whether an answer was right, what the real cause was, and what fixed it."""
     own_triage(house.desk, visitor, triage_id)
 
-    def keep() -> Stored:
-        return Stored(201, house.desk.feedback(triage_id, body.feedback(), visitor.caller).model_dump_json(by_alias=True))
+    def keep() -> StoredAnswer:
+        return StoredAnswer(201, house.desk.feedback(triage_id, body.feedback(), visitor.caller).model_dump_json(by_alias=True))
 
     made, replayed = once(house, key, visitor).run(("feedback", triage_id, body.model_dump_json()), keep)
     return Response(made.body, made.status, {REPLAYED: "true"} if replayed else {}, JSON)

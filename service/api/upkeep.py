@@ -10,16 +10,16 @@ from datetime import UTC, datetime, timedelta
 
 from fastapi.concurrency import run_in_threadpool
 
-from service.batch.batches import Batches
-from service.desk import Desk
-from service.errors import RequestError
+from service.app.triage_service import TriageService
+from service.batches.batches import BatchService
+from service.schemas.errors import RequestError
 
 _LOG = logging.getLogger("whycrash.api")
 HOUR = 3600.0
 
 
 @asynccontextmanager
-async def forgetting(desk: Desk, batches: Batches, days: int, every: float = HOUR) -> AsyncIterator[None]:
+async def forgetting(desk: TriageService, batches: BatchService, days: int, every: float = HOUR) -> AsyncIterator[None]:
     """Forget what is old, now and then; `days` 0 keeps everything."""
     task = asyncio.create_task(_forget(desk, batches, days, every)) if days else None
     try:
@@ -35,7 +35,7 @@ async def _ended(task: asyncio.Task[None]) -> None:
         await task
 
 
-async def _forget(desk: Desk, batches: Batches, days: int, every: float) -> None:
+async def _forget(desk: TriageService, batches: BatchService, days: int, every: float) -> None:
     while True:
         try:
             await run_in_threadpool(_forget_once, desk, batches, days)
@@ -45,7 +45,7 @@ async def _forget(desk: Desk, batches: Batches, days: int, every: float) -> None
         await asyncio.sleep(every)
 
 
-def _forget_once(desk: Desk, batches: Batches, days: int) -> None:
+def _forget_once(desk: TriageService, batches: BatchService, days: int) -> None:
     now = datetime.now(UTC)
     count = desk.forget_old(now)
     batches.sweep(now - timedelta(days=days))

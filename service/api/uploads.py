@@ -11,10 +11,10 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from ingest.logs.lines import printable
-from ingest.redact import Redactor
+from ingest.redaction.redactor import Redactor
 from service.api.intake import MIB
-from service.errors import InvalidRequestError, RequestError, TooLargeError
-from service.spool import Spool, Spooled
+from service.persistence.spool import Spool, SpooledUpload
+from service.schemas.errors import InvalidRequestError, RequestError, TooLargeError
 
 _HEADER_BYTES = 8192
 # What is held back before it is written in a thread.
@@ -29,7 +29,7 @@ class MediaTypeError(RequestError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class MultipartLimits:
     """How much one multipart body may hold: files, fields, and bytes of all fields together."""
 
     files: int = 1000
@@ -38,32 +38,32 @@ class Limits:
 
 
 @dataclass
-class Upload:
+class MultipartUpload:
     """What came: fields by name, and files by the name of their field, in the order in which they came."""
 
     spool: Spool
     fields: dict[str, str] = field(default_factory=dict)
-    files: list[tuple[str, Spooled]] = field(default_factory=list)
+    files: list[tuple[str, SpooledUpload]] = field(default_factory=list)
     digest: str = ""
 
-    def named(self, name: str) -> list[Spooled]:
+    def named(self, name: str) -> list[SpooledUpload]:
         """Give the files of a field."""
         return [file for key, file in self.files if key == name]
 
 
-class _Reader:
+class _MultipartReader:
     """Takes the parser's calls; what is to be written is kept until `flush`."""
 
-    def __init__(self, upload: Upload, limits: Limits) -> None:
+    def __init__(self, upload: MultipartUpload, limits: MultipartLimits) -> None:
         self._upload = upload
         self._limits = limits
         self._hash = sha256()
         self._header: tuple[bytearray, bytearray] = (bytearray(), bytearray())
         self._headers: dict[bytes, bytes] = {}
         self._name = ""
-        self._file: Spooled | None = None
+        self._file: SpooledUpload | None = None
         self._value = bytearray()
-        self._held: list[tuple[Spooled, bytes]] = []
+        self._held: list[tuple[SpooledUpload, bytes]] = []
         self.held = 0
         self._left = limits.field_bytes
         self.ended = False
@@ -152,10 +152,10 @@ def _text(raw: bytes) -> str:
     return printable(Redactor().clean(raw.decode("utf-8", "replace")))[:300]
 
 
-async def read(content_type: str, chunks: AsyncIterator[bytes], spool: Spool, limits: Limits, threaded: Threaded) -> Upload:
+async def read(content_type: str, chunks: AsyncIterator[bytes], spool: Spool, limits: MultipartLimits, threaded: Threaded) -> MultipartUpload:
     """Read a multipart body into a spool; raises InvalidRequestError, TooLargeError or DiskFullError."""
-    upload = Upload(spool)
-    reader = _Reader(upload, limits)
+    upload = MultipartUpload(spool)
+    reader = _MultipartReader(upload, limits)
     try:
         parser = MultipartParser(_boundary(content_type), reader.callbacks())  # type: ignore[arg-type]  # its type names each key
         await _feed(parser, chunks, reader, threaded)
@@ -167,7 +167,7 @@ async def read(content_type: str, chunks: AsyncIterator[bytes], spool: Spool, li
     return upload
 
 
-async def _feed(parser: MultipartParser, chunks: AsyncIterator[bytes], reader: _Reader, threaded: Threaded) -> None:
+async def _feed(parser: MultipartParser, chunks: AsyncIterator[bytes], reader: _MultipartReader, threaded: Threaded) -> None:
     async for chunk in chunks:
         parser.write(chunk)
         if reader.held > _HELD:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from service.patching.spelling import same, spelled
-from service.patching.target import NotPatchableError, Target
-from service.patching.words import Edit, Word, word
+from service.patching.target import NotPatchableError, PatchTarget
+from service.patching.words import Word, WordEdit, word
 
 _LINE = re.compile(r"^#SBATCH(?=[ \t])(?P<rest>[^\n]*)", re.MULTILINE)
 _OTHER = re.compile(r"^[ \t]*(?:#[^\n]*)?(?:\n|\Z)", re.MULTILINE)
@@ -27,7 +27,7 @@ _OPPOSITES = {"requeue": "no-requeue", "no-requeue": "requeue"}
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class DirectiveOption:
     """One option of a directive: its long name, the word that names it, its value where it has one."""
 
     name: str
@@ -36,7 +36,7 @@ class Option:
     line: tuple[int, int]
 
 
-def options(text: str) -> list[Option]:
+def options(text: str) -> list[DirectiveOption]:
     """Read the directives that Slurm reads: those before the first command."""
     return [option for found in _lines(text) for option in _options(text, found)]
 
@@ -49,7 +49,7 @@ def _lines(text: str) -> Iterator[re.Match[str]]:
         at = row.end()
 
 
-def _options(text: str, found: re.Match[str]) -> Iterator[Option]:
+def _options(text: str, found: re.Match[str]) -> Iterator[DirectiveOption]:
     words = list(_words(text, found.start("rest"), found.end("rest")))
     for index, each in enumerate(words):
         name, value = _name(each)
@@ -58,7 +58,7 @@ def _options(text: str, found: re.Match[str]) -> Iterator[Option]:
         following = words[index + 1] if index + 1 < len(words) else None
         if value is None and following is not None and not following.text.startswith("-"):
             value = following
-        yield Option(name, each, value, found.span())
+        yield DirectiveOption(name, each, value, found.span())
 
 
 def _words(text: str, start: int, end: int) -> Iterator[Word]:
@@ -79,22 +79,22 @@ def _name(option: Word) -> tuple[str | None, Word | None]:
     return name, (option.rest(3 if text[2] == "=" else 2) if name and len(text) > 2 else None)
 
 
-def with_short(target: Target) -> Target:
+def with_short(target: PatchTarget) -> PatchTarget:
     """Add the one-letter names, which srun takes as well."""
     short = tuple(letter for letter, name in _SHORT.items() if name in _long(target) and letter not in target.names)
     return replace(target, names=target.names + short)
 
 
-def _long(target: Target) -> set[str]:
+def _long(target: PatchTarget) -> set[str]:
     return {_SHORT.get(name, name.lstrip("-")) for name in target.names}
 
 
-def found(text: str, target: Target) -> list[Option]:
+def found(text: str, target: PatchTarget) -> list[DirectiveOption]:
     """Give the directives that set the option."""
     return [option for option in options(text) if option.name in _long(target)]
 
 
-def hold(text: str, target: Target) -> bool:
+def hold(text: str, target: PatchTarget) -> bool:
     """Tell whether Slurm reads the value."""
     named = found(text, target)
     if isinstance(target.to, bool) and (not named or named[-1].value is None):
@@ -102,12 +102,12 @@ def hold(text: str, target: Target) -> bool:
     return bool(named) and named[-1].value is not None and same(named[-1].value.text, target.to)
 
 
-def _opposite(text: str, target: Target) -> list[Option]:
+def _opposite(text: str, target: PatchTarget) -> list[DirectiveOption]:
     names = {_OPPOSITES.get(name) for name in _long(target)}
     return [option for option in options(text) if option.name in names]
 
 
-def edits(text: str, target: Target) -> list[Edit]:
+def edits(text: str, target: PatchTarget) -> list[WordEdit]:
     """Give the edits that set the option; none where it stands already."""
     if hold(text, target):
         return []
@@ -120,13 +120,13 @@ def edits(text: str, target: Target) -> list[Edit]:
     return [_changed(option, target) for option in (named if len(alike) == 1 else named[-1:])]
 
 
-def _changed(option: Option, target: Target) -> Edit:
+def _changed(option: DirectiveOption, target: PatchTarget) -> WordEdit:
     if option.value is None:
         raise NotPatchableError(f"line {option.word.line}: it stands there without a value")
     return option.value.replaced(spelled(target.to, option.value.text))
 
 
-def _switched(text: str, target: Target) -> list[Edit]:
+def _switched(text: str, target: PatchTarget) -> list[WordEdit]:
     named, opposite = found(text, target), _opposite(text, target)
     if target.to and opposite:
         return [option.word.replaced(f"--{_OPPOSITES[option.name]}") for option in opposite]
@@ -135,16 +135,16 @@ def _switched(text: str, target: Target) -> list[Edit]:
     return [_without(text, option) for option in named]
 
 
-def _without(text: str, option: Option) -> Edit:
+def _without(text: str, option: DirectiveOption) -> WordEdit:
     """Take an option out, and its line with it where nothing else stands there."""
     start, end = option.line
     last = option.value.end if option.value is not None else option.word.end
     if not (text[start + len("#SBATCH") : option.word.start] + text[last:end]).strip():
-        return Edit(start, min(end + 1, len(text)), "")
-    return Edit(option.word.start, len(text) - len(text[last:].lstrip(" \t")), "")
+        return WordEdit(start, min(end + 1, len(text)), "")
+    return WordEdit(option.word.start, len(text) - len(text[last:].lstrip(" \t")), "")
 
 
-def _added(text: str, target: Target, option: str) -> Edit:
+def _added(text: str, target: PatchTarget, option: str) -> WordEdit:
     """Add a directive behind the last one."""
     present = options(text)
     if not present:
@@ -154,4 +154,4 @@ def _added(text: str, target: Target, option: str) -> Edit:
         if group & _long(target) and other:
             raise NotPatchableError(f"line {other[0].word.line}: --{other[0].name} stands there, which excludes it")
     end = present[-1].line[1]
-    return Edit(end, end, f"\n#SBATCH {option}")
+    return WordEdit(end, end, f"\n#SBATCH {option}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from service.patching.target import NotPatchableError, Target
+from service.patching.target import NotPatchableError, PatchTarget
 from service.patching.tree import line_of
 from service.patching.values import same
 
@@ -19,25 +19,25 @@ _FROM = re.compile(_INSTRUCTION.format("FROM"), re.MULTILINE | re.IGNORECASE)
 _ENV = re.compile(_INSTRUCTION.format("ENV"), re.MULTILINE | re.IGNORECASE)
 
 
-def changed(text: str, target: Target, name: str = "") -> str:
+def changed(text: str, target: PatchTarget, name: str = "") -> str:
     """Give a `.env` file's text with the variable's value; raises NotPatchableError where that is not safe."""
     del name
     return _written(text, target, _assignments(text, target), len(text), f"{target.names[0]}=")
 
 
-def holds(text: str, target: Target, name: str = "") -> bool:
+def holds(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether a `.env` file, read anew, gives the variable its value."""
     del name
     return _all_same(_assignments(text, target), target)
 
 
-def carries(text: str, target: Target, name: str = "") -> bool:
+def carries(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether a `.env` file sets the variable."""
     del name
     return bool(_assignments(text, target))
 
 
-def dockerfile_changed(text: str, target: Target, name: str = "") -> str:
+def dockerfile_changed(text: str, target: PatchTarget, name: str = "") -> str:
     """Give a Dockerfile's text with the variable's value in an `ENV` line of its last stage."""
     del name
     stages = list(_FROM.finditer(text))
@@ -51,30 +51,30 @@ def dockerfile_changed(text: str, target: Target, name: str = "") -> str:
     return _written(text, target, _in_dockerfile(text, target), min(text.find("\n", behind) + 1 or len(text), len(text)), f"ENV {target.names[0]}=")
 
 
-def dockerfile_holds(text: str, target: Target, name: str = "") -> bool:
+def dockerfile_holds(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether a Dockerfile, read anew, gives the variable its value."""
     del name
     return _all_same(_in_dockerfile(text, target), target)
 
 
-def dockerfile_carries(text: str, target: Target, name: str = "") -> bool:
+def dockerfile_carries(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether a Dockerfile sets the variable in its last stage."""
     del name
     return bool(_in_dockerfile(text, target))
 
 
-def _key(target: Target) -> str:
+def _key(target: PatchTarget) -> str:
     return re.escape(target.names[0])
 
 
-def _assignments(text: str, target: Target) -> list[re.Match[str]]:
+def _assignments(text: str, target: PatchTarget) -> list[re.Match[str]]:
     if target.kind != "env":
         return []
     pattern = rf"^[ \t]*(?:export[ \t]+)?{_key(target)}[ \t]*=[ \t]*{_VALUE}(?P<rest>[^\n]*)$"
     return list(re.finditer(pattern, text, re.MULTILINE))
 
 
-def _in_dockerfile(text: str, target: Target) -> list[re.Match[str]]:
+def _in_dockerfile(text: str, target: PatchTarget) -> list[re.Match[str]]:
     """Give the places of the variable in the last stage, whose environment the job gets."""
     stages = list(_FROM.finditer(text))
     if target.kind != "env" or not stages:
@@ -83,7 +83,7 @@ def _in_dockerfile(text: str, target: Target) -> list[re.Match[str]]:
     return [found for match in _ENV.finditer(text, stages[-1].end()) for found in pattern.finditer(text, match.start(), match.end())]
 
 
-def _all_same(found: Sequence[re.Match[str]], target: Target) -> bool:
+def _all_same(found: Sequence[re.Match[str]], target: PatchTarget) -> bool:
     return len(found) == 1 and not _odd(found[0]) and same(_value(found[0]), target.to)
 
 
@@ -97,7 +97,7 @@ def _value(match: re.Match[str]) -> str:
     return match["value"][1:-1] if quoted else match["value"]
 
 
-def _written(text: str, target: Target, found: Sequence[re.Match[str]], offset: int, head: str) -> str:
+def _written(text: str, target: PatchTarget, found: Sequence[re.Match[str]], offset: int, head: str) -> str:
     if target.kind != "env":
         raise NotPatchableError(f"a {target.kind} is no environment variable")
     if len(found) > 1:
@@ -110,7 +110,7 @@ def _written(text: str, target: Target, found: Sequence[re.Match[str]], offset: 
     return _replaced(text, found[0], target)
 
 
-def _replaced(text: str, match: re.Match[str], target: Target) -> str:
+def _replaced(text: str, match: re.Match[str], target: PatchTarget) -> str:
     line, old = line_of(text, match.start("value")), match["value"]
     if _odd(match):
         raise NotPatchableError(f"line {line} is written in an unusual way")

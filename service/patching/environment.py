@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from service.patching.insertion import behind_name
-from service.patching.launches import Stage, launches, stages
+from service.patching.launches import ProgramWords, launches, stages
 from service.patching.mentions import refuse_if_mentioned
 from service.patching.runtime_env import has_variables, held_json, with_variable
 from service.patching.spelling import is_unset, same, spelled
-from service.patching.syntax import Command, Script, is_export
-from service.patching.target import NotPatchableError, Target
+from service.patching.syntax import Script, ShellCommand, is_export
+from service.patching.target import NotPatchableError, PatchTarget
 from service.patching.variables import changeable, literal
-from service.patching.words import Edit, Word
+from service.patching.words import Word, WordEdit
 
 Carrier = Literal["export", "shell", "prefix", "env", "container", "job"]
 
@@ -28,7 +28,7 @@ _CLOSED = re.compile(r"(?:\S*/)?(?:(?:ssh|pdsh|clush) |env (?:-i|-|--ignore-envi
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class VariablePlace:
     """Where a variable is set; of a job submitted to Ray, `value` is the whole JSON text."""
 
     carrier: Carrier
@@ -38,21 +38,21 @@ class Place:
     declared: str = ""
 
 
-def places(script: Script, target: Target) -> list[Place]:
+def places(script: Script, target: PatchTarget) -> list[VariablePlace]:
     """Find where the variable is set, in order."""
     found = [*_assigned(script, target), *_handed_on(script, target)]
     return sorted(found, key=lambda place: place.start)
 
 
-def _assigned(script: Script, target: Target) -> Iterator[Place]:
+def _assigned(script: Script, target: PatchTarget) -> Iterator[VariablePlace]:
     for each in script.assignments:
         if each.name in target.names and not each.array:
             exported = is_export(each.declared) or each.name in script.exported
             carrier: Carrier = "prefix" if each.prefix else "export" if exported else "shell"
-            yield Place(carrier, each.start, each.words[0], each.branch, each.declared)
+            yield VariablePlace(carrier, each.start, each.words[0], each.branch, each.declared)
 
 
-def _handed_on(script: Script, target: Target) -> Iterator[Place]:
+def _handed_on(script: Script, target: PatchTarget) -> Iterator[VariablePlace]:
     for command in script.commands:
         yield from _by_env(command, target)
     for stage in stages(script):
@@ -61,14 +61,14 @@ def _handed_on(script: Script, target: Target) -> Iterator[Place]:
             yield from _by_runtime_env(stage, target)
 
 
-def _named(word: Word, target: Target, prefix: int = 0) -> Word | None:
+def _named(word: Word, target: PatchTarget, prefix: int = 0) -> Word | None:
     """Give the value of `NAME=value` behind the first characters, if it is the variable."""
     rest = word.rest(prefix)
     at = rest.equals_at()
     return rest.rest(at + 1) if at is not None and rest.text[:at] in target.names else None
 
 
-def _by_env(command: Command, target: Target) -> Iterator[Place]:
+def _by_env(command: ShellCommand, target: PatchTarget) -> Iterator[VariablePlace]:
     """Read `env NAME=value program`, up to the program."""
     names = [word.text.rsplit("/", 1)[-1] for word in command.words]
     if "env" not in names[:6]:
@@ -77,10 +77,10 @@ def _by_env(command: Command, target: Target) -> Iterator[Place]:
         if not word.text.startswith("-") and not _ASSIGNED.match(word.text):
             return
         if value := _named(word, target):
-            yield Place("env", word.start, value, command.branch)
+            yield VariablePlace("env", word.start, value, command.branch)
 
 
-def _by_option(stage: Stage, target: Target) -> Iterator[Place]:
+def _by_option(stage: ProgramWords, target: PatchTarget) -> Iterator[VariablePlace]:
     options = _OPTIONS.get(stage.owner, ())
     for before, word in zip(stage.words, stage.words[1:], strict=False):
         joined = next((len(option) + 1 for option in options if word.text.startswith(f"{option}=")), None)
@@ -88,20 +88,20 @@ def _by_option(stage: Stage, target: Target) -> Iterator[Place]:
             continue
         value = _named(word, target, 0 if joined is None else joined)
         if value is not None:
-            yield Place("container", word.start, value, word.branch)
+            yield VariablePlace("container", word.start, value, word.branch)
 
 
-def _by_runtime_env(stage: Stage, target: Target) -> Iterator[Place]:
+def _by_runtime_env(stage: ProgramWords, target: PatchTarget) -> Iterator[VariablePlace]:
     text = runtime_env(stage)
     if text is None:
         return
     held = held_json(text)
     for name in target.names:
         if held is not None and name in held:
-            yield Place("job", text.start, text, text.branch)
+            yield VariablePlace("job", text.start, text, text.branch)
 
 
-def runtime_env(stage: Stage) -> Word | None:
+def runtime_env(stage: ProgramWords) -> Word | None:
     """Give the JSON text of `ray job submit --runtime-env-json`."""
     for word, following in zip(stage.words, [*stage.words[1:], None], strict=True):
         if word.text.startswith("--runtime-env-json="):
@@ -111,7 +111,7 @@ def runtime_env(stage: Stage) -> Word | None:
     return None
 
 
-def edits(script: Script, target: Target) -> list[Edit]:
+def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
     """Give the edits that set the variable for the job; none where it is set already."""
     found = places(script, target)
     gone = [(start, statement) for name, start, statement in script.unset if name in target.names]
@@ -127,7 +127,7 @@ def edits(script: Script, target: Target) -> list[Edit]:
     return [edit for place in _chosen(script, found) if not _holds(script, place, target) for edit in _changed(script, place, target)]
 
 
-def hold(script: Script, target: Target) -> bool:
+def hold(script: Script, target: PatchTarget) -> bool:
     """Tell whether the job gets the variable with the value."""
     found = places(script, target)
     gone = [start for name, start, _ in script.unset if name in target.names]
@@ -139,14 +139,14 @@ def hold(script: Script, target: Target) -> bool:
     return all(_holds(script, place, target) for place in last.values())
 
 
-def _refuse_partial(script: Script, found: list[Place]) -> None:
+def _refuse_partial(script: Script, found: list[VariablePlace]) -> None:
     """Raise NotPatchableError where one command gets the variable, and others that start a job do not."""
     if all(place.carrier in ("prefix", "env") for place in found) and len(launches(script)) > len(found):
         lines = ", ".join(str(script.line(place.start)) for place in found)
         raise NotPatchableError(f"only one of several commands gets it (line {lines})")
 
 
-def _chosen(script: Script, found: list[Place]) -> list[Place]:
+def _chosen(script: Script, found: list[VariablePlace]) -> list[VariablePlace]:
     """Of several exports take the last, or all that say the same; other mixtures are left alone."""
     lines = ", ".join(str(script.line(place.start)) for place in found)
     if len(found) > 1 and any(place.branch for place in found):
@@ -158,7 +158,7 @@ def _chosen(script: Script, found: list[Place]) -> list[Place]:
     return found[-1:]
 
 
-def _holds(script: Script, place: Place, target: Target) -> bool:
+def _holds(script: Script, place: VariablePlace, target: PatchTarget) -> bool:
     if place.carrier == "shell":
         return False
     if place.carrier == "job":
@@ -170,7 +170,7 @@ def _holds(script: Script, place: Place, target: Target) -> bool:
         return False
 
 
-def _changed(script: Script, place: Place, target: Target) -> Iterator[Edit]:
+def _changed(script: Script, place: VariablePlace, target: PatchTarget) -> Iterator[WordEdit]:
     if place.carrier == "job":
         held = held_json(place.value) or {}
         name = next(name for name in target.names if name in held)
@@ -181,7 +181,7 @@ def _changed(script: Script, place: Place, target: Target) -> Iterator[Edit]:
             raise NotPatchableError(f"line {script.line(place.start)}: {place.declared} sets it for the script alone")
         if _is_later(script.text, place.start):
             raise NotPatchableError(f"line {script.line(place.start)}: it is set for the script alone, behind another variable")
-        yield Edit(place.start, place.start, "export ")
+        yield WordEdit(place.start, place.start, "export ")
     held_word = changeable(script, place.value)
     if not same(held_word.text, target.to):
         yield held_word.replaced(spelled(target.to, held_word.text, ("1", "0")))
@@ -193,7 +193,7 @@ def _is_later(text: str, start: int) -> bool:
     return bool(before) and before[-1] not in ";&|{("
 
 
-def _unset(script: Script, target: Target, found: list[Place]) -> list[Edit]:
+def _unset(script: Script, target: PatchTarget, found: list[VariablePlace]) -> list[WordEdit]:
     if hold(script, target):
         return []
     for place in found:
@@ -202,7 +202,7 @@ def _unset(script: Script, target: Target, found: list[Place]) -> list[Edit]:
     return [_line(script, f"unset {target.names[0]}", launches(script))]
 
 
-def _added(script: Script, target: Target) -> list[Edit]:
+def _added(script: Script, target: PatchTarget) -> list[WordEdit]:
     refuse_if_mentioned(script, replace(target, names=tuple(name.lstrip("-") for name in target.names)), ())
     name, value = target.names[0], spelled(target.to, "", ("1", "0"))
     started = launches(script)
@@ -219,7 +219,7 @@ def _added(script: Script, target: Target) -> list[Edit]:
     return [_line(script, f"export {name}={shlex.quote(value)}", started)]
 
 
-def _added_inside(script: Script, stage: Stage, name: str, value: str, target: Target) -> list[Edit]:
+def _added_inside(script: Script, stage: ProgramWords, name: str, value: str, target: PatchTarget) -> list[WordEdit]:
     """Set the variable where the job runs: in the container, or on the cluster that gets it."""
     if stage.owner == "docker":
         return [behind_name(script, stage, ["-e", f"{name}={value}"])]
@@ -233,7 +233,7 @@ def _added_inside(script: Script, stage: Stage, name: str, value: str, target: T
     return [behind_name(script, stage, [f'--runtime-env-json={{"env_vars": {{"{name}": "{value}"}}}}'])]
 
 
-def _line(script: Script, row: str, started: list[Command]) -> Edit:
+def _line(script: Script, row: str, started: list[ShellCommand]) -> WordEdit:
     """Add a line of its own before the first launch, behind the exports that stand there."""
     if not started:
         raise NotPatchableError("no command of the script starts the job")
@@ -245,9 +245,9 @@ def _line(script: Script, row: str, started: list[Command]) -> Edit:
     indent = re.match(r"[ \t]*", script.text[at:])
     lead = indent[0] if indent else ""
     if not lines:
-        return Edit(at, at, f"{lead}{row}\n")
+        return WordEdit(at, at, f"{lead}{row}\n")
     end = _statement_end(script, max(lines))
-    return Edit(end, end, f"\n{lead}{row}")
+    return WordEdit(end, end, f"\n{lead}{row}")
 
 
 def _shares_line(script: Script, start: int, first: int) -> bool:

@@ -7,7 +7,7 @@ from itertools import chain
 
 from service.patching.syntax import Script
 from service.patching.target import NotPatchableError
-from service.patching.words import Edit, Word
+from service.patching.words import Word, WordEdit
 
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh")
 _OPTION = re.compile(r"-[a-z]*c")
@@ -23,7 +23,7 @@ def inner_scripts(script: Script) -> list[Word]:
     ]
 
 
-def in_script(word: Word, new: str) -> Edit:
+def in_script(word: Word, new: str) -> WordEdit:
     """Give the edit that makes the word's text the new one, where the two differ alone."""
     old = word.text
     begin = _alike(old, new)

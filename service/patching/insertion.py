@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Sequence
 from itertools import pairwise
 
-from service.patching.launches import Stage
+from service.patching.launches import ProgramWords
 from service.patching.syntax import Script
 from service.patching.target import NotPatchableError
-from service.patching.words import Edit, Word, written
+from service.patching.words import Word, WordEdit, written
 
 # What a caller of the script hands on stays last, so that it still wins.
 _NAMED = re.compile(r"[\w.@/+-]+=")
@@ -18,7 +18,7 @@ _GAP = re.compile(r"(?:\s|\\\n|#[^\n]*\n)*")
 _HANDED_ON = ("$@", "$*", "${@}", "${*}", "${@:")
 
 
-def behind_name(script: Script, stage: Stage, words: Sequence[str]) -> Edit:
+def behind_name(script: Script, stage: ProgramWords, words: Sequence[str]) -> WordEdit:
     """Add options of a launcher directly behind its name: further back they could be its job's."""
     name = stage.words[stage.names - 1]
     following = [word for word in _direct(stage) if word.start > name.end]
@@ -26,7 +26,7 @@ def behind_name(script: Script, stage: Stage, words: Sequence[str]) -> Edit:
     return _put(name, _blank(between), words)
 
 
-def behind_words(script: Script, stage: Stage, words: Sequence[str]) -> Edit:
+def behind_words(script: Script, stage: ProgramWords, words: Sequence[str]) -> WordEdit:
     """Add arguments behind the last one of a program."""
     direct = _direct(stage)
     if not direct or stage.words[0] not in direct:
@@ -35,12 +35,12 @@ def behind_words(script: Script, stage: Stage, words: Sequence[str]) -> Edit:
     return _put(last, _separator(script, direct, last), words)
 
 
-def _direct(stage: Stage) -> list[Word]:
+def _direct(stage: ProgramWords) -> list[Word]:
     """Give the words that stand in the command itself, not in a variable."""
     return list(stage.command.words) if stage.command else []
 
 
-def _behind_string(script: Script, stage: Stage, words: Sequence[str]) -> Edit:
+def _behind_string(script: Script, stage: ProgramWords, words: Sequence[str]) -> WordEdit:
     """Add to the string or array that holds the whole command."""
     last = stage.words[-1]
     if last.splits and any(not word or re.search(r"\s", word) for word in words):
@@ -63,10 +63,10 @@ def _blank(gap: str) -> str:
     return gap if gap and not gap.strip(" \t\n\\") else " "
 
 
-def _put(behind: Word, separator: str, words: Sequence[str]) -> Edit:
+def _put(behind: Word, separator: str, words: Sequence[str]) -> WordEdit:
     quote = behind.units[-1].quote if behind.splits else ""
     new = [written(word, quote) if behind.splits else _quoted(word) for word in words]
-    return Edit(behind.end, behind.end, separator + " ".join(new))
+    return WordEdit(behind.end, behind.end, separator + " ".join(new))
 
 
 def _quoted(word: str) -> str:
@@ -75,12 +75,12 @@ def _quoted(word: str) -> str:
     return name[0] + written(word[name.end() :], "") if name else shlex.quote(word)
 
 
-def removed(word: Word, before: Word | None) -> Edit:
+def removed(word: Word, before: Word | None) -> WordEdit:
     """Take a word out together with the blanks before it; a comment between them stays."""
     source = word.source
     if before is None or before.end > word.start or not _GAP.fullmatch(source[before.end : word.start]):
         after = word.end + len(source[word.end :]) - len(source[word.end :].lstrip(" \t"))
-        return Edit(word.start, after, "")
+        return WordEdit(word.start, after, "")
     gap = source[before.end : word.start]
     start = before.end + (gap.rfind("\n") if "#" in gap else 0)
-    return Edit(start, word.end, "")
+    return WordEdit(start, word.end, "")

@@ -13,10 +13,10 @@ from packaging.utils import canonicalize_name
 
 from service.patching.launches import launches, stages
 from service.patching.requirements import wanted
-from service.patching.syntax import Command, Script
-from service.patching.target import NotPatchableError, Target
+from service.patching.syntax import Script, ShellCommand
+from service.patching.target import NotPatchableError, PatchTarget
 from service.patching.variables import changeable, literal
-from service.patching.words import Edit, Word
+from service.patching.words import Word, WordEdit
 
 _INSTALL = re.compile(r"(?:\S*/)?(?:(?:uv pip|pip[\d.]*|python[\d.]* -m (?:uv )?pip|conda run \S+ pip) install)(?= |$)")
 # Options of pip that take the next word: it is no package.
@@ -27,20 +27,20 @@ _WITH_VALUE = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class InstallPlace:
     """A word that asks for a package."""
 
     word: Word
     asked: Requirement
 
 
-def places(script: Script, target: Target) -> list[Place]:
+def places(script: Script, target: PatchTarget) -> list[InstallPlace]:
     """Find where the script asks for the package."""
     package = canonicalize_name(wanted(target)[0].name)
     return [place for command in script.commands for place in _asked(script, command) if canonicalize_name(place.asked.name) == package]
 
 
-def _asked(script: Script, command: Command) -> Iterator[Place]:
+def _asked(script: Script, command: ShellCommand) -> Iterator[InstallPlace]:
     texts = [word.text for word in command.words]
     found = _INSTALL.match(" ".join(texts[:6]))
     if found is None:
@@ -52,7 +52,7 @@ def _asked(script: Script, command: Command) -> Iterator[Place]:
             continue
         asked = _requirement(script, word)
         if asked is not None:
-            yield Place(word, asked)
+            yield InstallPlace(word, asked)
 
 
 def _requirement(script: Script, word: Word) -> Requirement | None:
@@ -62,7 +62,7 @@ def _requirement(script: Script, word: Word) -> Requirement | None:
         return None
 
 
-def edits(script: Script, target: Target) -> list[Edit]:
+def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
     """Give the edits that make the script install the version; none where it does."""
     found, (package, specifier) = places(script, target), wanted(target)
     if not found:
@@ -75,18 +75,18 @@ def edits(script: Script, target: Target) -> list[Edit]:
     return [_changed(script, place, specifier) for place in found]
 
 
-def _changed(script: Script, place: Place, specifier: SpecifierSet) -> Edit:
+def _changed(script: Script, place: InstallPlace, specifier: SpecifierSet) -> WordEdit:
     if place.asked.url is not None or place.asked.marker is not None:
         raise NotPatchableError(f"line {place.word.line} installs it from an address or under a condition")
     extras = f"[{','.join(sorted(place.asked.extras))}]" if place.asked.extras else ""
     word, new = changeable(script, place.word), f"{place.asked.name}{extras}{specifier}"
     # Without quotes, bash would take > and < for a redirection.
     if not any(unit.quote for unit in word.units) and not word.splits:
-        return Edit(word.start, word.end, shlex.quote(new))
+        return WordEdit(word.start, word.end, shlex.quote(new))
     return word.replaced(new)
 
 
-def _added(script: Script, requirement: str) -> Edit:
+def _added(script: Script, requirement: str) -> WordEdit:
     """Install it before the job starts; where that happens elsewhere, the container's image is the place."""
     if any(stage.owner in ("docker", "ray-job") for stage in stages(script)):
         raise NotPatchableError("the job runs in a container or on a cluster; install it there")
@@ -96,10 +96,10 @@ def _added(script: Script, requirement: str) -> Edit:
     # Directly before the launch: an environment is activated, and other packages are installed, further up.
     at = script.text.rfind("\n", 0, min(command.statement for command in started)) + 1
     indent = re.match(r"[ \t]*", script.text[at:])
-    return Edit(at, at, f"{indent[0] if indent else ''}python3 -m pip install {shlex.quote(requirement)}\n")
+    return WordEdit(at, at, f"{indent[0] if indent else ''}python3 -m pip install {shlex.quote(requirement)}\n")
 
 
-def hold(script: Script, target: Target) -> bool:
+def hold(script: Script, target: PatchTarget) -> bool:
     """Tell whether the script asks for the package as the target says; in any version, where it names none."""
     found, specifier = places(script, target), wanted(target)[1]
     return bool(found) and all(not str(specifier) or place.asked.specifier == specifier for place in found)

@@ -11,9 +11,9 @@ from functools import lru_cache
 
 from corpus.schema import Scalar
 from service.patching import renaming
-from service.patching.keys import Gap, locate
-from service.patching.target import NotPatchableError, Target
-from service.patching.tree import Edit, Entry, Node, Step, checked, line_of, spliced
+from service.patching.keys import MissingKey, locate
+from service.patching.target import NotPatchableError, PatchTarget
+from service.patching.tree import Step, TreeEdit, TreeEntry, TreeNode, checked, line_of, spliced
 from service.patching.values import meant, same, same_sort
 
 MAX_DEPTH = 100
@@ -22,7 +22,7 @@ _DECODER = json.JSONDecoder()
 _ELSEWHERE = frozenset({"directive", "python", "package", "command"})
 
 
-def changed(text: str, target: Target, name: str = "") -> str:
+def changed(text: str, target: PatchTarget, name: str = "") -> str:
     """Give the text with the target's value; raises NotPatchableError where that is not safe."""
     if target.replaces is not None:
         text = _renamed(text, target, name)
@@ -36,7 +36,7 @@ def changed(text: str, target: Target, name: str = "") -> str:
     return new
 
 
-def _renamed(text: str, target: Target, name: str) -> str:
+def _renamed(text: str, target: PatchTarget, name: str) -> str:
     entry = _entry(text, renaming.former(target), name)
     new = renaming.in_file(text, entry, _right(text, target, name), target)
     if entry is not None:
@@ -44,14 +44,14 @@ def _renamed(text: str, target: Target, name: str) -> str:
     return new
 
 
-def _right(text: str, target: Target, name: str) -> Entry | None:
+def _right(text: str, target: PatchTarget, name: str) -> TreeEntry | None:
     try:
         return _entry(text, target, name)
     except NotPatchableError:
         return None  # there is no place for the right name yet
 
 
-def holds(text: str, target: Target, name: str = "") -> bool:
+def holds(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file, read anew, says what the target says, and a key that is to go is gone."""
     if target.replaces is not None and carries(text, renaming.former(target), name):
         return False
@@ -65,7 +65,7 @@ def holds(text: str, target: Target, name: str = "") -> bool:
     return entry is not None and same(value, target.to)
 
 
-def carries(text: str, target: Target, name: str = "") -> bool:
+def carries(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file sets the target's key, to whatever value."""
     try:
         return _entry(text, target, name) is not None
@@ -78,7 +78,7 @@ def _parsed(text: str) -> object:
 
 
 @lru_cache(maxsize=8)
-def read(text: str) -> Node:
+def read(text: str) -> TreeNode:
     """Read an object with the places of its parts; raises NotPatchableError where it is no plain JSON object."""
     try:
         parsed = _parsed(text)
@@ -104,7 +104,7 @@ class _Scan:
         found = _SPACE.match(self._text, offset)
         return found.end() if found else offset
 
-    def node(self, start: int, path: tuple[Step, ...]) -> Node:
+    def node(self, start: int, path: tuple[Step, ...]) -> TreeNode:
         """Give the value that begins at an offset."""
         if len(path) > MAX_DEPTH:
             raise NotPatchableError(f"the file nests more than {MAX_DEPTH} levels")
@@ -114,10 +114,10 @@ class _Scan:
         if first == "[":
             return self._array(start, path)
         value, end = _DECODER.raw_decode(self._text, start)
-        return Node("scalar", start, end, path, '"' if first == '"' else "plain", value=str(value))
+        return TreeNode("scalar", start, end, path, '"' if first == '"' else "plain", value=str(value))
 
-    def _object(self, start: int, path: tuple[Step, ...]) -> Node:
-        entries: dict[str, Entry] = {}
+    def _object(self, start: int, path: tuple[Step, ...]) -> TreeNode:
+        entries: dict[str, TreeEntry] = {}
         offset = self._skip(start + 1)
         while self._text[offset] != "}":
             key, end = _DECODER.raw_decode(self._text, offset)
@@ -125,29 +125,29 @@ class _Scan:
                 lines = (line_of(self._text, entries[key].start), line_of(self._text, offset))
                 raise NotPatchableError(f"the key `{key}` stands twice (lines {lines[0]} and {lines[1]})")
             value = self.node(self._skip(self._skip(end) + 1), (*path, key))
-            entries[key] = Entry(key, offset, end, (*path, key), value)
+            entries[key] = TreeEntry(key, offset, end, (*path, key), value)
             offset = self._following(value.end)
-        return Node("mapping", start, offset + 1, path, "flow", entries=tuple(entries.values()))
+        return TreeNode("mapping", start, offset + 1, path, "flow", entries=tuple(entries.values()))
 
-    def _array(self, start: int, path: tuple[Step, ...]) -> Node:
-        items: list[Node] = []
+    def _array(self, start: int, path: tuple[Step, ...]) -> TreeNode:
+        items: list[TreeNode] = []
         offset = self._skip(start + 1)
         while self._text[offset] != "]":
             items.append(self.node(offset, (*path, len(items))))
             offset = self._following(items[-1].end)
-        return Node("sequence", start, offset + 1, path, "flow", items=tuple(items))
+        return TreeNode("sequence", start, offset + 1, path, "flow", items=tuple(items))
 
     def _following(self, end: int) -> int:
         offset = self._skip(end)
         return self._skip(offset + 1) if self._text[offset] == "," else offset
 
 
-def _entry(text: str, target: Target, name: str) -> Entry | None:
+def _entry(text: str, target: PatchTarget, name: str) -> TreeEntry | None:
     place = _place(text, read(text), target, name)
-    return place if isinstance(place, Entry) else None
+    return place if isinstance(place, TreeEntry) else None
 
 
-def _place(text: str, root: Node, target: Target, name: str) -> Entry | Gap:
+def _place(text: str, root: TreeNode, target: PatchTarget, name: str) -> TreeEntry | MissingKey:
     if target.kind == "env":
         return _variable(root, target)
     if target.kind not in ("setting", "flag") or target.spelled in _ELSEWHERE:
@@ -155,30 +155,30 @@ def _place(text: str, root: Node, target: Target, name: str) -> Entry | Gap:
     return locate(root, target, text, name)
 
 
-def _variable(root: Node, target: Target) -> Entry | Gap:
+def _variable(root: TreeNode, target: PatchTarget) -> TreeEntry | MissingKey:
     """Find a variable in a runtime environment of Ray."""
     variables = root.child("env_vars") or root.child("runtime_env", "env_vars")
     if variables is None or variables.kind != "mapping":
         raise NotPatchableError("the file sets no environment variables (`env_vars`)")
     if target.to == "unset" or "$" in str(target.to):
         raise NotPatchableError("the variable is to be removed or composed by hand")
-    return variables.entry(target.names[0]) or Gap(variables, (target.names[0],))
+    return variables.entry(target.names[0]) or MissingKey(variables, (target.names[0],))
 
 
-def _edit(text: str, root: Node, target: Target, name: str) -> Edit:
+def _edit(text: str, root: TreeNode, target: PatchTarget, name: str) -> TreeEdit:
     place = _place(text, root, target, name)
-    value = str(target.to) if target.kind == "env" else _typed(target.to, None if isinstance(place, Gap) else place.node)
-    if isinstance(place, Gap):
+    value = str(target.to) if target.kind == "env" else _typed(target.to, None if isinstance(place, MissingKey) else place.node)
+    if isinstance(place, MissingKey):
         return _insertion(text, place.parent, place.missing, value)
     node, line = place.node, line_of(text, place.start)
     if node.kind == "mapping" or (node.kind == "sequence") != isinstance(value, list):
         raise NotPatchableError(f"line {line} holds {'an object' if node.kind == 'mapping' else 'another kind of value'} there")
     if "${" in node.value:
         raise NotPatchableError(f"its value in line {line} is computed ({node.value})")
-    return Edit(node.start, node.end, _written(value), place.path, value)
+    return TreeEdit(node.start, node.end, _written(value), place.path, value)
 
 
-def _typed(to: Scalar, old: Node | None) -> object:
+def _typed(to: Scalar, old: TreeNode | None) -> object:
     """Give the value with the type that the file has there: a number that came as a word stays a number."""
     value = meant(to)
     if not isinstance(value, str) or old is None or old.style != "plain" or not same_sort(value, old.value):
@@ -195,7 +195,7 @@ def _written(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _insertion(text: str, parent: Node, missing: Sequence[str], value: object) -> Edit:
+def _insertion(text: str, parent: TreeNode, missing: Sequence[str], value: object) -> TreeEdit:
     """Add a member at the end of an object, laid out as its last one is."""
     path = (*parent.path, *missing)
     written = value
@@ -203,14 +203,14 @@ def _insertion(text: str, parent: Node, missing: Sequence[str], value: object) -
         written = {key: written}
     colon = _colon(text, parent)
     if not parent.entries:
-        return Edit(parent.start + 1, parent.end - 1, _alone(text, parent, f'{json.dumps(missing[0])}: {_object(written)}'), path, value)
+        return TreeEdit(parent.start + 1, parent.end - 1, _alone(text, parent, f'{json.dumps(missing[0])}: {_object(written)}'), path, value)
     last = parent.entries[-1]
     lead = text[len(text[: last.start].rstrip(" \t\r\n")) : last.start] or (" " if len(parent.entries) == 1 and colon.endswith(" ") else "")
     member = f"{json.dumps(missing[0], ensure_ascii=False)}{colon}{_object(written)}"
-    return Edit(last.node.end, last.node.end, f",{lead}{member}", path, value)
+    return TreeEdit(last.node.end, last.node.end, f",{lead}{member}", path, value)
 
 
-def _colon(text: str, parent: Node) -> str:
+def _colon(text: str, parent: TreeNode) -> str:
     last = parent.entries[-1] if parent.entries else None
     return text[last.end : last.node.start] if last is not None else ": "
 
@@ -221,7 +221,7 @@ def _object(value: object) -> str:
     return _written(value)
 
 
-def _alone(text: str, parent: Node, member: str) -> str:
+def _alone(text: str, parent: TreeNode, member: str) -> str:
     """Lay out the first member of an empty object: on a line of its own where the braces stand on two."""
     inside = text[parent.start + 1 : parent.end - 1]
     if "\n" not in inside:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from service.patching.target import NotPatchableError, Target
-from service.patching.tree import Entry, Node, line_of, plain_key
+from service.patching.target import NotPatchableError, PatchTarget
+from service.patching.tree import TreeEntry, TreeNode, line_of, plain_key
 
 # Keys of which two tell whose configuration a file is; the framework with the most counts.
 MARKS = {
@@ -41,15 +41,15 @@ _PACKAGE = re.compile(r"^#\s*@package\s+([\w.]+)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class MissingKey:
     """A key that is not there: the mapping it belongs to (or the entry that still has no value), and the missing levels."""
 
-    parent: Node
+    parent: TreeNode
     missing: tuple[str, ...]
-    entry: Entry | None = None
+    entry: TreeEntry | None = None
 
 
-def locate(root: Node, target: Target, text: str, name: str = "") -> Entry | Gap:
+def locate(root: TreeNode, target: PatchTarget, text: str, name: str = "") -> TreeEntry | MissingKey:
     """Find the target's entry, or where it can be added; raises NotPatchableError with the reason.
 
     `name` is the file's, if known: it tells which group of settings a file without the upper levels holds.
@@ -73,7 +73,7 @@ def plain_key_path(key: str) -> list[str]:
     return key.lstrip("-+~").split(".")
 
 
-def owners(root: Node) -> list[str]:
+def owners(root: TreeNode) -> list[str]:
     """Give the frameworks whose configuration a mapping looks like; none where nothing tells."""
     keys = {entry.key.split(".")[0] for entry in root.entries}
     hits = {framework: len(keys & marks) for framework, marks in MARKS.items()}
@@ -86,7 +86,7 @@ def _check_owner(found: Sequence[str], framework: str) -> None:
         raise NotPatchableError(f"the file looks like a configuration of {' or '.join(found)}, not of {framework}")
 
 
-def _ways(node: Node, steps: tuple[str, ...]) -> Iterator[tuple[Entry, ...]]:
+def _ways(node: TreeNode, steps: tuple[str, ...]) -> Iterator[tuple[TreeEntry, ...]]:
     """Give every way to the key: nested, written flat with dots, or both mixed."""
     for count in range(len(steps), 0, -1):
         entry = node.entry(".".join(steps[:count]))
@@ -98,7 +98,7 @@ def _ways(node: Node, steps: tuple[str, ...]) -> Iterator[tuple[Entry, ...]]:
             yield from ((entry, *rest) for rest in _ways(entry.node, steps[count:]))
 
 
-def _below(root: Node, steps: tuple[str, ...], text: str, name: str) -> Iterator[tuple[Entry, ...]]:
+def _below(root: TreeNode, steps: tuple[str, ...], text: str, name: str) -> Iterator[tuple[TreeEntry, ...]]:
     """Give ways in a file that starts below the key's first levels, as the groups of Hydra do.
 
     What is left of the key may be another role's (`optim.lr`): then the file must say which group it is.
@@ -120,20 +120,20 @@ def _is_group(dropped: tuple[str, ...], text: str, name: str) -> bool:
     return dropped[-1] in words
 
 
-def _check_shared(way: tuple[Entry, ...], text: str) -> None:
+def _check_shared(way: tuple[TreeEntry, ...], text: str) -> None:
     _check_own(way[:-1], text)
     last = way[-1]
     if last.node.shared and not last.alias:
         raise NotPatchableError(f"its value in line {line_of(text, last.start)} is used elsewhere too by an anchor")
 
 
-def _check_own(way: Sequence[Entry], text: str) -> None:
+def _check_own(way: Sequence[TreeEntry], text: str) -> None:
     for entry in way:
         if entry.alias or entry.node.shared:
             raise NotPatchableError(f"`{entry.key}` in line {line_of(text, entry.start)} shares its value with another place by an anchor")
 
 
-def _gap(root: Node, steps: tuple[str, ...], target: Target, text: str) -> Gap:
+def _gap(root: TreeNode, steps: tuple[str, ...], target: PatchTarget, text: str) -> MissingKey:
     if target.spelled in _ON_COMMANDS or (target.kind == "flag" and not target.spelled):
         raise NotPatchableError("the file does not set it, and a flag belongs to a command")
     header = _PACKAGE.search(text)
@@ -147,15 +147,15 @@ def _gap(root: Node, steps: tuple[str, ...], target: Target, text: str) -> Gap:
             return _deepest(root, steps, text)
         raise NotPatchableError(f"the file does not set it, and does not look like a configuration of {target.framework}")
     if root.entry(steps[0]) is None and any(entry.key.startswith(f"{steps[0]}.") for entry in root.entries):
-        return Gap(root, (".".join(steps),))
+        return MissingKey(root, (".".join(steps),))
     if root.entry(steps[0]) is None and not any(merged.entry(steps[0]) for merged in root.merged):
         raise NotPatchableError(f"the file has no `{steps[0]}` to which it belongs")
     return _deepest(root, steps, text)
 
 
-def _deepest(root: Node, steps: tuple[str, ...], text: str) -> Gap:
+def _deepest(root: TreeNode, steps: tuple[str, ...], text: str) -> MissingKey:
     """Walk down as far as the levels are there."""
-    node, way, rest = root, list[Entry](), list(steps)
+    node, way, rest = root, list[TreeEntry](), list(steps)
     while len(rest) > 1 and (entry := node.entry(rest[0])) is not None:
         way.append(entry)
         node = entry.node
@@ -165,4 +165,4 @@ def _deepest(root: Node, steps: tuple[str, ...], text: str) -> Gap:
     if len(rest) > 1 and any(merged.entry(rest[0]) for merged in node.merged):
         raise NotPatchableError(f"`{rest[0]}` comes out of a merge key (`<<`); an own `{rest[0]}` would hide all of it")
     _check_own(way, text)
-    return Gap(node, tuple(rest), way[-1] if way else None)
+    return MissingKey(node, tuple(rest), way[-1] if way else None)

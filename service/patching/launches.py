@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from service.patching.syntax import Command, Script
+from service.patching.syntax import Script, ShellCommand
 from service.patching.variables import arguments, unused
 from service.patching.words import Word
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramStart:
     """How a program's start looks in a command; a `launcher` starts another one behind its own options."""
 
     owner: str
@@ -20,8 +20,8 @@ class Program:
     launcher: bool = False
 
 
-def _program(owner: str, pattern: str, launcher: bool = False) -> Program:
-    return Program(owner, re.compile(rf"(?:{pattern})(?= |$)"), launcher)
+def _program(owner: str, pattern: str, launcher: bool = False) -> ProgramStart:
+    return ProgramStart(owner, re.compile(rf"(?:{pattern})(?= |$)"), launcher)
 
 
 SCRIPT = ""  # the owner of a program that no framework is known to own
@@ -78,7 +78,7 @@ _OWN_COMMANDS = frozenset({"slurm", "docker", "ray", "mpi", *_STARTERS})
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ProgramWords:
     """The words that one program reads; the first `names` of them are the program itself."""
 
     owner: str
@@ -86,7 +86,7 @@ class Stage:
     names: int
     launcher: bool
     known: bool
-    command: Command | None
+    command: ShellCommand | None
 
     def serves(self, framework: str) -> bool:
         """Tell whether the program reads settings of the framework."""
@@ -107,28 +107,28 @@ def _is_known(framework: str) -> bool:
     return framework in _OWNERS or any(framework in names for names in _SHARED.values())
 
 
-def stages(script: Script) -> list[Stage]:
+def stages(script: Script) -> list[ProgramWords]:
     """Give every program's words, in the order of the script."""
     found = [stage for command in script.commands for stage in of_command(script, command)]
-    return found + [Stage(SCRIPT, tuple(words), 0, False, False, None) for words in unused(script)]
+    return found + [ProgramWords(SCRIPT, tuple(words), 0, False, False, None) for words in unused(script)]
 
 
-def of_command(script: Script, command: Command) -> list[Stage]:
+def of_command(script: Script, command: ShellCommand) -> list[ProgramWords]:
     """Cut a command where another program's words begin."""
     words = arguments(script, command)
     if not words or words[0].text in _NO_JOB:
         return []
     starts = list(_starts(words))
     if not starts:
-        return [Stage(SCRIPT, tuple(words), 1, False, False, command)]
+        return [ProgramWords(SCRIPT, tuple(words), 1, False, False, command)]
     ends = [at for at, _, _ in starts[1:]] + [len(words)]
     return [
-        Stage(program.owner, tuple(words[at:end]), names, program.launcher, True, command)
+        ProgramWords(program.owner, tuple(words[at:end]), names, program.launcher, True, command)
         for (at, program, names), end in zip(starts, ends, strict=True)
     ]
 
 
-def _starts(words: list[Word]) -> Iterator[tuple[int, Program, int]]:
+def _starts(words: list[Word]) -> Iterator[tuple[int, ProgramStart, int]]:
     """Find where programs begin; the first that is no launcher reads all the rest."""
     at = 0
     while at < len(words):
@@ -144,7 +144,7 @@ def _starts(words: list[Word]) -> Iterator[tuple[int, Program, int]]:
         at += names
 
 
-def _at(words: list[Word], at: int) -> tuple[Program, int] | None:
+def _at(words: list[Word], at: int) -> tuple[ProgramStart, int] | None:
     tail = " ".join(word.text for word in words[at : at + 4])
     for program in _PROGRAMS:
         found = program.pattern.match(tail)
@@ -174,12 +174,12 @@ def _starts_script(before: list[Word]) -> bool:
     return any(word.text.rsplit("/", 1)[-1] in ("torchrun", "deepspeed", "launch", "srun") for word in before)
 
 
-def launches(script: Script) -> list[Command]:
+def launches(script: Script) -> list[ShellCommand]:
     """Give the commands that start the job or a part of it."""
     return [command for command in script.commands if _is_launch(script, command)]
 
 
-def _is_launch(script: Script, command: Command) -> bool:
+def _is_launch(script: Script, command: ShellCommand) -> bool:
     if any(stage.known for stage in of_command(script, command)):
         return True
     words = [word.text for word in command.words]

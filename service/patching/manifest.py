@@ -15,10 +15,10 @@ from itertools import chain
 from corpus.schema import Scalar
 from service.patching import yaml_document
 from service.patching.env_file import COMPOSED
-from service.patching.target import NotPatchableError, Target
-from service.patching.tree import Edit, Entry, Node, line_of, plain_key
+from service.patching.target import NotPatchableError, PatchTarget
+from service.patching.tree import TreeEdit, TreeEntry, TreeNode, line_of, plain_key
 from service.patching.values import same
-from service.patching.yaml_document import Document
+from service.patching.yaml_document import YamlFile
 
 # Flags of `docker run`, as Compose writes them in a service.
 _COMPOSE_KEYS = {
@@ -38,31 +38,31 @@ _BARE_WORD = re.compile(r"[\w.,:/+=@%^-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ManifestSlot:
     """A place for the value: what stands there (None where nothing does), what is to, and the edit that writes it."""
 
     line: int
     now: str | None
     to: Scalar
-    edit: Callable[[], Edit]
+    edit: Callable[[], TreeEdit]
     gpu: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class ManifestContainer:
     """A container, a pod or a service, and whether it has GPUs."""
 
-    node: Node
+    node: TreeNode
     gpu: bool
     compose: bool
 
 
-def is_manifest(document: Document) -> bool:
+def is_manifest(document: YamlFile) -> bool:
     """Tell whether a file starts containers."""
     return any(_is_kubernetes(root) or _is_compose(root) for root in document.roots)
 
 
-def changed(document: Document, target: Target) -> str:
+def changed(document: YamlFile, target: PatchTarget) -> str:
     """Give the manifest's text with the target's value; raises NotPatchableError."""
     slots = _slots(document, target)
     present = [slot for slot in slots if slot.now is not None]
@@ -73,68 +73,68 @@ def changed(document: Document, target: Target) -> str:
     return yaml_document.applied(document, list(edits.values())) if edits else document.text
 
 
-def holds(document: Document, target: Target) -> bool:
+def holds(document: YamlFile, target: PatchTarget) -> bool:
     """Tell whether every container that sets it has the target's value."""
     present = [slot for slot in _slots(document, target) if slot.now is not None]
     return bool(present) and all(_has(slot) for slot in present)
 
 
-def carries(document: Document, target: Target) -> bool:
+def carries(document: YamlFile, target: PatchTarget) -> bool:
     """Tell whether a container sets it at all."""
     return any(slot.now is not None for slot in _slots(document, target))
 
 
-def _has(slot: Slot) -> bool:
+def _has(slot: ManifestSlot) -> bool:
     return slot.now is not None and same(slot.now, slot.to)
 
 
-def _receivers(slots: Sequence[Slot]) -> Sequence[Slot]:
+def _receivers(slots: Sequence[ManifestSlot]) -> Sequence[ManifestSlot]:
     with_gpus = [slot for slot in slots if slot.gpu]
     if with_gpus or len(slots) == 1:
         return with_gpus or slots
     raise NotPatchableError("no container sets it, and it is open which of them is the job" if slots else "there is no place for it in the manifest")
 
 
-def _is_kubernetes(root: Node) -> bool:
+def _is_kubernetes(root: TreeNode) -> bool:
     return root.kind == "mapping" and root.entry("apiVersion") is not None and root.entry("kind") is not None
 
 
-def _is_compose(root: Node) -> bool:
+def _is_compose(root: TreeNode) -> bool:
     services = root.child("services")
     known = ("image", "build", "command", "environment")
     return services is not None and any(entry.node.child(key) for entry in services.entries for key in known)
 
 
-def _containers(document: Document) -> Iterator[Holder]:
+def _containers(document: YamlFile) -> Iterator[ManifestContainer]:
     for root in document.roots:
         if _is_compose(root):
             services = root.child("services")
             yield from (_service(entry.node) for entry in (services.entries if services else ()))
     for pod in _pods(document):
         listed = pod.node.child("containers")
-        yield from (Holder(item, _asks_gpus(item), compose=False) for item in (listed.items if listed else ()))
+        yield from (ManifestContainer(item, _asks_gpus(item), compose=False) for item in (listed.items if listed else ()))
 
 
-def _pods(document: Document) -> Iterator[Holder]:
+def _pods(document: YamlFile) -> Iterator[ManifestContainer]:
     for node in chain.from_iterable(root.walk() for root in document.roots if _is_kubernetes(root)):
         listed = node.child("containers")
         if listed is not None and listed.kind == "sequence":
-            yield Holder(node, any(_asks_gpus(item) for item in listed.items), compose=False)
+            yield ManifestContainer(node, any(_asks_gpus(item) for item in listed.items), compose=False)
 
 
-def _asks_gpus(container: Node) -> bool:
+def _asks_gpus(container: TreeNode) -> bool:
     limits = container.child("resources", "limits")
     return limits is not None and any("gpu" in entry.key for entry in limits.entries)
 
 
-def _service(node: Node) -> Holder:
+def _service(node: TreeNode) -> ManifestContainer:
     runtime, image = node.child("runtime"), node.child("image")
     devices = node.child("deploy", "resources", "reservations", "devices") or node.child("gpus")
     named = (runtime is not None and runtime.value == "nvidia") or (image is not None and _GPU_IMAGE.search(image.value) is not None)
-    return Holder(node, devices is not None or named, compose=True)
+    return ManifestContainer(node, devices is not None or named, compose=True)
 
 
-def _slots(document: Document, target: Target) -> list[Slot]:
+def _slots(document: YamlFile, target: PatchTarget) -> list[ManifestSlot]:
     if target.kind == "env":
         return [slot for holder in _containers(document) if (slot := _variable(document, holder, target))]
     if target.kind not in ("setting", "flag") or target.spelled in ("directive", "python", "package", "command"):
@@ -146,7 +146,7 @@ def _slots(document: Document, target: Target) -> list[Slot]:
     return [slot for holder in _containers(document) if (slot := _argument(document, holder, target))]
 
 
-def _of_kubernetes(document: Document, target: Target) -> Iterator[Slot]:
+def _of_kubernetes(document: YamlFile, target: PatchTarget) -> Iterator[ManifestSlot]:
     key = target.names[0]
     if key == "volumes.emptyDir.sizeLimit":
         return _memory_volumes(document, target.to)
@@ -157,36 +157,36 @@ def _of_kubernetes(document: Document, target: Target) -> Iterator[Slot]:
     return (_key(document, holder, [key], target.to) for holder in holders)
 
 
-def _job_specs(document: Document) -> Iterator[Holder]:
+def _job_specs(document: YamlFile) -> Iterator[ManifestContainer]:
     """Give where a time limit stands: the Job's own spec, else the pod's."""
     for root in document.roots:
         kind, spec = root.child("kind"), root.child("spec")
         if kind is not None and kind.value == "Job" and spec is not None:
-            yield Holder(spec, gpu=False, compose=False)
+            yield ManifestContainer(spec, gpu=False, compose=False)
         elif _is_kubernetes(root):
-            yield from _pods(Document(document.text, (root,)))
+            yield from _pods(YamlFile(document.text, (root,)))
 
 
 # Where the keys stand that are written in one place only.
-_HOLDERS: dict[str, Callable[[Document], Iterator[Holder]]] = {
+_HOLDERS: dict[str, Callable[[YamlFile], Iterator[ManifestContainer]]] = {
     "priorityClassName": _pods, "terminationGracePeriodSeconds": _pods, "activeDeadlineSeconds": _job_specs,
 }  # fmt: skip
 
 
-def _memory_volumes(document: Document, to: Scalar) -> Iterator[Slot]:
+def _memory_volumes(document: YamlFile, to: Scalar) -> Iterator[ManifestSlot]:
     for pod in _pods(document):
         volumes = pod.node.child("volumes")
         empty = [node for volume in (volumes.items if volumes else ()) if (node := _in_memory(volume)) is not None]
-        yield from (_key(document, Holder(node, pod.gpu, compose=False), ["sizeLimit"], _gibibytes(to)) for node in empty)
+        yield from (_key(document, ManifestContainer(node, pod.gpu, compose=False), ["sizeLimit"], _gibibytes(to)) for node in empty)
 
 
-def _in_memory(volume: Node) -> Node | None:
+def _in_memory(volume: TreeNode) -> TreeNode | None:
     """Give the `emptyDir` of a volume that is held in memory."""
     medium = volume.child("emptyDir", "medium")
     return volume.child("emptyDir") if medium is not None and medium.value == "Memory" else None
 
 
-def _of_docker(document: Document, target: Target) -> Iterator[Slot]:
+def _of_docker(document: YamlFile, target: PatchTarget) -> Iterator[ManifestSlot]:
     name = plain_key(target.names[0])
     services = [holder for holder in _containers(document) if holder.compose]
     if not services and name == "shm_size":
@@ -204,16 +204,16 @@ def _gibibytes(to: Scalar) -> str:
     return f"{match['count']}{match['unit'].upper()}i" if match and match["unit"] else str(to)
 
 
-def _key(document: Document, holder: Holder, keys: Sequence[str], to: Scalar) -> Slot:
+def _key(document: YamlFile, holder: ManifestContainer, keys: Sequence[str], to: Scalar) -> ManifestSlot:
     """Give the slot of a key below a holder; levels that are missing are added with it."""
-    node, way, rest = holder.node, list[Entry](), list(keys)
+    node, way, rest = holder.node, list[TreeEntry](), list(keys)
     while rest and (entry := node.entry(rest[0])) is not None:
         way.append(entry)
         node = entry.node
         rest.pop(0)
     line = line_of(document.text, way[-1].start if way else holder.node.start)
 
-    def edit() -> Edit:
+    def edit() -> TreeEdit:
         _refuse_shared(document, holder.node, *(entry.node for entry in way[:-1]))
         if any(entry.alias for entry in way):
             raise NotPatchableError(f"line {line} is an alias of another place")
@@ -221,16 +221,16 @@ def _key(document: Document, holder: Holder, keys: Sequence[str], to: Scalar) ->
             return yaml_document.insertion(document, node, rest, to, way[-1] if way else None)
         return yaml_document.replacement(document, way[-1], to)
 
-    return Slot(line, node.value if not rest else None, to, edit, holder.gpu)
+    return ManifestSlot(line, node.value if not rest else None, to, edit, holder.gpu)
 
 
-def _refuse_shared(document: Document, *nodes: Node) -> None:
+def _refuse_shared(document: YamlFile, *nodes: TreeNode) -> None:
     for node in nodes:
         if node.shared:
             raise NotPatchableError(f"line {line_of(document.text, node.start)} is used elsewhere too by an anchor")
 
 
-def _variable(document: Document, holder: Holder, target: Target) -> Slot | None:
+def _variable(document: YamlFile, holder: ManifestContainer, target: PatchTarget) -> ManifestSlot | None:
     """Give the slot of an environment variable in a container or a service."""
     name, to = target.names[0], str(target.to)
     if to == "unset" or "$" in to or name in COMPOSED:
@@ -245,17 +245,17 @@ def _variable(document: Document, holder: Holder, target: Target) -> Slot | None
     if found:
         return replace(found[0], gpu=holder.gpu)
     line = line_of(document.text, holder.node.start)
-    return Slot(line, None, to, partial(_new_variable, document, holder, pairs, name, to), holder.gpu)
+    return ManifestSlot(line, None, to, partial(_new_variable, document, holder, pairs, name, to), holder.gpu)
 
 
-def _value_of(document: Document, item: Node, name: str) -> Entry:
+def _value_of(document: YamlFile, item: TreeNode, name: str) -> TreeEntry:
     value = item.entry("value")
     if value is None:
         raise NotPatchableError(f"{name} in line {line_of(document.text, item.start)} gets its value from elsewhere")
     return value
 
 
-def _pairs(document: Document, pairs: Node, name: str, to: str) -> Iterator[Slot]:
+def _pairs(document: YamlFile, pairs: TreeNode, name: str, to: str) -> Iterator[ManifestSlot]:
     """Give the slots of a variable in a mapping, a list of `NAME=value`, or a list of names and values."""
     entries = [entry for entry in pairs.entries if entry.key == name]
     for item in pairs.items:
@@ -269,15 +269,15 @@ def _pairs(document: Document, pairs: Node, name: str, to: str) -> Iterator[Slot
         yield _slot(document, pairs, entry, entry.node.value, to, partial(yaml_document.replacement, document, entry, to, words=True))
 
 
-def _slot(document: Document, within: Node, place: Node | Entry, now: str, to: Scalar, make: Callable[[], Edit]) -> Slot:
-    def edit() -> Edit:
+def _slot(document: YamlFile, within: TreeNode, place: TreeNode | TreeEntry, now: str, to: Scalar, make: Callable[[], TreeEdit]) -> ManifestSlot:
+    def edit() -> TreeEdit:
         _refuse_shared(document, within)
         return make()
 
-    return Slot(line_of(document.text, place.start), now, to, edit)
+    return ManifestSlot(line_of(document.text, place.start), now, to, edit)
 
 
-def _new_variable(document: Document, holder: Holder, pairs: Node | None, name: str, to: str) -> Edit:
+def _new_variable(document: YamlFile, holder: ManifestContainer, pairs: TreeNode | None, name: str, to: str) -> TreeEdit:
     _refuse_shared(document, holder.node)
     if holder.compose:
         if pairs is not None and pairs.kind == "sequence":
@@ -292,7 +292,7 @@ def _new_variable(document: Document, holder: Holder, pairs: Node | None, name: 
     return yaml_document.insertion(document, holder.node, ["env"], [{"name": name, "value": to}])
 
 
-def _argument(document: Document, holder: Holder, target: Target) -> Slot | None:
+def _argument(document: YamlFile, holder: ManifestContainer, target: PatchTarget) -> ManifestSlot | None:
     """Give the slot of a flag or override in a container's command."""
     said = re.sub(r"[-_]", "", document.text[holder.node.start : holder.node.end].lower())
     program = _PROGRAMS.get(target.framework, target.framework.replace("-", ""))
@@ -307,10 +307,10 @@ def _argument(document: Document, holder: Holder, target: Target) -> Slot | None
         return replace(found[0], gpu=holder.gpu)
     if not nodes or program not in said or target.spelled not in ("flag", ""):
         return None
-    return Slot(line_of(document.text, nodes[-1].start), None, target.to, partial(_new_argument, document, nodes[-1], target), holder.gpu)
+    return ManifestSlot(line_of(document.text, nodes[-1].start), None, target.to, partial(_new_argument, document, nodes[-1], target), holder.gpu)
 
 
-def _words(document: Document, node: Node, name: str, to: Scalar) -> Iterator[Slot]:
+def _words(document: YamlFile, node: TreeNode, name: str, to: Scalar) -> Iterator[ManifestSlot]:
     if node.kind == "scalar":
         yield from _in_string(document, node, node, name, to)
     for index, item in enumerate(node.items):
@@ -325,24 +325,24 @@ def _words(document: Document, node: Node, name: str, to: Scalar) -> Iterator[Sl
             yield from _in_string(document, node, item, name, to)
 
 
-def _after(document: Document, node: Node, index: int, to: Scalar) -> Slot:
+def _after(document: YamlFile, node: TreeNode, index: int, to: Scalar) -> ManifestSlot:
     """Give the slot of the word behind a flag; a flag without one is a switch that is on."""
     following = node.items[index + 1] if index + 1 < len(node.items) else None
     if following is not None and not re.match(r"--?[A-Za-z]", following.value):
         return _slot(document, node, following, following.value, to, partial(yaml_document.item_replacement, document, following, str(to)))
     line = line_of(document.text, node.items[index].start)
 
-    def edit() -> Edit:
+    def edit() -> TreeEdit:
         raise NotPatchableError(f"it stands as a switch in line {line}; take it out by hand")
 
-    return Slot(line, "true", to, edit)
+    return ManifestSlot(line, "true", to, edit)
 
 
 def _is_name(word: str, name: str) -> bool:
     return plain_key(word) == plain_key(name) and (word.startswith(("-", "+")) or "." in word)
 
 
-def _in_string(document: Document, within: Node, node: Node, name: str, to: Scalar) -> Iterator[Slot]:
+def _in_string(document: YamlFile, within: TreeNode, node: TreeNode, name: str, to: Scalar) -> Iterator[ManifestSlot]:
     """Give the slot of a flag inside a command line that is written as one string."""
     bare = re.escape(plain_key(name)).replace("_", "[-_]")
     pattern = re.compile(rf"(?<![^\s\"'])(?:--{bare}(?:=|\s+)|\+{{0,2}}{bare}=)(?P<value>[^\s\"'`;|&\\]*)")
@@ -351,7 +351,7 @@ def _in_string(document: Document, within: Node, node: Node, name: str, to: Scal
         return
     found, meant = list(pattern.finditer(raw)), list(pattern.finditer(node.value))
 
-    def edit() -> Edit:
+    def edit() -> TreeEdit:
         line = line_of(document.text, node.start)
         _refuse_shared(document, within, node)
         values = {match["value"] for match in (*found, *meant)}
@@ -359,12 +359,12 @@ def _in_string(document: Document, within: Node, node: Node, name: str, to: Scal
             raise NotPatchableError(f"the command line in line {line} sets it in a way that is to be changed by hand")
         begin, end = found[0].span("value")
         whole = node.value[: meant[0].start("value")] + str(to) + node.value[meant[0].end("value") :]
-        return Edit(node.start + begin, node.start + end, str(to), node.path, whole)
+        return TreeEdit(node.start + begin, node.start + end, str(to), node.path, whole)
 
-    yield Slot(line_of(document.text, node.start), found[0]["value"] if found else "", to, edit)
+    yield ManifestSlot(line_of(document.text, node.start), found[0]["value"] if found else "", to, edit)
 
 
-def _new_argument(document: Document, node: Node, target: Target) -> Edit:
+def _new_argument(document: YamlFile, node: TreeNode, target: PatchTarget) -> TreeEdit:
     line = line_of(document.text, node.start)
     _refuse_shared(document, node)
     flag = target.names[0] if target.names[0].startswith("-") else f"--{target.names[0]}"
@@ -374,5 +374,5 @@ def _new_argument(document: Document, node: Node, target: Target) -> Edit:
     if node.kind == "sequence" and node.items and all(item.kind == "scalar" and not re.search(r"\s", item.value) for item in node.items):
         return yaml_document.appended(document, node, word)
     if node.style == "plain" and "\n" not in document.text[node.start : node.end] and _BARE_WORD.fullmatch(word) and re.fullmatch(r"[\w./ :=,-]+", node.value):
-        return Edit(node.end, node.end, f" {word}", node.path, f"{node.value} {word}")
+        return TreeEdit(node.end, node.end, f" {word}", node.path, f"{node.value} {word}")
     raise NotPatchableError(f"the command in line {line} is a line for a shell; add `{word}` by hand")

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from itertools import chain
 
 from service.patching.syntax import Script
-from service.patching.target import NotPatchableError, Target
+from service.patching.target import NotPatchableError, PatchTarget
 from service.patching.words import Word
 
 
-def refuse_if_mentioned(script: Script, target: Target, known: Iterable[Word]) -> None:
+def refuse_if_mentioned(script: Script, target: PatchTarget, known: Iterable[Word]) -> None:
     """Raise NotPatchableError where a name stands as a setting in text that is not understood."""
     spans = [(word.start, word.end) for word in known] + script.comments
     for found in chain.from_iterable(_mention(name).finditer(script.text) for name in target.names):

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from service.patching.insertion import behind_name, behind_words, removed
-from service.patching.launches import SCRIPT, Stage, stages
+from service.patching.launches import SCRIPT, ProgramWords, stages
 from service.patching.mentions import refuse_if_mentioned
 from service.patching.spelling import HYDRA, is_switch, same, spelled
 from service.patching.syntax import Script
-from service.patching.target import NotPatchableError, Target
+from service.patching.target import NotPatchableError, PatchTarget
 from service.patching.variables import changeable, literal
-from service.patching.words import Edit, Word
+from service.patching.words import Word, WordEdit
 
 # `key=value`; `--key=value`; `--key value`; `--key`; `--no-key`; `~key` (Hydra: taken out).
 Form = Literal["override", "joined", "pair", "bare", "negated", "deleted"]
@@ -40,13 +40,13 @@ _FILE = re.compile(r"\S+\.ya?ml")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SettingPlace:
     """Where a setting stands: the word with its name, and its value where it has one."""
 
     form: Form
     word: Word
     value: Word | None
-    stage: Stage
+    stage: ProgramWords
     before: Word | None
     crowded: bool = False
 
@@ -62,10 +62,10 @@ class Place:
         return self.word.branch and self.word not in direct
 
 
-def places(script: Script, target: Target, serving: bool = True) -> list[Place]:
+def places(script: Script, target: PatchTarget, serving: bool = True) -> list[SettingPlace]:
     """Find the setting in the commands that its framework reads (or, not `serving`, in all of them)."""
     names = {_bare(name) for name in target.names}
-    found: dict[tuple[int, int], Place] = {}
+    found: dict[tuple[int, int], SettingPlace] = {}
     for stage in stages(script):
         if serving and not stage.serves(target.framework):
             continue
@@ -79,7 +79,7 @@ def _bare(name: str) -> str:
     return name.lstrip("-+~").replace("-", "_")
 
 
-def _in_stage(stage: Stage, names: Iterable[str], target: Target) -> Iterator[Place]:
+def _in_stage(stage: ProgramWords, names: Iterable[str], target: PatchTarget) -> Iterator[SettingPlace]:
     words = stage.words
     for index in range(stage.names, len(words)):
         read = _as_flag if words[index].text.startswith("-") else _as_override
@@ -87,7 +87,7 @@ def _in_stage(stage: Stage, names: Iterable[str], target: Target) -> Iterator[Pl
             yield place
 
 
-def _as_override(stage: Stage, index: int, names: set[str], target: Target) -> Place | None:
+def _as_override(stage: ProgramWords, index: int, names: set[str], target: PatchTarget) -> SettingPlace | None:
     word = stage.words[index]
     at = word.equals_at()
     found = _OVERRIDE.fullmatch(word.text if at is None else word.text[:at])
@@ -95,15 +95,15 @@ def _as_override(stage: Stage, index: int, names: set[str], target: Target) -> P
     if found is None or target.spelled == "flag" or found["key"] not in (exact if target.spelled == "hydra" else exact | names):
         return None
     if found["sign"] == "~":
-        return Place("deleted", word, None, stage, _before(stage, index))
-    return None if at is None else Place("override", word, word.rest(at + 1), stage, _before(stage, index))
+        return SettingPlace("deleted", word, None, stage, _before(stage, index))
+    return None if at is None else SettingPlace("override", word, word.rest(at + 1), stage, _before(stage, index))
 
 
-def _before(stage: Stage, index: int) -> Word | None:
+def _before(stage: ProgramWords, index: int) -> Word | None:
     return stage.words[index - 1] if index else None
 
 
-def _as_flag(stage: Stage, index: int, names: set[str], target: Target) -> Place | None:
+def _as_flag(stage: ProgramWords, index: int, names: set[str], target: PatchTarget) -> SettingPlace | None:
     word, before = stage.words[index], _before(stage, index)
     if target.spelled == "hydra":
         return None
@@ -111,23 +111,23 @@ def _as_flag(stage: Stage, index: int, names: set[str], target: Target) -> Place
     name = _bare(word.text if at is None else word.text[:at])
     if name in names:
         if at is not None:
-            return Place("joined", word, word.rest(at + 1), stage, before)
+            return SettingPlace("joined", word, word.rest(at + 1), stage, before)
         return _with_value(stage, index, target)
     opposite = name.removeprefix("no_") if name.startswith("no_") else f"no_{name}"
-    return Place("negated", word, None, stage, before) if opposite in names and at is None else None
+    return SettingPlace("negated", word, None, stage, before) if opposite in names and at is None else None
 
 
-def _with_value(stage: Stage, index: int, target: Target) -> Place:
+def _with_value(stage: ProgramWords, index: int, target: PatchTarget) -> SettingPlace:
     word, before = stage.words[index], _before(stage, index)
     value = stage.words[index + 1] if index + 1 < len(stage.words) else None
     if value is None or not _can_be_value(value, target):
-        return Place("bare", word, None, stage, before)
+        return SettingPlace("bare", word, None, stage, before)
     further = stage.words[index + 2] if index + 2 < len(stage.words) else None
     crowded = further is not None and not stage.launcher and further.plain and not _is_option(further)
-    return Place("pair", word, value, stage, before, crowded and stage.owner not in ("vllm", "ray"))
+    return SettingPlace("pair", word, value, stage, before, crowded and stage.owner not in ("vllm", "ray"))
 
 
-def _can_be_value(value: Word, target: Target) -> bool:
+def _can_be_value(value: Word, target: PatchTarget) -> bool:
     if isinstance(target.to, bool):
         return is_switch(value.text) if value.plain else target.framework not in _STORE_TRUE and "@" not in value.text
     return not _is_option(value)
@@ -137,7 +137,7 @@ def _is_option(word: Word) -> bool:
     return word.text.startswith("-") and _NEGATIVE.fullmatch(word.text) is None
 
 
-def edits(script: Script, target: Target) -> list[Edit]:
+def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
     """Give the edits that set the value; none where it stands already."""
     found = _relevant(places(script, target), target)
     if not found:
@@ -146,7 +146,7 @@ def edits(script: Script, target: Target) -> list[Edit]:
     return [edit for place in chosen if not _holds(script, place, target) for edit in _changed(script, place, target)]
 
 
-def hold(script: Script, target: Target) -> bool:
+def hold(script: Script, target: PatchTarget) -> bool:
     """Tell whether every program that has the setting gets the value, and at least one has it."""
     found = _relevant(places(script, target), target)
     if not found:
@@ -155,7 +155,7 @@ def hold(script: Script, target: Target) -> bool:
     return all(_holds(script, place, target) for place in last.values())
 
 
-def _relevant(found: list[Place], target: Target) -> list[Place]:
+def _relevant(found: list[SettingPlace], target: PatchTarget) -> list[SettingPlace]:
     """Keep, of an option that stands once per name (`--ulimit memlock=-1`), those of the same name."""
     if _bare(target.names[0]).replace("_", "-") not in _REPEATED or target.framework != "docker":
         return found
@@ -163,7 +163,7 @@ def _relevant(found: list[Place], target: Target) -> list[Place]:
     return [place for place in found if place.value is not None and place.value.text.split("=")[0] == name]
 
 
-def _chosen(script: Script, found: Sequence[Place], target: Target) -> Sequence[Place]:
+def _chosen(script: Script, found: Sequence[SettingPlace], target: PatchTarget) -> Sequence[SettingPlace]:
     """Of several places in one command take the last, which wins, or all that say the same."""
     lines = ", ".join(str(place.line) for place in found)
     if len({id(place.stage) for place in found}) > 1 and not all(_holds(script, place, target) for place in found):
@@ -176,7 +176,7 @@ def _chosen(script: Script, found: Sequence[Place], target: Target) -> Sequence[
     return found if len(alike) == 1 else found[-1:]
 
 
-def _holds(script: Script, place: Place, target: Target) -> bool:
+def _holds(script: Script, place: SettingPlace, target: PatchTarget) -> bool:
     if place.form in ("bare", "negated"):
         return isinstance(target.to, bool) and target.to is (place.form == "bare")
     if place.value is None:
@@ -187,7 +187,7 @@ def _holds(script: Script, place: Place, target: Target) -> bool:
         return False
 
 
-def _changed(script: Script, place: Place, target: Target) -> Iterator[Edit]:
+def _changed(script: Script, place: SettingPlace, target: PatchTarget) -> Iterator[WordEdit]:
     if place.value is not None:
         if place.crowded:
             raise NotPatchableError(f"line {place.line}: several values may follow {place.word.text}")
@@ -199,11 +199,11 @@ def _changed(script: Script, place: Place, target: Target) -> Iterator[Edit]:
     yield from _switched(place, target)
 
 
-def _style(place: Place, target: Target) -> tuple[str, str]:
+def _style(place: SettingPlace, target: PatchTarget) -> tuple[str, str]:
     return HYDRA if place.form == "override" and target.spelled == "hydra" else ("true", "false")
 
 
-def _switched(place: Place, target: Target) -> Iterator[Edit]:
+def _switched(place: SettingPlace, target: PatchTarget) -> Iterator[WordEdit]:
     """Turn a bare switch: add, take away or replace its negation, or write the value behind it."""
     name = place.word.text
     if place.form == "negated":
@@ -211,14 +211,14 @@ def _switched(place: Place, target: Target) -> Iterator[Edit]:
         plain = inner[3:] if inner[:3] in ("no-", "no_") else f"no{'_' if '_' in inner else '-'}{inner}"
         yield place.word.replaced(name[: len(name) - len(inner)] + plain)
     elif target.framework not in _STORE_TRUE:
-        yield Edit(place.word.end, place.word.end, " false")
+        yield WordEdit(place.word.end, place.word.end, " false")
     elif _bare(name) in _MAY_BE_ON:
         raise NotPatchableError(f"line {place.line}: how {name} is turned off depends on the version")
     else:
         yield removed(place.word, place.before)
 
 
-def _is_off(script: Script, target: Target) -> bool:
+def _is_off(script: Script, target: PatchTarget) -> bool:
     """Tell whether a switch is off because it does not stand there."""
     if target.to is not False or target.framework not in _STORE_TRUE or target.spelled not in ("flag", ""):
         return False
@@ -227,7 +227,7 @@ def _is_off(script: Script, target: Target) -> bool:
     return any(stage.known and stage.serves(target.framework) for stage in stages(script))
 
 
-def _added(script: Script, target: Target) -> list[Edit]:
+def _added(script: Script, target: PatchTarget) -> list[WordEdit]:
     refuse_if_mentioned(script, target, [place.word for place in places(script, target, serving=False)])
     if _is_off(script, target):
         return []
@@ -238,7 +238,7 @@ def _added(script: Script, target: Target) -> list[Edit]:
     return [behind_name(script, stage, words) if stage.launcher or stage.owner == "ray" else behind_words(script, stage, words)]
 
 
-def _config_file(stage: Stage) -> str | None:
+def _config_file(stage: ProgramWords) -> str | None:
     words = stage.words
     for index in range(stage.names, len(words)):
         before = words[index - 1].text
@@ -247,7 +247,7 @@ def _config_file(stage: Stage) -> str | None:
     return None
 
 
-def _only_reader(script: Script, target: Target) -> Stage:
+def _only_reader(script: Script, target: PatchTarget) -> ProgramWords:
     """Give the one program that the setting can be added to."""
     known = [stage for stage in stages(script) if stage.known]
     own = [stage for stage in known if stage.owner == target.framework]
@@ -261,7 +261,7 @@ def _only_reader(script: Script, target: Target) -> Stage:
     return reading[0]
 
 
-def _carries(stage: Stage, target: Target) -> bool:
+def _carries(stage: ProgramWords, target: PatchTarget) -> bool:
     """Tell whether the program gets other settings of the framework, in the same spelling."""
     names = {name.lstrip("-+~") for word in stage.words[stage.names :] if (name := word.text.split("=")[0])}
     if target.spelled == "hydra":
@@ -272,7 +272,7 @@ def _carries(stage: Stage, target: Target) -> bool:
     return bool(_SIGNS.get(target.framework, frozenset()) & {_bare(name) for name in names})
 
 
-def _new_words(stage: Stage, target: Target) -> list[str]:
+def _new_words(stage: ProgramWords, target: PatchTarget) -> list[str]:
     """Spell the setting as further arguments, in the manner of those that stand there."""
     name = target.names[0]
     if target.spelled == "hydra" or (target.spelled == "" and "." in name and not name.startswith("-")):
@@ -289,7 +289,7 @@ def _new_words(stage: Stage, target: Target) -> list[str]:
     return [f"{flag}={value}"] if joined > apart or target.framework == "slurm" else [flag, value]
 
 
-def _new_switch(flag: str, target: Target) -> list[str]:
+def _new_switch(flag: str, target: PatchTarget) -> list[str]:
     if target.framework not in _STORE_TRUE:
         return [flag, "true" if target.to else "false"]
     if target.to:
@@ -297,7 +297,7 @@ def _new_switch(flag: str, target: Target) -> list[str]:
     raise NotPatchableError("the script does not set it, and how it is turned off is not known")
 
 
-def _sign(stage: Stage, name: str) -> str:
+def _sign(stage: ProgramWords, name: str) -> str:
     """Give the + that the neighbours under the same parent carry, if all of them do."""
     if name.startswith("+") or "." not in name:
         return name[: len(name) - len(name.lstrip("+"))]

@@ -11,7 +11,6 @@ from pathlib import PurePath
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from service.diagnosis import Dropped
 from service.patching import (
     env_file,
     json_file,
@@ -22,7 +21,8 @@ from service.patching import (
     yaml_document,
     yaml_file,
 )
-from service.patching.target import NotPatchableError, Target
+from service.patching.target import NotPatchableError, PatchTarget
+from service.schemas.diagnosis import Dropped
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -36,26 +36,26 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class FileFormat:
     """A kind of file: how a target is written into it, read back, and whether the file still parses.
 
     The functions take text, target and the file's name; `parse` raises NotPatchableError.
     """
 
     name: str
-    changed: Callable[[str, Target, str], str]
-    holds: Callable[[str, Target, str], bool]
-    carries: Callable[[str, Target, str], bool]
+    changed: Callable[[str, PatchTarget, str], str]
+    holds: Callable[[str, PatchTarget, str], bool]
+    carries: Callable[[str, PatchTarget, str], bool]
     parse: Callable[[str], object]
 
 
-def patch(name: str, text: str, targets: Sequence[Target]) -> Patch:
+def patch(name: str, text: str, targets: Sequence[PatchTarget]) -> Patch:
     """Write the targets into a file's text, each checked by reading the new text anew."""
     try:
         form = format_of(name, text)
     except NotPatchableError as error:
         return Patch("", (Dropped(what=f"patch of {name}", why=str(error)),))
-    new, left_out, done = text, list[Dropped](), list[Target]()
+    new, left_out, done = text, list[Dropped](), list[PatchTarget]()
     for target in targets:
         try:
             new = _changed(form, new, target, name)
@@ -67,7 +67,7 @@ def patch(name: str, text: str, targets: Sequence[Target]) -> Patch:
     return Patch(difference(name, text, new), tuple(left_out))
 
 
-def carries(name: str, text: str, target: Target) -> bool:
+def carries(name: str, text: str, target: PatchTarget) -> bool:
     """Tell whether a file sets the target's key already, to whatever value."""
     asked = [target, renaming.former(target)] if target.replaces is not None else [target]
     try:
@@ -84,7 +84,7 @@ def lists_packages(name: str, text: str) -> bool:
         return False
 
 
-def accepts(name: str, text: str, target: Target) -> bool:
+def accepts(name: str, text: str, target: PatchTarget) -> bool:
     """Tell whether the target's value can be written into a file, changed or added."""
     try:
         _changed(format_of(name, text), text, target, name)
@@ -108,7 +108,7 @@ def _header(path: str) -> str:
     return json.dumps(path, ensure_ascii=False)
 
 
-def _changed(form: Format, text: str, target: Target, name: str) -> str:
+def _changed(form: FileFormat, text: str, target: PatchTarget, name: str) -> str:
     new = form.changed(text, target, name)
     if new != text and _parses(form, text) and not _parses(form, new):
         raise NotPatchableError("the changed file could not be read any more")
@@ -117,7 +117,7 @@ def _changed(form: Format, text: str, target: Target, name: str) -> str:
     return new
 
 
-def _parses(form: Format, text: str) -> bool:
+def _parses(form: FileFormat, text: str) -> bool:
     try:
         form.parse(text)
     except NotPatchableError:
@@ -125,7 +125,7 @@ def _parses(form: Format, text: str) -> bool:
     return True
 
 
-def _mentions(text: str, target: Target, name: str) -> bool:
+def _mentions(text: str, target: PatchTarget, name: str) -> bool:
     """Tell whether a script sets the target's key, as far as a look at the words tells."""
     del name
     if target.kind == "package":
@@ -138,13 +138,13 @@ def _anything(text: str) -> None:
     del text
 
 
-YAML = Format("yaml", yaml_file.changed, yaml_file.holds, yaml_file.carries, lambda text: yaml_document.loaded(yaml_document.read(text)))
-CONDA = Format("conda", requirements.conda_changed, requirements.conda_holds, requirements.conda_carries, YAML.parse)
-JSON = Format("json", json_file.changed, json_file.holds, json_file.carries, json_file.read)
-REQUIREMENTS = Format("requirements", requirements.changed, requirements.holds, requirements.carries, _anything)
-DOTENV = Format("dotenv", env_file.changed, env_file.holds, env_file.carries, _anything)
-DOCKERFILE = Format("dockerfile", env_file.dockerfile_changed, env_file.dockerfile_holds, env_file.dockerfile_carries, _anything)
-SHELL = Format(
+YAML = FileFormat("yaml", yaml_file.changed, yaml_file.holds, yaml_file.carries, lambda text: yaml_document.loaded(yaml_document.read(text)))
+CONDA = FileFormat("conda", requirements.conda_changed, requirements.conda_holds, requirements.conda_carries, YAML.parse)
+JSON = FileFormat("json", json_file.changed, json_file.holds, json_file.carries, json_file.read)
+REQUIREMENTS = FileFormat("requirements", requirements.changed, requirements.holds, requirements.carries, _anything)
+DOTENV = FileFormat("dotenv", env_file.changed, env_file.holds, env_file.carries, _anything)
+DOCKERFILE = FileFormat("dockerfile", env_file.dockerfile_changed, env_file.dockerfile_holds, env_file.dockerfile_carries, _anything)
+SHELL = FileFormat(
     "shell", lambda text, target, _: shell.changed(text, target), lambda text, target, _: shell.holds(text, target), _mentions,
     lambda text: syntax.parse(text.replace("\r\n", "\n")),
 )
@@ -166,7 +166,7 @@ _NEVER = [
 ]  # fmt: skip
 
 
-def format_of(name: str, text: str) -> Format:
+def format_of(name: str, text: str) -> FileFormat:
     """Tell a file's format by its name, else by its content; raises NotPatchableError for those never changed."""
     path = PurePath(name).name.lower()
     for pattern, why in _NEVER:
@@ -180,7 +180,7 @@ def format_of(name: str, text: str) -> Format:
     return _by_content(text)
 
 
-def _by_content(text: str) -> Format:
+def _by_content(text: str) -> FileFormat:
     rows = [row.strip() for row in text.removeprefix("\ufeff").split("\n")]
     said = [row for row in rows if row and not row.startswith("#")]
     if text.startswith("#!") or any(row.startswith("#SBATCH") for row in rows):
@@ -204,7 +204,7 @@ def _is_requirements(said: Sequence[str], text: str) -> bool:
 
 
 # What the content must be like; the first that fits counts.
-_SIGNS: list[tuple[Callable[[Sequence[str], str], bool], Format]] = [
+_SIGNS: list[tuple[Callable[[Sequence[str], str], bool], FileFormat]] = [
     (lambda said, text: said[0].startswith("{") and _parses(JSON, text), JSON),
     (lambda said, _: re.match(r"(?i)(?:FROM|ARG)\s+\S", said[0]) is not None and any(row.upper().startswith("FROM ") for row in said), DOCKERFILE),
     (_is_yaml, YAML),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from service.diagnosis import Dropped
 from service.patching.patch import accepts, carries, lists_packages, patch
-from service.patching.target import Target
+from service.patching.target import PatchTarget
+from service.schemas.diagnosis import Dropped
 
 
 @dataclass(frozen=True)
@@ -20,20 +20,20 @@ class ConfigFile:
 
 
 @dataclass
-class _Share:
+class _FileTargets:
     """A file with the targets that go into it."""
 
     file: ConfigFile
-    targets: list[Target] = field(default_factory=list)
+    targets: list[PatchTarget] = field(default_factory=list)
 
 
-def over(files: Sequence[ConfigFile], targets: Sequence[Target]) -> tuple[list[str], list[Dropped]]:
+def over(files: Sequence[ConfigFile], targets: Sequence[PatchTarget]) -> tuple[list[str], list[Dropped]]:
     """Give a diff for each file that changes, and what was left out with why.
 
     A target goes to the first file that sets its key already, else to the first that it can be added to; where
     there is neither, the first file says why. Packages belong to lists of requirements before scripts.
     """
-    shares = [_Share(file) for file in files if file.exact]
+    shares = [_FileTargets(file) for file in files if file.exact]
     left_out = [Dropped(what=f"patch of {file.name}", why="the file is no UTF-8 text") for file in files if not file.exact]
     for target in targets:
         if shares:
@@ -42,7 +42,7 @@ def over(files: Sequence[ConfigFile], targets: Sequence[Target]) -> tuple[list[s
     return [one.diff for one in made], [*left_out, *(item for one in made for item in one.left_out)]
 
 
-def _home(shares: Sequence[_Share], target: Target) -> _Share:
+def _home(shares: Sequence[_FileTargets], target: PatchTarget) -> _FileTargets:
     if target.kind == "package":
         shares = sorted(shares, key=lambda share: not lists_packages(share.file.name, share.file.text))
     fitting = (share for fits in (carries, accepts) for share in shares if fits(share.file.name, share.file.text, target))

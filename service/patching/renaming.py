@@ -10,17 +10,17 @@ from typing import Any
 from service.patching import overrides
 from service.patching.keys import plain_key_path
 from service.patching.syntax import Script
-from service.patching.target import NotPatchableError, Target
-from service.patching.tree import Entry, Step, alike, line_of
-from service.patching.words import Edit, Word, written
+from service.patching.target import NotPatchableError, PatchTarget
+from service.patching.tree import Step, TreeEntry, alike, line_of
+from service.patching.words import Word, WordEdit, written
 
 
-def former(target: Target) -> Target:
+def former(target: PatchTarget) -> PatchTarget:
     """Give the target under the name that is to go."""
     return replace(target, names=(target.replaces or target.names[0],), replaces=None)
 
 
-def in_script(script: Script, target: Target) -> list[Edit]:
+def in_script(script: Script, target: PatchTarget) -> list[WordEdit]:
     """Give the edits that rename the arguments of a script; none where it has the right name only."""
     found, right = overrides.places(script, former(target)), overrides.places(script, replace(target, replaces=None))
     if not found:
@@ -34,7 +34,7 @@ def in_script(script: Script, target: Target) -> list[Edit]:
     return [_renamed(place.word, target) for place in found]
 
 
-def _renamed(word: Word, target: Target) -> Edit:
+def _renamed(word: Word, target: PatchTarget) -> WordEdit:
     """Replace the name within a word, without its signs (`--`, `+`) and its value."""
     at = word.equals_at()
     end = len(word.units) if at is None else at
@@ -44,17 +44,17 @@ def _renamed(word: Word, target: Target) -> Edit:
     if any(unit.computed for unit in units) or len({unit.quote for unit in units}) != 1:
         raise NotPatchableError(f"line {word.line}: its name is composed ({name})")
     new = target.names[0].lstrip("-+~")
-    return Edit(units[0].start, units[-1].end, written(_dashed(new, name[begin:], target), units[0].quote))
+    return WordEdit(units[0].start, units[-1].end, written(_dashed(new, name[begin:], target), units[0].quote))
 
 
-def _dashed(new: str, old: str, target: Target) -> str:
+def _dashed(new: str, old: str, target: PatchTarget) -> str:
     """Write a flag's name with dashes or underscores, as the old one was; keys are taken as they are."""
     if target.spelled == "flag" and "_" in old and "-" not in old:
         return new.replace("-", "_")
     return new
 
 
-def in_file(text: str, entry: Entry | None, right: Entry | None, target: Target) -> str:
+def in_file(text: str, entry: TreeEntry | None, right: TreeEntry | None, target: PatchTarget) -> str:
     """Give the text of a YAML or JSON file with the key renamed; raises NotPatchableError where it would have to move."""
     if entry is None:
         if right is None:
@@ -78,7 +78,7 @@ def _last(written_as: str, old: str, new: str) -> str:
     raise NotPatchableError(f"the key is written in an unusual way ({written_as})")
 
 
-def checked(before: object, after: object, path: Sequence[Step], target: Target) -> None:
+def checked(before: object, after: object, path: Sequence[Step], target: PatchTarget) -> None:
     """Raise NotPatchableError unless the files differ in nothing but the key's name."""
     expected: Any = copy.deepcopy(before)
     place = expected

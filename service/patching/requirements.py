@@ -12,9 +12,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from service.patching import yaml_document
-from service.patching.target import NotPatchableError, Target
-from service.patching.tree import Node
-from service.patching.yaml_document import Document
+from service.patching.target import NotPatchableError, PatchTarget
+from service.patching.tree import TreeNode
+from service.patching.yaml_document import YamlFile
 
 # A line's requirement, without its comment; options such as `--hash` follow after white space.
 _LINE = re.compile(r"(?P<body>[^\n]*?)(?P<rest>(?:\s+#[^\n]*|\s+--[a-z][^\n]*|\s*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*|\s*))(?P<end>\r?\n|\Z)")
@@ -23,7 +23,7 @@ _CONDA = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?P<version>[ =<>!~].*)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RequirementLine:
     """A requirement of the file: offsets of its body, its 1-based line and what follows it on the line."""
 
     start: int
@@ -39,7 +39,7 @@ class Line:
         return canonicalize_name(match[1]) if match and "://" not in match[1] else ""
 
 
-def changed(text: str, target: Target, name: str = "") -> str:
+def changed(text: str, target: PatchTarget, name: str = "") -> str:
     """Give the text with the version that the target names; raises NotPatchableError where that is not safe."""
     del name
     package, specifier = wanted(target)
@@ -56,7 +56,7 @@ def changed(text: str, target: Target, name: str = "") -> str:
     return text[: line.start] + _body(line, specifier) + text[line.end :]
 
 
-def holds(text: str, target: Target, name: str = "") -> bool:
+def holds(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file, read anew, asks for the package as the target says."""
     del name
     try:
@@ -67,14 +67,14 @@ def holds(text: str, target: Target, name: str = "") -> bool:
     return len(found) == 1 and _says(found[0], specifier)
 
 
-def carries(text: str, target: Target, name: str = "") -> bool:
+def carries(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file asks for the package, in whatever version."""
     del name
     package = re.split(r"[\[=<>]", target.names[0])[0]
     return target.kind == "package" and any(line.name == canonicalize_name(package) for line in _lines(text))
 
 
-def wanted(target: Target) -> tuple[Requirement, SpecifierSet]:
+def wanted(target: PatchTarget) -> tuple[Requirement, SpecifierSet]:
     """Read the target's package and version; `install` asks for the package in any version."""
     if target.kind != "package":
         raise NotPatchableError(f"a {target.kind} is not set among the requirements")
@@ -97,7 +97,7 @@ def _specifier(to: str) -> SpecifierSet:
     return SpecifierSet(f"=={to}")
 
 
-def _lines(text: str) -> Iterator[Line]:
+def _lines(text: str) -> Iterator[RequirementLine]:
     offset = number = 0
     number = 1
     while offset < len(text):
@@ -106,12 +106,12 @@ def _lines(text: str) -> Iterator[Line]:
             return
         body = match["body"]
         if not body.lstrip().startswith(("#", "-")):
-            yield Line(match.start("body"), match.end("body"), number, body, match["rest"])
+            yield RequirementLine(match.start("body"), match.end("body"), number, body, match["rest"])
         number += match[0].count("\n")
         offset = max(match.end(), offset + 1)
 
 
-def _says(line: Line, specifier: SpecifierSet) -> bool:
+def _says(line: RequirementLine, specifier: SpecifierSet) -> bool:
     try:
         now = Requirement(line.body.strip())
     except InvalidRequirement:
@@ -119,7 +119,7 @@ def _says(line: Line, specifier: SpecifierSet) -> bool:
     return not str(specifier) or (now.url is None and now.specifier == specifier)
 
 
-def _body(line: Line, specifier: SpecifierSet) -> str:
+def _body(line: RequirementLine, specifier: SpecifierSet) -> str:
     try:
         now = Requirement(line.body.strip().rstrip("\ufeff"))
     except InvalidRequirement as error:
@@ -150,7 +150,7 @@ def _with_line(text: str, requirement: str) -> str:
     return f"{text}{ending}{requirement}"
 
 
-def conda_changed(text: str, target: Target, name: str = "") -> str:
+def conda_changed(text: str, target: PatchTarget, name: str = "") -> str:
     """Give a conda environment's text with the version in its pip section, or among its own packages."""
     del name
     document = yaml_document.read(text)
@@ -160,7 +160,7 @@ def conda_changed(text: str, target: Target, name: str = "") -> str:
         return _conda_added(document, f"{package}{_written(specifier)}")
     if conda_holds(text, target):
         return text
-    line = Line(0, len(item.value), text.count("\n", 0, item.start) + 1, item.value, "")
+    line = RequirementLine(0, len(item.value), text.count("\n", 0, item.start) + 1, item.value, "")
     if _is_pip_item(document, item):
         return yaml_document.applied(document, [yaml_document.item_replacement(document, item, _body(line, specifier))])
     match = _CONDA.fullmatch(item.value)
@@ -169,7 +169,7 @@ def conda_changed(text: str, target: Target, name: str = "") -> str:
     return yaml_document.applied(document, [yaml_document.item_replacement(document, item, match["name"] + _written(specifier))])
 
 
-def conda_holds(text: str, target: Target, name: str = "") -> bool:
+def conda_holds(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether a conda environment asks for the package as the target says."""
     del name
     try:
@@ -183,7 +183,7 @@ def conda_holds(text: str, target: Target, name: str = "") -> bool:
         return False
 
 
-def conda_carries(text: str, target: Target, name: str = "") -> bool:
+def conda_carries(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether a conda environment asks for the package."""
     del name
     try:
@@ -192,7 +192,7 @@ def conda_carries(text: str, target: Target, name: str = "") -> bool:
         return False
 
 
-def _conda_lists(document: Document) -> tuple[Node, Node | None]:
+def _conda_lists(document: YamlFile) -> tuple[TreeNode, TreeNode | None]:
     dependencies = document.only().child("dependencies")
     if dependencies is None or dependencies.kind != "sequence":
         raise NotPatchableError("the file has no list of `dependencies`")
@@ -200,7 +200,7 @@ def _conda_lists(document: Document) -> tuple[Node, Node | None]:
     return dependencies, pips[0] if pips else None
 
 
-def _conda_item(document: Document, package: str) -> Node | None:
+def _conda_item(document: YamlFile, package: str) -> TreeNode | None:
     dependencies, pip = _conda_lists(document)
     items = [item for item in (*(pip.items if pip else ()), *dependencies.items) if item.kind == "scalar"]
     found = [item for item in items if canonicalize_name(re.split(r"[\[\s=<>!~;@]", item.value)[0]) == canonicalize_name(package)]
@@ -209,12 +209,12 @@ def _conda_item(document: Document, package: str) -> Node | None:
     return found[0] if found else None
 
 
-def _is_pip_item(document: Document, item: Node) -> bool:
+def _is_pip_item(document: YamlFile, item: TreeNode) -> bool:
     pip = _conda_lists(document)[1]
     return pip is not None and item in pip.items
 
 
-def _conda_added(document: Document, requirement: str) -> str:
+def _conda_added(document: YamlFile, requirement: str) -> str:
     pip = _conda_lists(document)[1]
     if pip is None:
         raise NotPatchableError("the environment has no pip section to add it to")

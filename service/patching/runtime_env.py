@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 
-from service.patching.launches import Stage
+from service.patching.launches import ProgramWords
 from service.patching.target import NotPatchableError
-from service.patching.words import Edit, Word
+from service.patching.words import Word, WordEdit
 
 _VARIABLES = re.compile(r'"env_vars"\s*:\s*\{')
 _STRING = r'"(?:[^"\\]|\\.)*"'
@@ -26,12 +26,12 @@ def held_json(text: Word) -> dict[str, str] | None:
     return held if isinstance(held, dict) else None
 
 
-def has_variables(stage: Stage) -> bool:
+def has_variables(stage: ProgramWords) -> bool:
     """Tell whether the job's environment is given in another way, such as a YAML file."""
     return any(word.text.startswith(("--runtime-env", "--working-dir=@")) for word in stage.words)
 
 
-def with_variable(text: Word, name: str, value: str) -> Iterator[Edit]:
+def with_variable(text: Word, name: str, value: str) -> Iterator[WordEdit]:
     """Set a variable in the JSON text, everything else as it is written."""
     held = held_json(text)
     if held is None:

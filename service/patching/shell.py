@@ -16,8 +16,8 @@ from service.patching.inner import in_script, inner_scripts
 from service.patching.launches import stages
 from service.patching.spelling import is_unset, refuse_prose
 from service.patching.syntax import Script, parse
-from service.patching.target import NotPatchableError, Target
-from service.patching.words import Edit
+from service.patching.target import NotPatchableError, PatchTarget
+from service.patching.words import WordEdit
 
 # Settings that a script can only hand to another file.
 _ELSEWHERE = {
@@ -27,15 +27,15 @@ _ELSEWHERE = {
 }
 
 
-class Way(NamedTuple):
+class EditMethod(NamedTuple):
     """How a kind of setting is found, changed and read back."""
 
-    stands: Callable[[Script, Target], bool]
-    edits: Callable[[Script, Target], list[Edit]]
-    hold: Callable[[Script, Target], bool]
+    stands: Callable[[Script, PatchTarget], bool]
+    edits: Callable[[Script, PatchTarget], list[WordEdit]]
+    hold: Callable[[Script, PatchTarget], bool]
 
 
-def changed(text: str, target: Target) -> str:
+def changed(text: str, target: PatchTarget) -> str:
     """Give the script with the value; the same text where it says so already.
 
     Raises NotPatchableError where that cannot be done safely.
@@ -49,7 +49,7 @@ def changed(text: str, target: Target) -> str:
     return _apply(text, rows, _edits(parse(rows), target, _way(target)))
 
 
-def holds(text: str, target: Target) -> bool:
+def holds(text: str, target: PatchTarget) -> bool:
     """Tell whether the value stands where the framework reads it."""
     try:
         script, way = parse(text.replace("\r\n", "\n")), _way(target)
@@ -62,7 +62,7 @@ def holds(text: str, target: Target) -> bool:
         return False
 
 
-def carries(text: str, target: Target) -> bool:
+def carries(text: str, target: PatchTarget) -> bool:
     """Tell whether the script installs the target's package, in whatever version."""
     try:
         return target.kind == "package" and bool(installs.places(parse(text.replace("\r\n", "\n")), target))
@@ -70,7 +70,7 @@ def carries(text: str, target: Target) -> bool:
         return False
 
 
-def _edits(script: Script, target: Target, way: Way) -> list[Edit]:
+def _edits(script: Script, target: PatchTarget, way: EditMethod) -> list[WordEdit]:
     """Change the script, or the script that a command of it is given (`bash -c '...'`), if only one says it."""
     inner = inner_scripts(script)
     holding = [each for each in inner if _stands_in(each.text, target, way)]
@@ -87,32 +87,32 @@ def _edits(script: Script, target: Target, way: Way) -> list[Edit]:
         return [in_script(inner[0], changed(inner[0].text, target))]
 
 
-def _stands_in(text: str, target: Target, way: Way) -> bool:
+def _stands_in(text: str, target: PatchTarget, way: EditMethod) -> bool:
     try:
         return way.stands(parse(text), target)
     except NotPatchableError:
         return False
 
 
-def _way(target: Target) -> Way:
+def _way(target: PatchTarget) -> EditMethod:
     if target.kind == "package" and target.framework in ("pip", "python", ""):
-        return Way(lambda script, it: bool(installs.places(script, it)), installs.edits, installs.hold)
+        return EditMethod(lambda script, it: bool(installs.places(script, it)), installs.edits, installs.hold)
     if target.kind == "package" or target.spelled in _ELSEWHERE:
         raise NotPatchableError(_ELSEWHERE.get(target.spelled, _ELSEWHERE["package"]))
     if target.kind == "env" or target.spelled == "env":
-        return Way(lambda script, it: bool(environment.places(script, it)), environment.edits, environment.hold)
+        return EditMethod(lambda script, it: bool(environment.places(script, it)), environment.edits, environment.hold)
     if target.framework == "slurm":
-        return Way(_slurm_stands, _slurm_edits, _slurm_hold)
+        return EditMethod(_slurm_stands, _slurm_edits, _slurm_hold)
     if target.kind == "command" or target.spelled in ("command", "directive"):
         raise NotPatchableError("it is a command of its own; run it by hand")
-    return Way(lambda script, it: bool(overrides.places(script, it)), overrides.edits, overrides.hold)
+    return EditMethod(lambda script, it: bool(overrides.places(script, it)), overrides.edits, overrides.hold)
 
 
-def _slurm_stands(script: Script, target: Target) -> bool:
+def _slurm_stands(script: Script, target: PatchTarget) -> bool:
     return bool(overrides.places(script, directives.with_short(target)) or directives.found(script.text, target))
 
 
-def _slurm_edits(script: Script, target: Target) -> list[Edit]:
+def _slurm_edits(script: Script, target: PatchTarget) -> list[WordEdit]:
     """Change the directive, or the option of srun or sbatch; both together are left alone."""
     by_command = overrides.places(script, directives.with_short(target))
     if by_command and directives.found(script.text, target):
@@ -126,7 +126,7 @@ def _slurm_edits(script: Script, target: Target) -> list[Edit]:
     return directives.edits(script.text, target)
 
 
-def _slurm_hold(script: Script, target: Target) -> bool:
+def _slurm_hold(script: Script, target: PatchTarget) -> bool:
     by_command = overrides.places(script, directives.with_short(target))
     if by_command and not overrides.hold(script, directives.with_short(target)):
         return False
@@ -135,17 +135,17 @@ def _slurm_hold(script: Script, target: Target) -> bool:
     return True
 
 
-def _is_taken(script: Script, target: Target) -> bool:
+def _is_taken(script: Script, target: PatchTarget) -> bool:
     """Tell whether a program of the scheduler in the script takes the option: `srun` knows others than `sbatch`."""
     names = {stage.words[0].text.rsplit("/", 1)[-1] for stage in stages(script) if stage.owner == target.framework and stage.words}
     return not target.commands or not names or bool(names & set(target.commands))
 
 
-def _is_step_only(target: Target) -> bool:
+def _is_step_only(target: PatchTarget) -> bool:
     return any(name.lstrip("-") in directives.STEP_ONLY for name in target.names)
 
 
-def _apply(text: str, rows: str, edits: list[Edit]) -> str:
+def _apply(text: str, rows: str, edits: list[WordEdit]) -> str:
     """Write the edits, whose offsets count a line's end as one character, into the text as it is."""
     returns = [found.start() for found in re.finditer("\r\n", text)]
     ending = "\r\n" if returns and len(returns) * 2 >= rows.count("\n") else "\n"

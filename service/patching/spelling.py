@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from corpus.schema import Scalar
-from service.patching.target import NotPatchableError, Target
+from service.patching.target import NotPatchableError, PatchTarget
 
 # True and false as programs spell them, by the spelling that stands there.
 _PAIRS = [("True", "False"), ("true", "false"), ("TRUE", "FALSE"), ("1", "0"), ("yes", "no"), ("on", "off")]
@@ -51,7 +51,7 @@ def spelled(to: Scalar, old: str, default: tuple[str, str] = HYDRA) -> str:
     return _BY_WORD.get(old, default)[0 if to else 1]
 
 
-def refuse_prose(target: Target) -> None:
+def refuse_prose(target: PatchTarget) -> None:
     """Raise NotPatchableError where the value only describes what to write."""
     if not isinstance(target.to, str):
         return

@@ -52,7 +52,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ShellCommand:
     """A simple command; `statement` is where the top-level statement begins that holds it."""
 
     words: tuple[Word, ...]
@@ -62,7 +62,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class VariableUse:
     """A place where a variable's value is read, and the word of the command or assignment it is in."""
 
     name: str
@@ -75,9 +75,9 @@ class Script:
     """What a script's text says, in order; `documents` are the spans of here-documents."""
 
     text: str
-    commands: list[Command] = field(default_factory=list)
+    commands: list[ShellCommand] = field(default_factory=list)
     assignments: list[Assignment] = field(default_factory=list)
-    uses: list[Use] = field(default_factory=list)
+    uses: list[VariableUse] = field(default_factory=list)
     exported: dict[str, int] = field(default_factory=dict)
     unset: list[tuple[str, int, int]] = field(default_factory=list)
     changed_names: dict[str, int] = field(default_factory=dict)
@@ -162,7 +162,7 @@ def _read_command(node: tree_sitter.Node, script: Script, statement: int, branch
     script.assignments += [
         replace(_assignment(child, script.text, branch), prefix=_is_prefix(child, words, script.text)) for child in own
     ]
-    script.commands.append(Command(words, words[0].start if words else node.start_byte, statement, branch))
+    script.commands.append(ShellCommand(words, words[0].start if words else node.start_byte, statement, branch))
     if words and words[0].text in _NAMES_ASSIGNED:
         for each in words[1:]:
             script.changed_names.setdefault(each.text.split("=")[0], each.start)
@@ -240,7 +240,7 @@ def _read_use(node: tree_sitter.Node, script: Script, _statement: int, _branch: 
         parent = parent.parent
     name = parent.child_by_field_name("name") if parent is not None and parent.type == "command" else None
     printed = name is not None and _text(name, script) in ("echo", "printf")
-    script.uses.append(Use(_text(node, script), node.start_byte, printed))
+    script.uses.append(VariableUse(_text(node, script), node.start_byte, printed))
 
 
 def _read_document(node: tree_sitter.Node, script: Script, _statement: int, branch: bool) -> None:

@@ -12,7 +12,7 @@ class NotPatchableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PatchTarget:
     """One setting with its new value.
 
     `names` lists the spellings that the framework knows at the job's version, the preferred first; a file

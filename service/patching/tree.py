@@ -16,7 +16,7 @@ Step = str | int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class TreeNode:
     """A value of the file.
 
     `start` and `end` are offsets in the text, `path` leads to it from the whole (document, keys, indices).
@@ -31,26 +31,26 @@ class Node:
     path: tuple[Step, ...]
     style: str
     value: str = ""
-    entries: tuple[Entry, ...] = ()
-    items: tuple[Node, ...] = ()
-    merged: tuple[Node, ...] = ()
+    entries: tuple[TreeEntry, ...] = ()
+    items: tuple[TreeNode, ...] = ()
+    merged: tuple[TreeNode, ...] = ()
     shared: bool = False
     inside: bool = False
 
-    def entry(self, key: str) -> Entry | None:
+    def entry(self, key: str) -> TreeEntry | None:
         """Give the entry of a key; `-` and `_` are one, as for command-line flags."""
         wanted = plain_key(key)
         return next((entry for entry in self.entries if plain_key(entry.key) == wanted), None)
 
-    def child(self, *keys: str) -> Node | None:
+    def child(self, *keys: str) -> TreeNode | None:
         """Follow keys downwards; gives None where one is missing."""
-        node: Node | None = self
+        node: TreeNode | None = self
         for key in keys:
             entry = node.entry(key) if node is not None else None
             node = entry.node if entry is not None else None
         return node
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[TreeNode]:
         """Give this node and all below it, each once."""
         waiting = [self]
         seen: set[int] = set()
@@ -64,19 +64,19 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class TreeEntry:
     """A key with its value; `start` and `end` are the key's, `alias` says that the value only refers to another."""
 
     key: str
     start: int
     end: int
     path: tuple[Step, ...]
-    node: Node
+    node: TreeNode
     alias: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class TreeEdit:
     """A piece of text to put in, and what the parsed file must then hold at `path`."""
 
     start: int
@@ -96,14 +96,14 @@ def line_of(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
 
-def spliced(text: str, edits: Sequence[Edit]) -> str:
+def spliced(text: str, edits: Sequence[TreeEdit]) -> str:
     """Write all edits into the text, from the end backwards so that offsets stay right."""
     for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 
 
-def expected(loaded: object, edits: Sequence[Edit]) -> object:
+def expected(loaded: object, edits: Sequence[TreeEdit]) -> object:
     """Give the parsed file with the edits' values put in and all else as it was."""
     whole = copy.deepcopy(loaded)
     for edit in edits:
@@ -135,7 +135,7 @@ def alike(one: object, other: object) -> bool:
     return one == other or (one != one and other != other)
 
 
-def checked(before: object, after: object, edits: Sequence[Edit]) -> None:
+def checked(before: object, after: object, edits: Sequence[TreeEdit]) -> None:
     """Raise NotPatchableError unless exactly the edits' values differ."""
     try:
         as_meant = alike(expected(before, edits), after)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from service.patching.syntax import Assignment, Command, Script
+from service.patching.syntax import Assignment, Script, ShellCommand
 from service.patching.target import NotPatchableError
 from service.patching.words import Word
 
@@ -16,7 +16,7 @@ _DEPTH = 5
 _WORDS = 20_000
 
 
-def arguments(script: Script, command: Command) -> list[Word]:
+def arguments(script: Script, command: ShellCommand) -> list[Word]:
     """Give a command's words with arrays and strings of arguments put in where it expands them."""
     evaluated = bool(command.words) and command.words[0].text == "eval"
     words = (word for each in command.words for word in _expanded(script, each, evaluated, ()))

@@ -25,7 +25,7 @@ _BRACES = re.compile(r"\{[^{}\0]*(?:,|\.\.)[^{}\0]*\}")
 _VARIABLE = re.compile(r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)(?P<all>\[[@*]\])?\})")
 
 
-class Unit(NamedTuple):
+class CharacterUnit(NamedTuple):
     """One character as bash passes it, or (`computed`) an expression that bash replaces; offsets in the script."""
 
     text: str
@@ -35,7 +35,7 @@ class Unit(NamedTuple):
     computed: bool = False
 
 
-class Edit(NamedTuple):
+class WordEdit(NamedTuple):
     """Replace script[start:end] by `new`."""
 
     start: int
@@ -59,7 +59,7 @@ class Word:
     bash cuts at blanks, `branch` that it may not be reached (if, loop, function).
     """
 
-    units: tuple[Unit, ...]
+    units: tuple[CharacterUnit, ...]
     start: int
     end: int
     source: str
@@ -105,7 +105,7 @@ class Word:
         found = _VARIABLE.fullmatch(self.units[0].text)
         return found and Reference(found["bare"] or found["braced"], bool(found["all"]), self.units[0].quote)
 
-    def replaced(self, new: str) -> Edit:
+    def replaced(self, new: str) -> WordEdit:
         """Write `new` in the word's own quoting; a word of mixed quoting is quoted as a whole."""
         if self.splits and (not new or re.search(r"\s", new)):
             raise NotPatchableError(f"line {self.line}: the string there is cut at blanks, and the value has one")
@@ -114,29 +114,29 @@ class Word:
             return self._filled(new)
         first, last = self.units[0], self.units[-1]
         if len(quotes) == 1:
-            return Edit(first.start, last.end, written(new, first.quote))
+            return WordEdit(first.start, last.end, written(new, first.quote))
         # Inside of a quoting, the replaced text would have to end it where the old one did.
         if self.opened == "":
-            return Edit(self.start, self.end, shlex.quote(new))
+            return WordEdit(self.start, self.end, shlex.quote(new))
         raise NotPatchableError(f"line {self.line}: its quoting is mixed ({self.source[self.start : self.end]})")
 
-    def span_replaced(self, begin: int, end: int, new: str) -> Edit:
+    def span_replaced(self, begin: int, end: int, new: str) -> WordEdit:
         """Write `new` for a part of a plain word, characters `begin` to `end`; there is one before it."""
         if len({unit.quote for unit in self.units[begin - 1 : end]}) > 1:
             raise NotPatchableError(f"line {self.line}: its quoting is mixed ({self.source[self.start : self.end]})")
         before = self.units[begin - 1]
-        return Edit(before.end, self.units[end - 1].end, written(new, before.quote))
+        return WordEdit(before.end, self.units[end - 1].end, written(new, before.quote))
 
-    def _filled(self, new: str) -> Edit:
+    def _filled(self, new: str) -> WordEdit:
         """Write into a word without a character: nothing, an empty pair of quotes, or an open quoting."""
         raw = self.source[self.start : self.end]
         if self.opened == "" and raw in ("''", '""'):
-            return Edit(self.start + 1, self.start + 1, written(new, _quote(raw[0])))
-        return Edit(self.start, self.start, written(new, self.opened))
+            return WordEdit(self.start + 1, self.start + 1, written(new, _quote(raw[0])))
+        return WordEdit(self.start, self.start, written(new, self.opened))
 
     def pieces(self) -> Iterator[Word]:
         """Cut at blanks, as bash does with the value of an unquoted variable."""
-        held: list[Unit] = []
+        held: list[CharacterUnit] = []
         for unit in self.units:
             if unit.computed or not unit.text.isspace():
                 held.append(unit)
@@ -146,7 +146,7 @@ class Word:
         if held:
             yield self._piece(held)
 
-    def _piece(self, units: list[Unit]) -> Word:
+    def _piece(self, units: list[CharacterUnit]) -> Word:
         # A word of its own begins within the string's quoting.
         return Word(tuple(units), units[0].start, units[-1].end, self.source, True, self.branch, units[0].quote)
 
@@ -167,11 +167,11 @@ def written(value: str, quote: Quote) -> str:
 def word(source: str, start: int, end: int, computed: Iterable[tuple[int, int]], quote: Quote = "") -> Word:
     """Read source[start:end] as one word; `computed` holds the spans of the expressions in it."""
     spans = dict(computed)
-    units: list[Unit] = []
+    units: list[CharacterUnit] = []
     now, at = quote, start
     while at < end:
         if at in spans:
-            units.append(Unit(source[at : spans[at]], at, spans[at], now, True))
+            units.append(CharacterUnit(source[at : spans[at]], at, spans[at], now, True))
             at = spans[at]
             continue
         token = _TOKENS[now].match(source, at)
@@ -180,18 +180,18 @@ def word(source: str, start: int, end: int, computed: Iterable[tuple[int, int]],
         if token["end"] if "end" in token.groupdict() else None:
             now = _quote(token["end"]) if now == "" else ""
         elif text := (token.groupdict().get("escaped") or token["plain"]):
-            units.append(Unit(text, at, token.end(), now))
+            units.append(CharacterUnit(text, at, token.end(), now))
         at = token.end()
     return Word(_with_braces(units), start, end, source)
 
 
-def _with_braces(units: list[Unit]) -> tuple[Unit, ...]:
+def _with_braces(units: list[CharacterUnit]) -> tuple[CharacterUnit, ...]:
     """Join an unquoted {a,b} or {1..3} to one expression: bash makes several words of it."""
     flat = "".join(unit.text if unit.quote == "" and not unit.computed else "\0" for unit in units)
     joined, at = [], 0
     for found in _BRACES.finditer(flat):
         inside = units[found.start() : found.end()]
         joined += units[at : found.start()]
-        joined.append(Unit("".join(unit.text for unit in inside), inside[0].start, inside[-1].end, "", True))
+        joined.append(CharacterUnit("".join(unit.text for unit in inside), inside[0].start, inside[-1].end, "", True))
         at = found.end()
     return tuple(joined + units[at:])

@@ -22,7 +22,7 @@ from corpus import library
 from corpus.errors import CorpusError
 from corpus.schema import Scalar
 from service.patching.target import NotPatchableError
-from service.patching.tree import Edit, Entry, Node, Step, checked, line_of, spliced
+from service.patching.tree import Step, TreeEdit, TreeEntry, TreeNode, checked, line_of, spliced
 from service.patching.values import listed, number, same_sort
 
 # The parser takes about a second for a quarter of a megabyte; no configuration written by hand is longer.
@@ -38,13 +38,13 @@ _COMPUTED = re.compile(r"\$\{|\$\(|\{\{")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Document:
+class YamlFile:
     """A YAML file: its text, and the root of each document in it."""
 
     text: str
-    roots: tuple[Node, ...]
+    roots: tuple[TreeNode, ...]
 
-    def only(self) -> Node:
+    def only(self) -> TreeNode:
         """Give the one mapping of the file; raises NotPatchableError where it is something else."""
         if len(self.roots) != 1:
             raise NotPatchableError(f"the file holds {len(self.roots)} YAML documents")
@@ -54,7 +54,7 @@ class Document:
 
 
 @lru_cache(maxsize=8)
-def read(text: str) -> Document:
+def read(text: str) -> YamlFile:
     """Read a file's text; raises NotPatchableError where it is no clean YAML."""
     if len(text) > MAX_CHARACTERS:
         raise NotPatchableError(f"the file is longer than {MAX_CHARACTERS:,} characters")
@@ -65,13 +65,13 @@ def read(text: str) -> Document:
     parser = YAML(typ="safe", pure=True)
     try:
         parsed = list(parser.compose_all(text))
-        roots = tuple(_Reader(text, root).node(root, (index,)) for index, root in enumerate(parsed))
+        roots = tuple(_YamlNodeReader(text, root).node(root, (index,)) for index, root in enumerate(parsed))
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
         raise NotPatchableError(f"line {line} is no valid YAML ({error.problem})") from error
     except (YAMLError, ValueError, RecursionError) as error:
         raise NotPatchableError(f"the file is no valid YAML ({type(error).__name__})") from error
-    return Document(text, roots)
+    return YamlFile(text, roots)
 
 
 def _is_deep(text: str) -> bool:
@@ -84,7 +84,7 @@ def _is_deep(text: str) -> bool:
     return re.search(rf"(?:[-?:][ \t]+){{{MAX_DEPTH},}}|^ {{{4 * MAX_DEPTH},}}[^\s#]", text, re.MULTILINE) is not None
 
 
-def loaded(document: Document) -> list[object]:
+def loaded(document: YamlFile) -> list[object]:
     """Parse each document with the parser that the frameworks use; raises NotPatchableError."""
     found = []
     for root in document.roots:
@@ -96,20 +96,20 @@ def loaded(document: Document) -> list[object]:
     return found
 
 
-def applied(document: Document, edits: Sequence[Edit]) -> str:
+def applied(document: YamlFile, edits: Sequence[TreeEdit]) -> str:
     """Write the edits; raises NotPatchableError where the parsed file would differ in anything else."""
     new = spliced(document.text, edits)
     checked(loaded(document), loaded(read(new)), edits)
     return new
 
 
-class _Reader:
+class _YamlNodeReader:
     """Turns what the parser composed into nodes; counts on the way who is referred to twice."""
 
     def __init__(self, text: str, root: Parsed) -> None:
         self._text = text
         self._uses: dict[int, int] = {}
-        self._made: dict[int, Node] = {}
+        self._made: dict[int, TreeNode] = {}
         self._count(root)
         if self._size(root, {}, set()) > MAX_VALUES:
             raise NotPatchableError("the aliases of the file stand for too many values")
@@ -129,28 +129,28 @@ class _Reader:
             known[id(node)] = 1 + sum(self._size(child, known, above | {id(node)}) for child in _children(node))
         return known[id(node)]
 
-    def node(self, node: Parsed, path: tuple[Step, ...], inside: bool = False) -> Node:
+    def node(self, node: Parsed, path: tuple[Step, ...], inside: bool = False) -> TreeNode:
         """Give the node; one that is referred to again keeps the path of its own place."""
         if id(node) not in self._made:
             self._made[id(node)] = self._new(node, path, inside)
         return self._made[id(node)]
 
-    def _new(self, node: Parsed, path: tuple[Step, ...], inside: bool) -> Node:
+    def _new(self, node: Parsed, path: tuple[Step, ...], inside: bool) -> TreeNode:
         start, end, shared = node.start_mark.index, node.end_mark.index, self._uses[id(node)] > 1
         below = inside or bool(getattr(node, "flow_style", False))
         if isinstance(node, MappingNode):
             entries = self._entries(node, path, below)
             merged = tuple(self.node(child, path) for child in _merged(node))
             style = "flow" if node.flow_style else "block"
-            return Node("mapping", start, end, path, style, entries=entries, merged=merged, shared=shared, inside=inside)
+            return TreeNode("mapping", start, end, path, style, entries=entries, merged=merged, shared=shared, inside=inside)
         if isinstance(node, SequenceNode):
             items = tuple(self.node(child, (*path, index), below) for index, child in enumerate(node.value))
-            return Node("sequence", start, end, path, "flow" if node.flow_style else "block", items=items, shared=shared, inside=inside)
+            return TreeNode("sequence", start, end, path, "flow" if node.flow_style else "block", items=items, shared=shared, inside=inside)
         style = str(getattr(node, "style", None) or "") or ("plain" if end > start else "empty")
-        return Node("scalar", start, end, path, style, value=str(node.value), shared=shared, inside=inside)
+        return TreeNode("scalar", start, end, path, style, value=str(node.value), shared=shared, inside=inside)
 
-    def _entries(self, node: MappingNode, path: tuple[Step, ...], inside: bool) -> tuple[Entry, ...]:
-        found: dict[str, Entry] = {}
+    def _entries(self, node: MappingNode, path: tuple[Step, ...], inside: bool) -> tuple[TreeEntry, ...]:
+        found: dict[str, TreeEntry] = {}
         for key, value in node.value:
             if not isinstance(key, ScalarNode):
                 raise NotPatchableError(f"line {line_of(self._text, key.start_mark.index)} has a key that is no plain word")
@@ -162,7 +162,7 @@ class _Reader:
                 raise NotPatchableError(f"the key `{name}` stands twice (lines {lines[0]} and {lines[1]})")
             below = (*path, name)
             alias = value.end_mark.index <= key.start_mark.index
-            found[name] = Entry(name, key.start_mark.index, key.end_mark.index, below, self.node(value, below, inside), alias)
+            found[name] = TreeEntry(name, key.start_mark.index, key.end_mark.index, below, self.node(value, below, inside), alias)
         return tuple(found.values())
 
 
@@ -181,24 +181,24 @@ def _merged(node: MappingNode) -> list[Parsed]:
     return [part for value in values for part in (value.value if isinstance(value, SequenceNode) else [value])]
 
 
-def replacement(document: Document, entry: Entry, to: Scalar, *, words: bool = False) -> Edit:
+def replacement(document: YamlFile, entry: TreeEntry, to: Scalar, *, words: bool = False) -> TreeEdit:
     """Make the edit that gives an entry a new value; `words` keeps it a string whatever it looks like."""
     begin, end, old = _span(document, entry)
     written, value = _written(document, to, old, words=words)
     _check_replaceable(document, entry, value)
     lead = " " if begin == end else ""
-    return Edit(begin, end, lead + written, entry.path, value)
+    return TreeEdit(begin, end, lead + written, entry.path, value)
 
 
-def item_replacement(document: Document, node: Node, to: str) -> Edit:
+def item_replacement(document: YamlFile, node: TreeNode, to: str) -> TreeEdit:
     """Make the edit that gives an item of a list a new string."""
     if node.shared or _COMPUTED.search(node.value):
         raise NotPatchableError(f"line {line_of(document.text, node.start)} is computed or used elsewhere too ({node.value})")
     written, value = _written(document, to, node, words=node.style in "'\"" or not _is_other(node.value))
-    return Edit(node.start, node.end, written, node.path, value)
+    return TreeEdit(node.start, node.end, written, node.path, value)
 
 
-def _span(document: Document, entry: Entry) -> tuple[int, int, Node]:
+def _span(document: YamlFile, entry: TreeEntry) -> tuple[int, int, TreeNode]:
     """Give where the value is written: behind an anchor's name, at an alias, or right after the colon."""
     text, node = document.text, entry.node
     colon = _COLON.match(text, entry.end)
@@ -209,14 +209,14 @@ def _span(document: Document, entry: Entry) -> tuple[int, int, Node]:
         if alias is None:
             raise NotPatchableError(f"`{entry.key}` in line {line_of(text, entry.start)} is an alias written in an unusual way")
         begin = colon.end() + len(alias[0]) - len(alias[0].lstrip())
-        return begin, alias.end(), Node("scalar", begin, alias.end(), entry.path, "plain", inside=True)
+        return begin, alias.end(), TreeNode("scalar", begin, alias.end(), entry.path, "plain", inside=True)
     if node.style == "empty":
         return colon.end(), colon.end(), node
     anchor = _ANCHOR.match(text, node.start)
     return anchor.end() if anchor else node.start, node.end, node
 
 
-def _check_replaceable(document: Document, entry: Entry, value: object) -> None:
+def _check_replaceable(document: YamlFile, entry: TreeEntry, value: object) -> None:
     node, line = entry.node, line_of(document.text, entry.start)
     if entry.alias:
         return
@@ -233,7 +233,7 @@ def _check_replaceable(document: Document, entry: Entry, value: object) -> None:
         raise NotPatchableError(f"its value in line {line} is computed ({node.value})")
 
 
-def insertion(document: Document, parent: Node, missing: Sequence[str], value: object, entry: Entry | None = None) -> Edit:
+def insertion(document: YamlFile, parent: TreeNode, missing: Sequence[str], value: object, entry: TreeEntry | None = None) -> TreeEdit:
     """Make the edit that adds a key at the end of a mapping, with the levels between; `entry` holds the mapping."""
     text = document.text
     path = (*parent.path, *missing)
@@ -252,7 +252,7 @@ def insertion(document: Document, parent: Node, missing: Sequence[str], value: o
     return _new_lines(text, _tail(document, parent), _block(document, written, column), path, value)
 
 
-def appended(document: Document, sequence: Node, value: object) -> Edit:
+def appended(document: YamlFile, sequence: TreeNode, value: object) -> TreeEdit:
     """Make the edit that adds an item at the end of a list."""
     text, path = document.text, (*sequence.path, len(sequence.items))
     if sequence.shared:
@@ -274,7 +274,7 @@ def _column(text: str, offset: int) -> int:
     return len(row.removeprefix("\ufeff"))
 
 
-def _step(document: Document) -> int:
+def _step(document: YamlFile) -> int:
     """Give the width of one level: the least one that the file's nested mappings show."""
     text, widths = document.text, list[int]()
     for root in document.roots:
@@ -285,7 +285,7 @@ def _step(document: Document) -> int:
     return min((width for width in widths if width > 0), default=2)
 
 
-def _tail(document: Document, node: Node) -> int:
+def _tail(document: YamlFile, node: TreeNode) -> int:
     """Give where the text of a node's last part ends; a block's own end lies behind the comments that follow."""
     if node.style != "block":
         return node.end
@@ -300,27 +300,27 @@ def _tail(document: Document, node: Node) -> int:
     return _tail(document, last_entry.node)
 
 
-def _new_lines(text: str, offset: int, rows: Sequence[str], path: tuple[Step, ...], value: object) -> Edit:
+def _new_lines(text: str, offset: int, rows: Sequence[str], path: tuple[Step, ...], value: object) -> TreeEdit:
     """Put lines in behind the line of an offset; a last line without an end stays without."""
     ending = "\r\n" if "\r\n" in text else "\n"
     if offset and text[offset - 1] == "\n":
-        return Edit(offset, offset, "".join(row + ending for row in rows), path, value)
+        return TreeEdit(offset, offset, "".join(row + ending for row in rows), path, value)
     found = text.find("\n", offset)
     if found < 0:
-        return Edit(len(text), len(text), "".join(ending + row for row in rows), path, value)
-    return Edit(found + 1, found + 1, "".join(row + ending for row in rows), path, value)
+        return TreeEdit(len(text), len(text), "".join(ending + row for row in rows), path, value)
+    return TreeEdit(found + 1, found + 1, "".join(row + ending for row in rows), path, value)
 
 
-def _in_flow(document: Document, node: Node, written: str, path: tuple[Step, ...], value: object) -> Edit:
+def _in_flow(document: YamlFile, node: TreeNode, written: str, path: tuple[Step, ...], value: object) -> TreeEdit:
     if not node.entries and not node.items:
-        return Edit(node.end - 1, node.end - 1, written, path, value)
+        return TreeEdit(node.end - 1, node.end - 1, written, path, value)
     offset = node.items[-1].end if node.items else max(node.entries, key=lambda entry: entry.start).node.end
     if not node.start < offset < node.end or (node.entries and node.entries[-1].alias):
         raise NotPatchableError(f"line {line_of(document.text, node.start)} ends in an alias or an empty value")
-    return Edit(offset, offset, f", {written}", path, value)
+    return TreeEdit(offset, offset, f", {written}", path, value)
 
 
-def _block(document: Document, value: Mapping[str, object], column: int) -> list[str]:
+def _block(document: YamlFile, value: Mapping[str, object], column: int) -> list[str]:
     rows = []
     for key, below in value.items():
         if isinstance(below, Mapping):
@@ -330,7 +330,7 @@ def _block(document: Document, value: Mapping[str, object], column: int) -> list
     return rows
 
 
-def _flow(document: Document, value: object, *, inside: bool = True) -> str:
+def _flow(document: YamlFile, value: object, *, inside: bool = True) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_flow(document, below)}" for key, below in value.items()) + "}"
     if isinstance(value, list):
@@ -338,7 +338,7 @@ def _flow(document: Document, value: object, *, inside: bool = True) -> str:
     return _plain(document, value, inside=inside)
 
 
-def _written(document: Document, to: Scalar, old: Node, *, words: bool) -> tuple[str, object]:
+def _written(document: YamlFile, to: Scalar, old: TreeNode, *, words: bool) -> tuple[str, object]:
     """Give how a value is written in the place of an old one, and what a reader gets."""
     if not isinstance(to, str):
         value: Scalar = str(to) if words else to
@@ -353,7 +353,7 @@ def _written(document: Document, to: Scalar, old: Node, *, words: bool) -> tuple
     return _plain(document, to, inside=old.inside), to
 
 
-def _plain(document: Document, value: object, old: Node | None = None, *, inside: bool) -> str:
+def _plain(document: YamlFile, value: object, old: TreeNode | None = None, *, inside: bool) -> str:
     if isinstance(value, bool):
         upper = re.fullmatch("True|False", old.value) if old is not None and old.value else _prefers_upper(document.text)
         return str(value) if upper else str(value).lower()

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from service.patching import manifest, renaming, yaml_document
-from service.patching.keys import Gap, locate
-from service.patching.target import NotPatchableError, Target
-from service.patching.tree import Edit, Entry, Step
+from service.patching.keys import MissingKey, locate
+from service.patching.target import NotPatchableError, PatchTarget
+from service.patching.tree import Step, TreeEdit, TreeEntry
 from service.patching.values import meant, same
-from service.patching.yaml_document import Document
+from service.patching.yaml_document import YamlFile
 
 # How a target is spelled that a YAML file of settings never holds.
 _ELSEWHERE = {"directive": "a directive of the batch script", "python": "an argument in Python code", "package": "a package", "command": "a command", "json": "part of a JSON file"}
 
 
-def changed(text: str, target: Target, name: str = "") -> str:
+def changed(text: str, target: PatchTarget, name: str = "") -> str:
     """Give the text with the target's value; raises NotPatchableError where that is not safe.
 
     `name` is the file's, if known: a file that holds one group of settings may be called like it.
@@ -32,7 +32,7 @@ def changed(text: str, target: Target, name: str = "") -> str:
     return yaml_document.applied(document, [_edit(document, target, name)])
 
 
-def _renamed(text: str, target: Target, name: str) -> str:
+def _renamed(text: str, target: PatchTarget, name: str) -> str:
     document = yaml_document.read(text)
     if manifest.is_manifest(document):
         raise NotPatchableError(f"{target.replaces} stands in a manifest; rename it by hand")
@@ -43,27 +43,27 @@ def _renamed(text: str, target: Target, name: str) -> str:
     return new
 
 
-def _right(document: Document, target: Target, name: str) -> Entry | None:
+def _right(document: YamlFile, target: PatchTarget, name: str) -> TreeEntry | None:
     try:
         return _entry(document, target, name)
     except NotPatchableError:
         return None  # there is no place for the right name yet
 
 
-def holds(text: str, target: Target, name: str = "") -> bool:
+def holds(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file, read anew, says what the target says, and a key that is to go is gone."""
     if target.replaces is not None and carries(text, renaming.former(target), name):
         return False
     return _asked(text, target, name, manifest.holds, _says)
 
 
-def carries(text: str, target: Target, name: str = "") -> bool:
+def carries(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file sets the target's key, to whatever value."""
     return _asked(text, target, name, manifest.carries, lambda document, wanted, called: _entry(document, wanted, called) is not None)
 
 
 def _asked(
-    text: str, target: Target, name: str, of_manifest: Callable[[Document, Target], bool], of_settings: Callable[[Document, Target, str], bool]
+    text: str, target: PatchTarget, name: str, of_manifest: Callable[[YamlFile, PatchTarget], bool], of_settings: Callable[[YamlFile, PatchTarget, str], bool]
 ) -> bool:
     try:
         document = yaml_document.read(text)
@@ -72,29 +72,29 @@ def _asked(
         return False
 
 
-def _edit(document: Document, target: Target, name: str) -> Edit:
+def _edit(document: YamlFile, target: PatchTarget, name: str) -> TreeEdit:
     _check_kind(target)
     place = locate(document.only(), target, document.text, name)
-    if isinstance(place, Gap):
+    if isinstance(place, MissingKey):
         return yaml_document.insertion(document, place.parent, place.missing, meant(target.to), place.entry)
     return yaml_document.replacement(document, place, target.to)
 
 
-def _check_kind(target: Target) -> None:
+def _check_kind(target: PatchTarget) -> None:
     if target.kind == "env":
         raise NotPatchableError("environment variables are set where the job is started, not in a file of settings")
     if target.kind in ("package", "command") or target.spelled in _ELSEWHERE:
         raise NotPatchableError(f"it is {_ELSEWHERE.get(target.spelled) or f'a {target.kind}'}, which a YAML file of settings does not hold")
 
 
-def _entry(document: Document, target: Target, name: str) -> Entry | None:
+def _entry(document: YamlFile, target: PatchTarget, name: str) -> TreeEntry | None:
     if target.kind not in ("setting", "flag") or target.spelled in _ELSEWHERE:
         return None
     place = locate(document.only(), target, document.text, name)
-    return place if isinstance(place, Entry) else None
+    return place if isinstance(place, TreeEntry) else None
 
 
-def _says(document: Document, target: Target, name: str) -> bool:
+def _says(document: YamlFile, target: PatchTarget, name: str) -> bool:
     """Compare with the value that the frameworks' own parser reads at the key's place."""
     try:
         entry = _entry(document, target, name)
@@ -103,7 +103,7 @@ def _says(document: Document, target: Target, name: str) -> bool:
     return entry is not None and same(at(document, entry.path), target.to)
 
 
-def at(document: Document, path: tuple[Step, ...]) -> object:
+def at(document: YamlFile, path: tuple[Step, ...]) -> object:
     """Give the value at a path, as the frameworks' own parser reads it; None where there is none."""
     value: object = yaml_document.loaded(document)
     for step in path:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from service.telemetry.snapshot import Gpu, Nic, Piece, Reading, Snapshot, known, unavailable
+from service.telemetry.snapshot import Gpu, Nic, Reading, Snapshot, SnapshotPart, known, unavailable
 
-P = TypeVar("P", bound=Piece)
+P = TypeVar("P", bound=SnapshotPart)
 
 NO_BASELINE = "there is no baseline: take one before the job with `whycrash snapshot --out FILE`, or watch it"
 # A new field, the counter that it is the growth of; those without a counter come out of a range or a watch.
@@ -34,7 +34,7 @@ def _paired(now: Iterable[P], before: Iterable[P]) -> list[tuple[P, P | None]]:
     return [(item, known_before.get(_name(item))) for item in now]
 
 
-def _name(item: Piece) -> tuple[str, str]:
+def _name(item: SnapshotPart) -> tuple[str, str]:
     own = item.id if isinstance(item, Gpu) else item.name if isinstance(item, Nic) else ""
     return own, getattr(item, "node", "")
 
@@ -44,7 +44,7 @@ def _grown(now: P, before: P | None) -> P:
     return now.model_copy(update={name: _growth(now, before, COUNTERS[name]) for name in fields})
 
 
-def _growth(now: Piece, before: Piece | None, counter: str) -> Reading[Any]:
+def _growth(now: SnapshotPart, before: SnapshotPart | None, counter: str) -> Reading[Any]:
     last: Reading[Any] = getattr(now, counter)
     if last.value is None:
         return last

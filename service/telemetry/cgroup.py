@@ -19,7 +19,7 @@ NO_LIMIT = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class CgroupReading:
     """A reading and where it stands: the file, and the key in it where it holds several; then version 1's place."""
 
     field: str
@@ -30,15 +30,15 @@ class File:
     in_gib: bool = False
 
 
-FILES: tuple[File, ...] = (
-    File("memory_max_gib", "memory.max", old="memory/memory.limit_in_bytes", in_gib=True),
-    File("memory_current_gib", "memory.current", old="memory/memory.usage_in_bytes", in_gib=True),
-    File("memory_peak_gib", "memory.peak", old="memory/memory.max_usage_in_bytes", in_gib=True),
-    File("oom_kill", "memory.events", "oom_kill", old="memory/memory.oom_control", old_key="oom_kill"),
-    File("max_events", "memory.events", "max", old="memory/memory.failcnt"),
-    File("pids_max", "pids.max", old="pids/pids.max"),
-    File("pids_max_events", "pids.events", "max", old="pids/pids.events", old_key="max"),
-    File("pids_current", "pids.current", old="pids/pids.current"),
+FILES: tuple[CgroupReading, ...] = (
+    CgroupReading("memory_max_gib", "memory.max", old="memory/memory.limit_in_bytes", in_gib=True),
+    CgroupReading("memory_current_gib", "memory.current", old="memory/memory.usage_in_bytes", in_gib=True),
+    CgroupReading("memory_peak_gib", "memory.peak", old="memory/memory.max_usage_in_bytes", in_gib=True),
+    CgroupReading("oom_kill", "memory.events", "oom_kill", old="memory/memory.oom_control", old_key="oom_kill"),
+    CgroupReading("max_events", "memory.events", "max", old="memory/memory.failcnt"),
+    CgroupReading("pids_max", "pids.max", old="pids/pids.max"),
+    CgroupReading("pids_max_events", "pids.events", "max", old="pids/pids.events", old_key="max"),
+    CgroupReading("pids_current", "pids.current", old="pids/pids.current"),
 )
 
 
@@ -62,7 +62,7 @@ def _nothing(why: str) -> Cgroup:
     return _group("", lambda _: unavailable(why))
 
 
-def _group(path: str, value: Callable[[File], Reading[Any]]) -> Cgroup:
+def _group(path: str, value: Callable[[CgroupReading], Reading[Any]]) -> Cgroup:
     return Cgroup(path=path, **{file.field: value(file) for file in FILES})
 
 
@@ -72,12 +72,12 @@ def _inside(root: Path, path: str) -> Path:
     return folder if folder.is_dir() and ".." not in path else root
 
 
-def _old(root: Path, places: dict[str, str], file: File) -> Reading[Any]:
+def _old(root: Path, places: dict[str, str], file: CgroupReading) -> Reading[Any]:
     controller, _, name = file.old.partition("/")
     return _value(_inside(root / controller, places.get(controller, "/")) / name, file.old_key, file)
 
 
-def _value(path: Path, key: str, file: File) -> Reading[Any]:
+def _value(path: Path, key: str, file: CgroupReading) -> Reading[Any]:
     try:
         text = path.read_text(encoding="utf-8").strip()
     except OSError as error:

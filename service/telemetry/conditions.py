@@ -23,19 +23,19 @@ from statistics import fmean
 
 from service.telemetry.snapshot import (
     Cgroup,
+    ClusterNode,
     Disk,
+    EngineMetrics,
     Gpu,
     Host,
     KernelEvent,
     Nic,
-    Node,
-    Piece,
     RayState,
     Reading,
     Scheduler,
     Series,
-    Serving,
     Snapshot,
+    SnapshotPart,
 )
 
 Scalar = bool | int | float | str
@@ -60,8 +60,8 @@ CHANGE = 0.25
 NOISE = 0.05
 PARTS = 6
 
-_KINDS: Mapping[str, type[Piece]] = {
-    "host": Host, "cgroup": Cgroup, "gpus": Gpu, "disks": Disk, "nics": Nic, "nodes": Node, "ray": RayState, "serving": Serving,
+_KINDS: Mapping[str, type[SnapshotPart]] = {
+    "host": Host, "cgroup": Cgroup, "gpus": Gpu, "disks": Disk, "nics": Nic, "nodes": ClusterNode, "ray": RayState, "serving": EngineMetrics,
     "scheduler": Scheduler,
 }
 _COMPARE = re.compile(
@@ -78,7 +78,7 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenReading:
     """A reading that a condition looked at: its value, or why there is none."""
 
     name: str
@@ -87,15 +87,15 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ConditionResult:
     """Whether a condition holds; None where it cannot be told. `seen` are the readings that decided it."""
 
     holds: bool | None
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[SeenReading, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ConditionContext:
     """A snapshot and the time of the crash that it is asked about, where that is known."""
 
     snapshot: Snapshot
@@ -110,36 +110,36 @@ class Moment:
         return f"the snapshot was taken {early / 60:.0f} minutes before the crash" if early > STALE_S else ""
 
 
-def evaluate(text: str, moment: Moment) -> Outcome:
+def evaluate(text: str, moment: ConditionContext) -> ConditionResult:
     """Tell whether a condition holds; raises ValueError where it is none."""
     if text.startswith(NOT):
         outcome = evaluate(text.removeprefix(NOT), moment)
-        return Outcome(None if outcome.holds is None else not outcome.holds, outcome.seen)
+        return ConditionResult(None if outcome.holds is None else not outcome.holds, outcome.seen)
     check, match = _parsed(text)
     if moment.stale:
-        return Outcome(None, (Seen(text, unavailable=moment.stale),))
+        return ConditionResult(None, (SeenReading(text, unavailable=moment.stale),))
     return check(match, moment)
 
 
-def every(outcomes: Sequence[Outcome]) -> Outcome:
+def every(outcomes: Sequence[ConditionResult]) -> ConditionResult:
     """Join conditions that must all hold: one that does not settles it, else one that cannot be told leaves it open."""
     failed = [outcome for outcome in outcomes if outcome.holds is False]
     if failed:
         return failed[0]
     seen = tuple(item for outcome in outcomes for item in outcome.seen)
-    return Outcome(None if any(outcome.holds is None for outcome in outcomes) else bool(outcomes), seen)
+    return ConditionResult(None if any(outcome.holds is None for outcome in outcomes) else bool(outcomes), seen)
 
 
-def some(outcomes: Sequence[Outcome]) -> Outcome:
+def some(outcomes: Sequence[ConditionResult]) -> ConditionResult:
     """Join conditions of which one must hold: those that do settle it."""
     held = [outcome for outcome in outcomes if outcome.holds]
     seen = tuple(item for outcome in held or outcomes for item in outcome.seen)
     if held:
-        return Outcome(True, seen)
-    return Outcome(None if any(outcome.holds is None for outcome in outcomes) else False, seen)
+        return ConditionResult(True, seen)
+    return ConditionResult(None if any(outcome.holds is None for outcome in outcomes) else False, seen)
 
 
-Check = Callable[["re.Match[str]", Moment], Outcome]
+Check = Callable[["re.Match[str]", ConditionContext], ConditionResult]
 
 
 @lru_cache(maxsize=1024)
@@ -167,34 +167,34 @@ def _has_field(part: str, name: str, text: str) -> None:
         raise ValueError(f"{text!r}: a snapshot has no reading {part}.{name}")
 
 
-def _compared(match: re.Match[str], moment: Moment) -> Outcome:
+def _compared(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     mode = match["mode"] or "any"
     if mode in ("lowest", "highest"):
         return _extreme(match, moment)
     part, _, name = match["path"].partition(".")
     items = [getattr(moment.snapshot, part)] if part not in MANY else list(getattr(moment.snapshot, part))
     if not items:
-        return Outcome(None, (Seen(part, unavailable=f"the snapshot has no {part}"),))
+        return ConditionResult(None, (SeenReading(part, unavailable=f"the snapshot has no {part}"),))
     outcomes = [_one(item, _named(part, item, name), name, match, moment) for item in items]
     return _MODES[mode](outcomes)
 
 
-def _named(part: str, item: Piece, name: str) -> str:
+def _named(part: str, item: SnapshotPart, name: str) -> str:
     own = next((str(getattr(item, key)) for key in ("id", "path", "name") if isinstance(getattr(item, key, None), str)), "")
     return f"{part}[{own}].{name}" if part in MANY else f"{part}.{name}"
 
 
-def _one(item: Piece, shown: str, name: str, match: re.Match[str], moment: Moment) -> Outcome:
+def _one(item: SnapshotPart, shown: str, name: str, match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     left = _reading(item, name, moment)
     if left.value is None:
-        return Outcome(None, (Seen(shown, unavailable=left.unavailable),))
+        return ConditionResult(None, (SeenReading(shown, unavailable=left.unavailable),))
     right, why = _right(match["value"], item, moment)
     if right is None:
-        return Outcome(None, (Seen(match["value"], unavailable=why),))
-    return Outcome(_holds(left.value, match["op"], right), (Seen(shown, _plain(left.value)),))
+        return ConditionResult(None, (SeenReading(match["value"], unavailable=why),))
+    return ConditionResult(_holds(left.value, match["op"], right), (SeenReading(shown, _plain(left.value)),))
 
 
-def _reading(item: Piece, name: str, moment: Moment) -> Reading[object]:
+def _reading(item: SnapshotPart, name: str, moment: ConditionContext) -> Reading[object]:
     reading: Reading[object] = getattr(item, name)
     late = moment.snapshot.taken_at.timestamp() - moment.crash if moment.crash is not None else 0.0
     if late > LATE_S:
@@ -205,7 +205,7 @@ def _reading(item: Piece, name: str, moment: Moment) -> Reading[object]:
     return reading
 
 
-def _right(text: str, item: Piece, moment: Moment) -> tuple[Scalar | tuple[str, ...] | None, str | None]:
+def _right(text: str, item: SnapshotPart, moment: ConditionContext) -> tuple[Scalar | tuple[str, ...] | None, str | None]:
     scaled = _SCALED.match(text)
     if scaled is None:
         words = tuple(text.split())
@@ -217,7 +217,7 @@ def _right(text: str, item: Piece, moment: Moment) -> tuple[Scalar | tuple[str, 
     return reading.value * float(scaled["factor"] or 1), None
 
 
-def _smallest(item: Piece, part: str, name: str) -> Reading[float]:
+def _smallest(item: SnapshotPart, part: str, name: str) -> Reading[float]:
     """Give the item's own reading, or of a whole snapshot the least."""
     items = getattr(item, part) if isinstance(item, Snapshot) else (item,)
     readings: list[Reading[float]] = [getattr(one, name) for one in items]
@@ -250,24 +250,24 @@ def _plain(value: object) -> Scalar:
     return value if isinstance(value, bool | int | str) else ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _none_of(outcomes: Sequence[Outcome]) -> Outcome:
-    return every([Outcome(None if item.holds is None else not item.holds, item.seen) for item in outcomes])
+def _none_of(outcomes: Sequence[ConditionResult]) -> ConditionResult:
+    return every([ConditionResult(None if item.holds is None else not item.holds, item.seen) for item in outcomes])
 
 
-def _exactly_one(outcomes: Sequence[Outcome]) -> Outcome:
+def _exactly_one(outcomes: Sequence[ConditionResult]) -> ConditionResult:
     """Tell whether it holds of one and of no other; with fewer than two there is nothing to compare with."""
     seen = tuple(item for outcome in outcomes if outcome.holds is not False for item in outcome.seen)
     if len(outcomes) < 2 or any(outcome.holds is None for outcome in outcomes):
-        return Outcome(None, seen)
-    return Outcome(sum(bool(outcome.holds) for outcome in outcomes) == 1, seen)
+        return ConditionResult(None, seen)
+    return ConditionResult(sum(bool(outcome.holds) for outcome in outcomes) == 1, seen)
 
 
-_MODES: Mapping[str, Callable[[Sequence[Outcome]], Outcome]] = {
+_MODES: Mapping[str, Callable[[Sequence[ConditionResult]], ConditionResult]] = {
     "any": some, "all": every, "none": _none_of, "one": _exactly_one,
 }
 
 
-def _courses(path: str, moment: Moment) -> list[Series]:
+def _courses(path: str, moment: ConditionContext) -> list[Series]:
     """Give the courses of a reading up to the crash; one that ended long before it does not tell of it."""
     found = []
     for series in moment.snapshot.history:
@@ -277,22 +277,22 @@ def _courses(path: str, moment: Moment) -> list[Series]:
     return found
 
 
-def _extreme(match: re.Match[str], moment: Moment) -> Outcome:
+def _extreme(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     courses = _courses(match["path"], moment)
     if not courses:
-        return Outcome(None, (Seen(match["path"], unavailable="the snapshot holds no course of it up to the crash"),))
+        return ConditionResult(None, (SeenReading(match["path"], unavailable="the snapshot holds no course of it up to the crash"),))
     values = [value for series in courses for _, value in series.points]
     value = min(values) if match["mode"] == "lowest" else max(values)
     right, why = _right(match["value"], moment.snapshot, moment)
     if right is None:
-        return Outcome(None, (Seen(match["value"], unavailable=why),))
-    return Outcome(_holds(value, match["op"], right), (Seen(f"{match['mode']} {match['path']}", round(value, 3)),))
+        return ConditionResult(None, (SeenReading(match["value"], unavailable=why),))
+    return ConditionResult(_holds(value, match["op"], right), (SeenReading(f"{match['mode']} {match['path']}", round(value, 3)),))
 
 
-def _course(match: re.Match[str], moment: Moment) -> Outcome:
+def _course(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     courses = [series for series in _courses(match["path"], moment) if _is_long(series)]
     if not courses:
-        return Outcome(None, (Seen(match["path"], unavailable="the snapshot holds no long enough course of it up to the crash"),))
+        return ConditionResult(None, (SeenReading(match["path"], unavailable="the snapshot holds no long enough course of it up to the crash"),))
     return some([_shaped(series, match["shape"]) for series in courses])
 
 
@@ -300,12 +300,12 @@ def _is_long(series: Series) -> bool:
     return len(series.points) >= MIN_POINTS and series.points[-1][0] - series.points[0][0] >= MIN_SPAN_S
 
 
-def _shaped(series: Series, shape: str) -> Outcome:
+def _shaped(series: Series, shape: str) -> ConditionResult:
     values = [value for _, value in series.points]
     size = len(values) / PARTS
     means = [fmean(values[round(size * number) : round(size * (number + 1))]) for number in range(PARTS)]
     ends = f"{values[0]:.4g} to {values[-1]:.4g}"
-    return Outcome(_SHAPES[shape](means, values[-1]), (Seen(f"course {series.name}", ends),))
+    return ConditionResult(_SHAPES[shape](means, values[-1]), (SeenReading(f"course {series.name}", ends),))
 
 
 def _steady(means: Sequence[float], sign: int) -> bool:
@@ -331,7 +331,7 @@ _SHAPES: Mapping[str, Callable[[Sequence[float], float], bool]] = {
 }
 
 
-def before_crash(event: KernelEvent, moment: Moment) -> bool:
+def before_crash(event: KernelEvent, moment: ConditionContext) -> bool:
     """Tell whether an event can have been the cause: it came before the crash, and not long before it."""
     if event.at is None:
         return True
@@ -341,7 +341,7 @@ def before_crash(event: KernelEvent, moment: Moment) -> bool:
     return moment.crash - (KILL_BEFORE_S if kill else BEFORE_S) <= event.at <= moment.crash + AFTER_S
 
 
-def _xid(match: re.Match[str], moment: Moment) -> Outcome:
+def _xid(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     codes = {int(code) for code in match["codes"].split()}
     lines = _kernel_events(moment, lambda event: event.kind == "xid" and event.code in codes)
     told = [_told(gpu.id, gpu.xids, codes) for gpu in moment.snapshot.gpus]
@@ -351,30 +351,30 @@ def _xid(match: re.Match[str], moment: Moment) -> Outcome:
     return some(told)
 
 
-def _told(name: str, reading: Reading[tuple[int, ...]], codes: set[int]) -> Outcome:
+def _told(name: str, reading: Reading[tuple[int, ...]], codes: set[int]) -> ConditionResult:
     shown = f"gpus[{name}].xids"
     if reading.value is None:
-        return Outcome(None, (Seen(shown, unavailable=reading.unavailable),))
+        return ConditionResult(None, (SeenReading(shown, unavailable=reading.unavailable),))
     found = [code for code in reading.value if code in codes]
-    return Outcome(bool(found), (Seen(shown, ", ".join(map(str, reading.value)) or "none"),))
+    return ConditionResult(bool(found), (SeenReading(shown, ", ".join(map(str, reading.value)) or "none"),))
 
 
-def _kernel(match: re.Match[str], moment: Moment) -> Outcome:
+def _kernel(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     return _kernel_events(moment, lambda event: event.kind == match["kind"])
 
 
-def _kernel_events(moment: Moment, fits: Callable[[KernelEvent], bool]) -> Outcome:
+def _kernel_events(moment: ConditionContext, fits: Callable[[KernelEvent], bool]) -> ConditionResult:
     kernel = moment.snapshot.kernel
     if kernel.events.value is None:
-        return Outcome(None, (Seen("kernel.events", unavailable=kernel.events.unavailable),))
+        return ConditionResult(None, (SeenReading("kernel.events", unavailable=kernel.events.unavailable),))
     found = [event for event in kernel.events.value if fits(event) and before_crash(event, moment)]
     if found:
-        return Outcome(True, tuple(Seen("kernel.events", event.text or event.kind) for event in found[:2]))
+        return ConditionResult(True, tuple(SeenReading("kernel.events", event.text or event.kind) for event in found[:2]))
     taken = moment.snapshot.taken_at.timestamp()
     covered = moment.crash is None or ((kernel.since or 0.0) <= moment.crash - 60 and taken >= moment.crash)
     if not covered:
-        return Outcome(None, (Seen("kernel.events", unavailable="the kernel's log was not read up to the crash"),))
-    return Outcome(False, (Seen("kernel.events", "no such line"),))
+        return ConditionResult(None, (SeenReading("kernel.events", unavailable="the kernel's log was not read up to the crash"),))
+    return ConditionResult(False, (SeenReading("kernel.events", "no such line"),))
 
 
 _FORMS: tuple[tuple[re.Pattern[str], Check], ...] = (

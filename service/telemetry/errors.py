@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.errors import ServiceError
+from service.schemas.errors import ServiceError
 
 
 class TelemetryError(ServiceError):

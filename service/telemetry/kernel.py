@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from ingest.logs.clock import instant
 from ingest.logs.lines import printable
-from ingest.redact import Redactor
+from ingest.redaction.redactor import Redactor
 from service.telemetry.snapshot import Kernel, KernelEvent, KernelKind, known, unavailable
 
 TIMEOUT_S = 10.0
@@ -20,7 +20,7 @@ MAX_TEXT = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class KernelLineFormat:
     """What a line of the kernel says when something of a kind happened, in the format of the kernel or driver."""
 
     kind: KernelKind
@@ -43,7 +43,7 @@ _FORMATS: tuple[tuple[KernelKind, str], ...] = (
     ("hung-task", r"INFO: task (?P<process>\S{1,40}):(?P<pid>\d{1,9}) blocked for more than \d+ seconds"),
     ("segfault", r"(?P<process>\S{1,40})\[(?P<pid>\d{1,9})\]: segfault at "),
 )
-MARKS: tuple[Mark, ...] = tuple(Mark(kind, re.compile(expression)) for kind, expression in _FORMATS)
+MARKS: tuple[KernelLineFormat, ...] = tuple(KernelLineFormat(kind, re.compile(expression)) for kind, expression in _FORMATS)
 
 # `[13370.431632] ...` as dmesg prints it, or with a level before it.
 _SINCE_BOOT = re.compile(r"^(?:<\d+>)?\[\s*(?P<seconds>\d{1,10}\.\d{1,6})\]")

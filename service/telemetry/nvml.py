@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from pydantic import TypeAdapter, ValidationError
 
-from service.telemetry.snapshot import Gpu, GpuProcess, Piece, Reading, gib, known, unavailable
+from service.telemetry.snapshot import Gpu, GpuProcess, Reading, SnapshotPart, gib, known, unavailable
 
 TIMEOUT_S = 15.0
 # -P: the folder of a log is nobody's to import from.
@@ -37,7 +37,7 @@ NVLINK_COUNTERS = (38, 45, 52, 59)
 RECOVERY_FIELD = 230
 
 
-class Cards(Piece):
+class GpuList(SnapshotPart):
     """What the driver shows: the cards, and where it cannot be asked, why."""
 
     gpus: tuple[Gpu, ...] = ()
@@ -46,7 +46,7 @@ class Cards(Piece):
     gpu_count: Reading[int] = unavailable("NVML was not asked")
 
 
-def read(listen_s: float = 0.0, timeout_s: float = TIMEOUT_S, command: Sequence[str] = COMMAND) -> Cards:
+def read(listen_s: float = 0.0, timeout_s: float = TIMEOUT_S, command: Sequence[str] = COMMAND) -> GpuList:
     """Ask the child; where it does not answer in time, or not sensibly, everything is not available.
 
     With `listen_s` it waits so long for Xid events, which NVML tells only while it is listened to.
@@ -55,18 +55,18 @@ def read(listen_s: float = 0.0, timeout_s: float = TIMEOUT_S, command: Sequence[
     return _nothing(why) if why else _read(out)
 
 
-class Staying:
+class PersistentSampler:
     """A child that stays for many samples; one that hangs or dies is let go, and the next sample begins another.
 
     It is forked: loading Python and the driver's library for each sample costs a hundred times what the sample does.
     """
 
-    def __init__(self, ask: Callable[[float], Cards] | None = None) -> None:
+    def __init__(self, ask: Callable[[float], GpuList] | None = None) -> None:
         self._ask = ask or collect
         self._child: ForkProcess | None = None
         self._pipe: Connection | None = None
 
-    def read(self, listen_s: float = 0.0, timeout_s: float = TIMEOUT_S) -> Cards:
+    def read(self, listen_s: float = 0.0, timeout_s: float = TIMEOUT_S) -> GpuList:
         """Ask the child, as the function `read` does."""
         pipe = self._pipe or self._begun()
         try:
@@ -110,7 +110,7 @@ class Staying:
         self.close()
 
 
-def _stay(pipe: Connection, parents: Connection, ask: Callable[[float], Cards]) -> None:
+def _stay(pipe: Connection, parents: Connection, ask: Callable[[float], GpuList]) -> None:
     """Be the child that stays: answer until the parent is gone."""
     # Held open here too, the parent's end would never be at its end.
     parents.close()
@@ -119,15 +119,15 @@ def _stay(pipe: Connection, parents: Connection, ask: Callable[[float], Cards]) 
             pipe.send_bytes(ask(pipe.recv()).model_dump_json().encode())
 
 
-def _read(out: bytes) -> Cards:
+def _read(out: bytes) -> GpuList:
     try:
-        return TypeAdapter(Cards).validate_json(out)
+        return TypeAdapter(GpuList).validate_json(out)
     except ValidationError:
         return _nothing("NVML's child process gave no readable answer")
 
 
-def _nothing(why: str, word: str = "") -> Cards:
-    return Cards(driver_version=unavailable(why), driver_error=known(word) if word else unavailable(why), gpu_count=unavailable(why))
+def _nothing(why: str, word: str = "") -> GpuList:
+    return GpuList(driver_version=unavailable(why), driver_error=known(word) if word else unavailable(why), gpu_count=unavailable(why))
 
 
 def _asked(command: Sequence[str], timeout_s: float) -> tuple[bytes, str]:
@@ -173,7 +173,7 @@ class _Card:
         return int(told.value.uiVal if told.valueType == 1 else told.value.ullVal)
 
 
-def collect(listen_s: float) -> Cards:
+def collect(listen_s: float) -> GpuList:
     """Read all cards; the child's own work."""
     try:
         import pynvml  # the one place that may hang, and not there on machines without it
@@ -186,7 +186,7 @@ def collect(listen_s: float) -> Cards:
     xids = _xids(pynvml, listen_s) if listen_s > 0 else None
     count = int(pynvml.nvmlDeviceGetCount())
     cards = tuple(_gpu(pynvml, number, xids) for number in range(count))
-    return Cards(
+    return GpuList(
         gpus=cards, driver_version=_text(pynvml.nvmlSystemGetDriverVersion()), driver_error=known("none"), gpu_count=known(count)
     )
 

@@ -21,15 +21,15 @@ def open_telemetry(text: str, settings: Settings) -> Snapshot | Taking:
         return _of_server(text, settings)
     if text == LIVE:
         # Imported here, as below: who reads a file needs neither psutil nor an HTTP client.
-        from service.telemetry import taking
+        from service.telemetry import collectors
 
-        return taking.take(taking.of_settings(settings), job_is_over=True)
+        return collectors.take(collectors.of_settings(settings), job_is_over=True)
     return snapshot.load(Path(text))
 
 
 def _of_server(text: str, settings: Settings) -> Taking:
     from service.telemetry import prometheus
-    from service.telemetry.moment import crash_time
+    from service.telemetry.crash_time import crash_time
 
     server = prometheus.parse(text, tuple(settings.prometheus_hosts.replace(",", " ").split()))
     year = prometheus.this_year()

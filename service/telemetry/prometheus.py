@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 
 from service.telemetry.errors import TelemetryError, UnknownHostError
-from service.telemetry.gathering import Gathered, Line, gather
+from service.telemetry.metric_collector import CollectedParts, MetricSeries, gather
 from service.telemetry.metrics import identity, names
 from service.telemetry.snapshot import Kernel, Series, Snapshot, unavailable
 
@@ -47,7 +47,7 @@ _OWN = frozenset({"at", "minutes"})
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class PrometheusQuery:
     """Where to ask, and for which machines."""
 
     base: str
@@ -61,7 +61,7 @@ def this_year() -> int:
     return datetime.now(UTC).year
 
 
-def parse(address: str, allowed: Sequence[str]) -> Server:
+def parse(address: str, allowed: Sequence[str]) -> PrometheusQuery:
     """Read an address; raises TelemetryError where it is none, UnknownHostError where its host is not allowed."""
     try:
         parts = urlsplit(address)
@@ -77,7 +77,7 @@ def parse(address: str, allowed: Sequence[str]) -> Server:
     if parts.username or parts.password:
         raise TelemetryError("The address holds a user name or password; put a proxy before Prometheus that needs none.")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    return Server(
+    return PrometheusQuery(
         f"{SCHEMES[parts.scheme]}://{netloc}{parts.path.rstrip('/')}", _selector(options, address), _at(options.get("at", "")),
         _minutes(options.get("minutes", "")),
     )
@@ -115,7 +115,7 @@ def _minutes(text: str) -> int:
     return int(text)
 
 
-def take(server: Server, crash: float | None) -> Snapshot:
+def take(server: PrometheusQuery, crash: float | None) -> Snapshot:
     """Ask for the range before the crash; a server that cannot be asked gives a snapshot that says so."""
     end = (server.at.timestamp() if server.at else crash)
     if end is None or not 0 <= end < LATEST:
@@ -132,7 +132,7 @@ def take(server: Server, crash: float | None) -> Snapshot:
     return _snapshot(gather(lines, WHO, end - AFTER_S), taken, datetime.fromtimestamp(start, UTC), _courses(lines))
 
 
-def _snapshot(found: Gathered, taken: datetime, start: datetime, courses: tuple[Series, ...]) -> Snapshot:
+def _snapshot(found: CollectedParts, taken: datetime, start: datetime, courses: tuple[Series, ...]) -> Snapshot:
     return Snapshot(
         taken_at=taken, baseline_at=start, sources=("prometheus",), host=found.host, cgroup=found.cgroup, disks=found.disks,
         nics=found.nics, gpus=found.gpus, nodes=found.nodes, ray=found.ray, serving=found.serving, scheduler=found.scheduler,
@@ -144,7 +144,7 @@ def _silent(taken: datetime, why: str) -> Snapshot:
     return Snapshot(taken_at=taken, sources=(why,), kernel=Kernel(events=unavailable(why)))
 
 
-def _lines(server: Server, start: float, end: float) -> Iterator[Line]:
+def _lines(server: PrometheusQuery, start: float, end: float) -> Iterator[MetricSeries]:
     step = max(STEP_S, (end - start) / MAX_POINTS)
     wanted = (*names(), "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_RESERVED")
     with httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False) as client:
@@ -187,26 +187,26 @@ def _json(body: bytes) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-def _parsed(result: Any) -> Iterator[Line]:
+def _parsed(result: Any) -> Iterator[MetricSeries]:
     for row in result:
         labels = {str(name): str(value) for name, value in row["metric"].items()}
         points = tuple((float(at), float(value)) for at, value in row["values"] if value not in ("NaN", "+Inf", "-Inf"))
         if points:
-            yield Line(labels.pop("__name__", ""), labels, points)
+            yield MetricSeries(labels.pop("__name__", ""), labels, points)
 
 
-def _courses(lines: Sequence[Line]) -> tuple[Series, ...]:
+def _courses(lines: Sequence[MetricSeries]) -> tuple[Series, ...]:
     return tuple(
         Series(name=COURSES[line.name], labels=_named(line), points=_scaled(line))
         for line in lines if line.name in COURSES
     )
 
 
-def _named(line: Line) -> dict[str, str]:
+def _named(line: MetricSeries) -> dict[str, str]:
     part = "gpus" if line.name.startswith("DCGM") else "nodes"
     return dict(zip(("id", "node", "index"), identity(part, line.labels), strict=False))  # type: ignore[arg-type]
 
 
-def _scaled(line: Line) -> tuple[tuple[float, float], ...]:
+def _scaled(line: MetricSeries) -> tuple[tuple[float, float], ...]:
     scale = _SCALE.get(COURSES[line.name], 1.0)
     return tuple((at, round(value * scale, 4)) for at, value in line.points)

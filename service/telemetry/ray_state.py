@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ingest.redact import Redactor
-from service.telemetry.snapshot import Node, RayState, Reading, gib, known, unavailable
+from ingest.redaction.redactor import Redactor
+from service.telemetry.snapshot import ClusterNode, RayState, Reading, gib, known, unavailable
 
 if TYPE_CHECKING:
     import httpx
@@ -25,14 +25,14 @@ MEANT = ("expected termination", "autoscaler", "drain")
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class RayClusterState:
     """What the dashboard told."""
 
     state: RayState
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[ClusterNode, ...] = ()
 
 
-def read(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S) -> Cluster:
+def read(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S) -> RayClusterState:
     """Ask a dashboard such as http://127.0.0.1:8265; what it does not tell is not available."""
     import httpx  # slow to load, and most samplers have no dashboard to ask
 
@@ -41,7 +41,7 @@ def read(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S) -> Clust
         with httpx.Client(base_url=dashboard, timeout=timeout_s, headers=headers, trust_env=False) as client:
             listed = _asked(client, "/api/v0/nodes", {"detail": "1", "limit": str(MAX_NODES)})["result"]["result"]
             summary = _asked(client, "/nodes", {"view": "summary"})["summary"]
-        return Cluster(_state(listed, summary), _nodes(listed, summary))
+        return RayClusterState(_state(listed, summary), _nodes(listed, summary))
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError) as error:
         return nothing(f"Ray's dashboard could not be asked: {str(error) or type(error).__name__}")
 
@@ -51,9 +51,9 @@ def token() -> str:
     return os.environ.get("RAY_AUTH_TOKEN", "")
 
 
-def nothing(why: str) -> Cluster:
+def nothing(why: str) -> RayClusterState:
     """Make the state of a cluster that was not, or could not be, asked."""
-    return Cluster(RayState(**{name: unavailable(why) for name in RayState.model_fields}))
+    return RayClusterState(RayState(**{name: unavailable(why) for name in RayState.model_fields}))
 
 
 def _asked(client: httpx.Client, path: str, params: Mapping[str, str]) -> Any:
@@ -94,14 +94,14 @@ def _share(row: Mapping[str, Any]) -> float | None:
     return round(1 - told[1] / told[0], 4) if isinstance(told, list) and len(told) > 1 and told[0] else None
 
 
-def _nodes(listed: Sequence[Mapping[str, Any]], summary: Sequence[Mapping[str, Any]]) -> tuple[Node, ...]:
+def _nodes(listed: Sequence[Mapping[str, Any]], summary: Sequence[Mapping[str, Any]]) -> tuple[ClusterNode, ...]:
     shares = {row.get("raylet", {}).get("nodeId"): _share(row) for row in summary}
     clean = Redactor().clean
     return tuple(_node(row, shares.get(row["node_id"]), clean(str(row.get("state_message") or ""))[:MAX_MESSAGE]) for row in listed)
 
 
-def _node(row: Mapping[str, Any], share: float | None, message: str) -> Node:
-    return Node(
+def _node(row: Mapping[str, Any], share: float | None, message: str) -> ClusterNode:
+    return ClusterNode(
         name=str(row["node_ip"]), alive=known(row["state"] == "ALIVE"),
         why_dead=known(message) if message else unavailable("Ray says nothing of an end"),
         memory_fraction=known(share) if share is not None else unavailable("its agent has not told of its memory"),

@@ -13,7 +13,7 @@ from corpus.predicates import parse
 from corpus.schema import Record, Text
 from ingest.logs.conditions import holds
 from ingest.logs.report import CrashReport
-from service.telemetry.conditions import Moment, Outcome, check, evaluate, every, some
+from service.telemetry.conditions import ConditionContext, ConditionResult, check, evaluate, every, some
 
 FILE = Path(__file__).parent / "rules.yaml"
 Effect = Literal["decides", "confirms", "contradicts"]
@@ -33,7 +33,7 @@ LogCondition = Annotated[str, AfterValidator(_over_log)]
 Condition = Annotated[str, AfterValidator(_over_snapshot)]
 
 
-class Sign(Record):
+class LogSign(Record):
     """Something of a log that rules ask for: one of `any` holds; a `follower` is a root that explains nothing itself."""
 
     follower: bool = False
@@ -47,7 +47,7 @@ class Sign(Record):
         return any(holds(condition, view) for condition in self.any)
 
 
-class Rule(Record):
+class TelemetryRule(Record):
     """What a condition over log and snapshot says of causes."""
 
     id: str
@@ -62,12 +62,12 @@ class Rule(Record):
     why: Text
 
 
-class Rules(Record):
+class TelemetryRules(Record):
     """The whole table."""
 
-    signs: dict[str, Sign]
+    signs: dict[str, LogSign]
     groups: dict[str, tuple[Condition, ...]]
-    rules: tuple[Rule, ...]
+    rules: tuple[TelemetryRule, ...]
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -79,13 +79,13 @@ class Rules(Record):
             raise ValueError(f"two rules are called {twice[0]!r}")
         return self
 
-    def shown(self, rule: Rule, report: CrashReport) -> bool:
+    def shown(self, rule: TelemetryRule, report: CrashReport) -> bool:
         """Tell whether the log is one that a rule speaks of."""
         view = report.view()
         signs = not rule.log or any(self.signs[name].shown(report) for name in rule.log)
         return signs and all(holds(condition, view) for condition in rule.when)
 
-    def outcome(self, rule: Rule, moment: Moment) -> Outcome:
+    def outcome(self, rule: TelemetryRule, moment: ConditionContext) -> ConditionResult:
         """Tell whether a rule's conditions over the snapshot hold."""
         parts = [evaluate(text, moment) for text in rule.all]
         if rule.any:
@@ -101,6 +101,6 @@ def is_follower(report: CrashReport) -> bool:
 
 
 @cache
-def load(path: Path = FILE) -> Rules:
+def load(path: Path = FILE) -> TelemetryRules:
     """Load the table; raises InvalidCorpusError naming the field that is wrong."""
-    return validated(Rules, read_yaml(path), str(path))
+    return validated(TelemetryRules, read_yaml(path), str(path))

@@ -25,13 +25,13 @@ KernelKind = Literal[
 ]
 
 
-class Piece(BaseModel):
+class SnapshotPart(BaseModel):
     """A part of a snapshot; immutable, unknown fields are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Reading(Piece, Generic[T]):
+class Reading(SnapshotPart, Generic[T]):
     """A value, or the reason why there is none."""
 
     value: T | None = None
@@ -54,7 +54,7 @@ def _field(says: str) -> Reading[T]:
     return made
 
 
-class GpuProcess(Piece):
+class GpuProcess(SnapshotPart):
     """A process that holds memory of a GPU; `used_gib` is None where the driver does not tell."""
 
     pid: int
@@ -62,7 +62,7 @@ class GpuProcess(Piece):
     used_gib: float | None = None
 
 
-class Gpu(Piece):
+class Gpu(SnapshotPart):
     """One GPU. Counters end in `_new` where they are what came since the baseline, else they are totals."""
 
     id: str
@@ -100,7 +100,7 @@ class Gpu(Piece):
     recovery_action: Reading[str] = _field("What the driver asks for: none, reset, reboot, drain.")
 
 
-class Host(Piece):
+class Host(SnapshotPart):
     """The machine outside of any container."""
 
     name: str = ""
@@ -126,7 +126,7 @@ class Host(Piece):
     gpu_lost_new: Reading[int] = _field("GPUs that the baseline had and the snapshot has not.")
 
 
-class Cgroup(Piece):
+class Cgroup(SnapshotPart):
     """The control group of the job; `memory.events` and `pids.events` count since the group was made."""
 
     path: str = ""
@@ -143,7 +143,7 @@ class Cgroup(Piece):
     pids_max_events_new: Reading[int] = _field("The same since the baseline.")
 
 
-class Disk(Piece):
+class Disk(SnapshotPart):
     """A file system that the job may write to."""
 
     path: str
@@ -153,7 +153,7 @@ class Disk(Piece):
     inodes_free: Reading[int] = _field("Inodes that are free.")
 
 
-class Nic(Piece):
+class Nic(SnapshotPart):
     """A network interface or a port of an InfiniBand or RoCE adapter."""
 
     name: str
@@ -168,7 +168,7 @@ class Nic(Piece):
     drops_new: Reading[int] = _field("The same since the baseline.")
 
 
-class KernelEvent(Piece):
+class KernelEvent(SnapshotPart):
     """A line of the kernel's log that speaks of a failure; `at` is in seconds since the epoch."""
 
     kind: KernelKind
@@ -180,14 +180,14 @@ class KernelEvent(Piece):
     text: str = ""
 
 
-class Kernel(Piece):
+class Kernel(SnapshotPart):
     """What the kernel's log says; `since` tells from when on it was read."""
 
     since: float | None = None
     events: Reading[tuple[KernelEvent, ...]] = _field("The lines that matter.")
 
 
-class RayState(Piece):
+class RayState(SnapshotPart):
     """A Ray cluster as its dashboard shows it."""
 
     nodes_dead: Reading[int] = _field("Nodes that died unexpectedly.")
@@ -198,7 +198,7 @@ class RayState(Piece):
     object_store_used_gib: Reading[float] = _field("What is used of it.")
 
 
-class Node(Piece):
+class ClusterNode(SnapshotPart):
     """Another machine of the job, as far as a cluster or a monitoring system shows it."""
 
     name: str
@@ -207,7 +207,7 @@ class Node(Piece):
     memory_fraction: Reading[float] = _field("Share of its memory in use; over a range the highest.")
 
 
-class Serving(Piece):
+class EngineMetrics(SnapshotPart):
     """An inference engine's own numbers."""
 
     cache_usage: Reading[float] = _field("Share of the KV cache in use, 0 to 1; over a range the highest.")
@@ -216,7 +216,7 @@ class Serving(Piece):
     preemptions_new: Reading[float] = _field("Requests that lost their place in the cache.")
 
 
-class Scheduler(Piece):
+class Scheduler(SnapshotPart):
     """What the scheduler says of how the job ended."""
 
     kind: Literal["slurm", "kubernetes", ""] = ""
@@ -224,7 +224,7 @@ class Scheduler(Piece):
     exit_code: Reading[int] = _field("The exit code that it recorded.")
 
 
-class Series(Piece):
+class Series(SnapshotPart):
     """How one reading went: points of (seconds since the epoch, value)."""
 
     name: str
@@ -232,7 +232,7 @@ class Series(Piece):
     points: tuple[Point, ...] = ()
 
 
-class Snapshot(Piece):
+class Snapshot(SnapshotPart):
     """All readings of one moment, or of the range that ends at it.
 
     `covers_until` is the last moment that the readings speak of; `baseline_at` when what `_new` fields count
@@ -249,9 +249,9 @@ class Snapshot(Piece):
     nics: tuple[Nic, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     kernel: Kernel = Kernel()
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[ClusterNode, ...] = ()
     ray: RayState = RayState()
-    serving: Serving = Serving()
+    serving: EngineMetrics = EngineMetrics()
     scheduler: Scheduler = Scheduler()
     history: tuple[Series, ...] = ()
 

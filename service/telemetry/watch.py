@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from service.telemetry import nvml, taking
+from service.telemetry import collectors, nvml
+from service.telemetry.collectors import SnapshotSources
 from service.telemetry.snapshot import Point, Reading, Series, Snapshot
-from service.telemetry.taking import Sources
 
 # Points that a course keeps; when it has twice as many, every second one goes.
 KEPT = 1000
@@ -18,14 +18,14 @@ CGROUP_FIELDS = ("memory_current_gib",)
 GPU_FIELDS = ("memory_used_gib", "utilisation")
 
 
-def watch(sources: Sources, every_s: float, before: Snapshot | None = None) -> Iterator[Snapshot]:
+def watch(sources: SnapshotSources, every_s: float, before: Snapshot | None = None) -> Iterator[Snapshot]:
     """Yield a snapshot at once, and one each `every_s` seconds, which NVML's Xid events are listened to for."""
     base, last = before, None
-    with nvml.Staying() as cards:
+    with nvml.PersistentSampler() as cards:
         listening = replace(sources, cards=cards.read)
         while True:
-            made = taking.take(listening, base)
-            made = taking.heard(made, last)
+            made = collectors.take(listening, base)
+            made = collectors.heard(made, last)
             made = made.model_copy(update={"history": _grown(last.history if last else (), made)})
             yield made
             base, last = base or made, made

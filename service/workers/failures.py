@@ -6,9 +6,9 @@ import traceback
 
 from corpus.errors import CorpusError
 from ingest.errors import IngestError, InputError, SearchIndexError
-from ingest.redact import Redactor
-from service.errors import RequestError, ServiceError, WorkerLostError
-from service.events import Failed
+from ingest.redaction.redactor import Redactor
+from service.schemas.errors import RequestError, ServiceError, WorkerLostError
+from service.schemas.events import TriageFailed
 from service.telemetry.errors import TelemetryError
 
 # The first kind that fits decides; what fits none is a fault of ours.
@@ -30,7 +30,7 @@ class NoWorkerError(WorkerLostError):
     status = 503
 
 
-class ForsakenError(RequestError):
+class AbandonedError(RequestError):
     """Whoever handed this in left before its turn came; nobody is told, but the record is."""
 
     status = 503
@@ -46,12 +46,12 @@ def is_known(error: Exception) -> bool:
     return isinstance(error, tuple(kind for kind, _ in _STATUS))
 
 
-def failed(error: Exception) -> Failed:
+def failed(error: Exception) -> TriageFailed:
     """Give the event for an error."""
     name = type(error).__name__.removesuffix("Error")
     if isinstance(error, RequestError):
-        return Failed(type=name, status=error.status, error=Redactor().clean(str(error)), retry_after=error.wait)
+        return TriageFailed(type=name, status=error.status, error=Redactor().clean(str(error)), retry_after=error.wait)
     if not is_known(error):
-        return Failed(type="Unexpected", status=500, error=UNEXPECTED)
+        return TriageFailed(type="Unexpected", status=500, error=UNEXPECTED)
     status = next(status for kind, status in _STATUS if isinstance(error, kind))
-    return Failed(type=name, status=status, error=Redactor().clean(str(error)))
+    return TriageFailed(type=name, status=status, error=Redactor().clean(str(error)))

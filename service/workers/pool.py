@@ -15,14 +15,21 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from time import monotonic
 
-from service import spawning
-from service.errors import BusyError, LateError, RequestError, WorkerLostError
-from service.events import Event
+from service.schemas.errors import BusyError, LateError, RequestError, WorkerLostError
+from service.schemas.events import Event
 from service.settings import Settings, without_secrets
-from service.workers import process
-from service.workers.failures import ForsakenError, NoWorkerError, StoppingError, failed, where
-from service.workers.line import Line
-from service.workers.tasks import End, Found, Material, Prompt, Ready, Task, TriageTask
+from service.workers import process, spawning
+from service.workers.failures import AbandonedError, NoWorkerError, StoppingError, failed, where
+from service.workers.queue import TaskQueue
+from service.workers.tasks import (
+    PromptShown,
+    SearchHits,
+    Task,
+    TaskEnd,
+    TriageMaterial,
+    TriageTask,
+    WorkerReady,
+)
 
 _LOG = logging.getLogger("whycrash.workers")
 # Seconds for a process to load, the making of a first index included.
@@ -34,11 +41,11 @@ FIRST_GUESS = 0.1
 STOPPING = "The server is stopping; hand it in again in a moment."
 FORSAKEN = "Whoever handed it in left before its turn came; hand it in again."
 
-Message = Event | Material | Prompt | Found
+Message = Event | TriageMaterial | PromptShown | SearchHits
 Keep = Callable[[Message], None]
 
 
-class Ticket:
+class TaskHandle:
     """A task in the pool: an iterator over its messages, in whatever thread. Work that was begun goes on when nobody listens."""
 
     def __init__(self, task: Task, seconds: float, keep: Keep | None) -> None:
@@ -84,23 +91,23 @@ class Ticket:
             yield message
 
 
-class Pool:
+class ProcessPool:
     """Runs tasks in processes of their own; its methods may be called from any thread."""
 
     def __init__(self, settings: Settings, size: int | None = None, serve: Callable[[Connection, Settings], None] = process.serve) -> None:
         self._settings = settings
         self._serve = serve
         self.size = size or settings.workers or os.cpu_count() or 1
-        self._line: Line[Ticket] = Line()
+        self._line: TaskQueue[TaskHandle] = TaskQueue()
         self._lock = threading.Lock()
         self._open = 0
         self._usual = FIRST_GUESS
-        self._keepers: list[_Keeper] = []
+        self._keepers: list[_WorkerThread] = []
         self._closed = False
 
     def start(self) -> None:
         """Start the processes; returns at once, tasks wait until one is loaded."""
-        self._keepers = [_Keeper(self, self._settings, number, self._serve) for number in range(self.size)]
+        self._keepers = [_WorkerThread(self, self._settings, number, self._serve) for number in range(self.size)]
         for keeper in self._keepers:
             keeper.start()
 
@@ -129,12 +136,12 @@ class Pool:
         told = [keeper.wrong for keeper in self._keepers]
         return "" if "" in told else (told[0] if told else "The workers are not started.")
 
-    def submit(self, task: Task, seconds: float, keep: Keep | None = None) -> Ticket:
+    def submit(self, task: Task, seconds: float, keep: Keep | None = None) -> TaskHandle:
         """Queue a task; `keep` is called with each message before the listener gets it. Raises BusyError."""
         with self._lock:
             self.check_room()
             self._open += 1
-            ticket = Ticket(task, seconds, keep)
+            ticket = TaskHandle(task, seconds, keep)
             # Within the lock: what is queued before the pool closes is answered by it.
             self._line.add(ticket)
         return ticket
@@ -145,7 +152,7 @@ class Pool:
         if ticket is None:
             return
         self._let_go()
-        ticket.fail(ForsakenError(FORSAKEN))
+        ticket.fail(AbandonedError(FORSAKEN))
         ticket.end()
 
     def check_room(self) -> None:
@@ -156,7 +163,7 @@ class Pool:
             wait = max(1.0, self._usual * self._open / self.size)
             raise BusyError(f"{self._open} triages are under way; try again in {wait:.0f} seconds.", wait)
 
-    def next(self, patience: float | None = None) -> Ticket | None:
+    def next(self, patience: float | None = None) -> TaskHandle | None:
         """Wait for the next task; None when the pool closes. Raises queue.Empty after `patience` seconds."""
         return self._line.take(patience)
 
@@ -172,10 +179,10 @@ class Pool:
             self._open -= 1
 
 
-class _Keeper(threading.Thread):
+class _WorkerThread(threading.Thread):
     """Keeps one process at work."""
 
-    def __init__(self, pool: Pool, settings: Settings, number: int, serve: Callable[[Connection, Settings], None]) -> None:
+    def __init__(self, pool: ProcessPool, settings: Settings, number: int, serve: Callable[[Connection, Settings], None]) -> None:
         super().__init__(name=f"keeper-{number}", daemon=True)
         self._pool = pool
         self._settings = settings
@@ -206,14 +213,14 @@ class _Keeper(threading.Thread):
         if self._process is not None and self._process.is_alive():
             self._process.terminate()
 
-    def _next(self) -> Ticket | None:
+    def _next(self) -> TaskHandle | None:
         if self._pipe is None and not self._pool.wrong and not self._stopping.is_set():
             # Others have processes: what would only fail here is answered there.
             self._stopping.wait(AGAIN)
             raise queue.Empty
         return self._pool.next(AGAIN if self.wrong else None)
 
-    def _take(self, ticket: Ticket) -> None:
+    def _take(self, ticket: TaskHandle) -> None:
         """Answer a task, and leave a process for the next one."""
         if self._stopping.is_set():
             self._pool.done(0.0)
@@ -248,13 +255,13 @@ class _Keeper(threading.Thread):
             if not self._stopping.is_set():
                 _LOG.error("a worker could not start: %s", type(error).__name__)
             told = None
-        if isinstance(told, Ready):
+        if isinstance(told, WorkerReady):
             self.wrong = told.wrong
         else:
             self.wrong = "A worker could not start; the server's log says why."
             self._end()
 
-    def _work(self, ticket: Ticket) -> None:
+    def _work(self, ticket: TaskHandle) -> None:
         if self._pipe is not None and self._process is not None and not self._process.is_alive():
             self._renew()  # it died while it had nothing to do, which is no fault of this task
         if ticket.left <= 0:
@@ -282,12 +289,12 @@ class _Keeper(threading.Thread):
             return StoppingError(STOPPING, 5.0)
         return WorkerLostError("The process that read this log died; it may need more memory than there is.")
 
-    def _listen(self, pipe: Connection, ticket: Ticket) -> None:
+    def _listen(self, pipe: Connection, ticket: TaskHandle) -> None:
         while True:
             if not pipe.poll(ticket.left):
                 raise ticket.late()
             message = pipe.recv()
-            if isinstance(message, End):
+            if isinstance(message, TaskEnd):
                 return
             ticket.put(message)
 

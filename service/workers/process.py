@@ -11,8 +11,8 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from service.pipeline.triage import Triage
     from service.settings import Settings
-    from service.triage import Triage
 
 # Processes that share the cores: each computes on one, and does not spin for another.
 SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "WHYCRASH_THREADS")
@@ -28,11 +28,11 @@ def serve(pipe: Connection, settings: Settings) -> None:
     die_with_parent()
     os.environ.update(dict.fromkeys(SINGLE, "1"))
     # Imported here: numpy and others look at the threads that they may use when they are imported.
-    from service.workers.tasks import Ready
-    from service.workers.warm import Warm
+    from service.workers.tasks import WorkerReady
+    from service.workers.warm_triage import WarmTriage
 
-    warm = Warm(settings)
-    pipe.send(Ready(warm.load()))
+    warm = WarmTriage(settings)
+    pipe.send(WorkerReady(warm.load()))
     while True:
         try:
             task = pipe.recv()
@@ -53,11 +53,11 @@ def die_with_parent() -> None:
 
 
 def _answer(pipe: Connection, triage: Triage, settings: Settings, task: object) -> None:
-    from service.workers import answering, failures
-    from service.workers.tasks import End
+    from service.workers import failures, handlers
+    from service.workers.tasks import TaskEnd
 
     try:
-        for item in answering.answer(triage, settings, task, pipe.send):  # type: ignore[arg-type]
+        for item in handlers.answer(triage, settings, task, pipe.send):  # type: ignore[arg-type]
             pipe.send(item)
     except BrokenPipeError:
         raise
@@ -65,4 +65,4 @@ def _answer(pipe: Connection, triage: Triage, settings: Settings, task: object) 
         if not failures.is_known(error):
             _LOG.error("%s", failures.where(error))
         pipe.send(failures.failed(error))
-    pipe.send(End())
+    pipe.send(TaskEnd())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from service.diagnosis import CaseHit, Diagnosis, Outcome
 from service.patching.patches import ConfigFile
-from service.records import Excerpt, MessageRecord
+from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
+from service.schemas.records import Excerpt, MessageRecord
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ Task = TriageTask | QuestionTask | PromptTask | SearchTask
 
 
 @dataclass(frozen=True)
-class Material:
+class TriageMaterial:
     """What is to be kept of a triage beside its answer, redacted; for the store, not for the caller."""
 
     excerpt: Excerpt | None
@@ -75,28 +75,28 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Prompt:
+class PromptShown:
     """What a model would be sent."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchHits:
     """What a search found, best first."""
 
     hits: tuple[CaseHit, ...]
 
 
 @dataclass(frozen=True)
-class Ready:
+class WorkerReady:
     """The process has loaded what it needs; `wrong` says what it could not load."""
 
     wrong: str = ""
 
 
 @dataclass(frozen=True)
-class End:
+class TaskEnd:
     """The task is over."""
 
     kind: Literal["end"] = field(default="end")

@@ -15,7 +15,7 @@ from corpus import library
 from corpus.errors import InvalidCorpusError
 from corpus.extract import arguments, constants, environment, fields, headers, merging, options, trees
 from corpus.extract.__main__ import main
-from corpus.extract.catalogue import Row, facts, read
+from corpus.extract.catalogue import SettingHistory, facts, read
 from corpus.extract.checkouts import Folder, Revision, opened, version_of
 from corpus.extract.declarations import Declaration, completed, styled, unique
 from corpus.extract.expressions import Source, parsed
@@ -409,9 +409,9 @@ def test_that_the_command_writes_a_row_for_each_setting(tmp_path: Path, capsys: 
     assert (found.row["key"], found.seen) == ("--port", {"--port": ["2.1", "2.2"]})
 
 
-def found(key: str, seen: dict[str, list[str]], framework: str = "verl", **row: Any) -> merging.Found:
+def found(key: str, seen: dict[str, list[str]], framework: str = "verl", **row: Any) -> merging.MergedSetting:
     """Make a setting as the sources have it."""
-    return merging.Found(framework, {"catalogue": framework, "spelled": "hydra", "key": key, "sure": True, "type": "int", **row}, SAMPLE, seen)
+    return merging.MergedSetting(framework, {"catalogue": framework, "spelled": "hydra", "key": key, "sure": True, "type": "int", **row}, SAMPLE, seen)
 
 
 def table(*rows: dict[str, Any]) -> dict[str, Any]:
@@ -515,4 +515,4 @@ def test_that_a_merge_keeps_the_variables_of_other_frameworks(tmp_path: Path, ca
 
 def test_that_a_row_knows_its_key() -> None:
     """The preferred name is the newest declaration's."""
-    assert Row("verl", "hydra", Declaration("k"), {}).key == "k"
+    assert SettingHistory("verl", "hydra", Declaration("k"), {}).key == "k"

@@ -10,9 +10,9 @@ import yaml
 from corpus import library
 from corpus.errors import InvalidCorpusError, UnknownCaseError
 from corpus.library import Library
-from corpus.schema import Alias, Knob, Text
+from corpus.schema import Alias, SettingSpec, Text
 from ingest.logs.patterns import PatternTable
-from service.lint import findings
+from service.pipeline.lint import findings
 from tests.factories import BODY, CASE, case_file
 from tests.tables import each_row
 
@@ -43,13 +43,13 @@ def write_corpus(root: Path, case: str = case_file(), causes: str = CAUSES, knob
     return root
 
 
-def knob(key: str, versions: str = "", *aliases: Alias) -> Knob:
+def knob(key: str, versions: str = "", *aliases: Alias) -> SettingSpec:
     """Make a setting of verl."""
-    return Knob(framework="verl", key=key, type="str", spelled="hydra", versions=versions, aliases=aliases,
+    return SettingSpec(framework="verl", key=key, type="str", spelled="hydra", versions=versions, aliases=aliases,
                 effect=Text(en="e", zh="z"))
 
 
-def shelf(*knobs: Knob) -> Library:
+def shelf(*knobs: SettingSpec) -> Library:
     """Make a library that only holds settings."""
     return Library({}, {}, {(item.framework, item.key): item for item in knobs})
 

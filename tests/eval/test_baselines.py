@@ -24,7 +24,7 @@ from eval.baselines import (
 )
 from eval.incidents import Incident, Label, Origin
 from ingest.logs.patterns import PatternTable
-from service.triage import Triage
+from service.pipeline.triage import Triage
 from tests.factories import OOM, RAY
 from tests.tables import each_row
 

@@ -12,8 +12,8 @@ from eval.drafting import Truth
 from eval.errors import EvalError
 from ingest.logs.inputs import sources
 from ingest.logs.report import CrashReport
-from service.retrieval import applies
-from service.triage import Triage
+from service.pipeline.triage import Triage
+from service.scoring.retrieval import applies
 from tests.tables import each_row
 
 LOG = (

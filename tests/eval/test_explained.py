@@ -11,10 +11,10 @@ from eval import __main__ as command
 from eval import incidents
 from eval.errors import EvalError
 from eval.explained import Explained
+from service.pipeline.triage import Triage
 from service.settings import Settings
-from service.triage import Triage
-from tests.service.answering import faithful
-from tests.service.scripted import Turn, serving
+from tests.service.llm.answering import faithful
+from tests.service.llm.scripted import Turn, serving
 from tests.warm import INCIDENTS
 
 NAME = "w-easyr1-offload-host-ram"

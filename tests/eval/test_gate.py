@@ -17,8 +17,8 @@ from eval.metrics import Score, score
 from ingest.logs.inputs import sources
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.report import CrashReport
-from service.retrieval import Retriever, SignatureMatch
-from service.triage import Triage
+from service.pipeline.triage import Triage
+from service.scoring.retrieval import Retriever, SignatureMatch
 from tests.tables import each_row
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from eval.bench.hostile import CASES, OOM, Made
-from eval.fuzz.holding import misfits
+from eval.bench.hostile import CASES, OOM, MadeStream
+from eval.fuzz.invariants import misfits
 from eval.fuzz.targets import SUBJECTS, MisfitError, read_log
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.sources import LogSource
@@ -30,7 +30,7 @@ ROWS = [
 
 def made(reader: Reader, name: str, units: int) -> CrashReport:
     """Read a case of a size."""
-    return reader.read(LogSource(name, Made(CASES[name].pieces(units))))
+    return reader.read(LogSource(name, MadeStream(CASES[name].pieces(units))))
 
 
 @each_row(("name", "units", "lines", "root", "failures"), ROWS, ids=[row[0] for row in ROWS])
@@ -92,6 +92,6 @@ def test_that_what_does_not_fit_is_a_finding(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_that_made_pieces_come_out_whole() -> None:
     """A stream that is made on the way gives the same bytes in reads of any size."""
-    stream = Made(iter([b"abc", b"defgh"]))
+    stream = MadeStream(iter([b"abc", b"defgh"]))
     assert b"".join(iter(lambda: stream.read(2), b"")) == b"abcdefgh"
     assert io.BytesIO(b"".join(CASES["asserts"].pieces(3))).readlines()[-1].startswith(b"/pytorch/")

@@ -9,9 +9,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from eval import others
+from eval import other_tools
 from eval.baselines import Grep
-from eval.others import LogDetective, RestartAgent, all_systems, available
+from eval.other_tools import LogDetective, RestartAgent, all_systems, available
 from ingest.logs.patterns import PatternTable
 from tests.eval.test_baselines import DISK, QUIET, STRANGE, incident
 from tests.tables import each_row
@@ -47,7 +47,7 @@ def agent(monkeypatch: pytest.MonkeyPatch, primary: int | None, identity: int | 
     evidence = SimpleNamespace(
         deterministic_primary_candidate=found, canonical_observed_identity={"identity_anchor_line": identity}
     )
-    put(monkeypatch, others.RESTART_AGENT, build_l0_bundle=bundle, build_decision_evidence=lambda _: evidence)
+    put(monkeypatch, other_tools.RESTART_AGENT, build_l0_bundle=bundle, build_decision_evidence=lambda _: evidence)
     return shown
 
 
@@ -86,7 +86,7 @@ def detective(monkeypatch: pytest.MonkeyPatch, *snippets: tuple[int, str]) -> li
         return lambda: read
 
     put(
-        monkeypatch, others.EXTRACTORS, PythonTracebackExtractor=extractor([]), DrainExtractor=extractor(list(snippets))
+        monkeypatch, other_tools.EXTRACTORS, PythonTracebackExtractor=extractor([]), DrainExtractor=extractor(list(snippets))
     )
     return shown
 
@@ -126,7 +126,7 @@ def test_a_tool_that_cannot_be_imported_is_skipped_with_its_reason(
     def refuse(name: str) -> ModuleType:
         raise error
 
-    monkeypatch.setattr(others, "import_module", refuse)
+    monkeypatch.setattr(other_tools, "import_module", refuse)
     systems, skipped = available([RestartAgent, LogDetective], grep)
     assert systems == []
     assert skipped == [

@@ -14,13 +14,13 @@ import pytest
 from rich.console import Console
 
 from eval.answers import Answer
-from eval.figures import Row, counted, mark, number, table
+from eval.figures import MetricRow, counted, mark, number, table
 from eval.incidents import Incident, Label
 from eval.metrics import METRICS, Mean, Score
 from eval.report import Run, page, terminal
 from eval.wrong_answers import WIDEST, excerpt
-from service.page.drawing import Scale
-from service.page.markup import Html, element, escaped
+from service.html.drawing import Scale
+from service.html.markup import Html, element, escaped
 from tests.tables import each_row
 
 HOSTILE = "<script>alert(1)</script> ]]> \x1b[31mred\x1b[0m \x00\x07 \u202eevil <img src=http://evil.example/x> 显存不足"
@@ -182,7 +182,7 @@ def test_both_renderings_show_the_metrics(run: Run, split: Any) -> None:
         assert f"{row.words}{aim_of(row)}{told}" in words
 
 
-def aim_of(row: Row) -> str:
+def aim_of(row: MetricRow) -> str:
     """Write a row's goal as it is expected on the terminal and the page."""
     return "" if row.goal is None else f"{'≤' if row.lower else '≥'} {row.goal:.2f}"
 
@@ -227,7 +227,7 @@ def test_a_narrow_terminal_loses_no_figure(run: Run) -> None:
 def test_a_goal_is_reached_from_its_side(value: float | None, goal: float | None, lower: bool, word: str) -> None:
     """More is better but where less is; without a goal or a score nothing is said."""
     found = NOTHING if value is None else Mean(value, value, value, 9)
-    assert mark(Row("x", goal, lower, {"composer": found})) == word
+    assert mark(MetricRow("x", goal, lower, {"composer": found})) == word
 
 
 @each_row(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from eval import incidents
 from eval.incidents import Incident
-from service.diagnosis import Diagnosis
-from service.triage import Triage
+from service.pipeline.triage import Triage
+from service.schemas.diagnosis import Diagnosis
 from tests.tables import each_row
 
 WITH = [incident for incident in incidents.load() if incident.telemetry]

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from ingest import chroma, index, pipeline
-from ingest.chroma import Server, server_at
+from ingest.chroma import ChromaServer, server_at
 from ingest.documents import Document
 from ingest.embedder import HashEmbedder, Vectors
 from ingest.errors import ChromaServerError
 from ingest.index import Index
 from ingest.logs.reader import Reader
-from ingest.pipeline import Outcome, Places
+from ingest.pipeline import IndexPlaces, IngestOutcome
 from tests.factories import OOM, STRANGE, document, silent, traceback
 
 # Chroma's own dependencies warn where they are imported.
@@ -92,17 +92,17 @@ def small_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "_cases", lambda: iter(list(whole())[:60]))
 
 
-Ingest = Callable[..., Outcome]
+Ingest = Callable[..., IngestOutcome]
 
 
 @pytest.fixture
 def ingest(tmp_path: Path, reader: Reader, server: Chroma, small_corpus: None) -> Ingest:
     """Run the pipeline for a home, with the server."""
 
-    def run(home: str, *logs: Path, notes: Sequence[Path] = (), embedder: HashEmbedder | None = None) -> Outcome:
+    def run(home: str, *logs: Path, notes: Sequence[Path] = (), embedder: HashEmbedder | None = None) -> IngestOutcome:
         return pipeline.ingest(
             tmp_path / home, embedder or HashEmbedder(), silent, notes=list(notes), logs=list(logs), reader=reader,
-            places=Places(chroma_url=server.url),
+            places=IndexPlaces(chroma_url=server.url),
         )
 
     return run
@@ -170,12 +170,12 @@ def test_each_machine_adds_what_it_has_and_takes_away_its_own_only(tmp_path: Pat
     # The other machine's index holds it until its own machine has said that it is gone.
     assert origins("two") == {str(mine), str(yours), str(note)}
     assert origins("one") == origins("two") == {str(yours), str(note)}
-    assert pipeline.opened(tmp_path / "one", "hash", Places(server.url)) is not None
+    assert pipeline.opened(tmp_path / "one", "hash", IndexPlaces(server.url)) is not None
 
 
 def test_an_index_that_another_machine_changed_is_not_the_current_one(tmp_path: Path, ingest: Ingest, server: Chroma) -> None:
     """`opened` says so, and the next refresh takes the new one over."""
-    places = Places(server.url)
+    places = IndexPlaces(server.url)
     ingest("one")
     ingest("two", log(tmp_path / "logs/job.log", traceback(OOM)))
     assert pipeline.opened(tmp_path / "one", "hash", places) is None
@@ -192,7 +192,7 @@ def test_a_server_that_is_down_leaves_the_vectors_of_this_machine(
     made = ingest("one").index
     before = {query: found(made, query) for query in QUERIES}
     server.stop()
-    for opened in (made, pipeline.opened(tmp_path / "one", "hash", Places(server.url))):
+    for opened in (made, pipeline.opened(tmp_path / "one", "hash", IndexPlaces(server.url))):
         assert opened is not None
         assert {query: set(found(opened, query)) for query in QUERIES} == {query: set(ids) for query, ids in before.items()}
         assert server.url in opened.note
@@ -211,7 +211,7 @@ def test_a_server_that_is_down_is_not_asked_for_every_query(tmp_path: Path) -> N
     index.write(tmp_path / "home", documents, HashEmbedder(), index.Manifest("hash", "c", 2), silent)
     made = index.current(tmp_path / "home")
     assert made is not None
-    nowhere = Server(f"http://127.0.0.1:{free_port()}")
+    nowhere = ChromaServer(f"http://127.0.0.1:{free_port()}")
     lost = Index(made.folder, replace(made.manifest, collection="whycrash-x"), nowhere)
     assert [hit.document.owner for hit in lost.dense(HashEmbedder().embed(["cuda memory"])[0], 2)] == ["oom"]
     assert nowhere.is_resting
@@ -224,14 +224,14 @@ def test_an_empty_home_without_its_server_says_what_to_do(tmp_path: Path, small_
     """There is nothing to answer from."""
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(ChromaServerError, match=rf"The Chroma server at {url} gives no answer .*; start it, or set WHYCRASH_CHROMA_URL"):
-        pipeline.refresh(tmp_path / "home", HashEmbedder(), silent, Places(url))
+        pipeline.refresh(tmp_path / "home", HashEmbedder(), silent, IndexPlaces(url))
 
 
 def test_an_index_of_one_machine_is_published_when_a_server_is_set(tmp_path: Path, ingest: Ingest, server: Chroma, reader: Reader) -> None:
     """Its vectors are taken over, not made again; without the setting, it is a local one again."""
     logs = [log(tmp_path / "logs/job.log", traceback(OOM))]
     pipeline.ingest(tmp_path / "one", HashEmbedder(), silent, notes=[], logs=logs, reader=reader)
-    assert pipeline.opened(tmp_path / "one", "hash", Places(server.url)) is None
+    assert pipeline.opened(tmp_path / "one", "hash", IndexPlaces(server.url)) is None
     counting = Counting()
     published = ingest("one", embedder=counting)
     assert (counting.asked, published.rebuilt, published.index.manifest.collection != "") == (0, True, True)

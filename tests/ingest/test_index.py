@@ -15,7 +15,7 @@ from ingest import index
 from ingest.documents import Document, of_case
 from ingest.embedder import HashEmbedder, Vectors
 from ingest.errors import NewerIndexError, SearchIndexError
-from ingest.index import FORMAT, PART, STEP, Index, Manifest, Taken
+from ingest.index import FORMAT, PART, STEP, Index, IngestedFile, Manifest
 from tests.factories import document, silent
 from tests.tables import each_row
 
@@ -40,7 +40,7 @@ def write(home: Path, documents: Sequence[Document] = DOCUMENTS, embedder: HashE
     """Write an index."""
     used = embedder or HashEmbedder()
     manifest = Manifest(used.name, "corpus", len(documents), roots=("/",))
-    return index.write(home, documents, used, manifest, silent, taken=[Taken("/a", "1"), Taken("/b", "2", DOCUMENTS[0])])
+    return index.write(home, documents, used, manifest, silent, taken=[IngestedFile("/a", "1"), IngestedFile("/b", "2", DOCUMENTS[0])])
 
 
 def opened(home: Path) -> Index:
@@ -62,7 +62,7 @@ def test_an_index_is_read_back_as_written(home: Path) -> None:
     found = opened(home)
     assert found.documents == tuple(DOCUMENTS)
     assert found.manifest == Manifest("hash", "corpus", 3, roots=("/",))
-    assert found.taken == (Taken("/a", "1"), Taken("/b", "2", DOCUMENTS[0]))
+    assert found.taken == (IngestedFile("/a", "1"), IngestedFile("/b", "2", DOCUMENTS[0]))
     np.testing.assert_allclose(found.vectors, HashEmbedder().embed([one.embedded for one in DOCUMENTS]))
 
 

@@ -22,19 +22,19 @@ from ingest.embedder import HashEmbedder
 from ingest.errors import MissingInputError, SearchIndexError
 from ingest.index import Index
 from ingest.logs.reader import Reader
-from ingest.pipeline import Outcome
+from ingest.pipeline import IngestOutcome
 from tests.factories import OOM, STRANGE, silent, steps, traceback
 from tests.waiting import PATIENCE
 
 NOTE = "# Ranks hang after a while\nOne rank waits in a zebra barrier that the others never reach.\n"
-Ingest = Callable[..., Outcome]
+Ingest = Callable[..., IngestOutcome]
 
 
 @pytest.fixture
 def ingest(home: Path, reader: Reader) -> Ingest:
     """Run the pipeline on this test's home with the hash embedder."""
 
-    def run(notes: list[Path] | None = None, logs: list[Path] | None = None) -> Outcome:
+    def run(notes: list[Path] | None = None, logs: list[Path] | None = None) -> IngestOutcome:
         return pipeline.ingest(home, HashEmbedder(), silent, notes=notes or [], logs=logs or [], reader=reader)
 
     return run
@@ -47,12 +47,12 @@ def write(path: Path, text: str | bytes) -> Path:
     return path
 
 
-def owned(outcome: Outcome, kind: str) -> list[Document]:
+def owned(outcome: IngestOutcome, kind: str) -> list[Document]:
     """Give the index's documents of a kind."""
     return [document for document in outcome.index.documents if document.kind == kind]
 
 
-def numbers(outcome: Outcome) -> tuple[int, int, int, bool]:
+def numbers(outcome: IngestOutcome) -> tuple[int, int, int, bool]:
     """Give added, unchanged, removed, rebuilt."""
     return outcome.added, outcome.unchanged, outcome.removed, outcome.rebuilt
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from corpus.library import Library
-from corpus.schema import Case, Knob, Scalar
+from corpus.schema import Case, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
 from ingest.logs.report import CrashReport, Limits
-from service.diagnosis import Diagnosis, ProposedChange, ReadLimits
+from service.schemas.diagnosis import Diagnosis, ProposedChange, ReadLimits
 from tests.factories import event
 
 URL = "https://example.org/1"
@@ -39,15 +39,15 @@ def change(key: str = "data.size", to: Scalar = 128, **fields: Any) -> dict[str,
     return {"framework": "verl", "kind": "setting", "key": key, "to": to, "why": text("it helps"), **fields}
 
 
-def knob(key: str = "data.size", **fields: Any) -> Knob:
+def knob(key: str = "data.size", **fields: Any) -> SettingSpec:
     """Make a setting: a number from 1 to 512."""
     made: dict[str, Any] = {
         "framework": "verl", "type": "int", "default": 64, "min": 1, "max": 512, "spelled": "hydra", "effect": text("size"),
     }
-    return Knob.model_validate({"key": key, **made, **fields})
+    return SettingSpec.model_validate({"key": key, **made, **fields})
 
 
-def library(*knobs: Knob, cases: Sequence[Case] = ()) -> Library:
+def library(*knobs: SettingSpec, cases: Sequence[Case] = ()) -> Library:
     """Make a corpus of these settings and cases, without causes."""
     return Library({}, {made.id: made for made in cases}, {(made.framework, made.key): made for made in knobs})
 

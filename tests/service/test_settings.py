@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.errors import SettingsError
+from service.schemas.errors import SettingsError
 from service.settings import MAX_FILE_BYTES, NUMBERS, PREFIX, SECRETS, Settings, load, own_file, read
 from tests.tables import each_row
 

@@ -18,10 +18,10 @@ import httpx
 import pytest
 
 from service.api import keys
-from service.batch.batches import Batches
-from service.records import JobPlace, JobSpec, TriageRecord
+from service.batches.batches import BatchService
+from service.persistence.store import Store
+from service.schemas.records import JobPlace, JobSpec, TriageRecord
 from service.settings import Settings
-from service.store.store import Store
 from tests.ui.chat.serving import Server
 from tests.warm import ROOT
 from ui.chat.guard import ACTIONS, ROUTES
@@ -105,7 +105,7 @@ _OFFERED = """
 import json, sys
 from pathlib import Path
 from starlette.routing import Mount
-from service.desk import Desk
+from service.app.triage_service import Desk
 from service.settings import Settings
 from ui import server
 
@@ -157,7 +157,7 @@ class House:
         return made
 
     def _batch(self) -> str:
-        batches = Batches(self.settings, self.store)
+        batches = BatchService(self.settings, self.store)
         return batches.accept("night", "lines", [JobSpec(name=SECRET, place=JobPlace(paths=("/nowhere",)))], caller=self._id("batch")).id
 
     def _id(self, kind: str) -> str:

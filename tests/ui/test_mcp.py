@@ -19,7 +19,7 @@ from mcp_types import CallToolResult
 
 from corpus import library
 from tests.factories import OOM, traceback
-from tests.ingest import planted
+from tests.ingest.redaction import planted
 from tests.ui.shell import surroundings
 from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, ROOT, script

@@ -8,15 +8,15 @@ from html import unescape
 
 from rich.console import Console
 
-from service.diagnosis import Diagnosis
+from service.pipeline.triage import Triage
+from service.schemas.diagnosis import Diagnosis
 from service.settings import Settings
-from service.triage import Triage
-from tests.service.answering import asked, faithful, hear
-from tests.service.injections import BAIT, LURES
-from tests.service.scripted import Turn
+from tests.service.llm.answering import asked, faithful, hear
+from tests.service.llm.injections import BAIT, LURES
+from tests.service.llm.scripted import Turn
 from ui.chat import answer as chat
 from ui.chat import privacy
-from ui.chat.view import View
+from ui.chat.view import TriageView
 from ui.cli import explain
 from ui.mcp import answers as mcp
 from ui.slack import answer as slack
@@ -34,7 +34,7 @@ def printed(diagnosis: Diagnosis) -> str:
 
 def faces(triage: Triage, diagnosis: Diagnosis) -> dict[str, str]:
     """Render an answer in every face."""
-    view = View(language="zh" if explain.is_chinese(diagnosis) else "en", state="done", diagnosis=diagnosis)
+    view = TriageView(language="zh" if explain.is_chinese(diagnosis) else "en", state="done", diagnosis=diagnosis)
     return {
         "terminal": printed(diagnosis), "page": unescape(str(chat.head(view, triage.library)) + str(chat.why(view, triage.library)) + str(privacy.render(view))),
         "Slack": "\n".join(str(part) for part in slack.answer(diagnosis, Settings()).blocks), "assistant": mcp.brief(mcp.shortened(diagnosis)),

@@ -9,13 +9,14 @@ from rich.console import Console
 
 from corpus.schema import Language
 from ingest.logs.inputs import sources
-from service.desk import Page
-from service.records import TriageRecord
+from service.app.triage_service import Page
+from service.pipeline.triage import Triage
+from service.schemas.records import TriageRecord
 from service.settings import Settings
-from service.triage import Triage
 from ui.chat import answer as page
-from ui.chat import past, words
-from ui.chat.view import View
+from ui.chat import history as past
+from ui.chat import words
+from ui.chat.view import TriageView
 from ui.cli import explain
 from ui.slack import answer as slack
 
@@ -32,7 +33,7 @@ def test_a_stop_is_amber_and_a_good_end_green_in_every_view(triage: Triage) -> N
     for text, colour, style in ROWS:
         for language in languages:
             found = triage.explain(sources.from_text(text), language)
-            shown = View(language, "job.log", triage="01A", state="done", diagnosis=found)
+            shown = TriageView(language, "job.log", triage="01A", state="done", diagnosis=found)
             head, changes = page.head(shown, triage.library), page.changes(shown)
             record = TriageRecord(id="01A", source="job.log", origin="chat", state="done", caller="me", created=NOW, deadline=NOW, diagnosis=found)
             history = past.render(Page(items=(record,), next=None), language, NOW)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ingest.logs.inputs.encodings import _MAGIC
 from ingest.logs.inputs.zips import _FOREIGN
-from service.errors import BusyError, InvalidRequestError, LateError
-from service.events import Failed
-from service.store.triages import INTERRUPTED
+from service.persistence.triages import INTERRUPTED
+from service.schemas.errors import BusyError, InvalidRequestError, LateError
+from service.schemas.events import TriageFailed
 from service.workers.failures import UNEXPECTED
 from service.workers.pool import FORSAKEN, STOPPING
 from tests.tables import each_row
@@ -126,4 +126,4 @@ def test_that_words_that_are_not_known_are_told_by_their_kind(error: Exception, 
 @each_row("kind", ["Busy", "BusyError"])
 def test_that_a_task_that_failed_is_told_by_the_name_of_its_error(kind: str) -> None:
     """The workers name an error without its ending, the page with it."""
-    assert sentences.of_failed(Failed(type=kind, status=429, error="New.", retry_after=3), "zh") == "当前请求过多，请 3 秒后重试。"
+    assert sentences.of_failed(TriageFailed(type=kind, status=429, error="New.", retry_after=3), "zh") == "当前请求过多，请 3 秒后重试。"

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 
 from corpus.library import Library
 from corpus.schema import Language
-from service.diagnosis import Diagnosis, ProposedChange
-from service.reasoning import phrases
+from service.composition import phrases
+from service.schemas.diagnosis import Diagnosis, ProposedChange
 from ui.chat import diff, prose
 from ui.chat.markup import Html, element, folded, joined, shown
-from ui.chat.view import View
+from ui.chat.view import TriageView
 from ui.chat.words import counted, say
 
 # Changes that are shown at once where no patch says which come first.
 _AT_ONCE = 2
 
 
-def head(view: View, library: Library) -> Html:
+def head(view: TriageView, library: Library) -> Html:
     """Render the conclusion: one sentence, how firmly it stands, what to do next."""
     diagnosis = view.diagnosis
     if diagnosis is None:
@@ -72,7 +72,7 @@ def _pair(name: str, value: Html, class_: str | None = None) -> Html:
     return element("div", element("dt", name), element("dd", value), class_=class_)
 
 
-def changes(view: View) -> Html:
+def changes(view: TriageView) -> Html:
     """Render what to change: the patch and what it does first, then what else can help."""
     diagnosis = view.diagnosis
     if diagnosis is None:
@@ -167,7 +167,7 @@ def _setting(change: ProposedChange) -> str:
     return f"{change.key}={value}" if change.kind in ("env", "flag") else f"{change.key} = {value}"
 
 
-def why(view: View, library: Library) -> Html:
+def why(view: TriageView, library: Library) -> Html:
     """Render the explanation: the rules' own, and below it the model's, as its own words and as they come."""
     diagnosis = view.diagnosis
     if diagnosis is None:
@@ -177,7 +177,7 @@ def why(view: View, library: Library) -> Html:
     return _section("wc-why", say("why", language), *parts, _checks(diagnosis, language), _alternatives(diagnosis, library, language))
 
 
-def _explained(view: View, diagnosis: Diagnosis) -> list[Html]:
+def _explained(view: TriageView, diagnosis: Diagnosis) -> list[Html]:
     rules = prose.render(diagnosis.explanation)
     writing = view.state == "running"
     said = "\n\n".join(view.said) if writing else diagnosis.engine.model_explanation

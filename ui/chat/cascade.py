@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from corpus.schema import Language
-from service.diagnosis import CascadeEntry
+from service.schemas.diagnosis import CascadeEntry
 from ui.chat import prose
 from ui.chat.markup import Html, element, folded, joined
-from ui.chat.view import View
+from ui.chat.view import TriageView
 from ui.chat.words import counted, say
 
 # Heights in pixels; across, the plot is as wide as the page, so places are in percent.
@@ -25,14 +25,14 @@ SHORT = 4
 MAX_NAMED = 8
 
 
-class Lane(NamedTuple):
+class CascadeLane(NamedTuple):
     """One process of the job, or ranks without any failure where all others report one."""
 
     name: str
     is_silent: bool = False
 
 
-class Dot(NamedTuple):
+class CascadeDot(NamedTuple):
     """An entry's place: its column in the order of first lines, and its lane."""
 
     entry: CascadeEntry
@@ -40,7 +40,7 @@ class Dot(NamedTuple):
     lane: int
 
 
-def render(view: View) -> Html:
+def render(view: TriageView) -> Html:
     """Render the cascade; nothing where nothing failed."""
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None or not diagnosis.cascade:
@@ -73,17 +73,17 @@ def _clock(entry: CascadeEntry) -> str:
     return f"{match['time']:0>8}{(match['part'] or '').replace(',', '.')}" if match else ""
 
 
-def lanes(entries: Sequence[CascadeEntry], language: Language) -> list[Lane]:
+def lanes(entries: Sequence[CascadeEntry], language: Language) -> list[CascadeLane]:
     """Give the processes in the order in which they failed, and the silent ranks behind them."""
     named = dict.fromkeys(_owner(entry, language) for entry in entries)
     silent = dict.fromkeys(_numbers(entry.silent_ranks) for entry in entries if entry.silent_ranks)
-    return [*map(Lane, named), *(Lane(say("silent", language, ranks=ranks), True) for ranks in silent)][:MAX_LANES]
+    return [*map(CascadeLane, named), *(CascadeLane(say("silent", language, ranks=ranks), True) for ranks in silent)][:MAX_LANES]
 
 
-def dots(entries: Sequence[CascadeEntry], named: Sequence[Lane], language: Language) -> list[Dot]:
+def dots(entries: Sequence[CascadeEntry], named: Sequence[CascadeLane], language: Language) -> list[CascadeDot]:
     """Place each entry; one whose process has no lane of its own stands in the last."""
     place: Mapping[str, int] = {lane.name: number for number, lane in enumerate(named)}
-    return [Dot(entry, column, place.get(_owner(entry, language), len(named) - 1)) for column, entry in enumerate(entries)]
+    return [CascadeDot(entry, column, place.get(_owner(entry, language), len(named) - 1)) for column, entry in enumerate(entries)]
 
 
 def _owner(entry: CascadeEntry, language: Language) -> str:
@@ -117,13 +117,13 @@ def _middle(lane: int) -> float:
     return _LANE * (lane + 0.5)
 
 
-def _grid(named: Sequence[Lane]) -> Iterator[Html]:
+def _grid(named: Sequence[CascadeLane]) -> Iterator[Html]:
     for number, lane in enumerate(named):
         y = f"{_middle(number):g}"
         yield element("line", x1="0%", x2="100%", y1=y, y2=y, class_="lane silent" if lane.is_silent else "lane")
 
 
-def _trail(placed: Sequence[Dot], columns: int) -> Iterator[Html]:
+def _trail(placed: Sequence[CascadeDot], columns: int) -> Iterator[Html]:
     """Draw from each failure to the next one."""
     standing = [dot for dot in placed if dot.entry.role != "recovered"]
     for one, other in pairwise(standing):
@@ -131,7 +131,7 @@ def _trail(placed: Sequence[Dot], columns: int) -> Iterator[Html]:
                       x2=f"{_across(other.column, columns):.2f}%", y2=f"{_middle(other.lane):g}", class_="trail")
 
 
-def _marks(placed: Sequence[Dot], columns: int) -> Iterator[Html]:
+def _marks(placed: Sequence[CascadeDot], columns: int) -> Iterator[Html]:
     for dot in placed:
         x, y = f"{_across(dot.column, columns):.2f}%", _middle(dot.lane)
         told = element("title", f"L{dot.entry.line} {dot.entry.event}"[:200])

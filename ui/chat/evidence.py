@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from corpus.schema import Language
-from service.diagnosis import Diagnosis
-from service.records import Excerpt, Stretch
+from service.schemas.diagnosis import Diagnosis
+from service.schemas.records import Excerpt, LineRange
 from ui.chat.markup import Html, element, escaped, joined, shown
-from ui.chat.view import View
+from ui.chat.view import TriageView
 from ui.chat.words import say
 
 # What is looked at first; a line that has several roles is shown by the first of them.
@@ -19,14 +19,14 @@ MAX_LINES = 4000
 MAX_TEXT = 2000
 
 
-class Spot(NamedTuple):
+class LogPosition(NamedTuple):
     """A place in the job's output."""
 
     file: str | None
     line: int
 
 
-def render(view: View) -> Html:
+def render(view: TriageView) -> Html:
     """Render the log panel."""
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None:
@@ -36,7 +36,7 @@ def render(view: View) -> Html:
     if not stretches:
         body = element("p", say("no-evidence", language), class_="hint")
         return _panel(language, body)
-    reasons = {Spot(item.file, item.line): item.why for item in diagnosis.evidence}
+    reasons = {LogPosition(item.file, item.line): item.why for item in diagnosis.evidence}
     # Text that is long is scrolled by keys too, so the box takes the focus.
     log = element("div", *_rows(_bounded(stretches, marks), marks, reasons, language),
                   class_="log", role="region", tabindex="0", aria_label=say("log-lines", language))
@@ -48,28 +48,28 @@ def _panel(language: Language, *content: Html) -> Html:
     return element("section", element("h2", title), *content, id="wc-evidence", class_="card", aria_label=title)
 
 
-def _marks(diagnosis: Diagnosis) -> dict[Spot, str]:
+def _marks(diagnosis: Diagnosis) -> dict[LogPosition, str]:
     """Give each line that has a role its most telling one."""
-    found: dict[Spot, str] = {}
-    named = [*((Spot(item.file, item.line), item.role) for item in diagnosis.evidence),
-             *((Spot(entry.file, entry.line), entry.role) for entry in diagnosis.cascade)]
+    found: dict[LogPosition, str] = {}
+    named = [*((LogPosition(item.file, item.line), item.role) for item in diagnosis.evidence),
+             *((LogPosition(entry.file, entry.line), entry.role) for entry in diagnosis.cascade)]
     for spot, role in named:
         if spot not in found or ROLES.index(role) < ROLES.index(found[spot]):
             found[spot] = role
     return found
 
 
-def _stretches(diagnosis: Diagnosis, excerpt: Excerpt) -> tuple[Sequence[Stretch], str]:
+def _stretches(diagnosis: Diagnosis, excerpt: Excerpt) -> tuple[Sequence[LineRange], str]:
     """Give what is kept of the log, or else the lines that the answer quotes."""
     if excerpt.stretches:
         return excerpt.stretches, "evidence-whole" if excerpt.whole else "evidence-part"
-    texts = {Spot(item.file, item.line): item.text for item in diagnosis.evidence}
-    texts |= {Spot(entry.file, entry.line): entry.event for entry in diagnosis.cascade if Spot(entry.file, entry.line) not in texts}
+    texts = {LogPosition(item.file, item.line): item.text for item in diagnosis.evidence}
+    texts |= {LogPosition(entry.file, entry.line): entry.event for entry in diagnosis.cascade if LogPosition(entry.file, entry.line) not in texts}
     ordered = sorted(texts, key=lambda spot: (spot.file or "", spot.line))
-    return [Stretch(file=spot.file, begin=spot.line, lines=(texts[spot],)) for spot in ordered], "evidence-few"
+    return [LineRange(file=spot.file, begin=spot.line, lines=(texts[spot],)) for spot in ordered], "evidence-few"
 
 
-def _bounded(stretches: Sequence[Stretch], marks: Mapping[Spot, str]) -> Sequence[Stretch]:
+def _bounded(stretches: Sequence[LineRange], marks: Mapping[LogPosition, str]) -> Sequence[LineRange]:
     """Leave out lines that are far from every marked one, where there are more than a page shows."""
     if sum(len(stretch.lines) for stretch in stretches) <= MAX_LINES:
         return stretches
@@ -77,7 +77,7 @@ def _bounded(stretches: Sequence[Stretch], marks: Mapping[Spot, str]) -> Sequenc
     return [piece for stretch in stretches for piece in _near(stretch, marks, around)]
 
 
-def _near(stretch: Stretch, marks: Mapping[Spot, str], around: int) -> Iterator[Stretch]:
+def _near(stretch: LineRange, marks: Mapping[LogPosition, str], around: int) -> Iterator[LineRange]:
     last = stretch.begin + len(stretch.lines)
     centres = sorted(spot.line for spot in marks if spot.file == stretch.file and stretch.begin <= spot.line < last)
     begin = end = 0
@@ -92,11 +92,11 @@ def _near(stretch: Stretch, marks: Mapping[Spot, str], around: int) -> Iterator[
     yield _cut(stretch, begin, end)
 
 
-def _cut(stretch: Stretch, begin: int, end: int) -> Stretch:
-    return Stretch(file=stretch.file, begin=begin, lines=stretch.lines[begin - stretch.begin : end - stretch.begin])
+def _cut(stretch: LineRange, begin: int, end: int) -> LineRange:
+    return LineRange(file=stretch.file, begin=begin, lines=stretch.lines[begin - stretch.begin : end - stretch.begin])
 
 
-def _jumps(marks: Mapping[Spot, str], language: Language) -> Html:
+def _jumps(marks: Mapping[LogPosition, str], language: Language) -> Html:
     """Render a button for each role: pressed again, it goes on to the next line of it."""
     counts = {role: sum(found == role for found in marks.values()) for role in ROLES}
     buttons = (
@@ -107,7 +107,7 @@ def _jumps(marks: Mapping[Spot, str], language: Language) -> Html:
     return element("div", element("span", say("jump", language), class_="label"), *buttons, class_="row jumps", role="group", aria_label=say("jump", language))
 
 
-def _rows(stretches: Sequence[Stretch], marks: Mapping[Spot, str], reasons: Mapping[Spot, str], language: Language) -> Iterator[Html]:
+def _rows(stretches: Sequence[LineRange], marks: Mapping[LogPosition, str], reasons: Mapping[LogPosition, str], language: Language) -> Iterator[Html]:
     file: str | None = None
     end = 1
     for stretch in stretches:
@@ -117,12 +117,12 @@ def _rows(stretches: Sequence[Stretch], marks: Mapping[Spot, str], reasons: Mapp
         if stretch.begin > end:
             yield element("div", "⋯ ", say("gap", language, count=f"{stretch.begin - end:,}"), class_="gap")
         for number, text in enumerate(stretch.lines, stretch.begin):
-            spot = Spot(stretch.file, number)
+            spot = LogPosition(stretch.file, number)
             yield _row(spot, text, marks.get(spot, ""), reasons.get(spot, ""), language)
         end = stretch.begin + len(stretch.lines)
 
 
-def _row(spot: Spot, text: str, role: str, why: str, language: Language) -> Html:
+def _row(spot: LogPosition, text: str, role: str, why: str, language: Language) -> Html:
     # A row is written by hand: there may be thousands, and most have no role.
     number, body = Html(str(spot.line)), joined(shown(text, MAX_TEXT) or " ")
     if not role:
@@ -135,5 +135,5 @@ def _row(spot: Spot, text: str, role: str, why: str, language: Language) -> Html
     )
 
 
-def _file(spot: Spot) -> Html:
+def _file(spot: LogPosition) -> Html:
     return Html(f' data-file="{escaped(spot.file)}"') if spot.file else Html("")

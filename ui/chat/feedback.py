@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from corpus.library import Library
 from corpus.schema import Language
 from ui.chat.markup import Html, element, joined
-from ui.chat.view import View
+from ui.chat.view import TriageView
 from ui.chat.words import say
 
 
-def render(view: View, library: Library) -> Html:
+def render(view: TriageView, library: Library) -> Html:
     """Render the question, its two answers, and the form that `wrong` opens."""
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None or view.state != "done":

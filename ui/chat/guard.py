@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from service.api import problems
-from service.api.access import PageKeyError, Visit, Visitor
-from service.errors import NotFoundError, RequestError
-from service.records import Scope
+from service.api.access import PageKeyError, Principal, Visit
+from service.schemas.errors import NotFoundError, RequestError
+from service.schemas.records import Scope
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -69,7 +69,7 @@ class Sessions:
         self._owners: OrderedDict[str, str] = OrderedDict()
         self._turn = Lock()
 
-    def bind(self, session: str, visitor: Visitor) -> None:
+    def bind(self, session: str, visitor: Principal) -> None:
         """Bind a session to who asks; raises NotFoundError where it is another's."""
         with self._turn:
             owner = self._owners.setdefault(session, visitor.caller.name)
@@ -121,7 +121,7 @@ def visit_of(scope: Mapping[str, Any]) -> Visit:
     return visit
 
 
-def admitted(request: Any, action: str, sessions: Sessions) -> Visitor:
+def admitted(request: Any, action: str, sessions: Sessions) -> Principal:
     """Let an event or a call of the page be done by who asks for it; raises BusyError, ForbiddenError, UnauthorizedError."""
     # Calls beside the events get the web framework's own request, events one of Gradio's around it.
     plain: Any = getattr(request, "request", None) or request

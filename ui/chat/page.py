@@ -12,13 +12,23 @@ import gradio as gr
 from pydantic import BaseModel, ValidationError
 
 from corpus.schema import Language
-from service.desk import Desk
-from service.errors import InvalidRequestError, RequestError
+from service.app.triage_service import TriageService
+from service.schemas.errors import InvalidRequestError, RequestError
 from service.settings import Settings
 from ui import sentences
 from ui.chat import words
+from ui.chat.controller import (
+    ChatController,
+    FeedbackForm,
+    HistoryQuery,
+    QuestionForm,
+    State,
+    TriageForm,
+    TriageReference,
+    broken,
+    examples,
+)
 from ui.chat.guard import Guard, Sessions, admitted
-from ui.chat.room import Asked, Named, Opinion, Question, Room, State, Wanted, broken, examples
 from ui.chat.uploads import Uploads
 
 HERE = Path(__file__).parent
@@ -37,10 +47,10 @@ POLICIES = {
 M = TypeVar("M", bound=BaseModel)
 
 
-def mount(app: Any, desk: Desk, settings: Settings) -> None:
+def mount(app: Any, desk: TriageService, settings: Settings) -> None:
     """Serve the page at `/` of a FastAPI app, beside the routes that it has already; asks the desk for everything."""
     uploads, sessions = Uploads(), Sessions()
-    blocks = build(Room(desk, settings, uploads), settings, sessions)
+    blocks = build(ChatController(desk, settings, uploads), settings, sessions)
     style = (HERE / "page.css").read_text(encoding="utf-8")
     gr.mount_gradio_app(
         app, blocks, "/", footer_links=[], run_history=False, ssr_mode=False, pwa=False, mcp_server=False, enable_monitoring=False,
@@ -69,7 +79,7 @@ def _closing(lifespan: Callable[[Any], AbstractAsyncContextManager[Any]], upload
     return closing
 
 
-def build(room: Room, settings: Settings, sessions: Sessions) -> gr.Blocks:
+def build(room: ChatController, settings: Settings, sessions: Sessions) -> gr.Blocks:
     """Build the page."""
     blocks: gr.Blocks
     with gr.Blocks(title="whycrash", analytics_enabled=False, fill_width=True) as blocks:
@@ -81,13 +91,13 @@ def build(room: Room, settings: Settings, sessions: Sessions) -> gr.Blocks:
         )
 
         def explain(event: gr.EventData, request: gr.Request) -> Iterator[State]:
-            yield from survived(event, lambda: room.explain(read(Asked, event._data), admitted(request, "explain", sessions)))
+            yield from survived(event, lambda: room.explain(read(TriageForm, event._data), admitted(request, "explain", sessions)))
 
         def ask(event: gr.EventData, request: gr.Request) -> Iterator[State]:
-            yield from survived(event, lambda: room.ask(read(Question, event._data), admitted(request, "ask", sessions)))
+            yield from survived(event, lambda: room.ask(read(QuestionForm, event._data), admitted(request, "ask", sessions)))
 
         def look(event: gr.EventData, request: gr.Request) -> Iterator[State]:
-            yield from survived(event, lambda: iter([room.open(read(Named, event._data), admitted(request, "look", sessions))]))
+            yield from survived(event, lambda: iter([room.open(read(TriageReference, event._data), admitted(request, "look", sessions))]))
 
         for name, work in (("explain", explain), ("ask", ask), ("look", look)):
             getattr(page, name)(work, None, page, show_progress="hidden", concurrency_limit=None, api_visibility="private", trigger_mode="multiple")
@@ -122,23 +132,23 @@ def read(kind: type[M], sent: object) -> M:
         raise InvalidRequestError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
-def calls(room: Room, sessions: Sessions) -> list[Callable[..., object]]:
+def calls(room: ChatController, sessions: Sessions) -> list[Callable[..., object]]:
     """Give what the browser calls beside the events; an error comes back as a sentence."""
 
     def past(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: {"html": room.past(read(Wanted, sent), admitted(request, "past", sessions))})
+        return _told(sent, lambda: {"html": room.past(read(HistoryQuery, sent), admitted(request, "past", sessions))})
 
     def log(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: {"html": room.log(read(Named, sent), admitted(request, "log", sessions))})
+        return _told(sent, lambda: {"html": room.log(read(TriageReference, sent), admitted(request, "log", sessions))})
 
     def judge(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: room.judge(read(Opinion, sent), admitted(request, "judge", sessions)))
+        return _told(sent, lambda: room.judge(read(FeedbackForm, sent), admitted(request, "judge", sessions)))
 
     def prompt(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: {"text": room.prompt(read(Named, sent), admitted(request, "prompt", sessions))})
+        return _told(sent, lambda: {"text": room.prompt(read(TriageReference, sent), admitted(request, "prompt", sessions))})
 
     def forget(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: room.forget(read(Named, sent), admitted(request, "forget", sessions)))
+        return _told(sent, lambda: room.forget(read(TriageReference, sent), admitted(request, "forget", sessions)))
 
     return [past, log, judge, prompt, forget]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from corpus.schema import Language
-from service.diagnosis import Diagnosis, Dropped
+from service.schemas.diagnosis import Diagnosis, Dropped
 from ui.chat.markup import Html, element, folded, joined
-from ui.chat.view import View
+from ui.chat.view import TriageView
 from ui.chat.words import counted, say
 
 # What stands in the place of a secret begins so.
 MARK = "[redacted:"
 
 
-def render(view: View) -> Html:
+def render(view: TriageView) -> Html:
     """Render the privacy panel."""
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None:

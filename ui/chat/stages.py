@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from corpus.schema import Language
 from ui import sentences
 from ui.chat.markup import Html, element, joined
-from ui.chat.view import View
+from ui.chat.view import TriageView
 from ui.chat.words import counted, named, say
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -21,7 +21,7 @@ def size(count: float) -> str:
     return f"{count:.0f} {_UNITS[place]}" if place == 0 or count >= 100 else f"{count:.1f} {_UNITS[place]}"
 
 
-def render(view: View) -> Html:
+def render(view: TriageView) -> Html:
     """Render what was done so far and what is being done."""
     if view.failed is not None and view.diagnosis is None:
         return trouble(view)
@@ -36,7 +36,7 @@ def render(view: View) -> Html:
     )
 
 
-def _done(view: View) -> Iterator[Html]:
+def _done(view: TriageView) -> Iterator[Html]:
     language, read = view.language, view.read
     diagnosis = view.diagnosis
     if read is not None:
@@ -60,7 +60,7 @@ def _amount(count: int, lines: int, truncated: bool, language: Language) -> str:
     return f"{told} {say('stage-part', language)}" if truncated else told
 
 
-def _engine(view: View) -> str:
+def _engine(view: TriageView) -> str:
     diagnosis = view.diagnosis
     if diagnosis is None or diagnosis.engine.name == "composer":
         spent = sum(diagnosis.timings_ms.values()) if diagnosis is not None else 0
@@ -68,7 +68,7 @@ def _engine(view: View) -> str:
     return say("stage-model-done", view.language, model=diagnosis.engine.name)
 
 
-def _doing(view: View) -> Iterator[Html]:
+def _doing(view: TriageView) -> Iterator[Html]:
     language = view.language
     if view.is_elsewhere:
         return
@@ -87,7 +87,7 @@ def _row(text: str, kind: str = "") -> Html:
     return element("li", text, class_=kind or "ok")
 
 
-def trouble(view: View) -> Html:
+def trouble(view: TriageView) -> Html:
     """Render why there is no answer, and what to do."""
     failed = view.failed
     if failed is None:

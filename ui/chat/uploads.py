@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory, gettempdir
 from pydantic import BaseModel, ConfigDict, Field
 
 from ingest.logs.inputs.members import CONFIG, kind_of
-from service.errors import InvalidRequestError
 from service.patching.patches import ConfigFile
+from service.pipeline.triage import read_config
+from service.schemas.errors import InvalidRequestError
 from service.telemetry import snapshot
 from service.telemetry.errors import TelemetryError
 from service.telemetry.snapshot import Snapshot
-from service.triage import read_config
 
 # A browser that goes away leaves what it sent; nobody comes for it after so long.
 ABANDONED_S = 3600.0
@@ -48,7 +48,7 @@ class Uploaded(BaseModel):
 
 
 @dataclass(frozen=True)
-class Claimed:
+class SubmittedFiles:
     """The files of one submission: logs (and archives) by their names, the job's own configuration, a snapshot of its machine."""
 
     logs: tuple[tuple[str, Path], ...] = ()
@@ -69,7 +69,7 @@ class Uploads:
         self._folder.cleanup()
 
     @contextmanager
-    def claimed(self, files: Sequence[Uploaded], text: str = "") -> Iterator[Claimed]:
+    def claimed(self, files: Sequence[Uploaded], text: str = "") -> Iterator[SubmittedFiles]:
         """Take files out of the folder for one submission, and remove them at its end; `text` is what was pasted beside them.
 
         Raises InvalidRequestError where a path is none of an upload, or a snapshot is none.
@@ -125,7 +125,7 @@ def _runs(process: int) -> bool:
     return True
 
 
-def _sorted(files: Sequence[tuple[str, Path]], text: str, folder: Path) -> Claimed:
+def _sorted(files: Sequence[tuple[str, Path]], text: str, folder: Path) -> SubmittedFiles:
     snapshots = [path for _, path in files if _is_snapshot(path)]
     rest = [(name, path) for name, path in files if path not in snapshots]
     configs = [(name, path) for name, path in rest if kind_of(name) == CONFIG]
@@ -137,7 +137,7 @@ def _sorted(files: Sequence[tuple[str, Path]], text: str, folder: Path) -> Claim
         pasted = folder / PASTED
         pasted.write_text(text, encoding="utf-8", errors="replace", newline="")
         logs.append((PASTED, pasted))
-    return Claimed(tuple(logs), tuple(replace(read_config(path), name=name) for name, path in configs), _loaded(snapshots))
+    return SubmittedFiles(tuple(logs), tuple(replace(read_config(path), name=name) for name, path in configs), _loaded(snapshots))
 
 
 def _is_snapshot(path: Path) -> bool:

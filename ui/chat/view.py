@@ -7,9 +7,20 @@ from functools import singledispatch
 from typing import Literal
 
 from corpus.schema import Language
-from service.diagnosis import CaseHit, Diagnosis
-from service.events import Accepted, Event, Failed, Final, First, Matched, Progress, Read, Said, Turned
-from service.records import Excerpt, MessageRecord, TriageRecord
+from service.schemas.diagnosis import CaseHit, Diagnosis
+from service.schemas.events import (
+    Accepted,
+    CasesMatched,
+    Event,
+    ExplanationParagraph,
+    FinalAnswer,
+    FirstAnswer,
+    LogRead,
+    Progress,
+    TriageFailed,
+    TurnAnswered,
+)
+from service.schemas.records import Excerpt, MessageRecord, TriageRecord
 from service.telemetry.snapshot import Snapshot
 
 NOTHING = Excerpt()
@@ -17,7 +28,7 @@ State = Literal["waiting", "running", "done", "failed"]
 
 
 @dataclass(frozen=True)
-class View:
+class TriageView:
     """One triage as the page shows it.
 
     `model` is the model that the server has, or nothing; `first` the rules' answer where it came while the page
@@ -31,12 +42,12 @@ class View:
     triage: str = ""
     state: State = "waiting"
     progress: Progress | None = None
-    read: Read | None = None
+    read: LogRead | None = None
     cases: tuple[CaseHit, ...] | None = None
     first: Diagnosis | None = None
     diagnosis: Diagnosis | None = None
     said: tuple[str, ...] = ()
-    failed: Failed | None = None
+    failed: TriageFailed | None = None
     excerpt: Excerpt = NOTHING
     snapshot: Snapshot | None = None
     messages: tuple[MessageRecord, ...] = ()
@@ -51,64 +62,64 @@ class View:
         return self.state == "running" and bool(self.model) and self.first is not None and self.first.verdict != "no-failure"
 
 
-def of_record(record: TriageRecord, language: Language, model: str) -> View:
+def of_record(record: TriageRecord, language: Language, model: str) -> TriageView:
     """Show a triage that is kept."""
-    failed = Failed(type="TriageError", status=500, error=record.error) if record.state == "failed" else None
-    return View(
+    failed = TriageFailed(type="TriageError", status=500, error=record.error) if record.state == "failed" else None
+    return TriageView(
         language=language, name=record.source, model=model, triage=record.id, state=record.state, failed=failed,
         diagnosis=record.diagnosis, is_elsewhere=record.state == "running",
     )
 
 
 @singledispatch
-def after(event: Event, view: View) -> View:
+def after(event: Event, view: TriageView) -> TriageView:
     """Give what is known after an event."""
     raise TypeError(f"{type(event).__name__} is no event of the triage {view.triage}")
 
 
 @after.register
-def _(event: Accepted, view: View) -> View:
+def _(event: Accepted, view: TriageView) -> TriageView:
     return replace(view, triage=event.id, state="running")
 
 
 @after.register
-def _(event: Progress, view: View) -> View:
+def _(event: Progress, view: TriageView) -> TriageView:
     return replace(view, progress=event, state="running")
 
 
 @after.register
-def _(event: Read, view: View) -> View:
+def _(event: LogRead, view: TriageView) -> TriageView:
     return replace(view, read=event, state="running")
 
 
 @after.register
-def _(event: Matched, view: View) -> View:
+def _(event: CasesMatched, view: TriageView) -> TriageView:
     return replace(view, cases=event.cases)
 
 
 @after.register
-def _(event: First, view: View) -> View:
+def _(event: FirstAnswer, view: TriageView) -> TriageView:
     return replace(view, first=event.diagnosis, diagnosis=event.diagnosis)
 
 
 @after.register
-def _(event: Said, view: View) -> View:
+def _(event: ExplanationParagraph, view: TriageView) -> TriageView:
     if view.asking:
         return replace(view, reply=(*view.reply, event.text))
     return replace(view, said=(*view.said, event.text))
 
 
 @after.register
-def _(event: Final, view: View) -> View:
+def _(event: FinalAnswer, view: TriageView) -> TriageView:
     return replace(view, diagnosis=event.diagnosis, state="done")
 
 
 @after.register
-def _(event: Turned, view: View) -> View:
+def _(event: TurnAnswered, view: TriageView) -> TriageView:
     return replace(view, diagnosis=event.diagnosis, constraints=event.constraints, asking="", reply=())
 
 
 @after.register
-def _(event: Failed, view: View) -> View:
+def _(event: TriageFailed, view: TriageView) -> TriageView:
     # A turn that fails leaves the answer as it is.
     return replace(view, failed=event, state="done" if view.asking else "failed", asking="", reply=())

@@ -18,22 +18,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from ingest.logs.lines import printable
-from service.batch import results
-from service.batch.batches import Batches, open_store
-from service.batch.engine import Engine
-from service.batch.lanes import OPENERS, LaneName, Opener
-from service.batch.page import page
-from service.batch.sources import folder, kubernetes, ray_jobs, slurm, upload
-from service.batch.sources.found import Found
-from service.batch.sources.spool import Spool, open_spool
-from service.batch.summary import Summary
-from service.batch.trend import Summaries
-from service.errors import InvalidRequestError, NotFoundError
-from service.records import BatchOptions, BatchRecord, JobRecord, SourceKind
+from service.batches import results
+from service.batches.batches import BatchService, open_store
+from service.batches.engine import BatchEngine
+from service.batches.executor_slots import OPENERS, LaneName, Opener
+from service.batches.page import page
+from service.batches.sources import folder, kubernetes, ray_jobs, slurm, upload
+from service.batches.sources.found import FoundJobs
+from service.batches.sources.spool import BatchSpool, open_spool
+from service.batches.summary import Summary
+from service.batches.trend import BatchSummaries
+from service.persistence.spool import room
+from service.persistence.store import Store
+from service.pipeline.triage import Triage
+from service.schemas.errors import InvalidRequestError, NotFoundError
+from service.schemas.records import BatchOptions, BatchRecord, JobRecord, SourceKind
 from service.settings import Settings
-from service.spool import room
-from service.store.store import Store
-from service.triage import Triage
 from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
 from ui.cli.console import check_language, err, language, load_settings, out, progress
 from ui.cli.summary import render
@@ -47,7 +47,7 @@ _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(day
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BatchArguments:
     """What was asked for on the command line."""
 
     paths: tuple[Path, ...]
@@ -81,7 +81,7 @@ class Wanted:
         return self.out.with_name(f"{self.out.name}.part")
 
 
-def run(wanted: Wanted) -> int:
+def run(wanted: BatchArguments) -> int:
     """Triage a batch, write its results, and give the exit code."""
     check_language(wanted.lang)
     kind = _kind(wanted)
@@ -91,7 +91,7 @@ def run(wanted: Wanted) -> int:
         settings = replace(settings, workers=wanted.workers)
     _check_out(wanted)
     with open_store(settings) as store:
-        batches = Batches(settings, store)
+        batches = BatchService(settings, store)
         record = _begun(wanted, store) or _begin(wanted, kind, batches, settings)
         if record.state == "running":
             try:
@@ -105,7 +105,7 @@ def run(wanted: Wanted) -> int:
 # Where the jobs come from.
 
 
-def _kind(wanted: Wanted) -> SourceKind:
+def _kind(wanted: BatchArguments) -> SourceKind:
     kinds: list[tuple[bool, SourceKind]] = [
         (bool(wanted.paths), "folder"), (wanted.slurm, "slurm"), (bool(wanted.ray), "ray"), (wanted.kubernetes is not None, "kubernetes"),
     ]
@@ -116,36 +116,36 @@ def _kind(wanted: Wanted) -> SourceKind:
     return "upload" if one is not None and one.is_file() and _is_packed(one) else found[0]
 
 
-def _name(wanted: Wanted, kind: SourceKind) -> str:
+def _name(wanted: BatchArguments, kind: SourceKind) -> str:
     places = wanted.paths or ((wanted.kubernetes,) if wanted.kubernetes else ())
     if wanted.name or not places:
         return wanted.name or wanted.ray or kind
     return places[0].absolute().name if len(places) == 1 else f"{len(places)} files"
 
 
-def _of_slurm(wanted: Wanted, _spool: Spool, settings: Settings) -> Found:
+def _of_slurm(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
     now = datetime.now(UTC)
-    return slurm.read(slurm.Asked(since_of(wanted.since, now) or now - timedelta(days=1), users=wanted.users), settings)
+    return slurm.read(slurm.SlurmQuery(since_of(wanted.since, now) or now - timedelta(days=1), users=wanted.users), settings)
 
 
-def _of_ray(wanted: Wanted, spool: Spool, settings: Settings) -> Found:
-    return ray_jobs.read(ray_jobs.Asked(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings)
+def _of_ray(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
+    return ray_jobs.read(ray_jobs.RayJobQuery(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings)
 
 
-def _of_kubernetes(wanted: Wanted, _spool: Spool, settings: Settings) -> Found:
+def _of_kubernetes(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
     return kubernetes.read(wanted.kubernetes or Path(), settings)
 
 
-def _of_folder(wanted: Wanted, _spool: Spool, settings: Settings) -> Found:
+def _of_folder(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
     return folder.read_all(wanted.paths, settings)
 
 
-def _of_upload(wanted: Wanted, spool: Spool, settings: Settings) -> Found:
+def _of_upload(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
     with wanted.paths[0].open("rb") as file:
         return upload.read([_File(wanted.paths[0].name, file)], spool, settings)
 
 
-_READERS: Mapping[SourceKind, Callable[[Wanted, Spool, Settings], Found]] = {
+_READERS: Mapping[SourceKind, Callable[[BatchArguments, BatchSpool, Settings], FoundJobs]] = {
     "slurm": _of_slurm, "ray": _of_ray, "kubernetes": _of_kubernetes, "folder": _of_folder, "upload": _of_upload,
 }
 
@@ -179,14 +179,14 @@ class _File:
 # Begin, go on, work.
 
 
-def _check_out(wanted: Wanted) -> None:
+def _check_out(wanted: BatchArguments) -> None:
     if not wanted.out.absolute().parent.is_dir():
         raise InvalidRequestError(f"There is no folder {wanted.out.absolute().parent} for --out.")
     if wanted.out.exists():
         raise InvalidRequestError(f"{wanted.out} is there already and whole; give another --out, or delete it to triage anew.")
 
 
-def _begun(wanted: Wanted, store: Store) -> BatchRecord | None:
+def _begun(wanted: BatchArguments, store: Store) -> BatchRecord | None:
     """Give the batch of an earlier, broken run of the same command; None where there is none."""
     try:
         record = store.batches.get(wanted.part.read_text(encoding="utf-8").strip())
@@ -205,7 +205,7 @@ def _over(record: BatchRecord) -> int:
     return sum(record.counts.get(state, 0) for state in ("done", "failed", "cancelled"))
 
 
-def _begin(wanted: Wanted, kind: SourceKind, batches: Batches, settings: Settings) -> BatchRecord:
+def _begin(wanted: BatchArguments, kind: SourceKind, batches: BatchService, settings: Settings) -> BatchRecord:
     batch = batches.begin()
     # With it, the same command finds its batch again.
     wanted.part.write_text(f"{batch}\n", encoding="utf-8")
@@ -228,10 +228,10 @@ def _work(record: BatchRecord, settings: Settings, store: Store) -> None:
     # One machine needs no Ray; a cluster does.
     openers: Mapping[LaneName, Opener] = OPENERS if settings.ray_address else {"local": OPENERS["local"]}
     with _watching(record) as watch:
-        Engine(settings, store, batch=record.id, watch=watch, openers=openers).run()
+        BatchEngine(settings, store, batch=record.id, watch=watch, openers=openers).run()
 
 
-class _Told:
+class _BatchProgress:
     """The causes so far, and how fast it goes."""
 
     def __init__(self) -> None:
@@ -262,7 +262,7 @@ class _Told:
 @contextmanager
 def _watching(record: BatchRecord) -> Iterator[Callable[[JobRecord], None]]:
     """Show a bar on a terminal, else a line now and then."""
-    told = _Told()
+    told = _BatchProgress()
     over = _over(record)
     if err().is_terminal:
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), TextColumn("{task.fields[causes]}", markup=False))
@@ -290,12 +290,12 @@ def _watching(record: BatchRecord) -> Iterator[Callable[[JobRecord], None]]:
 # What came of it.
 
 
-def _written(wanted: Wanted, record: BatchRecord, settings: Settings, store: Store) -> int:
+def _written(wanted: BatchArguments, record: BatchRecord, settings: Settings, store: Store) -> int:
     lookup = store.batches.job
     if wanted.csv:
         _whole(wanted.csv, results.csv_lines(store.batches.results(record.id), lookup))
     spoken = language(wanted.lang or settings.lang)
-    summaries = Summaries(settings, store)
+    summaries = BatchSummaries(settings, store)
     summary = summaries.of(record.id, spoken)
     if wanted.html:
         _whole(wanted.html, [page(summary, summaries.trend(record.id, spoken))])

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from corpus.schema import Language
-from service.errors import ServiceError, SettingsError
+from service.pipeline.triage import Report
+from service.schemas.errors import ServiceError, SettingsError
 from service.settings import Settings, load, own_file, read
-from service.triage import Report
 
 MANY_FILES = 50
 # Of settings in a folder's file that are passed over, so many are named.

@@ -11,8 +11,8 @@ from corpus import library
 from eval import drafting
 from ingest.logs import patterns
 from ingest.logs.inputs import sources
-from service import lint as checks
-from service.triage import Triage
+from service.pipeline import lint as checks
+from service.pipeline.triage import Triage
 from ui import coverage
 from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import language, load_settings, out

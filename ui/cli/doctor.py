@@ -15,8 +15,8 @@ from corpus.errors import CorpusError
 from ingest import embedder, index, pipeline
 from ingest.errors import IngestError
 from ingest.logs import patterns
-from ingest.pipeline import Places
-from service.errors import ServiceError
+from ingest.pipeline import IndexPlaces
+from service.schemas.errors import ServiceError
 from service.settings import Settings
 from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import load_settings, out
@@ -78,8 +78,8 @@ def _face(package: str) -> Finding:
 def _database(settings: Settings) -> Finding:
     """Open it, where there is one: a look must make nothing."""
     # Imported here: SQLAlchemy is slow to load, and the checks above are to be seen first.
-    from service.store.database import NAME
-    from service.store.store import Store
+    from service.persistence.database import NAME
+    from service.persistence.store import Store
 
     if not settings.database.get_secret_value() and not (settings.home / NAME).exists():
         return Finding("database", f"none yet; `whycrash serve` makes {settings.home / NAME}")
@@ -90,7 +90,7 @@ def _database(settings: Settings) -> Finding:
 
 def _chroma(settings: Settings) -> Finding:
     name = settings.embedding_model or embedder.DEFAULT_NAME
-    found = pipeline.opened(settings.home, name, Places(settings.chroma_url))
+    found = pipeline.opened(settings.home, name, IndexPlaces(settings.chroma_url))
     note = found.note if found else ""
     return Finding("chroma server", settings.chroma_url if not note else "gives no answer", note)
 
@@ -110,7 +110,7 @@ def _network(settings: Settings) -> Finding:
     if not settings.model:
         return Finding("network", "; ".join(others) or "not used: every answer is made on this machine")
     # Imported here: it loads what only a model needs.
-    from service.reasoning.models import open_model
+    from service.llm.models import open_model
 
     open_model(settings)
     told = f"redacted parts of a log go to {settings.model} at {settings.model_base_url or 'its provider'}"

@@ -15,14 +15,14 @@ from rich.text import Text
 
 from ingest.errors import MissingInputError
 from ingest.logs.inputs import jobs
-from service.diagnosis import Diagnosis, Outcome, ProposedChange
-from service.errors import InvalidRequestError
-from service.inquiry import Inquiry
-from service.reasoning import phrases
-from service.reasoning.stages import Draft
-from service.reasoning.stages import Text as Said
+from service.composition import phrases
+from service.llm.stages import DraftStage
+from service.llm.stages import TextStage as Said
+from service.llm.triage_context import TriageContext
+from service.pipeline.triage import Triage, read_config
+from service.schemas.diagnosis import Diagnosis, Outcome, ProposedChange
+from service.schemas.errors import InvalidRequestError
 from service.telemetry.opening import open_telemetry
-from service.triage import Triage, read_config
 from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
 from ui.cli.console import check_language, load_settings, out, progress
 
@@ -94,7 +94,7 @@ def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None
         raise InvalidRequestError(f"--{str(field).replace('_', '-')}: {told.removeprefix('Value error, ')}.") from error
 
 
-def spoken(triage: Triage, inquiry: Inquiry, console: Console | None, model: str = "") -> Diagnosis:
+def spoken(triage: Triage, inquiry: TriageContext, console: Console | None, model: str = "") -> Diagnosis:
     """Print the first answer, then the model's words as they come, then what they changed; gives the final answer."""
     final = inquiry.first
     said = False
@@ -106,7 +106,7 @@ def spoken(triage: Triage, inquiry: Inquiry, console: Console | None, model: str
             said = True
         else:
             final = stage.diagnosis
-            if console is not None and isinstance(stage, Draft):
+            if console is not None and isinstance(stage, DraftStage):
                 render(final, console)
     if console is not None:
         _print(_changed(inquiry.first, final), console)

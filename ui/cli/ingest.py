@@ -9,8 +9,8 @@ from time import monotonic
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from ingest import many, pipeline
-from service.triage import Report, Triage
+from ingest import bulk_ingest, pipeline
+from service.pipeline.triage import Report, Triage
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import PlainSteps, err, load_settings, out, progress
 
@@ -61,9 +61,9 @@ def _reading(building: Report) -> Iterator[Report]:
             began.setdefault("time", monotonic())
             began.setdefault("megabytes", float(done))
             counts[stage] = done
-        elif stage == "files" and total >= many.FROM and steps:
+        elif stage == "files" and total >= bulk_ingest.FROM and steps:
             steps(stage, done, total, f", {_speed(counts, began).rstrip(',')}")
-        elif stage == "files" and total >= many.FROM:
+        elif stage == "files" and total >= bulk_ingest.FROM:
             if not tasks:
                 bars.start()
                 tasks.append(bars.add_task("", total=total))

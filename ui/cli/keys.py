@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from service.api import keys
-from service.batch.batches import open_store
-from service.records import AuditRecord, KeyRecord
-from service.store.store import Store
+from service.batches.batches import open_store
+from service.persistence.store import Store
+from service.schemas.records import AuditRecord, KeyRecord
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import load_settings, out
 

@@ -12,7 +12,7 @@ import typer
 from corpus.errors import CorpusError
 from eval.errors import EvalError
 from ingest.errors import IngestError
-from service.errors import ServiceError
+from service.schemas.errors import ServiceError
 from ui.cli.codes import MISUSE
 
 app = typer.Typer(
@@ -89,7 +89,7 @@ def run(
     """Run a job unchanged, and explain it when it fails. The exit code, or the signal, is the job's own."""
     from ui.cli import run as command_
 
-    options = command_.Options(tuple(config or ()), good, post, out, every, lang, quiet)
+    options = command_.RunOptions(tuple(config or ()), good, post, out, every, lang, quiet)
     raise typer.Exit(command_.run(command, options))
 
 
@@ -111,7 +111,7 @@ def watch(
     """Triage jobs as they fail. Nothing leaves the machine unless a target is named."""
     from ui.cli import watch as command
 
-    options = command.Options(ray, users, every, settle, since, webhook, slack, post, as_json, once, lang)
+    options = command.WatchOptions(ray, users, every, settle, since, webhook, slack, post, as_json, once, lang)
     raise typer.Exit(command.run(what, options))
 
 
@@ -171,7 +171,7 @@ def batch(
     """Triage many jobs. Exit code 0: all answered, 3: some without an answer, 4: no failure found, 2: misuse, 130: stopped."""
     from ui.cli import batch as command
 
-    wanted = command.Wanted(
+    wanted = command.BatchArguments(
         tuple(paths or ()), out, html, csv, lang, workers, name, slurm=slurm, ray=ray, kubernetes=kubernetes, since=since, users=users
     )
     raise typer.Exit(command.run(wanted))

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from service.errors import SettingsError
-from service.watching import job
-from service.watching.copy import Copy, Stream
-from service.watching.job import Ended
-from service.watching.sampling import Sampling
+from service.monitoring import job
+from service.monitoring.job import JobExit
+from service.monitoring.log_buffer import BufferStream, LogBuffer
+from service.monitoring.sampler import TelemetrySampler
+from service.schemas.errors import SettingsError
 
 if TYPE_CHECKING:
     from ingest.logs.inputs.jobs import JobSource
-    from service.diagnosis import Diagnosis, Outcome
+    from service.pipeline.triage import Triage
+    from service.schemas.diagnosis import Diagnosis, Outcome
     from service.settings import Settings
-    from service.triage import Triage
 
 KEY_VARIABLE = "WHYCRASH_KEY"
 LANGUAGES = ("", "en", "zh")
 
 
 @dataclass(frozen=True)
-class Options:
+class RunOptions:
     """What is to be done beside the job."""
 
     configs: tuple[Path, ...] = ()
@@ -38,13 +38,13 @@ class Options:
     quiet: bool = False
 
 
-def run(command: Sequence[str], options: Options) -> int:
+def run(command: Sequence[str], options: RunOptions) -> int:
     """Run the job; gives its exit code, or dies of the signal that it died of. Raises ServiceError before it for options that cannot be."""
     _check(options)
-    copy = Copy()
-    ended: Ended | None = None
+    copy = LogBuffer()
+    ended: JobExit | None = None
     try:
-        with Sampling(options.every) as sampling:
+        with TelemetrySampler(options.every) as sampling:
             ended = job.run(command, copy.take)
             sampling.stop()
             _afterwards(command, ended, copy, sampling.latest, options)
@@ -62,7 +62,7 @@ def run(command: Sequence[str], options: Options) -> int:
     return job.leave_as(ended)
 
 
-def _check(options: Options) -> None:
+def _check(options: RunOptions) -> None:
     """Refuse before the job begins what would be found wrong hours later, when it has failed."""
     lost = next((path for path in options.configs if not path.is_file()), None)
     if lost is not None:
@@ -75,7 +75,7 @@ def _check(options: Options) -> None:
         raise SettingsError(f"--lang is {options.lang!r}; it takes en or zh.")
 
 
-def _afterwards(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path | None, options: Options) -> None:
+def _afterwards(command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: Path | None, options: RunOptions) -> None:
     if ended.problem:
         _say(f"whycrash: {ended.problem}")
     elif ended.failed:
@@ -84,7 +84,7 @@ def _afterwards(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path
         _keep_good(copy, options.good)
 
 
-def _unexplained(error: Exception, options: Options) -> str:
+def _unexplained(error: Exception, options: RunOptions) -> str:
     from ui import sentences
     from ui.cli.console import language
 
@@ -98,18 +98,18 @@ def _say(text: str) -> None:
     err().print(text, markup=False)
 
 
-def _source(command: Sequence[str], copy: Copy) -> JobSource:
+def _source(command: Sequence[str], copy: LogBuffer) -> JobSource:
     from ingest.logs.inputs.jobs import JobSource
     from ingest.logs.inputs.sources import LogSource
-    from ingest.redact import Redactor
+    from ingest.redaction.redactor import Redactor
 
     name = Redactor().clean(os.path.basename(command[0]))[:100]  # noqa: PTH119 - a word, no path of ours
-    source = LogSource(name, Stream(copy.chunks()))
+    source = LogSource(name, BufferStream(copy.chunks()))
     return JobSource(name, source.omitted, single=source)
 
 
-def _explain(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path | None, options: Options) -> None:
-    from service.triage import Triage
+def _explain(command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: Path | None, options: RunOptions) -> None:
+    from service.pipeline.triage import Triage
     from ui.cli import explain
     from ui.cli.console import err, load_settings, progress
 
@@ -129,13 +129,13 @@ def _explain(command: Sequence[str], ended: Ended, copy: Copy, snapshot: Path | 
         _post(final, copy, ended.outcome, snapshot, options)
 
 
-def _dropped(copy: Copy) -> str:
+def _dropped(copy: LogBuffer) -> str:
     return f"{copy.dropped_bytes >> 20} MiB from the middle of the output were not kept." if copy.dropped_bytes else ""
 
 
-def _answered(triage: Triage, settings: Settings, source: JobSource, outcome: Outcome, snapshot: Path | None, options: Options) -> Diagnosis:
+def _answered(triage: Triage, settings: Settings, source: JobSource, outcome: Outcome, snapshot: Path | None, options: RunOptions) -> Diagnosis:
+    from service.pipeline.triage import read_config
     from service.telemetry import snapshot as snapshots
-    from service.triage import read_config
     from ui.cli import explain
 
     machine = snapshots.load(snapshot) if snapshot else None
@@ -144,10 +144,10 @@ def _answered(triage: Triage, settings: Settings, source: JobSource, outcome: Ou
     return explain.spoken(triage, inquiry, None) if settings.model else inquiry.first
 
 
-def _keep_good(copy: Copy, path: Path) -> None:
+def _keep_good(copy: LogBuffer, path: Path) -> None:
     """Keep what a healthy run prints, for the day when it does not end well."""
     from ingest.errors import EmptyInputError
-    from service.triage import Triage
+    from service.pipeline.triage import Triage
     from ui.cli.console import load_settings
 
     try:
@@ -161,15 +161,15 @@ def _keep_good(copy: Copy, path: Path) -> None:
     templates.save(path)
 
 
-def _post(final: Diagnosis, copy: Copy, outcome: Outcome, snapshot: Path | None, options: Options) -> None:
-    from service.watching import posting
+def _post(final: Diagnosis, copy: LogBuffer, outcome: Outcome, snapshot: Path | None, options: RunOptions) -> None:
+    from service.monitoring import notifier
 
     configs = [(path.name, path.read_bytes()) for path in options.configs]
     try:
         logs = [(final.source, copy.chunks())]
-        kept = posting.to_service(options.post, logs, configs, snapshot, os.environ.get(KEY_VARIABLE, ""), outcome)
+        kept = notifier.to_service(options.post, logs, configs, snapshot, os.environ.get(KEY_VARIABLE, ""), outcome)
         _say(f"whycrash: kept at {kept}")
-    except posting.PostError as error:
+    except notifier.NotificationError as error:
         _say(f"whycrash: {error}")
 
 

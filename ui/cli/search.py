@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from service.triage import Triage
+from service.pipeline.triage import Triage
 from ui.cli.codes import EXPLAINED, UNKNOWN
 from ui.cli.console import language, load_settings, out, progress
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 from ui import server
-from ui.cli import ending
+from ui.cli import signals
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import err, load_settings, progress
 
@@ -23,7 +23,7 @@ def run(host: str, port: int | None) -> int:
     for handler in logging.getLogger().handlers:
         handler.addFilter(_telling)
     # The web server ends itself on a SIGTERM, and then sends it once more to whoever was there before: to us.
-    ending.orderly()
+    signals.orderly()
     with progress() as report:
         server.serve(settings, report, _told)
     return EXPLAINED

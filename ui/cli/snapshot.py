@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ingest.logs.lines import printable
-from service.telemetry import snapshot, taking, watch
+from service.telemetry import collectors, snapshot, watch
 from service.telemetry.snapshot import Snapshot
 from ui.cli.console import load_settings
 
@@ -19,9 +19,9 @@ MIN_WATCH_S = 1.0
 def run(every_s: float, out: Path | None, since: Path | None) -> int:
     """Write one snapshot, or one each `every_s` seconds until stopped."""
     before = snapshot.load(since) if since else None
-    sources = taking.of_settings(load_settings())
+    sources = collectors.of_settings(load_settings())
     if not every_s:
-        _put(taking.take(sources, before), out)
+        _put(collectors.take(sources, before), out)
         return 0
     for made in _paced(watch.watch(sources, max(MIN_WATCH_S, every_s), before), every_s):
         _put(made, out)

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from service.batch.page import number
-from service.batch.summary import Cost, Summary, in_words
+from service.batches.page import number
+from service.batches.summary import Cost, Summary, in_words
 from ui import sentences
 
 # Causes that are listed; the others are in the results.

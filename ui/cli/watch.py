@@ -14,17 +14,17 @@ from pathlib import Path
 
 from rich.text import Text
 
-from service.diagnosis import Diagnosis
-from service.errors import SettingsError
-from service.records import JobSpec
+from service.monitoring import ended_jobs, targets
+from service.monitoring.ended_jobs import WatchedPlace
+from service.monitoring.known_jobs import KnownJobs
+from service.monitoring.targets import Target
+from service.monitoring.watcher import Watcher
+from service.pipeline.triage import Triage
+from service.schemas.diagnosis import Diagnosis
+from service.schemas.errors import SettingsError
+from service.schemas.records import JobSpec
 from service.settings import Settings
-from service.triage import Triage
-from service.watching import finding, targets
-from service.watching.finding import Place
-from service.watching.known import Known
-from service.watching.targets import Target
-from service.watching.watcher import Watcher
-from ui.cli import ending
+from ui.cli import signals
 from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import check_language, err, load_settings, out, progress
 from ui.cli.run import KEY_VARIABLE
@@ -33,7 +33,7 @@ SLACK_VARIABLE = "WHYCRASH_SLACK_WEBHOOK"
 
 
 @dataclass(frozen=True)
-class Options:
+class WatchOptions:
     """What is watched, how often, and who is told."""
 
     ray: str = ""
@@ -49,19 +49,19 @@ class Options:
     lang: str = ""
 
 
-def run(what: str, options: Options, stop: threading.Event | None = None) -> int:
+def run(what: str, options: WatchOptions, stop: threading.Event | None = None) -> int:
     """Watch until stopped."""
     check_language(options.lang)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(message)s")
     settings = load_settings()
     place, told = _place(what, options, settings), _targets(options)
-    known = Known(settings.home, place.name)
+    known = KnownJobs(settings.home, place.name)
     if options.since_hours:
         known.since = datetime.now(UTC) - timedelta(hours=options.since_hours)
     with progress() as report:
         triage = Triage(settings, report)
         triage.index  # noqa: B018 - opening it builds it
-    ending.orderly()
+    signals.orderly()
     watcher = Watcher(triage, place, known, told, _json if options.as_json else _row, options.lang)
     if not options.once:
         err().print(f"watching {place.name}, each {options.every:g} s; ctrl-C stops", markup=False)
@@ -72,15 +72,15 @@ def run(what: str, options: Options, stop: threading.Event | None = None) -> int
             return EXPLAINED if watcher.reached else MISUSE
 
 
-def _place(what: str, options: Options, settings: Settings) -> Place:
-    places: dict[str, Callable[[], Place]] = {
-        "ray": lambda: finding.on_ray(options.ray or settings.ray_dashboard or "http://127.0.0.1:8265", settings),
-        "slurm": lambda: finding.in_slurm(options.users, settings),
+def _place(what: str, options: WatchOptions, settings: Settings) -> WatchedPlace:
+    places: dict[str, Callable[[], WatchedPlace]] = {
+        "ray": lambda: ended_jobs.on_ray(options.ray or settings.ray_dashboard or "http://127.0.0.1:8265", settings),
+        "slurm": lambda: ended_jobs.in_slurm(options.users, settings),
     }
-    return places.get(what, lambda: finding.in_folder(Path(what), options.settle))()
+    return places.get(what, lambda: ended_jobs.in_folder(Path(what), options.settle))()
 
 
-def _targets(options: Options) -> list[Target]:
+def _targets(options: WatchOptions) -> list[Target]:
     found: list[Target] = []
     for name, address in (("--webhook", options.webhook), ("--post", options.post)):
         if address and not address.startswith(("http://", "https://")):

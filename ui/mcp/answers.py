@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from corpus.schema import Scalar
-from service.diagnosis import (
+from service.schemas.diagnosis import (
     Alternative,
     CaseHit,
     Diagnosis,

@@ -13,19 +13,19 @@ from pydantic import ValidationError
 
 from corpus.errors import CorpusError
 from corpus.library import Library
-from corpus.schema import Case, Knob, Language
+from corpus.schema import Case, Language, SettingSpec
 from ingest.errors import IngestError, MissingInputError
 from ingest.logs.inputs import jobs, sources
 from ingest.logs.inputs.jobs import JobSource
-from service.batch.sources import folder
-from service.diagnosis import CaseHit, Outcome
-from service.errors import InvalidRequestError, NotFoundError, ServiceError
-from service.inquiry import Inquiry
+from service.batches.sources import folder
+from service.llm.conversation import Conversation
+from service.llm.conversation import Turn as Turned
+from service.llm.triage_context import TriageContext
 from service.patching.patches import ConfigFile
-from service.reasoning.conversation import Conversation
-from service.reasoning.conversation import Turn as Turned
+from service.pipeline.triage import Triage, read_config
+from service.schemas.diagnosis import CaseHit, Outcome
+from service.schemas.errors import InvalidRequestError, NotFoundError, ServiceError
 from service.settings import Settings
-from service.triage import Triage, read_config
 from ui.mcp.answers import (
     CaseChange,
     CaseText,
@@ -79,7 +79,7 @@ class Assistant:
                     final = getattr(stage, "diagnosis", final)
             return shortened(final)
 
-    def _keep(self, inquiry: Inquiry) -> None:
+    def _keep(self, inquiry: TriageContext) -> None:
         self._talks[inquiry.first.id] = self._triage.conversation(inquiry, with_model=bool(self._settings.model))
         while len(self._talks) > KEPT:
             self._talks.popitem(last=False)
@@ -203,7 +203,7 @@ def _unknown(library: Library, framework: str, key: str, version: str) -> Settin
     )
 
 
-def _described(library: Library, knob: Knob, key: str, version: str, language: Language) -> Setting:
+def _described(library: Library, knob: SettingSpec, key: str, version: str, language: Language) -> Setting:
     default = "" if knob.default is None else str(knob.default)
     return Setting(
         exists=True, framework=knob.framework, key=key, asked_version=version, near=[],
@@ -213,5 +213,5 @@ def _described(library: Library, knob: Knob, key: str, version: str, language: L
     )
 
 
-def _aliases(knob: Knob) -> list[OtherName]:
+def _aliases(knob: SettingSpec) -> list[OtherName]:
     return [OtherName(key=alias.key, versions=alias.versions) for alias in knob.aliases]

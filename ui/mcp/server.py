@@ -14,7 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
-from ingest.redact import Redactor
+from ingest.redaction.redactor import Redactor
 from service.settings import Settings
 from ui.mcp.answers import CaseText, Found, Lang, Setting, TriageAnswer, Turn, brief
 from ui.mcp.assistant import ERRORS, Assistant, outcome_of

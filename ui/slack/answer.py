@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from corpus.schema import Language
-from service.diagnosis import CaseHit, Diagnosis, Evidence, ProposedChange
-from service.reasoning import phrases
+from service.composition import phrases
+from service.schemas.diagnosis import CaseHit, Diagnosis, Evidence, ProposedChange
 from service.settings import Settings
-from ui.slack.fitting import Piece, fit
+from ui.slack.fitting import AnswerPiece, fit
 from ui.slack.mrkdwn import (
     BULLET,
     Block,
@@ -34,7 +34,7 @@ _LOOPBACK = ("127.", "localhost", "::1")
 
 
 @dataclass(frozen=True)
-class Message:
+class SlackMessage:
     """What is posted: `text` is what a notification and a screen reader say; `triage` is whose answer it is."""
 
     text: str
@@ -43,7 +43,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Extras:
+class AnswerExtras:
     """What comes with an answer: the paragraphs so far of the model that is asked, and sentences about how it came to be."""
 
     said: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Extras:
     model: str = ""
 
 
-def answer(diagnosis: Diagnosis, settings: Settings, extras: Extras = Extras()) -> Message:
+def answer(diagnosis: Diagnosis, settings: Settings, extras: AnswerExtras = AnswerExtras()) -> SlackMessage:
     """Lay out an answer: under 12,000 characters and 50 blocks, what matters least left out and counted."""
     language = language_of(diagnosis)
     fitted, left = fit([piece for part in _PARTS for piece in part(diagnosis, extras, language)])
@@ -61,31 +61,31 @@ def answer(diagnosis: Diagnosis, settings: Settings, extras: Extras = Extras()) 
         notes.append(say("cut-see" if page else "cut", language, count=left))
     blocks = [header(diagnosis.headline), *_standing(diagnosis, language), *fitted]
     blocks += [context(from_markdown(clip(note, _LINE))) for note in notes[:6]]
-    return Message(escape(clip(diagnosis.headline, _NOTIFICATION)), [*blocks, _buttons(diagnosis, page, language)], diagnosis.id)
+    return SlackMessage(escape(clip(diagnosis.headline, _NOTIFICATION)), [*blocks, _buttons(diagnosis, page, language)], diagnosis.id)
 
 
-def turn(text: str, diagnosis: Diagnosis, settings: Settings) -> Message:
+def turn(text: str, diagnosis: Diagnosis, settings: Settings) -> SlackMessage:
     """Lay out the answer to a follow-up question."""
     language = language_of(diagnosis)
-    pieces = [Piece("", 100 - place, from_markdown(part)) for place, part in enumerate(paragraphs(text))]
-    changes = list(_changes(diagnosis, Extras(), language))
+    pieces = [AnswerPiece("", 100 - place, from_markdown(part)) for place, part in enumerate(paragraphs(text))]
+    changes = list(_changes(diagnosis, AnswerExtras(), language))
     fitted, left = fit([*pieces, *changes])
     notes = [context(say("cut", language, count=left))] if left else []
     buttons = _buttons(diagnosis, page_of(settings, diagnosis.id), language)
-    return Message(escape(clip(text, _NOTIFICATION)), [*fitted, *notes, buttons], diagnosis.id)
+    return SlackMessage(escape(clip(text, _NOTIFICATION)), [*fitted, *notes, buttons], diagnosis.id)
 
 
-def told(text: str) -> Message:
+def told(text: str) -> SlackMessage:
     """Lay out one sentence."""
-    return Message(clip(from_markdown(text), _NOTIFICATION), [section(from_markdown(text))])
+    return SlackMessage(clip(from_markdown(text), _NOTIFICATION), [section(from_markdown(text))])
 
 
-def found(cases: Sequence[CaseHit], language: Language) -> Message:
+def found(cases: Sequence[CaseHit], language: Language) -> SlackMessage:
     """Lay out what a search found."""
     if not cases:
         return told(say("nothing-found", language))
-    pieces = [Piece(say("cases", language), 50 - place, _case(item)) for place, item in enumerate(cases)]
-    return Message(say("cases", language), fit(pieces)[0])
+    pieces = [AnswerPiece(say("cases", language), 50 - place, _case(item)) for place, item in enumerate(cases)]
+    return SlackMessage(say("cases", language), fit(pieces)[0])
 
 
 def page_of(settings: Settings, triage: str) -> str:
@@ -112,16 +112,16 @@ def _standing(diagnosis: Diagnosis, language: Language) -> list[Block]:
     return [context(shown)] if shown else []
 
 
-def _model(diagnosis: Diagnosis, extras: Extras, language: Language) -> Iterator[Piece]:
+def _model(diagnosis: Diagnosis, extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
     whole = paragraphs(diagnosis.engine.model_explanation)
     title = say("model", language, model=escape(diagnosis.engine.name if whole else extras.model))
     for place, text in enumerate(whole or extras.said):
-        yield Piece(title, 70 - place / 10, from_markdown(text))
+        yield AnswerPiece(title, 70 - place / 10, from_markdown(text))
 
 
-def _changes(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+def _changes(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
     for place, change in enumerate(diagnosis.changes):
-        yield Piece(say("change", language), 90 - 4 * place, _change(change, language))
+        yield AnswerPiece(say("change", language), 90 - 4 * place, _change(change, language))
 
 
 def _change(change: ProposedChange, language: Language) -> str:
@@ -136,17 +136,17 @@ def _change(change: ProposedChange, language: Language) -> str:
     return "\n".join(row for row in rows if row)
 
 
-def _why(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+def _why(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
     for place, text in enumerate(paragraphs(diagnosis.explanation)):
-        yield Piece(say("why", language), 80 - 3 * place, from_markdown(text))
+        yield AnswerPiece(say("why", language), 80 - 3 * place, from_markdown(text))
 
 
 _ROLES = {"root": 88.0, "context": 60.0, "collateral": 50.0}
 
 
-def _evidence(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+def _evidence(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
     for place, item in enumerate(diagnosis.evidence):
-        yield Piece(say("evidence", language), _ROLES[item.role] - place, _line(item), is_log=True)
+        yield AnswerPiece(say("evidence", language), _ROLES[item.role] - place, _line(item), is_log=True)
 
 
 def _line(item: Evidence) -> str:
@@ -154,27 +154,27 @@ def _line(item: Evidence) -> str:
     return f"{where}  {clip(item.text, _LINE)}"
 
 
-def _machine(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+def _machine(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
     if diagnosis.telemetry.says != "not available" and diagnosis.telemetry.why:
         text = f"{say(diagnosis.telemetry.says, language)}: {diagnosis.telemetry.why}"
-        yield Piece(say("machine", language), 65, from_markdown(text))
+        yield AnswerPiece(say("machine", language), 65, from_markdown(text))
 
 
-def _alternatives(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+def _alternatives(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
     if diagnosis.verdict in ("diagnosed", "ambiguous"):
         for place, item in enumerate(diagnosis.alternatives):
-            yield Piece(say("else", language), 40 - place, f"{BULLET}{code(item.cause)}: {from_markdown(item.tell_apart)}")
+            yield AnswerPiece(say("else", language), 40 - place, f"{BULLET}{code(item.cause)}: {from_markdown(item.tell_apart)}")
 
 
-def _checks(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+def _checks(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
     for place, text in enumerate(diagnosis.checks):
-        yield Piece(say("checks", language), 55 - place, f"{BULLET}{from_markdown(text)}")
+        yield AnswerPiece(say("checks", language), 55 - place, f"{BULLET}{from_markdown(text)}")
 
 
-def _cases(diagnosis: Diagnosis, _extras: Extras, language: Language) -> Iterator[Piece]:
+def _cases(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
     cited = [item for item in diagnosis.cases if f"[case:{item.id}]" in diagnosis.explanation]
     for place, item in enumerate(cited[:5]):
-        yield Piece(say("cases", language), 30 - place, _case(item))
+        yield AnswerPiece(say("cases", language), 30 - place, _case(item))
 
 
 def _case(item: CaseHit) -> str:

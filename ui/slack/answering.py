@@ -9,20 +9,29 @@ from typing import Any, NamedTuple
 
 from corpus.schema import Language
 from ingest.errors import IngestError
-from service.desk import Caller, Desk, Submission
-from service.diagnosis import Diagnosis
-from service.errors import BusyError, ServiceError
-from service.events import Accepted, Event, Failed, Final, First, Progress, Said, Turned
-from service.reasoning.conversation import said_as
+from service.app.triage_service import Caller, Submission, TriageService
+from service.llm.conversation import said_as
+from service.schemas.diagnosis import Diagnosis
+from service.schemas.errors import BusyError, ServiceError
+from service.schemas.events import (
+    Accepted,
+    Event,
+    ExplanationParagraph,
+    FinalAnswer,
+    FirstAnswer,
+    Progress,
+    TriageFailed,
+    TurnAnswered,
+)
 from service.settings import Settings
 from ui import sentences
-from ui.slack.answer import Extras, answer, told, turn
-from ui.slack.asked import Asked, Content, content_of
-from ui.slack.attached import Courier, Fetched, losses
+from ui.slack.answer import AnswerExtras, answer, told, turn
+from ui.slack.client import LOGGER, METADATA, SlackClient
+from ui.slack.downloader import DownloadedFiles, Downloader, losses
 from ui.slack.errors import SlackError, SlackRefusedError, SlackUnreachableError
-from ui.slack.ledger import Note
+from ui.slack.question_log import QuestionEntry
 from ui.slack.reply import Reply
-from ui.slack.voice import LOGGER, METADATA, Voice
+from ui.slack.request_parser import MessageContent, SlackQuestion, content_of
 from ui.slack.wording import is_chinese, language_of, say
 
 # Seconds that the bot waits itself, time after time, where too much is asked of the desk.
@@ -35,30 +44,30 @@ _SLOW = 8 << 20
 _MB = 1_000_000
 
 
-class Thread(NamedTuple):
+class AnswerThread(NamedTuple):
     """Where a question is answered: its message, and its line in the ledger."""
 
     reply: Reply
-    note: Note
+    note: QuestionEntry
 
 
 class Answerer:
     """Answers questions, each in a thread of its own; whatever happens, who asked is told."""
 
-    def __init__(self, desk: Desk, voice: Voice, settings: Settings) -> None:
+    def __init__(self, desk: TriageService, voice: SlackClient, settings: Settings) -> None:
         self._desk = desk
         self._voice = voice
         self._settings = settings
-        self._courier = Courier(voice, settings)
+        self._courier = Downloader(voice, settings)
 
-    def answer(self, asked: Asked, note: Note) -> None:
+    def answer(self, asked: SlackQuestion, note: QuestionEntry) -> None:
         """Answer a question to its end; what goes wrong becomes a sentence in the thread. Its `note` is closed then."""
         try:
-            self._answer(asked, Thread(Reply(self._voice, asked, posted=note.posted), note))
+            self._answer(asked, AnswerThread(Reply(self._voice, asked, posted=note.posted), note))
         finally:
             note.close()
 
-    def _answer(self, asked: Asked, thread: Thread) -> None:
+    def _answer(self, asked: SlackQuestion, thread: AnswerThread) -> None:
         try:
             self._routed(asked, thread)
         except (ServiceError, IngestError) as error:
@@ -69,13 +78,13 @@ class Answerer:
             LOGGER.exception("A question could not be answered.")
             self._tell(thread, say("broken", asked.language))
 
-    def _tell(self, thread: Thread, text: str) -> None:
+    def _tell(self, thread: AnswerThread, text: str) -> None:
         try:
             thread.reply.show(told(text))
         except SlackError as error:
             LOGGER.error("A sentence could not be said: %s", error)
 
-    def _routed(self, asked: Asked, thread: Thread) -> None:
+    def _routed(self, asked: SlackQuestion, thread: AnswerThread) -> None:
         """Find out what is asked: a log's triage, a question about one before, a log further up in the thread."""
         if asked.content.has_log:
             self._triage(asked, thread)
@@ -86,7 +95,7 @@ class Answerer:
         else:
             thread.reply.show(told(say("help", asked.language)))
 
-    def _in_thread(self, asked: Asked, thread: Thread) -> None:
+    def _in_thread(self, asked: SlackQuestion, thread: AnswerThread) -> None:
         try:
             messages = self._voice.thread(asked.channel, asked.thread or "")
         except SlackRefusedError:
@@ -104,8 +113,8 @@ class Answerer:
 
     # A triage.
 
-    def _triage(self, asked: Asked, thread: Thread) -> None:
-        reply, fetched = thread.reply, Fetched()
+    def _triage(self, asked: SlackQuestion, thread: AnswerThread) -> None:
+        reply, fetched = thread.reply, DownloadedFiles()
         with fetched.spool:
             if sum(file.size for file in asked.content.files) > _SLOW:
                 reply.show(told(say("fetching", asked.language, count=len(asked.content.files))))
@@ -117,14 +126,14 @@ class Answerer:
             if not (submission.paths or submission.text):
                 reply.show(told("\n".join([say("no-file", asked.language), *notes])))
                 return
-            telling = _Telling(thread, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log)
+            telling = _ThreadUpdates(thread, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log)
             for event in self._patiently(lambda: self._desk.triage(submission, Caller("slack", asked.caller)), reply, asked.language):
                 telling.hear(event)
 
     # A conversation.
 
-    def _ask(self, asked: Asked, triage: str, thread: Thread) -> None:
-        telling = _Telling(thread, self._settings, asked.language)
+    def _ask(self, asked: SlackQuestion, triage: str, thread: AnswerThread) -> None:
+        telling = _ThreadUpdates(thread, self._settings, asked.language)
         thread.note.write(triage=triage, question=said_as(asked.content.words))
         question, caller = asked.content.words, Caller("slack", asked.caller)
         for event in self._patiently(lambda: self._desk.ask(triage, question, caller), thread.reply, asked.language):
@@ -144,7 +153,7 @@ class Answerer:
         reply.show(told(say("too-busy", language)))
 
 
-def _submission(asked: Asked, fetched: Fetched) -> Submission:
+def _submission(asked: SlackQuestion, fetched: DownloadedFiles) -> Submission:
     language = "zh" if is_chinese(asked.content.words) else ""
     configs = tuple(fetched.configs)
     if fetched.spool.files:
@@ -164,21 +173,21 @@ def triage_of(messages: Sequence[Mapping[str, Any]], bot: str) -> str:
     return ""
 
 
-def log_above(messages: Sequence[Mapping[str, Any]], bot: str) -> Content | None:
+def log_above(messages: Sequence[Mapping[str, Any]], bot: str) -> MessageContent | None:
     """Give what the first message of a thread that holds a log has; else the words of the one that began it."""
     others = [content_of(message, whole=True) for message in messages if not (bot and message.get("bot_id") == bot)]
     found = next((content for content in others if content.has_log), None)
     if found is None and others and others[0].words:
         # People and monitors also paste logs as they are.
-        found = Content(logs=(others[0].words,))
+        found = MessageContent(logs=(others[0].words,))
     return found
 
 
 @dataclass
-class _Telling:
+class _ThreadUpdates:
     """Tells a thread what the desk tells."""
 
-    thread: Thread
+    thread: AnswerThread
     settings: Settings
     language: Language
     notes: tuple[str, ...] = ()
@@ -201,7 +210,7 @@ class _Telling:
             handler(self, event)
         except SlackError as error:
             LOGGER.error("An answer could not be shown: %s", error)
-            if isinstance(error, SlackUnreachableError) and isinstance(event, Final | Turned | Failed):
+            if isinstance(error, SlackUnreachableError) and isinstance(event, FinalAnswer | TurnAnswered | TriageFailed):
                 self.thread.note.leave()
 
     def accepted(self, event: Accepted) -> None:
@@ -216,13 +225,13 @@ class _Telling:
         name = "thinking" if not done else "reading-of" if total else "reading"
         self.reply.show(told(say(name, self.language, done=done, total=total)), must=False)
 
-    def opened(self, event: First) -> None:
+    def opened(self, event: FirstAnswer) -> None:
         """Show the first answer, unless the whole follows at once."""
         self.first = event.diagnosis
         if self.settings.model:
             self._show(event.diagnosis, say("explaining", language_of(event.diagnosis)))
 
-    def spoken(self, event: Said) -> None:
+    def spoken(self, event: ExplanationParagraph) -> None:
         """Add a paragraph of a model's."""
         self.said.append(event.text)
         if self.first is not None:
@@ -230,17 +239,17 @@ class _Telling:
         else:
             self.reply.show(told("\n\n".join(self.said)), must=not self.reply.is_posted)
 
-    def closed(self, event: Final) -> None:
+    def closed(self, event: FinalAnswer) -> None:
         """Show the whole answer."""
         self.said = []
         is_unhelped = self.is_bare and event.diagnosis.verdict in ("unknown", "no-failure")
         self._show(event.diagnosis, *([say("hint", language_of(event.diagnosis))] if is_unhelped else []))
 
-    def turned(self, event: Turned) -> None:
+    def turned(self, event: TurnAnswered) -> None:
         """Show the answer to a follow-up question."""
         self.reply.show(turn(event.text, event.diagnosis, self.settings))
 
-    def failed(self, event: Failed) -> None:
+    def failed(self, event: TriageFailed) -> None:
         """Say why there is no answer, or no more of it."""
         if self.first is not None:
             self._show(self.first, say("unfinished", language_of(self.first), error=sentences.of_failed(event, language_of(self.first))))
@@ -248,16 +257,16 @@ class _Telling:
             self.reply.show(told(say("failed", self.language, error=sentences.of_failed(event, self.language))))
 
     def _show(self, diagnosis: Diagnosis, *notes: str, must: bool = True) -> None:
-        extras = Extras(tuple(self.said), (*notes, *self.notes), self.settings.model)
+        extras = AnswerExtras(tuple(self.said), (*notes, *self.notes), self.settings.model)
         self.reply.show(answer(diagnosis, self.settings, extras), must=must)
 
 
-_HANDLERS: Mapping[type[Event], Callable[[_Telling, Any], None]] = {
-    Accepted: _Telling.accepted,
-    Progress: _Telling.progress,
-    First: _Telling.opened,
-    Said: _Telling.spoken,
-    Final: _Telling.closed,
-    Turned: _Telling.turned,
-    Failed: _Telling.failed,
+_HANDLERS: Mapping[type[Event], Callable[[_ThreadUpdates, Any], None]] = {
+    Accepted: _ThreadUpdates.accepted,
+    Progress: _ThreadUpdates.progress,
+    FirstAnswer: _ThreadUpdates.opened,
+    ExplanationParagraph: _ThreadUpdates.spoken,
+    FinalAnswer: _ThreadUpdates.closed,
+    TurnAnswered: _ThreadUpdates.turned,
+    TriageFailed: _ThreadUpdates.failed,
 }

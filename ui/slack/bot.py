@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, Self
 from slack_sdk import WebClient
 
 from corpus.schema import Language
-from service.desk import Desk
-from service.errors import BusyError, RequestError, StoreError
+from service.app.triage_service import TriageService
+from service.schemas.errors import BusyError, RequestError, StoreError
 from service.settings import Settings
 from ui import sentences
-from ui.slack import asked as asking
+from ui.slack import request_parser as asking
 from ui.slack.answer import OPEN, PATCH, RIGHT, WRONG, found, told
+from ui.slack.answer_threads import AnswerThreads
 from ui.slack.answering import Answerer
-from ui.slack.asked import Asked
-from ui.slack.crew import Crew
+from ui.slack.client import LOGGER, SlackClient, open_voice
 from ui.slack.errors import SlackError
-from ui.slack.feedback import MODAL, FeedbackDesk
-from ui.slack.ledger import Ledger
+from ui.slack.feedback import MODAL, FeedbackHandler
+from ui.slack.question_log import QuestionLog
 from ui.slack.reply import Reply
+from ui.slack.request_parser import SlackQuestion
 from ui.slack.resuming import Resumer
-from ui.slack.voice import LOGGER, Voice, open_voice
 from ui.slack.wording import say, spoken
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class Bot:
     """The bot with its threads; closed once the server stops, after its desk."""
 
     app: App
-    voice: Voice
-    crew: Crew
-    ledger: Ledger
+    voice: SlackClient
+    crew: AnswerThreads
+    ledger: QuestionLog
     resumer: Resumer
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class Bot:
         self.close()
 
 
-def build(settings: Settings, desk: Desk, base_url: str = WebClient.BASE_URL) -> Bot:
+def build(settings: Settings, desk: TriageService, base_url: str = WebClient.BASE_URL) -> Bot:
     """Make the bot; Slack is asked nothing before the first request comes, but for what a killed server left open."""
     # Imported here, as below: a server without Slack does not wait for it.
     from slack_bolt import App
@@ -76,8 +76,8 @@ def build(settings: Settings, desk: Desk, base_url: str = WebClient.BASE_URL) ->
         # Asked with the first request: a server must start while Slack cannot be reached.
         token_verification_enabled=False,
     )
-    crew = Crew(THREADS, settings.queue)
-    ledger = Ledger(settings.home)
+    crew = AnswerThreads(THREADS, settings.queue)
+    ledger = QuestionLog(settings.home)
     app.use(_once(desk))
     _Listeners(desk, voice, crew, ledger, settings).register(app)
     resumer = Resumer(ledger, desk, voice, settings)
@@ -85,7 +85,7 @@ def build(settings: Settings, desk: Desk, base_url: str = WebClient.BASE_URL) ->
     return Bot(app, voice, crew, ledger, resumer)
 
 
-def _once(desk: Desk) -> Callable[..., BoltResponse]:
+def _once(desk: TriageService) -> Callable[..., BoltResponse]:
     """Let each event through once, also over restarts: Slack sends one again where the receipt came late."""
     from slack_bolt import BoltResponse
 
@@ -111,14 +111,14 @@ def name_of(body: _Body) -> str:
 class _Listeners:
     """What each request of Slack's starts. Receipts go out at once; all else is the crew's work."""
 
-    def __init__(self, desk: Desk, voice: Voice, crew: Crew, ledger: Ledger, settings: Settings) -> None:
+    def __init__(self, desk: TriageService, voice: SlackClient, crew: AnswerThreads, ledger: QuestionLog, settings: Settings) -> None:
         self._desk = desk
         self._voice = voice
         self._crew = crew
         self._ledger = ledger
         self._language: Language = "zh" if settings.lang == "zh" else "en"
         self._answerer = Answerer(desk, voice, settings)
-        self._feedback = FeedbackDesk(desk, voice)
+        self._feedback = FeedbackHandler(desk, voice)
 
     def register(self, app: App) -> None:
         """Tell the app what to listen to."""
@@ -182,7 +182,7 @@ class _Listeners:
             ack()
             self._crew.take(partial(self._safely, partial(self._feedback.thank, body)))
 
-    def _begin(self, asked: Asked) -> None:
+    def _begin(self, asked: SlackQuestion) -> None:
         asked = replace(asked, fallback=self._language)
         # Before the receipt: from then on Slack does not send it again.
         note = self._ledger.begin(asked)

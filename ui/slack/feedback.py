@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from corpus.schema import Cause, Language
-from service.desk import Caller, Desk
-from service.diagnosis import Diagnosis
-from service.errors import NotFoundError, RequestError
-from service.records import Feedback
+from service.app.triage_service import Caller, TriageService
+from service.schemas.diagnosis import Diagnosis
+from service.schemas.errors import NotFoundError, RequestError
+from service.schemas.records import Feedback
 from ui import sentences
-from ui.slack.asked import Payload
+from ui.slack.client import SlackClient
 from ui.slack.mrkdwn import Block, clip, escape, plain
-from ui.slack.voice import Voice
+from ui.slack.request_parser import Payload
 from ui.slack.wording import language_of, say
 
 MODAL = "whycrash_cause"
@@ -23,26 +23,26 @@ _CAUSE, _FIX, _COMMENT = "cause", "fix", "comment"
 _OPTION, _FIELD = 75, 2000
 
 
-class FeedbackDesk:
+class FeedbackHandler:
     """Takes what people say of answers, and hands out patches."""
 
-    def __init__(self, desk: Desk, voice: Voice) -> None:
+    def __init__(self, desk: TriageService, voice: SlackClient) -> None:
         self._desk = desk
         self._voice = voice
 
     def right(self, body: Payload) -> None:
         """Note that an answer was right, and thank who said so."""
-        self._done(Clicked(body), self._right)
+        self._done(ButtonClick(body), self._right)
 
     def wrong(self, body: Payload) -> None:
         """Ask for the real cause; Slack opens a modal for three seconds after the click alone."""
-        self._done(Clicked(body), self._wrong)
+        self._done(ButtonClick(body), self._wrong)
 
     def patch(self, body: Payload) -> None:
         """Put the patch into the thread as a file."""
-        self._done(Clicked(body), self._patch)
+        self._done(ButtonClick(body), self._patch)
 
-    def _done(self, where: Clicked, work: Callable[[Clicked, Diagnosis], None]) -> None:
+    def _done(self, where: ButtonClick, work: Callable[[ButtonClick, Diagnosis], None]) -> None:
         """Do what a click asks for with the answer that it stands under; what goes wrong is told to who clicked."""
         language: Language = "en"
         try:
@@ -56,14 +56,14 @@ class FeedbackDesk:
         except RequestError as error:
             where.whisper(self._voice, say("failed", language, error=escape(sentences.told(error, language))))
 
-    def _right(self, where: Clicked, diagnosis: Diagnosis) -> None:
+    def _right(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         self._desk.feedback(where.triage, Feedback(right=True), where.caller)
         where.whisper(self._voice, say("thanks", language_of(diagnosis)))
 
-    def _wrong(self, where: Clicked, diagnosis: Diagnosis) -> None:
+    def _wrong(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         self._voice.show(where.trigger, modal(self._desk.library.causes, where, language_of(diagnosis)))
 
-    def _patch(self, where: Clicked, diagnosis: Diagnosis) -> None:
+    def _patch(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         language = language_of(diagnosis)
         if diagnosis.patch:
             self._voice.give(where.channel, where.thread, f"whycrash-{diagnosis.id}.patch", say("patch-title", language), diagnosis.patch)
@@ -95,7 +95,7 @@ class FeedbackDesk:
             self._voice.whisper(str(kept["channel"]), user, say("noted", language), kept.get("thread"))
 
 
-class Clicked:
+class ButtonClick:
     """A click on a button: whose answer it stands under, where, and who clicked."""
 
     def __init__(self, body: Payload) -> None:
@@ -109,12 +109,12 @@ class Clicked:
         self.user = str((body.get("user") or {}).get("id", ""))
         self.caller = _caller(body)
 
-    def whisper(self, voice: Voice, text: str) -> None:
+    def whisper(self, voice: SlackClient, text: str) -> None:
         """Tell who clicked, and nobody else."""
         voice.whisper(self.channel, self.user, text, self.thread)
 
 
-def modal(causes: Mapping[str, Cause], where: Clicked, language: Language) -> Block:
+def modal(causes: Mapping[str, Cause], where: ButtonClick, language: Language) -> Block:
     """Give the modal that asks for the real cause."""
     kept = {"triage": where.triage, "channel": where.channel, "thread": where.thread, "language": language}
     menu = {

@@ -14,7 +14,7 @@ _LONGEST = 1500
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AnswerPiece:
     """A part of an answer: under which heading it stands, how much it matters, and its text, as markup or as lines of a log."""
 
     heading: str
@@ -28,7 +28,7 @@ class Piece:
         return clip(self.text, _LONGEST)
 
 
-def fit(pieces: Sequence[Piece], most: int = TEXT, blocks: int = BLOCKS) -> tuple[list[Block], int]:
+def fit(pieces: Sequence[AnswerPiece], most: int = TEXT, blocks: int = BLOCKS) -> tuple[list[Block], int]:
     """Give the blocks of the best parts in the order of reading, and how many parts are left out.
 
     Parts of one heading must stand together in `pieces`.
@@ -46,12 +46,12 @@ def fit(pieces: Sequence[Piece], most: int = TEXT, blocks: int = BLOCKS) -> tupl
     return made, len(pieces) - len(kept)
 
 
-def _cost(piece: Piece) -> int:
+def _cost(piece: AnswerPiece) -> int:
     # A heading is counted with each of its parts, for it may stand over one alone.
     return len(piece.cut) + len(piece.heading) + 6
 
 
-def _blocks(pieces: Sequence[Piece]) -> list[Block]:
+def _blocks(pieces: Sequence[AnswerPiece]) -> list[Block]:
     made: list[Block] = []
     for (heading, is_log), group in groupby(pieces, key=lambda piece: (piece.heading, piece.is_log)):
         texts = [piece.cut for piece in group]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from slack_sdk import WebClient
 
-from service.desk import Desk
-from service.errors import SettingsError
+from service.app.triage_service import TriageService
+from service.schemas.errors import SettingsError
 from service.settings import Settings
 from ui.slack.bot import Bot, build
 
@@ -38,7 +38,7 @@ class Routes(Protocol):
         """Add a route."""
 
 
-def mount(app: Routes, desk: Desk, settings: Settings, base_url: str = WebClient.BASE_URL) -> Bot:
+def mount(app: Routes, desk: TriageService, settings: Settings, base_url: str = WebClient.BASE_URL) -> Bot:
     """Answer Slack on a server; whoever calls this closes the bot. Raises SettingsError where requests could not be checked."""
     if not settings.slack_signing_secret.get_secret_value().strip():
         raise SettingsError("Slack over HTTP needs WHYCRASH_SLACK_SIGNING_SECRET; the app's page at Slack shows it under Basic Information.")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ui.slack.answer import Message
-from ui.slack.asked import Asked
+from ui.slack.answer import SlackMessage
+from ui.slack.client import SlackClient
 from ui.slack.errors import SlackRefusedError
 from ui.slack.mrkdwn import section
-from ui.slack.voice import Voice
+from ui.slack.request_parser import SlackQuestion
 from ui.slack.wording import say
 
 # Seconds between two edits of a message while a model writes.
@@ -20,7 +20,7 @@ class Reply:
     """The answer to a question in its thread, or with the person who asked where the bot is not in the channel."""
 
     def __init__(
-        self, voice: Voice, asked: Asked, at: tuple[str, str] | None = None, posted: Callable[[tuple[str, str]], None] = lambda _at: None,
+        self, voice: SlackClient, asked: SlackQuestion, at: tuple[str, str] | None = None, posted: Callable[[tuple[str, str]], None] = lambda _at: None,
     ) -> None:
         """`at` names a message that is there already; `posted` gets the name of one that is posted."""
         self._voice = voice
@@ -28,7 +28,7 @@ class Reply:
         self._thread = asked.thread
         self._at = at
         self._tell = posted
-        self._shown: Message | None = None
+        self._shown: SlackMessage | None = None
         self._next = 0.0
 
     @property
@@ -36,7 +36,7 @@ class Reply:
         """Tell whether anything was said yet."""
         return self._at is not None
 
-    def show(self, message: Message, *, must: bool = True) -> None:
+    def show(self, message: SlackMessage, *, must: bool = True) -> None:
         """Post or edit; what need not be shown is left out while edits would come too fast. Raises SlackError."""
         if self._at is None:
             self._at = self._posted(message)
@@ -45,12 +45,12 @@ class Reply:
         self._shown = message
         self._next = time.monotonic() + BETWEEN
 
-    def _posted(self, message: Message) -> tuple[str, str]:
+    def _posted(self, message: SlackMessage) -> tuple[str, str]:
         at = self._sent(message)
         self._tell(at)
         return at
 
-    def _sent(self, message: Message) -> tuple[str, str]:
+    def _sent(self, message: SlackMessage) -> tuple[str, str]:
         try:
             if self._thread is None and not self._asked.has_root:
                 self._thread = self._root()
@@ -64,9 +64,9 @@ class Reply:
     def _root(self) -> str:
         """Say who asked, for want of a message to answer under; gives its time stamp."""
         text = say("asked-by", self._asked.language, user=f"<@{self._asked.user}>")
-        return self._voice.post(self._asked.channel, Message(text, [section(text)]))[1]
+        return self._voice.post(self._asked.channel, SlackMessage(text, [section(text)]))[1]
 
-    def _edited(self, message: Message, *, must: bool) -> bool:
+    def _edited(self, message: SlackMessage, *, must: bool) -> bool:
         assert self._at is not None  # noqa: S101 - only called once it is posted
         try:
             return self._voice.edit(*self._at, message, must=must)

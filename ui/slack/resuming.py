@@ -6,18 +6,18 @@ import threading
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from service.desk import Desk
-from service.errors import NotFoundError, RequestError
-from service.records import TriageRecord
+from service.app.triage_service import TriageService
+from service.persistence.triages import INTERRUPTED
+from service.schemas.errors import NotFoundError, RequestError
+from service.schemas.records import TriageRecord
 from service.settings import Settings
-from service.store.triages import INTERRUPTED
 from ui import sentences
-from ui.slack.answer import Extras, Message, answer, told, turn
-from ui.slack.asked import Asked, Content
+from ui.slack.answer import AnswerExtras, SlackMessage, answer, told, turn
+from ui.slack.client import LOGGER, SlackClient
 from ui.slack.errors import SlackError, SlackUnreachableError
-from ui.slack.ledger import Item, Ledger, Left
+from ui.slack.question_log import LeftOpenQuestions, OpenQuestion, QuestionLog
 from ui.slack.reply import Reply
-from ui.slack.voice import LOGGER, Voice
+from ui.slack.request_parser import MessageContent, SlackQuestion
 from ui.slack.wording import language_of, say
 
 # Seconds between two looks: another server on the same home may be killed while this one lives.
@@ -29,7 +29,7 @@ FORGOTTEN = timedelta(hours=24)
 class Resumer:
     """Looks for questions left open, beside the bot."""
 
-    def __init__(self, ledger: Ledger, desk: Desk, voice: Voice, settings: Settings) -> None:
+    def __init__(self, ledger: QuestionLog, desk: TriageService, voice: SlackClient, settings: Settings) -> None:
         self._ledger = ledger
         self._desk = desk
         self._voice = voice
@@ -65,7 +65,7 @@ class Resumer:
             finally:
                 left.close()
 
-    def _finish(self, item: Item, left: Left | Ledger) -> None:
+    def _finish(self, item: OpenQuestion, left: LeftOpenQuestions | QuestionLog) -> None:
         if self._stop.is_set():
             return
         try:
@@ -80,13 +80,13 @@ class Resumer:
         left.drop(item)
 
 
-def _asked(item: Item) -> Asked:
-    return Asked(
-        team="", channel=item.channel, user=item.user, bot="", content=Content(), thread=item.thread, has_root=item.has_root, fallback=item.language,
+def _asked(item: OpenQuestion) -> SlackQuestion:
+    return SlackQuestion(
+        team="", channel=item.channel, user=item.user, bot="", content=MessageContent(), thread=item.thread, has_root=item.has_root, fallback=item.language,
     )
 
 
-def finished(item: Item, desk: Desk, settings: Settings) -> Message:
+def finished(item: OpenQuestion, desk: TriageService, settings: Settings) -> SlackMessage:
     """Give what a thread is told in the end; raises RequestError where the store cannot tell."""
     try:
         record = desk.record(item.triage) if item.triage else None
@@ -97,13 +97,13 @@ def finished(item: Item, desk: Desk, settings: Settings) -> Message:
     if record is not None and record.diagnosis is not None:
         cut = record.state == "running" or bool(record.error)
         notes = (say("stopped-model", language_of(record.diagnosis)),) if cut else ()
-        return answer(record.diagnosis, settings, Extras(notes=notes))
+        return answer(record.diagnosis, settings, AnswerExtras(notes=notes))
     if record is not None and record.state == "failed" and record.error != INTERRUPTED:
         return told(say("failed", item.language, error=sentences.worded("", record.error, item.language)))
     return told(say("stopped", item.language))
 
 
-def _turned(item: Item, record: TriageRecord, desk: Desk, settings: Settings) -> Message:
+def _turned(item: OpenQuestion, record: TriageRecord, desk: TriageService, settings: Settings) -> SlackMessage:
     """Give the answer to a question about a triage, where it was kept before the server ended."""
     said = list(desk.messages(item.triage))
     for question, reply in pairwise(said):

@@ -7,15 +7,15 @@ import threading
 
 from slack_sdk import WebClient
 
-from service.desk import Desk
-from service.errors import SettingsError
+from service.app.triage_service import TriageService
+from service.pipeline.triage import Report, silent
+from service.schemas.errors import SettingsError
 from service.settings import Settings
-from service.triage import Report, silent
 from ui.slack.bot import Bot, build
-from ui.slack.voice import LOGGER
+from ui.slack.client import LOGGER
 
 
-class Line:
+class SocketConnection:
     """An open connection to Slack."""
 
     def __init__(self, bot: Bot, settings: Settings) -> None:
@@ -35,10 +35,10 @@ class Line:
         self._bot.close()
 
 
-def connect(desk: Desk, settings: Settings, base_url: str = WebClient.BASE_URL) -> Line:
+def connect(desk: TriageService, settings: Settings, base_url: str = WebClient.BASE_URL) -> SocketConnection:
     """Answer Slack over Socket Mode beside whatever else the process does; whoever calls this closes the line."""
     check(settings)
-    line = Line(build(settings, desk, base_url), settings)
+    line = SocketConnection(build(settings, desk, base_url), settings)
     line.open()
     return line
 
@@ -56,7 +56,7 @@ def serve(settings: Settings, report: Report = silent, base_url: str = WebClient
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with Desk(settings, report) as desk:
+    with TriageService(settings, report) as desk:
         line = connect(desk, settings, base_url)
         try:
             stop.wait()

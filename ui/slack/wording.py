@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from corpus.schema import Language
-from service.diagnosis import Diagnosis
+from service.schemas.diagnosis import Diagnosis
 
 _WORDS: Mapping[str, tuple[str, str]] = {
     "help": (

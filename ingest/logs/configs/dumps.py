@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from ingest.logs.configs import commands, literals, outlines, tables
-from ingest.logs.configs.literals import Entry
-from ingest.logs.configs.settings import Row, Setting, printed
+from ingest.logs.configs.literals import LiteralEntry
+from ingest.logs.configs.settings import ConfigLine, Setting, printed
 from ingest.logs.configs.tables import Rows
 
 MAX_ROWS = 3000
@@ -61,7 +61,7 @@ _PAIR = re.compile(r"[a-z_]\w*=")
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class OpenDump:
     """A print at its beginning: where its format was known by, that row's number, and the rows below."""
 
     match: re.Match[str]
@@ -75,7 +75,7 @@ class Begun:
 
     def nested(self) -> Rows:
         """Give the rest of the first row and the indented rows below."""
-        return chain([Row(self.line, self.behind)], tables.nested(self.rows))
+        return chain([ConfigLine(self.line, self.behind)], tables.nested(self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Dump:
     """
 
     begins: re.Pattern[str]
-    read: Callable[[Begun], Iterable[Setting]]
+    read: Callable[[OpenDump], Iterable[Setting]]
     is_long: bool = True
     in_full: bool = False
 
@@ -99,12 +99,12 @@ def find(body: str, full: str) -> tuple[Dump, re.Match[str]] | None:
     return None
 
 
-def _words(begun: Begun) -> Iterable[Setting]:
+def _words(begun: OpenDump) -> Iterable[Setting]:
     """Read a printed list of a command's words."""
     return commands.of_words(literals.items(begun.behind), begun.line)
 
 
-def _call(begun: Begun) -> Iterable[Setting]:
+def _call(begun: OpenDump) -> Iterable[Setting]:
     """Read `Name(key=value, ...)`, in one row or one row per setting."""
     if begun.behind.strip():
         return printed(literals.entries(begun.nested(), is_call=True))
@@ -114,12 +114,12 @@ def _call(begun: Begun) -> Iterable[Setting]:
     return printed(tables.call_rows(chain(first, begun.rows)))
 
 
-def _mapping(begun: Begun) -> Iterable[Setting]:
+def _mapping(begun: OpenDump) -> Iterable[Setting]:
     """Read a mapping that a label announces."""
     return printed(literals.entries(begun.nested(), is_call=False))
 
 
-def _known_mapping(begun: Begun) -> Iterable[Setting]:
+def _known_mapping(begun: OpenDump) -> Iterable[Setting]:
     """Read a mapping without a label, if it is a configuration by the names in it."""
     found = literals.entries(begun.nested(), is_call=False)
     known = {entry.path.split(".", 1)[0] for entry in found} & _KNOWN
@@ -128,64 +128,64 @@ def _known_mapping(begun: Begun) -> Iterable[Setting]:
     return printed(found) if len(known) >= least else []
 
 
-def _announced(begun: Begun) -> Iterable[Setting]:
+def _announced(begun: OpenDump) -> Iterable[Setting]:
     """Read what follows `config:` in the next rows: JSON, a printed dict, or an outline."""
     first = next(begun.rows, None)
     if first is None:
         return []
     if (opening := re.match(r"\s*\{", first.body)) is not None:
-        return _mapping(Begun(opening, first.number, begun.rows))
+        return _mapping(OpenDump(opening, first.number, begun.rows))
     block = list(tables.block(chain([first], begun.rows)))
     return printed(block) if len(block) > 2 else []
 
 
-def _outline(begun: Begun) -> Iterable[Setting]:
+def _outline(begun: OpenDump) -> Iterable[Setting]:
     """Read an outline that begins with a section's name; what is no mapping of two levels is none."""
     first = list(islice(begun.rows, 1))
     if not first or not re.match(r"\s+[\w.-]+:(?: |$)", first[0].body):
         return []
-    return printed(outlines.entries(tables.until_blank(chain([Row(begun.line, begun.match["section"])], first, begun.rows))))
+    return printed(outlines.entries(tables.until_blank(chain([ConfigLine(begun.line, begun.match["section"])], first, begun.rows))))
 
 
-def _engine(begun: Begun) -> Iterable[Setting]:
+def _engine(begun: OpenDump) -> Iterable[Setting]:
     """Read vLLM's `key=value, ...` of an engine."""
     found = literals.entries([(begun.line, begun.behind)], is_call=True)
     return printed(_renamed(found, _NAMES))
 
 
-def _renamed(found: Iterable[Entry], names: dict[str, str]) -> Iterator[Entry]:
+def _renamed(found: Iterable[LiteralEntry], names: dict[str, str]) -> Iterator[LiteralEntry]:
     return (entry._replace(path=names.get(entry.path, entry.path)) for entry in found)
 
 
-def _dotted(begun: Begun) -> Iterable[Setting]:
+def _dotted(begun: OpenDump) -> Iterable[Setting]:
     """Read Megatron's table of arguments to its last line."""
     return printed(tables.dotted_rows(begun.rows))
 
 
-def _elastic(begun: Begun) -> Iterable[Setting]:
+def _elastic(begun: OpenDump) -> Iterable[Setting]:
     """Read torch elastic's table of its launch."""
     return printed(tables.elastic_rows(begun.rows))
 
 
-def _deepspeed(begun: Begun) -> Iterable[Setting]:
+def _deepspeed(begun: OpenDump) -> Iterable[Setting]:
     """Read one row of DeepSpeed's print, or the JSON that begins in it."""
     name, value = begun.match["key"], begun.match["value"].strip()
     key = _DEEPSPEED.get(name, name)
     if value[:1] == "{":
         path = f"{key}." if key else ""
         below = tables.nested(begun.rows) if value == "{" else []
-        return printed(literals.entries(chain([Row(begun.line, value[1:])], below), is_call=False, path=path))
+        return printed(literals.entries(chain([ConfigLine(begun.line, value[1:])], below), is_call=False, path=path))
     if name.endswith("_config") and _PAIR.match(value):
-        return printed(literals.entries([Row(begun.line, value)], is_call=True, path=f"{key}."))
-    return printed([Entry(key, literals.unquoted(value), begun.line)])
+        return printed(literals.entries([ConfigLine(begun.line, value)], is_call=True, path=f"{key}."))
+    return printed([LiteralEntry(key, literals.unquoted(value), begun.line)])
 
 
-def _variable(begun: Begun) -> Iterable[Setting]:
+def _variable(begun: OpenDump) -> Iterable[Setting]:
     """Read a variable of the environment."""
     return [Setting(begun.match["key"], literals.unquoted(begun.match["value"].strip()), begun.line, "env")]
 
 
-def _trainer(begun: Begun) -> Iterable[Setting]:
+def _trainer(begun: OpenDump) -> Iterable[Setting]:
     """Read a row of the summary that transformers' trainers begin with."""
     return [Setting(_TRAINER[begun.match["key"]], begun.match["value"].replace(",", ""), begun.line, "dump")]
 
@@ -219,10 +219,10 @@ DUMPS: tuple[Dump, ...] = (
 )
 
 
-def read(head: Row, rows: Rows, full: str) -> list[Setting]:
+def read(head: ConfigLine, rows: Rows, full: str) -> list[Setting]:
     """Read the print that begins in `head`, whose rows go on in `rows`; none where nothing known begins."""
     found = find(head.body, full)
     if found is None:
         return []
     dump, match = found
-    return list(islice(dump.read(Begun(match, head.number, islice(rows, MAX_ROWS))), literals.MAX_ENTRIES))
+    return list(islice(dump.read(OpenDump(match, head.number, islice(rows, MAX_ROWS))), literals.MAX_ENTRIES))

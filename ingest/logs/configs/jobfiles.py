@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 
 from ingest.logs.configs import commands, literals, outlines
-from ingest.logs.configs.literals import MAX_ENTRIES, Entry
+from ingest.logs.configs.literals import MAX_ENTRIES, LiteralEntry
 from ingest.logs.configs.settings import Setting, printed
 
 # Characters of a file, and of one row of it, that are read.
@@ -101,14 +101,14 @@ def _yaml(rows: Numbered) -> Iterator[Setting]:
     yield from printed(_environment(_inside(found) if is_object else found), "yaml")
 
 
-def _inside(found: Iterable[Entry]) -> Iterator[Entry]:
+def _inside(found: Iterable[LiteralEntry]) -> Iterator[LiteralEntry]:
     """Leave out the path down to a pod's or container's own settings."""
     for entry in found:
         last = max((match.end() for match in _OBJECT.finditer(entry.path)), default=0)
         yield entry._replace(path=entry.path[last:])
 
 
-def _environment(found: Iterable[Entry]) -> Iterator[Entry]:
+def _environment(found: Iterable[LiteralEntry]) -> Iterator[LiteralEntry]:
     """Join `name: A`, `value: b` below `env`, and split `[A=b]` below `environment`."""
     name = ""
     for entry in found:
@@ -144,12 +144,12 @@ def _environ(rows: Numbered) -> Iterator[Setting]:
 def _sections(rows: Numbered) -> Iterator[Setting]:
     """Read TOML or INI: sections in brackets, and `key = value`."""
     section = ""
-    pairs: list[Entry] = []
+    pairs: list[LiteralEntry] = []
     for number, row in rows:
         if match := _SECTION.match(row):
             section = re.sub(r"[\"' ]", "", match["name"]) + "."
         elif match := _PAIR.match(row):
-            pairs.append(Entry(section + match["key"].strip('"'), _scalar(match["value"]), number))
+            pairs.append(LiteralEntry(section + match["key"].strip('"'), _scalar(match["value"]), number))
     yield from printed(pairs, "dump")
 
 

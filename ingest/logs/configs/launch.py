@@ -13,11 +13,11 @@ from itertools import chain, islice
 from ingest.logs import lines
 from ingest.logs.configs import commands, dumps, jobfiles
 from ingest.logs.configs.commands import is_command
-from ingest.logs.configs.settings import Row, Setting, SettingLog, Spelling
+from ingest.logs.configs.settings import ConfigLine, Setting, SettingLog, Spelling
 from ingest.logs.lines import Line
-from ingest.redact import Redactor
+from ingest.redaction.redactor import Redactor
 
-__all__ = ["LaunchReader", "Row", "Setting", "SettingLog", "Spelling", "from_command", "from_dump", "from_file", "is_command", "logical_lines", "rows_below"]
+__all__ = ["ConfigLine", "LaunchReader", "Setting", "SettingLog", "Spelling", "from_command", "from_dump", "from_file", "is_command", "logical_lines", "rows_below"]
 
 # Bytes of one row that are looked at; a `Namespace(...)` of a large framework is longer than a shown line.
 MAX_ROW = 65_536
@@ -40,9 +40,9 @@ def from_command(text: str, line: int) -> list[Setting]:
     return commands.of_trace(Redactor().clean(text), line)
 
 
-def from_dump(text: str, line: int, rows: Iterable[Row] = ()) -> list[Setting]:
+def from_dump(text: str, line: int, rows: Iterable[ConfigLine] = ()) -> list[Setting]:
     """Read what a framework prints of its configuration, from its first line and those below; without secrets."""
-    return _printed(Redactor(), Row(line, text), rows, text)
+    return _printed(Redactor(), ConfigLine(line, text), rows, text)
 
 
 def from_file(text: str, name: str = "") -> list[Setting]:
@@ -55,11 +55,11 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     return jobfiles.logical_lines(text)
 
 
-def _printed(redactor: Redactor, head: Row, rows: Iterable[Row], full: str) -> list[Setting]:
+def _printed(redactor: Redactor, head: ConfigLine, rows: Iterable[ConfigLine], full: str) -> list[Setting]:
     """Read a print whose rows are cleaned together: where one of them tells a secret, they are read once more without it."""
     taken = [head]
 
-    def noted() -> Iterator[Row]:
+    def noted() -> Iterator[ConfigLine]:
         for row in rows:
             taken.append(row)
             yield row
@@ -69,17 +69,17 @@ def _printed(redactor: Redactor, head: Row, rows: Iterable[Row], full: str) -> l
     cleaned = redactor.rows(bodies)
     if not found or cleaned == bodies:
         return found
-    first, *others = (Row(row.number, body) for row, body in zip(taken, cleaned, strict=True))
+    first, *others = (ConfigLine(row.number, body) for row, body in zip(taken, cleaned, strict=True))
     return dumps.read(first, iter(others), redactor.clean(full))
 
 
-def rows_below(data: bytes, offset: int, line: Line) -> Iterator[Row]:
+def rows_below(data: bytes, offset: int, line: Line) -> Iterator[ConfigLine]:
     """Give the row of `data` that holds `offset`, in full, and those below it of the same source; none of a cluster's Secret."""
     begin = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
     if _is_manifest(data, begin):
         return
     end = _end(data, offset)
-    yield Row(line.number, _body(data[begin:end].split(b"\r", 1)[0], line.number)[1])
+    yield ConfigLine(line.number, _body(data[begin:end].split(b"\r", 1)[0], line.number)[1])
     # Most rows of other sources are told by what they lack, before they are taken apart.
     told = (line.pid or line.actor or line.node or line.rank).encode()
     number, begin, others = line.number, end + 1, 0
@@ -89,7 +89,7 @@ def rows_below(data: bytes, offset: int, line: Line) -> Iterator[Row]:
         begin = end + 1
         if source == line.source:
             others = 0
-            yield Row(number, body)
+            yield ConfigLine(number, body)
 
 
 def _is_manifest(data: bytes, begin: int) -> bool:
@@ -123,14 +123,14 @@ class LaunchReader:
     def __init__(self, redactor: Redactor | None = None) -> None:
         self._redactor = redactor or Redactor()
         # The command with the most settings, as it is printed: what a patch is made of where there is no file.
-        self.shown = Row(0, "")
+        self.shown = ConfigLine(0, "")
         self._most = 0
         self._spans: dict[int, int] = {}
         self._until: dict[str, int] = {}
         self._through: dict[str, int] = {}
         self._left = MAX_ROWS
 
-    def command(self, rows: Iterable[Row], source: str = "") -> tuple[str, list[Setting]]:
+    def command(self, rows: Iterable[ConfigLine], source: str = "") -> tuple[str, list[Setting]]:
         """Read the command that begins in the first row of a source; gives its whole text, and settings where it is new.
 
         A row that another command of the source goes on with begins none: it gives nothing.
@@ -155,10 +155,10 @@ class LaunchReader:
         joined = text if cleaned == printed else _whole(cleaned)
         found = commands.of_trace(self._redactor.clean(joined), number)
         if len(found) > self._most:
-            self._most, self.shown = len(found), Row(number, _XTRACE.sub("", "\n".join(printed)) + "\n")
+            self._most, self.shown = len(found), ConfigLine(number, _XTRACE.sub("", "\n".join(printed)) + "\n")
         return text, found
 
-    def dump(self, line: Line, rows: Iterable[Row]) -> list[Setting]:
+    def dump(self, line: Line, rows: Iterable[ConfigLine]) -> list[Setting]:
         """Read the print that begins in a line, the first of `rows`, unless an earlier one holds it or is the same."""
         each = iter(rows)
         head = next(each, None)
@@ -178,7 +178,7 @@ class LaunchReader:
         self._until[line.source] = head.number + span
         return found
 
-    def _counted(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def _counted(self, rows: Iterable[ConfigLine]) -> Iterator[ConfigLine]:
         for row in rows:
             if self._left <= 0:
                 return

@@ -28,7 +28,7 @@ _NAMESPACE = re.compile(r"(?:\w+\.){0,3}(?:[Nn]amespace|dict|DeepSpeed\w{1,60}Co
 _ESCAPE = re.compile(r"\\(?:(?P<plain>['\"\\/])|u(?P<high>[dD][89abAB][\da-fA-F]{2})\\u(?P<low>[dD][c-fC-F][\da-fA-F]{2})|u(?P<code>[\da-fA-F]{4}))")
 
 
-class Entry(NamedTuple):
+class LiteralEntry(NamedTuple):
     """A dotted path, the value as printed, and the line of its key."""
 
     path: str
@@ -82,7 +82,7 @@ def _tokens(text: str) -> Iterator[tuple[Kind, str]]:
 
 
 @dataclass
-class _Frame:
+class _OpenBracket:
     """An open bracket: what stands before its names, and whether names are written `name=`."""
 
     path: str
@@ -91,22 +91,22 @@ class _Frame:
 
 
 @dataclass
-class Reading:
+class LiteralReader:
     """What is read so far; `begun(...)` starts one behind an opening bracket."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LiteralEntry] = field(default_factory=list)
     closed: bool = False
-    _frames: list[_Frame] = field(default_factory=list)
+    _frames: list[_OpenBracket] = field(default_factory=list)
     _pieces: list[tuple[Kind, str]] = field(default_factory=list)
     _key: str | None = None
     _line: int = 0
     _depth: int = 0
 
     @classmethod
-    def begun(cls, *, is_call: bool, path: str = "") -> Reading:
+    def begun(cls, *, is_call: bool, path: str = "") -> LiteralReader:
         """Start inside a bracket; `is_call` where names are written `name=value`."""
         reading = cls()
-        reading._frames.append(_Frame(path, is_call))
+        reading._frames.append(_OpenBracket(path, is_call))
         return reading
 
     def feed(self, text: str, line: int) -> bool:
@@ -120,7 +120,7 @@ class Reading:
                 return False
         return True
 
-    def finish(self) -> list[Entry]:
+    def finish(self) -> list[LiteralEntry]:
         """Take the last value of a print without closing bracket, and give all."""
         self._end()
         return self.entries
@@ -168,21 +168,21 @@ class Reading:
             self._pieces.append(("open", bracket))
             return
         self._frames[-1].filled = True
-        self._frames.append(_Frame(f"{self._frames[-1].path}{self._key}.", is_call))
+        self._frames.append(_OpenBracket(f"{self._frames[-1].path}{self._key}.", is_call))
         self._key, self._pieces = None, []
 
     def _close(self) -> None:
         self._end()
         frame = self._frames.pop()
         if not frame.filled and self._frames:
-            self.entries.append(Entry(frame.path[:-1], "{}", self._line))
+            self.entries.append(LiteralEntry(frame.path[:-1], "{}", self._line))
         self.closed = not self._frames
 
     def _end(self) -> None:
         """Take the value that a comma or bracket ends."""
         if self._key is not None and self._frames:
             self._frames[-1].filled = True
-            self.entries.append(Entry(self._frames[-1].path + self._key, _value(self._pieces), self._line))
+            self.entries.append(LiteralEntry(self._frames[-1].path + self._key, _value(self._pieces), self._line))
         self._key, self._pieces, self._depth = None, [], 0
 
 
@@ -199,9 +199,9 @@ def _value(pieces: list[tuple[Kind, str]]) -> str:
     return written.replace("\n", " ")
 
 
-def entries(rows: Iterable[tuple[int, str]], *, is_call: bool, path: str = "") -> list[Entry]:
+def entries(rows: Iterable[tuple[int, str]], *, is_call: bool, path: str = "") -> list[LiteralEntry]:
     """Read rows that begin behind an opening bracket, to its end or theirs."""
-    reading = Reading.begun(is_call=is_call, path=path)
+    reading = LiteralReader.begun(is_call=is_call, path=path)
     for line, text in rows:
         if not reading.feed(text, line):
             break

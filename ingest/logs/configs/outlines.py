@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ingest.logs.configs import literals
-from ingest.logs.configs.literals import MAX_ENTRIES, Entry, unquoted
+from ingest.logs.configs.literals import MAX_ENTRIES, LiteralEntry, unquoted
 
 _ROW = re.compile(
     r"(?P<indent> *)(?P<dash>(?:- +)?)(?P<key>\"[^\"]+\"|'[^']+'|[\w$@/~+-][\w.$@/~+-]*)\s*:(?: +(?P<value>.*))?"
@@ -30,7 +30,7 @@ _LONGEST = 20_000
 class Outline:
     """The settings of an outline, and the rows' place in it."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LiteralEntry] = field(default_factory=list)
     _path: list[tuple[int, str]] = field(default_factory=list)
     _lists: dict[str, tuple[list[str], int]] = field(default_factory=dict)
     _value: str = ""
@@ -58,10 +58,10 @@ class Outline:
             return self._item(len(match["indent"]), match["value"] or "", line)
         return False
 
-    def finish(self) -> list[Entry]:
+    def finish(self) -> list[LiteralEntry]:
         """Take the last value and the lists, and give all."""
         self._end()
-        lists = [Entry(path, f"[{', '.join(values)}]", line) for path, (values, line) in self._lists.items()]
+        lists = [LiteralEntry(path, f"[{', '.join(values)}]", line) for path, (values, line) in self._lists.items()]
         self._lists = {}
         return sorted([*self.entries, *lists], key=lambda entry: entry.line)
 
@@ -108,9 +108,9 @@ class Outline:
         if not key or not value:
             return
         if value[0] == "{":
-            self.entries += literals.entries([(self._line, value[1:])], is_call=False, path=f"{key}.") or [Entry(key, value, self._line)]
+            self.entries += literals.entries([(self._line, value[1:])], is_call=False, path=f"{key}.") or [LiteralEntry(key, value, self._line)]
         else:
-            self.entries.append(Entry(key, _scalar(value), self._line))
+            self.entries.append(LiteralEntry(key, _scalar(value), self._line))
 
 
 def _bare(value: str) -> str:
@@ -127,7 +127,7 @@ def _scalar(value: str) -> str:
     return unquoted(value)
 
 
-def entries(rows: Iterable[tuple[int, str]]) -> list[Entry]:
+def entries(rows: Iterable[tuple[int, str]]) -> list[LiteralEntry]:
     """Read rows to the first that is none of an outline's."""
     outline = Outline()
     for line, text in rows:

@@ -15,7 +15,7 @@ _VARIABLE = re.compile(r"(?:^|\.)(?:env_vars|environment|env)\.(?P<name>[A-Z_][A
 LONGEST = 4000
 
 
-class Row(NamedTuple):
+class ConfigLine(NamedTuple):
     """A line of the log: its number, and its text without the prefixes of launchers and loggers."""
 
     number: int

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator
 
 from ingest.logs.configs import literals, outlines
-from ingest.logs.configs.literals import Entry
-from ingest.logs.configs.settings import Row
+from ingest.logs.configs.literals import LiteralEntry
+from ingest.logs.configs.settings import ConfigLine
 
 # Rows of other writers that may stand in a print without ending it.
 STRANGERS = 40
 
-Rows = Iterator[Row]
+Rows = Iterator[ConfigLine]
 
 _NESTED_ROW = re.compile(r"\s|[\])}]+,?\s*$")
 _CALL_ROW = re.compile(r"(?P<key>[A-Za-z_]\w*)=(?P<value>.*)$")
@@ -26,7 +26,7 @@ _RULE = re.compile(r"[-=*#_ ]*$")
 _ENDS = re.compile(r"-{3,} end of ")
 
 
-def nested(rows: Rows) -> Iterator[Row]:
+def nested(rows: Rows) -> Iterator[ConfigLine]:
     """Give the rows that go on with an indented print, and leave out what others wrote between."""
     strangers = 0
     for row in rows:
@@ -37,7 +37,7 @@ def nested(rows: Rows) -> Iterator[Row]:
             return
 
 
-def call_rows(rows: Rows) -> Iterator[Entry]:
+def call_rows(rows: Rows) -> Iterator[LiteralEntry]:
     """Read transformers' print of its arguments, whose values are not quoted."""
     strangers = 0
     for row in rows:
@@ -50,24 +50,24 @@ def call_rows(rows: Rows) -> Iterator[Entry]:
             return
 
 
-def valued(key: str, value: str, line: int) -> list[Entry]:
+def valued(key: str, value: str, line: int) -> list[LiteralEntry]:
     """Give a setting, or those below it where its value is a mapping."""
     if value[:1] == "{" and value[1:].strip() not in ("", "}"):
-        return literals.entries([(line, value[1:])], is_call=False, path=f"{key}." if key else "") or [Entry(key, value, line)]
-    return [Entry(key, literals.unquoted(value.strip()), line)]
+        return literals.entries([(line, value[1:])], is_call=False, path=f"{key}." if key else "") or [LiteralEntry(key, value, line)]
+    return [LiteralEntry(key, literals.unquoted(value.strip()), line)]
 
 
-def block(rows: Rows) -> Iterator[Entry]:
+def block(rows: Rows) -> Iterator[LiteralEntry]:
     """Read a block of `key: value` or `key = value` rows, nested by indentation or not."""
     taken = list(_while_block(rows))
     if all(re.match(r"\s*(?:[-*] )?[\w.-]+\s*=", row.body) for row in taken):
         matches = ((row.number, match) for row in taken if (match := _BLOCK_ROW.match(row.body)))
-        yield from (Entry(match["key"], literals.unquoted(match["value"].strip()), number) for number, match in matches)
+        yield from (LiteralEntry(match["key"], literals.unquoted(match["value"].strip()), number) for number, match in matches)
         return
     yield from outlines.entries((row.number, re.sub(r"^(\s*[\w.-]+)\s+:", r"\1:", row.body)) for row in taken)
 
 
-def _while_block(rows: Rows) -> Iterator[Row]:
+def _while_block(rows: Rows) -> Iterator[ConfigLine]:
     begun = False
     for row in rows:
         if not begun and _RULE.match(row.body):
@@ -78,7 +78,7 @@ def _while_block(rows: Rows) -> Iterator[Row]:
         yield row
 
 
-def until_blank(rows: Rows) -> Iterator[Row]:
+def until_blank(rows: Rows) -> Iterator[ConfigLine]:
     """Give the rows up to a blank one."""
     for row in rows:
         if not row.body.strip():
@@ -86,7 +86,7 @@ def until_blank(rows: Rows) -> Iterator[Row]:
         yield row
 
 
-def dotted_rows(rows: Rows) -> Iterator[Entry]:
+def dotted_rows(rows: Rows) -> Iterator[LiteralEntry]:
     """Read Megatron's `name ..... value` rows to the last line of the table."""
     strangers = 0
     for row in rows:
@@ -94,12 +94,12 @@ def dotted_rows(rows: Rows) -> Iterator[Entry]:
             return
         if match := _DOTTED_ROW.match(row.body):
             strangers = 0
-            yield Entry(match["key"], match["value"].strip(), row.number)
+            yield LiteralEntry(match["key"], match["value"].strip(), row.number)
         elif (strangers := strangers + 1) > STRANGERS:
             return
 
 
-def elastic_rows(rows: Rows) -> Iterator[Entry]:
+def elastic_rows(rows: Rows) -> Iterator[LiteralEntry]:
     """Read torch elastic's `name : value` rows."""
     for row in rows:
         found = _COLON_ROW.match(row.body)

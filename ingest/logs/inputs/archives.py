@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from ingest.logs.inputs.files import open_found
-from ingest.logs.inputs.members import CONFIG, Limits, Member, Skipped, kind_of
+from ingest.logs.inputs.members import CONFIG, JobLimits, Member, Skipped, kind_of
 from ingest.logs.inputs.streams import Readable
 
 
@@ -18,7 +18,7 @@ from ingest.logs.inputs.streams import Readable
 class Contents:
     """The files of a job, as they are found."""
 
-    limits: Limits
+    limits: JobLimits
     skipped: Skipped
     logs: list[Member] = field(default_factory=list)
     configs: list[Member] = field(default_factory=list)

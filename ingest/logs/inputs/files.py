@@ -70,7 +70,7 @@ class GrowingFile:
         self._raw.close()
 
 
-class Peeked:
+class PeekedStream:
     """A stream whose first bytes (`head`, HEAD of them where it has so many) are known before it is read."""
 
     def __init__(self, raw: Readable) -> None:
@@ -103,7 +103,7 @@ class Peeked:
         self._raw.close()
 
 
-class Slice:
+class FileSlice:
     """A part of a file that stays open for others; raises DamagedArchiveError where the file ends before it."""
 
     def __init__(self, file: BinaryIO, start: int, size: int) -> None:
@@ -127,7 +127,7 @@ class Slice:
         """Leave the file to its owner."""
 
 
-class Kept:
+class BorrowedStream:
     """A stream that is not ours to close."""
 
     def __init__(self, raw: Readable) -> None:

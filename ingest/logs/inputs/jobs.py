@@ -22,8 +22,15 @@ from ingest.errors import (
 from ingest.logs.inputs.archives import Contents, read_folder
 from ingest.logs.inputs.compression import codec_of
 from ingest.logs.inputs.encodings import encoding_of
-from ingest.logs.inputs.files import GrowingFile, Peeked, check_given, open_found, open_given, regular_size
-from ingest.logs.inputs.members import CONFIG_BYTES, LIMITS, MAX_CONFIGS, Limits, Member, Skipped, order
+from ingest.logs.inputs.files import (
+    GrowingFile,
+    PeekedStream,
+    check_given,
+    open_found,
+    open_given,
+    regular_size,
+)
+from ingest.logs.inputs.members import CONFIG_BYTES, LIMITS, MAX_CONFIGS, JobLimits, Member, Skipped, order
 from ingest.logs.inputs.sources import Budget, LogSource, refuse_binary, standard_input
 from ingest.logs.inputs.streams import UNSUSPICIOUS, Decompressed
 from ingest.logs.inputs.tarballs import is_tar, read_tar
@@ -52,7 +59,7 @@ class JobSource:
     omitted: dict[str, int | str] = field(default_factory=dict)
     configs: list[tuple[str, bytes]] = field(default_factory=list)
     members: list[Member] = field(default_factory=list, repr=False)
-    limits: Limits = field(default=LIMITS, repr=False)
+    limits: JobLimits = field(default=LIMITS, repr=False)
     budget: Budget | None = field(default=None, repr=False)
     single: LogSource | None = field(default=None, repr=False)
     on_close: list[Callable[[], None]] = field(default_factory=list, repr=False)
@@ -118,14 +125,14 @@ class JobSource:
         self.close()
 
 
-def open_job(path: Path, limits: Limits = LIMITS) -> JobSource:
+def open_job(path: Path, limits: JobLimits = LIMITS) -> JobSource:
     """Open a log, a folder of logs, or an archive of them; raises InputError where there is nothing to read."""
     name = str(path)
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
         return _job(name, limits, lambda contents: read_folder(path, contents))
     raw = open_given(path)
     size = regular_size(raw)
-    stream = Peeked(GrowingFile(raw, size))
+    stream = PeekedStream(GrowingFile(raw, size))
     if size is not None and stream.head.startswith(BEGINS):
         return _job(name, limits, lambda contents: read_zip(name, raw, contents), size, raw.close)
     if size is not None and is_tar(stream.head):
@@ -134,7 +141,7 @@ def open_job(path: Path, limits: Limits = LIMITS) -> JobSource:
     return _streamed(name, stream, limits)
 
 
-def open_jobs(paths: Sequence[Path], limits: Limits = LIMITS) -> JobSource:
+def open_jobs(paths: Sequence[Path], limits: JobLimits = LIMITS) -> JobSource:
     """Open several files or folders as one job's output; raises InputError where one is not there."""
     if len(paths) == 1:
         return open_job(paths[0], limits)
@@ -142,7 +149,7 @@ def open_jobs(paths: Sequence[Path], limits: Limits = LIMITS) -> JobSource:
     return _job(f"{home} ({len(paths)} files)", limits, lambda contents: _gather(paths, home, contents))
 
 
-def open_named(files: Sequence[tuple[str, Path]], name: str, limits: Limits = LIMITS) -> JobSource:
+def open_named(files: Sequence[tuple[str, Path]], name: str, limits: JobLimits = LIMITS) -> JobSource:
     """Open files as one job's output under names that are not those of their paths; raises InputError where one is not there."""
 
     def find(contents: Contents) -> None:
@@ -167,15 +174,15 @@ def _gather(paths: Sequence[Path], home: str, contents: Contents) -> None:
             contents.add(os.path.relpath(path, home), partial(open_found, str(path)))
 
 
-def open_stdin(limits: Limits = LIMITS) -> JobSource:
+def open_stdin(limits: JobLimits = LIMITS) -> JobSource:
     """Read standard input: a log, a tar, or either compressed; raises InputError where there is nothing to read."""
     return _streamed("stdin", standard_input(), limits)
 
 
-def _streamed(name: str, stream: Peeked, limits: Limits) -> JobSource:
+def _streamed(name: str, stream: PeekedStream, limits: JobLimits) -> JobSource:
     """Open what can be read once: a tar or a log, compressed or not."""
     codec = codec_of(stream.head)
-    inner = Peeked(Decompressed(stream, codec, limits.ratio)) if codec else stream
+    inner = PeekedStream(Decompressed(stream, codec, limits.ratio)) if codec else stream
     if is_tar(inner.head):
         return _job(name, limits, lambda contents: read_tar(name, inner, None, contents), None, inner.close)
     source = LogSource(name, inner, limits=limits)
@@ -188,7 +195,7 @@ def _streamed(name: str, stream: Peeked, limits: Limits) -> JobSource:
 
 
 def _job(
-    name: str, limits: Limits, find: Callable[[Contents], None], size: int | None = None, close: Callable[[], None] | None = None
+    name: str, limits: JobLimits, find: Callable[[Contents], None], size: int | None = None, close: Callable[[], None] | None = None
 ) -> JobSource:
     contents = Contents(limits, Skipped())
     job = JobSource(name, contents.skipped.omitted, limits=limits, skipped=contents.skipped)

@@ -18,7 +18,7 @@ LONGEST_NAME = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class JobLimits:
     """How much of a job is read at most.
 
     `files` are logs (ten times as many names are looked at), `bytes` what they hold unpacked, `ratio` how many
@@ -33,7 +33,7 @@ class Limits:
     spool: int = 8 << 30
 
 
-LIMITS = Limits()
+LIMITS = JobLimits()
 
 
 @dataclass(frozen=True, slots=True)

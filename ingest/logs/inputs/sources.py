@@ -20,9 +20,9 @@ from ingest.errors import (
 )
 from ingest.logs.inputs.compression import codec_of
 from ingest.logs.inputs.encodings import HOLE, MARKS, encoding_of, refuse_binary
-from ingest.logs.inputs.files import GrowingFile, Kept, Peeked, open_given, regular_size
+from ingest.logs.inputs.files import BorrowedStream, GrowingFile, PeekedStream, open_given, regular_size
 from ingest.logs.inputs.holes import Holes
-from ingest.logs.inputs.members import LIMITS, Limits
+from ingest.logs.inputs.members import LIMITS, JobLimits
 from ingest.logs.inputs.streams import CHUNK, Decompressed, Readable
 from ingest.logs.inputs.tarballs import is_tar
 from ingest.logs.inputs.zips import BEGINS
@@ -54,7 +54,7 @@ class LogSource:
     name: str
     stream: Readable
     omitted: dict[str, int | str] = field(default_factory=dict)
-    limits: Limits = LIMITS
+    limits: JobLimits = LIMITS
     budget: Budget | None = None
     _head: bytes | None = field(default=None, init=False, repr=False)
     _holes: Holes = field(default_factory=Holes, init=False, repr=False)
@@ -62,7 +62,7 @@ class LogSource:
     def head(self) -> bytes:
         """Give the first chunk as it is stored; raises InputError where this is no log that can be read."""
         if self._head is None:
-            stream = self.stream if isinstance(self.stream, Peeked) else Peeked(self.stream)
+            stream = self.stream if isinstance(self.stream, PeekedStream) else PeekedStream(self.stream)
             codec = codec_of(stream.head)
             self.stream = Decompressed(stream, codec, self.limits.ratio) if codec else stream
             self._head = self._begin()
@@ -155,7 +155,7 @@ def from_path(path: Path) -> LogSource:
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
         raise FolderInputError(f"{path} is a folder; give one log file, or use `whycrash ingest --logs {path}`.")
     raw = open_given(path)
-    stream = Peeked(GrowingFile(raw, regular_size(raw)))
+    stream = PeekedStream(GrowingFile(raw, regular_size(raw)))
     try:
         refuse_archive(str(path), stream.head)
     except ArchiveInputError:
@@ -171,13 +171,13 @@ def from_stdin() -> LogSource:
     return LogSource("stdin", stream)
 
 
-def standard_input() -> Peeked:
+def standard_input() -> PeekedStream:
     """Open standard input; raises MissingInputError where there is none."""
     if sys.stdin is None:
         raise MissingInputError("Standard input is closed; give a file.")
     buffer = sys.stdin.buffer
     # A thread that waits inside the buffer holds its lock, and Python dies of that when it ends.
-    return Peeked(GrowingFile(Kept(getattr(buffer, "raw", buffer))))
+    return PeekedStream(GrowingFile(BorrowedStream(getattr(buffer, "raw", buffer))))
 
 
 def from_text(text: str, name: str = "paste") -> LogSource:

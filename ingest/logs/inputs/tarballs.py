@@ -12,7 +12,7 @@ from ingest.errors import BinaryInputError, BombInputError, BrokenArchiveError, 
 from ingest.logs.inputs.archives import Contents
 from ingest.logs.inputs.compression import codec_of
 from ingest.logs.inputs.encodings import refuse_binary
-from ingest.logs.inputs.files import Slice
+from ingest.logs.inputs.files import FileSlice
 from ingest.logs.inputs.streams import CHUNK, Readable
 
 # A name or an extended header is never as long; a hostile one is not read into memory.
@@ -149,7 +149,7 @@ def _is_wanted(member: tarfile.TarInfo, contents: Contents) -> bool:
 
 def _take(member: tarfile.TarInfo, stream: _TarStream, spool: BinaryIO | None, contents: Contents) -> None:
     if spool is None:
-        contents.add(member.name, partial(Slice, cast("BinaryIO", stream.file), member.offset_data, member.size))
+        contents.add(member.name, partial(FileSlice, cast("BinaryIO", stream.file), member.offset_data, member.size))
         return
     start = spool.tell()
     stream.seek(member.offset_data)
@@ -160,7 +160,7 @@ def _take(member: tarfile.TarInfo, stream: _TarStream, spool: BinaryIO | None, c
     finally:
         # What came of it before the archive broke is the job's last words.
         if spool.tell() > start or not member.size:
-            contents.add(member.name, partial(Slice, spool, start, member.size))
+            contents.add(member.name, partial(FileSlice, spool, start, member.size))
 
 
 def _copy(stream: _TarStream, spool: BinaryIO, size: int, limit: int) -> bool:

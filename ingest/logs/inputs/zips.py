@@ -15,7 +15,7 @@ from typing import BinaryIO
 from ingest.errors import ArchiveInputError, BinaryInputError, BrokenArchiveError
 from ingest.logs.inputs.archives import Contents
 from ingest.logs.inputs.compression import CODECS, DEFLATE, Codec
-from ingest.logs.inputs.files import Slice
+from ingest.logs.inputs.files import FileSlice
 from ingest.logs.inputs.streams import Decompressed, Readable
 
 BEGINS = b"PK\x03\x04"
@@ -40,7 +40,7 @@ _FOREIGN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ZipEntry:
     """One file of a zip: where its header stands, how long its packed bytes are, and how they are packed."""
 
     name: str
@@ -66,7 +66,7 @@ def read_zip(name: str, file: BinaryIO, contents: Contents) -> None:
             contents.add(entry.name, partial(_open, file, entry, contents.limits.ratio))
 
 
-def _is_wanted(entry: Entry, contents: Contents) -> bool:
+def _is_wanted(entry: ZipEntry, contents: Contents) -> bool:
     kinds = (
         ("link", stat.S_ISLNK(entry.mode)),
         ("encrypted", bool(entry.flags & _ENCRYPTED)),
@@ -80,7 +80,7 @@ def _is_wanted(entry: Entry, contents: Contents) -> bool:
     return False
 
 
-def _listed(name: str, file: BinaryIO, contents: Contents) -> list[Entry]:
+def _listed(name: str, file: BinaryIO, contents: Contents) -> list[ZipEntry]:
     size = _directory_size(file)
     if size > LARGEST_DIRECTORY:
         raise ArchiveInputError(f"{name} is a zip archive with a directory of {size >> 20} MiB: too many files to be a job's logs.")
@@ -96,8 +96,8 @@ def _listed(name: str, file: BinaryIO, contents: Contents) -> list[Entry]:
         return found
 
 
-def _entry(info: zipfile.ZipInfo) -> Entry:
-    return Entry(info.filename, info.header_offset, info.compress_size, info.compress_type, info.flag_bits, info.external_attr >> 16)
+def _entry(info: zipfile.ZipInfo) -> ZipEntry:
+    return ZipEntry(info.filename, info.header_offset, info.compress_size, info.compress_type, info.flag_bits, info.external_attr >> 16)
 
 
 def _directory_size(file: BinaryIO) -> int:
@@ -113,7 +113,7 @@ def _directory_size(file: BinaryIO) -> int:
     return min(max(size for size in sizes if size != 0xFFFFFFFF), whole)
 
 
-def _headers(file: BinaryIO, contents: Contents) -> Iterator[Entry]:
+def _headers(file: BinaryIO, contents: Contents) -> Iterator[ZipEntry]:
     """Find files by their own headers; packed data ends by itself, stored data at the next header."""
     places = [*_places(file, 10 * contents.limits.files), file.seek(0, 2)]
     for place, following in pairwise(places):
@@ -125,7 +125,7 @@ def _headers(file: BinaryIO, contents: Contents) -> Iterator[Entry]:
         name = file.read(length).decode("utf-8", "replace")
         if name and method in _METHODS and len(name) == len(name.strip("\0")):
             unknown = flags & _SIZES_FOLLOW or size == 0xFFFFFFFF
-            yield Entry(name, place, following - place if unknown else size, method, flags)
+            yield ZipEntry(name, place, following - place if unknown else size, method, flags)
 
 
 def _places(file: BinaryIO, most: int) -> list[int]:
@@ -142,12 +142,12 @@ def _places(file: BinaryIO, most: int) -> list[int]:
     return found[:most]
 
 
-def _open(file: BinaryIO, entry: Entry, ratio: int) -> Readable:
+def _open(file: BinaryIO, entry: ZipEntry, ratio: int) -> Readable:
     file.seek(entry.start)
     header = file.read(_LOCAL.size)
     if len(header) < _LOCAL.size or not header.startswith(BEGINS):
         raise BrokenArchiveError(f"{entry.name} has no header in the archive.")
     *_, name, extra = _LOCAL.unpack(header)
-    packed = Slice(file, entry.start + _LOCAL.size + name + extra, entry.size)
+    packed = FileSlice(file, entry.start + _LOCAL.size + name + extra, entry.size)
     codec = _METHODS[entry.method]
     return Decompressed(packed, codec, ratio) if codec else packed

@@ -14,7 +14,7 @@ from itertools import chain, islice, takewhile
 
 from ingest.logs.lines import Line, printable
 from ingest.logs.scanner import Block, newlines
-from ingest.logs.stacks import boxes, native, panics, stack
+from ingest.logs.stacks import boxed_traceback, native, panics, stack
 from ingest.logs.stacks.stack import Frame, Traceback
 
 __all__ = ["Frame", "Traceback", "at", "headless", "last", "quotes", "under"]
@@ -95,7 +95,7 @@ def last(block: Block) -> Traceback | None:
     if frame is None:
         return None
     above = _inside(block, place, first, known)
-    reading = _Reading(first)
+    reading = _OpenTraceback(first)
     reading.frames = [*_read(above), _frame(frame)]
     found = next(iter(reading.all(lines)), None)
     return replace(found, start=above[0].number) if found and above else found
@@ -116,7 +116,7 @@ def _read(rows: list[Line]) -> tuple[Frame, ...]:
     """Read the frames of rows that hold nothing else."""
     if not rows:
         return ()
-    reading = _Reading(rows[0])
+    reading = _OpenTraceback(rows[0])
     for row in rows:
         reading.row(row, row.body)
     return tuple(reading.frames)
@@ -159,17 +159,17 @@ def _uncompiled(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> 
     if above is not None and (above.body[:1].isspace() or _START.search(above.body)):
         return []
     frame = _FRAME.match(first.body)
-    reading = _Reading(first)
+    reading = _OpenTraceback(first)
     reading.frames = [_frame(frame)] if frame else []
     return [one for one in reading.all(islice(lines, MAX_NOISE)) if one.exception]
 
 
 _Read = Callable[[Line, Iterator[Line], Iterator[Line]], "list[Traceback] | None"]
-_READERS: tuple[_Read, ...] = (_plain, boxes.read, _escaped, native.read, panics.read, _uncompiled)
+_READERS: tuple[_Read, ...] = (_plain, boxed_traceback.read, _escaped, native.read, panics.read, _uncompiled)
 
 
 def _collect(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> list[Traceback]:
-    reading = _Reading(first)
+    reading = _OpenTraceback(first)
     told = next((body for line in earlier if (body := reading.cut(line.body)).strip(' "|')), "")
     if process := _PROCESS.search(told):
         reading.remote = process["call"]
@@ -177,7 +177,7 @@ def _collect(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> lis
 
 
 @dataclass
-class _Reading:
+class _OpenTraceback:
     """What is gathered of one traceback, and of Ray's remote parts, while its process's lines go by."""
 
     first: Line

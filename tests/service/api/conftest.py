@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 
 from service.api import keys
 from service.api.app import create_app
-from service.api.intake import Pace
-from service.desk import Desk
-from service.records import Scope
+from service.api.intake import BodyRateLimits
+from service.app.triage_service import TriageService
+from service.schemas.records import Scope
 from service.settings import Settings
 from tests.service.api.serving import Address, served
 from tests.warm import triage, warm
@@ -47,30 +47,30 @@ def api_home(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def desk(api_home: Path) -> Iterator[Desk]:
+def desk(api_home: Path) -> Iterator[TriageService]:
     """An open desk."""
-    with Desk(settings_at(api_home)) as made:
+    with TriageService(settings_at(api_home)) as made:
         yield made
 
 
 @pytest.fixture
-def open_app(desk: Desk, api_home: Path) -> Open:
+def open_app(desk: TriageService, api_home: Path) -> Open:
     """Open an app over the desk with settings of a test's own."""
     return lambda pace=None, **fields: opened(create_app(settings_at(api_home, **fields), desk, pace=pace))
 
 
 @pytest.fixture(scope="session")
-def client(desk: Desk, api_home: Path) -> Iterator[TestClient]:
+def client(desk: TriageService, api_home: Path) -> Iterator[TestClient]:
     """The API as this machine itself may use it: no keys are there."""
     with opened(create_app(settings_at(api_home), desk)) as made:
         yield made
 
 
 @pytest.fixture
-def serve(desk: Desk, api_home: Path) -> Serve:
+def serve(desk: TriageService, api_home: Path) -> Serve:
     """Serve the desk by a real web server on loopback."""
 
-    def start(pace: Pace | None = None, **fields: Any) -> AbstractContextManager[Address]:
+    def start(pace: BodyRateLimits | None = None, **fields: Any) -> AbstractContextManager[Address]:
         settings = settings_at(api_home, port=0, **fields)
         return served(create_app(settings, desk, pace=pace), settings)
 
@@ -78,18 +78,18 @@ def serve(desk: Desk, api_home: Path) -> Serve:
 
 
 @pytest.fixture(scope="session")
-def guarded(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, Mapping[str, str], Desk]]:
+def guarded(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, Mapping[str, str], TriageService]]:
     """An API with keys, one for each scope and a second one for `triage`: the client, the tokens, the desk."""
     home = shutil.copytree(warm, tmp_path_factory.mktemp("guarded") / "home")
     settings = settings_at(home)
-    with Desk(settings) as made:
+    with TriageService(settings) as made:
         scopes: Mapping[str, Scope] = {"triage": "triage", "other": "triage", "batch": "batch", "admin": "admin"}
         tokens = {name: _key(made, name, scope) for name, scope in scopes.items()}
         with opened(create_app(settings, made)) as client:
             yield client, tokens, made
 
 
-def _key(desk: Desk, name: str, scope: Scope) -> str:
+def _key(desk: TriageService, name: str, scope: Scope) -> str:
     record, token = keys.make(name, [scope], datetime.now(UTC))
     desk.store.keys.add(record)
     return token

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 
 from service.api import access, keys, serving
 from service.api.app import create_app
-from service.desk import Desk
-from service.errors import SettingsError
+from service.app.triage_service import TriageService
+from service.schemas.errors import SettingsError
 from service.settings import Settings
 from tests.service.api.conftest import Open, bearer, opened, settings_at
 from tests.service.api.serving import wait_for
@@ -19,7 +19,7 @@ from tests.service.api.test_triages import LOG
 from tests.tables import each_row
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - nothing is bound here
-Guarded = tuple[TestClient, Mapping[str, str], Desk]
+Guarded = tuple[TestClient, Mapping[str, str], TriageService]
 
 PATHS = [
     ("POST", "/v1/triage"), ("GET", "/v1/triages"), ("GET", "/v1/triages/01ABC"), ("DELETE", "/v1/triages/01ABC"),
@@ -121,7 +121,7 @@ def test_that_a_page_beside_the_api_asks_a_browser_for_a_key(guarded: Guarded) -
     assert client.post("/slack/events").status_code == 404
 
 
-def test_that_from_another_machine_nothing_is_given_without_a_key(desk: Desk) -> None:
+def test_that_from_another_machine_nothing_is_given_without_a_key(desk: TriageService) -> None:
     """Also where there are no keys yet."""
     with opened(create_app(settings_at(desk._settings.home), desk), peer="10.0.0.5") as client:
         assert client.get("/v1/causes").status_code == 401

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from service.desk import Desk
-from service.diagnosis import Diagnosis
-from service.records import BatchRecord
+from service.app.triage_service import TriageService
+from service.schemas.diagnosis import Diagnosis
+from service.schemas.records import BatchRecord
 from tests.service.api.conftest import Open, bearer
 from tests.service.api.serving import wait_for
 from tests.service.api.test_triages import KILLED, LOG
@@ -159,7 +159,7 @@ def test_that_a_batch_is_cancelled_and_deleted(client: TestClient, api_home: Pat
     assert not (api_home / "batches" / batch.id).exists()
 
 
-def test_that_a_batch_is_seen_by_its_own_key_and_by_admin(guarded: tuple[TestClient, Mapping[str, str], Desk]) -> None:
+def test_that_a_batch_is_seen_by_its_own_key_and_by_admin(guarded: tuple[TestClient, Mapping[str, str], TriageService]) -> None:
     """To another key, it is not there."""
     client, tokens, desk = guarded
     batch = accepted(client, content=LINES, headers={"content-type": "application/x-ndjson", **bearer(tokens["admin"])})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.api.browsers import Boundary
+from service.api.browsers import OriginPolicy
 from service.settings import Settings
 from tests.tables import each_row
 
@@ -19,7 +19,7 @@ LOCAL = {"host": "127.0.0.1:8642"}
 )
 def test_that_a_loopback_server_answers_to_its_own_names_alone(host: str, taken: bool) -> None:
     """A name that somebody made to resolve to this machine is not one of them."""
-    boundary = Boundary(Settings(public_url="https://triage.example.org"))
+    boundary = OriginPolicy(Settings(public_url="https://triage.example.org"))
     assert (boundary.refusal("GET", {"host": host}) == "") is taken
 
 
@@ -34,7 +34,7 @@ def test_that_a_loopback_server_answers_to_its_own_names_alone(host: str, taken:
 )
 def test_that_only_pages_of_the_same_origin_may_change_something(headers: dict[str, str], taken: bool) -> None:
     """A program sends no Origin; a browser always does with what changes something elsewhere."""
-    boundary = Boundary(Settings(public_url="https://triage.example.org"))
+    boundary = OriginPolicy(Settings(public_url="https://triage.example.org"))
     assert (boundary.refusal("POST", LOCAL | headers) == "") is taken
     assert boundary.refusal("GET", LOCAL | headers) == ""
 
@@ -50,4 +50,4 @@ def test_that_only_pages_of_the_same_origin_may_change_something(headers: dict[s
 )
 def test_that_this_machine_is_known_by_address_and_name_and_not_through_a_proxy(bound: str, peer: str, headers: dict[str, str], local: bool) -> None:
     """Who comes through a proxy is somebody else, wherever the proxy runs."""
-    assert Boundary(Settings(host=bound, public_url="https://triage.example.org")).is_local(peer, headers) is local
+    assert OriginPolicy(Settings(host=bound, public_url="https://triage.example.org")).is_local(peer, headers) is local

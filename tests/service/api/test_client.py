@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from service.client import Client, UnreachableError
-from service.errors import ConflictError, InvalidRequestError, NotFoundError, RequestError, UnauthorizedError
-from service.events import Final
-from service.records import BatchRecord
+from service.api.client import Client, UnreachableError
+from service.schemas.errors import (
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    RequestError,
+    UnauthorizedError,
+)
+from service.schemas.events import FinalAnswer
+from service.schemas.records import BatchRecord
 from tests.service.api.conftest import Serve
 from tests.service.api.test_batches import LINES
 from tests.service.api.test_triages import KILLED, LOG, SCRIPT
@@ -33,7 +39,7 @@ def test_that_a_program_triages_asks_on_and_judges(asked: Client, tmp_path: Path
     assert (found.source, found.cause) == ("train.log", "cpu-offload-pressure")
     assert found.patch
     events = list(asked.stream(LOG, name="pasted"))
-    assert isinstance(events[-1], Final)
+    assert isinstance(events[-1], FinalAnswer)
     assert asked.ask(found.id, "Why is this the cause?").text
     assert [event.kind for event in asked.asking(found.id, "And what if that cannot be changed?")][-1] == "turn"
     assert asked.feedback(found.id, right=True).right

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.api import keys
-from service.errors import InvalidRequestError
-from service.records import Scope
+from service.schemas.errors import InvalidRequestError
+from service.schemas.records import Scope
 from tests.tables import each_row
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -16,17 +16,17 @@ import pytest
 
 from service.api import access as access_module
 from service.api import keys
-from service.api.access import Access
+from service.api.access import Authorizer
 from service.api.app import create_app
-from service.api.browsers import Boundary
-from service.batch.batches import Batches, open_store
-from service.desk import Desk
-from service.errors import StoreError, UnauthorizedError
-from service.records import JobPlace, JobSpec
+from service.api.browsers import OriginPolicy
+from service.app.triage_service import TriageService
+from service.batches.batches import BatchService, open_store
+from service.persistence.database import NAME
+from service.persistence.keys import MARK
+from service.persistence.store import Store
+from service.schemas.errors import StoreError, UnauthorizedError
+from service.schemas.records import JobPlace, JobSpec
 from service.settings import Settings
-from service.store.database import NAME
-from service.store.keys import MARK
-from service.store.store import Store
 from tests.service.api.conftest import bearer, opened, settings_at
 from tests.service.api.serving import wait_for
 
@@ -101,9 +101,9 @@ SPOILED: Mapping[str, Spoil] = {
 }
 
 
-def _let_in(settings: Settings, store: Store, access: Access | None = None) -> str:
+def _let_in(settings: Settings, store: Store, access: Authorizer | None = None) -> str:
     """Ask as a program on this machine does, without a key; gives as whom it is let in, empty where it is not."""
-    found = access or Access(settings, Boundary(settings), store.keys)
+    found = access or Authorizer(settings, OriginPolicy(settings), store.keys)
     found._read_at = -access_module.FRESH
     try:
         return asyncio.run(found.visitor("127.0.0.1", {"host": "127.0.0.1"})).caller.name
@@ -127,7 +127,7 @@ def test_that_a_spoiled_database_opens_a_server_to_nobody_in_its_midst(tmp_path:
         settings = settings_at(tmp_path / str(number))
         with Store.open(settings, patience=0.2) as store:
             store.keys.add(keys.make("ci", ["admin"], datetime.now(UTC))[0])
-            access = Access(settings, Boundary(settings), store.keys)
+            access = Authorizer(settings, OriginPolicy(settings), store.keys)
             before = _let_in(settings, store, access)
             spoil(settings.home / NAME)
             spoiled = _let_in(settings, store, access)
@@ -164,7 +164,7 @@ def test_that_the_way_back_is_a_new_key(home: Path) -> None:
     """A sentence says so; the key that is made then is taken."""
     _deleted(home / NAME)
     settings = settings_at(home)
-    with Desk(settings) as desk, opened(create_app(settings, desk)) as client:
+    with TriageService(settings) as desk, opened(create_app(settings, desk)) as client:
         told = client.get("/v1/triages")
         assert (told.status_code, "whycrash keys add" in told.json()["detail"]) == (401, True)
         record, token = keys.make("again", ["triage"], datetime.now(UTC))
@@ -204,7 +204,7 @@ def test_that_batches_that_are_put_together_again_are_still_their_owners(home: P
     """By the key's id that the journal holds."""
     settings = settings_at(home)
     with open_store(settings) as store:
-        made = Batches(settings, store).accept("night", "lines", [JobSpec(name="one", place=JobPlace(paths=("/logs/one",)))], caller="abcdef012345")
+        made = BatchService(settings, store).accept("night", "lines", [JobSpec(name="one", place=JobPlace(paths=("/logs/one",)))], caller="abcdef012345")
     _deleted(home / NAME)
     with open_store(settings) as store:
         assert store.batches.get(made.id).caller == "abcdef012345"

@@ -24,11 +24,11 @@ import httpx
 import pytest
 from starlette.responses import StreamingResponse
 
-from service.api import reception, serving, streams
+from service.api import app_state, serving, streams
 from service.api.app import create_app
 from service.api.connections import BoundedProtocol
-from service.api.intake import MIB, Pace
-from service.desk import Desk
+from service.api.intake import MIB, BodyRateLimits
+from service.app.triage_service import TriageService
 from tests.service.api.conftest import Serve, settings_at
 from tests.service.api.serving import Address, received, served, wait_for
 from tests.service.api.test_triages import KILLED, LOG
@@ -83,11 +83,11 @@ def test_that_a_large_body_is_told_413(serve: Serve, kind: str) -> None:
 @pytest.mark.parametrize(
     ("pace", "pieces", "pause"),
     [
-        (Pace(idle=0.5, grace=60.0), [PART], 0.0),
-        (Pace(idle=5.0, grace=0.5, rate=1000.0), [PART] + [b"-"] * 40, 0.05),
+        (BodyRateLimits(idle=0.5, grace=60.0), [PART], 0.0),
+        (BodyRateLimits(idle=5.0, grace=0.5, rate=1000.0), [PART] + [b"-"] * 40, 0.05),
     ],
 )
-def test_that_a_client_that_sends_too_slowly_is_told_so(serve: Serve, pace: Pace, pieces: list[bytes], pause: float) -> None:
+def test_that_a_client_that_sends_too_slowly_is_told_so(serve: Serve, pace: BodyRateLimits, pieces: list[bytes], pause: float) -> None:
     """Nothing for a while, or a byte now and then: 408, and the connection ends."""
     with serve(pace=pace) as address, address.connect() as connection:
         connection.sendall(f"{HEAD}{MULTIPART}Content-Length: 100000\r\n\r\n".encode())
@@ -146,7 +146,7 @@ def test_that_events_are_sent_as_they_happen_and_silence_is_filled(serve: Serve,
         assert time.monotonic() > first
 
 
-def test_that_a_comment_is_sent_while_nothing_happens(serve: Serve, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_comment_is_sent_while_nothing_happens(serve: Serve, desk: TriageService, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proxies close connections that say nothing."""
     monkeypatch.setattr(streams, "HEARTBEAT", 0.05)
     with serve() as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, _stopped(desk) as go_on:
@@ -156,7 +156,7 @@ def test_that_a_comment_is_sent_while_nothing_happens(serve: Serve, desk: Desk, 
     assert "event: final" in text
 
 
-def test_that_a_client_that_does_not_take_its_answer_is_left(desk: Desk, api_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_client_that_does_not_take_its_answer_is_left(desk: TriageService, api_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer is not held for ever for somebody who reads nothing of it."""
     ended = threading.Event()
 
@@ -177,9 +177,9 @@ def test_that_a_client_that_does_not_take_its_answer_is_left(desk: Desk, api_hom
         assert ended.wait(PATIENCE)
 
 
-def test_that_a_request_has_a_deadline(serve: Serve, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_request_has_a_deadline(serve: Serve, desk: TriageService, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the work does, the client is told in time: whole as 504, streamed as the last event."""
-    monkeypatch.setattr(reception, "GRACE", 0.0)
+    monkeypatch.setattr(app_state, "GRACE", 0.0)
     with serve(request_deadline=1.0) as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, _stopped(desk):
         assert client.post("/v1/triage", json={"text": LOG}).status_code == 504
         streamed = client.post("/v1/triage?stream=true", json={"text": LOG}).text
@@ -188,7 +188,7 @@ def test_that_a_request_has_a_deadline(serve: Serve, desk: Desk, monkeypatch: py
 
 
 @contextmanager
-def _stopped(desk: Desk) -> Iterator[Callable[[], None]]:
+def _stopped(desk: TriageService) -> Iterator[Callable[[], None]]:
     """Stop the one worker in its tracks; what is given lets it go on."""
     wait_for(lambda: not desk.pool.wrong)
     process = desk.pool._keepers[0]._process
@@ -219,7 +219,7 @@ def _states(client: httpx.Client, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(serve: Serve, desk: Desk, stream: bool) -> None:
+def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(serve: Serve, desk: TriageService, stream: bool) -> None:
     """It leaves the queue, says so in the list, and its idempotency key is free; the one that was begun goes on to its end."""
     name = f"abandoned-{stream}.log"
     raw = json.dumps({"text": LOG, "name": name, "stream": stream})
@@ -240,7 +240,7 @@ def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(serve: 
         assert _states(client, name) == ["done", "failed"]
 
 
-def test_that_a_full_house_refuses_before_the_body_comes(api_busy: Address, desk: Desk) -> None:
+def test_that_a_full_house_refuses_before_the_body_comes(api_busy: Address, desk: TriageService) -> None:
     """A large body is not waited for; a small one is taken, so that its connection serves the next request too."""
     small = f"{HEAD}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}".encode()
     large = f"{HEAD}Content-Type: application/json\r\nContent-Length: {MIB}\r\n\r\n".encode()
@@ -258,7 +258,7 @@ def test_that_a_full_house_refuses_before_the_body_comes(api_busy: Address, desk
 
 
 def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
-    desk: Desk, api_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    desk: TriageService, api_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A problem that says so and a line in the log, no stack."""
     # Packages that other tests of the same process load may have turned it off or raised its level.
@@ -279,7 +279,7 @@ def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
     assert "Traceback" not in caplog.text
 
 
-def test_that_overload_is_told_at_once_and_passes(api_busy: Address, desk: Desk) -> None:
+def test_that_overload_is_told_at_once_and_passes(api_busy: Address, desk: TriageService) -> None:
     """One worker, one place to wait: of twenty at once two are answered, the rest told when to come again, and then all is well."""
     with httpx.Client(base_url=api_busy.url, timeout=PATIENCE) as client, ThreadPoolExecutor(20) as threads:
 
@@ -300,7 +300,7 @@ def test_that_overload_is_told_at_once_and_passes(api_busy: Address, desk: Desk)
 
 
 @pytest.fixture
-def api_busy(desk: Desk, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Address]:
+def api_busy(desk: TriageService, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Address]:
     """A server whose queue has one place."""
     monkeypatch.setattr(desk.pool, "_settings", desk.pool._settings.__class__(**{**vars(desk.pool._settings), "queue": 1}))
     # Places to hand in are plenty, so that it is the queue that refuses.

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from ingest.redact import Redactor
-from tests.ingest import planted
-from tests.ingest.planted import SHOWN, Planted
+from ingest.redaction.redactor import Redactor
+from tests.ingest.redaction import planted
+from tests.ingest.redaction.planted import SHOWN, Planted
 from tests.service.api.test_batches import accepted, over
 from tests.service.api.test_triages import LOG
 

@@ -6,9 +6,9 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 
-from service.api.intake import Intake, Message, Pace
-from service.api.streams import Flow, Threads
-from service.events import Event, Progress
+from service.api.intake import BodyRateLimits, BodyReader, Message
+from service.api.streams import EventFlow, EventThreads
+from service.schemas.events import Event, Progress
 from tests.service.api.loops import ran
 from tests.tables import each_row
 from tests.waiting import PATIENCE
@@ -23,14 +23,14 @@ def events(ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Ar
         ending.wait(20)
         yield from ()
 
-    flow = Flow(begin, Threads(1), 60.0)
+    flow = EventFlow(begin, EventThreads(1), 60.0)
     return flow.next, lambda: flow._queue.put_nowait(Progress(bytes=1, total=2))
 
 
 def body(_ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Arrive]:
     """Wait for a body of which nothing has come yet."""
     coming: asyncio.Queue[Message] = asyncio.Queue()
-    return Intake(coming.get, 100, Pace()), lambda: coming.put_nowait({"type": "http.request", "body": b"x", "more_body": True})
+    return BodyReader(coming.get, 100, BodyRateLimits()), lambda: coming.put_nowait({"type": "http.request", "body": b"x", "more_body": True})
 
 
 @each_row("kind", [events, body])

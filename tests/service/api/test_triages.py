@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from service.api.streams import Places
-from service.diagnosis import Diagnosis
-from service.errors import BusyError
+from service.api.streams import CostlyRequestSlots
+from service.schemas.diagnosis import Diagnosis
+from service.schemas.errors import BusyError
 from tests.factories import OOM, steps, traceback
 from tests.service.api.conftest import Open
 from tests.tables import each_row
@@ -171,7 +171,7 @@ def test_that_a_request_that_was_refused_for_want_of_places_may_be_sent_again(cl
 
 def test_that_one_caller_cannot_take_all_places() -> None:
     """Half of them stay for others; who is done gives theirs back."""
-    places = Places(4)
+    places = CostlyRequestSlots(4)
     with places.one("a"), places.one("a"):
         with pytest.raises(BusyError), places.one("a"):
             pass

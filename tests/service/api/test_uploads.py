@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service import spool as spools
 from service.api import uploads
-from service.api.uploads import Limits, Upload
-from service.errors import InvalidRequestError, RequestError, TooLargeError
-from service.spool import Spool
+from service.api.uploads import MultipartLimits, MultipartUpload
+from service.persistence import spool as spools
+from service.persistence.spool import Spool
+from service.schemas.errors import InvalidRequestError, RequestError, TooLargeError
 from tests.service.api.loops import ran
 from tests.tables import each_row
 
@@ -36,7 +36,7 @@ def body(*parts: tuple[str, str | None, bytes]) -> bytes:
     return told + b"--frontier--\r\n"
 
 
-def read(pieces: Sequence[bytes], spool: Spool, limits: Limits = Limits(), kind: str = KIND) -> Upload:  # noqa: B008 - it is frozen
+def read(pieces: Sequence[bytes], spool: Spool, limits: MultipartLimits = MultipartLimits(), kind: str = KIND) -> MultipartUpload:  # noqa: B008 - it is frozen
     """Read a body that comes in pieces."""
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -70,21 +70,21 @@ def test_that_a_body_reads_the_same_in_any_pieces(content: bytes, text: str, pla
 @each_row(
     ("raw", "kind", "limits", "error"),
     [
-        (body(("log", "a", b"x"))[:-12], KIND, Limits(), InvalidRequestError),
-        (b"nonsense", KIND, Limits(), InvalidRequestError),
-        (b"", KIND, Limits(), InvalidRequestError),
-        (body(("log", "a", b"x")), "multipart/form-data", Limits(), InvalidRequestError),
-        (body(("log", "a", b"x")), "multipart/form-data; boundary=" + "x" * 300, Limits(), InvalidRequestError),
-        (body(*[("log", "a", b"x")] * 4), KIND, Limits(files=3), TooLargeError),
-        (body(("a", None, b"x" * 101)), KIND, Limits(field_bytes=100), TooLargeError),
-        (body(("a", None, b"x"), ("a", None, b"y")), KIND, Limits(), InvalidRequestError),
-        (body(*[(str(number), None, b"x") for number in range(4)]), KIND, Limits(fields=3), InvalidRequestError),
-        (b'--frontier\r\nX-A: ' + b"y" * 20_000 + b"\r\n\r\nx\r\n--frontier--\r\n", KIND, Limits(), RequestError),
-        (b"--frontier\r\n" + b"X-A: y\r\n" * 100 + b"\r\nx\r\n--frontier--\r\n", KIND, Limits(), RequestError),
-        (b"--frontier\r\nContent-Type: text/plain\r\n\r\nx\r\n--frontier--\r\n", KIND, Limits(), InvalidRequestError),
+        (body(("log", "a", b"x"))[:-12], KIND, MultipartLimits(), InvalidRequestError),
+        (b"nonsense", KIND, MultipartLimits(), InvalidRequestError),
+        (b"", KIND, MultipartLimits(), InvalidRequestError),
+        (body(("log", "a", b"x")), "multipart/form-data", MultipartLimits(), InvalidRequestError),
+        (body(("log", "a", b"x")), "multipart/form-data; boundary=" + "x" * 300, MultipartLimits(), InvalidRequestError),
+        (body(*[("log", "a", b"x")] * 4), KIND, MultipartLimits(files=3), TooLargeError),
+        (body(("a", None, b"x" * 101)), KIND, MultipartLimits(field_bytes=100), TooLargeError),
+        (body(("a", None, b"x"), ("a", None, b"y")), KIND, MultipartLimits(), InvalidRequestError),
+        (body(*[(str(number), None, b"x") for number in range(4)]), KIND, MultipartLimits(fields=3), InvalidRequestError),
+        (b'--frontier\r\nX-A: ' + b"y" * 20_000 + b"\r\n\r\nx\r\n--frontier--\r\n", KIND, MultipartLimits(), RequestError),
+        (b"--frontier\r\n" + b"X-A: y\r\n" * 100 + b"\r\nx\r\n--frontier--\r\n", KIND, MultipartLimits(), RequestError),
+        (b"--frontier\r\nContent-Type: text/plain\r\n\r\nx\r\n--frontier--\r\n", KIND, MultipartLimits(), InvalidRequestError),
     ],
 )
-def test_that_a_body_beyond_the_limits_is_refused(raw: bytes, kind: str, limits: Limits, error: type[RequestError]) -> None:
+def test_that_a_body_beyond_the_limits_is_refused(raw: bytes, kind: str, limits: MultipartLimits, error: type[RequestError]) -> None:
     """Cut off, too many parts, too long headers: an error that says so."""
     with Spool() as spool, pytest.raises(error):
         read([raw], spool, limits, kind)

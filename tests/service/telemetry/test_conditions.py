@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.telemetry.conditions import Moment, check, evaluate
+from service.telemetry.conditions import ConditionContext, check, evaluate
 from service.telemetry.snapshot import (
     Cgroup,
     Disk,
@@ -28,7 +28,7 @@ NO = unavailable("nobody looked")
 
 def told(text: str, made: Snapshot, crash: float | None = CRASH.timestamp()) -> bool | None:
     """Tell whether a condition holds."""
-    return evaluate(text, Moment(made, crash)).holds
+    return evaluate(text, ConditionContext(made, crash)).holds
 
 
 def cards(**columns: list[Any]) -> Snapshot:
@@ -113,7 +113,7 @@ def test_that_no_xid_is_said_only_where_somebody_looked(made: Snapshot, holds: b
 
 
 def test_that_a_snapshot_from_long_before_the_crash_says_nothing() -> None:
-    outcome = evaluate("host.oom_kill > 0", Moment(snapshot(taken_at=CRASH - timedelta(hours=2), host=Host(oom_kill=known(1))), CRASH.timestamp()))
+    outcome = evaluate("host.oom_kill > 0", ConditionContext(snapshot(taken_at=CRASH - timedelta(hours=2), host=Host(oom_kill=known(1))), CRASH.timestamp()))
     assert outcome.holds is None
     assert "120 minutes before the crash" in (outcome.seen[0].unavailable or "")
 
@@ -126,7 +126,7 @@ def test_that_a_snapshot_from_long_before_the_crash_says_nothing() -> None:
     ],
 )
 def test_that_a_reading_of_another_time_says_nothing(fields: dict[str, Any], reason: str) -> None:
-    outcome = evaluate("host.oom_kill_new > 0", Moment(snapshot(host=Host(oom_kill_new=known(1)), **fields), CRASH.timestamp()))
+    outcome = evaluate("host.oom_kill_new > 0", ConditionContext(snapshot(host=Host(oom_kill_new=known(1)), **fields), CRASH.timestamp()))
     assert outcome.holds is None
     assert reason in (outcome.seen[0].unavailable or "")
 
@@ -162,7 +162,7 @@ def test_that_a_course_of_cards_is_compared_with_the_smallest() -> None:
 
 
 def test_that_what_was_looked_at_is_told() -> None:
-    outcome = evaluate("any nics.link_downed_new > 0", Moment(snapshot(nics=(Nic(name="mlx5_0:1", link_downed_new=known(2)),))))
+    outcome = evaluate("any nics.link_downed_new > 0", ConditionContext(snapshot(nics=(Nic(name="mlx5_0:1", link_downed_new=known(2)),))))
     assert [(item.name, item.value) for item in outcome.seen] == [("nics[mlx5_0:1].link_downed_new", 2)]
 
 

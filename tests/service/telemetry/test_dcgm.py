@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from service.telemetry import dcgm
 from service.telemetry.exposition import labels, samples
-from service.telemetry.gathering import Line, gather
+from service.telemetry.metric_collector import MetricSeries, gather
 from service.telemetry.metrics import ALL
 from tests.tables import each_row
 
@@ -78,7 +78,7 @@ def test_that_of_several_engines_the_fullest_counts() -> None:
 )
 def test_that_growth_is_what_came_and_a_restart_begins_at_zero(values: tuple[float, ...], growth: int | None) -> None:
     points = tuple((float(place), value) for place, value in enumerate(values))
-    (card,) = gather([Line("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", {"UUID": "a"}, points)], "it").gpus
+    (card,) = gather([MetricSeries("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", {"UUID": "a"}, points)], "it").gpus
     assert card.ecc_uncorrected_new.value == growth
 
 
@@ -87,13 +87,13 @@ def test_that_growth_is_what_came_and_a_restart_begins_at_zero(values: tuple[flo
 )
 def test_that_an_xid_from_before_the_range_is_not_taken_for_a_new_one(values: tuple[float, ...], seen: tuple[int, ...] | None) -> None:
     points = tuple((float(place), value) for place, value in enumerate(values))
-    (card,) = gather([Line("DCGM_FI_DEV_XID_ERRORS", {"UUID": "a"}, points)], "it").gpus
+    (card,) = gather([MetricSeries("DCGM_FI_DEV_XID_ERRORS", {"UUID": "a"}, points)], "it").gpus
     assert card.xids.value == seen
 
 
 def test_that_utilisation_is_that_before_the_crash() -> None:
     points = ((1.0, 100.0), (2.0, 100.0), (3.0, 0.0))
-    (card,) = gather([Line("DCGM_FI_DEV_GPU_UTIL", {"UUID": "a"}, points)], "it", until=2.0).gpus
+    (card,) = gather([MetricSeries("DCGM_FI_DEV_GPU_UTIL", {"UUID": "a"}, points)], "it", until=2.0).gpus
     assert card.utilisation.value == 100.0
 
 

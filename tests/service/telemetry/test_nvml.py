@@ -44,19 +44,19 @@ def test_that_a_child_that_breaks_or_lies_gives_a_reason(code: str, reason: str)
     assert reason in (found.gpu_count.unavailable or "")
 
 
-def which(_listen_s: float) -> nvml.Cards:
+def which(_listen_s: float) -> nvml.GpuList:
     """Answer with who answers."""
-    return nvml.Cards(driver_version=known(str(os.getpid())))
+    return nvml.GpuList(driver_version=known(str(os.getpid())))
 
 
-def hanging(listen_s: float) -> nvml.Cards:
+def hanging(listen_s: float) -> nvml.GpuList:
     """Hang as a call into a broken driver does, where asked to."""
     if listen_s:
         time.sleep(600)
     return which(listen_s)
 
 
-def ending(listen_s: float) -> nvml.Cards:
+def ending(listen_s: float) -> nvml.GpuList:
     """End as a library does that breaks, where asked to."""
     if listen_s:
         os._exit(3)
@@ -65,7 +65,7 @@ def ending(listen_s: float) -> nvml.Cards:
 
 def test_that_one_child_stays_for_many_samples() -> None:
     """A process for each sample would cost more than one in a hundred of a core."""
-    with nvml.Staying(which) as cards:
+    with nvml.PersistentSampler(which) as cards:
         told = {cards.read().driver_version.value for _ in range(5)}
     assert len(told) == 1
     assert told != {str(os.getpid())}
@@ -73,8 +73,8 @@ def test_that_one_child_stays_for_many_samples() -> None:
 
 
 @each_row(("ask", "reason"), [(hanging, "did not answer in 0.5 s"), (ending, "exit code 3")])
-def test_that_a_child_that_hangs_or_ends_gives_way_to_another(ask: Callable[[float], nvml.Cards], reason: str) -> None:
-    with nvml.Staying(ask) as cards:
+def test_that_a_child_that_hangs_or_ends_gives_way_to_another(ask: Callable[[float], nvml.GpuList], reason: str) -> None:
+    with nvml.PersistentSampler(ask) as cards:
         first = cards.read().driver_version.value
         assert reason in (cards.read(0.01, 0.5).driver_version.unavailable or "").replace("0.51 s", "0.5 s")
         second = cards.read().driver_version.value
@@ -84,7 +84,7 @@ def test_that_a_child_that_hangs_or_ends_gives_way_to_another(ask: Callable[[flo
 
 
 def test_that_a_child_that_stays_tells_the_same_as_one_that_does_not() -> None:
-    with nvml.Staying() as cards:
+    with nvml.PersistentSampler() as cards:
         assert cards.read() == nvml.read()
 
 

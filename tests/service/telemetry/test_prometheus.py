@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from service.telemetry import prometheus
-from service.telemetry.conditions import Moment, evaluate
+from service.telemetry.conditions import ConditionContext, evaluate
 from service.telemetry.errors import TelemetryError, UnknownHostError
 from tests.service.telemetry.makers import free_port, served, waited
 from tests.tables import each_row
@@ -100,7 +100,7 @@ def test_that_a_real_server_gives_the_range_before_the_crash(tmp_path: Path) -> 
     assert (good.ecc_uncorrected_new.value, bad.ecc_uncorrected_new.value) == (0, 2)
     assert (bad.memory_total_gib.value, bad.utilisation.value, found.serving.cache_usage.value) == (79.102, 100.0, 0.97)
     assert bad.nvlink_errors.unavailable == "Prometheus has no DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL"
-    assert evaluate("xid 94", Moment(found)).holds
+    assert evaluate("xid 94", ConditionContext(found)).holds
     assert {row.name for row in found.history} >= {"gpus.memory_used_gib", "gpus.utilisation"}
     assert "no series" in (other.kernel.events.unavailable or "")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from service.telemetry import ray_state
-from service.telemetry.ray_state import Cluster
+from service.telemetry.ray_state import RayClusterState
 from tests.service.telemetry.makers import free_port, served
 from tests.tables import each_row
 
@@ -24,7 +24,7 @@ def agent(name: str, used: int, free: int, total: int = 100, left: int = 40) -> 
     return {"mem": [total, left, 60.0, total - left], "raylet": {"nodeId": name, "objectStoreUsedMemory": used, "objectStoreAvailableMemory": free}}
 
 
-def asked(tmp_path: Path, listed: list[dict[str, Any]], summary: list[dict[str, Any]]) -> Cluster:
+def asked(tmp_path: Path, listed: list[dict[str, Any]], summary: list[dict[str, Any]]) -> RayClusterState:
     """Ask a dashboard that tells this."""
     pages = {"/api/v0/nodes": {"data": {"result": {"result": listed}}}, "/nodes": {"data": {"summary": summary}}}
     for place, (path, body) in enumerate(pages.items()):

@@ -9,20 +9,20 @@ import pytest
 from pydantic import ValidationError
 
 from service.telemetry import rules
-from service.telemetry.conditions import Moment
-from service.telemetry.rules import Rule, Rules
+from service.telemetry.conditions import ConditionContext
+from service.telemetry.rules import TelemetryRule, TelemetryRules
 from service.telemetry.snapshot import (
     Cgroup,
+    ClusterNode,
     Disk,
+    EngineMetrics,
     Gpu,
     Host,
     Kernel,
     KernelEvent,
     Nic,
-    Node,
     RayState,
     Scheduler,
-    Serving,
     Snapshot,
     known,
 )
@@ -79,7 +79,7 @@ def ended(state: str) -> dict[str, Any]:
 
 def serving(**fields: float) -> dict[str, Any]:
     """Make an engine's readings."""
-    return {"serving": Serving(**{name: known(value) for name, value in fields.items()})}
+    return {"serving": EngineMetrics(**{name: known(value) for name, value in fields.items()})}
 
 
 def history(name: str, values: list[float]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "ray-memory-kills": (ray(memory_kills_new=1), ray(memory_kills_new=0)),
     "no-ray-memory-kills": (ray(memory_kills_new=0), ray(memory_kills_new=1)),
     "ray-node-dead": (ray(nodes_dead=1), ray(nodes_dead=0)),
-    "node-down": ({"nodes": (Node(name="a", alive=known(False)),)}, {"nodes": (Node(name="a", alive=known(True)),)}),
+    "node-down": ({"nodes": (ClusterNode(name="a", alive=known(False)),)}, {"nodes": (ClusterNode(name="a", alive=known(True)),)}),
     "scheduler-node-fail": (ended("NODE_FAIL"), ended("FAILED")),
     "machine-check": ({"kernel": event("machine-check")}, {"kernel": kernel()}),
     "all-nodes-alive": (ray(nodes_dead=0, nodes_alive=4), ray(nodes_dead=1, nodes_alive=3)),
@@ -167,9 +167,9 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def holds(rule: Rule, made: Snapshot) -> bool | None:
+def holds(rule: TelemetryRule, made: Snapshot) -> bool | None:
     """Tell what a rule makes of a snapshot."""
-    return TABLE.outcome(rule, Moment(made, CRASH.timestamp())).holds
+    return TABLE.outcome(rule, ConditionContext(made, CRASH.timestamp())).holds
 
 
 def test_that_every_rule_has_its_row_and_there_are_many() -> None:
@@ -178,19 +178,19 @@ def test_that_every_rule_has_its_row_and_there_are_many() -> None:
 
 
 @each_row("rule", TABLE.rules, ids=lambda rule: rule.id)
-def test_that_a_rule_fires_on_what_it_speaks_of_and_on_nothing_else(rule: Rule) -> None:
+def test_that_a_rule_fires_on_what_it_speaks_of_and_on_nothing_else(rule: TelemetryRule) -> None:
     fires, silent = ROWS[rule.id]
     assert holds(rule, snapshot(**fires)) is True
     assert holds(rule, snapshot(**silent)) is False
 
 
 @each_row("rule", TABLE.rules, ids=lambda rule: rule.id)
-def test_that_no_rule_fires_where_nothing_was_measured(rule: Rule) -> None:
+def test_that_no_rule_fires_where_nothing_was_measured(rule: TelemetryRule) -> None:
     assert holds(rule, snapshot()) is None
 
 
 @each_row("rule", TABLE.rules, ids=lambda rule: rule.id)
-def test_that_a_rule_names_causes_that_exist_and_says_why_in_both_languages(rule: Rule) -> None:
+def test_that_a_rule_names_causes_that_exist_and_says_why_in_both_languages(rule: TelemetryRule) -> None:
     assert set(rule.causes) <= CAUSES
     assert re.search("[a-z]", rule.why.en)
     assert re.search("[一-鿿]", rule.why.zh)
@@ -210,10 +210,10 @@ def test_that_what_decides_asks_for_a_log_that_tells_little() -> None:
 def test_that_a_broken_rule_is_refused(changes: dict[str, Any], message: str) -> None:
     row = {"id": "r", "causes": ("disk-full",), "effect": "confirms", "weight": 0.3, "why": {"en": "a", "zh": "b"}, "all": ("host.oom_kill > 0",)}
     with pytest.raises(ValidationError, match=message):
-        Rules.model_validate({"signs": {}, "groups": {}, "rules": (row | changes,)})
+        TelemetryRules.model_validate({"signs": {}, "groups": {}, "rules": (row | changes,)})
 
 
 def test_that_two_rules_of_one_name_are_refused() -> None:
     row = {"id": "r", "causes": ("disk-full",), "effect": "confirms", "weight": 0.3, "why": {"en": "a", "zh": "b"}}
     with pytest.raises(ValidationError, match="two rules"):
-        Rules.model_validate({"signs": {}, "groups": {}, "rules": (row, row)})
+        TelemetryRules.model_validate({"signs": {}, "groups": {}, "rules": (row, row)})

@@ -9,11 +9,11 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from service.events import First, Progress
+from service.schemas.events import FirstAnswer, Progress
 from service.settings import Settings
-from service.workers.pool import Message, Pool
+from service.workers.pool import Message, ProcessPool
 from service.workers.process import die_with_parent
-from service.workers.tasks import End, Ready, TriageTask
+from service.workers.tasks import TaskEnd, TriageTask, WorkerReady
 from tests.service.factories import diagnosis
 from tests.waiting import PATIENCE, until
 
@@ -23,7 +23,7 @@ UNTIL = "until "
 
 def serve(pipe: Connection, settings: Settings) -> None:
     """Answer each task by its text."""
-    pipe.send(Ready())
+    pipe.send(WorkerReady())
     while True:
         try:
             task = pipe.recv()
@@ -37,12 +37,12 @@ def serve(pipe: Connection, settings: Settings) -> None:
             time.sleep(PATIENCE)
         if task.text.startswith(UNTIL):
             until(Path(task.text.removeprefix(UNTIL)).exists, "it may end")
-        pipe.send(End())
+        pipe.send(TaskEnd())
 
 
 def unable(pipe: Connection, settings: Settings) -> None:
     """Say that something is missing, and wait."""
-    pipe.send(Ready("There is no index."))
+    pipe.send(WorkerReady("There is no index."))
     try:
         pipe.recv()
     except EOFError:
@@ -65,9 +65,9 @@ def crashing(pipe: Connection, settings: Settings) -> None:
 
 def first_then_dead(pipe: Connection, settings: Settings) -> None:
     """Give a first answer and die."""
-    pipe.send(Ready())
+    pipe.send(WorkerReady())
     task = pipe.recv()
-    pipe.send(First(diagnosis=diagnosis(id=task.id)))
+    pipe.send(FirstAnswer(diagnosis=diagnosis(id=task.id)))
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -79,7 +79,7 @@ def hang_with_parent(pipe: Connection, settings: Settings) -> None:
 
 def main() -> None:
     """Be a server whose one worker hangs; its process is printed."""
-    pool = Pool(Settings(home=Path("/nowhere")), 1, hang_with_parent)
+    pool = ProcessPool(Settings(home=Path("/nowhere")), 1, hang_with_parent)
     pool.start()
     (told,) = pool.submit(TriageTask("1", "log", "x"), PATIENCE)
     begun: list[Message] = []

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import BusyError, WorkerLostError
-from service.events import Failed, Progress
+from service.schemas.errors import BusyError, WorkerLostError
+from service.schemas.events import Progress, TriageFailed
 from service.settings import Settings
 from service.workers import pool as pools
-from service.workers.pool import Message, Pool
+from service.workers.pool import Message, ProcessPool
 from service.workers.tasks import TriageTask
 from tests.service.workers import faulty
 from tests.service.workers.faulty import UNTIL
@@ -26,15 +26,15 @@ from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture
-def pool(make_settings: Callable[..., Settings]) -> Iterator[Pool]:
+def pool(make_settings: Callable[..., Settings]) -> Iterator[ProcessPool]:
     """A pool of one process that does as it is told, with room for two more tasks."""
-    made = Pool(replace(make_settings(), queue=2), 1, faulty.serve)
+    made = ProcessPool(replace(make_settings(), queue=2), 1, faulty.serve)
     made.start()
     yield made
     made.close()
 
 
-def told(pool: Pool, text: str, seconds: float = PATIENCE) -> list[Message]:
+def told(pool: ProcessPool, text: str, seconds: float = PATIENCE) -> list[Message]:
     """Give all that a task answers."""
     return list(pool.submit(TriageTask("1", "log", text), seconds))
 
@@ -46,23 +46,23 @@ def pid(messages: list[Message]) -> int:
     return message.bytes
 
 
-def failure(messages: list[Message]) -> Failed:
+def failure(messages: list[Message]) -> TriageFailed:
     """Give the failure that a task ended with."""
-    assert isinstance(messages[-1], Failed)
+    assert isinstance(messages[-1], TriageFailed)
     return messages[-1]
 
 
-def test_that_one_process_answers_task_after_task(pool: Pool) -> None:
+def test_that_one_process_answers_task_after_task(pool: ProcessPool) -> None:
     assert pid(told(pool, "one")) == pid(told(pool, "two"))
 
 
-def test_that_a_process_that_dies_ends_only_its_task(pool: Pool) -> None:
+def test_that_a_process_that_dies_ends_only_its_task(pool: ProcessPool) -> None:
     before = pid(told(pool, "one"))
     assert failure(told(pool, "die")).type == "WorkerLost"
     assert pid(told(pool, "two")) != before
 
 
-def test_that_a_task_past_its_deadline_is_ended_and_the_next_is_answered(pool: Pool) -> None:
+def test_that_a_task_past_its_deadline_is_ended_and_the_next_is_answered(pool: ProcessPool) -> None:
     pid(told(pool, "one"))
     started = time.monotonic()
     failed = failure(told(pool, "hang", seconds=0.5))
@@ -71,7 +71,7 @@ def test_that_a_task_past_its_deadline_is_ended_and_the_next_is_answered(pool: P
     assert pid(told(pool, "two"))
 
 
-def test_that_waiting_counts_against_the_deadline(pool: Pool, tmp_path: Path) -> None:
+def test_that_waiting_counts_against_the_deadline(pool: ProcessPool, tmp_path: Path) -> None:
     pid(told(pool, "one"))
     first = pool.submit(TriageTask("1", "log", f"{UNTIL}{tmp_path / 'end'}"), PATIENCE)
     second = pool.submit(TriageTask("2", "log", "x"), 0.1)
@@ -81,7 +81,7 @@ def test_that_waiting_counts_against_the_deadline(pool: Pool, tmp_path: Path) ->
     assert pid(list(first))
 
 
-def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken(pool: Pool, tmp_path: Path) -> None:
+def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken(pool: ProcessPool, tmp_path: Path) -> None:
     pid(told(pool, "one"))
     running = [pool.submit(TriageTask(str(number), "log", f"{UNTIL}{tmp_path / 'end'}"), PATIENCE) for number in range(3)]
     with pytest.raises(BusyError) as refused:
@@ -94,14 +94,14 @@ def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken
     assert pid(told(pool, "x"))
 
 
-def test_that_what_is_to_be_kept_is_kept_also_where_nobody_listens(pool: Pool) -> None:
+def test_that_what_is_to_be_kept_is_kept_also_where_nobody_listens(pool: ProcessPool) -> None:
     kept: list[Message] = []
     pool.submit(TriageTask("1", "log", "one"), PATIENCE, kept.append)
     pid(told(pool, "two"))  # the one process has done the first by then
     assert len(kept) == 1
 
 
-def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(pool: Pool, tmp_path: Path) -> None:
+def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(pool: ProcessPool, tmp_path: Path) -> None:
     pid(told(pool, "one"))
     kept: list[Message] = []
     seen: list[Message] = []
@@ -114,12 +114,12 @@ def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(pool: 
     assert pool.waiting == 2
     (tmp_path / "end").touch()
     assert pid(told(pool, "x"))
-    assert (failure(list(forsaken)).type, failure(kept).type) == ("Forsaken", "Forsaken")
+    assert (failure(list(forsaken)).type, failure(kept).type) == ("Abandoned", "Abandoned")
     assert pid(list(begun)) == pid(list(other))
     assert pool.waiting == 0
 
 
-def test_that_closing_answers_the_task_that_runs(pool: Pool) -> None:
+def test_that_closing_answers_the_task_that_runs(pool: ProcessPool) -> None:
     pid(told(pool, "one"))
     seen: list[Message] = []
     ticket = pool.submit(TriageTask("1", "log", "hang"), PATIENCE, seen.append)
@@ -128,7 +128,7 @@ def test_that_closing_answers_the_task_that_runs(pool: Pool) -> None:
     assert "stopping" in failure(list(ticket)).error
 
 
-def test_that_closing_answers_the_tasks_that_wait_and_takes_no_more(pool: Pool) -> None:
+def test_that_closing_answers_the_tasks_that_wait_and_takes_no_more(pool: ProcessPool) -> None:
     pid(told(pool, "one"))
     seen: list[Message] = []
     tickets = [pool.submit(TriageTask(str(number), "log", "hang"), PATIENCE, seen.append) for number in range(3)]
@@ -140,14 +140,14 @@ def test_that_closing_answers_the_tasks_that_wait_and_takes_no_more(pool: Pool) 
 
 
 def test_that_a_pool_says_what_it_lacks(make_settings: Callable[..., Settings]) -> None:
-    pool = Pool(make_settings(), 1, faulty.unable)
+    pool = ProcessPool(make_settings(), 1, faulty.unable)
     assert pool.wrong
     pool.start()
     until(lambda: pool.wrong == "There is no index.", "the pool says what it lacks")
     pool.close()
 
 
-def test_that_a_keeper_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool: Pool) -> None:
+def test_that_a_keeper_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool: ProcessPool) -> None:
     def full(_message: Message) -> None:
         raise ValueError("no room")
 
@@ -158,7 +158,7 @@ def test_that_a_keeper_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool
     assert pool.waiting == 0
 
 
-def test_that_a_process_that_died_in_its_idle_time_costs_no_task(pool: Pool) -> None:
+def test_that_a_process_that_died_in_its_idle_time_costs_no_task(pool: ProcessPool) -> None:
     before = pid(told(pool, "one"))
     os.kill(before, signal.SIGKILL)
     until(lambda: not runs(before), "the process is gone")
@@ -171,7 +171,7 @@ def test_that_what_was_missing_at_the_start_is_looked_for_again_without_a_task(
 ) -> None:
     monkeypatch.setattr(pools, "AGAIN", 0.3)
     settings = make_settings()
-    pool = Pool(settings, 1, serve)
+    pool = ProcessPool(settings, 1, serve)
     pool.start()
     settings.home.mkdir()
     until(lambda: not pool.wrong, "it comes to that")
@@ -180,14 +180,14 @@ def test_that_what_was_missing_at_the_start_is_looked_for_again_without_a_task(
 
 
 def test_that_a_pool_without_processes_does_not_hold_its_tasks(make_settings: Callable[..., Settings]) -> None:
-    pool = Pool(make_settings(), 1, faulty.crashing)
+    pool = ProcessPool(make_settings(), 1, faulty.crashing)
     pool.start()
     failed = failure(told(pool, "x"))
     assert (failed.status, failed.retry_after) == (503, 5)
     pool.close()
 
 
-def test_that_a_keeper_that_is_held_up_while_the_pool_closes_ends_afterwards(pool: Pool) -> None:
+def test_that_a_keeper_that_is_held_up_while_the_pool_closes_ends_afterwards(pool: ProcessPool) -> None:
     pid(told(pool, "one"))
     held = threading.Event()
 
@@ -204,7 +204,7 @@ def test_that_a_keeper_that_is_held_up_while_the_pool_closes_ends_afterwards(poo
     assert not keeper.is_alive()
 
 
-def test_that_a_refusal_while_the_server_stops_may_be_tried_again(pool: Pool) -> None:
+def test_that_a_refusal_while_the_server_stops_may_be_tried_again(pool: ProcessPool) -> None:
     pool.close()
     with pytest.raises(WorkerLostError) as refused:
         pool.submit(TriageTask("1", "log", "x"), PATIENCE)

@@ -91,8 +91,8 @@ def _started(address: str) -> None:
 
 def main() -> None:
     """Serve the page and the API in one process."""
+    from service.pipeline.triage import silent
     from service.settings import load
-    from service.triage import silent
     from ui.server import serve
 
     serve(load(), silent, _started)

@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from service.api import keys
+from service.persistence.store import Store
 from service.settings import Settings
-from service.store.store import Store
 from tests.ui.chat.conftest import OpenPage, home
 from tests.ui.chat.serving import Server
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.service.scripted import Scripted, Turn, serving
+from tests.service.llm.scripted import Scripted, Turn, serving
 from tests.ui.chat.conftest import OpenPage, home
 from tests.ui.chat.serving import ROOT, Server
 

@@ -9,22 +9,33 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corpus.schema import Language
-from service.desk import Page
-from service.diagnosis import CascadeEntry, Diagnosis, ProposedChange
-from service.events import Accepted, Event, Failed, Final, First, Matched, Progress, Read, Said, Turned
-from service.records import Excerpt, Stretch, TriageRecord
+from service.app.triage_service import Page
+from service.pipeline.triage import Triage
+from service.schemas.diagnosis import CascadeEntry, Diagnosis, ProposedChange
+from service.schemas.events import (
+    Accepted,
+    CasesMatched,
+    Event,
+    ExplanationParagraph,
+    FinalAnswer,
+    FirstAnswer,
+    LogRead,
+    Progress,
+    TriageFailed,
+    TurnAnswered,
+)
+from service.schemas.records import Excerpt, LineRange, TriageRecord
 from service.telemetry.snapshot import Series, Snapshot
-from service.triage import Triage
 from tests.tables import each_row
 from tests.ui.chat.test_markup import Seen
 from tests.warm import HEALTHY, answered, log_lines
-from ui.chat import answer, cascade, diff, evidence, machine, past, privacy, stages, words
-from ui.chat.room import Canvas, examples
-from ui.chat.view import NOTHING, View, after, of_record
+from ui.chat import answer, cascade, diff, evidence, history, privacy, stages, telemetry, words
+from ui.chat.controller import PanelCache, examples
+from ui.chat.view import NOTHING, TriageView, after, of_record
 
 NAME = "openrlhf-save-host-peak"
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
-READ = Read(bytes=2_500_000, lines=12_345, events=3, root_line=7, root_file=None, frameworks=("verl",), redactions=0, truncated=False, telemetry=())
+READ = LogRead(bytes=2_500_000, lines=12_345, events=3, root_line=7, root_file=None, frameworks=("verl",), redactions=0, truncated=False, telemetry=())
 
 
 @pytest.fixture
@@ -33,9 +44,9 @@ def diagnosis(triage: Triage) -> Diagnosis:
     return answered(triage, NAME)
 
 
-def view(diagnosis: Diagnosis | None = None, language: Language = "en", **fields: object) -> View:
+def view(diagnosis: Diagnosis | None = None, language: Language = "en", **fields: object) -> TriageView:
     """Make a view of a whole answer."""
-    return replace(View(language, "job.log", triage="01A", state="done", diagnosis=diagnosis), **fields)  # type: ignore[arg-type]
+    return replace(TriageView(language, "job.log", triage="01A", state="done", diagnosis=diagnosis), **fields)  # type: ignore[arg-type]
 
 
 def texts(html: str) -> str:
@@ -82,7 +93,7 @@ def test_that_a_command_of_the_log_is_not_called_a_file(name: str, title: str) -
 @each_row(("source", "told"), [("pasted text", "粘贴的文本"), ("example: recovered", "虽有报错，其实正常结束"), ("example: none", "example: none"), ("a.log", "a.log")])
 def test_that_what_is_no_file_is_named_in_the_pages_language(source: str, told: str) -> None:
     assert words.named(source, "zh") == told
-    assert told in texts(stages.render(View("zh", source, state="running")))
+    assert told in texts(stages.render(TriageView("zh", source, state="running")))
 
 
 @pytest.mark.parametrize(("patch", "key", "to", "expected"), [
@@ -135,7 +146,7 @@ def test_that_the_models_words_stand_below_the_rules(triage: Triage, diagnosis: 
 def test_that_every_panel_speaks_the_language(triage: Triage, language: Language) -> None:
     """No panel falls back to the other language for its own words."""
     found = answered(triage, NAME, language)
-    panels = Canvas(triage.library).paint(view(found, language))["panels"]
+    panels = PanelCache(triage.library).paint(view(found, language))["panels"]
     titles = {words.say(name, language) for name in ("what-to-change", "why", "evidence", "cascade", "cases", "telemetry", "privacy")}
     others = {words.say(name, "zh" if language == "en" else "en") for name in ("what-to-change", "evidence", "cascade", "cases", "privacy")}
     headings = {Seen(f"<h2{part}").texts[0] for html in panels.values() for part in html.split("<h2")[1:]}
@@ -145,7 +156,7 @@ def test_that_every_panel_speaks_the_language(triage: Triage, language: Language
 
 def test_that_a_panel_is_rendered_again_only_where_it_changed(triage: Triage, diagnosis: Diagnosis) -> None:
     """A new paragraph of a model changes the explanation, and leaves the log as it is."""
-    canvas = Canvas(triage.library)
+    canvas = PanelCache(triage.library)
     shown = view(diagnosis, state="running", model="m", first=diagnosis, said=("One.",))
     one = canvas.paint(shown)["panels"]
     two = canvas.paint(replace(shown, said=("One.", "Two.")))["panels"]
@@ -158,7 +169,7 @@ def test_that_a_panel_is_rendered_again_only_where_it_changed(triage: Triage, di
 
 def whole(lines: list[str]) -> Excerpt:
     """Keep all of a log."""
-    return Excerpt(stretches=(Stretch(file=None, begin=1, lines=tuple(lines)),), whole=True)
+    return Excerpt(stretches=(LineRange(file=None, begin=1, lines=tuple(lines)),), whole=True)
 
 
 def test_that_every_marked_line_is_in_the_log(diagnosis: Diagnosis) -> None:
@@ -186,7 +197,7 @@ def test_that_without_an_excerpt_the_quoted_lines_are_shown(diagnosis: Diagnosis
 
 def test_that_gaps_and_files_are_named(diagnosis: Diagnosis) -> None:
     """Lines that are not kept are counted; each file has its name above its lines."""
-    parts = (Stretch(file="rank0.log", begin=5, lines=("a", "b")), Stretch(file="rank0.log", begin=1_010, lines=("c",)), Stretch(file="rank1.log", begin=1, lines=("d",)))
+    parts = (LineRange(file="rank0.log", begin=5, lines=("a", "b")), LineRange(file="rank0.log", begin=1_010, lines=("c",)), LineRange(file="rank1.log", begin=1, lines=("d",)))
     told = texts(evidence.render(view(diagnosis, excerpt=Excerpt(stretches=parts))))
     assert "rank0.log ⋯ 4 lines not kept 5 a 6 b ⋯ 1,003 lines not kept 1010 c rank1.log 1 d" in told
 
@@ -266,15 +277,15 @@ def test_that_a_history_is_plotted(triage: Triage, diagnosis: Diagnosis) -> None
     points = tuple((1_700_000_000.0 + 10 * place, 100.0 - place / 100) for place in range(5_000))
     snapshot = Snapshot(taken_at=NOW, history=(Series(name="gpu.power_w", points=points), Series(name="host.memory_available_gib", points=points)))
     told = diagnosis.model_copy(update={"telemetry": diagnosis.telemetry.model_copy(update={"says": "agrees", "sources": ("host",)})})
-    html = machine.render(view(told, snapshot=snapshot), triage.library)
+    html = telemetry.render(view(told, snapshot=snapshot), triage.library)
     assert html.index("host.memory_available_gib") < html.index("gpu.power_w")
-    assert html.count(",", html.index("points="), html.index("vector-effect")) <= machine.MAX_POINTS + 1
+    assert html.count(",", html.index("points="), html.index("vector-effect")) <= telemetry.MAX_POINTS + 1
     assert "from 100 to 50.01 over 13:53:10" in html
 
 
 def test_that_what_is_not_measured_is_not_fine(triage: Triage, diagnosis: Diagnosis) -> None:
     """Without telemetry the panel says so, and how to give some."""
-    told = texts(machine.render(view(diagnosis), triage.library))
+    told = texts(telemetry.render(view(diagnosis), triage.library))
     assert "not available" in told
     assert "whycrash snapshot" in told
 
@@ -293,11 +304,11 @@ def test_that_secrets_of_kept_lines_count(diagnosis: Diagnosis) -> None:
     ([Progress(bytes=999, total=0)], "Reading 999 B", ""),
     ([READ], "", "Read 2.5 MB, 12,345 lines 3 failure events"),
     ([READ.model_copy(update={"truncated": True, "events": 1})], "", "Read 2.5 MB, 12,345 lines (part of it) 1 failure event"),
-    ([READ, Matched(cases=())], "", "0 known cases"),
+    ([READ, CasesMatched(cases=())], "", "0 known cases"),
 ])
 def test_that_the_stages_follow_the_events(events: list[Event], now: str, done: str) -> None:
     """What is being done, and what was done."""
-    shown = View("en")
+    shown = TriageView("en")
     for event in events:
         shown = after(event, shown)
     seen = Seen(stages.render(shown))
@@ -307,29 +318,29 @@ def test_that_the_stages_follow_the_events(events: list[Event], now: str, done: 
 
 def test_that_an_answer_goes_from_first_to_final(diagnosis: Diagnosis) -> None:
     """The first answer stands until the final one; a turn may change it; a turn that fails leaves it."""
-    shown = after(First(diagnosis=diagnosis), View("en", model="openai:x", state="running"))
+    shown = after(FirstAnswer(diagnosis=diagnosis), TriageView("en", model="openai:x", state="running"))
     assert shown.diagnosis is diagnosis
     assert shown.wants_model
     final = diagnosis.model_copy(update={"headline": "final"})
-    shown = after(Final(diagnosis=final), after(Said(text="One."), shown))
+    shown = after(FinalAnswer(diagnosis=final), after(ExplanationParagraph(text="One."), shown))
     assert (shown.state, shown.diagnosis, shown.first, shown.said) == ("done", final, diagnosis, ("One.",))
     turned = diagnosis.model_copy(update={"changes": ()})
     asked = replace(shown, asking="why?")
-    assert after(Turned(text="So.", diagnosis=turned, engine=turned.engine), after(Said(text="So."), asked)).diagnosis == turned
-    failed = after(Failed(type="Late", status=504, error="There was no answer."), asked)
+    assert after(TurnAnswered(text="So.", diagnosis=turned, engine=turned.engine), after(ExplanationParagraph(text="So."), asked)).diagnosis == turned
+    failed = after(TriageFailed(type="Late", status=504, error="There was no answer."), asked)
     assert (failed.state, failed.diagnosis, failed.asking) == ("done", final, "")
     assert "There was no answer." in stages.render(failed)
 
 
 @each_row(("failed", "english", "chinese"), [
-    (Failed(type="Busy", status=429, error="9 triages are under way; try again in 7 seconds.", retry_after=7.4), "9 triages are", "请 7 秒后重试"),
-    (Failed(type="BusyError", status=429, error="x", retry_after=7.4), "x", "请 7 秒后重试"),
-    (Failed(type="EmptyInput", status=422, error="<b> is empty: nothing was written, or it is the wrong file."), "&lt;b&gt; is empty", "&lt;b&gt; 是空的"),
+    (TriageFailed(type="Busy", status=429, error="9 triages are under way; try again in 7 seconds.", retry_after=7.4), "9 triages are", "请 7 秒后重试"),
+    (TriageFailed(type="BusyError", status=429, error="x", retry_after=7.4), "x", "请 7 秒后重试"),
+    (TriageFailed(type="EmptyInput", status=422, error="<b> is empty: nothing was written, or it is the wrong file."), "&lt;b&gt; is empty", "&lt;b&gt; 是空的"),
 ])
-def test_that_a_failure_is_a_sentence_in_the_pages_language(failed: Failed, english: str, chinese: str) -> None:
+def test_that_a_failure_is_a_sentence_in_the_pages_language(failed: TriageFailed, english: str, chinese: str) -> None:
     """As the workers name it, and as the page does."""
-    assert english in stages.render(after(failed, View("en")))
-    assert chinese in stages.render(after(failed, View("zh")))
+    assert english in stages.render(after(failed, TriageView("en")))
+    assert chinese in stages.render(after(failed, TriageView("zh")))
 
 
 @each_row(("count", "told"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (123_456, "123 kB"), (2_500_000_000, "2.5 GB")])
@@ -352,13 +363,13 @@ def record(**fields: object) -> TriageRecord:
 ])
 def test_that_the_past_tells_when(ago: timedelta, told: str) -> None:
     """In the largest unit, after a month the date."""
-    assert past.ago(NOW - ago, NOW, "en") == told
+    assert history.ago(NOW - ago, NOW, "en") == told
 
 
 def test_that_the_past_lists_what_is_kept(diagnosis: Diagnosis) -> None:
     """Headline and source; what runs or failed says so; the next page has its button."""
     page = Page((record(diagnosis=diagnosis), record(id="01B", state="running"), record(id="01C", state="failed", source="<b>.log")), "01C")
-    told = texts(past.render(page, "en", NOW))
+    told = texts(history.render(page, "en", NOW))
     assert all(part in told for part in (diagnosis.headline, "running", "failed", "<b>.log", "More"))
 
 

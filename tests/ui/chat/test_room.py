@@ -15,18 +15,27 @@ from types import SimpleNamespace
 import pytest
 
 from service.api import keys
-from service.api.access import Visitor
-from service.desk import Caller, Desk
-from service.errors import InvalidRequestError, NotFoundError
-from service.records import Scope, TriageRecord
+from service.api.access import Principal
+from service.app.triage_service import Caller, TriageService
+from service.persistence.store import Store
+from service.schemas.errors import InvalidRequestError, NotFoundError
+from service.schemas.records import Scope, TriageRecord
 from service.settings import Settings
-from service.store.store import Store
 from tests.tables import each_row
 from ui.chat import uploads
+from ui.chat.controller import (
+    ChatController,
+    FeedbackForm,
+    HistoryQuery,
+    QuestionForm,
+    TriageForm,
+    TriageReference,
+    example,
+    examples,
+)
+from ui.chat.controller import _name as called
 from ui.chat.guard import Sessions
 from ui.chat.page import calls, read, survived
-from ui.chat.room import Asked, Named, Opinion, Question, Room, Wanted, example, examples
-from ui.chat.room import _name as called
 from ui.chat.uploads import GoneError, Uploaded, Uploads
 
 NOW = datetime.now(UTC)
@@ -42,22 +51,22 @@ def incoming() -> Iterator[Uploads]:
 
 
 @pytest.fixture
-def room(make_settings: Callable[..., Settings], incoming: Uploads) -> Iterator[Room]:
+def room(make_settings: Callable[..., Settings], incoming: Uploads) -> Iterator[ChatController]:
     """Open a room over a store with two people's triages; its desk has no workers."""
     settings = make_settings()
-    desk = Desk(settings)
+    desk = TriageService(settings)
     desk.store = Store.open(settings)
     for place, caller in enumerate(("local", "anna", "boss")):
         desk.store.triages.add(TriageRecord(
             id=f"01{place}", state="running", origin="chat", caller=caller, source=f"of-{caller}.log", created=NOW, deadline=NOW + timedelta(hours=1),
         ))
-    yield Room(desk, settings, incoming)
+    yield ChatController(desk, settings, incoming)
     desk.store.close()
 
 
-def visitor(name: str, *scopes: Scope) -> Visitor:
+def visitor(name: str, *scopes: Scope) -> Principal:
     """Make who asks."""
-    return Visitor(Caller("api", name), scopes)
+    return Principal(Caller("api", name), scopes)
 
 
 LOCAL, ANNA, BOSS = visitor("local", *keys.SCOPES), visitor("anna", "triage"), visitor("boss", "admin")
@@ -74,55 +83,55 @@ def uploaded(incoming: Uploads, name: str, text: str = "a line") -> Uploaded:
 @pytest.mark.parametrize(("who", "sees"), [
     (LOCAL, {"local", "anna", "boss"}), (BOSS, {"local", "anna", "boss"}), (ANNA, {"anna"}), (visitor("ben", "triage"), set()),
 ])
-def test_that_people_list_their_own(room: Room, who: Visitor, sees: set[str]) -> None:
+def test_that_people_list_their_own(room: ChatController, who: Principal, sees: set[str]) -> None:
     """Without keys all, else one's own; an administrator's key lists all."""
-    html = room.past(Wanted(), who)
+    html = room.past(HistoryQuery(), who)
     assert {name for name in ("local", "anna", "boss") if f"of-{name}.log" in html} == sees
 
 
-def test_that_only_ones_own_are_deleted(room: Room) -> None:
+def test_that_only_ones_own_are_deleted(room: ChatController) -> None:
     """Another's triage stays; an administrator may."""
     with pytest.raises(NotFoundError):
-        room.forget(Named(triage="010"), ANNA)
-    room.forget(Named(triage="011"), ANNA)
-    room.forget(Named(triage="010"), BOSS)
-    assert "of-boss.log" in room.past(Wanted(), BOSS)
-    assert "of-local.log" not in room.past(Wanted(), BOSS)
+        room.forget(TriageReference(triage="010"), ANNA)
+    room.forget(TriageReference(triage="011"), ANNA)
+    room.forget(TriageReference(triage="010"), BOSS)
+    assert "of-boss.log" in room.past(HistoryQuery(), BOSS)
+    assert "of-local.log" not in room.past(HistoryQuery(), BOSS)
 
 
-def test_that_the_servers_own_machine_is_read_for_admin_alone(room: Room) -> None:
+def test_that_the_servers_own_machine_is_read_for_admin_alone(room: ChatController) -> None:
     """As in the API: the state says why not, and nothing is begun."""
-    *_, last = room.explain(Asked(text="x", live=True), ANNA)
+    *_, last = room.explain(TriageForm(text="x", live=True), ANNA)
     assert (last["state"], last["triage"]) == ("failed", "")
     assert "scope admin" in last["panels"]["stages"]
 
 
-def test_that_an_address_opens_what_is_ones_own(room: Room) -> None:
+def test_that_an_address_opens_what_is_ones_own(room: ChatController) -> None:
     """Another's is told in the words of one that is not there."""
-    told, missing = (room.open(Named(triage=name), ANNA)["panels"]["stages"] for name in ("010", "099"))
+    told, missing = (room.open(TriageReference(triage=name), ANNA)["panels"]["stages"] for name in ("010", "099"))
     assert told.replace("010", "099") == missing
-    state = room.open(Named(triage="010", ticket=7), LOCAL)
+    state = room.open(TriageReference(triage="010", ticket=7), LOCAL)
     assert (state["triage"], state["state"], state["elsewhere"], state["ticket"]) == ("010", "running", True, 7)
 
 
-def test_that_an_address_of_nothing_is_told(room: Room) -> None:
+def test_that_an_address_of_nothing_is_told(room: ChatController) -> None:
     """There is a state that says so."""
-    state = room.open(Named(triage="099", language="zh"), LOCAL)
+    state = room.open(TriageReference(triage="099", language="zh"), LOCAL)
     assert state["state"] == "failed"
     assert "没有这次分析" in state["panels"]["stages"]
 
 
-def test_that_an_opinion_needs_a_real_cause(room: Room) -> None:
+def test_that_an_opinion_needs_a_real_cause(room: ChatController) -> None:
     """A cause that is none of ours is refused in words."""
     with pytest.raises(InvalidRequestError, match="no cause"):
-        room.judge(Opinion(triage="010", right=False, cause="gremlins"), LOCAL)
+        room.judge(FeedbackForm(triage="010", right=False, cause="gremlins"), LOCAL)
     with pytest.raises(NotFoundError):
-        room.judge(Opinion(triage="099", right=True), LOCAL)
+        room.judge(FeedbackForm(triage="099", right=True), LOCAL)
 
 
-def test_that_a_question_too_early_is_told(room: Room) -> None:
+def test_that_a_question_too_early_is_told(room: ChatController) -> None:
     """While nothing is answered, there is nothing to ask about."""
-    *_, last = room.ask(Question(triage="010", question="why?", ticket=3), LOCAL)
+    *_, last = room.ask(QuestionForm(triage="010", question="why?", ticket=3), LOCAL)
     assert "still under way" in last["panels"]["stages"]
     assert last["ticket"] == 3
 
@@ -134,7 +143,7 @@ def test_that_a_question_too_early_is_told(room: Room) -> None:
 def test_that_strange_events_are_refused(sent: object) -> None:
     """What a page of ours does not send is answered with a sentence."""
     with pytest.raises(InvalidRequestError):
-        read(Asked, sent)
+        read(TriageForm, sent)
 
 
 @pytest.mark.parametrize(("error", "told"), [
@@ -241,7 +250,7 @@ def test_that_examples_come_with_their_files() -> None:
     assert example("none-such") == ("", ())
 
 
-def test_that_an_error_is_told_in_the_pages_language(room: Room) -> None:
+def test_that_an_error_is_told_in_the_pages_language(room: ChatController) -> None:
     """Of an event as of a call; what a page sends may be anything."""
     def work() -> Iterator[dict[str, object]]:
         raise NotFoundError("There is no batch 7.")
@@ -261,4 +270,4 @@ def test_that_an_error_is_told_in_the_pages_language(room: Room) -> None:
 ])
 def test_that_a_job_is_called_by_its_log(names: tuple[str, ...], expected: str) -> None:
     """Files come in the order of their names, and a configuration is often first."""
-    assert called(Asked(files=[Uploaded(place="/x", name=name) for name in names])) == expected
+    assert called(TriageForm(files=[Uploaded(place="/x", name=name) for name in names])) == expected

@@ -16,7 +16,7 @@ import uvicorn
 from pydantic import SecretStr
 from starlette.applications import Starlette
 
-from service.desk import Desk
+from service.app.triage_service import TriageService
 from service.settings import Settings
 from tests.ui.slack.standin import APP_TOKEN, BOT_TOKEN, SECRET, Slack, slack
 from tests.ui.slack.workspace import Workspace
@@ -48,9 +48,9 @@ def settings(slack_settings: SettingsMaker) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def desk(settings: Settings) -> Iterator[Desk]:
+def desk(settings: Settings) -> Iterator[TriageService]:
     """A real desk with one worker."""
-    with Desk(settings) as opened:
+    with TriageService(settings) as opened:
         yield opened
 
 
@@ -66,14 +66,14 @@ def open_bot(server: Slack) -> Iterator[Opener]:
     """Start a bot over a desk, on a real server."""
     with ExitStack() as stack:
 
-        def start(desk: Desk, settings: Settings) -> Workspace:
+        def start(desk: TriageService, settings: Settings) -> Workspace:
             return Workspace(server, stack.enter_context(served(desk, settings, server)))
 
         yield start
 
 
 @contextmanager
-def served(desk: Desk, settings: Settings, server: Slack) -> Iterator[str]:
+def served(desk: TriageService, settings: Settings, server: Slack) -> Iterator[str]:
     """Serve a bot on loopback; gives its address."""
     app = Starlette()
     with http.mount(app, desk, settings, f"{server.url}/api/"), socket.socket() as listening:
@@ -90,6 +90,6 @@ def served(desk: Desk, settings: Settings, server: Slack) -> Iterator[str]:
 
 
 @pytest.fixture
-def work(desk: Desk, settings: Settings, open_bot: Opener) -> Workspace:
+def work(desk: TriageService, settings: Settings, open_bot: Opener) -> Workspace:
     """A workspace whose bot asks the desk."""
     return open_bot(desk, settings)

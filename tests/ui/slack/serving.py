@@ -69,12 +69,12 @@ def main(port: int, base_url: str) -> None:
     import uvicorn
     from starlette.applications import Starlette
 
-    from service.desk import Desk
+    from service.app.triage_service import TriageService
     from service.settings import load
     from ui.slack import http
 
     settings, app = load(), Starlette()
-    with Desk(settings) as desk, http.mount(app, desk, settings, base_url):
+    with TriageService(settings) as desk, http.mount(app, desk, settings, base_url):
         uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", lifespan="off")
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.diagnosis import (
+from service.pipeline.triage import Triage
+from service.schemas.diagnosis import (
     Alternative,
     CaseHit,
     Diagnosis,
@@ -21,13 +22,12 @@ from service.diagnosis import (
     Telemetry,
 )
 from service.settings import Settings
-from service.triage import Triage
 from tests.tables import each_row
 from tests.ui.slack.workspace import buttons, shown
 from tests.warm import EVERY, answered
 from ui.slack import fitting
-from ui.slack.answer import Extras, Message, answer, found, page_of, told, turn
-from ui.slack.fitting import Piece, fit
+from ui.slack.answer import AnswerExtras, SlackMessage, answer, found, page_of, told, turn
+from ui.slack.fitting import AnswerPiece, fit
 from ui.slack.mrkdwn import clip, escape, from_markdown, length, link, unescape
 
 QUICK = settings(derandomize=True, deadline=None, max_examples=60)
@@ -64,7 +64,7 @@ def huge(text: str = "word " * 2000, count: int = 60) -> Diagnosis:
     )
 
 
-def check(message: Message) -> None:
+def check(message: SlackMessage) -> None:
     """Check Slack's limits, and ours."""
     assert length(message.blocks) < 12_000
     assert len(message.blocks) <= 50
@@ -78,7 +78,7 @@ def check(message: Message) -> None:
 
 
 # What Slack would take for markup of its own: only links that the answer itself made may be left.
-def markup(message: Message) -> list[str]:
+def markup(message: SlackMessage) -> list[str]:
     """Give what begins a mention, a link or another command in texts that are read as markup."""
     texts = [text["text"] for block in message.blocks if block["type"] in ("section", "context")
              for text in ([block["text"]] if "text" in block else block["elements"])]
@@ -108,7 +108,7 @@ def test_that_an_oversized_answer_is_cut_by_rank_and_says_so() -> None:
 
 
 def test_that_parts_of_lower_rank_go_first() -> None:
-    pieces = [Piece("A", 10, "a" * 900), Piece("B", 30, "b" * 900), Piece("B", 20, "c" * 900)]
+    pieces = [AnswerPiece("A", 10, "a" * 900), AnswerPiece("B", 30, "b" * 900), AnswerPiece("B", 20, "c" * 900)]
     blocks, left = fit(pieces, most=2000)
     text = shown({"blocks": blocks})
     assert left == 1
@@ -177,7 +177,7 @@ def test_that_any_text_in_an_answer_is_shown_within_the_limits_and_as_text(text:
         alternatives=(Alternative(cause=text, confidence=0.1, tell_apart=text),), telemetry=Telemetry(says="agrees", why=text),
         engine=Engine(note=text),
     )
-    for message in (answer(made, HERE, Extras((text,), (text,))), turn(text, made, HERE), told(text or "x"), found([case], "en")):
+    for message in (answer(made, HERE, AnswerExtras((text,), (text,))), turn(text, made, HERE), told(text or "x"), found([case], "en")):
         check(message) if message.text else None
         assert all(re.match(r"<https://e\.example/[^|<>\s]*\|[^<>|]*>", item) for item in markup(message)), markup(message)
 
@@ -185,7 +185,7 @@ def test_that_any_text_in_an_answer_is_shown_within_the_limits_and_as_text(text:
 @QUICK
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 100), st.integers(1, 4000), st.booleans()), max_size=120))
 def test_that_what_fits_keeps_to_both_limits(parts: list[tuple[str, float, int, bool]]) -> None:
-    pieces = [Piece(heading, score, "x" * size, is_log) for heading, score, size, is_log in sorted(parts, key=lambda part: part[0])]
+    pieces = [AnswerPiece(heading, score, "x" * size, is_log) for heading, score, size, is_log in sorted(parts, key=lambda part: part[0])]
     blocks, left = fit(pieces)
     assert length(blocks) <= fitting.TEXT
     assert len(blocks) <= fitting.BLOCKS

@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.tables import each_row
 from ui.slack.answering import log_above, triage_of
-from ui.slack.asked import Content, content_of, from_command, from_event, from_shortcut
 from ui.slack.bot import name_of
+from ui.slack.request_parser import MessageContent, content_of, from_command, from_event, from_shortcut
 
 
 def rich(*elements: dict[str, Any]) -> dict[str, Any]:
@@ -21,19 +21,19 @@ def text(words: str, kind: str = "rich_text_section") -> dict[str, Any]:
 
 
 @each_row(("message", "expected"), [
-    ({"text": "why?"}, Content("why?")),
-    ({"text": "<@U1> why? ```a &lt;b&gt; &amp;amp;\nc```"}, Content("why?", ("a <b> &amp;\nc",))),
-    ({"text": "```a```and```b```"}, Content("and", ("a", "b"))),
-    ({"text": "see <https://x.example/|x.example> <mailto:a@b.example|a@b.example> <#C1|general> <!here>"}, Content("see x.example a@b.example")),
-    ({"text": "```unclosed"}, Content("```unclosed")),
-    ({"text": None}, Content()),
-    (rich(text("why?"), text("Traceback\n", "rich_text_preformatted"), text("x", "rich_text_quote")), Content("why?\nx", ("Traceback\n",))),
-    (rich({"type": "rich_text_list", "elements": [text("a"), text("b")]}), Content("a\nb")),
+    ({"text": "why?"}, MessageContent("why?")),
+    ({"text": "<@U1> why? ```a &lt;b&gt; &amp;amp;\nc```"}, MessageContent("why?", ("a <b> &amp;\nc",))),
+    ({"text": "```a```and```b```"}, MessageContent("and", ("a", "b"))),
+    ({"text": "see <https://x.example/|x.example> <mailto:a@b.example|a@b.example> <#C1|general> <!here>"}, MessageContent("see x.example a@b.example")),
+    ({"text": "```unclosed"}, MessageContent("```unclosed")),
+    ({"text": None}, MessageContent()),
+    (rich(text("why?"), text("Traceback\n", "rich_text_preformatted"), text("x", "rich_text_quote")), MessageContent("why?\nx", ("Traceback\n",))),
+    (rich({"type": "rich_text_list", "elements": [text("a"), text("b")]}), MessageContent("a\nb")),
     (rich({"type": "rich_text_section", "elements": [
         {"type": "user", "user_id": "U1"}, {"type": "text", "text": " a "}, {"type": "emoji", "name": "boom"}, {"type": "link", "url": "https://e.example"},
-        {"type": "color", "value": "#fff"}]}), Content("a :boom:https://e.example")),
+        {"type": "color", "value": "#fff"}]}), MessageContent("a :boom:https://e.example")),
 ])
-def test_that_a_messages_words_and_logs_are_told_apart(message: dict[str, Any], expected: Content) -> None:
+def test_that_a_messages_words_and_logs_are_told_apart(message: dict[str, Any], expected: MessageContent) -> None:
     assert content_of(message) == expected
 
 
@@ -75,7 +75,7 @@ def test_that_a_command_keeps_angle_brackets_of_the_log() -> None:
 
 def test_that_a_shortcut_survives_what_is_missing() -> None:
     asked = from_shortcut({"message": {}}, "B")
-    assert (asked.channel, asked.thread, asked.content) == ("", None, Content())
+    assert (asked.channel, asked.thread, asked.content) == ("", None, MessageContent())
 
 
 @each_row(("body", "name"), [
@@ -98,6 +98,6 @@ def test_that_the_latest_triage_of_the_bot_itself_counts() -> None:
 
 def test_that_the_first_log_of_a_thread_is_meant_not_the_bots_own() -> None:
     messages = [{"text": "help"}, told("1", "B"), {"text": "```log```"}, {"text": "```later```"}]
-    assert log_above(messages, "B") == Content("", ("log",))
-    assert log_above(messages[:2], "B") == Content(logs=("help",))
+    assert log_above(messages, "B") == MessageContent("", ("log",))
+    assert log_above(messages[:2], "B") == MessageContent(logs=("help",))
     assert log_above([], "B") is None

@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from service.desk import Desk
+from service.app.triage_service import TriageService
+from service.persistence.store import Store
 from service.settings import Settings
-from service.store.store import Store
 from tests.factories import OOM, traceback
 from tests.ui.slack.conftest import Opener, SettingsMaker
 from tests.ui.slack.standin import BOT_ID, BOT_USER, Slack
@@ -43,12 +43,12 @@ def test_that_an_event_that_slack_sends_again_is_answered_once(work: Workspace) 
 
 def test_that_an_event_is_known_again_after_a_restart(slack_settings: SettingsMaker, open_bot: Opener) -> None:
     settings = slack_settings()
-    with Desk(settings) as desk:
+    with TriageService(settings) as desk:
         work = open_bot(desk, settings)
         event = work.message(FENCED)
         work.deliver(event, "Ev-restart")
         work.answer(event["ts"])
-    with Desk(settings) as desk:
+    with TriageService(settings) as desk:
         again = open_bot(desk, settings)
         assert again.deliver(event, "Ev-restart", **{"X-Slack-Retry-Num": "1"}).status_code == 200
         follow = work.message("and with fewer GPUs?", thread=event["ts"])
@@ -62,7 +62,7 @@ def test_that_an_event_is_not_taken_while_the_store_cannot_say_whether_it_is_new
     slack_settings: SettingsMaker, open_bot: Opener
 ) -> None:
     settings = slack_settings()
-    with Desk(settings) as desk:
+    with TriageService(settings) as desk:
         desk.store.close()
         desk.store = Store.open(settings, patience=0.2)
         work = open_bot(desk, settings)
@@ -206,7 +206,7 @@ def test_that_a_refusal_ends_one_answer_and_not_the_bot(work: Workspace, caplog:
     assert "OutOfMemoryError" not in caplog.text
 
 
-def test_that_a_bot_starts_while_slack_cannot_be_reached(desk: Desk, settings: Settings, server: Slack, open_bot: Opener) -> None:
+def test_that_a_bot_starts_while_slack_cannot_be_reached(desk: TriageService, settings: Settings, server: Slack, open_bot: Opener) -> None:
     server.refuse("auth.test", "ratelimited")
     work = open_bot(desk, settings)
     event = work.message(FENCED)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.desk import Desk
+from service.app.triage_service import TriageService
 from service.settings import Settings
 from tests.factories import OOM, traceback
 from tests.ui.slack.conftest import Opener
@@ -41,7 +41,7 @@ def test_that_a_mention_is_answered_in_its_thread(work: Workspace) -> None:
     assert not answer["unfurl_media"]
 
 
-def test_that_a_log_is_read_as_it_was_typed_not_as_slack_marks_it_up(work: Workspace, desk: Desk) -> None:
+def test_that_a_log_is_read_as_it_was_typed_not_as_slack_marks_it_up(work: Workspace, desk: TriageService) -> None:
     event = work.mention("x", blocks=typed(LOG + "<main.Runner object at 0x7f> & "))
     triage = buttons(work.answer(event["ts"]))[0]["value"]
     lines = [line for stretch in desk.excerpt(triage).stretches for line in stretch.lines]
@@ -119,7 +119,7 @@ def test_that_a_thread_that_cannot_be_read_is_said_to_be_so(work: Workspace) -> 
     assert "invite me" in shown(work.answer(root["ts"], "cannot read"))
 
 
-def test_that_a_question_under_an_answer_goes_on_with_its_triage(work: Workspace, desk: Desk) -> None:
+def test_that_a_question_under_an_answer_goes_on_with_its_triage(work: Workspace, desk: TriageService) -> None:
     event = work.mention(FENCED)
     triage = buttons(work.answer(event["ts"]))[0]["value"]
     work.mention("we cannot change the batch size, what else?", thread=event["ts"])
@@ -142,7 +142,7 @@ def test_that_words_alone_are_read_as_a_log_with_a_hint(work: Workspace) -> None
     assert "code block" in shown(work.answer(work.mention("good morning")["ts"]))
 
 
-def test_that_the_bot_speaks_the_language_that_is_set(desk: Desk, settings: Settings, open_bot: Opener) -> None:
+def test_that_the_bot_speaks_the_language_that_is_set(desk: TriageService, settings: Settings, open_bot: Opener) -> None:
     work = open_bot(desk, replace(settings, lang="zh"))
     assert "代码块" in shown(work.answer(work.mention("")["ts"], "作业"))
 
@@ -164,7 +164,7 @@ def test_that_an_answer_goes_to_the_person_where_the_bot_is_not_in_the_channel(w
 # Buttons.
 
 
-def test_that_right_is_kept_and_thanked_for(work: Workspace, desk: Desk) -> None:
+def test_that_right_is_kept_and_thanked_for(work: Workspace, desk: TriageService) -> None:
     answer = work.answer(work.mention(FENCED)["ts"])
     assert work.click("whycrash_right", answer).status_code == 200
     told = eventually(lambda: work.slack.said("chat.postEphemeral"))[0].values
@@ -187,7 +187,7 @@ def submit(work: Workspace, view: dict[str, Any], **values: Any) -> Any:
     return work.interact({"type": "view_submission", "view": {**view, "state": {"values": state}, "id": "V1"}})
 
 
-def test_that_wrong_asks_for_the_real_cause_and_keeps_it(work: Workspace, desk: Desk) -> None:
+def test_that_wrong_asks_for_the_real_cause_and_keeps_it(work: Workspace, desk: TriageService) -> None:
     answer = work.answer(work.mention(FENCED)["ts"])
     view = modal_of(work, answer)
     options = [item for group in view["blocks"][0]["element"]["option_groups"] for item in group["options"]]
@@ -209,7 +209,7 @@ def test_that_a_modal_without_a_cause_says_what_is_missing(work: Workspace, valu
     assert words in told["errors"]["cause"]
 
 
-def test_that_the_patch_comes_as_a_file(work: Workspace, desk: Desk) -> None:
+def test_that_the_patch_comes_as_a_file(work: Workspace, desk: TriageService) -> None:
     files = (work.slack.put("train.log", VERL.encode()), work.slack.put("run.sh", SCRIPT))
     event = work.mention("why?", files)
     answer = work.answer(event["ts"])
@@ -229,7 +229,7 @@ def test_that_the_page_of_the_triage_is_linked(work: Workspace) -> None:
     assert work.click("whycrash_open", answer).status_code == 200
 
 
-def test_that_buttons_of_a_deleted_triage_say_so(work: Workspace, desk: Desk) -> None:
+def test_that_buttons_of_a_deleted_triage_say_so(work: Workspace, desk: TriageService) -> None:
     answer = work.answer(work.mention(FENCED)["ts"])
     desk.store.triages.delete(buttons(answer)[0]["value"])
     for action in ("whycrash_right", "whycrash_wrong"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from service.desk import Desk
+from service.app.triage_service import TriageService
 from service.settings import Settings
 from tests.factories import OOM, traceback
 from tests.tables import each_row
@@ -18,9 +18,9 @@ from tests.ui.slack.conftest import Opener
 from tests.ui.slack.standin import BOT_TOKEN
 from tests.ui.slack.workspace import Workspace, eventually, shown
 from ui.slack.answer import told
-from ui.slack.asked import SlackFile
-from ui.slack.attached import ORIGIN, Courier, Fetched, losses, origin
-from ui.slack.voice import open_voice
+from ui.slack.client import open_voice
+from ui.slack.downloader import ORIGIN, DownloadedFiles, Downloader, losses, origin
+from ui.slack.request_parser import SlackFile
 
 LOG = traceback(OOM).encode()
 
@@ -84,8 +84,8 @@ def test_that_slacks_files_lie_at_one_place(url: str, is_slacks: bool) -> None:
 
 
 def test_that_a_bot_of_the_real_slack_asks_no_other_host(settings: Settings) -> None:
-    fetched = Fetched()
-    Courier(open_voice(settings), settings).fetch((SlackFile("F1", "a.log", 3, "http://127.0.0.1:9/a.log"),), fetched)
+    fetched = DownloadedFiles()
+    Downloader(open_voice(settings), settings).fetch((SlackFile("F1", "a.log", 3, "http://127.0.0.1:9/a.log"),), fetched)
     assert fetched.lost == [("a.log", "file:place")]
 
 
@@ -103,7 +103,7 @@ def test_that_a_file_that_slack_does_not_know_is_said_to_be_lost(work: Workspace
 
 
 @pytest.mark.parametrize("size", [5 << 20, 0])
-def test_that_a_file_that_is_too_large_is_not_read(desk: Desk, settings: Settings, open_bot: Opener, size: int) -> None:
+def test_that_a_file_that_is_too_large_is_not_read(desk: TriageService, settings: Settings, open_bot: Opener, size: int) -> None:
     work = open_bot(desk, replace(settings, max_upload_mb=1))
     # One that says how large it is, and one that does not.
     file = work.slack.put("train.log", b"x" * (5 << 20)) | {"size": size}
@@ -126,7 +126,7 @@ def test_that_files_and_their_names_leave_no_trace_on_the_disk(work: Workspace, 
 
 
 def test_that_a_lost_file_s_name_is_escaped_once() -> None:
-    fetched = Fetched(lost=[("a&b`<!here>.png", "file:kind")])
+    fetched = DownloadedFiles(lost=[("a&b`<!here>.png", "file:kind")])
     said = str(told("\n".join(losses(fetched, Settings(), "en"))).blocks)
     assert "`a&amp;b'&lt;!here&gt;.png`" in said
 

@@ -12,7 +12,7 @@ from slack_sdk import WebClient
 
 import ui.slack
 from corpus.library import read_yaml
-from ui.slack import bot, http, voice
+from ui.slack import bot, client, http
 
 FOLDER = Path(ui.slack.__file__).parent
 HISTORY = frozenset({"channels:history", "groups:history", "im:history", "mpim:history"})
@@ -45,7 +45,7 @@ def called() -> Iterator[str]:
 
 
 def test_that_slack_is_called_in_one_module_alone() -> None:
-    source = Path(voice.__file__).read_text(encoding="utf-8")
+    source = Path(client.__file__).read_text(encoding="utf-8")
     assert all(f".client.{method}(" in source for method in called())
 
 

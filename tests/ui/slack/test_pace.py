@@ -11,8 +11,8 @@ from slack_sdk.http_retry.state import RetryState
 from tests.tables import each_row
 from tests.ui.slack.workspace import eventually
 from tests.waiting import PATIENCE
-from ui.slack.crew import Crew
-from ui.slack.pace import EDIT, LONGEST, MESSAGE, Pace, Patience
+from ui.slack.answer_threads import AnswerThreads
+from ui.slack.rate_limiter import EDIT, LONGEST, MESSAGE, ChannelRateLimiter, RetryAfterHandler
 
 REQUEST = HttpRequest(method="POST", url="https://slack.example/api/x", headers={})
 
@@ -22,7 +22,7 @@ def refused(**headers: list[str]) -> HttpResponse:
     return HttpResponse(status_code=429, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
-def took(pace: Pace, *channels: str) -> float:
+def took(pace: ChannelRateLimiter, *channels: str) -> float:
     """Wait for each channel, and give how long that took."""
     began = time.monotonic()
     for channel in channels:
@@ -31,13 +31,13 @@ def took(pace: Pace, *channels: str) -> float:
 
 
 def test_that_each_channel_has_a_pace_of_its_own() -> None:
-    pace = Pace()
+    pace = ChannelRateLimiter()
     assert took(pace, "A", "B", "C") < MESSAGE * 0.9
     assert MESSAGE * 0.9 < took(pace, "A", "B", "C") < MESSAGE * 2.9
 
 
 def test_that_messages_that_wait_together_go_one_after_the_other() -> None:
-    pace, times = Pace(), list[float]()
+    pace, times = ChannelRateLimiter(), list[float]()
 
     def speak() -> None:
         pace.wait("A")
@@ -52,7 +52,7 @@ def test_that_messages_that_wait_together_go_one_after_the_other() -> None:
 
 
 def test_that_edits_that_can_be_left_out_are() -> None:
-    pace = Pace()
+    pace = ChannelRateLimiter()
     assert pace.may_edit()
     assert not pace.may_edit()
     began = time.monotonic()
@@ -61,7 +61,7 @@ def test_that_edits_that_can_be_left_out_are() -> None:
 
 
 def test_that_a_pause_holds_for_all() -> None:
-    pace = Pace()
+    pace = ChannelRateLimiter()
     pace.pause(0.6)
     assert not pace.may_edit()
     assert took(pace, "A") > 0.5
@@ -72,11 +72,11 @@ def test_that_a_pause_holds_for_all() -> None:
     (HttpResponse(status_code=200, headers={}), False), (None, False),
 ])
 def test_that_only_a_wait_that_makes_sense_is_waited(response: HttpResponse | None, again: bool) -> None:
-    assert Patience(Pace()).can_retry(state=RetryState(), request=REQUEST, response=response) == again
+    assert RetryAfterHandler(ChannelRateLimiter()).can_retry(state=RetryState(), request=REQUEST, response=response) == again
 
 
 def test_that_a_crew_takes_so_much_and_no_more() -> None:
-    crew, hold, done = Crew(1, 1), threading.Event(), list[int]()
+    crew, hold, done = AnswerThreads(1, 1), threading.Event(), list[int]()
 
     def held() -> None:
         hold.wait(PATIENCE)

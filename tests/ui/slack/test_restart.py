@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from slack_sdk import WebClient
 
-from service.desk import Caller, Desk, Submission
-from service.events import Accepted, Final
-from service.records import MessageRecord, TriageRecord
+from service.app.triage_service import Caller, Submission, TriageService
+from service.schemas.events import Accepted, FinalAnswer
+from service.schemas.records import MessageRecord, TriageRecord
 from service.settings import Settings
 from tests.factories import OOM, traceback
-from tests.service.answering import OFFLOAD
-from tests.service.scripted import Turn, serving
+from tests.service.llm.answering import OFFLOAD
+from tests.service.llm.scripted import Turn, serving
 from tests.tables import each_row
 from tests.ui.slack.conftest import Opener
 from tests.ui.slack.serving import Server
@@ -27,15 +27,15 @@ from tests.ui.slack.standin import Slack
 from tests.ui.slack.test_streaming import GOING_ON
 from tests.ui.slack.workspace import Workspace, eventually, shown
 from tests.warm import INCIDENTS
-from ui.slack.answering import Thread, _Telling
-from ui.slack.asked import Asked, Content
-from ui.slack.ledger import Item, Ledger
+from ui.slack.answering import AnswerThread, _ThreadUpdates
+from ui.slack.client import SlackClient, open_voice
+from ui.slack.question_log import OpenQuestion, QuestionLog
 from ui.slack.reply import Reply
+from ui.slack.request_parser import MessageContent, SlackQuestion
 from ui.slack.resuming import Resumer, finished
-from ui.slack.voice import Voice, open_voice
 
 NOW = datetime.now(UTC)
-ASKED = Asked(team="T1", channel="C1", user="UANNA", bot="BBOT", content=Content(), thread="1.0")
+ASKED = SlackQuestion(team="T1", channel="C1", user="UANNA", bot="BBOT", content=MessageContent(), thread="1.0")
 
 
 @pytest.fixture
@@ -78,34 +78,34 @@ def test_that_a_server_killed_in_mid_answer_leaves_no_thread_open(started: Calla
 # The same in one process: ledgers of a process that is gone.
 
 
-def left(home: Path, **fields: Any) -> Item:
+def left(home: Path, **fields: Any) -> OpenQuestion:
     """Leave a question open as a killed server does; its lock goes with its file."""
-    ledger = Ledger(home)
+    ledger = QuestionLog(home)
     note = ledger.begin(ASKED)
     note.write(**fields)
     os.close(ledger._descriptor)
     return note.item
 
 
-def kept(desk: Desk, name: str = "a") -> Any:
+def kept(desk: TriageService, name: str = "a") -> Any:
     """Triage a log; gives the final answer."""
-    return next(event.diagnosis for event in desk.triage(Submission(name=name, text=traceback(OOM)), Caller("slack")) if isinstance(event, Final))
+    return next(event.diagnosis for event in desk.triage(Submission(name=name, text=traceback(OOM)), Caller("slack")) if isinstance(event, FinalAnswer))
 
 
-def item(**fields: Any) -> Item:
+def item(**fields: Any) -> OpenQuestion:
     """Make a question that is open."""
     made = {"id": "1", "channel": "C1", "user": "U1", "thread": "1.0", "has_root": True, "language": "en", "begun": NOW, **fields}
-    return Item.model_validate(made)
+    return OpenQuestion.model_validate(made)
 
 
-def test_that_an_answer_that_was_whole_is_shown_without_a_word_of_the_stop(desk: Desk, settings: Settings) -> None:
+def test_that_an_answer_that_was_whole_is_shown_without_a_word_of_the_stop(desk: TriageService, settings: Settings) -> None:
     done = kept(desk)
     assert "stopped" not in str(finished(item(triage=done.id), desk, settings).blocks)
     assert done.headline in str(finished(item(triage=done.id), desk, settings).blocks)
 
 
 @each_row(("language", "said"), [("en", "ask again"), ("zh", "请再问一次")])
-def test_that_what_was_cut_before_an_answer_says_so(desk: Desk, settings: Settings, language: str, said: str) -> None:
+def test_that_what_was_cut_before_an_answer_says_so(desk: TriageService, settings: Settings, language: str, said: str) -> None:
     """Before the triage began, while it read, and where it was deleted meanwhile."""
     running = TriageRecord(id=f"01R{language}", state="running", origin="slack", caller="c", source="s", created=NOW, deadline=NOW + timedelta(hours=1))
     desk.store.triages.add(running)
@@ -113,14 +113,14 @@ def test_that_what_was_cut_before_an_answer_says_so(desk: Desk, settings: Settin
         assert said in finished(item(triage=triage, language=language), desk, settings).text
 
 
-def test_that_a_triage_that_failed_says_why(desk: Desk, settings: Settings) -> None:
+def test_that_a_triage_that_failed_says_why(desk: TriageService, settings: Settings) -> None:
     record = TriageRecord(id="01FAILED", state="running", origin="slack", caller="c", source="s", created=NOW, deadline=NOW + timedelta(hours=1))
     desk.store.triages.add(record)
     desk.store.triages.answer(record.id, None, final=True, now=NOW, error="a.log is empty: nothing was written, or it is the wrong file.")
     assert "a.log 是空的" in finished(item(triage=record.id, language="zh"), desk, settings).text
 
 
-def test_that_the_kept_answer_to_a_question_is_shown_and_no_other(desk: Desk, settings: Settings) -> None:
+def test_that_the_kept_answer_to_a_question_is_shown_and_no_other(desk: TriageService, settings: Settings) -> None:
     """An earlier answer to the same words is not the one that was waited for."""
     done, early = kept(desk, "b"), NOW - timedelta(hours=1)
     for created, text in ((early, "Old."), (NOW + timedelta(seconds=1), "New.")):
@@ -131,7 +131,7 @@ def test_that_the_kept_answer_to_a_question_is_shown_and_no_other(desk: Desk, se
     assert "ask again" in finished(item(triage=done.id, question="how?"), desk, settings).text
 
 
-def test_that_a_message_is_edited_and_a_question_without_one_is_answered_once(desk: Desk, settings: Settings, open_bot: Opener, server: Slack) -> None:
+def test_that_a_message_is_edited_and_a_question_without_one_is_answered_once(desk: TriageService, settings: Settings, open_bot: Opener, server: Slack) -> None:
     """However many bots look at what was left."""
     server.messages["C1", "2.0"] = {"ts": "2.0", "thread_ts": "1.0", "bot_id": "B", "text": "still"}
     left(settings.home, at=("C1", "2.0"))
@@ -148,26 +148,26 @@ def test_that_a_message_is_edited_and_a_question_without_one_is_answered_once(de
 def test_that_what_slack_did_not_take_stays_for_later(tmp_path: Path) -> None:
     """A server that starts while Slack is away leaves the file for the next one."""
     one = left(tmp_path)
-    (found,) = Ledger(tmp_path).left()
+    (found,) = QuestionLog(tmp_path).left()
     found.close()
-    (again,) = Ledger(tmp_path).left()
+    (again,) = QuestionLog(tmp_path).left()
     assert [entry.id for entry in again.items] == [one.id]
     again.drop(one)
     again.close()
-    assert list(Ledger(tmp_path).left()) == []
+    assert list(QuestionLog(tmp_path).left()) == []
     assert list((tmp_path / "slack").iterdir()) == []
 
 
-def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(desk: Desk, settings: Settings, server: Slack, tmp_path: Path) -> None:
+def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(desk: TriageService, settings: Settings, server: Slack, tmp_path: Path) -> None:
     """By the server that lives on: else the thread would say for ever that the model still explains."""
     voice = open_voice(settings, f"{server.url}/api/")
-    away, ledger = WebClient("none", base_url="http://127.0.0.1:9/api/", timeout=1), Ledger(tmp_path)
+    away, ledger = WebClient("none", base_url="http://127.0.0.1:9/api/", timeout=1), QuestionLog(tmp_path)
     note = ledger.begin(ASKED)
     server.messages["C1", "2.0"] = {"ts": "2.0", "thread_ts": "1.0", "bot_id": "B", "text": GOING_ON}
-    telling = _Telling(Thread(Reply(Voice(away, voice.pace), ASKED, ("C1", "2.0"), note.posted), note), settings, "en")
+    telling = _ThreadUpdates(AnswerThread(Reply(SlackClient(away, voice.pace), ASKED, ("C1", "2.0"), note.posted), note), settings, "en")
     note.posted(("C1", "2.0"))
     final = kept(desk, "c")
-    for event in (Accepted(id=final.id), Final(diagnosis=final)):
+    for event in (Accepted(id=final.id), FinalAnswer(diagnosis=final)):
         telling.hear(event)
     note.close()
     Resumer(ledger, desk, voice, settings).round()
@@ -177,9 +177,9 @@ def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(desk: De
 
 
 def test_that_a_living_process_is_left_alone(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path)
+    ledger = QuestionLog(tmp_path)
     note = ledger.begin(ASKED)
-    assert list(Ledger(tmp_path).left()) == []
+    assert list(QuestionLog(tmp_path).left()) == []
     note.close()
     ledger.close()
     assert list((tmp_path / "slack").iterdir()) == []
@@ -189,15 +189,15 @@ def test_that_a_line_that_was_cut_costs_only_itself(tmp_path: Path) -> None:
     one = left(tmp_path)
     (path,) = (tmp_path / "slack").iterdir()
     path.write_text(path.read_text(encoding="utf-8") + '{"over": 7}\n[1]\nnull\n{"id": "x", "chan', encoding="utf-8")
-    (found,) = Ledger(tmp_path).left()
+    (found,) = QuestionLog(tmp_path).left()
     assert [entry.id for entry in found.items] == [one.id]
     found.close()
 
 
-def test_that_no_text_of_a_log_is_written_down(desk: Desk, settings: Settings, open_bot: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_no_text_of_a_log_is_written_down(desk: TriageService, settings: Settings, open_bot: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only which message answers which triage."""
     written: list[str] = []
-    monkeypatch.setattr(Ledger, "_append", lambda _self, line: written.append(line))
+    monkeypatch.setattr(QuestionLog, "_append", lambda _self, line: written.append(line))
     work = open_bot(desk, settings)
     work.answer(str(work.mention(f"why did\n```\n{traceback(OOM)}```")["ts"]))
     eventually(lambda: len(written) >= 3)
@@ -207,7 +207,7 @@ def test_that_no_text_of_a_log_is_written_down(desk: Desk, settings: Settings, o
 
 def test_that_a_disk_that_fails_costs_no_answer(tmp_path: Path) -> None:
     (tmp_path / "slack").write_text("no folder", encoding="utf-8")
-    ledger = Ledger(tmp_path)
+    ledger = QuestionLog(tmp_path)
     note = ledger.begin(ASKED)
     note.close()
     ledger.close()

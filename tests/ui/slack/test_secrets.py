@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.factories import OOM, traceback
-from tests.ingest import planted
+from tests.ingest.redaction import planted
 from tests.ui.slack.workspace import Workspace, eventually, shown
 
 LOG = traceback(OOM)

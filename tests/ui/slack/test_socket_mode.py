@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from service.desk import Desk
-from service.errors import SettingsError
+from service.app.triage_service import TriageService
+from service.schemas.errors import SettingsError
 from service.settings import Settings
 from tests.factories import OOM, traceback
 from tests.tables import each_row
@@ -18,7 +18,7 @@ from tests.ui.slack.workspace import Workspace, envelope, eventually, shown
 from ui.slack import socket_mode
 
 
-def test_that_a_mention_is_answered_over_socket_mode(desk: Desk, settings: Settings, server: Slack) -> None:
+def test_that_a_mention_is_answered_over_socket_mode(desk: TriageService, settings: Settings, server: Slack) -> None:
     work = Workspace(server, "")
     event = work.message(f"why?\n```\n{traceback(OOM)}```")
     request = {"type": "events_api", "envelope_id": "E1", "accepts_response_payload": False, "payload": envelope(event, "Ev-socket")}

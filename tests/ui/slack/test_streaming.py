@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from service.desk import Caller, Desk, Submission
-from service.triage import Triage
+from service.app.triage_service import Caller, Submission, TriageService
+from service.pipeline.triage import Triage
 from tests.factories import OOM, traceback
-from tests.service.answering import OFFLOAD, asked, faithful
-from tests.service.scripted import Turn, serving
+from tests.service.llm.answering import OFFLOAD, asked, faithful
+from tests.service.llm.scripted import Turn, serving
 from tests.ui.slack.conftest import Opener, SettingsMaker
 from tests.ui.slack.workspace import Workspace, eventually, shown
 from tests.warm import INCIDENTS
@@ -41,18 +41,18 @@ def model() -> Model:
 
 
 @pytest.fixture(scope="module")
-def speaking(slack_settings: SettingsMaker, model: Model) -> Iterator[Desk]:
+def speaking(slack_settings: SettingsMaker, model: Model) -> Iterator[TriageService]:
     """A desk of one worker with a model, at which nobody may wait."""
     with serving(model) as server:
         settings = slack_settings(model="openai:scripted", model_base_url=server.url, model_deadline=30.0, queue=0)
-        with Desk(settings) as desk:
+        with TriageService(settings) as desk:
             # A worker takes a while to load; how long is none of these tests' matter.
             list(desk.triage(Submission(name="first", text=FENCED, model=False), Caller("slack")))
             yield desk
 
 
 @pytest.fixture
-def work(speaking: Desk, open_bot: Opener) -> Workspace:
+def work(speaking: TriageService, open_bot: Opener) -> Workspace:
     """A workspace whose bot has a model, which nobody else asks."""
     eventually(lambda: not speaking.pool.waiting)
     return open_bot(speaking, speaking._settings)
@@ -107,7 +107,7 @@ def test_that_an_edit_that_slack_refuses_loses_no_answer(work: Workspace, model:
     eventually(lambda: GOING_ON not in shown(work.answer(thread)))
 
 
-def test_that_a_worker_that_dies_leaves_the_first_answer(work: Workspace, model: Model, speaking: Desk) -> None:
+def test_that_a_worker_that_dies_leaves_the_first_answer(work: Workspace, model: Model, speaking: TriageService) -> None:
     model.turn = Turn("{}", silent=20)
     thread = mention(work)
     work.answer(thread)
@@ -116,7 +116,7 @@ def test_that_a_worker_that_dies_leaves_the_first_answer(work: Workspace, model:
     eventually(lambda: not speaking.pool.wrong)
 
 
-def test_that_the_bot_waits_where_the_desk_is_busy(work: Workspace, model: Model, speaking: Desk) -> None:
+def test_that_the_bot_waits_where_the_desk_is_busy(work: Workspace, model: Model, speaking: TriageService) -> None:
     model.turn = Turn(status=401, silent=1.2)
     thread = mention(work)
     work.answer(thread)

@@ -1,0 +1,257 @@
+"""Where a secret may be at all: one pass over the bytes says which rows are to be looked at, and for which kinds."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+
+from ingest.logs.scanner import Finder
+from ingest.redaction import views
+from ingest.redaction.table import KINDS
+from ingest.redaction.views import BARE, BEFORE_ROW, COLOURS, CONTROL, ESCAPES, NESTED, UNSEEN
+
+# A value that reaches its row's end may go on; one of megabytes is no row that a terminal has cut.
+LONGEST_TAIL = 4096
+# Of a row without end, what a secret near a place can reach: so far back, and so far on. A second place in the
+# same part gets a part of its own only where too little of it is left.
+BACK, ON, LEFT = 16 << 10, 48 << 10, 24 << 10
+# So many rows of one text are looked at one by one, and one more for each so many bytes: where nearly each short row
+# may hold a secret, those beyond are masked.
+ROWS, BYTES_A_ROW = 8192, 256
+# And so many rows' begins for each of them, which may be the second half of a name.
+SEAMS_A_ROW = 2
+# Fewer bytes than this between two rows that are masked unread are masked with them.
+NEAR = 64
+_BLANK = re.compile(rb"\s")
+_CLOSING = b"\"'\\ \t\r"
+_BETWEEN = _CLOSING + b":="
+_ROW_START = re.compile(BEFORE_ROW)
+_NO_TAILS: tuple[bytes, ...] = ()
+_SEAM_START = r"^(?:\([^()\n]*\)|\[[^\[\]\n]*\]:?|\d{4}-\d\d-\d\d[T ][\d:.,]+Z? |\d{1,4}: )?[ \t]*[+>|]?[ \t]*[\"']?"
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRow:
+    """A row, as a place in the bytes without its newline, and what may be in it.
+
+    `kinds` are numbers of the table; `open` are those of them that the row below may go on with; `hits` counts the
+    places that meet a condition, which is about how often an expression begins to match; `first` is where the first
+    of them ends, or where the row begins. A `flood` is several rows beyond those that are looked at one by one, of
+    which one kind stands for all.
+    """
+
+    begin: int
+    end: int
+    kinds: frozenset[int]
+    open: frozenset[int]
+    hits: int = 1
+    first: int = 0
+    flood: bool = False
+
+
+@dataclass(slots=True)
+class CandidateKinds:
+    """What may be in a row: numbers of kinds, and of those that the row below may go on with."""
+
+    kinds: set[int] = field(default_factory=set)
+    going_on: set[int] = field(default_factory=set)
+    hits: int = 0
+    first: int = sys.maxsize
+
+    def add(self, other: CandidateKinds) -> None:
+        """Take in what another reading of the row says."""
+        self.kinds |= other.kinds
+        self.going_on |= other.going_on
+        self.hits += other.hits
+        self.first = min(self.first, other.first)
+
+
+class Prefilter:
+    """The compiled necessary conditions of all kinds."""
+
+    def __init__(self, cache: Path | None = None) -> None:
+        numbers: dict[str, list[int]] = defaultdict(list)
+        # How the next row goes on with a cut literal, and what it begins with, as a row's end shows it.
+        self._rests: dict[bytes, list[tuple[bytes, int]]] = defaultdict(list)
+        tails: dict[str, set[str]] = defaultdict(set)
+        for number, kind in enumerate(KINDS):
+            numbers[kind.sieve].append(number)
+            for start in kind.starts:
+                for place in range(1, len(start)):
+                    self._rests[start[place:].lower().encode()].append((start[:place].lower().encode(), number))
+                    tails[kind.after].add(re.escape(start[place:]))
+        self._kinds = [frozenset(group) for group in numbers.values()]
+        self._heads = {rest: tuple({head for head, _ in found}) for rest, found in self._rests.items()}
+        # The two letters that a row's end parts.
+        self._joints = frozenset(head[-1:] + rest[:1] for rest, heads in self._rests.items() for head, _ in heads)
+        self._longest = max(map(len, self._rests))
+        self._far = frozenset(number for number, kind in enumerate(KINDS) if kind.far)
+        below = [(number, kind.below) for number, kind in enumerate(KINDS) if kind.below]
+        # Behind the kinds: what makes a text read otherwise than it is written.
+        self._bare = len(numbers)
+        self._finder = Finder([*numbers, f"{BARE}|{UNSEEN}", CONTROL, NESTED], cache, once=[self._bare, self._bare + 1, self._bare + 2])
+        self._seams = Finder([f"(?i){_SEAM_START}(?:{'|'.join(sorted(group))}){after}" for after, group in tails.items()] + [f"{_SEAM_START}{text}" for _, text in below], cache)
+        # Behind the cut literals, the kinds of what a row alone tells to be the second half of.
+        self._whole = dict(enumerate(((number,) for number, _ in below), len(tails)))
+
+    def spots(self, data: bytes) -> list[CandidateRow]:
+        """Give the rows that may hold a secret, in their order."""
+        rows: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
+        beyond: set[int] = set()
+        for plain, found, more in self._plains(data):
+            beyond |= more
+            for row, wanted in (found if plain is data else _translated(found, plain, data)).items():
+                rows[row].add(wanted)
+        spots = [
+            CandidateRow(*row, frozenset(wanted.kinds), frozenset(wanted.going_on), wanted.hits, min(wanted.first, row[1])) for row, wanted in sorted(rows.items(), key=itemgetter(0))
+        ]
+        # What those beyond hold is like what the last one read holds.
+        kinds = spots[-1].kinds | spots[-1].open if spots else {0}
+        return [*spots, *_floods(data, sorted(beyond), min(kinds))] if beyond else spots
+
+    def _plains(self, data: bytes) -> Iterator[tuple[bytes, dict[tuple[int, int], CandidateKinds], set[int]]]:
+        """Yield the bytes as their readers see them, each with the rows that may hold a secret, and the numbers of those beyond."""
+        plain, ends = self._ends(data)
+        special = {number for number, _ in ends if number >= self._bare}
+        if self._bare in special:
+            plain = COLOURS.sub(b"", data)
+            ends = self._finder.ends(plain)
+        yield (plain, *self._rows(plain, ends))
+        others = {views.uncontrolled(data), views.struck(data)} if self._bare + 1 in special else set()
+        for other in others | ({views.unnested(data)} if self._bare + 2 in special else set()):
+            yield (other, *self._rows(other, self._finder.ends(other)))
+
+    def _rows(self, plain: bytes, ends: Sequence[tuple[int, int]]) -> tuple[dict[tuple[int, int], CandidateKinds], set[int]]:
+        """Give the rows in which the conditions are met, or begin to be, and the numbers of those that are too many to look at."""
+        rows: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
+        begin, end, most, beyond = 0, -1, _most(plain), list[int]()
+        for at, (number, place) in enumerate(ends):
+            if number >= self._bare:
+                continue
+            if len(rows) > most:
+                beyond = [place - 1 for number, place in ends[at:] if number < self._bare]
+                break
+            if not begin <= place - 1 <= end or (end - begin >= ON and end - place < LEFT):
+                begin, end = _row(plain, place - 1)
+            found, wanted = self._kinds[number], rows[begin, end]
+            wanted.hits += 1
+            wanted.first = min(wanted.first, place)
+            if not found <= wanted.kinds:
+                wanted.kinds |= found
+            if self._reaches(plain, place, begin, end, found):
+                wanted.going_on |= found
+        seams = self._seams.ends(plain) if b"\n" in plain else []
+        most *= SEAMS_A_ROW
+        beyond += [plain.rfind(b"\n", 0, place) for _, place in seams[most:]]
+        for row, number in self._cut(plain, seams[:most]):
+            rows[row].going_on.add(number)
+            rows[row].first = 0
+        return rows, _numbers(plain, beyond)
+
+    def _ends(self, data: bytes) -> tuple[bytes, list[tuple[int, int]]]:
+        """Give the bytes without escape sequences, and where in them the conditions are met."""
+        plain = ESCAPES.sub(b"", data) if b"\x1b" in data else data
+        return plain, self._finder.ends(plain)
+
+    def _reaches(self, plain: bytes, place: int, begin: int, end: int, found: frozenset[int]) -> bool:
+        """Tell whether what was found at a place may go on in the row below."""
+        if end - place <= LONGEST_TAIL and not _BLANK.search(plain[place:end].strip(_BETWEEN)):
+            return True
+        return found <= self._far and end - begin <= LONGEST_TAIL
+
+    def _cut(self, plain: bytes, seams: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], int]]:
+        """Yield rows that end within a literal of a kind, with the kind."""
+        seam, begin, end, done, tails = -1, 0, -1, 0, _NO_TAILS
+        for pattern, place in seams:
+            if place > end:
+                seam = plain.rfind(b"\n", 0, place)
+                end = plain.find(b"\n", place)
+                end = len(plain) if end < 0 else end
+                start = _ROW_START.match(plain, seam + 1)
+                begin, done = start.end() if start else seam + 1, 0
+                tails = self._tails(plain, seam, begin) if seam >= 0 else ()
+            if seam < 0 or not (tails or pattern in self._whole):
+                continue
+            numbers = self._halved(tails, plain[begin : begin + self._longest].lower(), range(done + 1, place - begin + 1)) if tails else ()
+            done = place - begin
+            for number in (*numbers, *self._whole.get(pattern, ())):
+                yield _row(plain, seam - 1 if seam else 0), number
+
+    def _tails(self, plain: bytes, newline: int, begin: int) -> tuple[bytes, ...]:
+        """Give what a row ends with, as it is and without what closes a string; nothing where no literal is cut so."""
+        tail, first = plain[max(0, newline - self._longest - 4) : newline].lower().rstrip(b"\r"), plain[begin : begin + 1].lower()
+        tails = (tail,) if tail[-1:] not in _CLOSING else (tail, tail.rstrip(_CLOSING))
+        return tails if any(each[-1:] + first in self._joints for each in tails) else ()
+
+    def _halved(self, tails: tuple[bytes, ...], below: bytes, sizes: range) -> Iterator[int]:
+        """Yield the kinds whose literal a row's end cuts: so much of it stands below, and what comes before it above."""
+        for size in sizes:
+            heads = self._heads.get(below[:size])
+            if heads and any(tail.endswith(heads) for tail in tails):
+                yield from (number for head, number in self._rests[below[:size]] if any(tail.endswith(head) for tail in tails))
+
+
+def _numbers(plain: bytes, places: list[int]) -> set[int]:
+    """Give the numbers of the rows that some places are in."""
+    if not places:
+        return set()
+    return set(np.unique(np.searchsorted(np.flatnonzero(np.frombuffer(plain, np.uint8) == ord("\n")), places)).tolist())
+
+
+def _floods(data: bytes, numbers: Sequence[int], number: int) -> Iterator[CandidateRow]:
+    """Yield rows, by their numbers, those that stand below each other, or nearly, as one."""
+    ends = [-1, *np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")).tolist(), len(data)]
+    kind = frozenset((number,))
+    first = last = numbers[0]
+    for row in (*numbers[1:], -1):
+        if row < 0 or ends[row] - ends[last + 1] > NEAR:
+            yield CandidateRow(ends[first] + 1, ends[last + 1], kind, kind, flood=True)
+            first = row
+        last = row
+
+
+def _most(data: bytes) -> int:
+    """Give how many rows of a text are looked at one by one."""
+    return ROWS + len(data) // BYTES_A_ROW
+
+
+def _row(data: bytes, place: int) -> tuple[int, int]:
+    """Give the row that a place is in, or what matters of an endless one; a newline belongs to the row that it ends."""
+    first, last = max(0, place - BACK), min(len(data), place + ON)
+    begin, end = data.rfind(b"\n", first, place) + 1, data.find(b"\n", place, last)
+    return begin or first, last if end < 0 else end
+
+
+def _translated(rows: dict[tuple[int, int], CandidateKinds], plain: bytes, data: bytes) -> dict[tuple[int, int], CandidateKinds]:
+    """Give the same rows of the text with its colours; these hold no newline."""
+    if not rows:
+        return {}
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    plain_ends = np.flatnonzero(np.frombuffer(plain, np.uint8) == ord("\n"))
+    found: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
+    for number, row in zip(np.searchsorted(plain_ends, [begin for begin, _ in rows]).tolist(), rows, strict=True):
+        rows[row].first = 0
+        found[int(ends[number - 1]) + 1 if number else 0, int(ends[number]) if number < len(ends) else len(data)].add(rows[row])
+    return found
+
+
+_CACHE: list[Path] = []
+
+
+def keep(folder: Path) -> None:
+    """Keep what is compiled in a folder, so that the next process need not compile it."""
+    _CACHE[:] = [folder]
+
+
+@cache
+def sieve() -> Prefilter:
+    """Give the sieve; compiled once in a process."""
+    return Prefilter(_CACHE[0] if _CACHE else None)

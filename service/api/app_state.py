@@ -1,0 +1,93 @@
+"""What all routes share, and who stands before them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import anyio.to_thread
+from fastapi import Depends, Header, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from service.api.access import Authorizer, Principal, demand
+from service.api.idempotency import IdempotentRequest
+from service.api.metrics import Metrics
+from service.api.streams import CostlyRequestSlots, EventFlow, EventThreads, nothing
+from service.app.triage_service import TriageService
+from service.batches.batches import BatchService
+from service.batches.trend import BatchSummaries
+from service.schemas.events import Event
+from service.schemas.records import Scope
+from service.settings import Settings
+
+# How much longer a request is waited for than the work itself is given, in seconds: the work's own word comes first.
+GRACE = 10.0
+
+
+@dataclass(frozen=True)
+class AppState:
+    """What all routes share while the server runs."""
+
+    settings: Settings
+    desk: TriageService
+    access: Authorizer
+    metrics: Metrics
+    threads: EventThreads
+    uploads: CostlyRequestSlots
+    batches: BatchService
+    summaries: BatchSummaries
+    # Set when the server stops: what runs in a thread ends by itself then.
+    stopping: threading.Event
+
+    def flow(self, begin: Callable[[], Iterator[Event]], ended: Callable[[], None] = nothing, forsaken: Callable[[], None] = nothing) -> EventFlow:
+        """Start to work out events; raises BusyError."""
+        return EventFlow(begin, self.threads, self.settings.request_deadline + GRACE, ended, forsaken)
+
+
+def reception(request: Request) -> AppState:
+    """Give what all routes share."""
+    found: AppState = request.app.state.reception
+    return found
+
+
+async def _house(request: Request) -> AppState:
+    # Not the function above: what is no coroutine is called in a thread, and each request would wait for one.
+    return reception(request)
+
+
+_BEARER = HTTPBearer(auto_error=False, description="A key of `whycrash keys add`. On a loopback address without any key, none is needed.")
+
+
+async def _visitor(request: Request, _shown: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> Principal:
+    peer = request.client.host if request.client else ""
+    found = await reception(request).access.visitor(peer, request.headers)
+    request.scope["caller"] = found.caller.name
+    return found
+
+
+def _with(scope: Scope) -> Callable[..., object]:
+    async def check(visitor: Annotated[Principal, Depends(_visitor)]) -> Principal:
+        demand(visitor, scope)
+        return visitor
+
+    return check
+
+
+House = Annotated[AppState, Depends(_house)]
+Anyone = Annotated[Principal, Depends(_visitor)]
+Triager = Annotated[Principal, Depends(_with("triage"))]
+Batcher = Annotated[Principal, Depends(_with("batch"))]
+IdempotencyKey = Annotated[str, Header(
+    alias="Idempotency-Key", max_length=200, description="Send a request again with the same key, and it is answered as it was the first time.")]
+
+
+def once(house: AppState, key: str, visitor: Principal) -> IdempotentRequest:
+    """Give a request's memory of itself; raises InvalidRequestError where its key is none."""
+    return IdempotentRequest(house.desk.store.requests, key, visitor.caller)
+
+
+async def in_thread(work: Callable[[], None]) -> None:
+    """Run what blocks outside of the event loop."""
+    await anyio.to_thread.run_sync(work)

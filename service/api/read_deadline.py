@@ -1,0 +1,56 @@
+"""How long what a request has a thread do is waited for; a thread cannot be ended, so it asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from threading import Event
+from time import monotonic
+from typing import TypeVar
+
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
+
+from service.api.app_state import AppState
+from service.api.streams import gone
+from service.batches.deadlines import SLOWEST
+from service.schemas.errors import LateError
+from service.workers.failures import AbandonedError, StoppingError
+
+T = TypeVar("T")
+
+
+class Patience:
+    """Work goes on until a deadline, which is later where more came in, while its client is there and the server runs."""
+
+    def __init__(self, house: AppState, size: int) -> None:
+        self._seconds = house.settings.request_deadline + size / SLOWEST
+        self._ends = monotonic() + self._seconds
+        self._stopping = house.stopping
+        self.forsaken = Event()
+
+    def check(self) -> None:
+        """Raise LateError, StoppingError or AbandonedError where the work is to end."""
+        if self._stopping.is_set():
+            raise StoppingError("The server is stopping; hand it in again in a moment.", 5.0)
+        if self.forsaken.is_set():
+            raise AbandonedError("Whoever handed it in left before it was read.")
+        if monotonic() > self._ends:
+            raise LateError(f"This could not be read within {self._seconds:.0f} seconds and was ended; hand it in in parts.")
+
+
+async def while_wanted(request: Request, work: Callable[[Patience], T], patience: Patience) -> T:
+    """Run work in a thread that learns when its client leaves."""
+    watching = asyncio.create_task(_note_leaving(request, patience.forsaken))
+    try:
+        return await run_in_threadpool(work, patience)
+    except asyncio.CancelledError:
+        patience.forsaken.set()
+        raise
+    finally:
+        watching.cancel()
+
+
+async def _note_leaving(request: Request, forsaken: Event) -> None:
+    await gone(request)
+    forsaken.set()

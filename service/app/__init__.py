@@ -1,0 +1,1 @@
+"""What every face of whycrash asks: the triage service."""

@@ -1,0 +1,326 @@
+"""The desk: what every face of whycrash asks. It triages, keeps, converses, searches."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from ulid import ULID
+
+from corpus import library
+from corpus.library import Library
+from ingest.index import Index
+from ingest.logs.lines import printable
+from ingest.redaction.redactor import Redactor
+from service.batches.batches import open_store
+from service.llm.conversation import said_as
+from service.patching.patches import ConfigFile
+from service.persistence.store import Store
+from service.pipeline.triage import Report, Triage, silent
+from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
+from service.schemas.errors import ConflictError, InvalidRequestError, LateError, RequestError
+from service.schemas.events import Accepted, Event, FinalAnswer, FirstAnswer, TriageFailed, TurnAnswered
+from service.schemas.records import (
+    AuditRecord,
+    Excerpt,
+    Feedback,
+    FeedbackRecord,
+    MessageRecord,
+    Origin,
+    TriageRecord,
+)
+from service.settings import Settings
+from service.telemetry.opening import LIVE
+from service.telemetry.snapshot import Snapshot
+from service.workers.pool import Message, ProcessPool, TaskHandle
+from service.workers.tasks import (
+    KeptTriage,
+    PromptShown,
+    PromptTask,
+    QuestionTask,
+    SearchHits,
+    SearchTask,
+    TriageMaterial,
+    TriageTask,
+)
+
+_LOG = logging.getLogger("whycrash.desk")
+MAX_NAME = 200
+# A mark in the place of a secret may be longer than the secret was.
+MAX_WORDS = 2000
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What a person or a program hands in.
+
+    `text` is a pasted log; else `paths` are log files, folders or archives that are one job's output, which the
+    caller removes once the last event came; `names` are what they are called, where their paths do not tell. `telemetry` is a snapshot, or `live` for this machine now.
+    `outcome` is how the job ended, as far as the caller knows.
+    """
+
+    name: str
+    text: str = ""
+    paths: tuple[Path, ...] = ()
+    names: tuple[str, ...] = ()
+    configs: tuple[ConfigFile, ...] = ()
+    telemetry: Snapshot | Literal["live"] | None = None
+    language: str = ""
+    model: bool = True
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks: through which face, by which name (a key's id, a Slack user, `local`)."""
+
+    origin: Origin
+    name: str = "local"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of triages, newest first; `next` is what to pass as `after` for the next one, None at the end."""
+
+    items: tuple[TriageRecord, ...]
+    next: str | None
+
+
+class TriageService:
+    """What every face asks. Safe to use from many threads; its methods block, so an event loop calls them in threads."""
+
+    def __init__(self, settings: Settings, report: Report = silent) -> None:
+        self._settings = settings
+        self._report = report
+        self.store: Store
+        self._index: Index
+        self.pool = ProcessPool(settings)
+
+    def __enter__(self) -> Self:
+        # Built once here, not by each process for itself.
+        self._index = Triage(self._settings, self._report).index
+        self.store = open_store(self._settings)
+        self.pool.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.pool.close()
+        self.store.close()
+
+    @cached_property
+    def library(self) -> Library:
+        """The corpus."""
+        return library.load(cache=self._settings.home / "cache")
+
+    def triage(self, submission: Submission, caller: Caller) -> Iterator[Event]:
+        """Triage one job: Accepted, Progress..., Read, Matched, First, Said..., Final; or Failed at any place.
+
+        Raises BusyError before the first event where too many wait, InvalidRequestError where nothing was handed in.
+        An iterator that is closed early leaves the work to end by itself; its answer is kept.
+        """
+        task = _task(submission, str(ULID()))
+        # Before anything is written: a refusal is to cost little.
+        self.pool.check_room()
+        now = datetime.now(UTC)
+        seconds = self._settings.request_deadline
+        self.store.triages.add(TriageRecord(
+            id=task.id, state="running", origin=caller.origin, caller=caller.name, source=task.name, created=now,
+            deadline=now + timedelta(seconds=seconds), language=task.language,
+        ))
+        try:
+            ticket = self.pool.submit(task, seconds, _TriageRecorder(self.store, task.id, bool(task.model and self._settings.model)))
+        except RequestError:
+            self.store.triages.delete(task.id)
+            raise
+        return _events(Accepted(id=task.id), ticket)
+
+    def ask(self, triage_id: str, question: str, caller: Caller) -> Iterator[Event]:
+        """Answer a follow-up question: Said..., Turned; or Failed. Raises NotFoundError, BusyError, ConflictError while it runs."""
+        said = said_as(question)
+        if not said:
+            raise InvalidRequestError("The question is empty.")
+        kept = self._kept(triage_id)
+        talk = tuple(self.store.triages.messages(triage_id))
+        ticket = self.pool.submit(QuestionTask(kept, said, talk), self._settings.request_deadline, _TurnRecorder(self.store, triage_id, said))
+        self.note(caller, "ask", triage_id)
+        return _events(None, ticket)
+
+    def record(self, triage_id: str) -> TriageRecord:
+        """Give a triage; raises NotFoundError."""
+        return self.store.triages.get(triage_id)
+
+    def records(self, words: str = "", after: str | None = None, limit: int = 20, caller: str | None = None) -> Page:
+        """Give past triages, newest first, those whose source, headline or cause holds all words."""
+        items, following = self.store.triages.page(words, after, limit, caller)
+        return Page(tuple(items), following)
+
+    def messages(self, triage_id: str) -> Sequence[MessageRecord]:
+        """Give the conversation about a triage, oldest first."""
+        self.record(triage_id)
+        return self.store.triages.messages(triage_id)
+
+    def excerpt(self, triage_id: str) -> Excerpt:
+        """Give what is kept of the log: empty while it is read."""
+        return self.store.triages.excerpt(triage_id)
+
+    def prompt(self, triage_id: str) -> str:
+        """Give exactly what a model is sent of this triage, redacted; the same whether a model is set or not."""
+        for message in self.pool.submit(PromptTask(self._kept(triage_id)), self._settings.request_deadline):
+            if isinstance(message, PromptShown):
+                return message.text
+            _raise(message)
+        raise LateError("There was no answer.")
+
+    def feedback(self, triage_id: str, feedback: Feedback, caller: Caller) -> FeedbackRecord:
+        """Keep what a person says of an answer; raises NotFoundError, InvalidRequestError where the cause is none of ours."""
+        self.record(triage_id)
+        if feedback.cause and feedback.cause not in self.library.causes:
+            raise InvalidRequestError(f"There is no cause {feedback.cause!r}; see GET /v1/causes or `corpus/causes.yaml`.")
+        clean = Redactor().clean
+        made = FeedbackRecord(
+            right=feedback.right, cause=feedback.cause, fix=clean(feedback.fix)[:MAX_WORDS], comment=clean(feedback.comment)[:MAX_WORDS],
+            triage=triage_id, caller=caller.name, created=datetime.now(UTC),
+        )
+        self.store.triages.add_feedback(made)
+        self.note(caller, "feedback", triage_id)
+        return made
+
+    def forget(self, triage_id: str, caller: Caller) -> None:
+        """Delete a triage with all that belongs to it; raises NotFoundError."""
+        self.record(triage_id)
+        self.store.triages.delete(triage_id)
+        self.note(caller, "delete", triage_id)
+
+    def search(self, words: str, count: int = 5, language: str = "") -> Sequence[CaseHit]:
+        """Search cases, notes and past reports."""
+        for message in self.pool.submit(SearchTask(words, count, language), self._settings.request_deadline):
+            if isinstance(message, SearchHits):
+                return message.hits
+            _raise(message)
+        raise LateError("There was no answer.")
+
+    def ready(self) -> dict[str, str]:
+        """Check database, index and workers; an empty text is good, else it says what is wrong."""
+        return {"database": self.store.check(), "index": self._index.note, "workers": self.pool.wrong}
+
+    def note(self, caller: Caller, action: str, target: str, detail: str = "") -> None:
+        """Write down who did what."""
+        self.store.audit.add(AuditRecord(
+            at=datetime.now(UTC), actor=f"{caller.origin}:{caller.name}", action=action, target=target, detail=detail,
+        ))
+
+    def forget_old(self, now: datetime) -> int:
+        """Delete what is older than the retention; gives how many triages and batches went: none while the clock is in doubt."""
+        if rest := self.store.clock.look(now):
+            _LOG.warning("the clock is days ahead of what it last said; should it be right, what is old is deleted from %s on", rest.date())
+            return 0
+        days = self._settings.retention_days
+        if not days:
+            self.store.retention.tidy(now)
+            return 0
+        return self.store.retention.forget(now - timedelta(days=days), now)
+
+    def _kept(self, triage_id: str) -> KeptTriage:
+        record = self.record(triage_id)
+        if record.diagnosis is None:
+            raise ConflictError(record.error or "This triage is still under way; ask when its first answer is there.", 1.0)
+        return KeptTriage(record.diagnosis, self.excerpt(triage_id), record.configs, record.telemetry, record.language)
+
+
+def _task(submission: Submission, triage_id: str) -> TriageTask:
+    """Make the task of a submission; raises InvalidRequestError where there is nothing in it."""
+    if not submission.text.strip() and not submission.paths:
+        raise InvalidRequestError("There is no log: paste its text, or hand in its files.")
+    machine = submission.telemetry
+    names = submission.names or tuple(path.name for path in submission.paths)
+    return TriageTask(
+        id=triage_id, name=_name(submission.name), text=submission.text,
+        files=tuple(zip((_name(name) for name in names), map(str, submission.paths), strict=True)), configs=submission.configs,
+        telemetry=LIVE if machine == LIVE else machine.to_json(None) if isinstance(machine, Snapshot) else "",
+        language=submission.language, model=submission.model, outcome=submission.outcome,
+    )
+
+
+def _name(name: str) -> str:
+    return printable(Redactor().clean(name))[:MAX_NAME] or "log"
+
+
+def _events(first: Event | None, ticket: TaskHandle) -> Iterator[Event]:
+    """Pass on what is for the caller."""
+    if first is not None:
+        yield first
+    for message in ticket:
+        if not isinstance(message, TriageMaterial | PromptShown | SearchHits):
+            yield message
+
+
+def _raise(message: Message) -> None:
+    if isinstance(message, TriageFailed):
+        error = RequestError(message.error, message.retry_after)
+        error.status = message.status
+        raise error
+
+
+def _survive(write: Callable[[], None], what: str) -> None:
+    """Write to the store; an answer that cannot be kept is still given."""
+    try:
+        write()
+    except RequestError as error:
+        _LOG.error("%s could not be kept: %s", what, error)
+
+
+class _TriageRecorder:
+    """Keeps what a triage's task answers, as it comes."""
+
+    def __init__(self, store: Store, triage_id: str, with_model: bool) -> None:
+        self._triages = store.triages
+        self._id = triage_id
+        self._with_model = with_model
+        self._first: Diagnosis | None = None
+        self._material: TriageMaterial | None = None
+
+    def __call__(self, message: Message) -> None:
+        match message:
+            case FirstAnswer():
+                self._first = message.diagnosis
+            case TriageMaterial():
+                self._material = message
+                # A model takes seconds, in which the server may be stopped; without one the final answer is next.
+                if self._with_model:
+                    self._write(self._first, final=False)
+            case FinalAnswer():
+                self._write(message.diagnosis, final=True)
+            case TriageFailed():
+                # The first answer was told and stands, whatever came after.
+                self._write(self._first, final=True, error=message.error)
+
+    def _write(self, diagnosis: Diagnosis | None, *, final: bool, error: str = "") -> None:
+        kept = self._material or TriageMaterial(None, (), "")
+        _survive(lambda: self._triages.answer(
+            self._id, diagnosis, final=final, now=datetime.now(UTC), excerpt=kept.excerpt, configs=kept.configs,
+            telemetry=kept.telemetry, error=error,
+        ), f"the answer {self._id}")
+
+
+class _TurnRecorder:
+    """Keeps a question with its answer."""
+
+    def __init__(self, store: Store, triage_id: str, question: str) -> None:
+        self._triages = store.triages
+        self._id = triage_id
+        self._question = question
+        self._asked = datetime.now(UTC)
+
+    def __call__(self, message: Message) -> None:
+        if isinstance(message, TurnAnswered):
+            _survive(lambda: self._add(message.text), f"a turn of {self._id}")
+
+    def _add(self, text: str) -> None:
+        question = MessageRecord(role="user", text=self._question, created=self._asked)
+        self._triages.add_messages(self._id, question, MessageRecord(role="assistant", text=text, created=datetime.now(UTC)))

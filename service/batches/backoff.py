@@ -1,0 +1,40 @@
+"""How long to wait after something went wrong: twice as long each time, and never all at the same moment."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from time import monotonic
+
+
+def delay(failures: int, least: float, most: float) -> float:
+    """Give the seconds to wait after so many failures in a row: between half and all of `least` doubled each time."""
+    whole = min(most, least * 2.0 ** min(failures - 1, 30))
+    return whole * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
+
+
+@dataclass
+class Backoff:
+    """A wait that grows while something stays wrong, and ends when it is right again."""
+
+    least: float
+    most: float
+    failures: int = 0
+    until: float = 0.0
+
+    @property
+    def over(self) -> bool:
+        """Tell whether another try is due."""
+        return monotonic() >= self.until
+
+    def begin(self, wait: float | None = None) -> float:
+        """Wait once more; `wait` is what was asked for, at least. Gives the seconds."""
+        self.failures += 1
+        seconds = max(delay(self.failures, self.least, self.most), wait or 0.0)
+        self.until = monotonic() + seconds
+        return seconds
+
+    def end(self) -> None:
+        """Note that it went well."""
+        self.failures = 0
+        self.until = 0.0

@@ -1,0 +1,36 @@
+"""A fuse before a model: where it fails for job after job, a batch goes on without it and asks again now and then."""
+
+from __future__ import annotations
+
+from service.batches.backoff import Backoff
+from service.schemas.diagnosis import Diagnosis
+
+# Failures in a row after which nobody asks for a while: each may have cost the whole deadline.
+MOST = 3
+# Seconds until one job asks again: the least, doubled each time it fails too, and the most.
+REST = (30.0, 600.0)
+
+
+class CircuitBreaker:
+    """Tells whether a model is to be asked; not to be shared between threads."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._pause = Backoff(*REST)
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether the model may be asked."""
+        return self._pause.over
+
+    def heard(self, answer: Diagnosis) -> None:
+        """Take in what became of asking; an answer for which nobody was asked tells nothing."""
+        if answer.engine.tokens is None:
+            return
+        if answer.engine.tokens.received:
+            self._failures = 0
+            self._pause.end()
+            return
+        self._failures += 1
+        if self._failures >= MOST:
+            self._pause.begin()

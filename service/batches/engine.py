@@ -1,0 +1,392 @@
+"""The engine: claims jobs of batches, has them read, has one of each crash answered, and records what becomes of each.
+
+Whatever dies, an accepted job ends once: the store holds it under a lease that only a living engine renews, and takes
+a result from the holder alone. Several engines, in one process or many, share the work.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+
+from service.batches import deadlines, owners
+from service.batches.backoff import Backoff, delay
+from service.batches.batches import BatchService
+from service.batches.commands import (
+    JobCommand,
+    JobReading,
+    JobWasAnswered,
+    JobWasLost,
+    JobWasRead,
+    Outcome,
+    StepFailed,
+)
+from service.batches.executor import ExecutorLostError
+from service.batches.executor_slots import OPENERS, ExecutorSlot, LaneName, Opener
+from service.batches.journal import journal_of
+from service.batches.result_writer import ResultWriter
+from service.persistence.errors import DamagedStoreError
+from service.persistence.outcomes import JobOutcome as Result
+from service.persistence.store import Store
+from service.schemas.diagnosis import Diagnosis
+from service.schemas.errors import DiskFullError, NotFoundError, RequestError, StoreError
+from service.schemas.records import BatchRecord, JobRecord
+from service.settings import Settings
+
+# Seconds for which a job is claimed; after so many without a word from its engine, another one takes it.
+LEASE = 30.0
+RENEW = 10.0
+# Seconds between two looks at what was cancelled and what is over.
+LOOK = 0.4
+# Seconds until an engine that found nothing asks again.
+IDLE = 0.5
+MAX_ATTEMPTS = 3
+# A job that was begun so often and never ended takes its engine along.
+MAX_CLAIMS = 6
+# Jobs claimed ahead for each worker, at least; else what is done in so many seconds, as a claim costs as much for a hundred as for one, at most so many.
+AHEAD = 8
+AHEAD_SECONDS = 2.0
+MOST_AHEAD = 512
+# Seconds that are waited for workers before the store is looked at again.
+TURN = 0.2
+# Seconds until an engine that broke down begins anew.
+AGAIN = 5.0
+# Seconds until the next try: the least, doubled each time, and the most.
+RETRY = (1.0, 60.0)
+
+Watch = Callable[[JobRecord], None]
+_LOG = logging.getLogger("whycrash.batch")
+
+
+@dataclass
+class _InFlightJob:
+    """A job that this engine holds."""
+
+    job: JobRecord
+    lane: ExecutorSlot
+    reading: JobReading | None = None
+
+
+@dataclass
+class _ClaimRate:
+    """How fast jobs end, and so how many are claimed ahead: `least`, or what is done in a moment."""
+
+    least: int
+    rate: float = 0.0
+    since: float = field(default_factory=monotonic)
+
+    @property
+    def ahead(self) -> int:
+        """How many jobs to have at hand."""
+        return max(self.least, min(MOST_AHEAD, int(AHEAD_SECONDS * self.rate)))
+
+    def ended(self, count: int) -> None:
+        """Take in that so many jobs more have ended; a few slow ones make it slower within seconds."""
+        now = monotonic()
+        passed = max(now - self.since, 1e-3)
+        share = min(1.0, passed / AHEAD_SECONDS)
+        self.rate += share * (count / passed - self.rate)
+        self.since = now
+
+
+def ignore(job: JobRecord) -> None:
+    """Take what became of a job, and show nothing."""
+
+
+class BatchEngine:
+    """Works on batches, all or one, until it is stopped. Not to be shared between threads but for `start`, `stop` and `wake`."""
+
+    def __init__(
+        self, settings: Settings, store: Store, *, batch: str | None = None, watch: Watch = ignore,
+        openers: Mapping[LaneName, Opener] = OPENERS,
+    ) -> None:
+        """Prepare; `watch` is called with each job that has ended."""
+        self.owner = owners.new_owner()
+        self._settings = settings
+        self._store = store
+        self._batch = batch
+        self._watch = watch
+        self._lanes: dict[LaneName, ExecutorSlot] = {name: ExecutorSlot(name, settings, openers) for name in openers}
+        self._pace = _ClaimRate(AHEAD * (settings.workers or os.cpu_count() or 1))
+        # What waits for the store, by the step that does.
+        self.pauses: dict[str, Backoff] = {}
+        self._due: dict[str, float] = {}
+        self._over = False
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin with nothing at hand."""
+        self._ledger = ResultWriter(self._store, self._settings.home, self.owner, self._watch)
+        self._flights: dict[str, _InFlightJob] = {}
+        self._undecided: deque[str] = deque()
+        self._batches: dict[str, BatchRecord] = {}
+        # Which jobs stand for which crash, with which files, of which batch, as far as this engine has asked.
+        self._standing: dict[tuple[str, str, str], tuple[str, str]] = {}
+
+    @property
+    def lanes(self) -> Mapping[LaneName, ExecutorSlot]:
+        """Where jobs run."""
+        return self._lanes
+
+    def start(self) -> None:
+        """Work in a thread of its own until stopped."""
+        self._thread = threading.Thread(target=self._run_on, name="batch-engine", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End soon: what is held goes back as if not tried. Waits for the thread, if there is one."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(timeout=30)
+
+    def wake(self) -> None:
+        """Look for jobs at once."""
+        self._wake.set()
+
+    @property
+    def wrong(self) -> str:
+        """What keeps the engine from its work; empty where nothing does."""
+        return next((lane.wrong for lane in self._lanes.values() if lane.wrong), "")
+
+    def run(self) -> None:
+        """Work until stopped, or until the one batch that was named is over.
+
+        Raises ExecutorLostError where that one cannot go on; all of it is kept, and goes on with the next engine.
+        """
+        try:
+            self._guarded("inherit", lambda: _inherit(self._store))
+            while not self._stop.is_set() and not self._over:
+                self._tick()
+                if self._batch and self.wrong:
+                    raise ExecutorLostError(self.wrong)
+        finally:
+            self._close()
+
+    def _run_on(self) -> None:
+        """Work until stopped, whatever happens: all that is at hand is in the store as well."""
+        while not self._stop.is_set() and not self._over:
+            try:
+                self.run()
+            except Exception as error:  # noqa: BLE001 - a fault of ours in one batch must not end the work on all
+                # The place, not the message: that may hold lines of a log.
+                _LOG.error("%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+                self._begin()
+                self._stop.wait(AGAIN)
+
+    def _tick(self) -> None:
+        if self._wake.is_set():
+            self._wake.clear()
+            self._due.clear()
+        self._regularly("look", LOOK, self._look)
+        self._regularly("renew", RENEW, self._renew)
+        self._regularly("claim", 0.0, self._claim)
+        self._listen()
+        self._guarded("decide", self._decide)
+        if self._ledger.due:
+            self._guarded("record", self._record)
+
+    def _regularly(self, step: str, every: float, act: Callable[[], None]) -> None:
+        now = monotonic()
+        if now >= self._due.get(step, 0.0):
+            self._due[step] = now + every
+            self._guarded(step, act)
+
+    def _guarded(self, step: str, act: Callable[[], None]) -> None:
+        """Do a step that needs the store; where that fails, it is done again after a while, and nothing is lost."""
+        pause = self.pauses.setdefault(step, Backoff(0.2, 10.0))
+        if not pause.over:
+            return
+        try:
+            act()
+            pause.end()
+        except DamagedStoreError as error:
+            self._mend(error, pause)
+        except (StoreError, DiskFullError) as error:
+            _LOG.warning("batches wait %.1f s for the database: %s", pause.begin(), error)
+
+    def _mend(self, damage: DamagedStoreError, pause: Backoff) -> None:
+        """Go on with a new database, whose jobs come from the journals; what is at hand is of the old one."""
+        _LOG.error("%s", damage)
+        pause.begin()
+        try:
+            self._store.renew(self._settings)
+            count = BatchService(self._settings, self._store).resume()
+        except RequestError as error:
+            _LOG.warning("the database cannot be replaced: %s", error)
+            return
+        _LOG.warning("%d batches were put together from their journals", count)
+        self._abandon(list(self._flights))
+        self._begin()
+
+    # Looking after what is at hand.
+
+    def _look(self) -> None:
+        """Let go of what was cancelled, and close the batches of which nothing is left to do."""
+        running = set(self._store.batches.running())
+        self._abandon([job for job, flight in self._flights.items() if flight.job.batch not in running])
+        busy = {flight.job.batch for flight in self._flights.values()}
+        for batch in sorted(running - busy):
+            if self._batch in (None, batch) and self._store.batches.settle(batch, datetime.now(UTC)):
+                journal_of(self._settings.home, batch).close("done")
+                running.discard(batch)
+        for batch in set(self._batches) - running:
+            del self._batches[batch]
+            self._standing = {key: jobs for key, jobs in self._standing.items() if key[0] != batch}
+        self._over = self._batch is not None and self._batch not in running
+
+    def _renew(self) -> None:
+        held = self._store.batches.renew(self.owner, list(self._flights), LEASE, datetime.now(UTC))
+        self._abandon([job for job in self._flights if job not in held])
+
+    def _abandon(self, jobs: Iterable[str]) -> None:
+        gone = set(jobs)
+        for job in gone:
+            self._flights.pop(job).lane.abandon(job)
+        if gone:
+            self._undecided = deque(job for job in self._undecided if job not in gone)
+            self._ledger.drop(gone)
+
+    # Taking in jobs.
+
+    def _claim(self) -> None:
+        ahead = self._pace.ahead
+        room = ahead - sum(lane.waiting for lane in self._lanes.values())
+        if room < ahead // 2:
+            return
+        jobs = self._store.batches.claim(self.owner, room, LEASE, datetime.now(UTC), self._batch)
+        if not jobs:
+            self._due["claim"] = monotonic() + IDLE
+        for job in jobs:
+            self._take_in(job)
+
+    def _take_in(self, job: JobRecord) -> None:
+        try:
+            batch = self._batches.get(job.batch) or self._store.batches.get(job.batch)
+        except NotFoundError:
+            return  # deleted this moment
+        self._batches[job.batch] = batch
+        # Claimed anew after our own lease ran out, say because the database was away for long.
+        self._abandon([job.id] if job.id in self._flights else [])
+        name: LaneName = "ray" if batch.total >= self._settings.ray_from and "ray" in self._lanes else "local"
+        flight = self._flights[job.id] = _InFlightJob(job, self._lanes[name])
+        if job.attempts > MAX_CLAIMS:
+            self._ledger.failed(job, f"It was begun {MAX_CLAIMS} times, and each time the program that worked on it ended.", None)
+        else:
+            flight.lane.add(_order(job, batch, self._settings))
+
+    # Hearing what comes of them.
+
+    def _listen(self) -> None:
+        busy = [lane for lane in self._lanes.values() if not lane.empty]
+        for lane in self._lanes.values():
+            for outcome in lane.outcomes(TURN / len(busy) if lane in busy else 0.0):
+                if flight := self._flights.get(outcome.id):
+                    self._heard(flight, outcome)
+                else:
+                    lane.abandon(outcome.id)
+        if not busy:
+            self._wake.wait(LOOK)
+
+    def _heard(self, flight: _InFlightJob, outcome: Outcome) -> None:
+        match outcome:
+            case JobWasRead():
+                flight.reading = outcome.reading
+                self._undecided.append(outcome.id)
+            case JobWasAnswered():
+                self._ledger.answered(flight.job, _result(flight, None, outcome.diagnosis.model_copy(update={"id": outcome.id})))
+            case StepFailed():
+                self._failed(flight.job, outcome.error, final=outcome.final)
+            case JobWasLost():
+                self._failed(flight.job, outcome.error, final=False)
+
+    def _failed(self, job: JobRecord, error: str, *, final: bool) -> None:
+        again = None if final or job.attempts >= MAX_ATTEMPTS else datetime.now(UTC) + timedelta(seconds=delay(job.attempts, *RETRY))
+        self._ledger.failed(job, error if again or final else f"{error} ({job.attempts} tries)", again)
+
+    def _decide(self) -> None:
+        """Have jobs answered, but each crash of a batch only once."""
+        while self._undecided:
+            job = self._undecided[0]
+            flight = self._flights.get(job)
+            try:
+                stands = self._stands(flight) if flight and flight.lane.has_read(job) else None
+            except NotFoundError:
+                self._abandon([job])  # its batch was deleted this moment
+                continue
+            self._undecided.popleft()
+            if flight is not None and stands is not None:  # else its worker is gone, and it is read again
+                self._decided(flight, *stands)
+
+    def _decided(self, flight: _InFlightJob, stands: str, answers: str) -> None:
+        job = flight.job.id
+        if answers != job:
+            flight.lane.drop(job)
+            self._ledger.answered(flight.job, _result(flight, answers, None))
+        elif stands != job:
+            # The crash is known, these files are not: what is to be changed in them takes no model, which costs as much each time.
+            flight.lane.answer_by_rules(job)
+        else:
+            flight.lane.answer(job)
+
+    def _stands(self, flight: _InFlightJob) -> tuple[str, str]:
+        """Give the job that stands for the crash, and the one whose answer fits this one's own files as well."""
+        job, reading = flight.job, flight.reading
+        if reading is None or not reading.fingerprint:
+            return job.id, job.id
+        key = (job.batch, reading.fingerprint, reading.config)
+        if key not in self._standing:
+            self._standing[key] = self._store.batches.stand(job.batch, reading.fingerprint, reading.config, job.id)
+        return self._standing[key]
+
+    def _record(self) -> None:
+        try:
+            self._ledger.record()
+        finally:
+            settled, doubtful = self._ledger.settled()
+            self._pace.ended(len(settled))
+            for job in settled:
+                self._flights.pop(job, None)
+            if doubtful:
+                self._standing = {key: jobs for key, jobs in self._standing.items() if doubtful.isdisjoint(jobs)}
+
+    def _close(self) -> None:
+        """End the workers and give back what is held."""
+        for lane in self._lanes.values():
+            lane.close()
+        self._guarded("record", self._record)
+        self._guarded("give back", lambda: _give_back(self._store, self.owner))
+
+
+def _inherit(store: Store) -> None:
+    if count := owners.inherit(store, datetime.now(UTC)):
+        _LOG.info("%d jobs of an engine that was killed are taken up again", count)
+
+
+def _give_back(store: Store, owner: str) -> None:
+    store.batches.give_back(owner)
+
+
+def _order(job: JobRecord, batch: BatchRecord, settings: Settings) -> JobCommand:
+    place, model = job.place, batch.options.model
+    seconds = deadlines.seconds_for(place.paths, settings, model=model)
+    return JobCommand(job.id, job.name, place.paths, place.configs, batch.options.language, model, seconds, job.outcome)
+
+
+def _result(flight: _InFlightJob, same_as: str | None, diagnosis: Diagnosis | None) -> Result:
+    reading = flight.reading
+    if reading is None:
+        return Result(flight.job.id, diagnosis=diagnosis)
+    return Result(
+        flight.job.id, reading.fingerprint, same_as, reading.root_line, reading.root_file, reading.root_text, diagnosis, reading.config
+    )

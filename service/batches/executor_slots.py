@@ -1,0 +1,206 @@
+"""Lanes: where a batch's jobs run, opened when there are some, and opened anew when all of their workers are lost."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from time import monotonic, sleep
+from typing import Literal
+
+from service.batches.backoff import Backoff
+from service.batches.commands import JobCommand, JobReturned, JobWasLost, JobWasRead, Outcome
+from service.batches.executor import Executor, ExecutorLostError
+from service.batches.local_processes import open_local
+from service.batches.ray_executor import open_ray
+from service.settings import Settings
+
+LaneName = Literal["local", "ray"]
+Opener = Callable[[Settings], Executor]
+
+OPENERS: Mapping[LaneName, Opener] = {"local": open_local, "ray": open_ray}
+# Seconds after which workers that have nothing to do are ended.
+IDLE = 30.0
+# A job that came back so often, each time for no fault of its own as it seemed, has one.
+MAX_RETURNS = 8
+# After so many failures in a row, what Ray was to do is done by processes of this machine.
+MAX_LOSSES = 5
+# After so many, with processes of this machine, it is no accident.
+HOPELESS = 2
+_LOG = logging.getLogger("whycrash.batch")
+
+
+class ExecutorSlot:
+    """An executor with what waits for it. What comes back goes out again, so that only real outcomes are told."""
+
+    def __init__(self, name: LaneName, settings: Settings, openers: Mapping[LaneName, Opener] = OPENERS) -> None:
+        self.name = name
+        self._settings = settings
+        self._openers = openers
+        self._opener = openers[name]
+        self._executor: Executor | None = None
+        self._pause = Backoff(0.5, 30.0)
+        self._waiting: deque[JobCommand] = deque()
+        # What the executor has, by ticket, and the ticket of each job: one that was let go of and came anew has another.
+        self._out: dict[str, JobCommand] = {}
+        self._tickets: dict[str, str] = {}
+        self._numbers = count(1)
+        self._read: set[str] = set()
+        self._returns: Counter[str] = Counter()
+        self._busy = monotonic()
+        self._wrong = ""
+
+    @property
+    def wrong(self) -> str:
+        """What keeps all workers from working, again and again; empty where nothing does."""
+        return self._wrong if self._pause.failures >= HOPELESS and self._opener is self._openers["local"] else ""
+
+    @property
+    def waiting(self) -> int:
+        """How many orders wait for a worker."""
+        return len(self._waiting)
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether there is nothing to do or to be told."""
+        return not self._waiting and not self._out
+
+    @property
+    def executor(self) -> Executor | None:
+        """The executor, while one is open."""
+        return self._executor
+
+    def add(self, order: JobCommand) -> None:
+        """Take an order."""
+        self._waiting.append(order)
+
+    def has_read(self, job_id: str) -> bool:
+        """Tell whether a worker holds the report of a job; after its end the job is read again."""
+        return job_id in self._read
+
+    def answer(self, job_id: str) -> None:
+        """Have a job that was read answered."""
+        if ticket := self._tickets.get(job_id):
+            self._tell(lambda executor: executor.answer(ticket))
+
+    def answer_by_rules(self, job_id: str) -> None:
+        """Have a job that was read answered without a model."""
+        if ticket := self._tickets.get(job_id):
+            self._tell(lambda executor: executor.answer_by_rules(ticket))
+
+    def drop(self, job_id: str) -> None:
+        """Have a job that was read forgotten."""
+        if ticket := self._taken(job_id):
+            self._tell(lambda executor: executor.drop(ticket))
+
+    def abandon(self, job_id: str) -> None:
+        """Stop work on a job that nobody wants any more."""
+        self._waiting = deque(order for order in self._waiting if order.id != job_id)
+        self._returns.pop(job_id, None)
+        if ticket := self._taken(job_id):
+            self._tell(lambda executor: executor.abandon(ticket))
+
+    def outcomes(self, timeout: float) -> list[Outcome]:
+        """Hand out what waits, and wait for outcomes."""
+        if self._executor is None and not self._opened(timeout):
+            return []
+        found: list[Outcome] = []
+        self._tell(lambda executor: found.extend(self._round(executor, timeout)))
+        self._rest()
+        return found
+
+    def close(self) -> None:
+        """End the workers, and forget what they were to do."""
+        self._end()
+        for held in (self._waiting, self._out, self._tickets, self._returns, self._read):
+            held.clear()
+
+    def _end(self) -> None:
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.close()
+
+    def _round(self, executor: Executor, timeout: float) -> Sequence[Outcome]:
+        while self._waiting and executor.capacity > 0:
+            order = self._waiting.popleft()
+            ticket = self._tickets[order.id] = f"{order.id}~{next(self._numbers)}"
+            self._out[ticket] = order
+            executor.submit(replace(order, id=ticket))
+        found = [told for outcome in executor.outcomes(timeout) if (told := self._told(executor, outcome))]
+        if found:
+            self._pause.end()
+        return found
+
+    def _told(self, executor: Executor, outcome: Outcome) -> Outcome | None:
+        order = self._out.get(outcome.id)
+        if order is None:
+            if isinstance(outcome, JobWasRead):
+                executor.drop(outcome.id)
+            return None
+        if isinstance(outcome, JobReturned):
+            self._taken(order.id)
+            return self._again(order)
+        if isinstance(outcome, JobWasRead):
+            self._read.add(order.id)
+        else:
+            self._taken(order.id)
+            self._returns.pop(order.id, None)
+        return replace(outcome, id=order.id)
+
+    def _again(self, order: JobCommand) -> Outcome | None:
+        self._returns[order.id] += 1
+        if self._returns[order.id] > MAX_RETURNS:
+            del self._returns[order.id]
+            return JobWasLost(order.id, f"The workers died {MAX_RETURNS} times while they had it.")
+        self._waiting.appendleft(order)
+        return None
+
+    def _taken(self, job_id: str) -> str | None:
+        """Take a job's ticket back."""
+        self._read.discard(job_id)
+        ticket = self._tickets.pop(job_id, None)
+        if ticket:
+            del self._out[ticket]
+        return ticket
+
+    def _opened(self, timeout: float) -> bool:
+        if self._waiting and self._pause.over:
+            self._busy = monotonic()
+            try:
+                self._executor = self._opener(self._settings)
+            except ExecutorLostError as error:
+                self._lost(error)
+        if self._executor is None and self._waiting:
+            sleep(timeout)
+        return self._executor is not None
+
+    def _tell(self, act: Callable[[Executor], None]) -> None:
+        if self._executor is None:
+            return
+        try:
+            act(self._executor)
+        except ExecutorLostError as error:
+            self._lost(error)
+
+    def _lost(self, error: ExecutorLostError) -> None:
+        self._end()
+        wait = self._pause.begin()
+        self._wrong = str(error)
+        _LOG.warning("the %s workers of batches are lost, new ones in %.1f s: %s", self.name, wait, error)
+        # Not counted as a return: whoever ended all workers at once, it was hardly one log.
+        self._waiting.extendleft(reversed(self._out.values()))
+        self._out.clear()
+        self._tickets.clear()
+        self._read.clear()
+        if self._pause.failures >= MAX_LOSSES and self._opener is not self._openers["local"]:
+            _LOG.warning("%s cannot be used; its jobs run on processes of this machine", self.name)
+            self._opener = self._openers["local"]
+            self._pause.end()
+
+    def _rest(self) -> None:
+        if not self.empty:
+            self._busy = monotonic()
+        elif monotonic() - self._busy > IDLE:
+            self._end()

@@ -1,0 +1,347 @@
+"""The report of a batch as one page of HTML that needs nothing but itself: what died, what it cost, what to change first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from corpus.schema import Language
+from service.batches.summary import CauseGroup, Cost, CrashGroup, Saving, Summary, in_words
+from service.batches.trend import TrendPoint
+from service.html.markup import Html, document, element, joined, paragraph, section, table
+from service.html.plots import COLOURS, OTHER, Amount, Column, bars, columns
+from service.schemas.diagnosis import ProposedChange
+
+# Bars of one plot.
+MAX_BARS = 8
+# How a time is named, by how long a stretch is shown.
+_TIME_FORMS = ((timedelta(days=300), "%Y-%m"), (timedelta(days=3), "%m-%d"), (timedelta(0), "%H:%M"))
+# Causes whose crashes are shown open.
+OPEN = 1
+
+_WORDS: dict[str, tuple[str, str]] = {
+    "title": ("Why the jobs died", "作业为何失败"),
+    "sub": ("{source}, {created} UTC, {jobs} jobs", "{source}，{created} UTC，共 {jobs} 个作业"),
+    "running": ("The batch is still running; these are the jobs so far.", "批次仍在进行，以下为目前的结果。"),
+    "cancelled": ("The batch was cancelled; these are the jobs until then.", "批次已取消，以下为取消前的结果。"),
+    "upload": ("uploaded logs", "上传的日志"), "folder": ("a folder of logs", "日志文件夹"), "ray": ("failed jobs of a Ray cluster", "Ray 集群的失败作业"),
+    "slurm": ("failed jobs of a Slurm cluster", "Slurm 集群的失败作业"), "kubernetes": ("logs of Kubernetes' pods", "Kubernetes 容器日志"), "lines": ("logs in JSON lines", "JSON 行日志"),
+    "sections": ("Sections", "章节"), "first": ("Change this first", "先改这里"), "causes": ("What died, and why", "哪些作业失败、为何失败"),
+    "crashes": ("Crash by crash", "逐个崩溃"), "other": ("other", "其他"), "none": ("Nothing here died.", "没有作业失败。"),
+    "died": ("jobs died", "个作业失败"), "of": ("of {jobs}", "共 {jobs} 个"), "hours": ("GPU hours lost", "GPU 小时损失"),
+    "known": ("known of {timed} of {jobs} jobs", "{jobs} 个作业中 {timed} 个有记录"), "kinds": ("different crashes", "种不同的崩溃"),
+    "by": ("of {causes} causes", "{causes} 种原因"), "nodes": ("nodes hit", "个节点受影响"), "worst": ("most often {name}", "最多：{name}"), "untriaged": ("without an answer", "个没有结论"),
+    "why_none": ("see below", "见下文"), "saves": ("This one change stands first for {jobs} of the {died} jobs that died ({share}).", "失败的 {died} 个作业中，有 {jobs} 个（{share}）首先应做此修改。"),
+    "saves_hours": ("They held {hours} GPU hours, {share} of what was lost.", "这些作业占用了 {hours} GPU 小时，占损失的 {share}。"),
+    "values": ("Proposed values differ ({values} of them); this is the most frequent.", "建议值有 {values} 种，此为最常见的一种。"),
+    "costs": ("It costs: {costs}", "代价：{costs}"), "against": ("Against: {causes}", "针对：{causes}"), "why": ("Why: {why}", "为何：{why}"), "no_change": ("No setting would have kept these jobs alive; see the causes below.", "没有哪项设置能避免这些失败，请看下面的原因。"),
+    "more_changes": ("Then these", "其次"), "change": ("change", "修改"), "jobs": ("jobs", "作业"), "gpu_hours": ("GPU hours", "GPU 小时"), "cause": ("cause", "原因"),
+    "by_jobs": ("Jobs by cause", "各原因的作业数"), "by_hours": ("GPU hours by cause", "各原因的 GPU 小时"), "over_time": ("Deaths over time (UTC)", "失败时间分布（UTC）"),
+    "trend": ("Jobs that died, in this and earlier batches", "本批次与此前批次的失败作业数"), "by_node": ("Nodes that most of them ran on", "涉及最多的节点"),
+    "retry": ("{jobs} of the jobs may simply be run again.", "其中 {jobs} 个作业可直接重跑。"),
+    "stands": ("Shown by", "代表作业"), "change_to": ("Change", "修改"), "between": ("Between", "时间"), "on": ("Nodes", "节点"), "named": ("Fingerprint", "指纹"),
+    "more_crashes": ("{more} more crashes of this cause are in the results, not here.", "此原因另有 {more} 种崩溃，见结果文件。"),
+    "missing": ("Not in these figures", "未计入以上数字的"), "unanswered": ("Without an answer", "没有结论的作业"), "reason": ("reason", "原因"), "example": ("such as", "例如"), "left_out": ("Left out of the batch", "未纳入批次"),
+    "what": ("what", "内容"), "healthy": ("{jobs} jobs show no failure.", "{jobs} 个作业未见失败。"),
+    "open_ends": (
+        "{jobs} jobs show no failure and no end: if they died, the reason is outside their logs.",
+        "{jobs} 个作业既未见失败也未见结束：若已死掉，原因不在其日志里。",
+    ),
+    "footer": ("Made by whycrash. Batch {batch}.", "由 whycrash 生成。批次 {batch}。"),
+    "model": (
+        "A model was asked about {asked} jobs and explained {explained}; {silent} got no answer from it. It read {sent} and wrote {received} tokens{part}.",
+        "就 {asked} 个作业询问了模型，其中 {explained} 个由其解释，{silent} 个未得到回答。模型共读入 {sent}、写出 {received} 个词元{part}。",
+    ),
+    "estimated": (", some of that estimated", "（部分为估计）"),
+    "established": ("the log states it", "日志已写明"), "supported": ("several signs support it", "多个迹象支持"), "hypothesis": ("a hypothesis", "仅为推测"),
+    "crash_count": ("{count} crashes", "{count} 种崩溃"), "node_count": ("{count} nodes", "{count} 个节点"), "job_count": ("{count} jobs", "{count} 个作业"), "hour_count": ("{count} GPU hours", "{count} GPU 小时"),
+}
+_ONE = {
+    "job_count": "1 job", "node_count": "1 node", "crash_count": "1 crash", "healthy": "1 job shows no failure.",
+    "open_ends": "1 job shows no failure and no end: if it died, the reason is outside its log.",
+    "retry": "One of the jobs may simply be run again.",
+}
+
+
+class _Page:
+    """A page in one language."""
+
+    def __init__(self, summary: Summary, trend: Sequence[TrendPoint]) -> None:
+        self.summary = summary
+        self.trend = trend
+        self.chinese = summary.language == "zh"
+        ranked = [group.cause for group in summary.causes]
+        self.colours = dict(zip(ranked, COLOURS, strict=False))
+        self.titles = {group.cause: group.title for group in summary.causes}
+
+    def word(self, name: str, /, **values: object) -> str:
+        """Say something."""
+        if name in _ONE and "1" in values.values() and not self.chinese:
+            return _ONE[name]
+        return _WORDS[name][self.chinese].format(**values)
+
+    def whole(self) -> str:
+        """Write the page."""
+        parts = [self._first(), self._causes(), self._crashes(), self._unanswered()] if self.summary.died.jobs else [self._nothing(), self._unanswered()]
+        title = f"{self.word('title')}: {self.summary.name}"
+        body = element("main", self._cards(), *parts)
+        footer = element("footer", *self._model(), paragraph(self.word("footer", batch=self.summary.batch)), class_="soft")
+        return document(title, self._header(), body, footer, lang="zh-CN" if self.chinese else "en", style=STYLE)
+
+    def _model(self) -> list[Html]:
+        use = self.summary.model
+        if use is None:
+            return []
+        counts = {name: number(value) for name, value in use.model_dump(exclude={"counted"}).items()}
+        return [paragraph(self.word("model", **counts, part="" if use.counted else self.word("estimated")))]
+
+    def _header(self) -> Html:
+        summary = self.summary
+        told = self.word("sub", source=self.word(summary.source), created=_moment(summary.created), jobs=number(summary.jobs))
+        state = [paragraph(self.word(summary.state), class_="notice")] if summary.state != "done" else []
+        names = ("first", "causes", "crashes") if summary.died.jobs else ()
+        links = [element("a", self.word(name), href=f"#{name}") for name in names]
+        nav = [element("nav", *links, aria_label=self.word("sections"))] if links else []
+        return element("header", paragraph(self.word("title"), class_="over"), element("h1", summary.name or summary.batch), paragraph(told, class_="soft"), *state, *nav)
+
+    def _nothing(self) -> Html:
+        # Where no job shows that it ended well, that none died is not known.
+        none = [] if self.summary.open_ends else [paragraph(self.word("none"))]
+        return section("causes", self.word("causes"), *none, self._healthy())
+
+    # What it comes to.
+
+    def _cards(self) -> Html:
+        summary = self.summary
+        died = summary.died
+        cards = [
+            self._card(number(died.jobs), "died", self.word("of", jobs=number(summary.jobs))),
+            self._card(number(summary.crashes), "kinds", self.word("by", causes=len(summary.causes))),
+        ]
+        if died.gpu_hours is not None:
+            known = self.word("known", timed=number(died.timed), jobs=number(died.jobs)) if died.timed < died.jobs else ""
+            cards.insert(1, self._card(number(died.gpu_hours), "hours", known))
+        if died.nodes:
+            worst = self.word("worst", name=summary.nodes_hit[0].name) if summary.nodes_hit else ""
+            cards.append(self._card(number(died.nodes), "nodes", worst))
+        if summary.untriaged:
+            cards.append(self._card(number(summary.untriaged), "untriaged", self.word("why_none")))
+        return element("ul", *cards, class_="cards")
+
+    def _card(self, figure: str, name: str, told: str) -> Html:
+        return element("li", element("strong", figure), element("span", self.word(name)), element("span", told, class_="soft"))
+
+    # What to change.
+
+    def _first(self) -> Html:
+        best = self.summary.best
+        shown = self._best(best) if best else paragraph(self.word("no_change"))
+        retry = self.summary.actions.get("retry", 0)
+        more = [paragraph(self.word("retry", jobs=number(retry)), class_="soft")] if retry else []
+        return section("first", self.word("first"), shown, *more, *self._more_changes())
+
+    def _best(self, best: Saving) -> Html:
+        died = self.summary.died
+        told = [self.word("saves", jobs=number(best.jobs), died=number(died.jobs), share=_share(best.jobs, died.jobs))]
+        if best.gpu_hours is not None and died.gpu_hours:
+            told.append(self.word("saves_hours", hours=number(best.gpu_hours), share=_share(best.gpu_hours, died.gpu_hours)))
+        if best.values > 1:
+            told.append(self.word("values", values=best.values))
+        parts = [paragraph(_code(best), class_="change"), paragraph(("" if self.chinese else " ").join(told)), paragraph(self.word("why", why=best.why))]
+        if best.costs:
+            parts.append(paragraph(self.word("costs", costs=best.costs), class_="soft"))
+        parts.append(paragraph(self.word("against", causes=self._titles(best.causes)), class_="soft"))
+        return element("div", *parts, class_="best")
+
+    def _titles(self, causes: Iterable[str]) -> str:
+        return ("；" if self.chinese else "; ").join(self.titles.get(cause, cause) for cause in causes)
+
+    def _more_changes(self) -> list[Html]:
+        others = self.summary.changes[1:]
+        if not others:
+            return []
+        hours = any(change.gpu_hours is not None for change in others)
+        heads = [self.word("change"), self.word("jobs"), *([self.word("gpu_hours")] if hours else []), self.word("cause")]
+        rows = (
+            [_code(change), number(change.jobs), *([number(change.gpu_hours)] if hours else []), self._titles(change.causes)] for change in others
+        )
+        return [table(self.word("more_changes"), heads, rows)]
+
+    # What died.
+
+    def _causes(self) -> Html:
+        summary = self.summary
+        plots = [self._plot("by_jobs", [(group, float(group.jobs), self.word("job_count", count=number(group.jobs))) for group in summary.causes])]
+        if summary.died.gpu_hours:
+            costly = sorted(summary.causes, key=lambda group: -(group.gpu_hours or 0))
+            plots.append(self._plot("by_hours", [(group, group.gpu_hours or 0.0, number(group.gpu_hours or 0)) for group in costly]))
+        plots += self._over_time() + self._nodes() + self._trend()
+        return section("causes", self.word("causes"), self._healthy(), element("div", *plots, class_="plots"))
+
+    def _healthy(self) -> Html:
+        counts = {"healthy": self.summary.healthy, "open_ends": self.summary.open_ends}
+        return joined(paragraph(self.word(name, jobs=number(jobs)), class_="soft") for name, jobs in counts.items() if jobs)
+
+    def _plot(self, name: str, rows: Sequence[tuple[CauseGroup, float, str]]) -> Html:
+        rows = sorted(rows, key=lambda row: -row[1])
+        amounts = [Amount(group.title, value, told, self.colours.get(group.cause, OTHER)) for group, value, told in rows[:MAX_BARS] if value]
+        if rest := sum(value for _, value, _ in rows[MAX_BARS:]):
+            amounts.append(Amount(self.word("other"), rest, number(rest), OTHER))
+        return _figure(self.word(name), bars(self.word(name), amounts))
+
+    def _over_time(self) -> list[Html]:
+        times = self.summary.times
+        if not times:
+            return []
+        length = times[-1].begin - times[0].begin
+        form = next(form for least, form in _TIME_FORMS if length >= least)
+        stacks = [Column(f"{time.begin:{form}}", self._parts(time.causes)) for time in times]
+        return [self._columns("over_time", stacks)]
+
+    def _trend(self) -> list[Html]:
+        if len(self.trend) < 2:
+            return []
+        stacks = [Column(f"{point.created:%m-%d}", self._parts(point.causes)) for point in self.trend]
+        return [self._columns("trend", stacks)]
+
+    def _columns(self, name: str, stacks: Sequence[Column]) -> Html:
+        return _figure(self.word(name), columns(self.word(name), stacks, self._stacked()), self._legend())
+
+    def _parts(self, causes: dict[str, int]) -> dict[str, float]:
+        """Give counts by the causes that have a colour; all others are one."""
+        counts: Counter[str] = Counter()
+        for cause, jobs in causes.items():
+            counts[self.titles[cause] if cause in self.colours else self.word("other")] += jobs
+        return {name: float(count) for name, count in counts.items()}
+
+    def _stacked(self) -> dict[str, str]:
+        return {self.titles[cause]: colour for cause, colour in self.colours.items()} | {self.word("other"): OTHER}
+
+    def _legend(self) -> Html:
+        others = len(self.titles) > len(self.colours)
+        names = {name: colour for name, colour in self._stacked().items() if colour != OTHER or others}
+        return element("ul", *(element("li", element("span", class_=f"key {colour}"), name) for name, colour in names.items()), class_="legend")
+
+    def _nodes(self) -> list[Html]:
+        if not self.summary.nodes_hit:
+            return []
+        rows = [Amount(node.name, float(node.jobs), self.word("job_count", count=number(node.jobs)), OTHER) for node in self.summary.nodes_hit[:MAX_BARS]]
+        return [_figure(self.word("by_node"), bars(self.word("by_node"), rows))]
+
+    # Crash by crash.
+
+    def _crashes(self) -> Html:
+        groups = (self._cause(group, place < OPEN) for place, group in enumerate(self.summary.causes))
+        return section("crashes", self.word("crashes"), *groups)
+
+    def _cause(self, group: CauseGroup, is_open: bool) -> Html:
+        told = " · ".join([*self._cost(group), self.word("crash_count", count=number(group.crashes))])
+        summary = element("summary", element("span", class_=f"key {self.colours.get(group.cause, OTHER)}"), group.title, element("span", told, class_="soft"))
+        more = [paragraph(self.word("more_crashes", more=number(group.more)), class_="soft")] if group.more else []
+        return element("details", summary, *(self._crash(crash) for crash in group.groups), *more, open="" if is_open else None)
+
+    def _crash(self, crash: CrashGroup) -> Html:
+        standing = self.word(crash.standing) if crash.standing != "none" else ""
+        told = " · ".join([*self._cost(crash), *([standing] if standing else [])])
+        return element("article", element("h3", crash.headline), paragraph(told, class_="soft"), element("dl", *self._facts(crash)))
+
+    def _facts(self, crash: CrashGroup) -> Iterable[Html]:
+        rows: list[tuple[str, str]] = [("stands", joined((element("code", crash.representative.name), element("span", f" {crash.representative.id}", class_="soft"))))]
+        if crash.change:
+            rows.append(("change_to", _code(crash.change)))
+        if crash.first and crash.last:
+            rows.append(("between", _moment(crash.first) + (f" – {_moment(crash.last)}" if crash.last != crash.first else "")))
+        if crash.nodes_hit:
+            rows.append(("on", ", ".join(f"{node.name} ({node.jobs})" for node in crash.nodes_hit)))
+        if crash.fingerprint:
+            rows.append(("named", element("code", crash.fingerprint[:16])))
+        return (part for name, value in rows for part in (element("dt", self.word(name)), element("dd", value)))
+
+    def _cost(self, cost: Cost) -> list[str]:
+        told = [self.word("job_count", count=number(cost.jobs))]
+        if cost.gpu_hours is not None:
+            told.append(self.word("hour_count", count=number(cost.gpu_hours)))
+        if cost.nodes:
+            told.append(self.word("node_count", count=number(cost.nodes)))
+        return told
+
+    # What has no answer.
+
+    def _unanswered(self) -> Html:
+        summary = self.summary
+        parts: list[Html] = []
+        if summary.failures:
+            rows = ((failure.error, number(failure.jobs), failure.example.name) for failure in summary.failures)
+            parts.append(table(self.word("unanswered"), [self.word("reason"), self.word("jobs"), self.word("example")], rows))
+        if summary.left_out:
+            kept = ((reason.replace("_", " "), str(told)) for reason, told in summary.left_out.items())
+            parts.append(table(self.word("left_out"), [self.word("reason"), self.word("what")], kept))
+        return section("unanswered", self.word("missing"), *parts) if parts else Html("")
+
+
+def page(summary: Summary, trend: Sequence[TrendPoint] = ()) -> str:
+    """Write the page of a batch, in the summary's language; `trend` has this batch and earlier ones, oldest first."""
+    return _Page(summary, trend).whole()
+
+
+def number(value: float | None) -> str:
+    """Give a number as people read it: three digits that count."""
+    if value is None:
+        return "-"
+    if value >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if value < 1 else f"{value:.1f}"
+
+
+def _code(change: Saving | ProposedChange) -> Html:
+    return joined((element("code", in_words(change, " = ")), element("span", f" {change.framework}", class_="soft")))
+
+
+def _share(part: float, whole: float) -> str:
+    share = part / whole if whole else 0.0
+    return f"{share:.1%}" if 0 < share < 0.01 else f"{share:.0%}"
+
+
+def _moment(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M}"
+
+
+def _figure(caption: str, drawing: Html, *more: Html) -> Html:
+    return element("figure", element("figcaption", caption), drawing, *more)
+
+
+def in_language(text: str) -> Language:
+    """Choose a page's language by a setting that may be empty."""
+    return "zh" if text == "zh" else "en"
+
+
+STYLE = """
+:root { --c1: #1d5fbf; --c2: #c2570c; --c3: #0f8a6d; --c4: #8e44ad; --c5: #b38600; }
+@media (prefers-color-scheme: dark) { :root { --c1: #6ea8ff; --c2: #f2955a; --c3: #4cc9a4; --c4: #c99bea; --c5: #e0b93f; } }
+svg .c1 { fill: var(--c1); } svg .c2 { fill: var(--c2); } svg .c3 { fill: var(--c3); } svg .c4 { fill: var(--c4); } svg .c5 { fill: var(--c5); }
+.key { display: inline-block; width: .75rem; height: .75rem; border-radius: .15rem; margin: 0 .5rem 0 0; vertical-align: -.05rem; background: var(--grey); }
+summary .key { margin-left: .3rem; }
+.key.c1 { background: var(--c1); } .key.c2 { background: var(--c2); } .key.c3 { background: var(--c3); } .key.c4 { background: var(--c4); } .key.c5 { background: var(--c5); }
+h1 { overflow-wrap: anywhere; }
+h2 { margin-top: 2.2rem; }
+.over { margin: 0; font-size: .85rem; font-weight: 600; color: var(--soft); }
+.notice { display: inline-block; margin-top: .6rem; padding: .3rem .7rem; border-radius: .4rem; background: var(--hit); }
+.cards { margin-top: 1.4rem; }
+.best { background: var(--card); border: 1px solid var(--line); border-left: .3rem solid var(--good); border-radius: .5rem; padding: .9rem 1.1rem; margin: .8rem 0; }
+.best p { max-width: 56rem; }
+.change { font-size: 1.15rem; overflow-wrap: anywhere; }
+.change code { font-weight: 600; }
+figcaption { font-weight: 600; color: var(--ink); margin-bottom: .6rem; }
+.plots { gap: 2rem 2.5rem; margin-top: 1rem; }
+.legend { list-style: none; margin: .6rem 0 0; padding: 0; font-size: .82rem; color: var(--soft); max-width: 28rem; }
+.legend li { margin: .1rem 0; }
+article h3 { margin-bottom: .2rem; }
+article dl { margin-top: .5rem; }
+.scroll td, .scroll tbody th { white-space: normal; min-width: 5rem; max-width: 34rem; overflow-wrap: anywhere; }
+.scroll tbody th { min-width: 11rem; }
+caption { font-weight: 600; color: var(--ink); }
+/* The last column holds words, and takes the room on a phone that scrolling gives. */
+.scroll td:last-child { min-width: 11rem; }
+td span, .scroll th span { display: inline; margin: 0; }
+"""

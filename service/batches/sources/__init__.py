@@ -1,0 +1,1 @@
+"""Where the jobs of a batch come from: folders, uploads, Slurm, Ray, Kubernetes."""

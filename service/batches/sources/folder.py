@@ -1,0 +1,115 @@
+"""Jobs out of a folder of this machine; its files are read where they lie.
+
+A server takes only folders under its `batch_roots`, and no link that leads out of the folder is followed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ingest.logs.inputs.archives import Contents, read_folder
+from ingest.logs.inputs.members import LIMITS, Skipped, kind_of
+from service.batches.sources.found import FoundJobs, check, cleaned, gathered, shown
+from service.batches.sources.grouping import JobFiles, grouped
+from service.schemas.errors import ForbiddenError, InvalidRequestError
+from service.schemas.records import JobPlace, JobSpec
+from service.settings import Settings
+
+
+class _FolderListing(Contents):
+    """Names of a folder's files; an archive in it is a job's log."""
+
+    def wants(self, name: str) -> bool:
+        """Tell whether a file is of a job."""
+        if kind_of(name) == "nested_archive":
+            self.seen += 1
+            return True
+        return super().wants(name)
+
+
+def read(folder: Path, settings: Settings) -> FoundJobs:
+    """Find the jobs of a folder; raises InvalidRequestError, TooLargeError."""
+    home = Path(os.path.realpath(folder))
+    if not home.is_dir():
+        raise InvalidRequestError(f"{folder} is no folder.")
+    listed = list_folder(home, settings)
+    found = grouped([member.name for member in listed.logs], [member.name for member in listed.configs], home.name or "job")
+    check(len(found), str(folder), settings, listed.skipped.omitted)
+    return FoundJobs(lambda: _specs(found, home), len(found), cleaned(listed.skipped.omitted))
+
+
+def read_all(paths: Sequence[Path], settings: Settings) -> FoundJobs:
+    """Find the jobs of several files and folders: each file is one by itself, an archive too."""
+    if len(paths) == 1 and paths[0].is_dir():
+        return read(paths[0], settings)
+    specs: list[JobSpec] = []
+    left_out = Skipped()
+    for path in paths:
+        if path.is_dir():
+            found = read(path, settings)
+            specs += [spec.model_copy(update={"name": shown(f"{path.name}/{spec.name}")}) for spec in found.specs]
+            for reason, told in found.left_out.items():
+                left_out.add(reason, f"{path.name}: {told}")
+    loose = [path for path in paths if not path.is_dir()]
+    specs += _loose(loose)
+    check(len(specs), "What was given", settings, left_out.omitted)
+    return gathered(specs, left_out.omitted)
+
+
+def allowed(path: str, settings: Settings) -> Path:
+    """Give a folder that a request names; raises ForbiddenError where it is under none of the settings' `batch_roots`.
+
+    Whether a folder outside is there is not told.
+    """
+    real = os.path.realpath(path)
+    if not any(is_under(real, root) for root in roots(settings)):
+        raise ForbiddenError(f"{shown(path)} is under none of the folders that batches may read (WHYCRASH_BATCH_ROOTS).")
+    return Path(real)
+
+
+def roots(settings: Settings) -> tuple[str, ...]:
+    """Give the folders under which batches may read, as they really are."""
+    return tuple(os.path.realpath(root) for part in settings.batch_roots.split(",") if (root := part.strip()))
+
+
+def is_under(path: str, root: str) -> bool:
+    """Tell whether a real path is a real folder or below it."""
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def list_folder(home: Path, settings: Settings) -> Contents:
+    """List a folder's logs and configurations by name."""
+    listed = _FolderListing(replace(LIMITS, files=10 * settings.max_jobs), Skipped())
+    read_folder(home, listed)
+    return listed
+
+
+def _specs(found: Sequence[JobFiles], home: Path) -> Iterator[JobSpec]:
+    for job in found:
+        yield JobSpec(name=shown(job.name), place=_place(job, home))
+
+
+def _place(job: JobFiles, home: Path) -> JobPlace:
+    if job.folder is not None and not any(kind_of(log) == "nested_archive" for log in job.logs):
+        return JobPlace(paths=(str(home / job.folder),))
+    return JobPlace(paths=tuple(str(home / log) for log in job.logs), configs=tuple(str(home / config) for config in job.configs))
+
+
+def _loose(paths: Sequence[Path]) -> list[JobSpec]:
+    """Group files that were named one by one within the folder that each lies in."""
+    by_folder: dict[Path, list[Path]] = {}
+    for path in paths:
+        if not path.exists():
+            raise InvalidRequestError(f"There is no file {path}.")
+        by_folder.setdefault(path.absolute().parent, []).append(path)
+    specs: list[JobSpec] = []
+    for folder, files in by_folder.items():
+        configs = [path.name for path in files if kind_of(path.name) == "config"]
+        logs = [path.name for path in files if path.name not in configs]
+        found = grouped(logs, configs, folder.name or "job")
+        # Their folder holds more than was named.
+        specs += [JobSpec(name=shown(job.name), place=_place(replace(job, folder=None), folder)) for job in found]
+    return specs

@@ -1,0 +1,54 @@
+"""What a source gives: the jobs that it found, and what it left out and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ingest.logs.lines import printable
+from ingest.redaction.redactor import Redactor
+from service.schemas.errors import InvalidRequestError, TooLargeError
+from service.schemas.records import JobSpec
+from service.settings import Settings
+
+LONGEST_NAME = 200
+
+Told = dict[str, int | str]
+
+
+@dataclass(frozen=True)
+class FoundJobs:
+    """The jobs of a source, which may be gone through more than once, how many they are, and what was left out, by reason."""
+
+    make: Callable[[], Iterable[JobSpec]] = field(repr=False)
+    count: int
+    left_out: Told = field(default_factory=dict)
+
+    @property
+    def specs(self) -> Iterator[JobSpec]:
+        """The jobs; a hundred thousand are made one by one."""
+        return iter(self.make())
+
+
+def gathered(specs: Sequence[JobSpec], left_out: Told | None = None) -> FoundJobs:
+    """Give jobs that are at hand as what was found."""
+    return FoundJobs(lambda: specs, len(specs), cleaned(left_out or {}))
+
+
+def cleaned(left_out: Told) -> Told:
+    """Give what was left out as it may be kept: files' names hold secrets, too."""
+    return {reason: Redactor().clean(told) if isinstance(told, str) else told for reason, told in left_out.items()}
+
+
+def check(count: int, where: str, settings: Settings, left_out: Told) -> None:
+    """Raise InvalidRequestError where there is no job, TooLargeError where there are more than a batch may have."""
+    if not count:
+        told = "; ".join(f"{reason.replace('_', ' ')} {what}" for reason, what in cleaned(left_out).items())
+        raise InvalidRequestError(f"{Redactor().clean(where)} holds no job's log." + (f" Left out: {told}." if told else ""))
+    if count > settings.max_jobs:
+        raise TooLargeError(f"{Redactor().clean(where)} holds more jobs than the {settings.max_jobs} that a batch takes (WHYCRASH_MAX_JOBS).")
+
+
+def shown(name: str) -> str:
+    """Give a job's name as it may be kept: without secrets and control characters, not too long."""
+    return printable(Redactor().clean(name))[:LONGEST_NAME] or "job"

@@ -1,0 +1,255 @@
+"""The failed jobs of a Ray cluster, by its dashboard's Jobs API; their logs are kept as redacted copies.
+
+Asked over HTTP, so that Ray need not be installed where whycrash runs.
+https://docs.ray.io/en/latest/cluster/running-applications/job-submission/openapi.html
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+from pydantic import BaseModel, Field, ValidationError
+
+from ingest.errors import DamagedArchiveError, EmptyInputError, InputError
+from ingest.logs.inputs.members import Skipped
+from ingest.logs.inputs.sources import LogSource
+from service.batches.sources.found import FoundJobs, check, gathered, shown
+from service.batches.sources.spool import BatchSpool, SpooledJob
+from service.schemas.diagnosis import Outcome
+from service.schemas.errors import ForbiddenError, InvalidRequestError
+from service.schemas.records import JobSpec
+from service.settings import Settings
+from service.telemetry.ray_state import token
+
+TIMEOUT_S = 30.0
+# A list of jobs is a few hundred bytes each, and a runtime environment more.
+MAX_LIST = 256 << 20
+# Ray puts the end of the log into a job's message; what stands before it is Ray's own word.
+_TAIL = re.compile(r"[,.]?\s*(?:last available logs|The last \d+ lines).*", re.DOTALL | re.IGNORECASE)
+# As much of a JSON text as is whole; what follows is its closing quote, or an escape that is not all there yet.
+_WHOLE = re.compile(r'(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+')
+_HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}$")
+
+
+class RayJob(BaseModel):
+    """A job as the dashboard gives it; fields that are not used here are passed over."""
+
+    status: str
+    submission_id: str | None = None
+    job_id: str | None = None
+    entrypoint: str = ""
+    message: str | None = None
+    start_time: int | None = None
+    end_time: int | None = None
+    metadata: dict[str, str] | None = None
+    runtime_env: dict[str, Any] | None = None
+    driver_exit_code: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What people call it: its name where it was given one, and its id."""
+        given = (self.metadata or {}).get("name") or (self.metadata or {}).get("job_name") or ""
+        known = self.submission_id or self.job_id or "?"
+        return known if given in ("", known) else f"{given} ({known})"
+
+
+class _RayJobList(BaseModel):
+    jobs: list[RayJob] = Field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RayJobQuery:
+    """What is asked for: jobs that failed since a time, of a dashboard such as http://127.0.0.1:8265."""
+
+    dashboard: str
+    since: datetime | None = None
+
+
+def allowed(dashboard: str, settings: Settings) -> str:
+    """Give a dashboard's address that a request names; raises ForbiddenError where the settings do not list it."""
+    listed = {base(item.strip()) for item in settings.ray_dashboards.split(",") if item.strip()}
+    if base(dashboard) not in listed:
+        raise ForbiddenError(f"{shown(dashboard)} is none of the Ray dashboards that batches may ask (WHYCRASH_RAY_DASHBOARDS).")
+    return base(dashboard)
+
+
+def base(dashboard: str) -> str:
+    """Give an address in one form; raises InvalidRequestError where it is none."""
+    try:
+        parts = urlsplit(dashboard if "://" in dashboard else f"http://{dashboard}")
+        port = parts.port
+    except ValueError as error:
+        raise InvalidRequestError(f"{shown(dashboard)} is no address of a dashboard: {error}.") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise InvalidRequestError(f"{shown(dashboard)} is no address of a dashboard, such as http://127.0.0.1:8265.")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def read(asked: RayJobQuery, spool: BatchSpool, settings: Settings) -> FoundJobs:
+    """Fetch the logs of all failed jobs; raises InvalidRequestError, TooLargeError, DiskFullError. Where it raises, no copy stays."""
+    try:
+        return _read(asked, spool, settings)
+    except BaseException:
+        spool.discard()
+        raise
+
+
+def _read(asked: RayJobQuery, spool: BatchSpool, settings: Settings) -> FoundJobs:
+    address = base(asked.dashboard)
+    headers = {"Authorization": f"Bearer {known}"} if (known := token()) else {}
+    skipped = Skipped()
+    # No redirect is followed, no proxy of the environment used: nothing but the dashboard is asked.
+    with httpx.Client(base_url=address, timeout=TIMEOUT_S, headers=headers, trust_env=False) as client:
+        failed = _failed(client, asked)
+        if failed:
+            check(len(failed), address, settings, {})
+        specs = [spec for job in failed if (spec := _fetched(client, job, spool, skipped, address))]
+    check(len(specs), f"{address}, of failed jobs,", settings, skipped.omitted)
+    return gathered(specs, skipped.omitted)
+
+
+def _failed(client: httpx.Client, asked: RayJobQuery) -> list[RayJob]:
+    """Give the jobs that failed, oldest first; raises InvalidRequestError where the dashboard does not tell."""
+    try:
+        with client.stream("GET", "/api/jobs/") as response:
+            response.raise_for_status()
+            listed = _RayJobList.model_validate({"jobs": json.loads(_bounded(response))})
+    except (httpx.HTTPError, httpx.InvalidURL, ValidationError, ValueError, RecursionError) as error:
+        raise InvalidRequestError(f"Ray's dashboard at {client.base_url} could not be asked for its jobs: {_told(error)}.") from error
+    since = asked.since.timestamp() * 1000 if asked.since else 0
+    failed = [job for job in listed.jobs if job.status == "FAILED" and (job.end_time or job.start_time or 0) >= since]
+    return sorted(failed, key=lambda job: (job.end_time or 0, job.name))
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, httpx.HTTPStatusError) and error.response.status_code in (401, 403):
+        return "it wants a token; set RAY_AUTH_TOKEN to the cluster's"
+    return "what it gives is no list of jobs" if isinstance(error, ValueError | RecursionError) else shown(str(error) or type(error).__name__)
+
+
+def _bounded(response: httpx.Response) -> bytes:
+    whole = bytearray()
+    for piece in response.iter_bytes():
+        whole += piece
+        if len(whole) > MAX_LIST:
+            raise ValueError("the list of jobs is too long")
+    return bytes(whole)
+
+
+def _fetched(client: httpx.Client, job: RayJob, spool: BatchSpool, skipped: Skipped, dashboard: str) -> JobSpec | None:
+    copies = spool.begin()
+    if job.submission_id:
+        _log(client, job.submission_id, copies, skipped)
+    # What Ray says of the end may be all there is: no log is written where an environment cannot be set up.
+    if said := _TAIL.sub("", job.message or "").strip():
+        copies.log("ray-job-status.log", [f"{said}\n".encode()])
+    if not copies.logs:
+        skipped.add("no_logs", job.name)
+        return None
+    for name, text in _configs(job):
+        copies.config(name, text.encode())
+    place = copies.place().model_copy(update={"ray_dashboard": dashboard, "ray_job": job.submission_id or job.job_id or ""})
+    outcome = Outcome.told(job.driver_exit_code, None, job.status).if_given
+    return JobSpec(name=shown(job.name), place=place, started=_time(job.start_time), ended=_time(job.end_time), outcome=outcome)
+
+
+def _log(client: httpx.Client, submission: str, copies: SpooledJob, skipped: Skipped) -> None:
+    """Keep a job's log; where it is not given, the job may still have Ray's own words."""
+    try:
+        with client.stream("GET", f"/api/jobs/{quote(submission, safe='')}/logs") as response:
+            response.raise_for_status()
+            source = LogSource(submission, _TextStream(json_text(response.iter_bytes(), "logs")))
+            with closing(source):
+                source.head()
+                copies.log("driver.log", source.chunks())
+    except EmptyInputError:
+        return
+    except (httpx.HTTPError, InputError) as error:
+        skipped.add("logs_not_given", f"{shown(submission)} ({type(error).__name__})")
+        return
+    for reason, told in source.omitted.items():
+        skipped.add(reason, f"{shown(submission)} ({told})")
+
+
+def _configs(job: RayJob) -> Iterator[tuple[str, str]]:
+    """Give what the job was submitted with as files that a change can be written into."""
+    if job.entrypoint:
+        yield "entrypoint.sh", f"{job.entrypoint}\n"
+    # What Ray itself puts in begins with an underscore.
+    if kept := {key: value for key, value in (job.runtime_env or {}).items() if not key.startswith("_")}:
+        yield "runtime_env.yaml", json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
+
+
+def json_text(chunks: Iterable[bytes], key: str) -> Iterator[bytes]:
+    """Yield a text that stands in a JSON object under `key`, piece by piece: it may be larger than the memory.
+
+    Raises ValueError where the object is cut or has no such text.
+    """
+    texts = codecs.iterdecode(chunks, "utf-8", "replace")
+    held = _begun(texts, key)
+    while True:
+        whole = _WHOLE.match(held)
+        end = whole.end() if whole else 0
+        if held[end : end + 1] == '"':
+            yield _unescaped(held[:end])
+            return
+        if pair := _HALF_PAIR.search(held, 0, end):
+            end = pair.start()
+        yield _unescaped(held[:end])
+        more = next(texts, "")
+        if not more:
+            raise ValueError(f"{key} is cut")
+        held = held[end:] + more
+
+
+def _begun(texts: Iterator[str], key: str) -> str:
+    begin = re.compile(rf'"{re.escape(key)}"\s*:\s*"')
+    held = ""
+    for text in texts:
+        held += text
+        if match := begin.search(held):
+            return held[match.end() :]
+        held = held[-1000:]
+    raise ValueError(f"there is no {key}")
+
+
+def _unescaped(text: str) -> bytes:
+    return str(json.loads(f'"{text}"', strict=False)).encode("utf-8", "surrogatepass")
+
+
+class _TextStream:
+    """What comes in pieces, read as a file is."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held = b""
+
+    def read(self, size: int, /) -> bytes:
+        """Give the next bytes; raises DamagedArchiveError where the connection broke: what came before counts."""
+        try:
+            while not self._held and (piece := next(self._pieces, None)) is not None:
+                self._held = piece
+        except (httpx.HTTPError, ValueError) as error:
+            raise DamagedArchiveError(f"the dashboard did not give all of it ({type(error).__name__})") from error
+        piece, self._held = self._held[:size], self._held[size:]
+        return piece
+
+    def close(self) -> None:
+        """Leave the connection to its owner."""
+
+
+def _time(milliseconds: int | None) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds else None
+    except (ValueError, OverflowError, OSError):
+        return None  # beyond what a time can be

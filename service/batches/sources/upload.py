@@ -1,0 +1,345 @@
+"""Jobs out of what a client sends: an archive, many files, or JSON lines; kept as redacted copies.
+
+Of an archive, each job is what `grouping` says of its names. Of several files likewise, and an archive among
+them is one job's. A line of JSON is a job: `{"name": ..., "log": ..., "config": ..., "nodes": ..., ...}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+from pathlib import PurePosixPath
+from typing import Annotated, BinaryIO, Protocol
+
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveInt,
+    ValidationError,
+)
+
+from ingest.errors import BinaryInputError, BombInputError, EmptyInputError, InputError
+from ingest.logs.inputs.archives import Contents
+from ingest.logs.inputs.compression import codec_of
+from ingest.logs.inputs.files import BorrowedStream, PeekedStream
+from ingest.logs.inputs.members import CONFIG, CONFIG_BYTES, LIMITS, JobLimits, Member, Skipped, kind_of
+from ingest.logs.inputs.sources import LogSource
+from ingest.logs.inputs.streams import UNSUSPICIOUS, Decompressed, Readable
+from ingest.logs.inputs.tarballs import is_tar, read_tar
+from ingest.logs.inputs.zips import BEGINS, read_zip
+from service.batches.sources.found import FoundJobs, check, gathered, shown
+from service.batches.sources.grouping import JobFiles, grouped
+from service.batches.sources.spool import BatchSpool, SpooledJob
+from service.schemas.diagnosis import EndState, ExitCode, Outcome, SignalName
+from service.schemas.errors import InvalidRequestError, TooLargeError
+from service.schemas.records import JobSpec
+from service.settings import Settings
+
+# A line of JSON holds a log as text; larger ones come as files.
+LONGEST_LINE = 64 << 20
+_PEEKED = 1 << 16
+# Each becomes a file of its own; a line of 64 MiB could name millions.
+MAX_CONFIGS = 100
+
+
+class SentFile(Protocol):
+    """A file that was sent: the client's name of it, only ever a label, and what it holds, at its begin."""
+
+    @property
+    def name(self) -> str:
+        """The client's name of it."""
+
+    @property
+    def file(self) -> BinaryIO:
+        """What it holds; can seek."""
+
+
+class SentJob(BaseModel):
+    """A line of an upload in JSON lines."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(default="", max_length=1000)
+    log: str = Field(min_length=1)
+    config: str | Annotated[dict[str, str], Field(max_length=MAX_CONFIGS)] = ""
+    nodes: PositiveInt | None = None
+    gpus: PositiveInt | None = None
+    gpu_hours: NonNegativeFloat | None = None
+    started: AwareDatetime | None = None
+    ended: AwareDatetime | None = None
+    node_names: tuple[str, ...] = Field(default=(), max_length=10_000)
+    exit_code: ExitCode = None
+    signal: SignalName = None
+    state: EndState = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the job ended, as far as its line says."""
+        return Outcome(exit_code=self.exit_code, signal=self.signal, state=self.state)
+
+    @property
+    def configs(self) -> dict[str, str]:
+        """The configurations by name; a bare text may be any of them."""
+        return self.config if isinstance(self.config, dict) else {"config.sh": self.config} if self.config else {}
+
+
+@dataclass
+class _SentFiles:
+    """What was sent, as it is taken apart: every file's opener by name, and what is left out."""
+
+    settings: Settings
+    spool: BatchSpool
+    skipped: Skipped = field(default_factory=Skipped)
+    logs: dict[str, Callable[[], Readable]] = field(default_factory=dict)
+    configs: dict[str, Callable[[], Readable]] = field(default_factory=dict)
+    archives: dict[str, Contents] = field(default_factory=dict)
+    opened: list[Contents] = field(default_factory=list)
+
+    @property
+    def limits(self) -> JobLimits:
+        most = self.settings.max_unpacked_mb << 20
+        return replace(LIMITS, files=10 * self.settings.max_jobs, bytes=most, spool=most)
+
+    def add(self, member: Member, *, config: bool) -> None:
+        """Take a file, unless its name leads elsewhere."""
+        name = member.name.replace("\\", "/")
+        if name.startswith("/") or ".." in name.split("/"):
+            self.skipped.add("unsafe_name", name)
+            return
+        name = "/".join(part for part in name.split("/") if part not in ("", "."))
+        (self.configs if config else self.logs)[name] = member.open
+
+    def close(self) -> None:
+        for contents in self.opened:
+            contents.close()
+
+
+def read(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) -> FoundJobs:
+    """Take apart what was sent, keeping redacted copies; raises InvalidRequestError, TooLargeError, DiskFullError.
+
+    Where it raises, no copy stays. The files stay open: they are the caller's.
+    """
+    try:
+        return _read(uploads, spool, settings)
+    except BaseException:
+        spool.discard()
+        raise
+
+
+def _read(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) -> FoundJobs:
+    if not uploads:
+        raise InvalidRequestError("No file was sent.")
+    spool.limit(max(UNSUSPICIOUS, LIMITS.ratio * sum(upload.file.seek(0, 2) for upload in uploads)))
+    only = uploads[0] if len(uploads) == 1 else None
+    if only is not None and is_lines(only.file):
+        return _lines(only, spool, settings)
+    sent = _SentFiles(settings, spool)
+    with closing(sent):
+        if only is not None and (contents := _archive(only, sent)):
+            _take(contents, sent)
+        else:
+            for upload in uploads:
+                _file(upload, sent)
+        return _jobs(sent, shown(PurePosixPath((only or uploads[0]).name).name))
+
+
+def is_collection(file: BinaryIO) -> bool:
+    """Tell whether a file is an archive or JSON lines of jobs, rather than one log."""
+    if is_lines(file):
+        return True
+    file.seek(0)
+    stream = PeekedStream(BorrowedStream(file))
+    codec = codec_of(stream.head)
+    inner = PeekedStream(Decompressed(stream, codec, LIMITS.ratio)) if codec else stream
+    file.seek(0)
+    return stream.head.startswith(BEGINS) or is_tar(inner.head)
+
+
+def is_lines(file: BinaryIO) -> bool:
+    """Tell whether a file is JSON lines of jobs: its first line has a name and a log. A log in JSON has no name."""
+    file.seek(0)
+    head = file.read(_PEEKED).lstrip()
+    file.seek(0)
+    if not head.startswith(b"{"):
+        return False
+    try:
+        first = json.loads(head.split(b"\n", 1)[0])
+    except (ValueError, RecursionError):
+        # Cut within the first log's text.
+        return b"\n" not in head and b'"log"' in head and b'"name"' in head
+    return isinstance(first, dict) and {"name", "log"} <= first.keys()
+
+
+def _archive(upload: SentFile, sent: _SentFiles) -> Contents | None:
+    """List what an archive holds; None where the file is none."""
+    contents = Contents(sent.limits, Skipped())
+    file = upload.file
+    file.seek(0)
+    stream = PeekedStream(BorrowedStream(file))
+    name = shown(upload.name)
+    try:
+        if stream.head.startswith(BEGINS):
+            read_zip(name, file, contents)
+        elif is_tar(stream.head):
+            file.seek(0)
+            read_tar(name, stream, file, contents)
+        elif (codec := codec_of(stream.head)) and is_tar((inner := PeekedStream(Decompressed(stream, codec, LIMITS.ratio))).head):
+            read_tar(name, inner, None, contents)
+        else:
+            return None
+    except InputError as error:
+        raise InvalidRequestError(str(error)) from error
+    finally:
+        file.seek(0)
+    sent.opened.append(contents)
+    return contents
+
+
+def _take(contents: Contents, sent: _SentFiles) -> None:
+    for member in contents.logs:
+        sent.add(member, config=False)
+    for member in contents.configs:
+        sent.add(member, config=True)
+    _tell(contents, sent)
+
+
+def _tell(contents: Contents, sent: _SentFiles) -> None:
+    for reason, times in contents.skipped.counts.items():
+        first, *more = contents.skipped.names[reason]
+        sent.skipped.add(reason, first, times - len(more))
+        for name in more:
+            sent.skipped.add(reason, name)
+
+
+def _file(upload: SentFile, sent: _SentFiles) -> None:
+    """Take one of several files; an archive among them is one job's log of many parts."""
+    kind = kind_of(upload.name.replace("\\", "/"))
+    contents = _archive(upload, sent) if kind in (None, "nested_archive") else None
+    if contents:
+        _tell(contents, sent)
+        sent.archives[upload.name] = contents
+    if kind in (None, CONFIG) or contents:
+        sent.add(Member(upload.name, partial(_begin, upload.file)), config=kind == CONFIG)
+    else:
+        sent.skipped.add(str(kind), upload.name)
+
+
+def _begin(file: BinaryIO) -> Readable:
+    file.seek(0)
+    return BorrowedStream(file)
+
+
+def _jobs(sent: _SentFiles, name: str) -> FoundJobs:
+    found = grouped(sent.logs, sent.configs, name)
+    check(len(found), name, sent.settings, sent.skipped.omitted)
+    specs = [spec for job in found if (spec := _job(job, sent))]
+    check(len(specs), name, sent.settings, sent.skipped.omitted)
+    return gathered(specs, sent.skipped.omitted)
+
+
+def _job(job: JobFiles, sent: _SentFiles) -> JobSpec | None:
+    copies = sent.spool.begin()
+    for log in job.logs:
+        parts = sent.archives[log].logs if log in sent.archives else [Member(_label(log, job), sent.logs[log])]
+        for part in parts:
+            _log(part, copies, sent)
+    if not copies.logs:
+        return None
+    for config in job.configs:
+        _config(Member(_label(config, job), sent.configs[config]), copies, sent.skipped)
+    return JobSpec(name=shown(job.name), place=copies.place())
+
+
+def _label(name: str, job: JobFiles) -> str:
+    """Name a file as it is named within its job."""
+    return name.removeprefix(f"{job.folder}/") if job.folder else name if job.folder == "" else name.rsplit("/", 1)[-1]
+
+
+def _log(member: Member, copies: SpooledJob, sent: _SentFiles) -> None:
+    """Keep one log; what cannot be read is told of."""
+    try:
+        source = LogSource(member.label, member.open(), limits=sent.limits)
+    except (InputError, OSError):
+        sent.skipped.add("not_readable", member.label)
+        return
+    with closing(source):
+        try:
+            source.head()
+        except InputError as error:
+            sent.skipped.add(_reason(error), member.label)
+            return
+        copies.log(member.name, source.chunks())
+    for reason, told in source.omitted.items():
+        sent.skipped.add(reason, f"{member.label} ({told})")
+
+
+def _reason(error: InputError) -> str:
+    kinds: tuple[tuple[type[InputError], str], ...] = (
+        (EmptyInputError, "empty"), (BinaryInputError, "binary"), (BombInputError, "beyond_limit"),
+    )
+    return next((reason for kind, reason in kinds if isinstance(error, kind)), "not_readable")
+
+
+def _config(member: Member, copies: SpooledJob, skipped: Skipped) -> None:
+    try:
+        with closing(member.open()) as stream:
+            raw = b""
+            while len(raw) <= CONFIG_BYTES and (piece := stream.read(CONFIG_BYTES + 1 - len(raw))):
+                raw += piece
+    except (InputError, OSError):
+        skipped.add("not_readable", member.label)
+        return
+    if len(raw) > CONFIG_BYTES:
+        skipped.add("configs", f"{member.label} (larger than {CONFIG_BYTES >> 20} MiB)")
+        return
+    copies.config(member.name, raw)
+
+
+def _lines(upload: SentFile, spool: BatchSpool, settings: Settings) -> FoundJobs:
+    name = shown(PurePosixPath(upload.name).name)
+    skipped = Skipped()
+    specs: list[JobSpec] = []
+    for number, raw in _rows(upload.file):
+        check(len(specs) + 1, name, settings, {})
+        try:
+            sent = SentJob.model_validate_json(raw)
+        except ValidationError as error:
+            skipped.add("not_valid", f"line {number} ({_first(error)})")
+            continue
+        specs.append(_sent_job(sent, number, spool))
+    check(len(specs), name, settings, skipped.omitted)
+    return gathered(specs, skipped.omitted)
+
+
+def _rows(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    for number in count(1):
+        row = file.readline(LONGEST_LINE + 1)
+        if len(row) > LONGEST_LINE:
+            raise TooLargeError(f"Line {number} is longer than {LONGEST_LINE >> 20} MiB; send such a log as a file.")
+        if not row:
+            return
+        if row.strip():
+            yield number, row
+
+
+def _first(error: ValidationError) -> str:
+    found = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}".lstrip(": ")
+
+
+def _sent_job(sent: SentJob, number: int, spool: BatchSpool) -> JobSpec:
+    copies = spool.begin()
+    copies.log("job.log", [sent.log.encode("utf-8", "surrogatepass")])
+    for name, text in sent.configs.items():
+        copies.config(name, text.encode("utf-8", "surrogatepass"))
+    given = sent.model_dump(include={"nodes", "gpus", "gpu_hours", "started", "ended"})
+    return JobSpec(
+        name=shown(sent.name or f"line {number}"), place=copies.place(), node_names=tuple(map(shown, sent.node_names)), outcome=sent.outcome.if_given, **given,
+    )

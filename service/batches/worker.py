@@ -1,0 +1,227 @@
+"""What a worker process of a batch does: it loads once, reads one job after the other, and answers those it is told to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import resource
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ingest.errors import InputError
+from ingest.logs.inputs import jobs
+from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.members import LIMITS
+from ingest.logs.report import CrashReport
+from ingest.redaction.redactor import Redactor
+from service.batches.cached_retriever import CachedRetriever
+from service.batches.circuit_breaker import CircuitBreaker
+from service.batches.commands import (
+    AnswerCommand,
+    DropCommand,
+    JobCommand,
+    JobReading,
+    JobWasAnswered,
+    JobWasRead,
+    Outcome,
+    ReadCommand,
+    Step,
+    StepFailed,
+)
+from service.batches.sources import folder
+from service.llm.stages import FinalStage
+from service.llm.triage_context import TriageContext
+from service.patching.patches import ConfigFile
+from service.pipeline import triage
+from service.pipeline.triage import Triage
+from service.schemas.diagnosis import Diagnosis
+from service.schemas.diagnosis import Outcome as JobOutcome
+from service.settings import Settings
+from service.workers.warm_triage import WarmTriage
+
+# What one job may take of memory beyond what a loaded process has. A log is read in bounded memory, so
+# only one that was made to break the reader comes near.
+JOB_MEMORY = 4 << 30
+LONGEST_ERROR = 500
+# What is said of a job whose crash a model explains elsewhere; by language.
+ASKED_ELSEWHERE = {
+    "en": "A model was asked about another job of this batch with the same crash; this answer is that of the rules, for this job's own files.",
+    "zh": "模型已就本批次中同一崩溃的另一任务作答；此答案由规则给出，针对本任务自己的文件。",
+}
+NOT_ASKED = {
+    "en": "The model gave no answer for several jobs in a row, so it was not asked about this one. The first answer stands.",
+    "zh": "模型已连续多个任务没有作答，因此本任务未再询问模型。以首个答案为准。",
+}
+UNEXPECTED = "Something went wrong here that should not; the server's log says where."
+_LOG = logging.getLogger("whycrash.batch")
+
+
+@dataclass(frozen=True)
+class _ReadJob:
+    """A job between its two steps; `read` is what Triage.inquire takes."""
+
+    order: JobCommand
+    read: tuple[CrashReport, str, Sequence[ConfigFile], dict[str, float]]
+
+
+class JobWorker:
+    """Works on jobs in two steps, so that of a hundred jobs with the same crash all are read and one is answered."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._warm = WarmTriage(settings)
+        self._held: dict[str, _ReadJob] = {}
+        self._fuse = CircuitBreaker()
+
+    def load(self) -> str:
+        """Load what every job needs and bound the memory; gives what is wrong, or the empty text."""
+        wrong = self._warm.load()
+        if not wrong:
+            bound_memory(JOB_MEMORY)
+        return wrong
+
+    def take(self, step: Step) -> Outcome | None:
+        """Do one step; what fails is an outcome, so that the process lives on. A drop has none."""
+        try:
+            match step:
+                case ReadCommand():
+                    return JobWasRead(step.order.id, self.read(step.order))
+                case AnswerCommand():
+                    return JobWasAnswered(step.id, self.answer(step.id, by_rules=step.by_rules))
+                case DropCommand():
+                    self._held.pop(step.id, None)
+                    return None
+        except InputError as error:
+            return self._wrong(step, str(error), final=True)
+        except MemoryError:
+            return self._wrong(step, f"Reading it takes more than {JOB_MEMORY >> 30} GiB of memory.")
+        except OSError as error:
+            return self._wrong(step, f"It cannot be read: {error.strerror or type(error).__name__}.")
+        except Exception as error:  # noqa: BLE001 - one job of a batch: the others go on, and this one becomes a record
+            # The place, not the message: that may hold lines of the log.
+            _LOG.error("%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+            return self._wrong(step, UNEXPECTED)
+
+    def read(self, order: JobCommand) -> JobReading:
+        """Read a job's output and hold the report; raises InputError."""
+        _check_places((*order.paths, *order.configs), self._settings)
+        files = [triage.read_config(Path(path)) for path in order.configs]
+        with _opened(order, self._settings) as source:
+            found = self._warm.fresh().read(source, order.language, files, outcome=order.outcome)
+        self._held[order.id] = _ReadJob(order, found)
+        return reading_of(found[0], found[2], order.outcome)
+
+    def answer(self, job_id: str, *, by_rules: bool = False) -> Diagnosis:
+        """Answer a job that was read, and forget it; `by_rules` asks no model where one was to be."""
+        held = self._held.pop(job_id)
+        made = self._recalling(self._warm.fresh())
+        inquiry = made.inquire(*held.read, outcome=held.order.outcome)
+        diagnosis = inquiry.first
+        if held.order.model and self._settings.model:
+            diagnosis = self._explained(made, inquiry, by_rules=by_rules)
+        return diagnosis.model_copy(update={"id": job_id})
+
+    def _explained(self, made: Triage, inquiry: TriageContext, *, by_rules: bool) -> Diagnosis:
+        """Have the model explain, unless it was asked elsewhere or fails all the time; the answer says so then."""
+        first = inquiry.first
+        if first.verdict != "no-failure" and (by_rules or not self._fuse.holds):
+            return _noted(first, (ASKED_ELSEWHERE if by_rules else NOT_ASKED)[inquiry.language])
+        final = next((stage.diagnosis for stage in made.stages(inquiry) if isinstance(stage, FinalStage)), first)
+        self._fuse.heard(final)
+        return final
+
+    def _recalling(self, made: Triage) -> Triage:
+        """Have a triage search but once for jobs whose crash reads the same, as do those of one launch script with other settings."""
+        if not isinstance(made.retriever, CachedRetriever):
+            made.retriever = CachedRetriever(made.library, made.index, made.embedder)
+        return made
+
+    def _wrong(self, step: Step, error: str, *, final: bool = False) -> StepFailed:
+        order = step.order if isinstance(step, ReadCommand) else None
+        job_id = order.id if order else step.id  # type: ignore[union-attr]
+        self._held.pop(job_id, None)
+        return StepFailed(job_id, told(error, order), final)
+
+
+def reading_of(report: CrashReport, files: Sequence[ConfigFile] = (), outcome: JobOutcome | None = None) -> JobReading:
+    """Say which crash a report is of, of a job with which files and which end, and by which line."""
+    root = report.root
+    place = report.place(root.line) if root else None
+    return JobReading(
+        fingerprint=fingerprint(report, outcome), config=digest(files), root_line=place.line if place else None, root_file=(place.file or None) if place else None,
+        root_text=root.text if root else "", bytes=report.limits.bytes, lines=report.limits.lines,
+    )
+
+
+def fingerprint(report: CrashReport, outcome: JobOutcome | None = None) -> str:
+    """Give a hash that is equal where the same answer fits; the empty text where the log shows no failure.
+
+    Wider than the report's own: what else stands in the log, the phase and the versions may turn the answer, and what
+    the job's end says.
+    """
+    if report.root is None:
+        return ""
+    parts = [*_parts(report), *(ending.says.en for ending in (outcome.readings if outcome else ()))]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def digest(files: Sequence[ConfigFile]) -> str:
+    """Give a hash that is equal where a job's own files say the same; the empty text where it has none."""
+    if not files:
+        return ""
+    # Redacted: of what a hash is of, a short secret could be found by trying.
+    clean = Redactor().clean
+    told = json.dumps([(file.name, clean(file.text), file.exact) for file in sorted(files, key=lambda file: file.name)])
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def _noted(diagnosis: Diagnosis, note: str) -> Diagnosis:
+    return diagnosis.model_copy(update={"engine": diagnosis.engine.model_copy(update={"note": note})})
+
+
+def _parts(report: CrashReport) -> Iterator[str]:
+    yield report.fingerprint
+    yield report.phase
+    yield " ".join(sorted({event.pattern for event in report.standing}))
+    yield " ".join(sorted({f"{item.name}={item.version}" for item in report.frameworks}))
+
+
+def told(error: str, order: JobCommand | None) -> str:
+    """Give an error as it may be kept: no path of this machine, no secret, bounded."""
+    for path in sorted(order.paths, key=len, reverse=True) if order else ():
+        error = error.replace(path, order.name if order else path)
+    return Redactor().clean(error)[:LONGEST_ERROR]
+
+
+def bound_memory(more: int) -> None:
+    """Let this process map no more than `more` bytes beyond what it has now.
+
+    A request beyond fails in this process, where else the kernel would choose whom to kill.
+    """
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + more
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _check_places(paths: Sequence[str], settings: Settings) -> None:
+    """Raise InputError where a place under one of the allowed folders leads out of them: it may have been put there since it was found."""
+    roots = folder.roots(settings)
+    for path in paths:
+        if any(folder.is_under(path, root) for root in roots) and not any(folder.is_under(os.path.realpath(path), root) for root in roots):
+            raise InputError("It leads out of the folders that batches may read (WHYCRASH_BATCH_ROOTS).")
+
+
+def _opened(order: JobCommand, settings: Settings) -> JobSource:
+    if not order.paths:
+        raise InputError("There is no output of this job.")
+    limits = replace(LIMITS, bytes=settings.max_unpacked_mb << 20)
+    source = jobs.open_jobs([Path(path) for path in order.paths], limits)
+    source.name = order.name
+    if source.single:
+        source.single.name = order.name
+    return source

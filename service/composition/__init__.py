@@ -1,0 +1,1 @@
+"""The answer in words: headline, explanation, evidence and the other parts of a diagnosis."""

@@ -1,0 +1,1 @@
+"""Chat models: prompt, client, grounding, claim verification, conversation."""

@@ -1,0 +1,247 @@
+"""The chain: a first answer, a prompt, any chat model, its claims, grounding, the final answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from corpus.library import Library
+from corpus.schema import Language
+from service.composition import reasons
+from service.composition.composer import MAX_EVIDENCE
+from service.composition.phrases import say
+from service.llm.claim_verifier import VerificationContext, VerifiedText, judge_for, listed, take
+from service.llm.claims import Claims, schema
+from service.llm.client import LlmClient
+from service.llm.contacts import lead
+from service.llm.deadline import Deadline
+from service.llm.grounding import Grounded, GroundedQuote, ground
+from service.llm.models import ChatModel, open_model
+from service.llm.prompt import for_answer, shown
+from service.llm.prompt_context import Prompt, PromptContext, gather
+from service.llm.prose import blocks
+from service.llm.stages import DraftStage, FinalStage, Stage, TextStage
+from service.llm.streaming_json import growing, whole_fields
+from service.llm.triage_context import TriageContext
+from service.schemas.diagnosis import Alternative, Diagnosis, Dropped, Evidence, ProposedChange
+from service.schemas.errors import ModelError
+from service.settings import Settings
+
+# A cause that a model names and no rule does.
+NAMED_ONLY = 0.1
+# How much longer an answer gets before it is looked at again.
+STRIDE = 48
+# Addresses of nodes among themselves, which workers print before each line.
+_NODES = re.compile(r"\b(?:10\.\d{1,3}|127\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2}\b(?::\d+)?")
+_CLAIMED = {"cause", "quotes", "cases", "changes"}
+
+
+class RuleAnswers(Protocol):
+    """What makes answers by rules."""
+
+    @property
+    def library(self) -> Library:
+        """The corpus."""
+
+    def decided(self, inquiry: TriageContext, cause: str) -> Diagnosis:
+        """Answer for one of two causes that both fit."""
+
+    def repatched(self, inquiry: TriageContext, answer: Diagnosis) -> Diagnosis:
+        """Make the patch anew."""
+
+
+def matter_of(answers: RuleAnswers, inquiry: TriageContext) -> PromptContext:
+    """Put together what a model is told."""
+    settings = (*inquiry.own, *inquiry.report.settings)
+    return gather(inquiry.report, inquiry.retrieval, answers.library, inquiry.first, inquiry.language, settings, inquiry.telemetry)
+
+
+def prompt_of(answers: RuleAnswers, inquiry: TriageContext, settings: Settings) -> str:
+    """Give exactly what a model would be sent, for a person to read."""
+    return shown(for_answer(matter_of(answers, inquiry), settings.model_tokens), schema(Claims))
+
+
+def answered(answers: RuleAnswers, inquiry: TriageContext, settings: Settings) -> Iterator[Stage]:
+    """Give the first answer, then the configured model's words, then the final answer."""
+    yield DraftStage(inquiry.first)
+    if inquiry.first.verdict == "no-failure":
+        note = "The log shows no failure, so no model was asked." if settings.model else ""
+        yield FinalStage(_noted(inquiry.first, note, inquiry.language))
+        return
+    try:
+        model = open_model(settings)
+    except ModelError as error:
+        yield FinalStage(_noted(inquiry.first, f"{error} The first answer stands.", inquiry.language))
+        return
+    if model is None:
+        yield FinalStage(inquiry.first)
+        return
+    yield from explained(answers, inquiry, model, settings.model_deadline, settings.model_tokens)
+
+
+def explained(answers: RuleAnswers, inquiry: TriageContext, model: ChatModel, seconds: float, budget: int) -> Iterator[Stage]:
+    """Give a model's words on an inquiry, then the final answer; a model that fails leaves the first one."""
+    started = perf_counter()
+    # The clock runs from here: what goes into the prompt is part of the wait.
+    asker = LlmClient(model, Deadline(seconds), budget)
+    matter = matter_of(answers, inquiry)
+    talk = _ModelExplanation(matter, for_answer(matter, budget))
+    try:
+        yield from talk.listen(asker)
+        final = _joined(answers, inquiry, talk, model.name)
+    except ModelError as error:
+        final = _noted(inquiry.first, f"{error} The first answer stands.", inquiry.language, talk.dropped)
+    engine = final.engine.model_copy(update={"tokens": asker.tokens, "omitted": dict(talk.prompt.omitted)})
+    spent = {**final.timings_ms, "model": round(1000 * (perf_counter() - started), 2)}
+    yield FinalStage(final.model_copy(update={"engine": engine, "timings_ms": spent}))
+
+
+@dataclass
+class _ModelExplanation:
+    """What a model says of one matter, checked while it comes."""
+
+    matter: PromptContext
+    prompt: Prompt
+    grounded: Grounded | None = None
+    kept: VerifiedText = field(default_factory=VerifiedText)
+    _judged: int = 0
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """All that did not stand."""
+        return (*(self.grounded.dropped if self.grounded else ()), *self.kept.dropped)
+
+    def listen(self, asker: LlmClient) -> Iterator[TextStage]:
+        """Pass on the paragraphs that stand; afterwards all fields are set. Raises ModelError."""
+        text, seen = "", 0
+        for text in asker.stream(self.prompt.messages, Claims, lambda: bool(self.kept.blocks)):
+            if not seen <= len(text) < seen + STRIDE:
+                seen = len(text)
+                yield from self._grown(text)
+        claims = asker.read(Claims, text)
+        self.grounded = ground(claims, self.matter, self.prompt)
+        yield from self._judge(blocks(claims.explanation))
+
+    def _grown(self, text: str) -> Iterator[TextStage]:
+        """Judge the paragraphs that are complete, once the claims are known on which they rest."""
+        if self.grounded is None:
+            fields = whole_fields(text)
+            if not fields.keys() >= _CLAIMED:
+                return
+            try:
+                claims = Claims.model_validate({**fields, "explanation": ""})
+            except ValidationError:
+                return
+            self.grounded = ground(claims, self.matter, self.prompt)
+        written, _ = growing(text, "explanation")
+        # The last paragraph may go on, until the answer is read as a whole.
+        yield from self._judge(blocks(written)[:-1])
+
+    def _judge(self, found: Sequence[str]) -> Iterator[TextStage]:
+        assert self.grounded is not None  # noqa: S101 - the callers ground first
+        if not speaks(self.grounded, self.matter):
+            return
+        judge = self.judge_of(self.grounded)
+        for block in found[self._judged :]:
+            if good := take(block, judge, self.kept):
+                yield TextStage(good)
+        self._judged = max(self._judged, len(found))
+
+    def judge_of(self, grounded: Grounded) -> VerificationContext:
+        """Give what holds prose against what was sent and what the answer names."""
+        cause = grounded.chosen or grounded.hypothesis or self.matter.first.cause
+        return judge_for(self.matter, self.prompt, self.matter.offered, cause)
+
+
+def speaks(grounded: Grounded, matter: PromptContext) -> bool:
+    """Tell whether a model's prose is on the cause that the answer names; else it argues for another."""
+    if any(item.what.startswith("cause ") for item in grounded.dropped):
+        # Where the rules know no cause, a possibility that has a quote may be told.
+        return bool(grounded.hypothesis) and matter.first.verdict == "unknown"
+    return True
+
+
+def _joined(answers: RuleAnswers, inquiry: TriageContext, talk: _ModelExplanation, name: str) -> Diagnosis:
+    """Put what stands of a model's answer beside the first one, whose headline and explanation stay the rules' own."""
+    grounded = talk.grounded
+    assert grounded is not None  # noqa: S101 - listened to
+    answer = answers.decided(inquiry, grounded.chosen) if grounded.chosen else inquiry.first
+    used = bool(grounded.chosen)
+    if not talk.prompt.suspects:
+        answer = _with_changes(answers, inquiry, answer, grounded.changes)
+        answer = answer.model_copy(update={
+            "evidence": _with_quotes(answer, grounded.quotes, talk), "alternatives": _with_hypothesis(answer, grounded, talk.matter),
+        })
+    if talk.kept.holds:
+        used = True
+        answer = answer.model_copy(update={"engine": answer.engine.model_copy(update={"model_explanation": talk.kept.text})})
+    noted = _noted(answer, _told(talk, used), talk.matter.language, talk.dropped)
+    return noted.model_copy(update={"engine": noted.engine.model_copy(update={"name": name})}) if used else noted
+
+
+def _told(talk: _ModelExplanation, used: bool) -> str:
+    rows = []
+    if talk.grounded and talk.grounded.chosen:
+        rows.append(f"Two causes fit; the model decided for {talk.grounded.chosen}.")
+    if talk.grounded and not speaks(talk.grounded, talk.matter):
+        rows.append("The model speaks for another cause, which the log does not prove.")
+    elif not talk.kept.holds:
+        rows.append("Too little of the model's explanation could be checked.")
+    if talk.prompt.suspects:
+        rows.append(f"{talk.prompt.suspects} lines of the log speak to a model; they were withheld, and the model decided nothing.")
+    if not used:
+        rows.append("The first answer stands.")
+    return " ".join(rows)
+
+
+def _with_changes(answers: RuleAnswers, inquiry: TriageContext, answer: Diagnosis, picked: Sequence[ProposedChange]) -> Diagnosis:
+    """Put the picked changes first; those of the rules that were not picked stay behind them."""
+    if answer.verdict != "diagnosed" or not picked:
+        return answer
+    names = {(change.framework, change.key) for change in picked}
+    rest = [change for change in answer.changes if (change.framework, change.key) not in names]
+    # What only helps to find out stays behind the cures, whatever was picked.
+    ordered = sorted((*picked, *rest), key=lambda change: change.purpose == "find-out")
+    return answers.repatched(inquiry, answer.model_copy(update={"changes": tuple(ordered)}))
+
+
+def _with_quotes(answer: Diagnosis, quotes: Sequence[GroundedQuote], talk: _ModelExplanation) -> tuple[Evidence, ...]:
+    """Add the lines that the model quotes and the rules did not, as far as there is room.
+
+    A line that sends its reader elsewhere is for those to find who read the log, not for a model to put forward.
+    """
+    assert talk.grounded is not None  # noqa: S101 - listened to
+    judge = talk.judge_of(talk.grounded)
+    report = talk.matter.report
+    told = {(item.file or "", item.line) for item in answer.evidence}
+    texts = dict([*report.surroundings, *report.tail, *report.novel, *((event.line, event.text) for event in report.events)])
+    more = []
+    for found in quotes:
+        place = report.place(found.number)
+        if (place.file, place.line) not in told and found.number in texts and not lead(_NODES.sub("", texts[found.number]), judge.is_known):
+            why = say("quoted", talk.matter.language)
+            more.append(Evidence(line=place.line, text=texts[found.number], role="context", why=why, file=place.file or None))
+    return (*answer.evidence, *more)[: max(MAX_EVIDENCE, len(answer.evidence))]
+
+
+def _with_hypothesis(answer: Diagnosis, grounded: Grounded, matter: PromptContext) -> tuple[Alternative, ...]:
+    """Tell the cause that the model holds possible: first where the rules know none, else last."""
+    if not grounded.hypothesis:
+        return answer.alternatives
+    known = next((item for item in answer.alternatives if item.cause == grounded.hypothesis), None)
+    cause = matter.library.causes[grounded.hypothesis]
+    check = cause.checks[0] if cause.checks else cause.means
+    named = known or Alternative(cause=cause.id, confidence=NAMED_ONLY, tell_apart=check.to(matter.language))
+    rest = [item for item in answer.alternatives if item is not known]
+    return (named, *rest) if answer.verdict == "unknown" else (*answer.alternatives, *(() if known else (named,)))
+
+
+def _noted(answer: Diagnosis, note: str, language: Language, dropped: Sequence[Dropped] = ()) -> Diagnosis:
+    told = reasons.told(listed(dropped), language)
+    engine = answer.engine.model_copy(update={"note": reasons.note(note, language), "dropped": (*answer.engine.dropped, *told)})
+    return answer.model_copy(update={"engine": engine})

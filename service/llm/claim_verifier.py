@@ -1,0 +1,242 @@
+"""A model's prose, paragraph by paragraph and sentence by sentence: kept, or dropped with the reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from corpus.library import Library
+from corpus.schema import Language
+from service.llm import contacts
+from service.llm.prompt_context import Prompt, PromptContext
+from service.llm.prompt_injection import speaks_to_a_model
+from service.llm.prose import CITED, CODE, is_in, safe, sentences
+from service.remediation.constraints import Constraint
+from service.schemas.diagnosis import Dropped, ProposedChange
+
+_SHOWN = 120
+_LINE_MARK = re.compile(r"(?:.+:)?L\d+")
+_MARKUP = re.compile(r"<[a-zA-Z/!][^>]*>|!\[|\]\(|&#?\w+;|javascript:|data:\w+/", re.IGNORECASE)
+# A name that only a setting has: assigned, dotted with underscores, a flag, an environment variable, or with an underscore.
+_ASSIGNED = re.compile(r"(?<![\w.\[/-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)\s*(?:=|:=|==)\s*(?P<value>[^\s,;`)\]。，；]+)")
+_NAMED = re.compile(r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+)")
+# The same value told in words: `KEY to 8`, `KEY from 16 to 8`.
+_MOVED = re.compile(r"(?<![\w./-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)[`*]*\s*(?::|：|\bto\b|\bfrom\s+\S+\s+to\b|为|到|至|设为|改为|降到|提高到)\s*[`*]*(?P<value>-?\d[\w.]*)")
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w]*\.\w)")
+_FINE = re.compile(
+    r"\b(?:no|not an?|without an?y?)\s+(?:real\s+)?(?:failure|error|problem|issue|crash)s?\b(?=\s*(?:[.,;!]|$|(?:was|were|is|are) (?:found|seen|detected|present)|occurred|happened|at all|here|\[))|\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
+    r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|\b(?:all|everything) (?:is|was|looks|went|works) (?:well|good|fine|okay|ok|normal|correct)|(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|成功完成",
+    re.IGNORECASE,
+)
+
+_ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a"})
+# A small number counts parts of the text itself; a larger one is a claim.
+_SMALL = 3
+
+
+@dataclass(frozen=True)
+class VerificationContext:
+    """What prose is held against: what was sent, the named cause, and the changes that may be spoken of."""
+
+    prompt: Prompt
+    library: Library
+    language: Language
+    cause: str | None
+    allowed: frozenset[str]
+    changes: tuple[ProposedChange, ...]
+    failed: bool = True
+    barred: tuple[Constraint, ...] = ()
+
+    @cached_property
+    def sent(self) -> str:
+        """All text that was sent of the log and of ours."""
+        return "\n".join([self.prompt.ours, *self.prompt.lines.values(), *(message.text for message in self.prompt.messages[1:])])
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """All numbers that were sent."""
+        return frozenset(match[0].replace(",", "") for match in re.finditer(r"\d[\d,]*(?:\.\d+)*", self.sent))
+
+    def is_known(self, name: str) -> bool:
+        """Tell whether a dotted name is one of ours: a setting, or a word of a cause or a case. A log decides nothing here."""
+        wanted = _spelled(name)
+        if wanted in self.settings or any(wanted in (_spelled(key), _spelled(key).rsplit(".", 1)[-1]) for _, key in self.library.knobs):
+            return True
+        texts = (text for case in self.library.cases.values() for text in (case.body.en, case.body.zh))
+        return any(name in text and is_word_of(name, text) for text in texts)
+
+    @cached_property
+    def settings(self) -> frozenset[str]:
+        """The names of settings that may be spoken of, as they are spelled and by their last part."""
+        keys = {_spelled(change.key) for change in self.changes}
+        return frozenset(keys | {key.rsplit(".", 1)[-1] for key in keys})
+
+
+def judge_for(matter: PromptContext, prompt: Prompt, changes: Sequence[ProposedChange], cause: str | None, barred: Sequence[Constraint] = ()) -> VerificationContext:
+    """Make a judge of prose about a log; beside its cause, a text may name those that stand beside it."""
+    rivals = {candidate.cause for candidate in matter.candidates} | {item.cause for item in matter.first.alternatives}
+    return VerificationContext(
+        prompt, matter.library, matter.language, cause, frozenset(rivals | {cause or ""}), tuple(changes),
+        matter.first.verdict != "no-failure", tuple(barred),
+    )
+
+
+def _spelled(key: str) -> str:
+    return key.lstrip("+~-").replace("-", "_").lower()
+
+
+def _citations(text: str, judge: VerificationContext) -> Iterator[tuple[str, bool]]:
+    """Yield each citation with whether it exists."""
+    for match in CITED.finditer(text):
+        if match["kind"]:
+            yield match[0], match["what"] in judge.prompt.cases
+            continue
+        marks = filter(_LINE_MARK.fullmatch, re.split(r"\s*[,;，；]\s*", match["what"]))
+        yield from ((f"[{mark}]", mark in judge.prompt.lines) for mark in marks)
+
+
+def _miscited(text: str, judge: VerificationContext) -> str:
+    wrong = next((mark for mark, exists in _citations(text, judge) if not exists), "")
+    return f"cites {wrong}, which was not sent" if wrong else ""
+
+
+def _shaped(text: str, judge: VerificationContext) -> str:
+    return "holds markup" if _MARKUP.search(text) else contacts.lead(CITED.sub("", text), judge.is_known)
+
+
+def _speaking(text: str, _judge: VerificationContext) -> str:
+    return "repeats text that is written to a model" if speaks_to_a_model(CITED.sub("", text)) else ""
+
+
+def _denying(text: str, judge: VerificationContext) -> str:
+    return "says that nothing failed" if judge.failed and _FINE.search(text) else ""
+
+
+def _barred(text: str, judge: VerificationContext) -> str:
+    broken = next((item for item in judge.barred if item.is_broken_by(text)), None)
+    return f"proposes to change what cannot be: {broken.topic.name}" if broken else ""
+
+
+def _renaming(text: str, judge: VerificationContext) -> str:
+    plain = CITED.sub("", text).lower()
+    for cause in judge.library.causes.values():
+        if cause.id not in judge.allowed and (cause.id in plain or cause.title.to(judge.language).lower() in plain):
+            return f"names {cause.id}, which nothing in the log speaks for"
+    return ""
+
+
+def _setting(text: str, judge: VerificationContext) -> str:
+    plain = CITED.sub("", text)
+    cited = " ".join(judge.prompt.lines[mark[1:-1]] for mark, exists in _citations(text, judge) if exists and mark[1:-1] in judge.prompt.lines)
+    for match in _ASSIGNED.finditer(plain):
+        if not _is_known_value(match["key"], match["value"].strip("'\"*."), judge) and not is_word_of(match[0].rstrip("'\"*."), cited):
+            return f"sets {match['key']} to a value that is not among the changes"
+    for match in _MOVED.finditer(plain):
+        if _spelled(match["key"]) in judge.settings and not _is_known_value(match["key"], match["value"].rstrip("."), judge):
+            return f"sets {match['key']} to a value that is not among the changes"
+    for match in _NAMED.finditer(_ASSIGNED.sub("", plain)):
+        name = match[0].rstrip(".-")
+        if name not in _ABBREVIATED and _spelled(name) not in judge.settings and not is_word_of(name, cited):
+            return f"names {name}, which is neither among the changes nor in the cited line"
+    return ""
+
+
+def is_word_of(words: str, line: str) -> bool:
+    """Tell whether a line holds these words as they are, and not as a piece of longer ones (`size=1` in `size=16`)."""
+    told = r"\s*".join(map(re.escape, re.split(r"\s*(:?=+)\s*", words)))
+    return re.search(rf"(?<!\w)(?<!\w-){told}(?![\w-]|\.\w)", line) is not None
+
+
+def _is_known_value(key: str, value: str, judge: VerificationContext) -> bool:
+    wanted = _spelled(key)
+    same = [change for change in judge.changes if wanted in (_spelled(change.key), _spelled(change.key).rsplit(".", 1)[-1])]
+    return any(value.lower() in (str(change.to).lower(), str(change.from_).lower()) for change in same)
+
+
+def _counting(text: str, judge: VerificationContext) -> str:
+    plain = CITED.sub("", text)
+    for match in _NUMBER.finditer(re.sub(r"^\s*\d+[.)]\s", "", plain, flags=re.MULTILINE)):
+        number = match[0].replace(",", "").rstrip(".")
+        if number not in judge.numbers and not (number.isdecimal() and int(number) <= _SMALL):
+            return f"holds the number {number}, which was not sent"
+    return ""
+
+
+def _quoting(text: str, judge: VerificationContext) -> str:
+    for match in CODE.finditer(text):
+        words = match[1].strip()
+        if _bare(words) not in _bare(judge.sent):
+            return f"quotes {words[:60]!r}, which was not sent"
+    return ""
+
+
+# What a sentence is asked, in order; the first reason given drops it.
+_RULES: Sequence[Callable[[str, VerificationContext], str]] = (
+    _shaped, _miscited, _speaking, _denying, _barred, _renaming, _setting, _quoting, _counting,
+)
+
+
+@dataclass
+class VerifiedText:
+    """What stands of a text so far."""
+
+    blocks: list[str] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    sentences: int = 0
+    lost: int = 0
+
+    @property
+    def text(self) -> str:
+        """The paragraphs that stand."""
+        return "\n\n".join(self.blocks)
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether enough stands to be read as an answer: something, and more than was lost."""
+        return bool(self.blocks) and self.lost <= self.sentences - self.lost
+
+
+def take(block: str, judge: VerificationContext, kept: VerifiedText) -> str:
+    """Judge one paragraph and add what stands of it; gives that, or the empty string."""
+    rows = [[(sentence, _reason(sentence, judge)) for sentence in sentences(row)] for row in safe(block).split("\n")]
+    every = [pair for row in rows for pair in row]
+    kept.sentences += len(every)
+    good = "\n".join(" ".join(text for text, why in row if not why) for row in rows if any(not why for _, why in row)).strip()
+    if why := _unfounded(good, judge):
+        kept.lost += len(every)
+        kept.dropped.extend(Dropped(what=text[:_SHOWN], why=reason or why) for text, reason in every)
+        return ""
+    kept.lost += sum(1 for _, reason in every if reason)
+    kept.dropped.extend(Dropped(what=text[:_SHOWN], why=reason) for text, reason in every if reason)
+    if good:
+        kept.blocks.append(good)
+    return good
+
+
+def _unfounded(block: str, judge: VerificationContext) -> str:
+    """Say why a whole paragraph cannot stand, or give the empty string."""
+    if not block:
+        return ""
+    if not any(char.isalpha() for char in CITED.sub("", block)):
+        return "says nothing"
+    # What is harmless in each sentence may be an address in two.
+    if why := _shaped(block, judge):
+        return why
+    if not any(exists for _, exists in _citations(block, judge)):
+        return "cites neither a line nor a case"
+    return "" if is_in(judge.language, block) else "is in another language"
+
+
+def listed(dropped: Iterable[Dropped]) -> list[Dropped]:
+    """Give what was dropped of a model's answer fit to be shown: without the addresses and numbers for which it was."""
+    return [Dropped(what=contacts.masked(item.what), why=contacts.masked(item.why)) for item in dropped]
+
+
+def _reason(sentence: str, judge: VerificationContext) -> str:
+    return next((why for rule in _RULES if (why := rule(sentence, judge))), "")
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.split()).lower()

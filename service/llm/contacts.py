@@ -1,0 +1,127 @@
+"""What leads a reader away from the answer: addresses, numbers to call, requests for credentials, commands.
+
+A model that follows a poisoned log puts its author's address into words of its own, so that none of these stands in
+what a model writes, however it is spelled. Better a true sentence lost than one that sends a reader somewhere.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+
+from service.llm.prompt_injection import INVISIBLE
+
+MASK = "[…]"
+
+_PROGRAMS = (
+    "sudo|su|rm|mv|cp|dd|mkfs|curl|wget|nc|ncat|ssh|scp|rsync|bash|sh|zsh|eval|exec|source|export|unset|alias|chmod|chown|kill|pkill|killall|"
+    "pip3?|conda|mamba|uv|apt(?:-get)?|yum|dnf|npm|docker|podman|kubectl|helm|systemctl|service|modprobe|rmmod|sysctl|mount|umount|reboot|shutdown|"
+    "python3?|torchrun|deepspeed|accelerate|ray|srun|sbatch|scancel|scontrol|sacct|nvidia-smi|dmesg|journalctl|git|make|echo|cat|tee|find|xargs|sed|awk|"
+    "crontab|iptables|ulimit|powershell|perl|ruby|node|certutil|iwr|invoke-\\w+"
+)
+# Those that are no word of a sentence about a job.
+_TOOLS = "sudo|rm|curl|wget|nc|ssh|scp|bash|sh|chmod|chown|pkill|pip3?|conda|apt(?:-get)?|docker|kubectl|helm|systemctl|sysctl|python3|nvidia-smi|dmesg|git|powershell"
+COMMAND = re.compile(
+    rf"^\s*[$>]\s+\S|```|`\s*(?:[$#]\s*)?(?:{_PROGRAMS})\s+[^`]+`|\|\s*(?:{_PROGRAMS})\b|\$\(|&&|;\s*(?:{_PROGRAMS})\b|>\s*/|"
+    rf"\b(?:run|execute|type|invoke|issue|paste|运行|执行|输入)\s*[:：]?\s*[`\"']?(?:{_TOOLS})\b|"
+    r"\b(?:sudo|rm|curl|wget|chmod|chown|pip3?|apt-get|conda|docker|kubectl|git|ssh|scp|bash|sh|eval|nvidia-smi|python3?|perl|powershell)\s+(?:-{1,2}\w|install|run|exec|apply|delete|clone|/|~|https?:)|"
+    # A blob that somebody is to decode.
+    r"(?<![\w/+])[A-Za-z0-9+/]{40,}={0,2}(?![\w/+])|(?:\\x[0-9a-f]{2}){4,}|(?:%[0-9a-f]{2}){4,}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ADDRESS = re.compile(
+    # With a scheme, also one that was made harmless for eyes alone; a share; `www`.
+    r"[a-z][a-z0-9+.-]{1,15}\s*(?::|\[:\])\s*/\s*/\S*|\bh(?:xx|\*\*|tt_)ps?\b\S*|(?<!\w)\\\\[\w.-]+|\bwww\s*[.\[(]\S*|\b(?:mailto|tel|sms|javascript|data):\S+|"
+    # A dot written otherwise.
+    r"[\w-]+\s*[\[({<]\s*(?:\.|dot|点)\s*[\])}>]\s*[\w-]+|\b[\w-]+\s+(?:dot|点)\s+(?!product|plot)[a-z]{2,}\b|[^\W\d_][\w-]*\s+\.\s*[a-z]{2,}\b|"
+    # Mail, handles, punycode, a host with its port.
+    r"[\w.+-]+\s*(?:@|\(at\)|\[at\])\s*[\w-]+|(?<!\w)@\w{2,}|\bxn--[\w.-]+|(?<![\w.])[a-z][\w-]*:\d{2,5}(?![\w.])|\b\d{1,3}(?:\.\d{1,3}){3}\b(?::\d+)?",
+    re.IGNORECASE,
+)
+_SIXES = re.compile(r"(?<![\w:])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])")
+_DOTTED = re.compile(r"(?<![\w@/.-])(?!\d+(?:\.\d+)+(?![\w.-]))[^\W_][\w-]*(?:\.[^\W_][\w-]*)+")
+# Endings of files that no registry sells as a domain's.
+_FILES = frozenset((
+    "py", "pyx", "cpp", "hpp", "log", "yaml", "yml", "json", "jsonl", "txt", "toml", "cfg", "ini", "conf", "safetensors", "ckpt", "parquet", "out", "err",
+))
+_ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a", "u.s", "p.s"})
+_SPELLED = r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple)"
+_CALL = re.compile(
+    r"(?<!\w)\+\s?\d[\d\s().-]{5,}\d|\(\d{2,4}\)\s*\d{3,}|(?<![\w.])\d{3,4}[\s.-]\d{3,4}(?:[\s.-]\d{2,4})+(?!\w)|(?<![\w.])\d{3}-\d{4}(?!\w)|(?<!\w)1[3-9]\d{9}(?!\w)|"
+    rf"\b{_SPELLED}(?:[\s,-]+{_SPELLED}){{4,}}\b|[零〇一二三四五六七八九幺]{{7,}}|"
+    r"\b(?:hot-?line|help\s?desk|whatsapp|wechat|telegram|discord|skype|reach out|toll-free)\b|"
+    r"\b(?:contact|e-?mail|phone|telephone|dial|text|call|ring)\s+(?:us|me|support|our|your|the\s+(?:support|vendor|hotline|number|team|admin\w*)|\+?\d)|"
+    r"微信|电话|热线|拨打|致电|QQ\s*群|客服|扫码|二维码|请联系|联系(?:我们|客服|管理员|支持)|加群",
+    re.IGNORECASE,
+)
+_CREDENTIALS = re.compile(
+    r"\b(?:passwords?|passphrases?|passwd|credentials?|api[ _-]?keys?|(?:access|secret|private|ssh)[ _-]?keys?|(?:auth|access|bearer|hf|api|wandb)[ _-]?tokens?|"
+    r"one-time (?:code|password)s?|2fa|otp|seed phrase|credit card|bank account|(?:log|sign)\s?in)\b|密码|口令|凭据|凭证|密钥|令牌|验证码|账号|帐号|银行卡|登录",
+    re.IGNORECASE,
+)
+_LEADS = re.compile(
+    r"\b(?:visit|click|browse to|navigate to)\b|\bdownload (?:and|the (?:fix|patch|tool|script)|this|our|from|it)\b|"
+    r"\b(?:open|go to|follow|use|see) (?:the |this |our )?(?:link|page|site|website|url|web address)\b|点击|访问(?:网站|网址|链接|页面|以下|该)|打开(?:链接|网址|网站)|下载(?:并|补丁|脚本|工具)",
+    re.IGNORECASE,
+)
+_SHAPES = (
+    (COMMAND, "holds a command"), (_ADDRESS, "holds a link or an address"), (_CALL, "holds a number to call or a way to reach somebody"),
+    (_CREDENTIALS, "speaks of credentials"), (_LEADS, "leads the reader elsewhere"),
+)
+
+
+def nobody(_name: str) -> bool:
+    """Know no name."""
+    return False
+
+
+def lead(text: str, is_known: Callable[[str], bool] = nobody) -> str:
+    """Say what in a text leads a reader away, or give the empty string; `is_known` tells which dotted names are no domains."""
+    for form in _forms(text):
+        if why := next((why for shape, why in _SHAPES if shape.search(form)), ""):
+            return why
+        if next(_hosts(form, is_known), None):
+            return "holds a link or an address"
+    return ""
+
+
+def masked(text: str) -> str:
+    """Give a text with all that leads away taken out, for the list of what was dropped."""
+    if not lead(text):
+        return text
+    plain = next(iter(_forms(text)))
+    if found := COMMAND.search(plain):
+        plain = plain[: found.start()] + MASK
+    for shape in (_ADDRESS, _CALL):
+        plain = shape.sub(MASK, plain)
+    for host in set(_hosts(plain, nobody)):
+        plain = plain.replace(host, MASK)
+    return plain
+
+
+def _forms(text: str) -> Iterator[str]:
+    """Give a text as eyes read it: without invisible signs, look-alikes folded, and once without the letters' accents."""
+    folded = unicodedata.normalize("NFKC", INVISIBLE.sub("", text))
+    yield folded
+    bare = "".join(sign for sign in unicodedata.normalize("NFD", folded) if not unicodedata.combining(sign))
+    if bare != folded:
+        yield bare
+
+
+def _hosts(text: str, is_known: Callable[[str], bool]) -> Iterator[str]:
+    """Yield what can be the name or the number of a host."""
+    for match in _SIXES.finditer(text):
+        try:
+            ipaddress.ip_address(match[0])
+        except ValueError:
+            continue
+        yield match[0]
+    for match in _DOTTED.finditer(text):
+        name = match[0]
+        *_, last_but_one, last = name.split(".")
+        # What is bought as a domain has no underscore in its last two parts, and ends in letters.
+        is_host = "_" not in last_but_one + last and not last[0].isdecimal() and len(last) > 1
+        if is_host and last.lower() not in _FILES and name.lower() not in _ABBREVIATED and not is_known(name):
+            yield name

@@ -1,0 +1,143 @@
+"""A conversation about one diagnosis: follow-up questions, constraints that stay, the same grounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ingest.logs.lines import printable
+from ingest.redaction.redactor import Redactor
+from service.composition import reasons
+from service.llm.chain import RuleAnswers, matter_of
+from service.llm.claim_verifier import VerifiedText, judge_for, listed, take
+from service.llm.claims import ModelReply
+from service.llm.client import LlmClient
+from service.llm.deadline import Deadline
+from service.llm.grounding import offered
+from service.llm.models import ChatModel, Message
+from service.llm.prompt import for_turn
+from service.llm.prompt_context import Prompt, PromptContext
+from service.llm.prose import blocks
+from service.llm.replies import FollowUpQuestion, reply
+from service.llm.stages import TextStage
+from service.llm.triage_context import TriageContext
+from service.remediation.constraints import Constraint, remaining, stated
+from service.schemas.diagnosis import Diagnosis, Dropped, Engine, ProposedChange
+from service.schemas.errors import ModelError
+
+MAX_QUESTION = 2000
+MAX_TURNS = 40
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The answer to one question.
+
+    `diagnosis` is the answer as it stands now, without what the constraints rule out; `constraints` all that were
+    stated so far, in the user's words.
+    """
+
+    text: str
+    diagnosis: Diagnosis
+    engine: Engine
+    constraints: tuple[str, ...] = ()
+
+
+class Conversation:
+    """Turns about one inquiry. Without a model the answers come from the diagnosis, the cases and the catalogue."""
+
+    def __init__(
+        self, answers: RuleAnswers, inquiry: TriageContext, near: Callable[[str], Sequence[str]],
+        model: ChatModel | None = None, seconds: float = 60.0, budget: int = 8000,
+    ) -> None:
+        self._answers = answers
+        self._inquiry = inquiry
+        self._near = near
+        self._model = model
+        self._seconds = seconds
+        self._budget = budget
+        self._matter = matter_of(answers, inquiry)
+        self._constraints: dict[str, Constraint] = {}
+        self._talk: list[Message] = []
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What the user said cannot be changed, in any turn so far."""
+        return tuple(self._constraints.values())
+
+    @property
+    def _ruled_out(self) -> tuple[str, ...]:
+        """Each sentence in which the user ruled something out."""
+        return tuple(dict.fromkeys(item.said for item in self.constraints))
+
+    def resume(self, talk: Iterable[Message]) -> None:
+        """Take up a conversation that was left off: what was said, and what it ruled out."""
+        for message in talk:
+            if message.role == "user":
+                self._rule_out(message.text)
+            self._talk.append(message)
+        self._talk = self._talk[-MAX_TURNS:]
+
+    def _rule_out(self, said: str) -> list[Constraint]:
+        new = [item for item in stated(said, self._matter.offered) if item.topic.name not in self._constraints]
+        self._constraints |= {item.topic.name: item for item in new}
+        return new
+
+    def ask(self, question: str) -> Iterator[TextStage | Turn]:
+        """Answer a question: the paragraphs as they stand, then the whole turn."""
+        said = said_as(question)
+        new = self._rule_out(said)
+        matter = replace(self._matter, offered=remaining(self._matter.offered, self.constraints))
+        self._talk = [*self._talk, Message("user", said)][-MAX_TURNS:]
+        plain = reply(FollowUpQuestion(said, replace(matter, offered=self._matter.offered), matter.offered, tuple(new)), self._near)
+        text, engine = plain, Engine()
+        if self._model is not None:
+            text, engine = yield from self._spoken(self._model, matter, plain)
+        if text == plain:
+            yield TextStage(plain)
+        self._talk.append(Message("assistant", text))
+        yield Turn(text, self._standing(matter.offered), engine, self._ruled_out)
+
+    def _standing(self, changes: tuple[ProposedChange, ...]) -> Diagnosis:
+        """Give the diagnosis without what is ruled out; what steps in for it has been offered before."""
+        first = self._inquiry.first
+        if not self._constraints or first.verdict != "diagnosed":
+            return first
+        return self._answers.repatched(self._inquiry, first.model_copy(update={"changes": changes}))
+
+    def _spoken(self, model: ChatModel, matter: PromptContext, plain: str) -> Generator[TextStage, None, tuple[str, Engine]]:
+        """Let the model answer; where it fails or too little stands, give the plain answer and say so."""
+        asker = LlmClient(model, Deadline(self._seconds), self._budget)
+        prompt = for_turn(matter, self._budget, self._talk, self._ruled_out)
+        kept = VerifiedText()
+        try:
+            answer = asker.read(ModelReply, asker.whole(prompt.messages, ModelReply))
+        except ModelError as error:
+            return plain, Engine(note=reasons.note(f"{error} The answer is from what is known without a model.", matter.language), tokens=asker.tokens)
+        good = self._checked(answer, matter, prompt, kept)
+        for block in good:
+            yield TextStage(block)
+        dropped = reasons.told(listed([*_dropped(answer, matter, prompt), *kept.dropped]), matter.language)
+        if not kept.holds:
+            note = "Too little of the model's answer could be checked; this one is from what is known without it."
+            return plain, Engine(note=reasons.note(note, matter.language), dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))
+        return kept.text, Engine(name=model.name, dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))
+
+    def _checked(self, answer: ModelReply, matter: PromptContext, prompt: Prompt, kept: VerifiedText) -> list[str]:
+        judge = judge_for(matter, prompt, matter.offered, matter.first.cause, self.constraints)
+        good = [made for block in blocks(answer.answer) if (made := take(block, judge, kept))]
+        return good if kept.holds else []
+
+
+def said_as(question: str) -> str:
+    """Give a question as it is kept and sent: bounded, without secrets and control characters."""
+    return printable(Redactor().clean(question[:MAX_QUESTION]), "\t\n").strip()
+
+
+def _dropped(answer: ModelReply, matter: PromptContext, prompt: Prompt) -> list[Dropped]:
+    made = [Dropped(what=f"case {name[:120]}", why="is not among those that were sent") for name in answer.cases if name not in prompt.cases]
+    made += [
+        Dropped(what=f"change {pick.framework}: {pick.key}={pick.to}"[:120], why="is not among the changes that are left")
+        for pick in answer.changes if offered(pick, matter) is None
+    ]
+    return made

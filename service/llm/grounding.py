@@ -1,0 +1,150 @@
+"""A model's claims held against what was sent: each kept, or dropped with the reason. Pure; nothing is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.llm.claims import Claims, Pick, Quote
+from service.llm.prompt_context import Prompt, PromptContext
+from service.remediation.changes import misfit
+from service.schemas.diagnosis import Dropped, ProposedChange
+
+# Shorter words stand in too many lines to prove anything.
+MIN_QUOTE = 6
+_SHOWN = 120
+
+
+@dataclass(frozen=True, slots=True)
+class GroundedQuote:
+    """A quote that stands: its line's mark and its number in the report."""
+
+    mark: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Grounded:
+    """What stands of a model's claims.
+
+    `chosen` is a cause that takes the place of the first answer's, `hypothesis` one that only stands beside it; both
+    are empty as a rule.
+    """
+
+    chosen: str = ""
+    hypothesis: str = ""
+    quotes: tuple[GroundedQuote, ...] = ()
+    cases: tuple[str, ...] = ()
+    changes: tuple[ProposedChange, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+
+
+def ground(claims: Claims, matter: PromptContext, prompt: Prompt) -> Grounded:
+    """Check all claims but the prose."""
+    dropped: list[Dropped] = []
+    quotes = _quotes(claims.quotes, prompt, dropped)
+    cases = _cases(claims.cases, prompt, dropped)
+    changes = _picked(claims.changes, matter, dropped)
+    chosen, hypothesis = _cause(claims.cause.strip(), quotes, matter, prompt, dropped)
+    return Grounded(chosen, hypothesis, quotes, cases, changes, tuple(dropped))
+
+
+def _quotes(quotes: Sequence[Quote], prompt: Prompt, dropped: list[Dropped]) -> tuple[GroundedQuote, ...]:
+    kept: dict[str, GroundedQuote] = {}
+    for quote in quotes:
+        mark = place_of(quote, prompt)
+        if mark is None:
+            dropped.append(Dropped(what=f"quote {quote.text[:_SHOWN]!r}", why="stands in no line that was sent"))
+        else:
+            kept.setdefault(mark, GroundedQuote(mark, prompt.numbers[mark]))
+    return tuple(kept.values())
+
+
+def place_of(quote: Quote, prompt: Prompt) -> str | None:
+    """Give the mark of the line that a quote stands in, the named one where it does; None where in none.
+
+    A model's own line number is only a hint among lines that hold the words.
+    """
+    wanted = _bare(quote.text)
+    if len(wanted) < MIN_QUOTE:
+        return None
+    holding = [mark for mark, text in prompt.lines.items() if wanted in _bare(text)]
+    named = quote.line.strip("[] ")
+    named = named if not named.isdecimal() else f"L{named}"
+    return named if named in holding else min(holding, key=lambda mark: prompt.numbers[mark], default=None)
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cases(names: Sequence[str], prompt: Prompt, dropped: list[Dropped]) -> tuple[str, ...]:
+    wanted = dict.fromkeys(name.removeprefix("case:").strip("[] ") for name in names)
+    dropped.extend(Dropped(what=f"case {name[:_SHOWN]}", why="is not among those that were sent") for name in wanted if name not in prompt.cases)
+    return tuple(name for name in wanted if name in prompt.cases)
+
+
+def _picked(picks: Sequence[Pick], matter: PromptContext, dropped: list[Dropped]) -> tuple[ProposedChange, ...]:
+    kept: dict[tuple[str, str], ProposedChange] = {}
+    for pick in picks:
+        change = offered(pick, matter)
+        if change is None:
+            dropped.append(Dropped(what=f"change {pick.framework}: {pick.key}={pick.to}"[:_SHOWN], why=_refusal(pick, matter)))
+        else:
+            kept.setdefault((change.framework, change.key), change)
+    return tuple(kept.values())
+
+
+def offered(pick: Pick, matter: PromptContext) -> ProposedChange | None:
+    """Give the offered change that is meant; None where none is, or the value is another."""
+    for change in matter.offered:
+        same = change.key == pick.key.strip() and pick.framework in ("", change.framework)
+        if same and pick.to.strip().lower() in ("", str(change.to).lower()):
+            return change
+    return None
+
+
+def _refusal(pick: Pick, matter: PromptContext) -> str:
+    """Say why a change that was not offered is not made."""
+    if any(change.key == pick.key.strip() for change in matter.offered):
+        return "the offered value is another"
+    knob = matter.library.knob(pick.framework, pick.key, matter.report.version(pick.framework))
+    if knob is None:
+        return f"is not in the catalogue for {pick.framework or 'any framework'} of this version"
+    return misfit(pick.to, knob) or "is not a change that is known to help against this cause"
+
+
+def _cause(
+    named: str, quotes: Sequence[GroundedQuote], matter: PromptContext, prompt: Prompt, dropped: list[Dropped]
+) -> tuple[str, str]:
+    """Give the cause that the model decides for, and the one that it only holds to be possible."""
+    first = matter.first
+    if named == first.cause:
+        return "", ""
+    if why := _rejected(named, quotes, matter, prompt):
+        dropped.append(Dropped(what=f"cause {named[:_SHOWN]}", why=why))
+        return "", ""
+    if first.verdict == "ambiguous" and _is_proved(named, quotes, matter):
+        return named, ""
+    dropped.append(Dropped(what=f"cause {named}", why="the model names it, but no rule does; it is told as a possibility only"))
+    return "", named
+
+
+def _rejected(named: str, quotes: Sequence[GroundedQuote], matter: PromptContext, prompt: Prompt) -> str:
+    if named not in matter.library.causes:
+        return "there is no such cause"
+    if prompt.suspects:
+        return "the log holds text that speaks to a model, so a model decides nothing"
+    return "" if quotes else "no quote that stands speaks for it"
+
+
+def _is_proved(named: str, quotes: Sequence[GroundedQuote], matter: PromptContext) -> bool:
+    """Tell whether the rules too hold a cause possible, and a quoted line is one that speaks for it."""
+    candidate = next((item for item in matter.candidates[:2] if item.cause == named), None)
+    if candidate is None:
+        return False
+    lines = {event.line for event in candidate.events}
+    root = matter.report.root
+    if root is not None and any(match.at_root for match in candidate.cases):
+        lines.add(root.line)
+    return any(found.number in lines for found in quotes)

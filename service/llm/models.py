@@ -1,0 +1,187 @@
+"""Chat models behind one seam: from the settings to a stream of text. The one module that imports langchain."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from ingest.logs.lines import printable
+from ingest.redaction.redactor import Redactor
+from service.schemas.errors import (
+    ModelBusyError,
+    ModelError,
+    ModelRefusedError,
+    ModelRejectedError,
+    ModelSchemaError,
+    ModelSetupError,
+    ModelUnavailableError,
+)
+from service.settings import Settings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessageChunk
+
+# What a provider needs beside name and server so that our deadline and our retries are the only ones.
+_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "openai": {"max_retries": 0}, "azure_openai": {"max_retries": 0}, "anthropic": {"max_retries": 0},
+    "mistralai": {"max_retries": 0}, "groq": {"max_retries": 0}, "deepseek": {"max_retries": 0},
+}
+_TIMED = frozenset(_OPTIONS)
+# Providers whose schemas can be enforced while the answer is written.
+_STRICT = frozenset({"openai", "azure_openai"})
+# A server of one's own as a rule asks for no key, but the client does.
+_NO_KEY = "none"
+_SCHEMA_WORDS = re.compile(r"response_format|json_schema|structured output|guided|output_config|\bformat\b", re.IGNORECASE)
+_REFUSALS = ("ContentFilter", "Refusal")
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a prompt."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPiece:
+    """A piece of an answer as it streams; tokens are 0 where the provider has not counted them yet."""
+
+    text: str = ""
+    sent: int = 0
+    received: int = 0
+
+
+class ChatModel(Protocol):
+    """Something that answers messages with text."""
+
+    @property
+    def name(self) -> str:
+        """Name the model, as `provider:name`."""
+
+    def stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Iterator[AnswerPiece]:
+        """Answer piece by piece, in the form of a JSON schema where one is given; raises ModelError."""
+
+
+def open_model(settings: Settings) -> ChatModel | None:
+    """Open the configured model; None where none is. Raises ModelSetupError where it cannot work."""
+    if not settings.model:
+        return None
+    return LangChainModel(settings.model, _built(settings))
+
+
+def _built(settings: Settings) -> BaseChatModel:
+    # Imported here: langchain takes longer to load than a whole answer without a model.
+    try:
+        from langchain.chat_models import init_chat_model
+    except ImportError as error:
+        raise ModelSetupError("A model needs the packages of the extra `model`: install whycrash[model].") from error
+    provider = settings.model.split(":")[0]
+    options = dict(_OPTIONS.get(provider, {}))
+    options |= {"timeout": settings.model_deadline} if provider in _TIMED else {}
+    options |= {"base_url": settings.model_base_url} if settings.model_base_url else {}
+    options |= _key(settings)
+    try:
+        made: BaseChatModel = init_chat_model(settings.model, **options)
+    except Exception as error:  # each provider's package raises what it likes for a wrong name or a missing key
+        raise ModelSetupError(f"The model {settings.model!r} cannot be set up: {_said(error)}") from error
+    return made
+
+
+def _key(settings: Settings) -> dict[str, str]:
+    if settings.model_key_env:
+        value = os.environ.get(settings.model_key_env, "")
+        if not value:
+            raise ModelSetupError(f"WHYCRASH_MODEL_KEY_ENV names {settings.model_key_env}, which is not set.")
+        return {"api_key": value}
+    needs_none = settings.model.startswith("openai:") and settings.model_base_url and not os.environ.get("OPENAI_API_KEY")
+    return {"api_key": _NO_KEY} if needs_none else {}
+
+
+class LangChainModel:
+    """A chat model of langchain's, with its errors put into ours."""
+
+    def __init__(self, name: str, model: BaseChatModel) -> None:
+        self._name = name
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """Name the model, as it was configured."""
+        return self._name
+
+    def stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Iterator[AnswerPiece]:
+        """Answer piece by piece; raises ModelError."""
+        # langsmith's tracing, which a variable of the environment turns on, would send the prompt elsewhere too.
+        from langsmith import tracing_context
+
+        try:
+            with tracing_context(enabled=False):
+                yield from map(_piece, self._chunks([(message.role, message.text) for message in messages], schema))
+        except ModelError:
+            raise
+        except Exception as error:  # each provider has its own tree of errors
+            raise translated(error, asked_schema=schema is not None) from error
+
+    def _chunks(self, messages: Any, schema: Mapping[str, Any] | None) -> Iterator[AIMessageChunk]:
+        if schema is None:
+            yield from self._model.stream(messages)
+            return
+        strict = {"strict": True} if self._name.split(":")[0] in _STRICT else {}
+        try:
+            structured = self._model.with_structured_output(dict(schema), method="json_schema", **strict)
+        except (TypeError, ValueError, NotImplementedError) as error:
+            raise ModelSchemaError(f"{self._name} takes no output schema: {_said(error)}") from error
+        # Of the model and its parser only the model is wanted: a parser hands on what it can read, and that at the end.
+        bound = getattr(structured, "first", None)
+        if bound is None:
+            raise ModelSchemaError(f"{self._name} takes no output schema while it streams.")
+        yield from bound.stream(messages)
+
+
+def _piece(chunk: AIMessageChunk) -> AnswerPiece:
+    if refusal := chunk.additional_kwargs.get("refusal"):
+        raise ModelRefusedError(f"The model refuses: {_bounded(str(refusal))}")
+    # Providers that have no schemas of their own answer through the arguments of a tool.
+    text = str(chunk.text) or "".join(str(call.get("args") or "") for call in chunk.tool_call_chunks)
+    usage = chunk.usage_metadata or {"input_tokens": 0, "output_tokens": 0}
+    return AnswerPiece(text, int(usage["input_tokens"]), int(usage["output_tokens"]))
+
+
+def translated(error: Exception, asked_schema: bool = False) -> ModelError:
+    """Put a provider's error into one of ours, by what can be done about it."""
+    status = getattr(error, "status_code", None)
+    said = _said(error)
+    if any(word in type(error).__name__ for word in _REFUSALS):
+        return ModelRefusedError(f"The model refuses: {said}")
+    if status == 429:
+        if "insufficient_quota" in str(error):
+            return ModelRejectedError(f"The model's quota is used up: {said}")
+        return ModelBusyError(f"The model's server is over its rate limit: {said}", _wait(error))
+    if not isinstance(status, int) or status >= 500 or status in (408, 409):
+        return ModelUnavailableError(f"The model's server failed or cannot be reached: {said}")
+    if asked_schema and status in (400, 404, 422, 501) and _SCHEMA_WORDS.search(str(error)):
+        return ModelSchemaError(f"The model's server takes no output schema: {said}")
+    return ModelRejectedError(f"The model's server does not take the request ({status}): {said}")
+
+
+def _wait(error: Exception) -> float | None:
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    try:
+        return max(0.0, float(headers.get("retry-after", "")))
+    except (TypeError, ValueError):
+        return None
+
+
+def _said(error: Exception) -> str:
+    return _bounded(str(error) or type(error).__name__)
+
+
+def _bounded(text: str) -> str:
+    # A server's message may repeat the key that it was given.
+    return printable(" ".join(Redactor().clean(text).split()))[:_SHOWN]

@@ -1,0 +1,287 @@
+"""The prompt: what is known of a failure in ranked rows, within a budget of tokens."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+
+from ingest.logs.events import Event
+from ingest.redaction.redactor import Redactor
+from service.composition import phrases
+from service.llm.claims import Claim, Claims, ModelReply, schema
+from service.llm.models import Message
+from service.llm.prompt_context import Prompt, PromptContext
+from service.llm.prompt_injection import CLOSE, OPEN, WITHHELD, excerpt, fenced, neutral, withheld
+from service.llm.prompts.instructions import ANSWER, LANGUAGES, REPAIR, REPAIR_TASK, TURN
+from service.llm.tokens import cut, estimate
+from service.schemas.diagnosis import Telemetry
+
+MAX_SETTINGS = 60
+MAX_NEIGHBOURS = 8
+_LONGEST = 400
+# Stands for a row's end within a piece, while pieces are told apart by theirs.
+_BREAK = "\x0b"
+_SECTION = re.compile(r"^### ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    """A piece that is sent whole or not at all, the lowest rank first.
+
+    `mark` is that of the log's line, `case` the id of the case that it is of.
+    """
+
+    section: str
+    rank: float
+    text: str
+    mark: str = ""
+    number: int = 0
+    case: str = ""
+
+
+# The sections in the order of the prompt: name, heading, whether it is text of the log.
+_SECTIONS: tuple[tuple[str, str, bool], ...] = (
+    ("answer", "First answer, by rules", False),
+    ("candidates", "Candidate causes", False),
+    ("log", "Lines of the log", True),
+    ("facts", "Facts of the log", True),
+    ("settings", "The job's settings that the log shows", True),
+    ("changes", "Offered changes, checked for this job", False),
+    ("cases", "Known cases", False),
+    ("notes", "The user's own notes and past crashes", True),
+    ("causes", "Other causes, by id", False),
+)
+
+
+def for_answer(matter: PromptContext, budget: int) -> Prompt:
+    """Make the prompt for an answer, of at most `budget` tokens by our estimate."""
+    system = _told(ANSWER, matter)
+    return _built(matter, system, (), _rest(budget, system, Claims), Claims)
+
+
+def for_turn(matter: PromptContext, budget: int, talk: Sequence[Message], constraints: Sequence[str]) -> Prompt:
+    """Make the prompt for a turn of a conversation; `talk` ends with the question, and what is oldest is cut first."""
+    system = _told(TURN, matter)
+    if constraints:
+        system += "\nconstraints:\n" + "\n".join(f"- {neutral(row, 200)}" for row in constraints)
+    latest = list(_latest(talk, budget // 4))
+    spent = sum(estimate(message.text) for message in latest)
+    return _built(matter, system, latest, _rest(budget, system, ModelReply) - spent, ModelReply)
+
+
+def for_repair(kind: type[Claim], answer: str, problem: str, budget: int) -> tuple[Message, ...]:
+    """Make the prompt that puts a broken answer into its form; the log is not sent again."""
+    form = json.dumps(schema(kind))
+    room = budget - estimate(REPAIR) - estimate(REPAIR_TASK) - 2 * estimate(form) - 300
+    # What a model wrote is no more trusted than a log.
+    text = "\n".join(neutral(row, 4000) for row in cut(answer, max(room, 200)).splitlines())
+    task = REPAIR_TASK.format(schema=form, problem=neutral(problem, 300), answer=text, open=OPEN, close=CLOSE)
+    return Message("system", REPAIR), Message("user", task)
+
+
+def _told(instructions: str, matter: PromptContext) -> str:
+    return instructions.format(language=LANGUAGES[matter.language], open=OPEN, close=CLOSE)
+
+
+def _rest(budget: int, system: str, kind: type[Claim]) -> int:
+    # Each heading and fence costs a few tokens that no row counts.
+    return budget - estimate(system) - estimate(json.dumps(schema(kind))) - 12 * len(_SECTIONS)
+
+
+def _latest(talk: Sequence[Message], room: int) -> Iterator[Message]:
+    """Give the last messages that fit, in their order; the question itself always."""
+    kept: list[Message] = []
+    for message in reversed(talk):
+        short = replace(message, text=cut(message.text, room if not kept else room // 2))
+        room -= estimate(short.text)
+        if kept and room < 0:
+            break
+        kept.append(short)
+    return reversed(kept)
+
+
+def _built(matter: PromptContext, system: str, talk: Sequence[Message], room: int, kind: type[Claim]) -> Prompt:
+    lines, suspects = _log(matter)
+    rows = [*lines, *(row for make in _MAKERS for row in make(matter))]
+    kept, omitted = _fitting(rows, room)
+    body = _written(rows, kept)
+    # A conversation's question stands last; what it is about is told before it.
+    messages = (Message("system", system), Message("user", body), *talk)
+    chosen = [row for place, row in enumerate(rows) if place in kept]
+    # Beside a line that speaks to a model, only failures may be cited.
+    events = {event.line for event in matter.report.events}
+    marked = [row for row in chosen if row.mark and row.text != WITHHELD and (not suspects or row.number in events)]
+    ours = "\n".join(row.text for row in chosen if not _is_log(row.section))
+    return Prompt(
+        messages, {row.mark: row.text for row in marked}, {row.mark: row.number for row in marked},
+        frozenset(row.case for row in chosen if row.case), ours,
+        sum(estimate(message.text) for message in messages) + estimate(json.dumps(schema(kind))), omitted, suspects,
+    )
+
+
+def _is_log(section: str) -> bool:
+    return any(name == section and of_log for name, _, of_log in _SECTIONS)
+
+
+def _fitting(rows: Sequence[PromptRow], room: int) -> tuple[set[int], dict[str, int]]:
+    """Choose the rows that fit, by rank, and count the others by section."""
+    kept: set[int] = set()
+    omitted: dict[str, int] = {}
+    for place in sorted(range(len(rows)), key=lambda place: rows[place].rank):
+        cost = estimate(rows[place].text) + estimate(rows[place].mark) + 5
+        if cost <= room:
+            kept.add(place)
+            room -= cost
+        else:
+            omitted[rows[place].section] = omitted.get(rows[place].section, 0) + 1
+    return kept, omitted
+
+
+def _written(rows: Sequence[PromptRow], kept: Collection[int]) -> str:
+    parts = []
+    for name, heading, of_log in _SECTIONS:
+        chosen = sorted((row for place, row in enumerate(rows) if place in kept and row.section == name), key=lambda row: row.number)
+        # The report is redacted by line; what stands together only here is looked at once more, before the marks
+        # are put on: no mask takes one away, or the end of a row.
+        masked = Redactor().rows([" ".join(row.text.split("\n")) if row.mark else row.text.replace("\n", _BREAK) for row in chosen])
+        texts = [f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n") for row, text in zip(chosen, masked, strict=True)]
+        if texts:
+            parts.append(f"# {heading}\n" + (fenced(texts) if of_log else "\n".join(texts)))
+    return "\n\n".join(parts)
+
+
+def _log(matter: PromptContext) -> tuple[list[PromptRow], int]:
+    """Give the log's lines, those of the failure first, then by their distance from it."""
+    report = matter.report
+    root = report.root
+    texts = dict([*report.surroundings, *report.tail, *report.novel])
+    events = {event.line: event for event in reversed(report.events)}
+    texts |= {line: event.text for line, event in events.items()}
+    made, suspects = excerpt(texts, events, _own_names(matter))
+    where = root.line if root else 0
+    return [
+        PromptRow("log", _rank(number, events.get(number), where), text + _times(events.get(number)), str(report.place(number)), number)
+        for number, text in made.items()
+    ], suspects
+
+
+def _own_names(matter: PromptContext) -> frozenset[str]:
+    """Give names that only our own answers use; a log that holds them speaks to us."""
+    return frozenset(name for name in (*matter.library.causes, *matter.library.cases) if "-" in name)
+
+
+def _rank(number: int, event: Event | None, root: int) -> float:
+    if event is None:
+        return 6.0 + min(abs(number - root), 400) / 40
+    # A standing failure weighs by what it says; one that the run recovered from is only told.
+    base = {"root": 0.0, "collateral": 2.0, "teardown": 8.0, "recovered": 8.5}[event.role]
+    return base + min(abs(number - root), 10_000) / 10_000 - sum(event.weight) / 10
+
+
+def _times(event: Event | None) -> str:
+    return f"  (x{event.count})" if event is not None and event.count > 1 else ""
+
+
+def _answer(matter: PromptContext) -> Iterator[PromptRow]:
+    first, library = matter.first, matter.library
+    cause = library.causes.get(first.cause or "")
+    yield PromptRow("answer", -2, f"verdict: {first.verdict}; cause: {first.cause}; standing: {first.standing}; action: {first.action}")
+    if cause is not None:
+        yield PromptRow("answer", -1.9, f"{cause.title.to(matter.language)}: {cause.means.to(matter.language)}")
+        yield PromptRow("answer", 3.5, cause.advice.to(matter.language))
+    if ended := phrases.outcome(first.outcome, matter.language):
+        yield PromptRow("answer", -1.8, ended)
+    seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)
+    if seen:
+        yield PromptRow("answer", 1.0, f"frameworks: {neutral(seen)}")
+    for place, check in enumerate(first.checks):
+        yield PromptRow("answer", 7.0 + place / 10, f"to confirm: {check}")
+    if first.telemetry != Telemetry():
+        told = json.dumps(first.telemetry.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
+        yield PromptRow("answer", 1.5, f"telemetry: {withheld(told, (), 1500)}")
+
+
+def _candidates(matter: PromptContext) -> Iterator[PromptRow]:
+    for place, candidate in enumerate(matter.candidates):
+        cause = matter.library.causes[candidate.cause]
+        signs = ", ".join(f"[{matter.report.place(event.line)}]" for event in candidate.events[:4])
+        cases = ", ".join(f"[case:{match.case.id}]" for match in candidate.cases[:2])
+        told = f"- {cause.id}: {cause.title.to(matter.language)}; weight {candidate.score:.2f}"
+        yield PromptRow("candidates", -1.5 + place / 10, "; ".join(part for part in (told, signs, cases) if part))
+    for item in matter.first.alternatives:
+        yield PromptRow("candidates", 4.5, f"- {item.cause}, told apart by: {item.tell_apart}")
+
+
+def _facts(matter: PromptContext) -> Iterator[PromptRow]:
+    root = matter.report.root.line if matter.report.root else 0
+    told: set[str] = set()
+    # A job prints the same facts at each step; the last ones are those at its death.
+    for fact in sorted(matter.report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))):
+        values = withheld(" ".join(f"{name}={value}" for name, value in fact.fields.items()), _own_names(matter), 300)
+        if f"{fact.kind} {values}" not in told:
+            told.add(f"{fact.kind} {values}")
+            rank = 1.8 if fact.line == root else 4.0 + min(len(told), 80) / 20
+            yield PromptRow("facts", rank, f"[{matter.report.place(fact.line)}] {fact.kind}: {values}", number=fact.line)
+
+
+def _settings(matter: PromptContext) -> Iterator[PromptRow]:
+    wanted = {change.key.lstrip("-").replace("-", "_").split(".")[-1] for change in matter.offered}
+    seen: set[str] = set()
+    for setting in matter.report.settings:
+        if setting.key in seen or len(seen) >= 4 * MAX_SETTINGS:
+            continue
+        seen.add(setting.key)
+        near = setting.key.lstrip("-").replace("-", "_").split(".")[-1] in wanted
+        yield PromptRow("settings", 3.0 if near else 7.5 + len(seen) / 100, withheld(f"{setting.key}={setting.value}", _own_names(matter), 200))
+
+
+def _changes(matter: PromptContext) -> Iterator[PromptRow]:
+    for place, change in enumerate(matter.offered):
+        was = "" if change.from_ is None else f" (now {withheld(change.from_, _own_names(matter), 100)})"
+        costs = f" It costs: {change.costs}" if change.costs else ""
+        yield PromptRow("changes", 2.2 + place / 10, f"- {change.framework}, {change.kind}: {change.key} = {change.to}{was}. {change.why}{costs}")
+
+
+def _cases(matter: PromptContext) -> Iterator[PromptRow]:
+    ranked = [item for item in matter.retrieval.ranked if item.kind == "case" and item.owner in matter.library.cases]
+    fitting = [match.case.id for match in matter.retrieval.signatures if match.case.cause == matter.first.cause and match.case.id in matter.library.cases]
+    for place, name in enumerate(dict.fromkeys([*fitting, *(item.owner for item in ranked[:MAX_NEIGHBOURS])])):
+        case = matter.library.cases[name]
+        yield PromptRow("cases", 3.2 + place, f"[case:{name}] {case.title.to(matter.language)} (cause: {case.cause})", number=10 * place, case=name)
+        sections = [(number, " ".join(section.split())) for number, section in enumerate(_SECTION.split(case.body.to(matter.language)), 1)]
+        for number, section in filter(itemgetter(1), sections):
+            rank = 3.3 + place + number / 10 + 2.0 * (place > 0)
+            yield PromptRow("cases", rank, f"[case:{name}] {section}", number=10 * place + min(number, 9), case=name)
+
+
+def _notes(matter: PromptContext) -> Iterator[PromptRow]:
+    found = [item for item in matter.retrieval.ranked if item.kind != "case" and item.document is not None]
+    for place, item in enumerate(found[:4]):
+        assert item.document is not None  # noqa: S101 - chosen so above
+        text = withheld(f"{item.owner}: {item.document.title}. {item.document.text} {item.document.fix}", _own_names(matter), _LONGEST)
+        yield PromptRow("notes", 6.5 + place, text)
+
+
+def _causes(matter: PromptContext) -> Iterator[PromptRow]:
+    told = {candidate.cause for candidate in matter.candidates}
+    by_category: dict[str, list[str]] = {}
+    for cause in matter.library.causes.values():
+        if cause.id not in told:
+            by_category.setdefault(cause.category, []).append(cause.id)
+    for category, names in by_category.items():
+        yield PromptRow("causes", 9.0, f"{category}: {', '.join(names)}")
+
+
+_MAKERS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (_answer, _candidates, _facts, _settings, _changes, _cases, _notes, _causes)
+
+
+def shown(prompt: Prompt, form: Mapping[str, object]) -> str:
+    """Give exactly what would be sent, for a person to read."""
+    parts = [f"===== {message.role} =====\n{message.text}" for message in prompt.messages]
+    parts.append("===== form of the answer (JSON schema) =====\n" + json.dumps(form, ensure_ascii=False, indent=2))
+    omitted = ", ".join(f"{name} {count}" for name, count in prompt.omitted.items()) or "nothing"
+    parts.append(f"===== about {prompt.tokens} tokens; left out for want of room: {omitted}; lines withheld: {prompt.suspects} =====")
+    return "\n\n".join(parts)

@@ -1,0 +1,1 @@
+"""The texts that a model is instructed with."""

@@ -1,0 +1,192 @@
+"""Answers to follow-up questions without a model: from the diagnosis, the cases and the catalogue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from corpus.schema import Cause, Language
+from service.llm import setting_lookups
+from service.llm.prompt_context import PromptContext
+from service.remediation.constraints import Constraint
+from service.schemas.diagnosis import ProposedChange
+
+_SAYS: Mapping[str, tuple[str, str]] = {
+    "noted": ("Noted, for all that follows: {topics} stays as it is.", "已记下，后面都按此处理：{topics} 保持不变。"),
+    "left": ("What is left to change:", "还可以修改的有："),
+    "all": ("The changes that are checked for this job:", "针对此作业核对过的修改："),
+    "none-left": ("None of the checked changes is left.", "已没有核对过的修改可用。"),
+    "no-changes": ("There is no checked change for this cause.", "这个原因没有核对过的修改。"),
+    "costs": ("What the changes cost:", "各项修改的代价："),
+    "free": ("no cost is on record", "没有已记录的代价"),
+    "for": ("Something in the log speaks for {title}, but less than for {first}:", "日志中确有迹象指向“{title}”，但弱于“{first}”："),
+    "against": ("No line of the log that the rules know speaks for {title}.", "已知规则在日志中没有找到指向“{title}”的行。"),
+    "apart": ("What tells them apart:", "如何区分："),
+    "is-it": ("That is the cause that the log shows: {title}.", "这正是日志所显示的原因：{title}。"),
+    "confirm": ("To confirm it:", "确认方法："),
+    "sure": ("The first failure stands here:", "首个失败在这里："),
+    "near": ("The nearest of what is known:", "已知内容中最接近的："),
+    "nothing": ("Nothing that is known answers this. Ask about the cause, another cause, the changes, their costs, or how to confirm it.",
+                "已知内容无法回答这个问题。可以问：原因、其他可能的原因、修改、代价，或如何确认。"),
+}
+
+# What a person may say is fixed, by the names of `constraints.TOPICS`; a setting goes by its own name.
+_TOPICS: Mapping[str, str] = {
+    "batch size": "batch 大小", "sequence length": "序列长度", "precision": "精度", "number of GPUs and nodes": "GPU 与节点的数量",
+    "GPU memory share": "显存占用比例", "host memory": "主机内存", "versions of packages": "软件包版本", "environment variables": "环境变量",
+    "learning rate": "学习率", "time-outs": "超时时间", "checkpoints": "检查点", "gradient checkpointing": "梯度检查点", "the model": "模型",
+}
+
+_WHY_NOT = re.compile(r"\bwhy (?:not|isn't|is it not|is this not|rule out|do you rule)|\b(?:could|can|might|may) (?:it|this) (?:not )?be|\bis (?:it|this) (?:not )?(?:a|an|the|because)|\bwhat about|\bhow about|\bisn't (?:it|this)|为什么不是|为何不是|会不会是|是不是|有没有可能|难道不是|怎么不是", re.IGNORECASE)
+_COST = re.compile(r"\bcosts?\b|\bslow(?:er|down)?\b|\bspeed\b|\bthroughput\b|\btrade-?offs?\b|\bdownsides?\b|\bprice\b|\bpenalt|\bside effects?\b|代价|影响|变慢|速度|吞吐|副作用|性能", re.IGNORECASE)
+_CONFIRM = re.compile(r"\b(?:how sure|how certain|confirm|verify|prove|proof|evidence|how do (?:you|we|i) know|check)\b|确认|验证|证据|确定|怎么知道|凭什么", re.IGNORECASE)
+_DO = re.compile(r"\bwhat (?:else|should|can|do|now|to)\b|\bhow (?:do|can|should|to)\b|\bfix\b|\bchange\b|\bsolve\b|怎么办|怎么改|如何(?:改|解决|修)|还能|还有什么|怎样", re.IGNORECASE)
+_EXPLAIN = re.compile(r"\bwhy\b|\bexplain|\bwhat (?:happened|went wrong|does (?:that|this|it) mean|is the (?:cause|reason|problem))|\breasons?\b|\bin (?:short|other words|detail)\b|为什么|为何|原因|解释|什么意思|发生了什么|怎么回事", re.IGNORECASE)
+_WORD = re.compile(r"[a-z0-9]+|[一-鿿]{2}")
+_PLAIN = frozenset("the a an is it this not why be could about what how can of by or and in to for because failure error failed too".split())  # noqa: SIM905 - reads as the words that it is
+
+# What people call a cause that has no such word in its name.
+_CALLED: Mapping[str, str] = {
+    "nccl": "nccl collective", "network": "nccl network interconnect", "leak": "leak", "oom": "oom memory", "gpu": "gpu", "hardware": "hardware xid ecc",
+    "disk": "disk storage", "网络": "nccl network", "泄漏": "leak", "泄露": "leak", "显存": "gpu oom", "内存": "host memory", "磁盘": "disk", "硬件": "hardware",
+}
+
+
+@dataclass(frozen=True)
+class FollowUpQuestion:
+    """A follow-up question with what it may draw on. `new` are the constraints that it states itself."""
+
+    text: str
+    matter: PromptContext
+    changes: tuple[ProposedChange, ...]
+    new: tuple[Constraint, ...] = ()
+
+    @property
+    def language(self) -> Language:
+        """The language of the answer."""
+        return self.matter.language
+
+
+def reply(question: FollowUpQuestion, near: Callable[[str], Sequence[str]]) -> str:
+    """Answer a question; `near` gives the ids of cases that are nearest to some words, best first."""
+    if question.new:
+        return _constrained(question)
+    if asked := setting_lookups.named(question.text, question.matter.library, question.matter.report):
+        return "\n\n".join(setting_lookups.told(knob, question.matter.report, question.language) for knob in asked)
+    for words, answer in _ANSWERS:
+        if words.search(question.text) and (said := answer(question)):
+            return said
+    return _nearest(question, near(question.text))
+
+
+def _say(name: str, language: Language, **values: object) -> str:
+    return _SAYS[name][language == "zh"].format(**values)
+
+
+def _constrained(question: FollowUpQuestion) -> str:
+    names = [constraint.topic.name for constraint in question.new]
+    topics = "、".join(_TOPICS.get(name, name) for name in names) if question.language == "zh" else ", ".join(names)
+    parts = [_say("noted", question.language, topics=topics), _changes(question)]
+    if not question.changes:
+        cause = _first(question.matter)
+        parts += [cause.advice.to(question.language)] if cause else []
+    return "\n\n".join(parts)
+
+
+def _changes(question: FollowUpQuestion) -> str:
+    if not question.changes:
+        return _say("none-left" if question.matter.offered else "no-changes", question.language)
+    rows = [f"- `{change.key}` = `{change.to}`: {change.why}{_case(change)}" for change in question.changes]
+    return "\n".join([_say("left" if len(question.changes) < len(question.matter.offered) else "all", question.language), "", *rows])
+
+
+def _case(change: ProposedChange) -> str:
+    return f" [case:{change.from_case}]" if change.from_case else ""
+
+
+def _costs(question: FollowUpQuestion) -> str:
+    if not question.changes:
+        return _changes(question)
+    free = _say("free", question.language)
+    rows = [f"- `{change.key}` = `{change.to}`: {change.costs or free}{_case(change)}" for change in question.changes]
+    return "\n".join([_say("costs", question.language), "", *rows])
+
+
+def _confirm(question: FollowUpQuestion) -> str:
+    first = question.matter.first
+    rows = [f"- {check}" for check in first.checks]
+    seen = [f"- [{_mark(item.file, item.line)}] `{item.text.replace('`', chr(39))[:200]}`: {item.why}" for item in first.evidence[:3]]
+    parts = [(_say("sure", question.language), seen), (_say("confirm", question.language), rows)]
+    return "\n\n".join("\n".join([head, "", *lines]) for head, lines in parts if lines)
+
+
+def _mark(file: str | None, line: int) -> str:
+    return f"{file}:L{line}" if file else f"L{line}"
+
+
+def _why_not(question: FollowUpQuestion) -> str:
+    named = meant(question.text, question.matter)
+    return "\n\n".join(_against(cause, question) for cause in named[:2])
+
+
+def _against(other: Cause, question: FollowUpQuestion) -> str:
+    first, language = _first(question.matter), question.language
+    title = other.title.to(language)
+    if first is not None and other.id == first.id:
+        return _say("is-it", language, title=title)
+    candidate = next((item for item in question.matter.candidates if item.cause == other.id), None)
+    lines = [question.matter.report.place(event.line) for event in candidate.events[:3]] if candidate else []
+    if candidate is not None and first is not None:
+        told = _say("for", language, title=title, first=first.title.to(language)) + " " + ", ".join(f"[{place}]" for place in lines)
+    else:
+        told = _say("against", language, title=title)
+    return f"{told.strip()}\n\n{_say('apart', language)} {_tells(first, other, language)}"
+
+
+def _tells(first: Cause | None, other: Cause, language: Language) -> str:
+    pairs = ((first, other), (other, first)) if first is not None else ()
+    confusions = (confusion for one, two in pairs for confusion in one.confused_with if confusion.cause == two.id)
+    if confusion := next(confusions, None):
+        return confusion.to(language)
+    return other.checks[0].to(language) if other.checks else other.means.to(language)
+
+
+def meant(text: str, matter: PromptContext) -> list[Cause]:
+    """Give the causes that a question names, the likeliest first: by id, by words of the title, or as people call them."""
+    lowered = text.lower()
+    words = set(_WORD.findall(lowered)) - _PLAIN
+    words |= {word for called, more in _CALLED.items() if called in lowered for word in more.split()}
+    known = {item.cause for item in matter.candidates} | {item.cause for item in matter.first.alternatives}
+    scores = {cause.id: _likeness(cause, lowered, words) + 0.5 * (cause.id in known) for cause in matter.library.causes.values()}
+    best = max(scores.values(), default=0.0)
+    return [matter.library.causes[name] for name, score in sorted(scores.items(), key=lambda item: -item[1]) if score >= max(1.0, best)]
+
+
+def _likeness(cause: Cause, text: str, words: set[str]) -> float:
+    if cause.id in text:
+        return 10.0
+    own = set(cause.id.split("-"))
+    told = set(_WORD.findall(f"{cause.title.en} {cause.title.zh} {cause.category}".lower())) - own
+    return 2.0 * len(own & words) + 0.4 * len(told & words)
+
+
+def _first(matter: PromptContext) -> Cause | None:
+    return matter.library.causes.get(matter.first.cause or "")
+
+
+def _explained(question: FollowUpQuestion) -> str:
+    return question.matter.first.explanation
+
+
+def _nearest(question: FollowUpQuestion, near: Sequence[str]) -> str:
+    found = [question.matter.library.cases[name] for name in near if name in question.matter.library.cases][:2]
+    if not found:
+        return _say("nothing", question.language)
+    rows = [f"- {case.title.to(question.language)} [case:{case.id}]" for case in found]
+    return "\n".join([_say("near", question.language), "", *rows])
+
+
+_ANSWERS: Sequence[tuple[re.Pattern[str], Callable[[FollowUpQuestion], str]]] = (
+    (_WHY_NOT, _why_not), (_COST, _costs), (_CONFIRM, _confirm), (_DO, _changes), (_EXPLAIN, _explained),
+)

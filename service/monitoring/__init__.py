@@ -1,0 +1,1 @@
+"""Jobs that are watched: run under whycrash, or found as they end."""

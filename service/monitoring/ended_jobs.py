@@ -1,0 +1,130 @@
+"""Jobs that have ended, wherever they ran: a folder of logs, a Ray cluster, Slurm. Each is found once under one key."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from service.batches.sources import ray_jobs, slurm
+from service.batches.sources.found import FoundJobs, shown
+from service.batches.sources.spool import open_spool
+from service.schemas.errors import InvalidRequestError
+from service.schemas.records import JobPlace, JobSpec
+from service.settings import Settings
+
+# What ended while we looked away is asked for again; the key tells that it is known.
+OVERLAP = timedelta(minutes=10)
+
+
+@dataclass(frozen=True)
+class EndedJob:
+    """A job that has ended; `key` is equal for the same end of the same job."""
+
+    key: str
+    spec: JobSpec
+
+
+@dataclass(frozen=True)
+class WatchedPlace:
+    """Where jobs end. `find` gives those that ended since a time, and is left once they are dealt with; `all_failed` tells whether only failed ones."""
+
+    name: str
+    find: Callable[[datetime], Iterator[EndedJob]]
+    all_failed: bool
+
+
+def in_folder(path: Path, settle: float, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> WatchedPlace:
+    """Watch a folder of logs: a job is over once none of its files has grown for `settle` seconds.
+
+    Each file or folder in it is a job; NAME.out and NAME.err are one. No cleverer rule: a job must stay the same
+    one whatever comes to lie beside it.
+    """
+
+    def find(since: datetime) -> Iterator[EndedJob]:
+        for name, paths in sorted(_jobs(path).items()):
+            last, size = _last(paths)
+            if size and since.timestamp() <= last <= now().timestamp() - settle:
+                yield EndedJob(f"{name}|{last:.3f}|{size}", JobSpec(name=shown(name), place=JobPlace(paths=tuple(sorted(paths)))))
+
+    if not path.is_dir():
+        raise InvalidRequestError(f"{path} is no folder.")
+    return WatchedPlace(str(path), find, all_failed=False)
+
+
+def _jobs(folder: Path) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for entry in os.scandir(folder):
+        if not entry.name.startswith(".") and not entry.is_symlink():
+            name = entry.name if entry.is_dir() else re.sub(r"\.(?:out|err)$", "", entry.name)
+            found.setdefault(name, []).append(entry.path)
+    return found
+
+
+def on_ray(dashboard: str, settings: Settings) -> WatchedPlace:
+    """Watch the jobs of a Ray cluster through its dashboard."""
+    address = ray_jobs.base(dashboard)
+
+    def find(since: datetime) -> Iterator[EndedJob]:
+        with _spool() as place:
+            asked = ray_jobs.RayJobQuery(address, since - OVERLAP)
+            for spec in _specs(lambda: ray_jobs.read(asked, open_spool(place, settings), settings)):
+                yield EndedJob(f"{spec.name}|{spec.ended}", spec)
+
+    return WatchedPlace(address, find, all_failed=True)
+
+
+def in_slurm(users: str, settings: Settings) -> WatchedPlace:
+    """Watch Slurm's accounting."""
+
+    def find(since: datetime) -> Iterator[EndedJob]:
+        for spec in _specs(lambda: slurm.read(slurm.SlurmQuery(since - OVERLAP, users=users), settings)):
+            yield EndedJob(f"{spec.name}|{spec.ended}", spec)
+
+    return WatchedPlace("slurm", find, all_failed=True)
+
+
+@contextmanager
+def _spool() -> Iterator[Path]:
+    base = Path(tempfile.mkdtemp(prefix="whycrash-"))
+    try:
+        yield base / "spool"
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def _specs(read: Callable[[], FoundJobs]) -> Iterator[JobSpec]:
+    try:
+        found = read()
+    except InvalidRequestError as error:
+        if "holds no job" in str(error):
+            return  # none so far is what a watcher waits for
+        raise
+    yield from found.specs
+
+
+def _last(paths: Iterable[str]) -> tuple[float, int]:
+    """Give when a job's files last grew, and their size; a file that went meanwhile does not count."""
+    statuses = [status for path in paths for file in _files(path) if (status := _status(file)) is not None]
+    return max((status.st_mtime for status in statuses), default=0.0), sum(status.st_size for status in statuses)
+
+
+def _status(file: str) -> os.stat_result | None:
+    try:
+        return os.stat(file, follow_symlinks=False)  # noqa: PTH116 - one call for both
+    except OSError:
+        return None
+
+
+def _files(path: str) -> Iterator[str]:
+    if not os.path.isdir(path):  # noqa: PTH112 - a name, as scandir gives it
+        yield path
+        return
+    for folder, _, names in os.walk(path):
+        yield from (os.path.join(folder, name) for name in names)  # noqa: PTH118 - as above

@@ -1,0 +1,124 @@
+"""Triage jobs as they fail, tell whoever is to know, and tell nobody twice."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ingest.errors import IngestError
+from ingest.logs.inputs import jobs
+from ingest.redaction.redactor import Redactor
+from service.monitoring.ended_jobs import EndedJob, WatchedPlace
+from service.monitoring.known_jobs import KnownJobs
+from service.monitoring.targets import Target
+from service.pipeline.triage import Triage, read_config
+from service.schemas.diagnosis import Diagnosis
+from service.schemas.errors import ServiceError
+from service.schemas.records import JobSpec
+
+_LOG = logging.getLogger("whycrash.watch")
+# Rounds in which a job's answer is tried to be sent; then it is let go, and said so.
+TRIES = 5
+
+Show = Callable[[Diagnosis, JobSpec], None]
+
+
+@dataclass
+class Watcher:
+    """Looks at one place, round by round."""
+
+    triage: Triage
+    place: WatchedPlace
+    known: KnownJobs
+    targets: Sequence[Target]
+    show: Show
+    language: str = ""
+    # Whether the place could be looked at in the last round.
+    reached: bool = True
+    _failures: dict[str, int] = field(default_factory=dict)
+    # Of a job whose answer could not be sent to all, the targets that still wait for it.
+    _left: dict[str, list[Target]] = field(default_factory=dict)
+
+    def round(self) -> int:
+        """Look once; gives how many jobs were dealt with. What cannot be reached is logged and tried in the next round."""
+        began = datetime.now(UTC)
+        count = 0
+        met: list[str] = []
+        self.reached = False
+        try:
+            for ended in self.place.find(self.known.since):
+                met.append(ended.key)
+                count += ended.key not in self.known and self._deal(ended)
+        except (ServiceError, OSError) as error:
+            _LOG.warning("%s could not be looked at: %s", self.place.name, Redactor().clean(str(error)))
+            return count
+        self.reached = True
+        # A place that keeps its jobs is not asked again for those of long ago; a folder's jobs may settle late.
+        if self.place.all_failed and not self._failures:
+            self.known.since = began
+        self._note(lambda: self.known.tidy(met))
+        return count
+
+    def _deal(self, ended: EndedJob) -> bool:
+        """Triage a job and tell; gives whether it is dealt with, whatever came of it."""
+        diagnosis = self._answer(ended.spec)
+        if diagnosis is not None and not self._told(ended, diagnosis):
+            return False
+        # Before it is shown: who reads us may be gone, and those who were told are not to be told again.
+        self._note(lambda: self.known.add(ended.key))
+        if diagnosis is not None:
+            self.show(diagnosis, ended.spec)
+        return True
+
+    def _note(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except OSError as error:
+            _LOG.warning("what is known of %s cannot be written (%s); after a restart jobs may be told again", self.place.name, error.strerror)
+
+    def _answer(self, spec: JobSpec) -> Diagnosis | None:
+        """Triage a job; None where there is nothing to tell of it."""
+        try:
+            diagnosis = self._triaged(spec)
+        except Exception as error:  # noqa: BLE001 - one log that cannot be read does not end the watch
+            _LOG.warning("%s cannot be read: %s", spec.name, _words(error))
+            return None
+        return diagnosis if diagnosis.shows_failure or self.place.all_failed else None
+
+    def _triaged(self, spec: JobSpec) -> Diagnosis:
+        configs = [read_config(Path(path)) for path in spec.place.configs]
+        with jobs.open_jobs([Path(path) for path in spec.place.paths]) as source:
+            source.name = spec.name
+            if source.single:
+                source.single.name = spec.name
+            return self.triage.explain(source, self.language, configs, outcome=spec.outcome)
+
+    def _told(self, ended: EndedJob, diagnosis: Diagnosis) -> bool:
+        """Tell all who were not told yet; gives whether no further try is made."""
+        waiting = self._left.pop(ended.key, list(self.targets))
+        left = [target for target in waiting if not self._reached(target, ended.spec, diagnosis)]
+        tries = self._failures.pop(ended.key, 0) + 1
+        if not left:
+            return True
+        _LOG.warning("%s: the answer was not sent to %d of %d (try %d of %d)", ended.spec.name, len(left), len(self.targets), tries, TRIES)
+        if tries >= TRIES:
+            return True
+        self._left[ended.key], self._failures[ended.key] = left, tries
+        return False
+
+    def _reached(self, target: Target, spec: JobSpec, diagnosis: Diagnosis) -> bool:
+        try:
+            target(diagnosis, spec)
+        except Exception as error:  # noqa: BLE001 - a target that cannot be told keeps no other from being told
+            _LOG.warning("%s: %s", spec.name, _words(error))
+            return False
+        return True
+
+
+def _words(error: Exception) -> str:
+    """Say what went wrong; the words of an error that is not ours may hold lines of the log."""
+    known = isinstance(error, (ServiceError, IngestError, OSError))
+    return Redactor().clean(str(error)) if known else f"{type(error).__name__}, which is a fault of whycrash"

@@ -1,0 +1,75 @@
+"""The gist of an answer: what a summary of a batch needs of it, kept beside it in a column of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from corpus.schema import Action
+from service.schemas.diagnosis import ProposedChange, Standing, Verdict
+from service.schemas.records import JobState
+
+_TOLD = ("verdict", "cause", "category", "standing", "action", "headline")
+
+
+class OutcomeSummary(NamedTuple):
+    """An answer in brief: `engine` is what wrote it, `time` the root line's own, `change` the first one as the contract has it.
+
+    `tokens` are what a model read and wrote for it and whether that was counted, None where none was asked.
+    """
+
+    verdict: Verdict
+    cause: str | None
+    category: str | None
+    standing: Standing
+    action: Action
+    headline: str
+    engine: str
+    time: str | None
+    change: Mapping[str, Any] | None
+    tokens: tuple[int, int, bool] | None = None
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether the log shows a good end."""
+        return self.verdict == "no-failure" and self.standing == "established"
+
+    @property
+    def proposal(self) -> ProposedChange | None:
+        """The first change."""
+        return ProposedChange.model_validate(self.change) if self.change else None
+
+
+class JobSummaryRow(NamedTuple):
+    """A job that is over, as far as a summary counts it; `same_as` is the number of the job whose answer it has."""
+
+    number: int
+    name: str
+    state: JobState
+    same_as: int | None
+    fingerprint: str
+    error: str
+    nodes: int | None
+    gpu_hours: float | None
+    started: datetime | None
+    ended: datetime | None
+    finished: datetime | None
+    node_names: tuple[str, ...]
+    gist: OutcomeSummary | None
+
+
+def pack_gist(plain: Mapping[str, Any]) -> str:
+    """Give the gist of an answer, which is given as its cleaned values, as it is stored."""
+    time = next((entry["time"] for entry in plain["cascade"] if entry["role"] == "root" and entry["time"]), None)
+    change = plain["changes"][0] if plain["changes"] else None
+    engine = plain["engine"]
+    tokens = engine["tokens"] and (engine["tokens"]["sent"], engine["tokens"]["received"], engine["tokens"]["counted"])
+    told = {name: plain[name] for name in _TOLD} | {"engine": engine["name"], "time": time, "change": change, "tokens": tokens}
+    return json.dumps(told, ensure_ascii=False)
+
+
+def unpack_gist(text: str) -> OutcomeSummary:
+    """Read what `pack_gist` wrote."""
+    return OutcomeSummary(**json.loads(text))

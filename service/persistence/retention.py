@@ -1,0 +1,70 @@
+"""What is kept no longer than it is meant to be."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from time import sleep
+from typing import Any
+
+from sqlalchemy import ColumnElement, Table, delete, func, or_, select, update
+
+from service.persistence.batches import BatchRepository
+from service.persistence.database import Database
+from service.persistence.requests import RequestRepository
+from service.persistence.schema import AUDIT, BATCHES, TRIAGES
+from service.persistence.seen_events import SeenEvents
+
+_CHUNK = 500
+# Seconds between two steps. Without them a writer who waits hardly gets a turn: whoever gave one up is the first to ask for the next.
+_BREATH = 0.01
+# The longest that the jobs of one batch are written; one that arrives for longer lost its server.
+_ARRIVING = timedelta(days=1)
+
+
+class Retention:
+    """Deletes what is old, in steps that let other writers between."""
+
+    def __init__(self, database: Database, batches: BatchRepository, requests: RequestRepository, seen: SeenEvents) -> None:
+        self._database = database
+        self._batches = batches
+        self._requests = requests
+        self._seen = seen
+
+    def forget(self, before: datetime, now: datetime) -> int:
+        """Delete triages, batches that are over and the audit from before a time; gives how many triages and batches went."""
+        columns = TRIAGES.c
+        count = self._delete(TRIAGES, (columns.created < before) & or_(columns.state != "running", columns.deadline < now))
+        count += self._forget_batches(before)
+        self._delete(AUDIT, AUDIT.c.at < before)
+        self.tidy(now)
+        return count
+
+    def tidy(self, now: datetime) -> None:
+        """Delete what serves no one: expired requests and events, and what a server left behind that was stopped midway."""
+        self._requests.forget(now)
+        self._seen.forget(now)
+        arriving = (BATCHES.c.state == "arriving") & (BATCHES.c.created < now - _ARRIVING)
+        with self._database.read() as connection:
+            left = connection.execute(select(BATCHES.c.id).where(or_(arriving, BATCHES.c.state == "leaving"))).scalars().all()
+        for batch in left:
+            self._batches.clear(batch)
+
+    def _forget_batches(self, before: datetime) -> int:
+        columns = BATCHES.c
+        old = columns.state.in_(("done", "cancelled")) & (func.coalesce(columns.finished, columns.created) < before)
+        with self._database.write() as connection:
+            found = list(connection.execute(update(BATCHES).where(old).values(state="leaving").returning(columns.id)).scalars())
+        for batch in found:
+            self._batches.clear(batch)
+        return len(found)
+
+    def _delete(self, table: Table, old: ColumnElement[bool]) -> int:
+        key: Any = table.c.id
+        some = select(key).where(old).limit(_CHUNK)
+        count, gone = 0, 1
+        while gone:
+            with self._database.write() as connection:
+                gone = connection.execute(delete(table).where(key.in_(some))).rowcount
+            count += gone
+            sleep(_BREATH)
+        return count

@@ -1,0 +1,82 @@
+"""The store: what is kept of triages, batches, keys, requests and the audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+from service.persistence.audit import AuditLog
+from service.persistence.batches import BatchRepository
+from service.persistence.clock import Clock
+from service.persistence.database import PATIENCE, Database, address
+from service.persistence.keys import KeyRepository
+from service.persistence.opening import open_database, version
+from service.persistence.requests import RequestRepository
+from service.persistence.retention import Retention
+from service.persistence.schema import VERSIONS
+from service.persistence.seen_events import SeenEvents
+from service.persistence.triages import TriageRepository
+from service.schemas.errors import RequestError
+from service.settings import Settings
+
+
+class Store:
+    """All that is kept, over one database. Safe to use from many threads; its methods block.
+
+    Methods raise StoreError where the database cannot be reached, is locked or damaged, and DiskFullError.
+    """
+
+    def __init__(self, database: Database, home: Path, replaced: Path | None = None) -> None:
+        self._database = database
+        # Where a damaged database was moved to when this one was made in its place; its batches are in their journals.
+        self.replaced = replaced
+        self.triages = TriageRepository(database)
+        self.batches = BatchRepository(database)
+        self.keys = KeyRepository(database, home)
+        self.requests = RequestRepository(database)
+        self.seen = SeenEvents(database)
+        self.audit = AuditLog(database)
+        self.clock = Clock(database)
+        self.retention = Retention(database, self.batches, self.requests, self.seen)
+
+    @classmethod
+    def open(cls, settings: Settings, *, replace_damaged: bool = False, patience: float = PATIENCE) -> Store:
+        """Open the database, made or brought up to date where need be; `patience` is how many seconds a writer waits for others.
+
+        Raises StoreError, of which DamagedStoreError is one unless `replace_damaged` moves the damaged file aside;
+        SettingsError where the URL cannot be used.
+        """
+        database, replaced = open_database(address(settings), replace_damaged, patience)
+        return cls(database, settings.home, replaced)
+
+    def renew(self, settings: Settings) -> None:
+        """Go on with a new database where this one's file is damaged; all that holds this store goes on with it.
+
+        The damaged file is moved aside. Raises as `open` does.
+        """
+        made, self.replaced = open_database(address(settings), replace_damaged=True)
+        self._database.become(made)
+
+    @property
+    def place(self) -> str:
+        """Name the database, without its password."""
+        return self._database.place
+
+    def check(self) -> str:
+        """Say what is wrong with the database; empty is nothing."""
+        try:
+            with self._database.read() as connection:
+                found = version(connection)
+        except RequestError as error:
+            return str(error)
+        return "" if found == VERSIONS[-1] else f"The database {self.place} has the schema {found or 'of nothing'}, not {VERSIONS[-1]}."
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._database.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""One job from its output to its diagnosis; the one place where the parts meet."""

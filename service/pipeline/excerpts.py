@@ -1,0 +1,174 @@
+"""What is kept of a log for people and for later questions: all of a short one, else the lines around what matters.
+
+Lines keep their numbers: a log that is put together again from its excerpt has blank lines in the gaps.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+
+from ingest.errors import EmptyInputError, InputError
+from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.members import Member
+from ingest.logs.inputs.sources import LogSource
+from ingest.logs.lines import printable
+from ingest.logs.report import CrashReport
+from ingest.logs.scanner import ESCAPES
+from ingest.redaction.redactor import Redactor
+from service.schemas.records import Excerpt, LineRange
+
+WHOLE_BYTES = 256 << 10
+WHOLE_LINES = 4000
+MAX_LINES = 3000
+WIDEST = 2000
+# What is read of a row beyond what is shown: a secret across the cut is masked whole, and only then cut.
+BEYOND = 16 << 10
+# Lines before and after an event that are kept with it.
+AROUND_ROOT = (60, 60)
+AROUND = (3, 12)
+TAIL = 120
+# Lines beside those that are kept are judged with them: a secret may begin above them, or end below.
+BESIDE = 4
+# A log with more lines than this between its stretches is not put together again.
+MAX_GAP = 20_000_000
+
+# First and last line, both counted.
+Span = tuple[int, int]
+
+
+def take(report: CrashReport, job: JobSource) -> Excerpt:
+    """Read a job's output once more for the lines to keep; what cannot be read any more is left out."""
+    whole = report.limits.bytes <= WHOLE_BYTES and report.limits.lines <= WHOLE_LINES
+    spans = None if whole else wanted(report)
+    found: list[LineRange] = []
+    try:
+        for part in job.parts():
+            name = part.name if report.timeline.has_parts else None
+            kept = [(1, WHOLE_LINES)] if spans is None else spans.get(name or "", [])
+            judged = merged((max(1, begin - BESIDE), end + BESIDE) for begin, end in kept)
+            found += _stretches(name, lines(part.chunks(), judged), kept)
+    except InputError:
+        whole = False
+    return Excerpt(stretches=tuple(found), whole=whole)
+
+
+def wanted(report: CrashReport) -> dict[str, list[Span]]:
+    """Choose the lines to keep, by file: the root's, the other events', the end, then what tells of the job itself."""
+    left = MAX_LINES
+    chosen: dict[str, list[Span]] = {}
+    for line, (before, after) in _ranked(report):
+        if left <= 0:
+            break
+        place = report.place(line)
+        chosen.setdefault(place.file, []).append((max(1, place.line - before), place.line + after))
+        left -= before + after + 1
+    return {file: merged(spans) for file, spans in chosen.items()}
+
+
+def _ranked(report: CrashReport) -> Iterator[tuple[int, Span]]:
+    if report.root:
+        yield report.root.line, AROUND_ROOT
+    yield from ((event.line, AROUND) for event in report.standing)
+    if not report.timeline.has_parts:
+        yield report.limits.lines, (TAIL, 0)
+    yield from ((line, (0, 0)) for line, _ in report.tail)
+    yield from ((event.line, AROUND) for event in report.events if event not in report.standing)
+    single = {item.line for found in (report.settings, report.facts, report.frameworks) for item in found}
+    yield from ((line, (0, 0)) for line in sorted(single) if line > 0)
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Join spans that touch or overlap; in order."""
+    found: list[Span] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((begin, end))
+    return found
+
+
+def lines(chunks: Iterable[bytes], spans: Sequence[Span]) -> dict[int, bytes]:
+    """Give the lines of the spans by their 1-based numbers, each cut at a width; the rest is only counted."""
+    found: dict[int, bytes] = {}
+    number = 1
+    for chunk in chunks:
+        last = number + chunk.count(b"\n")
+        ahead = [span for span in spans if span[1] >= number]
+        if not ahead:
+            break
+        if ahead[0][0] <= last:
+            _pick(chunk, number, last, ahead, found)
+        number = last
+    if found.get(number) == b"":
+        del found[number]  # what follows the last line's end is no line
+    return found
+
+
+def _pick(chunk: bytes, first: int, last: int, spans: Sequence[Span], found: dict[int, bytes]) -> None:
+    pieces = chunk.split(b"\n")
+    for begin, end in spans:
+        for number in range(max(begin, first), min(end, last) + 1):
+            # The first piece may be the rest of a line that the chunk before began.
+            found[number] = (found.get(number, b"") + pieces[number - first])[: 4 * WIDEST + BEYOND]
+
+
+def _stretches(file: str | None, found: dict[int, bytes], kept: Sequence[Span]) -> Iterator[LineRange]:
+    clean: dict[int, str] = {}
+    redactor = Redactor()
+    for numbers in _runs(sorted(found)):
+        masked = redactor.rows([_shown(found[number]) for number in numbers])
+        clean |= {number: _cut(text, len(found[number])) for number, text in zip(numbers, masked, strict=True)}
+    for begin, end in kept:
+        for numbers in _runs([number for number in range(begin, min(end, max(clean, default=0)) + 1) if number in clean]):
+            yield LineRange(file=file, begin=numbers[0], lines=tuple(clean[number] for number in numbers))
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Give the runs of numbers without a gap."""
+    cuts = [0, *(place + 1 for place, (one, other) in enumerate(pairwise(numbers)) if other != one + 1), len(numbers)]
+    yield from (numbers[begin:end] for begin, end in pairwise(cuts) if end > begin)
+
+
+def _shown(raw: bytes) -> str:
+    if b"\x1b" in raw:
+        raw = ESCAPES.sub(b"", raw)
+    if b"\r" in raw:
+        filled = [part for part in raw.split(b"\r") if part.strip()]
+        raw = filled[-1] if filled else b""
+    return printable(raw.decode("utf-8", "replace")).rstrip()
+
+
+def _cut(text: str, size: int) -> str:
+    """Cut a masked row; masks make it shorter, and what stood at the end of what was read may be half a secret."""
+    if size >= 4 * WIDEST + BEYOND:
+        text = text[: max(0, len(text) - BEYOND // 4)]
+    return text[:WIDEST]
+
+
+def restored(excerpt: Excerpt, name: str) -> JobSource:
+    """Put a log together from what was kept of it, each line at its number; raises EmptyInputError where nothing was kept."""
+    files: dict[str | None, list[LineRange]] = {}
+    for stretch in excerpt.stretches:
+        files.setdefault(stretch.file, []).append(stretch)
+    if not files or any(stretches[-1].begin > MAX_GAP for stretches in files.values()):
+        raise EmptyInputError("Too little of this log was kept to answer further questions; hand it in again.")
+    if None in files:
+        source = LogSource(name, _text(files[None]))
+        return JobSource(name, source.omitted, single=source)
+    # Each put together when its turn comes: the blank lines of a thousand ranks' logs together are gigabytes.
+    return JobSource(name, members=[Member(str(file), partial(_text, stretches)) for file, stretches in files.items()])
+
+
+def _text(stretches: Sequence[LineRange]) -> io.BytesIO:
+    out = io.BytesIO()
+    number = 1
+    for stretch in stretches:
+        out.write(b"\n" * (stretch.begin - number))
+        out.write("".join(f"{text}\n" for text in stretch.lines).encode())
+        number = stretch.begin + len(stretch.lines)
+    out.seek(0)
+    return out

@@ -1,1 +1,0 @@
-"""Weighing of evidence and wording of the answer."""

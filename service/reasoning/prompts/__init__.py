@@ -1,1 +1,0 @@
-"""What models are told: the instructions, apart from the matter of a log."""

@@ -1,0 +1,420 @@
+"""Proposed changes: a case's settings, checked against the catalogue and the job's own configuration."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from corpus.library import Library, chinese_guidance, fits
+from corpus.schema import Case, Change, ChangeKind, Language, Purpose, Remedy, Scalar, SettingSpec, Text
+from ingest.logs.conditions import all_hold, holds
+from ingest.logs.configs.launch import Setting
+from ingest.logs.report import CrashReport
+from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, plain_key, refused, same, value_of
+from service.remediation.framework_relations import fits_place, settable, shown
+from service.remediation.message_hints import MessageHint
+from service.remediation.renames import Rename
+from service.remediation.rules.context import CannotHelp, DependentSetting
+from service.remediation.values import computed, leads_astray, rule_for, situation
+from service.schemas.diagnosis import Dropped, ProposedChange
+
+_KIND: dict[str, ChangeKind] = {"flag": "flag", "env": "env", "package": "package", "command": "command"}
+_RENAMED = Text(
+    en="This version calls it `{new}`; it does not know `{old}`, which has to go.",
+    zh="此版本中它叫 `{new}`；`{old}` 已不存在，须去掉。",
+)
+_MISSPELT = Text(
+    en="There is no `{old}`; the nearest setting of that name is `{new}`. Take the wrong one out.",
+    zh="没有 `{old}` 这个键；最接近的设置是 `{new}`。请去掉写错的键。",
+)
+_SAME_VALUE = Text(en="the value that {old} has", zh="与 {old} 相同的值")
+_ADVISED = Text(en="The failing message itself advises it.", zh="报错信息本身就这样建议。")
+_NAMED = Text(en="The failing message names this setting as the one at fault.", zh="报错信息指出问题出在这项设置上。")
+_ABOVE, _BELOW = Text(en="above {now}", zh="大于 {now} 的值"), Text(en="below {now}", zh="小于 {now} 的值")
+# What to put there where a message names no value. Blanks mark it as guidance, in Chinese too.
+_WAYS = {
+    "up": Text(en="a higher value", zh="更大的值 (报错没有给出数值)"), "down": Text(en="a lower value", zh="更小的值 (报错没有给出数值)"),
+    "off": Text(en="leave it out", zh="去掉它 (不要设置)"),
+    "named": Text(en="a value that the message allows", zh="报错信息允许的值 (见该行)"),
+}
+_ASKED = Text(en="what the message asks for", zh="报错信息要求的值 (见该行)")
+# The place of what no message advises, behind all that one does; a right name comes before both.
+FOLLOWS_ADVICE, BEFORE_ADVICE = 1000, -1
+# Kinds of change that belong to no framework of the job, so that the log need not show it.
+EVERYWHERE = frozenset({"env", "pip", "docker", "host", "linux", "slurm", "kubernetes", "nccl", "ray", "pytorch", "python"})
+
+
+@dataclass(frozen=True)
+class _JobContext:
+    """What every change is checked against."""
+
+    report: CrashReport
+    library: Library
+    settings: Sequence[Setting]
+    language: Language
+    advice: Sequence[MessageHint] = ()
+
+    @cached_property
+    def grounds(self) -> Grounds:
+        """What every candidate is checked against before it is ranked."""
+        return Grounds(self.report, self.library, self.settings)
+
+    @cached_property
+    def configurable(self) -> frozenset[str]:
+        """The frameworks that have settings at all."""
+        return frozenset(framework for framework, _ in self.library.knobs)
+
+
+@dataclass(frozen=True)
+class _CandidateChange:
+    """A change with what proposes it: a case, or the table of remedies (then `case` is None).
+
+    `serves` names the frameworks of the case: a change for another one of them is not this job's.
+    """
+
+    change: Change
+    cause: str
+    case: str | None = None
+    serves: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class _ProposedValue:
+    """The value to propose, in what words, and why it would not help after all."""
+
+    to: Scalar
+    because: str = ""
+    also: tuple[DependentSetting, ...] = ()
+    useless: str = ""
+    proof: str | None = None
+
+
+@dataclass
+class _ChangeGroup:
+    """One change and those that must follow it, which are proposed together or not at all.
+
+    `advised` is its place among what the failing message itself says to do; None where it says nothing of it.
+    """
+
+    changes: list[ProposedChange]
+    computed: bool
+    from_case: bool
+    advised: int | None = None
+
+    @property
+    def rank(self) -> tuple[bool, bool, int, bool, bool, bool]:
+        """Put cures before what finds out, and what the log's own numbers prove before the rest.
+
+        Then comes the message's own advice, then a case's changes in its own order; of the table's, what is checked
+        before guidance, computed before fixed.
+        """
+        first = self.changes[0]
+        firmly = (first.purpose == "find-out", first.proof is None and self.advised != BEFORE_ADVICE)
+        if self.advised is not None:
+            return (*firmly, self.advised, False, False, False)
+        if self.from_case:
+            return (*firmly, FOLLOWS_ADVICE, False, False, False)
+        return (*firmly, FOLLOWS_ADVICE, True, first.status != "verified", not self.computed)
+
+    @property
+    def tier(self) -> int:
+        """How firmly the change stands, in coarse steps: within one of them none is better than another."""
+        finds_out, unproved, advised, tabled, _, _ = self.rank
+        return 8 * finds_out + 4 * unproved + 2 * (advised == FOLLOWS_ADVICE) + tabled
+
+
+def propose(
+    cases: Sequence[Case], report: CrashReport, library: Library, settings: Sequence[Setting], language: Language,
+    remedies: Sequence[Remedy] = (), renamed: Sequence[Rename] = (), advice: Sequence[MessageHint] = (),
+) -> tuple[list[ProposedChange], list[Dropped]]:
+    """Give the changes of the cases and remedies that apply to this job, and those that were dropped with the reason.
+
+    The right name of a key that the log calls unknown comes first, then what the failing message itself advises; what a
+    case says of a setting outranks what the remedies say of it, and both what the message says of its value.
+    """
+    job = _JobContext(report, library, settings, language, advice)
+    dropped: list[Dropped] = []
+    groups = [group for rename in renamed if (group := _feasible(_ChangeGroup([_renamed(rename, language)], True, True, BEFORE_ADVICE), {}, job, dropped)).changes]
+    kept = {(item.framework, item.key): item for group in groups for item in group.changes}
+    settled: set[tuple[str, str]] = set()
+    for wanted in _every(cases, remedies):
+        key = (wanted.change.framework, wanted.change.key)
+        if _is_settled(wanted, settled) or _is_told(wanted, kept, job) or not _waits_for_nothing(wanted.change, report):
+            continue
+        made, lost = _checked(wanted, job)
+        made = _feasible(made, kept, job, lost, wanted.change.set_otherwise)
+        if any(item.why in (ALREADY, DEFAULT) for item in lost):
+            settled.add(key)  # a case's value is there: the table would only lead away from it
+        dropped.extend(item for item in lost if item not in dropped)
+        new = [item for item in made.changes if (item.framework, item.key) not in kept]
+        if new:
+            kept.update({(item.framework, item.key): item for item in new})
+            groups.append(_ChangeGroup(new, made.computed, made.from_case))
+    _follow(advice, groups, settled, job, dropped)
+    ranked = sorted(groups, key=lambda group: group.rank)
+    return [_worded(item, job).model_copy(update={"tier": group.tier}) for group in ranked for item in group.changes], dropped
+
+
+def _is_settled(wanted: _CandidateChange, settled: Collection[tuple[str, str]]) -> bool:
+    """Tell whether the job has the value; of the table, which says it for each of the frameworks that share a name, under any of them."""
+    change = wanted.change
+    return (change.framework, change.key) in settled or (
+        wanted.case is None and any(plain_key(key) == plain_key(change.key) for _, key in settled)
+    )
+
+
+def _waits_for_nothing(change: Change, report: CrashReport) -> bool:
+    """Tell whether the log meets the change's conditions."""
+    view = report.view()
+    return all_hold(change.when, view) and not any(holds(condition, view) for condition in change.unless)
+
+
+def _feasible(
+    group: _ChangeGroup, kept: Mapping[tuple[str, str], ProposedChange], job: _JobContext, dropped: list[Dropped], set_otherwise: bool = False
+) -> _ChangeGroup:
+    """Leave out of a group what cannot be a change of this job, and note why; without its first change it is empty."""
+    fitting = []
+    for change in group.changes:
+        # What the failing message itself blames has another value than the one that it advises.
+        blamed = set_otherwise or any(_is_about(item, change) for item in job.advice)
+        reason = refused(change, job.grounds, kept.values(), blamed)
+        if not reason:
+            fitting.append(change)
+            continue
+        what = f"{change.framework}: {change.key}={job.library.worded(change.to, job.language)}"
+        dropped.extend([lost] if (lost := Dropped(what=what, why=reason)) not in dropped else [])
+        if change is group.changes[0]:
+            break
+    return _ChangeGroup(fitting, group.computed, group.from_case, group.advised)
+
+
+def _follow(advice: Sequence[MessageHint], groups: list[_ChangeGroup], settled: Collection[tuple[str, str]], job: _JobContext, dropped: list[Dropped]) -> None:
+    """Put first what the message advises, and add what nobody else proposes; a last resort stays behind all that others do."""
+    for place, item in enumerate(advice):
+        known = next((group for group in groups if any(_is_about(item, change) for change in group.changes)), None)
+        if known is None and (item.framework, item.key) not in settled:
+            kept = {(change.framework, change.key): change for group in groups for change in group.changes}
+            known = _feasible(_advised(item, job), kept, job, dropped)
+            known = known if known.changes else None
+            groups.extend([known] if known else [])
+        if known is not None and known.advised is None and not item.is_last_resort:
+            known.advised = place
+
+
+def _is_about(item: MessageHint, change: ProposedChange) -> bool:
+    return change.framework == item.framework and plain_key(change.key) == plain_key(item.key)
+
+
+def _advised(item: MessageHint, job: _JobContext) -> _ChangeGroup:
+    """Make a change of what the message advises; an empty group where the setting takes no such value."""
+    now = value_of(item.key, job.settings)
+    because = _NAMED if item.way == "named" else _ADVISED
+    change = Change(
+        framework=item.framework, kind=_KIND.get(item.knob.spelled, "setting"), key=item.key, to=_to(item, now, job.language), why=because,
+    )
+    return _checked(_CandidateChange(change, item.cause), job)[0]
+
+
+def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
+    """Give the value that the message names, or say in words which way to move it."""
+    value = typed(item.value) if item.value else _bounded(item, now)
+    if value is not None and not misfit(value, item.knob):
+        return value
+    if item.knob.type == "bool" and item.way in ("on", "off", "set"):
+        return item.way != "off"
+    if now is not None and _number(now, "float") is not None and item.way in ("up", "down"):
+        return (_ABOVE if item.way == "up" else _BELOW).to(language).format(now=now)
+    return _WAYS.get(item.way, _ASKED).to(language)
+
+
+def _bounded(item: MessageHint, now: str | None) -> int | None:
+    """Give the bound that the job's value, or else the default, lies beyond; None where it lies within."""
+    known = now if now is not None else item.knob.default
+    present = _number(known, "float") if isinstance(known, (int, float, str)) else None
+    if present is None:
+        return None
+    if item.high is not None and present > item.high:
+        return item.high
+    return item.low if item.low is not None and present < item.low else None
+
+
+def _every(cases: Sequence[Case], remedies: Sequence[Remedy]) -> Iterator[_CandidateChange]:
+    for case in cases:
+        yield from (_CandidateChange(change, case.cause, case.id, case.frameworks) for change in case.changes)
+    yield from (_CandidateChange(remedy, remedy.cause) for remedy in remedies)
+
+
+def _is_told(wanted: _CandidateChange, kept: Mapping[tuple[str, str], ProposedChange], job: _JobContext) -> bool:
+    """Tell whether the setting is among the kept ones, under this or another version's name."""
+    change = wanted.change
+    if (change.framework, change.key) in kept:
+        return True
+    knob = job.library.knob(change.framework, change.key)
+    if knob is not None and any(knob is job.library.knob(framework, key) for framework, key in kept if framework == change.framework):
+        return True
+    last = plain_key(change.key).split(".")[-1]
+    # Trainers share the names of what they are built on, so the table would say the same once more for the lower one.
+    if wanted.case is None and any(plain_key(key) == plain_key(change.key) for _, key in kept):
+        return True
+    same = [key for framework, key in kept if framework == change.framework and plain_key(key).split(".")[-1] == last]
+    # Renamed settings end alike (`adam_offload`, `ds.adam_offload`); keys of two roles do too, but share a depth.
+    renamed = [key for key in same if key.count(".") != change.key.count(".")]
+    return bool(renamed) and value_of(change.key, job.settings) is None
+
+
+def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[_ChangeGroup, list[Dropped]]:
+    """Give the change and what must follow it, or why it is dropped; nothing where it is for another framework."""
+    change, nothing = wanted.change, _ChangeGroup([], False, wanted.case is not None)
+    seen = shown(job.report)
+    version = job.report.version(change.framework)
+    if wanted.case is not None and not _is_for(change, wanted.serves, seen, job):
+        return nothing, []
+    knob = job.library.knob(change.framework, change.key, version)
+    if reason := _unknown(change, knob, version):
+        return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
+    now = job.grounds.value(change.framework, change.key)
+    value = _value(change, knob, now, wanted.cause, job)
+    if reason := _useless(value, knob):
+        return nothing, [Dropped(what=f"{change.framework}: {change.key}={job.library.worded(value.to, job.language)}", why=reason)]
+    known = knob is not None and not is_guidance(value.to) and (change.framework in seen or change.framework in EVERYWHERE)
+    main = ProposedChange(
+        framework=change.framework, kind=change.kind, key=change.key, from_=now, to=value.to,
+        why=_joined(change.why.to(job.language), value.because, job.language),
+        costs=change.costs.to(job.language) if change.costs else "", from_case=wanted.case,
+        status="verified" if known else "unverified", proof=value.proof, purpose=change.purpose or _purpose(knob),
+    )
+    following = [made for also in value.also if (made := _following(also, main, job)) is not None]
+    return _ChangeGroup([main, *following], bool(value.because), wanted.case is not None), []
+
+
+def _purpose(knob: SettingSpec | None) -> Purpose:
+    return knob.purpose if knob is not None else "cure"
+
+
+def _renamed(rename: Rename, language: Language) -> ProposedChange:
+    """Propose the right name with the job's own value."""
+    knob, value = rename.knob, typed(rename.value)
+    # A value that was masked is the job's own secret: the mask must not take its place.
+    fitting = value is not None and not misfit(value, knob) and not is_guidance(value) and "[redacted:" not in str(value)
+    why = _RENAMED if rename.known else _MISSPELT
+    return ProposedChange(
+        framework=rename.framework, kind=_KIND.get(knob.spelled, "setting"), key=rename.new,
+        to=value if fitting and value is not None else _SAME_VALUE.to(language).format(old=rename.old),
+        why=why.to(language).format(old=rename.old, new=rename.new), replaces=rename.old,
+        status="verified" if fitting else "unverified",
+    )
+
+
+def _worded(change: ProposedChange, job: _JobContext) -> ProposedChange:
+    """Tell guidance in the answer's language, and a command that is itself told in words; all checks are done by then."""
+    to = job.library.worded(change.to, job.language)
+    key = job.library.worded(change.key, job.language) if change.kind == "command" else change.key
+    return change if (to, key) == (change.to, change.key) else change.model_copy(update={"to": to, "key": key})
+
+
+def typed(text: str | None) -> Scalar | None:
+    """Read a job's value as what it is: a truth value, a whole number, or the text."""
+    if text is None or text == "":
+        return None
+    plain = text.strip().strip("'\"")
+    if plain.lower() in ("true", "false"):
+        return plain.lower() == "true"
+    return int(plain) if re.fullmatch(r"-?\d{1,18}", plain) else plain
+
+
+def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job: _JobContext) -> bool:
+    """Tell whether a case's change is one for this job: not for another framework, nor for one that another drives."""
+    framework, mine = change.framework, settable(job.report)
+    if framework in EVERYWHERE or framework in mine:
+        return fits_place(framework, change.key, job.report)
+    if framework in seen:
+        return False
+    return not mine & job.configurable - EVERYWHERE and not set(seen) & set(serves)
+
+
+def _unknown(change: Change, knob: SettingSpec | None, version: str | None) -> str:
+    """Say why the job's version cannot take the change, or give the empty string."""
+    if not fits(version, change.versions):
+        return f"not for version {version} ({change.versions})"
+    if knob is None and change.kind in ("setting", "flag", "env"):
+        return f"not in the catalogue for version {version or 'unknown'}"
+    return ""
+
+
+def _value(change: Change, knob: SettingSpec | None, now: str | None, cause: str, job: _JobContext) -> _ProposedValue:
+    """Compute the value where a rule does; else the case's own stands."""
+    rule = rule_for(change, knob, cause) if knob is not None else None
+    if knob is None or rule is None:
+        return _ProposedValue(change.to)
+    # What failed is the log's value; the job's own file may hold another by now, such as this answer's.
+    failed = value_of(change.key, job.report.settings) or now
+    made = computed(rule, situation(change, knob, failed, cause, job.report, job.settings))
+    if isinstance(made, CannotHelp):
+        return _ProposedValue(change.to, useless=made.because.to(job.language))
+    if made is None or misfit(made.value, knob) or leads_astray(rule, knob, now, made.value):
+        astray = leads_astray(rule, knob, now, change.to)
+        return _ProposedValue(change.to, useless=f"the job's {now} is further in that direction already" if astray else "")
+    because = made.because.to(job.language)
+    return _ProposedValue(made.value, because, made.also, proof=because if made.proves else None)
+
+
+def _useless(value: _ProposedValue, knob: SettingSpec | None) -> str:
+    """Say why a value would not help this job, or give the empty string."""
+    if knob is not None and (reason := misfit(value.to, knob)):
+        return reason
+    return value.useless
+
+
+def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -> ProposedChange | None:
+    """Make the change that must follow another one; None where the version has no such setting or the job the value."""
+    knob = job.library.knob(main.framework, also.key, job.report.version(main.framework))
+    now = value_of(also.key, job.settings)
+    if knob is None or misfit(also.value, knob) or (now is not None and same(now, also.value)):
+        return None
+    why = also.because.to(job.language)
+    return main.model_copy(update={"key": also.key, "from_": now, "to": also.value, "why": why, "costs": "", "goes_with": main.key, "proof": None})
+
+
+def _joined(why: str, because: str, language: Language) -> str:
+    """Put two sentences together; a reason of a case often lacks its full stop."""
+    stop, gap = (".", " ") if language == "en" else ("。", "")
+    return f"{why}{'' if why.endswith(('.', '。')) else stop}{gap}{because}" if because else why
+
+
+def misfit(value: Scalar, knob: SettingSpec) -> str:
+    """Say why a value is none for a setting, or give the empty string."""
+    if is_guidance(value) or value in knob.choices or value == knob.default:
+        return ""
+    if knob.type == "bool":
+        return "" if str(value).lower() in ("true", "false", "0", "1") else f"{value!r} is no bool"
+    if knob.type in ("int", "float"):
+        number = _number(value, knob.type)
+        if number is None:
+            return f"{value!r} is no {knob.type}"
+        return _outside(number, knob)
+    return f"{value!r} is none of {', '.join(map(str, knob.choices))}" if knob.choices else ""
+
+
+def _number(value: Scalar, kind: str) -> float | None:
+    try:
+        number = float(value) if not isinstance(value, bool) else None
+    except ValueError:
+        return None
+    return None if number is None or not math.isfinite(number) or (kind == "int" and number != int(number)) else number
+
+
+def _outside(number: float, knob: SettingSpec) -> str:
+    if knob.min is not None and number < knob.min:
+        return f"{number:g} is under the least value {knob.min:g}"
+    if knob.max is not None and number > knob.max:
+        return f"{number:g} is over the greatest value {knob.max:g}"
+    return ""
+
+
+def is_guidance(value: object) -> bool:
+    """Tell whether a change says in words how to choose the value; it is shown, and never written to a file."""
+    # Chinese has no blanks, and a path may be Chinese: so what has none counts where it is known as guidance.
+    return isinstance(value, str) and (" " in value.strip() or (not value.isascii() and value in chinese_guidance()))

@@ -1,0 +1,183 @@
+"""Whether a change can be one of this very job: the simplest checks, run for every candidate before any is ranked.
+
+A setting must exist for the program that ran, at a version that the job's other settings allow, and its value must be
+another than the present one, or than the default where the job sets none. What a rule computes from the log's numbers
+is checked by `rules/`; what a person or a scheduler forbids stands as conditions in the corpus.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from corpus.library import Library, fits, spelling
+from corpus.predicates import compare
+from corpus.schema import SettingSpec
+from ingest.logs.configs.launch import Setting
+from ingest.logs.report import CrashReport
+from service.remediation.framework_relations import runs, shown
+from service.schemas.diagnosis import ProposedChange
+
+ALREADY = "the job has this value already"
+DEFAULT = "it is the default already"
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What is known of the job that a change is for: its output, its files, and the values that it sets."""
+
+    report: CrashReport
+    library: Library
+    settings: Sequence[Setting]
+
+    @cached_property
+    def commands(self) -> dict[str, frozenset[str]]:
+        """The programs that the job shows, by framework; a framework that only its launch names has no command."""
+        found: dict[str, set[str]] = {}
+        for framework, command in _programs(tuple(_texts(self.report)), self.library):
+            found.setdefault(framework, set()).update({command} - {""})
+        return {framework: frozenset(names) for framework, names in found.items()}
+
+    @cached_property
+    def frameworks(self) -> frozenset[str]:
+        """The frameworks that the job runs, as its log, its command and its files show them."""
+        return shown(self.report) | self.commands.keys()
+
+    def told_versions(self, framework: str) -> Iterator[tuple[str, str]]:
+        """Give the settings of the framework that the job makes, with the versions that know them by that name."""
+        others = {other for other, _ in self.library.knobs if other != framework}
+        for name in self._names:
+            knob = self.library.knob(framework, name)
+            known = versions_of(name, knob) if knob is not None else ""
+            # A name that others have too, such as `config`, may be theirs.
+            if known and not any(self.library.knob(other, name) for other in others):
+                yield name, known
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(setting.key.lstrip("+~") for setting in self.settings))
+
+    def value(self, framework: str, key: str) -> str | None:
+        """Give the job's own value of a setting under any of its names; None where it is not shown."""
+        knob = self.library.knob(framework, key)
+        names = (key, knob.key, *(alias.key for alias in knob.aliases)) if knob is not None else (key,)
+        return next((found for name in names if (found := value_of(name, self.settings)) is not None), None)
+
+
+def refused(change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedChange] = (), set_otherwise: bool = False) -> str:
+    """Say why a change cannot be one of this job, or give the empty string.
+
+    `beside` are those that are kept already; `set_otherwise` tells that the failure proves the job's value to be another
+    one than the default, although the job is not seen to set it.
+    """
+    knob = grounds.library.knob(change.framework, change.key, grounds.report.version(change.framework))
+    if not runs(change.framework, change.key, knob.read_by if knob else "", grounds.frameworks):
+        return f"the job does not run {change.framework}"
+    if knob is None or change.kind in ("package", "command"):
+        return ""
+    # Two changes that rename keys, and one that takes the place of a wrong key, are right whatever the value is.
+    reasons = (_missing(knob, change, grounds), _unlikely(knob, change, grounds, beside), "" if change.replaces else _idle(knob, change, grounds, set_otherwise))
+    return next(filter(None, reasons), "")
+
+
+def _missing(knob: SettingSpec, change: ProposedChange, grounds: Grounds) -> str:
+    """Say that the program which ran does not take the setting."""
+    ran = grounds.commands.get(change.framework, frozenset())
+    return f"{', '.join(sorted(ran))} has no such option" if knob.commands and ran and not ran & set(knob.commands) else ""
+
+
+def _unlikely(knob: SettingSpec, change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedChange]) -> str:
+    """Say that no version knows the setting and another one that the job makes."""
+    own = versions_of(change.key, knob)
+    if not own or change.replaces:
+        return ""
+    for name, known in grounds.told_versions(change.framework):
+        if not overlap(own, known):
+            return f"no version has both it and {name}, which the job sets"
+    for other in beside:
+        there = grounds.library.knob(other.framework, other.key) if other.framework == change.framework else None
+        if there is not None and not overlap(own, versions_of(other.key, there)):
+            return f"no version has both it and {other.key}, which is proposed"
+    return ""
+
+
+def _idle(knob: SettingSpec, change: ProposedChange, grounds: Grounds, set_otherwise: bool) -> str:
+    """Say that the change would change nothing."""
+    now = grounds.value(change.framework, change.key)
+    if now is not None:
+        return ALREADY if same(now, change.to) else ""
+    if set_otherwise or knob.default is None or isinstance(knob.default, list):
+        return ""
+    return DEFAULT if same(str(knob.default), change.to) else ""
+
+
+def versions_of(name: str, knob: SettingSpec) -> str:
+    """Give the versions that know a setting by this name; the empty string where all do."""
+    wanted = spelling(name)
+    own = [knob.versions] if spelling(knob.key) == wanted else []
+    found = own + [alias.versions for alias in knob.aliases if spelling(alias.key) == wanted]
+    return found[0] if len(found) == 1 else ""
+
+
+@cache
+def overlap(one: str, other: str) -> bool:
+    """Tell whether there can be a version that two specifiers both allow."""
+    if not one or not other:
+        return True
+    return any(fits(version, one) and fits(version, other) for version in ("0", *_around(one), *_around(other), "99999"))
+
+
+def _around(specifier: str) -> Iterator[str]:
+    """Give the versions that a specifier names, with one right below and one right above each."""
+    for part in SpecifierSet(specifier):
+        try:
+            release = Version(part.version.removesuffix(".*")).release
+        except InvalidVersion:
+            continue
+        yield ".".join(map(str, release))
+        yield ".".join(map(str, (*release, 1)))
+        place = max((index for index, number in enumerate(release) if number), default=-1)
+        if place >= 0:
+            yield ".".join(map(str, (*release[:place], release[place] - 1, 99999)))
+
+
+def value_of(key: str, settings: Sequence[Setting]) -> str | None:
+    """Give the job's own value of a setting, however it is spelled; None where it is not shown."""
+    wanted = plain_key(key)
+    for setting in settings:
+        if plain_key(setting.key) == wanted:
+            return setting.value
+    return None
+
+
+def same(now: str, to: object) -> bool:
+    """Tell whether the job's value is the proposed one."""
+    return compare(now.strip("'\""), "==", str(to))
+
+
+def plain_key(key: str) -> str:
+    """Give a setting's name without what its users may write in several ways."""
+    return key.lstrip("+~-").replace("-", "_")
+
+
+def _texts(report: CrashReport) -> Iterator[str]:
+    """Give what can show a program: the job's files, its command, and the failing lines with their frames."""
+    yield from report.launches
+    yield report.command[1]
+    for event in report.events:
+        yield event.text
+        yield from map(str, event.frames)
+
+
+def _programs(texts: tuple[str, ...], library: Library) -> Iterator[tuple[str, str]]:
+    """Give the framework and command of each program that a text shows."""
+    for program in library.programs:
+        expression = re.compile(program.expression)
+        for text in dict.fromkeys(texts):
+            for match in expression.finditer(text):
+                yield program.framework, match.groupdict().get("command") or program.command

@@ -1,0 +1,106 @@
+"""Remedies of a named cause: the rows of the corpus that this very job can apply, filled with the log's facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from packaging.utils import canonicalize_name
+
+from corpus.library import Library, fits
+from corpus.schema import Remedy, Scalar
+from ingest.logs.conditions import all_hold, holds
+from ingest.logs.configs.launch import Setting
+from ingest.logs.facts import Fact
+from ingest.logs.report import CrashReport
+from service.remediation.feasibility import value_of
+from service.remediation.framework_relations import PLACES, fits_place, settable
+from service.remediation.rules.packages import distribution
+
+# What belongs to no framework, so that a log rarely names it: variables, packages, the machine.
+_ANYWHERE = frozenset({"env", "nccl", "pip", "host", "linux", "python"})
+# A message may name several keys; more than this would be a list, not an answer.
+MAX_FACTS = 3
+_FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
+
+
+def applicable(cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()) -> list[Remedy]:
+    """Give the cause's remedies for the frameworks of the job, in the order in which to try them."""
+    mine, view = settable(report), report.view()
+    rows = [row for row in library.remedies.get(cause, ()) if _is_for(row, mine) and fits_place(row.framework, row.key, report)]
+    fitting = [row for row in rows if all_hold(row.when, view) and not any(holds(condition, view) for condition in row.unless)]
+    named = [filled for row in fitting for filled in _filled(row, report, library)]
+    return [_at_version(row, report.version(row.framework), library, settings) for row in named]
+
+
+def _is_for(row: Remedy, mine: frozenset[str]) -> bool:
+    if row.framework in mine or row.framework in _ANYWHERE:
+        return True
+    # Where the log does not tell what starts the job, a row that waits for a sign is shown for each of them.
+    return row.framework in PLACES and bool(row.when)
+
+
+def _at_version(row: Remedy, version: str | None, library: Library, settings: Sequence[Setting]) -> Remedy:
+    """Name the setting as the job does, else as its version does."""
+    knob = library.knobs.get((row.framework, row.key))
+    if knob is None or not knob.aliases:
+        return row
+    valid = ([knob.key] if fits(version, knob.versions) else []) + [a.key for a in knob.aliases if fits(version, a.versions)]
+    used = [key for key in valid if value_of(key, settings) is not None]
+    return row.model_copy(update={"key": (used or valid or [row.key])[0]})
+
+
+def _filled(row: Remedy, report: CrashReport, library: Library) -> Iterator[Remedy]:
+    """Put the log's facts where the row names them; what the catalogue does not know is none to propose."""
+    places = _FACT.findall(f"{row.key} {row.to}")
+    if not places:
+        yield row
+        return
+    for facts in _stating(places, report):
+        rows = [made for fact in facts[:MAX_FACTS] if (made := _made(row, fact, library)) is not None]
+        yield from rows
+        # A key may stand whole below the root; a package of another line is another matter.
+        if rows or (facts and row.kind == "package"):
+            return
+
+
+def _made(row: Remedy, fact: Fact, library: Library) -> Remedy | None:
+    key, to = (_with(fact, text) for text in (row.key, row.to))
+    # A name that only looks like a package may be anybody's on the index: install what is known, or nothing.
+    known = _package(str(key), library) if row.kind == "package" else _setting(row.framework, str(key), library)
+    return None if known is None else row.model_copy(update={"key": known, "to": to})
+
+
+def _stating(places: Sequence[tuple[str, str]], report: CrashReport) -> tuple[list[Fact], list[Fact]]:
+    """Give the facts that have all that a row names, each wording once: the root's own, and those of all lines."""
+    kind, fields = places[0][0], {field for _, field in places}
+    found = [fact for fact in report.facts if fact.kind == kind and fields <= fact.fields.keys()]
+    own = [fact for fact in found if report.root is not None and fact.line == report.root.line]
+    return _once(own, fields), _once(found, fields)
+
+
+def _once(facts: Sequence[Fact], fields: Collection[str]) -> list[Fact]:
+    once = {tuple(str(fact.fields[name]) for name in sorted(fields)): fact for fact in reversed(facts)}
+    return sorted(once.values(), key=lambda fact: fact.line)
+
+
+def _with(fact: Fact, text: Scalar) -> Scalar:
+    """Fill a template with one fact's fields; one that is a fact alone keeps its type."""
+    if isinstance(text, str) and (alone := _FACT.fullmatch(text)):
+        return fact.fields[alone[2]]
+    return _FACT.sub(lambda match: str(fact.fields[match[2]]), text) if isinstance(text, str) else text
+
+
+def _setting(framework: str, key: str, library: Library) -> str | None:
+    """Give the catalogue's setting that a key names, which may stand below a job's own sections."""
+    parts = key.split(".")
+    # A leaf alone may be anybody's, unless that is all that the message names.
+    names = [key, *(".".join(parts[place:]) for place in range(1, len(parts) - 1))]
+    return next((name for name in names if (framework, name) in library.knobs), None)
+
+
+def _package(name: str, library: Library) -> str | None:
+    """Give the catalogue's name of the package that a module, or a requirement, comes from."""
+    wanted = canonicalize_name(distribution(name))
+    keys = [key for framework, key in library.knobs if framework == "pip"]
+    return next((key for key in keys if canonicalize_name(key.split("[")[0]) == wanted), None)

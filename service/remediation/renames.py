@@ -1,0 +1,131 @@
+"""Names that the job's framework does not know: the setting that was meant, by its history or by its spelling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from fnmatch import fnmatchcase
+
+from corpus.library import Library, fits, spelling
+from corpus.schema import SettingSpec
+from ingest.logs.configs.launch import Setting
+from ingest.logs.events import Event
+from ingest.logs.report import CrashReport
+from service.remediation.framework_relations import settable
+
+# Patterns of messages that say: there is no such key. Their facts hold it, or the words that they quote.
+_UNKNOWN = (
+    "hydra.could-not-override", "hydra.not-in-struct", "hydra.unexpected-config-key", "hydra.could-not-delete", "hydra.argparse",
+    "python.argparse", "openrlhf.argparse", "hf.argument-conflict", "ms-swift.arguments-unknown",
+    "sglang.cli-args", "vllm.cli-args", "vllm.engine-args-unknown", "common.unknown-key",
+    "deepspeed.config-pydantic", "axolotl.config-invalid", "python.pydantic", "python.unexpected-keyword",
+)
+_FIELDS = ("key", "argument", "reason", "name")
+_KINDS = frozenset({"config_key", "config_error", "validation", "call"})
+_FLAG = re.compile(r"(?<![\w-])--[A-Za-z][\w.-]*")
+_KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w.@/-]*")
+# A name that shares less than this with another one may as well be meant for something else.
+NEAR = 0.75
+MOST = 3
+
+
+@dataclass(frozen=True)
+class Rename:
+    """A key that the job sets in vain, and the name that its version has for it."""
+
+    framework: str
+    old: str
+    knob: SettingSpec
+    new: str
+    known: bool
+    value: str | None
+
+
+def renames(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[Rename]:
+    """Give the right names of the keys that the log calls unknown, as far as the catalogue has any."""
+    found: dict[tuple[str, str], Rename] = {}
+    for old in dict.fromkeys(_unknown_keys(report)):
+        rename = next(_candidates(old, report, library, settings), None)
+        if rename is not None:
+            found.setdefault((rename.framework, rename.new), rename)
+    return list(found.values())[:MOST]
+
+
+def _unknown_keys(report: CrashReport) -> Iterator[str]:
+    """Give the keys as the failing lines name them; a full key stands for its last part."""
+    events = [event for event in report.standing if _says_unknown(event) and not _is_read(event, report)]
+    lines = {event.line for event in events}
+    texts = [str(fact.fields[name]) for fact in report.facts if fact.kind in _KINDS and fact.line in lines for name in _FIELDS if name in fact.fields]
+    texts += [str(event.facts[name]) for event in events for name in _FIELDS if name in event.facts]
+    full = [str(fact.fields["key"]) for fact in report.facts if fact.kind == "config_key" and "key" in fact.fields]
+    for text in texts:
+        for key in _FLAG.findall(text) or ([text] if _KEY.fullmatch(text) else []):
+            yield next((longer for longer in full if longer.endswith(f".{key}")), key)
+
+
+def _says_unknown(event: Event) -> bool:
+    names = (event.pattern, *event.also)
+    return any(fnmatchcase(name, wanted) for name in names for wanted in _UNKNOWN)
+
+
+def _is_read(event: Event, report: CrashReport) -> bool:
+    """Tell whether code reads a key that the configuration lacks: nobody set it by a wrong name."""
+    return event.exception.endswith("ConfigAttributeError") and "hydra.could-not-override" not in report.view().names
+
+
+def _candidates(old: str, report: CrashReport, library: Library, settings: Sequence[Setting]) -> Iterator[Rename]:
+    """Give what may have been meant: the same setting under its present name, then the most alike."""
+    value = next((setting.value for setting in settings if spelling(setting.key.lstrip("+~")) == spelling(old.lstrip("+~"))), None)
+    bare = old.lstrip("+~")
+    mine = settable(report)
+    for framework in dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine))):
+        version = report.version(framework)
+        if library.knob(framework, bare, version) is not None:
+            continue  # the version has it: something else is wrong
+        known = next(_by_history(framework, bare, version, library), None)
+        if known is not None:
+            yield Rename(framework, bare, known[0], known[1], True, value)
+            continue
+        near = _by_spelling(framework, bare, version, library)
+        if near is not None:
+            yield Rename(framework, bare, near[0], near[1], False, value)
+
+
+def _by_history(framework: str, old: str, version: str | None, library: Library) -> Iterator[tuple[SettingSpec, str]]:
+    """Find what the version calls the setting that had this name in another one."""
+    knob = library.knob(framework, old)
+    if knob is not None:
+        yield from ((knob, name) for name in library.names(framework, old, version) if spelling(name) != spelling(old))
+
+
+def _names(knob: SettingSpec, version: str | None) -> list[str]:
+    own = [knob.key] if fits(version, knob.versions) else []
+    return own + [alias.key for alias in knob.aliases if fits(version, alias.versions)]
+
+
+def _by_spelling(framework: str, old: str, version: str | None, library: Library) -> tuple[SettingSpec, str] | None:
+    """Find the valid name that is most like the wrong one."""
+    named = ((knob, name) for knob in library.knobs.values() if knob.framework == framework for name in _names(knob, version))
+    ranked = sorted(((_likeness(old, name), knob.explained, name, knob) for knob, name in named), key=lambda row: row[:3])
+    best = ranked[-1] if ranked else None
+    return (best[3], best[2]) if best is not None and best[0] >= NEAR else None
+
+
+def _likeness(old: str, new: str) -> float:
+    """Compare the last parts under the same parent, or the parents of the same last part: 0 to 1."""
+    (parent, leaf), (other, last) = _parted(old), _parted(new)
+    if parent == other:
+        return _ratio(leaf, last)
+    return _ratio(parent, other) if leaf == last and parent and other else 0.0
+
+
+def _parted(name: str) -> tuple[str, str]:
+    parent, _, leaf = spelling(name).rpartition(".")
+    return parent, leaf
+
+
+def _ratio(one: str, other: str) -> float:
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    return matcher.ratio() if matcher.real_quick_ratio() >= NEAR and matcher.quick_ratio() >= NEAR else 0.0

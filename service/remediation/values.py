@@ -1,0 +1,76 @@
+"""Values of changes, computed from the facts of a log by the rules of `rules/`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from corpus.schema import Change, Scalar, SettingSpec
+from ingest.logs.configs.launch import Setting
+from ingest.logs.facts import Fact
+from ingest.logs.report import CrashReport
+from service.remediation.gpu_cards import largest_gib
+from service.remediation.rules import batches, counts, host, lengths, memory, packages, parallel, timeouts
+from service.remediation.rules.context import Answer, ComputedValue, RuleContext, ValueRule, gib_of, parsed
+
+RULES: tuple[ValueRule, ...] = (
+    *memory.RULES, *lengths.RULES, *batches.RULES, *counts.RULES, *host.RULES, *timeouts.RULES, *parallel.RULES, *packages.RULES,
+)
+
+
+@cache
+def rule_ids() -> frozenset[str]:
+    """Give the ids that a setting or change may name."""
+    return frozenset(rule.id for rule in RULES)
+
+
+def rule_for(change: Change, knob: SettingSpec, cause: str) -> ValueRule | None:
+    """Give the rule that computes this change for this cause; the change's own outranks the setting's."""
+    wanted = change.rule or knob.rule
+    return next((rule for rule in RULES if rule.id == wanted and cause in rule.causes), None)
+
+
+def situation(
+    change: Change, knob: SettingSpec, now: str | None, cause: str, report: CrashReport, settings: Sequence[Setting]
+) -> RuleContext:
+    """Gather what a rule may look at, the facts of the failing line first."""
+    named = largest_gib((*report.launches, *(text for _, text in (*report.surroundings, *report.tail))))
+    return RuleContext(change, knob, now, cause, _ordered(report), settings, named)
+
+
+def _ordered(report: CrashReport) -> tuple[Fact, ...]:
+    line = report.root.line if report.root else 0
+    return tuple(sorted(report.facts, key=lambda fact: (fact.line != line, -fact.line)))
+
+
+def computed(rule: ValueRule, given: RuleContext) -> Answer:
+    """Apply a rule; None where facts do not suffice or the value is none that helps this job."""
+    result = rule.compute(given)
+    if not isinstance(result, ComputedValue):
+        return result
+    if not _is_allowed(result.value, rule, given.knob):
+        return None
+    return None if leads_astray(rule, given.knob, given.now, result.value) else result
+
+
+def leads_astray(rule: ValueRule, knob: SettingSpec, now: str | None, value: Scalar) -> bool:
+    """Tell whether a value lies on the wrong side of the job's present one: a rise where a fall would help."""
+    old, new = measure(now, knob), measure(value, knob)
+    if rule.direction == "any" or old is None or new is None:
+        return False
+    return new > old if rule.direction == "down" else new < old
+
+
+def measure(value: Scalar | None, knob: SettingSpec) -> float | None:
+    """Give a value as a number that can be compared; sizes count in GiB."""
+    if value is None or isinstance(value, bool):
+        return None
+    # A size of 0 is none to compare with: Slurm and Docker read it as no limit.
+    return gib_of(value, knob.unit) or None if knob.type == "size" else parsed(str(value))
+
+
+def _is_allowed(value: Scalar, rule: ValueRule, knob: SettingSpec) -> bool:
+    if not isinstance(value, (int, float)):
+        return True
+    bounds = ((rule.low, rule.high), (knob.min, knob.max))
+    return all((low is None or value >= low) and (high is None or value <= high) for low, high in bounds)

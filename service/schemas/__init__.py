@@ -1,0 +1,1 @@
+"""The service's values: the diagnosis and its parts, events, stored records, errors."""

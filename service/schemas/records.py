@@ -1,0 +1,177 @@
+"""What is kept: triages with their conversation and feedback, batches with their jobs, keys, the audit. Values only."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from service.schemas.diagnosis import Diagnosis, Outcome, Part
+
+Origin = Literal["api", "chat", "slack", "cli", "mcp"]
+TriageState = Literal["running", "done", "failed"]
+BatchState = Literal["running", "done", "cancelled"]
+JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+Scope = Literal["triage", "batch", "admin"]
+SourceKind = Literal["upload", "folder", "ray", "slurm", "kubernetes", "lines"]
+
+
+class LineRange(Part):
+    """Lines of a log that stand together, redacted; `begin` is the 1-based number of the first, in its `file`."""
+
+    file: str | None
+    begin: int
+    lines: tuple[str, ...]
+
+
+class Excerpt(Part):
+    """What is kept of a log: all of a short one, else the stretches around what matters and its end. `whole` tells which."""
+
+    stretches: tuple[LineRange, ...] = ()
+    whole: bool = False
+
+
+class TriageRecord(Part):
+    """A triage as it is kept. Times are UTC.
+
+    `running` past its `deadline` means that its server was stopped; the store gives such a one as done where
+    it has a first answer, else as failed.
+    """
+
+    id: str
+    state: TriageState
+    origin: Origin
+    caller: str
+    source: str
+    created: datetime
+    deadline: datetime
+    finished: datetime | None = None
+    language: str = ""
+    diagnosis: Diagnosis | None = None
+    error: str = ""
+    configs: tuple[tuple[str, str], ...] = ()
+    telemetry: str = ""
+
+
+class MessageRecord(Part):
+    """One side of a conversation about a triage; texts are redacted."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    created: datetime
+
+
+class Feedback(Part):
+    """What a person says of an answer: whether it was right, else the true cause, and what fixed it."""
+
+    right: bool
+    cause: str | None = None
+    fix: str = Field(default="", max_length=2000)
+    comment: str = Field(default="", max_length=2000)
+
+
+class FeedbackRecord(Feedback):
+    """Feedback as it is kept."""
+
+    triage: str
+    caller: str
+    created: datetime
+
+
+class JobPlace(Part):
+    """Where a job's output is: paths on this machine (files, folders, archives), or a job of a Ray cluster.
+
+    `spooled` says that the paths are the service's own redacted copies, which go with the batch.
+    """
+
+    paths: tuple[str, ...] = ()
+    configs: tuple[str, ...] = ()
+    ray_dashboard: str = ""
+    ray_job: str = ""
+    spooled: bool = False
+
+
+class JobSpec(Part):
+    """A job of a batch before it is worked on. Names and texts are redacted; `outcome` is how it ended, where its source knows."""
+
+    name: str
+    place: JobPlace
+    nodes: int | None = None
+    gpus: int | None = None
+    gpu_hours: float | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+    node_names: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+
+
+class JobRecord(JobSpec):
+    """A job of a batch as it is kept; `config` is a digest of the job's own files, empty where it has none."""
+
+    id: str
+    batch: str
+    number: int
+    state: JobState = "queued"
+    attempts: int = 0
+    not_before: datetime | None = None
+    owner: str = ""
+    leased_until: datetime | None = None
+    fingerprint: str = ""
+    config: str = ""
+    same_as: str | None = None
+    root_line: int | None = None
+    root_file: str | None = None
+    root_text: str = ""
+    diagnosis: Diagnosis | None = None
+    error: str = ""
+    finished: datetime | None = None
+
+
+class BatchOptions(Part):
+    """How a batch's jobs are triaged."""
+
+    language: Literal["", "en", "zh"] = ""
+    model: bool = False
+
+
+class BatchRecord(Part):
+    """A batch as it is kept; `counts` has the number of jobs in each state."""
+
+    id: str
+    name: str
+    caller: str
+    source: SourceKind
+    state: BatchState
+    created: datetime
+    finished: datetime | None = None
+    options: BatchOptions = BatchOptions()
+    left_out: dict[str, int | str] = Field(default_factory=dict)
+    counts: dict[JobState, int] = Field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """The number of jobs."""
+        return sum(self.counts.values())
+
+
+class KeyRecord(Part):
+    """An API key without its secret; `hash` is a SHA-256 of the secret, which is random and long."""
+
+    id: str
+    name: str
+    hash: str
+    scopes: tuple[Scope, ...]
+    created: datetime
+    revoked: datetime | None = None
+    last_used: datetime | None = None
+
+
+class AuditRecord(Part):
+    """Who did what."""
+
+    at: datetime
+    actor: str
+    action: str
+    target: str
+    detail: str = ""

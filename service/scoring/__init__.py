@@ -1,0 +1,1 @@
+"""From a crash report to probabilities of causes: retrieval, features, calibration, telemetry evidence."""

@@ -1,0 +1,171 @@
+"""From a CrashReport to ranked cases: signatures, words and vectors, each alone and fused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from corpus.library import Library
+from corpus.predicates import parse
+from corpus.schema import Case
+from ingest.documents import Document, DocumentKind, frame_path
+from ingest.embedder import Embedder
+from ingest.index import Index, SearchHit
+from ingest.logs.conditions import ReportView, all_hold, holds
+from ingest.logs.report import CrashReport
+
+# What runs below or beside every trainer and engine: to be seen says nothing of whose job it is.
+GENERIC = frozenset({
+    "accelerate", "cuda", "datasets", "docker", "env", "flash-attn", "fsdp", "hub", "kubernetes", "linux", "nccl", "openai", "peft", "pip",
+    "python", "pytorch", "ray", "slurm", "transformers", "triton",
+})
+DEPTH = 40
+# Reciprocal rank fusion (Cormack et al., 2009): a constant that keeps the first ranks from being all.
+RRF = 20
+# A signature that holds is a checked fact; words and vectors are likeness.
+WEIGHTS: Mapping[str, float] = {"signature": 6.0, "words": 1.0, "dense": 0.7}
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureMatch:
+    """A case whose conditions hold.
+
+    `conditions` counts what was asked for positively; `at_root` tells whether one of them holds of the
+    root event itself, not only of what came with it.
+    """
+
+    case: Case
+    conditions: int
+    at_root: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A retrieved case, note or report. `parts` gives the rank in each retriever that found it, from 1."""
+
+    owner: str
+    kind: DocumentKind
+    score: float
+    document: Document | None
+    parts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """Everything found for one report."""
+
+    signatures: tuple[SignatureMatch, ...]
+    ranked: tuple[Ranked, ...]
+    query: str = ""
+    by_retriever: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Retriever:
+    """Looks up cases in a library and an index; either search may be left out."""
+
+    def __init__(self, library: Library, index: Index | None, embedder: Embedder | None) -> None:
+        self._library = library
+        self._index = index
+        self._embedder = embedder
+
+    def retrieve(self, report: CrashReport) -> Retrieval:
+        """Find what is known of a crash, best first."""
+        signatures = self.signatures(report)
+        query = query_of(report)
+        lists = {"signature": tuple(match.case.id for match in signatures)}
+        documents: dict[str, Document] = {}
+        for name, hits in (("words", self.words(query)), ("dense", self.dense(query))):
+            lists[name] = tuple(dict.fromkeys(hit.document.owner for hit in hits))
+            for hit in hits:
+                documents.setdefault(hit.document.owner, hit.document)
+        return Retrieval(tuple(signatures), tuple(fused(lists, documents)), query, lists)
+
+    def signatures(self, report: CrashReport) -> list[SignatureMatch]:
+        """Give the cases whose conditions hold, the most exact first."""
+        if report.root is None:
+            return []
+        view = report.view()
+        found = [_match(case, view) for case in self._library.cases.values() if applies(case, view)]
+        return sorted(found, key=lambda match: (not match.at_root, -match.conditions, match.case.id))
+
+    def words(self, query: str, count: int = DEPTH) -> list[SearchHit]:
+        """Search by words."""
+        return self._index.words(query, count) if self._index and query else []
+
+    def dense(self, query: str, count: int = DEPTH) -> list[SearchHit]:
+        """Search by vectors."""
+        if self._index is None or self._embedder is None or not query:
+            return []
+        return self._index.dense(self._embedder.embed([query])[0], count)
+
+    def search(self, text: str, count: int = 10) -> list[Ranked]:
+        """Search cases, notes and past reports with a person's words."""
+        lists: dict[str, tuple[str, ...]] = {}
+        documents: dict[str, Document] = {}
+        for name, hits in (("words", self.words(text)), ("dense", self.dense(text))):
+            lists[name] = tuple(dict.fromkeys(hit.document.owner for hit in hits))
+            for hit in hits:
+                documents.setdefault(hit.document.owner, hit.document)
+        return fused(lists, documents)[:count]
+
+
+def applies(case: Case, view: ReportView) -> bool:
+    """Tell whether a case's signature holds, and its frameworks' versions do not speak against it."""
+    signature = case.signatures
+    if signature.any and not any(holds(condition, view) for condition in signature.any):
+        return False
+    if not all_hold(signature.all, view) or any(holds(condition, view) for condition in signature.none):
+        return False
+    seen = {found.name: found.version for found in view.frameworks}
+    special = seen.keys() - GENERIC
+    if special and case.frameworks and not case.frameworks.keys() & (special | GENERIC):
+        return False  # another trainer's case, whose words the log happens to share
+    return all(
+        holds(f"framework:{name}{specifier}", view) for name, specifier in case.frameworks.items() if name in seen
+    )
+
+
+def _match(case: Case, view: ReportView) -> SignatureMatch:
+    signature = case.signatures
+    root = view.root
+    assert root is not None  # noqa: S101 - signatures are only evaluated where there is a root
+    at_root = ReportView(
+        (root,), root, [fact for fact in view.facts if fact.line == root.line], view.frameworks, view.settings, view.phase
+    )
+    # What frameworks run and what is configured holds anywhere; only the failure's own signs bind to the root.
+    own = [text for text in (*signature.any, *signature.all) if parse(text).subject not in ("framework", "config")]
+    return SignatureMatch(case, len(signature.all) + bool(signature.any), any(holds(text, at_root) for text in own))
+
+
+def fused(lists: Mapping[str, Sequence[str]], documents: Mapping[str, Document]) -> list[Ranked]:
+    """Fuse ranked lists of owners into one; the score is the share of the best possible."""
+    best = sum(WEIGHTS[name] for name in lists) / (RRF + 1)
+    ranks: dict[str, dict[str, int]] = {}
+    for name, owners in lists.items():
+        for rank, owner in enumerate(owners, 1):
+            ranks.setdefault(owner, {})[name] = rank
+    found = [
+        Ranked(owner, documents[owner].kind if owner in documents else "case", _score(parts) / best,
+               documents.get(owner), parts)
+        for owner, parts in ranks.items()
+    ]
+    return sorted(found, key=lambda item: (-item.score, item.owner))
+
+
+def _score(parts: Mapping[str, int]) -> float:
+    return sum(WEIGHTS[name] / (RRF + rank) for name, rank in parts.items())
+
+
+def query_of(report: CrashReport) -> str:
+    """Put what a report says of its root into words to search with."""
+    root = report.root
+    if root is None:
+        return ""
+    names = " ".join(found.name for found in report.frameworks[:4])
+    others = [event.body for event in report.standing if event is not root and event.pattern_role == "origin"][:2]
+    parts = [root.body[:500], root.exception, frame_path(report), report.phase, names, *(text[:200] for text in others)]
+    return "\n".join(_clean(parts))
+
+
+def _clean(parts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(part for part in parts if part))

@@ -1,0 +1,140 @@
+"""Take a snapshot of this machine, from every source that is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from ingest.redaction.redactor import Redactor
+from service.settings import Settings
+from service.telemetry import baseline, cgroup, dcgm, host, kernel, nvml, ray_state, scheduler
+from service.telemetry.metric_collector import CollectedParts
+from service.telemetry.snapshot import (
+    EngineMetrics,
+    Gpu,
+    Host,
+    Kernel,
+    KernelEvent,
+    Reading,
+    Snapshot,
+    SnapshotPart,
+    known,
+)
+
+PAGE_TIMEOUT_S = 5.0
+MAX_PAGE = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSources:
+    """Where a snapshot is taken from. `listen_s` is how long NVML's Xid events are waited for; `cards` asks NVML."""
+
+    pages: tuple[str, ...] = ()
+    ray_dashboard: str = ""
+    job: str = ""
+    listen_s: float = 0.0
+    nvml_timeout_s: float = nvml.TIMEOUT_S
+    cards: Callable[[float, float], nvml.GpuList] = nvml.read
+
+
+def of_settings(settings: Settings) -> SnapshotSources:
+    """Give the sources that the settings name, and the Slurm job that we are in."""
+    return SnapshotSources(
+        pages=tuple(settings.metrics_pages.replace(",", " ").split()), ray_dashboard=settings.ray_dashboard,
+        job=os.environ.get("SLURM_JOB_ID", ""),
+    )
+
+
+def take(sources: SnapshotSources, before: Snapshot | None = None, job_is_over: bool = False) -> Snapshot:
+    """Take one now. With a baseline, counters say what came since; where the job is over, who still holds memory is not it."""
+    cards = sources.cards(sources.listen_s, sources.nvml_timeout_s)
+    machine = host.read_host()
+    found, told = _pages(sources.pages)
+    cluster = ray_state.read(sources.ray_dashboard, ray_state.token()) if sources.ray_dashboard else ray_state.nothing("no Ray dashboard is set")
+    now = datetime.now(UTC)
+    gpus = cards.gpus or found.gpus
+    made = Snapshot(
+        taken_at=now, sources=("host", *(("nvml",) if cards.gpu_count.known else ()), *told), host=_with_driver(machine, cards),
+        cgroup=cgroup.read(), disks=host.read_disks(host.folders()), nics=host.read_nics(),
+        gpus=tuple(_held(gpu) for gpu in gpus) if job_is_over else gpus, kernel=_kernel(machine, now), nodes=cluster.nodes,
+        ray=cluster.state, serving=found.serving, scheduler=scheduler.read(sources.job),
+    )
+    return baseline.compared(made, before)
+
+
+def _with_driver(machine: Host, cards: nvml.GpuList) -> Host:
+    return machine.model_copy(update={
+        "driver_version": cards.driver_version, "driver_error": cards.driver_error, "gpu_count": cards.gpu_count,
+    })
+
+
+def _held(gpu: Gpu) -> Gpu:
+    return gpu.model_copy(update={"others_gib": baseline.held(gpu)})
+
+
+def _kernel(machine: Host, now: datetime) -> Kernel:
+    return kernel.read(machine.boot_time.value, now.year, machine.utc_offset_s.value or 0.0)
+
+
+def _pages(addresses: Sequence[str]) -> tuple[CollectedParts, tuple[str, ...]]:
+    """Read pages of metrics: a DCGM exporter's, an inference server's. The first that tells something is taken."""
+    found, told, clean = CollectedParts(), list[str](), Redactor().clean
+    for address in addresses:
+        text, why = _page(address)
+        if why:
+            told.append(clean(f"{address}: {why}"))
+            continue
+        page = dcgm.read(text)
+        found = replace(found, gpus=found.gpus or page.gpus, serving=_first(found.serving, page.serving))
+        told.append(clean(address))
+    return found, tuple(told)
+
+
+def _first(one: EngineMetrics, other: EngineMetrics) -> EngineMetrics:
+    return one if any(_reading(one, name).known for name in EngineMetrics.model_fields) else other
+
+
+def _reading(piece: SnapshotPart, name: str) -> Reading[object]:
+    found: Reading[object] = getattr(piece, name)
+    return found
+
+
+def _page(address: str) -> tuple[str, str]:
+    # Imported here, as in ray_state: a sampler that asks nobody over the network should not pay for it.
+    import httpx
+
+    try:
+        with httpx.stream("GET", address, timeout=PAGE_TIMEOUT_S, trust_env=False) as response:
+            body = b""
+            for chunk in response.iter_bytes():
+                body += chunk
+                if len(body) > MAX_PAGE:
+                    return "", f"is larger than {MAX_PAGE >> 20} MiB"
+            return (body.decode("utf-8", "replace"), "") if response.is_success else ("", f"answered {response.status_code}")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return "", f"could not be read: {str(error) or type(error).__name__}"
+
+
+def heard(snapshot: Snapshot, earlier: Snapshot | None) -> Snapshot:
+    """Add to a watched snapshot the Xid events that earlier samples heard."""
+    if earlier is None:
+        return snapshot
+    past = {(gpu.id, gpu.node): gpu.xids.value or () for gpu in earlier.gpus}
+    gpus = tuple(_with_xids(gpu, past.get((gpu.id, gpu.node), ())) for gpu in snapshot.gpus)
+    return snapshot.model_copy(update={"gpus": gpus, "kernel": _events(snapshot.kernel, earlier.kernel)})
+
+
+def _with_xids(gpu: Gpu, earlier: Sequence[int]) -> Gpu:
+    if not earlier:
+        return gpu
+    return gpu.model_copy(update={"xids": known(tuple(dict.fromkeys([*earlier, *(gpu.xids.value or ())])))})
+
+
+def _events(now: Kernel, earlier: Kernel) -> Kernel:
+    """Keep events that the kernel's ring has lost since."""
+    if now.events.value is not None or earlier.events.value is None:
+        return now
+    kept: tuple[KernelEvent, ...] = earlier.events.value
+    return Kernel(since=earlier.since, events=known(kept))

@@ -1,1 +1,0 @@
-"""Jobs that are watched: run beside us, or found as they fail."""

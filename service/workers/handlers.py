@@ -1,0 +1,210 @@
+"""How a worker answers each task, as a stream of events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+
+from ingest.errors import InputError
+from ingest.logs.inputs import jobs, sources
+from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.members import LIMITS, JobLimits
+from ingest.logs.inputs.sources import Budget
+from ingest.logs.inputs.streams import Decompressed
+from ingest.logs.report import CrashReport
+from ingest.redaction.redactor import Redactor
+from service.llm.models import Message
+from service.llm.stages import FinalStage as FinalStage
+from service.llm.stages import TextStage as TextStage
+from service.llm.triage_context import TriageContext
+from service.patching.patches import ConfigFile
+from service.pipeline import excerpts
+from service.pipeline.triage import Taking, Triage
+from service.schemas.diagnosis import CaseHit
+from service.schemas.events import (
+    CasesMatched,
+    Event,
+    ExplanationParagraph,
+    FinalAnswer,
+    FirstAnswer,
+    LogRead,
+    Progress,
+    TurnAnswered,
+)
+from service.settings import Settings
+from service.telemetry import opening, snapshot
+from service.telemetry.snapshot import Snapshot
+from service.workers.tasks import (
+    KeptTriage,
+    PromptShown,
+    PromptTask,
+    QuestionTask,
+    SearchHits,
+    SearchTask,
+    Task,
+    TriageMaterial,
+    TriageTask,
+)
+
+# Seconds between two words on how far reading is.
+BEAT = 0.2
+_TELL = Callable[[Event], None]
+
+Answer = Event | TriageMaterial | PromptShown | SearchHits
+
+
+def answer(triage: Triage, settings: Settings, task: Task, tell: _TELL) -> Iterator[Answer]:
+    """Answer a task; `tell` passes on progress from within a long step."""
+    match task:
+        case TriageTask():
+            yield from _triaged(triage, settings, task, tell)
+        case QuestionTask():
+            yield from _asked(triage, task)
+        case PromptTask():
+            yield PromptShown(triage.prompt(_inquiry(triage, task.kept)))
+        case SearchTask():
+            yield SearchHits(tuple(_hits(triage, task)))
+
+
+@dataclass
+class _CountedBudget(Budget):
+    """A budget that tells how much of it was used."""
+
+    tell: _TELL = lambda _event: None
+    total: int = 0
+    _used: int = 0
+    _next: float = 0.0
+
+    def take(self, chunk: bytes) -> bytes:
+        """Give as much of a chunk as may be read."""
+        chunk = super().take(chunk)
+        self._used += len(chunk)
+        if (now := monotonic()) >= self._next:
+            self._next = now + BEAT
+            self.tell(Progress(bytes=self._used, total=self.total))
+        return chunk
+
+
+def _opened(task: TriageTask, settings: Settings, tell: _TELL) -> JobSource:
+    """Open what was handed in, bounded and watched; raises InputError."""
+    if not task.files:
+        source = sources.from_text(task.text, task.name)
+        return JobSource(task.name, source.omitted, single=source)
+    limits = replace(LIMITS, bytes=settings.max_unpacked_mb << 20)
+    job = _job(task, limits)
+    job.name = task.name
+    total = sum(Path(path).stat().st_size for _, path in task.files)
+    left = job.budget.left if job.budget else limits.bytes
+    # A packed file's size says nothing of how much there is to read.
+    is_plain = job.single is not None and not isinstance(job.single.stream, Decompressed)
+    job.budget = _CountedBudget(left, tell, total if is_plain else 0)
+    if job.single:
+        job.single.name = task.name
+        job.single.budget = job.budget
+    return job
+
+
+def _job(task: TriageTask, limits: JobLimits) -> JobSource:
+    if len(task.files) == 1:
+        return jobs.open_job(Path(task.files[0][1]), limits)
+    return jobs.open_named([(name, Path(path)) for name, path in task.files], task.name, limits)
+
+
+def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) -> Iterator[Answer]:
+    machine = _telemetry(task.telemetry, settings)
+    try:
+        read = triage.read(_opened(task, settings, tell), task.language, task.configs, outcome=task.outcome)
+    except InputError as error:
+        raise type(error)(_by_name(str(error), task)) from error
+    report = read[0]
+    yield _read(report, machine)
+    inquiry = triage.inquire(*read, machine, task.outcome)
+    inquiry = replace(inquiry, first=inquiry.first.model_copy(update={"id": task.id}))
+    yield CasesMatched(cases=inquiry.first.cases)
+    yield FirstAnswer(diagnosis=inquiry.first)
+    excerpt = excerpts.take(report, _opened(task, settings, lambda _event: None))
+    yield TriageMaterial(excerpt, _clean(inquiry.files), _snapshot_text(inquiry))
+    if not task.model:
+        yield FinalAnswer(diagnosis=inquiry.first)
+        return
+    for stage in triage.stages(inquiry):
+        if isinstance(stage, TextStage):
+            yield ExplanationParagraph(text=stage.text)
+        elif isinstance(stage, FinalStage):
+            yield FinalAnswer(diagnosis=stage.diagnosis)
+
+
+def _by_name(text: str, task: TriageTask) -> str:
+    """Name files as they were handed in: where they lie meanwhile says nothing to their owner."""
+    for name, path in task.files:
+        text = text.replace(path, name)
+    return text
+
+
+def _read(report: CrashReport, machine: Snapshot | Taking | None) -> LogRead:
+    place = report.place(report.root.line) if report.root else None
+    names = tuple(f"{item.name} {item.version or ''}".strip() for item in report.frameworks)
+    return LogRead(
+        bytes=report.limits.bytes, lines=report.limits.lines, events=len(report.events), root_line=place.line if place else None,
+        root_file=(place.file or None) if place else None, frameworks=names, redactions=report.redactions,
+        truncated=report.limits.truncated, telemetry=machine.sources if isinstance(machine, Snapshot) else (),
+    )
+
+
+def _telemetry(text: str, settings: Settings) -> Snapshot | Taking | None:
+    if not text:
+        return None
+    return opening.open_telemetry(text, settings) if text == opening.LIVE else snapshot.parse(text, "telemetry")
+
+
+def _clean(files: tuple[ConfigFile, ...]) -> tuple[tuple[str, str], ...]:
+    clean = Redactor().clean
+    return tuple((clean(file.name), clean(file.text)) for file in files)
+
+
+def _snapshot_text(inquiry: TriageContext) -> str:
+    if inquiry.telemetry is None:
+        return ""
+    # Text by text: a mark across the quotes of two fields would be no JSON any more.
+    return json.dumps(_masked(json.loads(inquiry.telemetry.to_json(None)), Redactor().clean), ensure_ascii=False)
+
+
+def _masked(value: object, clean: Callable[[str], str]) -> object:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_masked(item, clean) for item in value]
+    if isinstance(value, dict):
+        return {key: _masked(item, clean) for key, item in value.items()}
+    return value
+
+
+def _inquiry(triage: Triage, kept: KeptTriage) -> TriageContext:
+    """Make the inquiry of a triage that was kept; its answer is the one that was given."""
+    files = [ConfigFile(name, text) for name, text in kept.configs]
+    machine = snapshot.parse(kept.telemetry, "telemetry") if kept.telemetry else None
+    read = triage.read(excerpts.restored(kept.excerpt, kept.diagnosis.source), kept.language, files, outcome=kept.diagnosis.outcome)
+    return replace(triage.inquire(*read, machine, kept.diagnosis.outcome), first=kept.diagnosis)
+
+
+def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:
+    talk = triage.conversation(_inquiry(triage, task.kept), with_model=task.model)
+    talk.resume(Message(item.role, item.text) for item in task.talk)
+    for piece in talk.ask(task.question):
+        if isinstance(piece, TextStage):
+            yield ExplanationParagraph(text=piece.text)
+        else:
+            yield TurnAnswered(text=piece.text, diagnosis=piece.diagnosis, engine=piece.engine, constraints=piece.constraints)
+
+
+def _hits(triage: Triage, task: SearchTask) -> Iterator[CaseHit]:
+    chinese = task.language == "zh" or (not task.language and any("一" <= char <= "鿿" for char in task.words))
+    for item in triage.retriever.search(task.words, task.count):
+        case = triage.library.cases.get(item.owner)
+        title = case.title.to("zh" if chinese else "en") if case else (item.document.title if item.document else "")
+        urls = tuple(source.url for source in case.sources) if case else ()
+        fix = item.document.fix if item.document else ""
+        yield CaseHit(id=item.owner, title=title, score=round(item.score, 4), urls=urls, kind=item.kind, fix=fix)

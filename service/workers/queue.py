@@ -1,0 +1,50 @@
+"""Those who wait for their turn, first come, first served; who leaves the line holds up nobody behind them."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class TaskQueue(Generic[T]):
+    """A queue that can be left from any place in it. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[T] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def add(self, item: T) -> None:
+        """Put one at the end."""
+        with self._changed:
+            self._waiting.append(item)
+            self._changed.notify()
+
+    def take(self, patience: float | None = None) -> T | None:
+        """Wait for the first one; None once the line is closed. Raises queue.Empty after `patience` seconds."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._waiting or self._closed, patience):
+                raise queue.Empty
+            return self._waiting.popleft() if self._waiting else None
+
+    def leave(self, is_it: Callable[[T], bool]) -> T | None:
+        """Take out the one that `is_it` tells, wherever it stands; None where it does not wait any more."""
+        with self._changed:
+            found = next(filter(is_it, self._waiting), None)
+            if found is not None:
+                self._waiting.remove(found)
+            return found
+
+    def close(self) -> list[T]:
+        """Let nobody wait any more; gives those who did."""
+        with self._changed:
+            self._closed = True
+            left = [*self._waiting]
+            self._waiting.clear()
+            self._changed.notify_all()
+            return left

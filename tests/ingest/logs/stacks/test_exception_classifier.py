@@ -1,0 +1,167 @@
+"""Whose code raised what no pattern knows: owner, exception and message together tell."""
+
+from __future__ import annotations
+
+from ingest.logs.stacks.exception_classifier import judged
+from ingest.logs.stacks.stack import Frame
+from tests.factories import event
+from tests.tables import each_row
+
+SITE = "/env/lib/python3.11/site-packages"
+USER = ("/job/train.py", "main")
+OWN = ("/job/model.py", "forward")
+VERL = (f"{SITE}/verl/trainer/ppo/ray_trainer.py", "fit")
+PLAIN = (f"{SITE}/einops/layers.py", "forward")
+VLLM = (f"{SITE}/vllm/v1/engine/core.py", "run_busy_loop")
+SGLANG = (f"{SITE}/sglang/srt/managers/scheduler.py", "event_loop_normal")
+TORCH = (f"{SITE}/torch/nn/modules/module.py", "_call_impl")
+STANDARD = ("/usr/lib/python3.11/json/decoder.py", "raw_decode")
+OWNERS = {"user": (USER, OWN), "engine": (USER, VLLM), "sglang": (USER, SGLANG), "framework": (USER, VERL), "installed": (USER, PLAIN)}
+
+
+def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fields: object) -> str | None:
+    """Give the cause of an exception that was raised at the innermost of these calls."""
+    frames = tuple(Frame(file, 10, function, code if place == len(calls) - 1 else "") for place, (file, function) in enumerate(calls))
+    made = {"body": message, "exception": message.partition(":")[0], "frames": frames, "cause": None, "strength": "hints"}
+    return judged(event(1, **{**made, **fields})).cause
+
+
+@each_row(
+    ("message", "user", "engine", "framework"),
+    [
+        ("KeyError: 'reward'", "user-code-error", "engine-crash", "framework-bug"),
+        ("IndexError: list index out of range", "user-code-error", "engine-crash", "framework-bug"),
+        ("AttributeError: 'NoneType' object has no attribute 'x'", "user-code-error", "engine-crash", "framework-bug"),
+        ("TypeError: step() missing 1 required positional argument: 'batch'", "user-code-error", "engine-crash", "framework-bug"),
+        ("NameError: name 'x' is not defined", "user-code-error", "engine-crash", "framework-bug"),
+        ("ZeroDivisionError: division by zero", "user-code-error", "engine-crash", "framework-bug"),
+        ("RecursionError: maximum recursion depth exceeded", "user-code-error", "engine-crash", "framework-bug"),
+        # What is no slip says nothing of whose it is, unless the message tells of a wrong value.
+        ("ValueError: the moon is in the wrong house", None, None, None),
+        ("RuntimeError: the moon is in the wrong house", None, None, None),
+        ("OSError: the moon is gone", None, None, None),
+        ("odd.Kind: of trouble", None, None, None),
+        ("ValueError: too many values to unpack (expected 2)", "user-code-error", None, None),
+        ("ValueError: could not convert string to float: 'x'", "user-code-error", None, None),
+        ("RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x8 and 16x2)", "user-code-error", None, None),
+        ("RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn", "user-code-error", None, None),
+        ("RuntimeError: Trying to backward through the graph a second time", "user-code-error", None, None),
+        # What a framework will not do is the configuration's, or the model's, where it says so.
+        ("ValueError: offload is not supported with this option", None, "config-key-invalid", "config-key-invalid"),
+        ("ValueError: batch must be a multiple of 8", None, "config-key-invalid", "config-key-invalid"),
+        ("ValueError: Unknown backend 'quux'", None, "config-key-invalid", "config-key-invalid"),
+        ("ValueError: Model architecture Quux is not supported", None, "model-unsupported", "model-unsupported"),
+        ("NotImplementedError: this model type is not yet implemented", "user-code-error", "model-unsupported", "model-unsupported"),
+        ("AssertionError: The model is not supported", "user-code-error", "model-unsupported", "model-unsupported"),
+        ("RuntimeError: model quux is not yet supported by the exporter", None, "model-unsupported", "model-unsupported"),
+        ("RuntimeError: no topology was found. Pass --bind-nodes explicitly or disable --bind.", None, "config-key-invalid", "config-key-invalid"),
+        ("AssertionError: please set tp to 1", "user-code-error", "config-key-invalid", "config-key-invalid"),
+        ("KeyError: 'mode must be set'", "user-code-error", "engine-crash", "framework-bug"),
+    ],
+)
+def test_owner_exception_and_message_tell_the_cause(message: str, user: str | None, engine: str | None, framework: str | None) -> None:
+    """The same exception is the user's slip in a script, a crash in an engine, a bug in a framework, or nobody's."""
+    found = {owner: cause(calls, message) for owner, calls in OWNERS.items()}
+    assert found == {"user": user, "engine": engine, "sglang": engine, "framework": framework, "installed": framework}
+
+
+@each_row(
+    ("calls", "expected"),
+    [
+        ((USER, OWN, STANDARD), "user-code-error"),
+        ((USER, OWN, TORCH), "user-code-error"),
+        ((USER, OWN, TORCH, ("<string>", "forward")), "user-code-error"),
+        ((USER, VERL, TORCH), "framework-bug"),
+        ((VERL, VLLM, TORCH, STANDARD), "engine-crash"),
+        ((VLLM, OWN), "user-code-error"),
+        ((STANDARD,), None),
+        ((TORCH, ("<frozen importlib._bootstrap>", "_find_and_load")), None),
+        ((), None),
+    ],
+)
+def test_the_innermost_call_outside_the_standard_library_owns_it(calls: tuple[tuple[str, str], ...], expected: str | None) -> None:
+    """Python, PyTorch and NumPy only do what they are called for."""
+    assert cause(calls, "KeyError: 'x'") == expected
+
+
+@each_row(
+    ("code", "expected"),
+    [
+        ("assert world_size % tp_size == 0", "parallelism-invalid"),
+        ("assert num_heads % n == 0", "parallelism-invalid"),
+        ("assert train_batch_size % micro == 0", "batch-not-divisible"),
+        ("assert n % dp_size == 0", "batch-not-divisible"),
+        ("assert len(ckpt_files) == 4", "checkpoint-mismatch"),
+        ("assert param.shape == loaded.shape", "checkpoint-mismatch"),
+        ("assert config.mode in MODES", "config-key-invalid"),
+        ("assert args.lr", "config-key-invalid"),
+        ("assert total", "framework-bug"),
+        ("", "framework-bug"),
+    ],
+)
+def test_a_bare_assertion_is_told_by_its_code(code: str, expected: str) -> None:
+    """What it asked for names the cause, where it has no words of its own."""
+    assert cause(OWNERS["framework"], "AssertionError", code) == expected
+
+
+@each_row(
+    ("code", "expected"),
+    [
+        ('optimizer.load_state_dict(checkpoint["optimizer"])', "checkpoint-mismatch"),
+        ("model.load_state_dict(torch.load(path)[name])", "checkpoint-mismatch"),
+        ("start = ckpt['epoch'] + 1", "checkpoint-mismatch"),
+        ("lr = saved_state[key]", "checkpoint-mismatch"),
+        ("label = row['answer']", "user-code-error"),
+        ("save(checkpoint, names[key])", "user-code-error"),
+        ("", "user-code-error"),
+    ],
+)
+def test_that_a_key_which_a_saved_state_lacks_is_the_checkpoints(code: str, expected: str) -> None:
+    assert cause((USER, OWN), "KeyError: 'optimizer'", code) == expected
+
+
+@each_row("message", ["KeyError: 'x'", "ValueError: the moon is in the wrong house"])
+@each_row(
+    ("file", "function", "expected"),
+    [
+        (f"{SITE}/verl/workers/fsdp_workers.py", "load_checkpoint", "checkpoint-mismatch"),
+        (f"{SITE}/verl/utils/dataset/rl_dataset.py", "__getitem__", "dataset-schema"),
+        (f"{SITE}/transformers/data/data_collator.py", "collate_fn", "dataset-schema"),
+        (f"{SITE}/omegaconf/base.py", "_format_and_raise", "config-key-invalid"),
+        (f"{SITE}/triton/compiler/compiler.py", "make_ir", "jit-build-failed"),
+    ],
+)
+def test_what_a_framework_was_doing_tells_more_than_what_it_raised(file: str, function: str, expected: str, message: str) -> None:
+    """The functions on the way name the trouble, whatever the exception."""
+    assert cause((USER, (file, function)), message) == expected
+
+
+@each_row("owner", [USER, VERL, PLAIN])
+def test_a_reward_that_fails_is_the_rewards(owner: tuple[str, str]) -> None:
+    """Whoever calls it; but only if it is near the end of the calls."""
+    reward = ("/job/rewards/math.py", "compute_score")
+    assert cause((owner, reward), "ValueError: the moon is in the wrong house") == "reward-function-failed"
+    assert cause((owner, reward, VERL, VERL, VERL), "KeyError: 'x'") == "framework-bug"
+
+
+@each_row(
+    "fields",
+    [
+        {"cause": "disk-full", "strength": "states"}, {"cause": "disk-full", "strength": "hints"},
+        {"cause": "user-code-error", "strength": "states"}, {"cause": "framework-bug", "strength": "suggests"},
+    ],
+)
+def test_what_a_pattern_knows_is_not_judged_anew(fields: dict[str, str]) -> None:
+    """Blame is the last resort."""
+    assert cause(OWNERS["engine"], "KeyError: 'x'", **fields) == fields["cause"]
+
+
+@each_row("owner", ["user-code-error", "framework-bug"])
+def test_a_hint_at_whose_it_is_gives_way_to_the_calls(owner: str) -> None:
+    """A pattern that only guesses the owner is put right."""
+    assert cause(OWNERS["engine"], "KeyError: 'x'", cause=owner) == "engine-crash"
+
+
+def test_without_an_exception_nobody_is_blamed() -> None:
+    """Calls alone say nothing."""
+    assert cause(OWNERS["engine"], "boom", exception="") is None

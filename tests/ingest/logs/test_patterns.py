@@ -1,0 +1,92 @@
+"""The table of patterns and its errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from corpus.errors import InvalidCorpusError
+from corpus.library import read_yaml
+from ingest.logs import patterns
+from ingest.logs.patterns import PatternTable
+from ingest.logs.scanner import Scanner
+from tests.ingest.logs.test_scanner import whole
+from tests.tables import each_row
+
+ROW = "- {id: a.boom, kind: error, role: origin, expression: 'boom (?P<rank>\\d+)', examples: ['boom 1'], near: ['bloom 1']}\n"
+
+
+@each_row(
+    ("text", "message"),
+    [
+        (ROW.replace("kind: error", "kind: disaster"), r"a\.yaml: a\.boom: kind"),
+        (ROW.replace("role: origin", "role: hero"), r"a\.yaml: a\.boom: role"),
+        (ROW.replace("near:", "nearly:"), r"a\.yaml: a\.boom: nearly: Extra"),
+        (ROW.replace("id: a.boom, ", ""), r"a\.yaml: None: id: Field required"),
+        (ROW.replace("role: origin", "refine: [{when: ['what'], cause: x}]"), r"a\.boom: refine\.0\.when\.0: .*is no condition"),
+        (ROW + ROW, r"two patterns are called 'a\.boom'"),
+        ("- {id: [unclosed\n", r"a\.yaml"),
+        ("a.boom: {}\n", r"a\.yaml"),
+    ],
+)
+def test_a_broken_table_names_file_row_and_field(tmp_path: Path, text: str, message: str) -> None:
+    """Whoever adds a pattern learns where it is wrong."""
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidCorpusError, match=message):
+        patterns.load(tmp_path)
+
+
+def test_tables_of_a_folder_are_one(tmp_path: Path) -> None:
+    """Files are taken by name, rows by place."""
+    (tmp_path / "b.yaml").write_text(ROW.replace("a.boom", "b.boom"), encoding="utf-8")
+    (tmp_path / "a.yaml").write_text(ROW + ROW.replace("a.boom", "a.second"), encoding="utf-8")
+    loaded = patterns.load(tmp_path)
+    assert [row.id for row in loaded.rows] == ["a.boom", "a.second", "b.boom"]
+    assert loaded.by_id["b.boom"] is loaded.rows[2]
+
+
+def test_a_cached_table_is_the_same_until_a_file_changes(tmp_path: Path) -> None:
+    """The cache follows the files' content."""
+    folder, cache = tmp_path / "patterns", tmp_path / "cache"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(ROW, encoding="utf-8")
+    assert patterns.load(folder, cache) == patterns.load(folder, cache) == patterns.load(folder)
+    (folder / "a.yaml").write_text(ROW.replace("a.boom", "a.other"), encoding="utf-8")
+    assert [row.id for row in patterns.load(folder, cache).rows] == ["a.other"]
+
+
+def test_patterns_of_failures_name_their_frameworks_and_examples(table: PatternTable) -> None:
+    """Every failure's row shows at least one line that it was seen in."""
+    assert len(table.rows) > 800
+    assert [row.id for row in table.rows if row.fails and not row.examples] == []
+
+
+def test_case_is_ignored_only_where_the_row_says_so() -> None:
+    """`re` follows the same flag as Hyperscan."""
+    row = patterns.Pattern(id="a", kind="error", expression="boom", examples=())
+    assert row.compiled.search("BOOM") is None
+    assert row.model_copy(update={"caseless": True}).compiled.search("boom") is not None
+    assert patterns.Pattern(id="a", kind="error", expression="boom", examples=(), caseless=True).compiled.search("BOOM")
+
+
+def test_that_rows_with_the_systems_words_read_them_in_its_other_languages(table: PatternTable, tmp_path: Path) -> None:
+    """As written in `system_words.yaml`, which no row repeats; the scanner and the row agree."""
+    words: dict[str, list[str]] = read_yaml(patterns.SYSTEM_WORDS)
+    lines = [
+        (row.id, example.replace(english, other))
+        for row in table.rows
+        for example in row.examples
+        for english, others in words.items() if english in example and english in row.expression
+        for other in others
+    ]
+    assert {words[0] for words in lines} >= {"linux.enospc", "python.file-not-found", "linux.bus-error"}
+    compiled = Scanner(table.rows, tmp_path)
+    unread = [(name, line) for name, line in lines if not _reads(compiled, table, name, line)]
+    assert unread == []
+
+
+def _reads(compiled: Scanner, table: PatternTable, name: str, line: str) -> bool:
+    compiled.fresh()
+    found = {table.rows[match.row].id for match in compiled.matches(whole(line.encode()))}
+    return name in found and table.by_id[name].compiled.search(line) is not None

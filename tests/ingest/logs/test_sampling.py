@@ -1,0 +1,225 @@
+"""What the scanner looks for where: failures everywhere, a healthy run's progress where it can matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.logs import scanner
+from ingest.logs.patterns import PatternTable
+from ingest.logs.reader import Reader
+from ingest.logs.scanner import (
+    BEHIND,
+    BLOCK,
+    FEW,
+    FEWER,
+    HEAD,
+    SAMPLED_OVER,
+    TAIL,
+    Block,
+    Match,
+    Scanner,
+    Tally,
+    blocks,
+    newlines,
+)
+from tests.factories import OOM, ReadLog
+from tests.ingest.logs.test_scanner import cut, lines_of, pattern, whole
+from tests.tables import each_row
+
+FILLER = b"all is well\n"
+STEP, BOOM, VERL = pattern("step done", "progress"), pattern("boom"), pattern("verl", "version")
+LARGE = 2 * SAMPLED_OVER
+MIDDLE = LARGE // 2
+
+
+def filled(size: int) -> bytes:
+    """Make whole lines of about that many bytes."""
+    return FILLER * (size // len(FILLER))
+
+
+def placed(rows: dict[int, bytes], size: int = LARGE) -> bytes:
+    """Make a log of filler in which these lines begin behind so many bytes, rounded to a line."""
+    parts, done = [], 0
+    for place, row in sorted(rows.items()):
+        parts += [filled(place - done), row]
+        done = place
+    return b"".join([*parts, filled(size - done)])
+
+
+@each_row(
+    ("rows", "seen"),
+    [
+        ({0: b"step done\n"}, True),
+        ({HEAD // 2: b"step done\n"}, True),
+        ({2 * HEAD: b"step done\n"}, False),
+        ({MIDDLE: b"step done\n"}, False),
+        ({LARGE - TAIL // 2: b"step done\n"}, True),
+        ({LARGE: b"step done\n"}, True),
+        ({MIDDLE: b"boom\n", MIDDLE + BEHIND // 2: b"step done\n"}, True),
+        ({MIDDLE: b"boom\n", MIDDLE + 2 * BEHIND: b"step done\n"}, False),
+        ({MIDDLE - 2000: b"step done\n", MIDDLE: b"boom\n"}, False),
+    ],
+    ids=["first-line", "head", "behind-the-head", "middle", "tail", "last-line", "behind-a-failure", "long-behind-it", "before-it"],
+)
+def test_progress_of_a_large_block_is_read_where_it_can_matter(rows: dict[int, bytes], seen: bool) -> None:
+    """At its ends, where a neighbour's failure may stand, and behind what failed: there it may tell of recovery."""
+    data = placed(rows)
+    found = [line for row, line in lines_of((STEP, BOOM), data) if row == 0]
+    assert found == ([data[: data.index(b"step done")].count(b"\n") + 1] if seen else [])
+
+
+@each_row("place", range(0, SAMPLED_OVER - 4096, 150_000))
+def test_progress_of_a_small_block_is_read_everywhere(place: int) -> None:
+    """Up to a mebibyte nothing is sampled."""
+    assert len(lines_of((STEP,), placed({place: b"step done\n"}, SAMPLED_OVER - 4096))) == 1
+
+
+@each_row(("size", "few"), [(SAMPLED_OVER - 4096, FEW), (LARGE, FEWER)])
+def test_of_progress_the_first_and_the_last_lines_stay(size: int, few: int) -> None:
+    """A log that consists of progress gives a bounded number of matches, from both of its ends."""
+    count = size // 10
+    found = [line for _, line in lines_of((STEP,), b"step done\n" * count)]
+    assert found == [*range(1, few + 1), *range(count - few + 1, count + 1)]
+
+
+def test_of_failures_all_lines_stay() -> None:
+    """What fails is never sampled, however often."""
+    assert [line for _, line in lines_of((BOOM,), b"boom\n" * 50_000)] == list(range(1, 50_001))
+
+
+def test_no_failure_is_missed_wherever_it_stands() -> None:
+    """Twenty megabytes with failures at random and around every border of blocks: each is found, on its line."""
+    draw = Random(7)  # noqa: S311 - places in a log
+    borders = [BLOCK * number + shift for number in range(1, 5) for shift in (-40, -12, 0, 1, 13, 40)]
+    places = sorted({0, *borders, *(draw.randrange(20_000_000) for _ in range(500))})
+    data = placed(dict.fromkeys(places, b"boom\n"), 20_000_000) + b"boom"
+    found = [match.line for _, matches in Scanner((STEP, BOOM)).scan(blocks(cut(data, 1 << 20), Tally())) for match in matches]
+    assert found == [number for number, row in enumerate(data.split(b"\n"), 1) if row == b"boom"]
+    assert len(found) == len(places) + 1
+
+
+def test_every_failure_of_the_table_is_found_amid_progress(table: PatternTable, reader: Reader) -> None:
+    """Twenty megabytes of a training's steps hide no pattern's example, whatever block it falls into."""
+    step = b"step:%d - actor/pg_loss:0.1 - perf/throughput:812.4\n"
+    wanted = [(number, row.examples[0]) for number, row in enumerate(table.rows) if row.fails and row.examples]
+    gap = b"".join(step % number for number in range(1 + 20_000_000 // len(wanted) // 50))
+    data = b"".join(gap + example.encode() + b"\n" for _, example in wanted)
+    reader._scanner.fresh()
+    found = {(match.row, match.line) for _, matches in reader._scanner.scan(blocks(cut(data, 1 << 20), Tally())) for match in matches}
+    expected, line = set(), 0
+    for number, example in wanted:
+        line += gap.count(b"\n") + 1
+        expected.add((number, line))
+        line += example.count("\n")
+    assert len(data) > 19_000_000
+    assert expected - found == set()
+
+
+@each_row("place", [0, BLOCK - 30, BLOCK + 30, 3 * BLOCK // 2, 2 * BLOCK, 20_000_000], ids=str)
+def test_a_root_in_a_long_log_has_its_line(read: ReadLog, place: int) -> None:
+    """One failure in twenty megabytes is the root, at its place, wherever a block begins."""
+    data = placed({place: OOM.encode() + b"\n"}, 20_000_000)
+    root = read(data).root
+    assert root is not None
+    assert (root.pattern, root.line, root.body) == ("torch.cuda-oom", data[: data.index(b"torch.")].count(b"\n") + 1, OOM)
+
+
+@each_row(("behind", "role"), [(0, "recovered"), (BEHIND // 2, "recovered"), (None, "root")])
+def test_a_failure_amid_a_long_log_is_recovered_by_what_follows(read: ReadLog, behind: int | None, role: str) -> None:
+    """Steps right behind a failure are read also where the log is too long to read all of them."""
+    steps = b"".join(b"step:%d - actor/pg_loss:0.1 - perf/throughput:812.4\n" % number for number in range(1, 4))
+    rows = {BLOCK // 2: OOM.encode() + b"\n"} | ({} if behind is None else {BLOCK // 2 + 12 + behind: steps})
+    assert [event.role for event in read(placed(rows, 3 * BLOCK)).events] == [role]
+
+
+TEXT = st.lists(st.sampled_from([b"boom\n", b"boom ", b"step done\n", b"verl\n", b"\n", b"\r", b"all is well\n", b"x" * 30]), max_size=80).map(b"".join)
+
+
+@given(data=TEXT, chunk=st.integers(1, 200), size=st.integers(1, 100))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_two_cores_find_what_one_does(data: bytes, chunk: int, size: int) -> None:
+    """`scan` gives the blocks in order, each with what `matches` finds in it, and what it counts over blocks too."""
+    compiled = _compiled()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scanner, "BEFORE", 40)
+        patch.setattr(scanner, "AFTER", 60)
+        parts = list(blocks(cut(data, chunk), Tally(), size))
+        compiled.fresh()
+        alone = [(block, compiled.matches(block)) for block in parts]
+        compiled.fresh()
+        assert list(compiled.scan(iter(parts))) == alone
+    found = [match.line for _, matches in alone for match in matches if match.row == 1]
+    assert sorted(set(found)) == [number for number, row in enumerate(data.split(b"\n"), 1) if b"boom" in row]
+
+
+@cache
+def _compiled() -> Scanner:
+    return Scanner((STEP, BOOM, VERL))
+
+
+@given(
+    piece=st.lists(st.sampled_from([b"\n", b"a", b"row\n", b"\r\n", b"x" * 97, "日志\n".encode()]), min_size=1, max_size=30).map(b"".join),
+    size=st.sampled_from([0, 100, 4095, 4096, 5000, (1 << 18) - 1, 1 << 18, (1 << 18) + 1, 600_000]), cuts=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_newlines_are_counted_as_python_counts_them(piece: bytes, size: int, cuts: tuple[float, float]) -> None:
+    """For any slice, also across the pieces that are looked at one by one."""
+    data = (piece * (1 + size // len(piece)))[:size]
+    begin, end = sorted(int(cut * len(data)) for cut in cuts)
+    assert newlines(data, begin, end) == data.count(b"\n", begin, end)
+
+
+@given(
+    rows=st.lists(st.sampled_from([5, 40, 400, 3000]), min_size=40, max_size=120), places=st.lists(st.floats(0, 1), max_size=12),
+    ends=st.tuples(st.floats(0, 0.3), st.floats(0.7, 1)),
+)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_what_is_searched_for_progress_are_whole_lines_in_order(rows: list[int], places: list[float], ends: tuple[float, float]) -> None:
+    """The windows do not overlap, begin and end with a line, and hold what stands behind each failure."""
+    data = b"".join(b"." * length + b"\n" for length in rows)
+    block = Block(data, 1, int(ends[0] * len(data)), int(ends[1] * len(data)))
+    failures = [block.start + int(place * (block.stop - block.start)) for place in places]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"SAMPLED_OVER": 0, "HEAD": 300, "TAIL": 900, "BEHIND": 200}.items():
+            patch.setattr(scanner, name, value)
+        windows = scanner._windows(block, failures)
+    assert all(earlier[1] < later[0] for earlier, later in pairwise(windows))
+    assert all((begin == 0 or data[begin - 1] == 10) and (end == len(data) or data[end - 1] == 10) for begin, end in windows)
+    for place in failures:
+        assert any(begin <= place and min(place + 200, len(data)) <= end for begin, end in windows)
+
+
+def test_a_flood_of_failures_makes_few_windows() -> None:
+    """However many lines fail, a bounded part is searched for progress."""
+    data = filled(BLOCK)
+    windows = scanner._windows(whole(data), range(0, BLOCK, 100))
+    searched = sum(end - begin for begin, end in windows)
+    assert searched < HEAD + TAIL + scanner.WINDOWS * BEHIND
+    assert windows[-1][1] == len(data)
+
+
+@each_row("count", [0, 1, 2, 3, 30])
+def test_few_blocks_are_held_at_a_time(count: int) -> None:
+    """Reading ahead of the one who works on the blocks ends after some, so memory does not grow with the log."""
+    pulled = 0
+
+    def parts() -> Iterator[Block]:
+        nonlocal pulled
+        for _ in range(count):
+            pulled += 1
+            yield whole(b"boom\n")
+
+    ahead, got = 0, 0
+    for _, matches in Scanner((BOOM,)).scan(parts()):
+        assert matches == [Match(0, 1, 3)]
+        got += 1
+        ahead = max(ahead, pulled - got)
+    assert got == count
+    assert ahead <= 2

@@ -1,0 +1,204 @@
+"""Taking in many logs: the same as one by one, and through everything that may happen meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ingest import bulk_ingest, ingest_tasks, pipeline
+from ingest.bulk_ingest import BulkReader
+from ingest.embedder import HashEmbedder
+from ingest.errors import SearchIndexError
+from ingest.ingest_tasks import Errand, IngestedContent
+from ingest.logs.reader import Reader
+from ingest.stored_parts import RowParts
+from ingest.subprocess_reader import SubprocessReader
+from tests.factories import OOM, STRANGE, silent, steps, traceback
+
+# Ray's own packages warn where they are imported.
+RAY_WARNINGS = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")
+KINDS = (
+    lambda number: traceback(OOM.replace("2.00", f"{number}.25")),
+    lambda number: steps(1, 2, number) + traceback(STRANGE),
+    lambda number: traceback(f"KeyError: 'shard-{number}'", function=f"load_{number % 3}"),
+    lambda number: steps(number, number + 1),
+    lambda _: "",
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose patterns are compiled once for all workers."""
+    return tmp_path_factory.mktemp("home")
+
+
+def collection(folder: Path, count: int) -> list[Errand]:
+    """Write logs of several kinds, some without a failure, some empty, and give them as errands."""
+    folder.mkdir(parents=True)
+    for number in range(count):
+        (folder / f"job-{number:04d}.log").write_text(KINDS[number % len(KINDS)](number))
+    return [bulk_ingest.sized(Errand(str(path), "report")) for path in sorted(folder.iterdir())]
+
+
+def pool(home: Path, *, with_ray: bool = False) -> BulkReader:
+    """Make a pool of two workers."""
+    return BulkReader(home, workers=2, with_ray=with_ray)
+
+
+@RAY_WARNINGS
+@pytest.mark.parametrize("with_ray", [False, pytest.param(True, marks=pytest.mark.long)], ids=["threads", "ray"])
+def test_a_pool_gives_what_one_by_one_does(tmp_path: Path, home: Path, reader: Reader, with_ray: bool) -> None:
+    """The same documents and reasons in the same order, whoever read them."""
+    errands = collection(tmp_path / "logs", 60)
+    told: list[tuple[str, int, int]] = []
+    made = pool(home, with_ray=with_ray)
+    assert made.taken(errands, lambda *row: told.append(row)) == [ingest_tasks.take(errand, reader) for errand in errands]
+    assert [done for stage, done, _ in told if stage == "files"] == list(range(1, 61))
+    assert {stage for stage, _, _ in told} == {"files", "crashes", "megabytes"}
+    made.finish()
+
+
+@pytest.mark.long
+def test_many_logs_make_the_same_index_as_few(tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether there are enough for a pool does not show in the documents."""
+    collection(tmp_path / "logs", 40)
+
+    def indexed(name: str) -> pipeline.IngestOutcome:
+        return pipeline.ingest(tmp_path / name, HashEmbedder(), silent, notes=[], logs=[tmp_path / "logs"], reader=reader)
+
+    few = indexed("few")
+    monkeypatch.setattr(bulk_ingest, "FROM", 10)
+    pooled = indexed("pooled")
+    assert pooled.index.documents == few.index.documents
+    assert (pooled.added, pooled.skipped) == (few.added, few.skipped)
+    again = indexed("pooled")
+    assert (again.unchanged, again.rebuilt) == (40, False)
+    assert not list((tmp_path / "pooled/index/parts").rglob("*.jsonl"))
+
+
+def test_a_run_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, home: Path, reader: Reader) -> None:
+    """`kill -9` in the middle: what was read is not read again, and the end is the same."""
+    errands = collection(tmp_path / "logs", 30)
+    wanted = [ingest_tasks.take(errand, reader) for errand in errands]
+    code = (
+        "import os, signal, sys; from pathlib import Path; from ingest import many, parts; from ingest.ingest_tasks import Errand\n"
+        "parts.ROWS = 5\n"
+        "errands = [many.sized(Errand(str(path), 'report')) for path in sorted(Path(sys.argv[2]).iterdir())]\n"
+        "stop = lambda stage, done, total: done == 18 and stage == 'files' and os.kill(os.getpid(), signal.SIGKILL)\n"
+        "many.Pool(Path(sys.argv[1]), workers=2, with_ray=False).taken(errands, stop)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(home), str(tmp_path / "logs")], check=False)
+    assert done.returncode == -signal.SIGKILL
+    # What another run reads anew would now be something else: the files keep their stamps and lose their text.
+    kept = {row["intake"]["file"] for row in RowParts(home, bulk_ingest._key()).load()}
+    assert len(kept) == 15
+    for path in map(Path, kept):
+        facts = path.stat()
+        path.write_bytes(b" " * facts.st_size)
+        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    made = pool(home)
+    assert made.taken(errands, silent) == wanted
+    made.finish()
+
+
+def test_a_log_that_changed_since_is_read_again(tmp_path: Path, home: Path) -> None:
+    """So is one whose label did."""
+    errands = collection(tmp_path / "logs", 6)
+    first = pool(home).taken(errands, silent)
+    Path(errands[0].file).write_text(traceback("RuntimeError: another one"))
+    (tmp_path / "logs/job-0001.yaml").write_text("cause: gpu-oom-rollout\n")
+    made = pool(home)
+    second = made.taken(errands, silent)
+    made.finish()
+    assert [one == other for one, other in zip(first, second, strict=True)] == [False, False, True, True, True, True]
+
+
+def test_a_part_that_cannot_be_read_counts_for_nothing(tmp_path: Path) -> None:
+    """Nor does one of other patterns."""
+    rows = RowParts(tmp_path, "key")
+    rows.add({"a": 1})
+    rows.flush()
+    (part,) = (tmp_path / "index/parts").rglob("*.jsonl")
+    part.with_name("torn.jsonl").write_text('{"a": 2')
+    assert list(RowParts(tmp_path, "key").load()) == [{"a": 1}]
+    assert list(RowParts(tmp_path, "other").load()) == []
+    rows.clear()
+    assert list(RowParts(tmp_path, "key").load()) == []
+
+
+def test_two_runs_for_one_home_do_not_mix(tmp_path: Path) -> None:
+    """The second says what to do; it takes nothing of the first one's away."""
+    first, second = RowParts(tmp_path, "key"), RowParts(tmp_path, "key")
+    with first.alone():
+        first.add({"a": 1})
+        first.flush()
+        with pytest.raises(SearchIndexError, match=rf"Another run takes logs in under {tmp_path}; wait"), second.alone():
+            pass
+        second.clear()
+        assert list(first.load()) == [{"a": 1}]
+    second.clear()
+    assert list(first.load()) == []
+
+
+@pytest.fixture
+def stuck(tmp_path: Path) -> Errand:
+    """A log that never ends to be read: a pipe that nobody writes to."""
+    os.mkfifo(tmp_path / "stuck.log")
+    return Errand(str(tmp_path / "stuck.log"), "report")
+
+
+def ended(shelter: SubprocessReader, times: int) -> threading.Thread:
+    """Kill a shelter's processes as they start, so many times."""
+
+    def kill() -> None:
+        seen: set[int] = set()
+        while len(seen) < times:
+            process = shelter._process
+            if process is not None and process.pid not in seen:
+                seen.add(process.pid)
+                time.sleep(0.2)
+                process.kill()
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=kill, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_log_that_hangs_its_reader_is_left_out(tmp_path: Path, home: Path, stuck: Errand) -> None:
+    """After a time that goes by its size; the reader after it is a new one."""
+    (tmp_path / "good.log").write_text(traceback(OOM))
+    with SubprocessReader(home / "cache", patience=4.0) as shelter:
+        assert shelter.take(stuck) == IngestedContent(stuck.file, reason=f"{stuck.file}: reading it took longer than 4 seconds")
+        assert len(shelter.take(Errand(str(tmp_path / "good.log"), "report")).documents) == 1
+
+
+def test_a_log_that_ends_its_reader_twice_is_left_out(home: Path, stuck: Errand) -> None:
+    """The reason tells how the process ended."""
+    with SubprocessReader(home / "cache") as shelter:
+        killer = ended(shelter, 2)
+        assert shelter.take(stuck) == IngestedContent(stuck.file, reason=f"{stuck.file}: the process that read it ended (signal 9)")
+        killer.join()
+
+
+def test_a_reader_that_is_killed_once_is_started_again(tmp_path: Path, home: Path) -> None:
+    """The log it had was not at fault."""
+    (tmp_path / "good.log").write_text(traceback(OOM))
+    with SubprocessReader(home / "cache") as shelter:
+        killer = ended(shelter, 1)
+        assert len(shelter.take(Errand(str(tmp_path / "good.log"), "report")).documents) == 1
+        killer.join()
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, home: Path) -> None:
+    """It is no part of what was taken in, so that the next run tries again."""
+    with SubprocessReader(home / "cache") as shelter:
+        made = shelter.take(Errand(str(tmp_path / "gone.log"), "report"))
+    assert (made.content, made.documents, "No such file" in made.reason) == ("", (), True)

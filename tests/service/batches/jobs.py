@@ -1,0 +1,141 @@
+"""Makers of batches: a home that is ready, logs of known crashes, an engine in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from service.batches.batches import BatchService
+from service.batches.journal import JobEnded, journal_of
+from service.persistence.store import Store
+from service.schemas.records import JobPlace, JobRecord, JobSpec
+from service.settings import Settings
+from tests.factories import traceback
+from tests.waiting import PATIENCE
+
+ROOT = Path(__file__).parents[3]
+LETTERS = "abcdefghij"
+
+
+def home_at(folder: Path, warm: Path) -> Path:
+    """Make a home of its own that shares index and compiled patterns, which nothing writes to."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("index", "cache"):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(warm / name)
+    return folder
+
+
+def settings_at(folder: Path, warm: Path, **fields: Any) -> Settings:
+    """Make settings of a home that is ready, with one worker."""
+    return Settings(home=home_at(folder, warm), embedding_model="hash", **{"workers": 1, "ray_from": 100_000, **fields})
+
+
+def word(number: int) -> str:
+    """Spell a number in letters: numbers do not tell one crash from another."""
+    return "".join(LETTERS[int(digit)] for digit in str(number))
+
+
+def crash(number: int) -> str:
+    """Write a log of a crash that differs from those of other numbers."""
+    return "step 1 loss 0.5\n" + traceback(f"ValueError: the {word(number)} is no such thing", function=f"load_{word(number)}")
+
+
+def write(folder: Path, texts: Iterable[str]) -> list[JobSpec]:
+    """Write logs, a job for each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    specs = []
+    for number, text in enumerate(texts, 1):
+        path = folder / f"job-{number}.log"
+        path.write_text(text, encoding="utf-8")
+        specs.append(spec(path))
+    return specs
+
+
+def spec(*paths: Path, **fields: Any) -> JobSpec:
+    """Make a job of files."""
+    return JobSpec(name=paths[0].name, place=JobPlace(paths=tuple(map(str, paths))), **fields)
+
+
+def pipe(path: Path) -> JobSpec:
+    """Make a job whose log is a pipe that nobody writes to: whoever reads it waits for ever."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+    return spec(path)
+
+
+def reader_of(path: Path, seconds: float = PATIENCE) -> tuple[int, int]:
+    """Wait for a process that reads a pipe; gives its number and our end of the pipe."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            time.sleep(0.02)
+            continue
+        # Our end stays open: were it closed, who has just opened the other would find an empty log and be done.
+        while time.monotonic() < end:
+            for number in _holders(path):
+                return number, handle
+            time.sleep(0.01)
+    raise AssertionError(f"nobody reads {path}")
+
+
+def _holders(path: Path) -> Iterator[int]:
+    own = os.getpid()
+    for process in Path("/proc").iterdir():
+        if not process.name.isdecimal() or int(process.name) == own:
+            continue
+        try:
+            names = [str(file.readlink()) for file in (process / "fd").iterdir()]
+        except OSError:
+            continue
+        if str(path) in names:
+            yield int(process.name)
+
+
+def accepted(settings: Settings, store: Store, specs: Iterable[JobSpec], **fields: Any) -> str:
+    """Have a batch accepted; gives its id."""
+    return BatchService(settings, store).accept("a batch", "folder", specs, **fields).id
+
+
+def jobs(store: Store, batch: str) -> list[JobRecord]:
+    """Give all jobs of a batch."""
+    return list(store.batches.jobs(batch, limit=100_000)[0])
+
+
+def states(store: Store, batch: str) -> dict[str, int]:
+    """Count a batch's jobs by their state."""
+    return {state: count for state, count in store.batches.get(batch).counts.items() if count}
+
+
+def ends(settings: Settings, batch: str) -> Counter[int]:
+    """Count how often the journal tells of each job's end."""
+    return Counter(entry.number for entry in journal_of(settings.home, batch).entries() if isinstance(entry, JobEnded))
+
+
+def surroundings() -> dict[str, str]:
+    """Give the environment without what other tests of this process set for a Ray of theirs; where Ray keeps files counts."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("RAY_") or name == "RAY_TMPDIR"}
+
+
+@contextmanager
+def engine_process(settings: Settings, batch: str = "") -> Iterator[subprocess.Popen[bytes]]:
+    """Run an engine in a process of its own; it is ended at the end, whatever it does."""
+    names = ("home", "embedding_model", "workers", "ray_from", "ray_address", "request_deadline")
+    environment = {f"WHYCRASH_{name.upper()}": str(getattr(settings, name)) for name in names}
+    environment["WHYCRASH_DATABASE"] = settings.database.get_secret_value()
+    command = [sys.executable, "-m", "tests.service.batches.program", batch]
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment})
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,14 @@
+"""An engine as a program: `python -m tests.service.batches.program [BATCH]`; settings come from the environment."""
+
+from __future__ import annotations
+
+import sys
+
+from service.batches.batches import open_store
+from service.batches.engine import BatchEngine
+from service.settings import load
+
+if __name__ == "__main__":
+    settings = load()
+    with open_store(settings) as store:
+        BatchEngine(settings, store, batch=sys.argv[1] or None).run()

@@ -1,0 +1,84 @@
+"""Claims held against what was sent: rules, and what holds for any claims at all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.llm.claims import Claims, Quote
+from service.llm.grounding import ground, place_of
+from service.llm.prompt_context import Prompt, PromptContext
+from service.pipeline.triage import Triage
+from tests.service.llm.answering import BARE, OFFLOAD, asked, matter_and_prompt, torn
+from tests.tables import each_row
+
+NAMES = [OFFLOAD, BARE, "torn"]
+
+
+@pytest.fixture(scope="module")
+def told(triage: Triage) -> dict[str, tuple[PromptContext, Prompt]]:
+    """What a model is told of a diagnosed, an unknown and an ambiguous log."""
+    found = {name: asked(triage, name, patched=False) for name in (OFFLOAD, BARE)} | {"torn": torn(triage)}
+    return {name: matter_and_prompt(triage, inquiry) for name, inquiry in found.items()}
+
+
+@each_row(
+    ("line", "text", "expected"),
+    [
+        ("L384", "Task was killed due to the node running low on memory", "L384"),
+        ("L1", "Task was killed due to the node running low on memory", "L384"),
+        ("384", "Task was killed  due to the\tnode", "L384"),
+        ("", "memory usage threshold of 0.95", "L385"),
+        ("L384", "Task was slain", None),
+        ("L384", "Task", None),
+        ("L384", "", None),
+        ("L384", "Task was killed due to the node running low on memory. And more.", None),
+    ],
+)
+def test_a_quote_is_looked_up_and_its_line_is_only_a_hint(line: str, text: str, expected: str | None, told: dict[str, tuple[PromptContext, Prompt]]) -> None:
+    """The line that holds the words counts, not the number that the model gives."""
+    assert place_of(Quote(line=line, text=text), told[OFFLOAD][1]) == expected
+
+
+TEXT = st.text(max_size=40)
+
+
+@given(st.sampled_from(NAMES), st.data())
+@settings(max_examples=200, derandomize=True, deadline=None)
+def test_no_claims_at_all_get_anything_unchecked_through(told: dict[str, tuple[PromptContext, Prompt]], name: str, data: st.DataObject) -> None:
+    """Kept quotes stand in their lines, kept cases and changes were offered, a chosen cause is one of two that fit; the rest is told."""
+    matter, prompt = told[name]
+    lines = st.builds(lambda mark, cut: {"line": mark, "text": prompt.lines[mark][:cut]}, st.sampled_from(sorted(prompt.lines)), st.integers(0, 80))
+    offers = [{"framework": change.framework, "key": change.key, "to": str(change.to)} for change in matter.offered]
+    wild = st.fixed_dictionaries({"framework": TEXT, "key": TEXT | st.sampled_from([key for _, key in list(matter.library.knobs)[:50]]), "to": TEXT})
+    claimed = data.draw(st.fixed_dictionaries({
+        "cause": TEXT | st.sampled_from(sorted(matter.library.causes)),
+        "quotes": st.lists(lines | st.fixed_dictionaries({"line": TEXT, "text": TEXT}), max_size=5),
+        "cases": st.lists(TEXT | st.sampled_from(sorted(matter.library.cases)), max_size=5),
+        "changes": st.lists(wild | st.sampled_from(offers) if offers else wild, max_size=5),
+        "explanation": TEXT,
+    }))
+    claims = Claims.model_validate_json(json.dumps(claimed))
+    result = ground(claims, matter, prompt)
+    for found in result.quotes:
+        assert any(" ".join(quote.text.split()) in " ".join(prompt.lines[found.mark].split()) for quote in claims.quotes)
+    assert set(result.cases) <= prompt.cases
+    assert set(result.changes) <= set(matter.offered)
+    assert not result.chosen or (matter.first.verdict == "ambiguous" and result.chosen in {item.cause for item in matter.candidates[:2]})
+    assert not result.hypothesis or (result.hypothesis in matter.library.causes and result.quotes)
+    lost = len({case.removeprefix("case:").strip("[] ") for case in claims.cases}) - len(result.cases)
+    assert sum(item.what.startswith("case ") for item in result.dropped) == lost
+    assert all(item.why for item in result.dropped)
+
+
+def test_a_poisoned_log_leaves_a_model_nothing_to_decide(told: dict[str, tuple[PromptContext, Prompt]]) -> None:
+    """Where a line speaks to a model, not even a choice between two causes that fit is the model's."""
+    matter, prompt = told["torn"]
+    rival = matter.first.alternatives[0].cause
+    claims = Claims(cause=rival, quotes=tuple(Quote(line=mark, text=text) for mark, text in prompt.lines.items()), explanation="")
+    assert ground(claims, matter, prompt).chosen == rival
+    assert ground(claims, matter, replace(prompt, suspects=1)).chosen == ""

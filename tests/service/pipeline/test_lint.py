@@ -1,0 +1,130 @@
+"""The corpus as a whole: each kind of mistake is found and named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from corpus.library import Library
+from corpus.schema import Case
+from ingest.logs.patterns import Pattern, PatternTable
+from service.pipeline.lint import findings
+from service.pipeline.triage import Triage
+from tests.service.factories import case, change, knob
+from tests.service.remediation.test_remedies import remedy
+from tests.tables import each_row
+
+
+def pattern(name: str = "x.boom", **fields: Any) -> Pattern:
+    """Make a failure's pattern without a mistake."""
+    made: dict[str, Any] = {
+        "kind": "error", "role": "origin", "cause": "disk-full", "expression": "boom: \\d+",
+        "examples": ("boom: 12",), "near": ("boom: twelve",),
+    }
+    return Pattern.model_validate({"id": name, **made, **fields})
+
+
+def found(triage: Triage, row: Pattern | None = None, made: Case | None = None) -> list[str]:
+    """Check a corpus of the real causes, one setting, one pattern and one case."""
+    setting = knob()
+    library = Library(triage.library.causes, {made.id: made} if made else {}, {(setting.framework, setting.key): setting})
+    return findings(library, PatternTable((row or pattern(),)))
+
+
+def of(*conditions: str, **fields: Any) -> Case:
+    """Make a case with these conditions."""
+    return case(**{"signatures": {"any": list(conditions)}, **fields})
+
+
+@each_row("made", [None, of("pattern:x.*"), of("root:x.boom"), of("pattern:x.*", changes=[change()])])
+def test_a_corpus_without_a_mistake_has_no_findings(made: Case | None, triage: Triage) -> None:
+    """All is well where nothing is wrong."""
+    assert found(triage, made=made) == []
+
+
+@each_row(
+    ("fields", "told"),
+    [
+        ({"cause": "no-such-cause"}, "unknown cause no-such-cause"),
+        ({"refine": [{"when": ["phase:save"], "cause": "no-such-cause"}]}, "unknown cause no-such-cause"),
+        ({"near": ()}, "needs a line that nearly matches"),
+        ({"examples": ("bang: 12",)}, "does not match its example 'bang: 12'"),
+        ({"near": ("boom: 13",)}, "matches its near miss 'boom: 13'"),
+    ],
+)
+def test_a_wrong_pattern_is_named(fields: dict[str, Any], told: str, triage: Triage) -> None:
+    """Each mistake of a pattern is a sentence with the pattern's id."""
+    assert [text for text in found(triage, pattern(**fields)) if text.startswith("x.boom") and told in text]
+
+
+@each_row(
+    ("made", "told"),
+    [
+        (of("pattern:x.*", cause="no-such-cause"), "unknown cause no-such-cause"),
+        (of("pattern:y.*"), "no pattern y.*"),
+        (of("root:y.bang"), "no pattern y.bang"),
+        (case(signatures={"none": ["pattern:x.*"]}), "no condition that must hold"),
+        (of("pattern:x.*", changes=[change("data.nothing")]), "no setting data.nothing"),
+        (of("pattern:x.*", changes=[change(to=1024)]), "over the greatest value"),
+        (of("pattern:x.*", changes=[change(to="many")]), "no int"),
+    ],
+)
+def test_a_wrong_case_is_named(made: Case, told: str, triage: Triage) -> None:
+    """Each mistake of a case is a sentence with the case's id."""
+    (finding,) = found(triage, made=made)
+    assert finding.startswith(f"{made.id}: ")
+    assert told in finding
+
+
+@each_row(
+    ("fields", "told"),
+    [
+        ({"cause": "no-such-cause"}, "unknown cause"),
+        ({"key": "data.nothing"}, "no setting data.nothing"),
+        ({"framework": "trl"}, "trl has no setting data.size"),
+        ({"to": 1024}, "over the greatest value"),
+        ({"rule": "no-such-rule"}, "no rule no-such-rule"),
+        ({"framework": "verl", "key": "data.name", "to": "unset"}, "only a variable can be unset"),
+        ({"when": ["pattern:y.*"]}, "no pattern y.*"),
+        ({"unless": ["root:y.bang"]}, "no pattern y.bang"),
+        ({"why": {"en": "it helps", "zh": "it helps"}}, "one language only"),
+        ({"costs": {"en": "", "zh": "更慢"}}, "one language only"),
+        ({"framework": "pip", "kind": "package", "key": "nothing"}, "no package nothing"),
+    ],
+)
+def test_that_a_wrong_remedy_is_named(fields: dict[str, Any], told: str, triage: Triage) -> None:
+    row = remedy(**fields)
+    settings = {(made.framework, made.key): made for made in (knob(), knob("data.name", type="str", default=None, min=None, max=None))}
+    shelf = Library(triage.library.causes, {}, settings, {row.cause: [row]})
+    (finding,) = findings(shelf, PatternTable((pattern(),)))
+    assert finding.startswith(f"remedy of {row.cause}: {row.framework}")
+    assert told in finding
+
+
+def test_a_pattern_that_only_one_engine_knows_is_found(triage: Triage) -> None:
+    """Examples go through the real scanner as well, which reads bytes and knows no Unicode digits."""
+    assert any("scanner" in text for text in found(triage, pattern(examples=("boom: ٣",))))
+
+
+def test_cases_that_always_match_together_are_named(triage: Triage) -> None:
+    """Where nothing in a log can choose between two cases, one of them is too many."""
+    one, two = (of("pattern:x.*", id=f"x/{name}") for name in ("one", "two"))
+    other = of("pattern:x.boom", id="x/other")
+    library = Library(triage.library.causes, {made.id: made for made in (one, two, other)}, {})
+    assert findings(library, PatternTable((pattern(),))) == ["x/two: always matches together with x/one"]
+
+
+@each_row(
+    ("to", "guidance", "told"),
+    [
+        ("as many as fit", {"as many as fit": "能放下多少就填多少"}, []),
+        ('{"image": 8}', {}, []),
+        ("as many as fit", {}, ["x/one: data.size: no Chinese in guidance.yaml for 'as many as fit'"]),
+        ("as many as fit", {"as many as fit": "AMAF"}, ["guidance.yaml: 'as many as fit' stands in one language only"]),
+        ("as many as fit", {"as many as fit": "能放下多少就填多少", "half": "一半"}, ["guidance.yaml: no case or remedy says 'half'"]),
+    ],
+)
+def test_that_guidance_without_chinese_and_chinese_without_guidance_are_found(to: str, guidance: dict[str, str], told: list[str], triage: Triage) -> None:
+    """A value in words needs a row of its own; JSON is a value, though it has blanks."""
+    made, setting = of("pattern:x.*", id="x/one", changes=[change(to=to)]), knob()
+    library = Library(triage.library.causes, {made.id: made}, {(setting.framework, setting.key): setting}, guidance=guidance)
+    assert findings(library, PatternTable((pattern(),))) == told

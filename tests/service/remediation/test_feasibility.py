@@ -1,0 +1,231 @@
+"""What cannot be a change of this job is never shown as one: the simplest checks, each with what it lets through."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from corpus import library as corpus
+from corpus.library import Library
+from corpus.schema import Remedy, SettingSpec
+from ingest.logs.configs.launch import Setting
+from ingest.logs.facts import Fact
+from ingest.logs.report import CrashReport
+from service.patching.patches import ConfigFile
+from service.pipeline.triage import Triage
+from service.remediation.changes import propose
+from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, overlap, refused
+from service.remediation.gpu_cards import largest_gib
+from tests.service.factories import case, change, failed, knob, library, proposal, report, setting, text
+from tests.warm import explained
+
+REAL = corpus.load()
+NAMES = ("data.size", "data.old_size")
+
+
+def why(
+    *, knobs: Sequence[SettingSpec] = (), settings: Sequence[Setting] = (), to: object = 128, key: str = "data.size", framework: str = "verl",
+    seen: Sequence[tuple[str, str]] = (("verl", ""),), launches: Sequence[str] = (), shelf: Library | None = None, **fields: bool,
+) -> str:
+    """Say why a change is refused for a job of these settings and files."""
+    told = report(failed(), frameworks=seen, launches=tuple(launches))
+    grounds = Grounds(told, shelf or library(*(knobs or (knob(),))), settings)
+    return refused(proposal(key, to, framework=framework), grounds, **fields)  # type: ignore[arg-type]  # any value may be asked about
+
+
+def test_that_a_value_is_another_than_the_present_one_and_than_the_default() -> None:
+    aliased = knob(aliases=[{"key": "data.old_size"}])
+    rows = [
+        (why(to=128), ""),
+        (why(to=64), DEFAULT),
+        (why(to="64"), DEFAULT),
+        (why(to=128, settings=[setting("data.size", "128")]), ALREADY),
+        (why(to=128, settings=[setting("data.old_size", "128")], knobs=[aliased]), ALREADY),
+        # Who sets another value goes back to the default by it; so does what the failure proves to be set.
+        (why(to=64, settings=[setting("data.size", "128")]), ""),
+        (why(to=64, set_otherwise=True), ""),
+        (why(to=True, knobs=[knob(type="bool", default=True)]), DEFAULT),
+        (why(to=False, knobs=[knob(type="bool", default=True)]), ""),
+        (why(to=64, knobs=[knob(default=None)]), ""),
+    ]
+    assert [found for found, _ in rows] == [wanted for _, wanted in rows]
+
+
+def test_that_a_setting_is_one_of_a_framework_that_the_job_runs() -> None:
+    none = "the job does not run {}"
+    rows = [
+        ("verl", (("verl", ""),), "", True), ("kubernetes", (("verl", ""),), "", False), ("slurm", (("verl", ""),), "", False),
+        ("docker", (), "", False), ("docker", (), "docker run --gpus all image python train.py", True),
+        ("slurm", (("verl", ""),), "#!/bin/bash\n#SBATCH --time=1:00:00\npython train.py\njob.sbatch", True),
+        ("kubernetes", (("pytorch", ""),), "apiVersion: v1\nkind: Pod\npod.yaml", True),
+        ("transformers", (("trl", ""),), "", True), ("vllm", (("sglang", ""),), "", False), ("nccl", (), "", True),
+        ("openrlhf", (("pytorch", ""),), "deepspeed --module openrlhf.cli.train_sft", True), ("ray", (("verl", ""),), "", True),
+        ("ray", (("transformers", ""),), "", False),
+    ]
+    shelf = {name: knob(framework=name) for name, *_ in rows}
+    found = {
+        place: why(framework=name, seen=seen, launches=[launch] if launch else [], shelf=_with(shelf[name]))
+        for place, (name, seen, launch, _) in enumerate(rows)
+    }
+    assert found == {place: "" if runs else none.format(name) for place, (name, _, _, runs) in enumerate(rows)}
+
+
+def _with(*knobs: SettingSpec) -> Library:
+    made = library(*knobs)
+    return Library(made.causes, made.cases, made.knobs, programs=REAL.programs)
+
+
+def test_that_the_program_which_runs_takes_the_setting() -> None:
+    rows = [
+        ("openrlhf", "vllm_num_engines", 2, "deepspeed --module openrlhf.cli.train_ppo", False),
+        ("openrlhf", "vllm_num_engines", 2, "ray job submit -- python3 -m openrlhf.cli.train_ppo_ray", True),
+        ("openrlhf", "vllm_num_engines", 2, "", True), ("openrlhf", "micro_train_batch_size", 1, "python train_sft.py", True),
+        ("slurm", "--requeue", True, "srun python train.py", False), ("slurm", "--requeue", True, "#SBATCH --nodes=1\nsrun python t.py", True),
+        ("slurm", "--requeue", True, "salloc --gres=gpu:8 bash", False), ("slurm", "--exclude", "gpu-7", "srun python train.py", True),
+        ("trl", "vllm_mode", "server", "trl sft --config a.yaml", False), ("trl", "vllm_mode", "server", "trl grpo --config a.yaml", True),
+        ("trl", "max_length", 512, "trl grpo --config a.yaml", False), ("trl", "max_length", 512, "trl sft --config a.yaml", True),
+    ]
+    found = [(*row[:4], "no such option" not in why(framework=row[0], key=row[1], to=row[2], seen=((row[0], ""),), launches=[row[3]], shelf=REAL)) for row in rows]
+    assert found == rows
+
+
+def test_that_names_of_two_versions_are_never_proposed_together() -> None:
+    """What the job sets tells its version, as far as it goes; a name that others have too tells nothing."""
+    new, old = knob("actor.new", versions=">=0.10.2"), knob("old_name", versions="<0.10.2")
+    shared = [knob("config", versions="<0.10.2"), knob("config", framework="vllm")]
+    rows = [
+        (why(key="actor.new", knobs=[new, old], settings=[setting("old_name", "3")]), "no version has both it and old_name, which the job sets"),
+        (why(key="actor.new", knobs=[new, old]), ""),
+        (why(key="actor.new", knobs=[new, *shared], settings=[setting("config", "a.yaml")]), ""),
+    ]
+    assert [found for found, _ in rows] == [wanted for _, wanted in rows]
+    wanted = [change("old_name", 3), change("actor.new", 3)]
+    made, dropped = propose([case(changes=wanted)], report(failed(), frameworks=[("verl", "")]), library(new, old), [], "en")
+    assert [item.key for item in made] == ["old_name"]
+    assert [item.why for item in dropped] == ["no version has both it and old_name, which is proposed"]
+
+
+def test_that_specifiers_overlap_where_one_version_fits_both() -> None:
+    rows = {
+        ("<0.10.2", ">=0.10.2"): False, ("<0.10.2", ">=0.10.1"): True, ("", ">=3"): True, ("<=1.2", ">=1.2"): True, ("<1.2", ">1.1"): True,
+        (">1.2", "<1.2"): False, (">=0.4,<0.5", ">=0.5,<0.6"): False, ("==1.2.*", "<1.2"): False, ("~=2.1", ">=2.3"): True,
+    }
+    assert {pair: overlap(*pair) for pair in rows} == rows
+
+
+def test_that_every_program_of_the_corpus_is_told_by_its_examples_and_not_by_what_is_near() -> None:
+    wrong = [(row.expression, text) for row in REAL.programs for text in row.examples if not re.search(row.expression, text)]
+    wrong += [(row.expression, text) for row in REAL.programs for text in row.near if re.search(row.expression, text)]
+    assert wrong == []
+    known = {row.command for row in REAL.programs if row.command} | {"sft", "grpo", "dpo", "train_ppo", "train_ppo_ray", "train_sft"}
+    assert known & {command for item in REAL.knobs.values() for command in item.commands}
+
+
+SHORT = "kv-cache-too-small"
+
+
+def cached(needed: float, available: float, now: str | None = None, launches: Sequence[str] = ()) -> tuple[dict[str, object], dict[str, str]]:
+    """Propose for a cache that lacks memory: the values with their proofs, and what was dropped with its reason."""
+    root = failed(cause=SHORT, pattern="vllm.kv-below-max-len-gib")
+    fields = {"needed_gib": needed, "available_gib": available, "max_model_len": 131072, "estimated_n": 40960}
+    settings = [setting("--gpu-memory-utilization", now)] if now else []
+    told = report(root, frameworks=[("vllm", "0.8.5")], facts=[Fact("kv_cache", root.line, fields)], settings=settings, launches=tuple(launches))
+    made, dropped = propose([REAL.cases["vllm/kv-cache-below-max-len"]], told, REAL, settings, "en")
+    return {item.key: (item.to, item.proof is not None) for item in made}, {item.what: item.why for item in dropped}
+
+
+def test_that_a_change_which_the_logs_own_numbers_disprove_is_dropped_and_a_proved_one_comes_first() -> None:
+    made, dropped = cached(16, 5, "0.9")
+    assert next(iter(made.items())) == ("--max-model-len", (40960, True))
+    assert "--gpu-memory-utilization" not in made
+    assert "--kv-cache-dtype" not in made
+    assert dropped["vllm: --gpu-memory-utilization=0.95"] == "11 GiB are missing, and 0.95 of 80 GiB adds only 4"
+    assert dropped["vllm: --kv-cache-dtype=fp8"] == "half of the 16 GiB that the cache needs is 8, and 5 are there"
+    made, _ = cached(6, 5, "0.85")
+    assert made["--gpu-memory-utilization"] == (0.88, False), "the card is not known, so the share is no proof"
+    assert made["--kv-cache-dtype"] == ("fp8", True)
+    made, dropped = cached(6, 5, "0.85", ["# runs on a RTX 4090"])
+    assert made["--gpu-memory-utilization"] == (0.91, True)
+    _, dropped = cached(8, 5, "0.85", ["# runs on a RTX 4090"])
+    assert dropped["vllm: --gpu-memory-utilization=0.95"] == "3 GiB are missing, and 0.95 of 24 GiB adds only 2.4"
+
+
+def test_that_the_largest_card_of_a_text_counts() -> None:
+    rows = {
+        "GPU 0: NVIDIA GeForce RTX 4090": 24.0, "NVIDIA H100 80GB HBM3": 80.0, "NVIDIA A100-SXM4-40GB": 40.0, "NVIDIA A100-SXM4-80GB": 80.0,
+        "Tesla T4 and NVIDIA L40S": 48.0, "no card": None, "H2000": None,
+    }
+    assert {text: largest_gib([text]) for text in rows} == {**rows, "Tesla T4 and NVIDIA L40S": largest_gib(["NVIDIA L40S"])}
+
+
+def test_that_scattered_memory_helps_only_where_it_is_enough() -> None:
+    def made(asked: float, free: float, held: float) -> list[str]:
+        root = failed()
+        told = report(root, frameworks=[("pytorch", "2.6")], facts=[Fact("gpu_oom", root.line, {"asked_gib": asked, "free_gib": free, "reserved_gib": held})])
+        return [item.key for item in propose([case(changes=[wanted])], told, REAL, [], "en")[0]]
+
+    wanted = change("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", framework="env", kind="env")
+    assert made(2, 1.2, 1) == ["PYTORCH_CUDA_ALLOC_CONF"]
+    assert made(20, 1.2, 1) == []
+
+
+def test_that_what_only_finds_out_stands_behind_the_cures_and_is_never_the_patch(triage: Triage) -> None:
+    rows = [change("CUDA_LAUNCH_BLOCKING", 1, framework="env", kind="env"), change("OMP_NUM_THREADS", 4, framework="env", kind="env")]
+    made, _ = propose([case(changes=rows)], report(failed(), frameworks=[("pytorch", "")]), REAL, [], "en")
+    assert [(item.key, item.purpose) for item in made] == [("OMP_NUM_THREADS", "cure"), ("CUDA_LAUNCH_BLOCKING", "find-out")]
+    files = [ConfigFile("run.sh", "#!/bin/bash\nexport A=1\ntorchrun train.py\n")]
+    assert triage.first_step(made[1:], files, report(failed())) == ([], [], [])
+    assert triage.first_step(made, files, report(failed()))[0][0].count("OMP_NUM_THREADS") == 1
+
+
+def test_that_a_row_of_the_table_waits_for_what_it_requires() -> None:
+    """`unless` and `launch:` are conditions like others, of cases and remedies alike."""
+    rows = [
+        ({"unless": ["framework:verl"]}, "", 0), ({"unless": ["framework:trl"]}, "", 1),
+        ({"when": ["launch:SIGUSR1"]}, "", 0), ({"when": ["launch:SIGUSR1"]}, "signal.signal(signal.SIGUSR1, save)", 1),
+    ]
+    found = []
+    for fields, launch, _ in rows:
+        told = report(failed(), frameworks=[("verl", "")], launches=(launch,))
+        found.append(len(propose([case(changes=[change(**fields)])], told, library(knob()), [], "en")[0]))
+    assert found == [number for _, _, number in rows]
+    shared = Remedy.model_validate({**change(to=3), "cause": "gpu-oom-training", "source": "https://example.org/", "why": text("x")})
+    assert shared.unless == ()
+
+
+CANCELLED = "step 120 loss 1.2\nstep 121 loss 1.1\nslurmstepd: error: *** JOB 481220 ON gpu-07 CANCELLED AT 2025-04-11T12:00:02{} ***\n"
+SRUN = "#!/bin/bash\nsrun --nodes=1 --gres=gpu:8 python train.py\n"
+BATCH = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --time=24:00:00\nsrun python train.py\n"
+
+
+def test_that_the_scheduler_is_told_only_what_helps_against_this_end(triage: Triage) -> None:
+    """No job is requeued that a person cancelled, no option given to a command without it, no signal sent to who has no handler for it."""
+    handled = BATCH + "# train.py: signal.signal(signal.SIGUSR1, save)\n"
+    rows: list[tuple[str, str, str, list[str], str]] = [
+        ("", SRUN, "run.sh", [], ""), ("", BATCH, "job.sbatch", [], ""),
+        (" DUE TO TIME LIMIT", BATCH, "job.sbatch", ["--time", "--signal"], ""),
+        (" DUE TO TIME LIMIT", handled, "job.sbatch", ["--signal", "--time"], "#SBATCH --signal=USR1@300"),
+        (" DUE TO PREEMPTION", BATCH, "job.sbatch", ["--requeue"], "#SBATCH --requeue"),
+        # The log tells of a batch job whose directives are not in this file; its `srun` takes no such option.
+        (" DUE TO PREEMPTION", SRUN, "run.sh", ["--requeue"], ""),
+    ]
+    found = []
+    for due, script, name, _, _ in rows:
+        answer = explained(triage, CANCELLED.format(due), ConfigFile(name, script))
+        added = [row[1:] for row in (answer.patch or "").split("\n") if re.match(r"\+[^+]", row)]
+        found.append((due, script, name, [item.key for item in answer.changes], "".join(added)))
+    assert found == rows
+
+
+def test_that_the_patch_is_of_the_change_that_is_shown_first(triage: Triage) -> None:
+    """A first change that cannot be written gives no patch, unless another is as good: then that one comes first."""
+    files = [ConfigFile("run.sh", "python3 -m verl.trainer.main_ppo data.train_batch_size=64\n")]
+    told: CrashReport = report(failed())
+    words = proposal("data.max_prompt_length", "a length that fits", status="unverified")
+    cures = proposal("data.train_batch_size", 32)
+    assert triage.first_step([words, cures], files, told)[0] == []
+    assert triage.first_step([cures, words], files, told)[0] != []
+    as_good = triage._writable_first([words, cures], files, told)
+    lesser = triage._writable_first([words, cures.model_copy(update={"tier": 4})], files, told)
+    assert [item.key for item in as_good] == [cures.key, words.key]
+    assert [item.key for item in lesser] == [words.key, cures.key]

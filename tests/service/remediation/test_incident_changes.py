@@ -1,0 +1,81 @@
+"""Changes of every labelled incident: each would change something that this job runs, and the patch is of the first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from corpus.library import Library
+from corpus.predicates import compare
+from eval import incidents
+from ingest.logs.report import CrashReport
+from ingest.redaction.redactor import Redactor
+from service.llm.triage_context import TriageContext
+from service.patching.patches import over
+from service.pipeline.triage import Triage, read_config, steps
+from service.remediation.feasibility import Grounds
+from service.remediation.message_hints import advised
+from service.schemas.diagnosis import Diagnosis, ProposedChange
+
+# What a job of any framework has.
+COMMON = frozenset({"env", "pip", "host", "linux", "python", "nccl", "pytorch"})
+ON_RAY = frozenset({"verl", "easyr1", "tinyzero", "simplerl-reason", "openrlhf", "ray"})
+
+
+def wrong(inquiry: TriageContext, triage: Triage) -> Iterator[str]:
+    """Say of each change of an answer what is wrong with it."""
+    answer, report, library = inquiry.first, inquiry.report, triage.library
+    settings = (*inquiry.own, *report.settings)
+    grounds = Grounds(report, library, settings)
+    blamed = {item.key.lstrip("-") for item in advised(answer.cause or "", report, library, settings)} | _set_otherwise(answer, library)
+    for change in answer.changes:
+        name = f"{change.framework}: {change.key}={change.to}"
+        now, known = grounds.value(change.framework, change.key), library.knob(change.framework, change.key, report.version(change.framework))
+        if change.replaces is None and now is not None and compare(now.strip("'\""), "==", str(change.to)):
+            yield f"{name} is the present value"
+        if change.replaces is None and now is None and known and known.default is not None and compare(str(known.default), "==", str(change.to)):
+            yield from [f"{name} is the default"] * (change.key.lstrip("-") not in blamed)
+        if not _runs(change, grounds.frameworks, report):
+            yield f"{name} belongs to what the job does not run"
+    purposes = [change.purpose for change in answer.changes]
+    if purposes != sorted(purposes):
+        yield "a cure stands behind what only finds out"
+    yield from _patched(inquiry, triage)
+
+
+def _set_otherwise(answer: Diagnosis, library: Library) -> set[str]:
+    """Give the settings whose rows say that the failure itself proves another value."""
+    cases = [row for change in answer.changes if change.from_case for row in library.cases[change.from_case].changes]
+    return {row.key.lstrip("-") for row in (*cases, *library.remedies.get(answer.cause or "", ())) if row.set_otherwise}
+
+
+def _runs(change: ProposedChange, frameworks: Collection[str], report: CrashReport) -> bool:
+    taken = {"transformers", "trl"} if set(frameworks) & {"trl", "llamafactory", "ms-swift", "axolotl"} else set()
+    raying = {"ray"} if set(frameworks) & ON_RAY else set()
+    sharing = {"accelerate"} if any(found.name == "fsdp" for found in report.frameworks) else set()
+    return change.framework in COMMON | taken | raying | sharing | set(frameworks)
+
+
+def _patched(inquiry: TriageContext, triage: Triage) -> Iterator[str]:
+    """Compare the patch with the one that the first change alone gives."""
+    answer, files = inquiry.first, inquiry.files
+    if not files or answer.patch is None:
+        return
+    first = steps(answer.changes)[0]
+    diffs, _ = over(files, triage.targets(first, inquiry.report))
+    if first[0].purpose != "cure" or answer.patch != Redactor().clean("".join(diffs)):
+        yield f"the patch is not of {first[0].key}, which is shown first"
+
+
+def test_that_every_change_of_every_incident_can_change_this_job(triage: Triage) -> None:
+    """One pass over all incidents; what is wrong is told for all of them at once."""
+    found: dict[str, list[str]] = {}
+    changes = patches = 0
+    for incident in incidents.load():
+        inquiry = triage.open(incident.source(), "en", [read_config(path) for path in incident.job_files], telemetry=incident.telemetry)
+        changes, patches = changes + len(inquiry.first.changes), patches + (inquiry.first.patch is not None)
+        if reasons := list(wrong(inquiry, triage)):
+            found[incident.id] = reasons
+    assert found == {}
+    # A test that sees no changes would prove nothing.
+    assert changes > 300
+    assert patches > 30

@@ -1,0 +1,298 @@
+"""One page's dealings with the desk: a log in, states of the page out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corpus import library
+from corpus.library import Library
+from corpus.schema import Language
+from ingest.logs.inputs.members import CONFIG, kind_of
+from service.api.access import Principal, demand_live, own_triage
+from service.app.triage_service import Caller, Submission, TriageService
+from service.patching.patches import ConfigFile
+from service.schemas.errors import RequestError
+from service.schemas.events import (
+    Event,
+    ExplanationParagraph,
+    FinalAnswer,
+    FirstAnswer,
+    TriageFailed,
+    TurnAnswered,
+)
+from service.schemas.records import Feedback
+from service.settings import Settings
+from service.telemetry import snapshot
+from service.telemetry.errors import TelemetryError
+from service.telemetry.snapshot import Snapshot
+from ui.chat import (
+    answer,
+    cascade,
+    cases,
+    conversation,
+    evidence,
+    feedback,
+    history,
+    privacy,
+    stages,
+    telemetry,
+)
+from ui.chat.markup import Html
+from ui.chat.uploads import SubmittedFiles, Uploaded, Uploads
+from ui.chat.view import NOTHING, TriageView, after, of_record
+from ui.chat.words import EXAMPLE, PASTED
+
+EXAMPLES = Path(__file__).parent / "examples"
+# A page sends longer text as a file.
+MAX_PASTE = 4 << 20
+MAX_QUESTION = 4000
+PER_PAGE = 30
+
+# What the browser is given: words, numbers, and HTML by the name of its panel.
+State = dict[str, Any]
+
+
+class _BrowserForm(BaseModel):
+    """What a browser sends; unknown fields are errors.
+
+    `ticket` comes back with each state, so that a page that has turned to something else knows what is late.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    language: Language = "en"
+    ticket: int = 0
+
+
+class TriageForm(_BrowserForm):
+    """A log to explain: pasted, uploaded, or one of our examples."""
+
+    text: str = Field(default="", max_length=MAX_PASTE)
+    files: list[Uploaded] = []
+    example: str = Field(default="", pattern=r"^[a-z-]*$")
+    live: bool = False
+    model: bool = True
+
+
+class QuestionForm(_BrowserForm):
+    """A follow-up question about a triage."""
+
+    triage: str
+    question: str = Field(max_length=MAX_QUESTION)
+
+
+class TriageReference(_BrowserForm):
+    """A triage by its id."""
+
+    triage: str
+
+
+class HistoryQuery(_BrowserForm):
+    """A page of past triages: those that hold all words, after an id."""
+
+    words: str = Field(default="", max_length=200)
+    after: str | None = None
+
+
+class FeedbackForm(TriageReference):
+    """What a person thinks of an answer."""
+
+    right: bool
+    cause: str | None = None
+    fix: str = Field(default="", max_length=2000)
+
+
+class PanelCache:
+    """The panels of one page; a panel is rendered anew only where what it shows has changed."""
+
+    def __init__(self, corpus: Library, ticket: int = 0) -> None:
+        self._ticket = ticket
+        self._seen: dict[str, tuple[tuple[object, ...], Html]] = {}
+        self._panels: dict[str, tuple[Callable[[TriageView], Html], Callable[[TriageView], tuple[object, ...]]]] = {
+            "stages": (stages.render, lambda view: (view,)),
+            "head": (partial(answer.head, library=corpus), _answer_of),
+            "changes": (answer.changes, _answer_of),
+            "why": (partial(answer.why, library=corpus), lambda view: (view.diagnosis, view.language, view.said, view.state)),
+            "feedback": (partial(feedback.render, library=corpus), lambda view: (view.diagnosis and view.diagnosis.id, view.language, view.state)),
+            "evidence": (evidence.render, lambda view: (view.diagnosis, view.language, view.excerpt)),
+            "cascade": (cascade.render, _answer_of),
+            "cases": (cases.render, _answer_of),
+            "machine": (partial(telemetry.render, library=corpus), lambda view: (view.diagnosis, view.language, view.snapshot)),
+            "privacy": (privacy.render, lambda view: (view.diagnosis, view.language, view.excerpt)),
+            "talk": (conversation.render, lambda view: (view,)),
+        }
+
+    def paint(self, view: TriageView) -> State:
+        """Give the state of the page for a view."""
+        diagnosis = view.diagnosis
+        return {
+            "ticket": self._ticket, "triage": view.triage, "state": view.state, "elsewhere": view.is_elsewhere, "asking": bool(view.asking),
+            "headline": diagnosis.headline if diagnosis is not None else "", "patch": diagnosis.patch if diagnosis is not None else None,
+            "panels": {name: self._panel(name, view) for name in self._panels},
+        }
+
+    def _panel(self, name: str, view: TriageView) -> str:
+        render, key = self._panels[name]
+        now, (seen, html) = key(view), self._seen.get(name, ((), Html("")))
+        if len(seen) != len(now) or any(one is not other and one != other for one, other in zip(seen, now, strict=True)):
+            html = render(view)
+            self._seen[name] = (now, html)
+        return str(html)
+
+
+def _answer_of(view: TriageView) -> tuple[object, ...]:
+    return view.diagnosis, view.language, view.is_elsewhere
+
+
+class ChatController:
+    """What the page's events do, each for a visitor who was let in; safe to use from many threads, as the desk is.
+
+    What is another's is not there, as in the API: a triage's id opens nothing by itself.
+    """
+
+    def __init__(self, desk: TriageService, settings: Settings, uploads: Uploads) -> None:
+        self._desk = desk
+        self._settings = settings
+        self._uploads = uploads
+
+    @cached_property
+    def library(self) -> Library:
+        """The corpus, for the names of causes."""
+        return library.load(cache=self._settings.home / "cache")
+
+    def explain(self, asked: TriageForm, visitor: Principal) -> Iterator[State]:
+        """Triage what was sent, and give the page's state after each event."""
+        canvas, view = PanelCache(self.library, asked.ticket), TriageView(asked.language, _name(asked), self._settings.model if asked.model else "")
+        yield canvas.paint(view)
+        try:
+            if asked.live:
+                demand_live(visitor)
+            with self._uploads.claimed(asked.files, asked.text) as files:
+                view = replace(view, snapshot=files.telemetry)
+                for event in self._desk.triage(_submission(asked, files), _caller(visitor)):
+                    view = self._enriched(after(event, view), event)
+                    yield canvas.paint(view)
+        except RequestError as error:
+            yield canvas.paint(after(_failed(error), view))
+
+    def ask(self, question: QuestionForm, visitor: Principal) -> Iterator[State]:
+        """Answer a question about a triage."""
+        own_triage(self._desk, visitor, question.triage)
+        canvas, view = PanelCache(self.library, question.ticket), self._view(question.triage, question.language, visitor)
+        view = replace(view, asking=question.question)
+        yield canvas.paint(view)
+        try:
+            for event in self._desk.ask(question.triage, question.question, _caller(visitor)):
+                view = self._enriched(after(event, view), event)
+                yield canvas.paint(view)
+        except RequestError as error:
+            yield canvas.paint(after(_failed(error), view))
+
+    def open(self, named: TriageReference, visitor: Principal) -> State:
+        """Show a triage that is kept."""
+        return PanelCache(self.library, named.ticket).paint(self._view(named.triage, named.language, visitor))
+
+    def log(self, named: TriageReference, visitor: Principal) -> str:
+        """Give the log panel of a triage, for a page that had its first answer before the log was kept."""
+        own_triage(self._desk, visitor, named.triage)
+        return str(evidence.render(self._view(named.triage, named.language, visitor)))
+
+    def past(self, wanted: HistoryQuery, visitor: Principal) -> str:
+        """List past triages: one's own, or all where one may see them."""
+        page = self._desk.records(wanted.words, wanted.after, PER_PAGE, visitor.only)
+        return str(history.render(page, wanted.language, datetime.now(UTC)))
+
+    def judge(self, opinion: FeedbackForm, visitor: Principal) -> None:
+        """Keep what a person thinks of an answer."""
+        own_triage(self._desk, visitor, opinion.triage)
+        self._desk.feedback(opinion.triage, Feedback(right=opinion.right, cause=opinion.cause or None, fix=opinion.fix), _caller(visitor))
+
+    def prompt(self, named: TriageReference, visitor: Principal) -> str:
+        """Give what a model is sent of a triage."""
+        own_triage(self._desk, visitor, named.triage)
+        return self._desk.prompt(named.triage)
+
+    def forget(self, named: TriageReference, visitor: Principal) -> None:
+        """Delete a triage."""
+        own_triage(self._desk, visitor, named.triage)
+        self._desk.forget(named.triage, _caller(visitor))
+
+    def _view(self, triage: str, language: Language, visitor: Principal) -> TriageView:
+        try:
+            record = own_triage(self._desk, visitor, triage)
+            view = of_record(record, language, self._settings.model)
+            return replace(view, excerpt=self._desk.excerpt(triage), messages=tuple(self._desk.messages(triage)), snapshot=_snapshot(record.telemetry))
+        except RequestError as error:
+            return TriageView(language, state="failed", failed=_failed(error))
+
+    def _enriched(self, view: TriageView, event: Event) -> TriageView:
+        """Add what only the store tells: the kept lines with an answer, the conversation after a turn."""
+        if isinstance(event, FirstAnswer | ExplanationParagraph | FinalAnswer) and not view.asking and view.excerpt == NOTHING:
+            return replace(view, excerpt=self._desk.excerpt(view.triage))
+        if isinstance(event, TurnAnswered):
+            return replace(view, messages=tuple(self._desk.messages(view.triage)))
+        return view
+
+
+def _caller(visitor: Principal) -> Caller:
+    return Caller("chat", visitor.caller.name)
+
+
+def _name(asked: TriageForm) -> str:
+    if asked.example:
+        return f"{EXAMPLE}{asked.example}"
+    if not asked.files:
+        return PASTED
+    # A job is known by its log, and not by the configuration that came with it.
+    first = next((file for file in asked.files if kind_of(file.name) != CONFIG), asked.files[0])
+    rest = f" (+{len(asked.files) - 1})" if len(asked.files) > 1 else ""
+    return first.name[:200] + rest
+
+
+def _submission(asked: TriageForm, files: SubmittedFiles) -> Submission:
+    text, configs = asked.text, files.configs
+    if asked.example:
+        text, configs = example(asked.example)
+    return Submission(
+        name=_name(asked), text=text if not files.logs else "", paths=tuple(path for _, path in files.logs),
+        names=tuple(name for name, _ in files.logs), configs=configs,
+        telemetry=files.telemetry or ("live" if asked.live else None), language=asked.language, model=asked.model,
+    )
+
+
+def example(name: str) -> tuple[str, tuple[ConfigFile, ...]]:
+    """Give one of our examples: its log, and the job's own files."""
+    folder = EXAMPLES / name
+    own = [path for path in sorted(folder.iterdir()) if path.name != "log.txt"] if folder.is_dir() else []
+    text = (folder / "log.txt").read_text(encoding="utf-8") if folder.is_dir() else ""
+    return text, tuple(ConfigFile(path.name, path.read_text(encoding="utf-8")) for path in own)
+
+
+def examples() -> list[str]:
+    """Name our examples."""
+    return sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
+
+
+def broken(error: RequestError, ticket: object, language: Language = "en") -> State:
+    """Give the state that says why nothing more comes; what the page shows already stays."""
+    view = TriageView(language, state="failed", failed=_failed(error))
+    return {"ticket": ticket, "state": "failed", "elsewhere": False, "asking": False, "panels": {"stages": str(stages.trouble(view))}}
+
+
+def _failed(error: RequestError) -> TriageFailed:
+    return TriageFailed(type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait)
+
+
+def _snapshot(kept: str) -> Snapshot | None:
+    """Give the snapshot that was kept with a triage, if it is one."""
+    try:
+        return snapshot.parse(kept, "telemetry") if kept.startswith("{") else None
+    except TelemetryError:
+        return None

@@ -1,0 +1,41 @@
+"""The conversation about an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from corpus.schema import Language
+from ui.chat import prose
+from ui.chat.markup import Html, element, joined
+from ui.chat.view import TriageView
+from ui.chat.words import say
+
+
+def render(view: TriageView) -> Html:
+    """Render the questions and answers so far, and the one that is being answered."""
+    language = view.language
+    rows = [_said(message.role == "user", message.text, language) for message in view.messages]
+    if view.asking:
+        rows += _going_on(view)
+    if not rows:
+        return Html("")
+    ruled = None
+    if view.constraints:
+        chips = (element("span", f"“{said}”", class_="tag") for said in view.constraints)
+        ruled = element("p", say("ruled-out", language), ": ", *(joined(chip, " ") for chip in chips), class_="by")
+    title = say("talk", language)
+    return element("section", element("h2", title), element("ol", *rows, class_="talk"), ruled, class_="card", aria_label=title)
+
+
+def _going_on(view: TriageView) -> Iterator[Html]:
+    yield _said(True, view.asking, view.language)
+    if view.reply:
+        yield _said(False, "\n\n".join(view.reply), view.language)
+    else:
+        yield element("li", element("p", say("thinking", view.language), class_="hint"), class_="ours", aria_busy="true")
+
+
+def _said(is_theirs: bool, text: str, language: Language) -> Html:
+    who = element("b", say("you" if is_theirs else "whycrash", language), class_="who")
+    body = element("p", text, class_="plain") if is_theirs else prose.render(text)
+    return element("li", who, body, class_="theirs" if is_theirs else "ours")

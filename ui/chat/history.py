@@ -1,0 +1,58 @@
+"""The list of past triages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from corpus.schema import Language
+from service.app.triage_service import Page
+from service.schemas.records import TriageRecord
+from ui import sentences
+from ui.chat.answer import verdict
+from ui.chat.markup import Html, element, joined
+from ui.chat.words import named, say
+
+
+def render(page: Page, language: Language, now: datetime) -> Html:
+    """Render a page of past triages, and the button for the next one."""
+    if not page.items:
+        return element("p", say("no-history", language), class_="hint")
+    more = element("button", say("more", language), type="button", class_="small", data_do="more", data_after=page.next) if page.next else None
+    return joined(element("ul", *(_item(record, language, now) for record in page.items)), more)
+
+
+def _item(record: TriageRecord, language: Language, now: datetime) -> Html:
+    diagnosis = record.diagnosis
+    told = diagnosis.headline if diagnosis is not None else _without(record, language)
+    kind = f"v-{verdict(diagnosis)}" if diagnosis is not None else f"t-{record.state}"
+    state = f" · {say('state-running', language)}" if record.state == "running" else ""
+    return element(
+        "li",
+        element(
+            "a", element("span", told, class_="told"), element("span", f"{named(record.source, language)[-60:]} · {ago(record.created, now, language)}{state}", class_="by"),
+            href=f"?triage={record.id}", data_do="open", data_triage=record.id, class_=kind,
+        ),
+    )
+
+
+def _without(record: TriageRecord, language: Language) -> str:
+    """Give what stands for the headline of a triage that has none."""
+    if record.state == "done":
+        return named(record.source, language)
+    error = f": {sentences.worded('', record.error, language)}" if record.state == "failed" and record.error else ""
+    return say(f"state-{record.state}", language) + (error.replace(": ", "：", 1) if language == "zh" else error)
+
+
+def ago(then: datetime, now: datetime, language: Language) -> str:
+    """Tell how long ago a moment is; after a month, the date."""
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    minutes = int((now - then).total_seconds() // 60)
+    if minutes < 1:
+        return say("just-now", language)
+    if minutes < 60:
+        return say("minutes-ago", language, count=minutes)
+    if minutes < 24 * 60:
+        return say("hours-ago", language, count=minutes // 60)
+    if minutes < 30 * 24 * 60:
+        return say("days-ago", language, count=minutes // (24 * 60))
+    return then.date().isoformat()
