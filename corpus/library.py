@@ -55,7 +55,7 @@ class Library:
             hint = f"; near: {', '.join(close[:5])}" if close else ""
             raise UnknownCaseError(f"No case {case_id!r}{hint}.") from None
 
-    def knob(self, framework: str, key: str, version: str | None = None) -> SettingSpec | None:
+    def setting(self, framework: str, key: str, version: str | None = None) -> SettingSpec | None:
         """Give the setting of that name or alias that `version` of the framework knows, if any.
 
         Dashes and underscores count as the same, and so do a flag and its plain name, unless both are settings.
@@ -69,13 +69,13 @@ class Library:
 
         `key` may be a name of another version: the new name asks for the old one, and the old one for the new.
         """
-        knob = self.knob(framework, key, version) or self.knob(framework, key)
+        knob = self.setting(framework, key, version) or self.setting(framework, key)
         if knob is None:
             return ()
         preferred = (knob.key,) if fits(version, knob.versions) else ()
         return (*preferred, *(alias.key for alias in knob.aliases if fits(version, alias.versions)))
 
-    def worded(self, value: Scalar, language: Language) -> Scalar:
+    def settings_named(self, value: Scalar, language: Language) -> Scalar:
         """Give a change's value in `language` where it says in words what to put there; any other value as it is."""
         return self.guidance.get(value, value) if language == "zh" and isinstance(value, str) else value
 

@@ -22,7 +22,7 @@ from eval.run import Progress as Report
 from eval.run import by_split, read_scores, run, write
 from service.pipeline.triage import Triage
 from service.schemas.errors import ServiceError
-from service.settings import load
+from service.settings import load_settings
 
 OUT = Path("out/eval")
 
@@ -53,7 +53,7 @@ def _options(words: list[str]) -> argparse.Namespace:
 def _evaluate(options: argparse.Namespace) -> int:
     console = Console(width=150)
     loaded = incidents.load(options.incidents, options.split)
-    triage = Triage(load())
+    triage = Triage(load_settings())
     for finding in incidents.findings(loaded, triage.library.causes):
         console.print(f"incident: {finding}", markup=False, style="yellow")
     systems, skipped = _systems(triage, loaded, options)
@@ -75,7 +75,7 @@ def _systems(
 ) -> tuple[list[System], list[str]]:
     systems: list[System] = [Composer(triage)]
     if options.model:
-        systems.append(Explained(triage, load()))
+        systems.append(Explained(triage, load_settings()))
     if options.no_baselines:
         return systems, []
     fit = [item for item in loaded if item.label.split == "fit"]

@@ -69,7 +69,7 @@ class Grep:
 
     def cause(self, text: str) -> str | None:
         """Name the cause that the most telling matching row gives; None where none matches."""
-        line = lines.parse(_ESCAPE.sub("", text).encode(), 1)
+        line = lines.parse_line(_ESCAPE.sub("", text).encode(), 1)
         found = (row.cause for row in self._patterns if row.compiled.search(line.body) or row.compiled.search(line.text))
         return next(found, None)
 
@@ -257,7 +257,7 @@ def _templates(texts: Iterable[str]) -> list[int]:
     # Imported by name: the package is optional, and no extra brings it.
     config = import_module("drain3.template_miner_config").TemplateMinerConfig()
     miner = import_module("drain3").TemplateMiner(config=config)
-    return [miner.add_log_message(lines.parse(text.encode(), 1).body)["cluster_id"] for text in texts]
+    return [miner.add_log_message(lines.parse_line(text.encode(), 1).body)["cluster_id"] for text in texts]
 
 
 def missing(*packages: str) -> str:

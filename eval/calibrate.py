@@ -23,8 +23,8 @@ from service.pipeline.triage import Triage
 from service.scoring import calibration
 from service.scoring.calibration import Weights
 from service.scoring.features import Signs
-from service.scoring.scoring import FeatureTable, signs
-from service.settings import load
+from service.scoring.scoring import FeatureTable, feature_table
+from service.settings import load_settings
 
 # Strength of the pull towards zero; chosen by four-fold cross-validation, flat from 0.3 to 3.
 RIDGE = 1.0
@@ -57,7 +57,7 @@ def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
         report = triage.reader.read(incident.source())
         if report.root is None:
             continue
-        weighed = signs(report, triage.retriever.retrieve(report), triage.library)
+        weighed = feature_table(report, triage.retriever.retrieve(report), triage.library)
         right = _right(incident, weighed)
         if right:
             best = incident.label.causes[:1]
@@ -124,7 +124,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--temperature", default="1", help="a folder of labelled logs that no rule was written for, or what one gave")
     parser.add_argument("--write", action="store_true", help=f"replace {calibration.FILE.name}")
     chosen = parser.parse_args(words)
-    triage = Triage(load())
+    triage = Triage(load_settings())
     logs = [*incidents.load(split="fit"), *(incident for folder in chosen.folders for incident in incidents.load(folder))]
     found = list(examples(logs, triage))
     learned = fitted(found)

@@ -27,7 +27,7 @@ class Explained:
         started = perf_counter()
         report = self._triage.reader.read(incident.source())
         files = [read_config(path) for path in incident.job_files]
-        inquiry = self._triage.inquire(report, incident.label.language, files)
+        inquiry = self._triage.diagnose(report, incident.label.language, files)
         final = inquiry.first
         for stage in self._triage.stages(inquiry):
             final = stage.diagnosis if isinstance(stage, FinalStage) else final

@@ -96,7 +96,7 @@ class Incident:
     def telemetry(self) -> Snapshot | None:
         """What the machine said of itself, where somebody asked it."""
         path = self.folder / TELEMETRY
-        return snapshot.load(path) if path.exists() else None
+        return snapshot.load_snapshot(path) if path.exists() else None
 
     def source(self) -> LogSource:
         """Open the log."""

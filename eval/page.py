@@ -32,7 +32,7 @@ from eval.incidents import Split
 from eval.metrics import Mean, reliability, risk_coverage
 from eval.wrong_answers import category
 from service.html import markup
-from service.html.markup import Html, element, joined, paragraph, section
+from service.html.markup import Html, element, join, paragraph, section
 
 Tables = dict[Split, list[MetricRow]]
 
@@ -108,7 +108,7 @@ def _metrics(run: Run, split: Split, rows: Sequence[MetricRow]) -> Html:
 
 def _figure(row: MetricRow, system: str) -> Html:
     found = row.means[system]
-    return joined((counted(found, row.goal), _chip(row))) if system == COMPOSER else joined((cell(found),))
+    return join((counted(found, row.goal), _chip(row))) if system == COMPOSER else join((cell(found),))
 
 
 def _retrieval(run: Run) -> Html:

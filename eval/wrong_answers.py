@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from eval.figures import Wrong
 from eval.incidents import Label
 from ingest.redaction.redactor import Redactor
-from service.html.markup import Html, element, escaped, joined
+from service.html.markup import Html, element, escape, join
 
 AROUND = 3
 WIDEST = 200
@@ -53,7 +53,7 @@ def _facts(item: Wrong) -> Html:
         "proposed changes": _list(_change(*change) for change in answer.changes or ()),
         "traps": _list(label.traps, "; "),
     }
-    return element("dl", *(joined((element("dt", name), element("dd", words))) for name, words in rows.items() if words))
+    return element("dl", *(join((element("dt", name), element("dd", words))) for name, words in rows.items() if words))
 
 
 def _code(words: str) -> Html:
@@ -61,11 +61,11 @@ def _code(words: str) -> Html:
 
 
 def _list(words: Iterable[str], between: str = ", ") -> Html:
-    return joined(words, between)
+    return join(words, between)
 
 
 def _causes(causes: Sequence[str], verdict: str) -> Html:
-    return joined((_list(map(_code, causes)), f" ({verdict})" if causes else verdict))
+    return join((_list(map(_code, causes)), f" ({verdict})" if causes else verdict))
 
 
 def _labelled_changes(label: Label) -> Iterable[Html]:
@@ -73,7 +73,7 @@ def _labelled_changes(label: Label) -> Iterable[Html]:
 
 
 def _change(framework: str, key: str, value: str) -> Html:
-    return joined((framework, " ", _code(f"{key}={value}" if value else key)))
+    return join((framework, " ", _code(f"{key}={value}" if value else key)))
 
 
 def excerpt(lines: Sequence[str], labelled: Sequence[int], named: Sequence[int]) -> list[Quoted]:
@@ -96,7 +96,7 @@ def _lines(item: Wrong) -> Html:
     labelled, named = item.incident.label.root_lines, item.answer.lines or ()
     quoted = excerpt(item.incident.lines, labelled, named)
     if not quoted:
-        return escaped("")
+        return escape("")
     told = f"Labelled root: {_numbers(labelled)}; pointed at: {_numbers(named[:1])}"
     rows = (_rows(row, before) for before, row in zip([None, *quoted], quoted, strict=False))
     return element("table", element("caption", told), element("tbody", *rows), class_="log")
@@ -113,7 +113,7 @@ def _rows(row: Quoted, before: Quoted | None) -> Html:
         "tr", element("th", str(row.number), scope="row"), element("td", why, class_="why"), element("td", row.text, class_="row"),
         class_="hit" if why else None,
     )
-    return joined((_gap(), shown)) if gap else shown
+    return join((_gap(), shown)) if gap else shown
 
 
 def _gap() -> Html:

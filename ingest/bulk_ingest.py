@@ -54,7 +54,7 @@ class BulkReader:
         self._with_ray = with_ray
         self._parts = RowParts(home, _key())
 
-    def taken(self, errands: Sequence[Errand], report: Report) -> list[IngestedContent]:
+    def ingested(self, errands: Sequence[Errand], report: Report) -> list[IngestedContent]:
         """Take in logs and give what came of them in the order of the errands.
 
         Besides files, reports how many crashes were found in them, and megabytes. Raises SearchIndexError
@@ -73,7 +73,7 @@ class BulkReader:
         try:
             for made in working:
                 done[made.file] = made
-                self._parts.add({"stamp": stamp(Path(made.file)), "intake": made.record()})
+                self._parts.add({"stamp": task_id(Path(made.file)), "intake": made.record()})
                 size += sizes[made.file]
                 crashes += bool(made.documents)
                 report("crashes", crashes, crashes)
@@ -100,7 +100,7 @@ class BulkReader:
             made = ingest_tasks.restored(row["intake"])
             # What was unchanged for one index may be new for the one that stands now.
             still = made.file in known and (not made.unchanged or made.content == known[made.file])
-            if still and row["stamp"] == stamp(Path(made.file)):
+            if still and row["stamp"] == task_id(Path(made.file)):
                 found[made.file] = made
         return found
 
@@ -113,7 +113,7 @@ class BulkReader:
             if not hasattr(own, "shelter"):
                 own.shelter = SubprocessReader(self._home / "cache")
                 shelters.append(own.shelter)
-            made: IngestedContent = own.shelter.take(errand)
+            made: IngestedContent = own.shelter.read(errand)
             return made
 
         pool = ThreadPoolExecutor(self._workers)
@@ -169,7 +169,7 @@ class _ReadActor:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
         """Take in a batch."""
-        made = (self._shelter.take(Errand(**json.loads(errand))) for errand in batch["errand"])
+        made = (self._shelter.read(Errand(**json.loads(errand))) for errand in batch["errand"])
         return {"intake": [json.dumps(item.record()) for item in made]}
 
 
@@ -239,7 +239,7 @@ def _quieten(started: Any) -> None:
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
-def stamp(path: Path) -> list[int]:
+def task_id(path: Path) -> list[int]:
     """Give what changes when a log or its label does, without reading them; empty where it is gone."""
     found: list[int] = []
     for part in (path, ingest_tasks.label_path(path)):

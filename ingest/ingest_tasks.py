@@ -60,7 +60,7 @@ def restored(record: dict[str, Any]) -> IngestedContent:
     return IngestedContent(**{**record, "documents": tuple(Document(**item) for item in record["documents"])})
 
 
-def take(errand: Errand, reader: Reader | None) -> IngestedContent:
+def ingest_file(errand: Errand, reader: Reader | None) -> IngestedContent:
     """Take in a file, unless it is as it was; what is wrong with it becomes its reason."""
     path = Path(errand.file)
     try:
@@ -95,7 +95,7 @@ def label_path(path: Path) -> Path | None:
 
 
 def _note(path: Path) -> tuple[list[Document], str]:
-    made = writeups.read(path)
+    made = writeups.read_writeup(path)
     return made, "" if made else f"{path}: holds no text"
 
 

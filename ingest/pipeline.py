@@ -180,11 +180,11 @@ def _taken(errands: Sequence[Errand], reader: Reader | None, pool: bulk_ingest.B
     if sum(errand.kind == "report" for errand in errands) < bulk_ingest.FROM:
         for number, errand in enumerate(errands):
             report("files", number, len(errands))
-            yield ingest_tasks.take(errand, reader)
+            yield ingest_tasks.ingest_file(errand, reader)
         report("files", len(errands), len(errands))
         return
-    yield from (ingest_tasks.take(errand, reader) for errand in errands if errand.kind == "note")
-    yield from pool.taken([bulk_ingest.sized(errand) for errand in errands if errand.kind == "report"], report)
+    yield from (ingest_tasks.ingest_file(errand, reader) for errand in errands if errand.kind == "note")
+    yield from pool.ingested([bulk_ingest.sized(errand) for errand in errands if errand.kind == "report"], report)
 
 
 def _row(made: IngestedContent) -> IngestedFile:

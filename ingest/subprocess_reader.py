@@ -42,7 +42,7 @@ class SubprocessReader:
         self._patience = patience
         self._process: subprocess.Popen[bytes] | None = None
 
-    def take(self, errand: Errand) -> IngestedContent:
+    def read(self, errand: Errand) -> IngestedContent:
         """Take in a file; one that ends the process twice, or takes too long, becomes an intake with its reason.
 
         Such a one has no hash, so that the next run tries it again.
@@ -134,7 +134,7 @@ def main(cache: Path) -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     reader = Reader(patterns.load(cache=cache), cache)
     for row in sys.stdin:
-        made = ingest_tasks.take(Errand(**json.loads(row)), reader)
+        made = ingest_tasks.ingest_file(Errand(**json.loads(row)), reader)
         answers.write(json.dumps(made.record()) + "\n")
         answers.flush()
 

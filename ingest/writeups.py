@@ -49,13 +49,13 @@ class Section:
     text: str
 
 
-def read(path: Path) -> list[Document]:
+def read_writeup(path: Path) -> list[Document]:
     """Read a write-up into documents marked as a user's note; empty where nothing of it is text."""
     content = path.read_bytes()[:MAX_BYTES]
     refuse_binary(str(path), content)
     raw = content.decode("utf-8", "replace")
     rows = from_html(raw) if path.suffix.lower() in (".html", ".htm") else raw.splitlines()
-    rows = [printable(row) for row in Redactor().clean("\n".join(stripped(rows))).split("\n") if row.strip()]
+    rows = [printable(row) for row in Redactor().clean("\n".join(strip_recommendations(rows))).split("\n") if row.strip()]
     if not rows:
         return []
     title, rest = rows[0].lstrip("# ").strip(), rows[1:]
@@ -74,7 +74,7 @@ def _documents(title: str, parts: list[Section], language: str, owner: str, orig
             number += 1
 
 
-def stripped(rows: list[str]) -> list[str]:
+def strip_recommendations(rows: list[str]) -> list[str]:
     """Take a page's clutter off: captions and what follows them, cards at the end, bylines."""
     rows = [row.rstrip() for row in rows if row.strip()]
     end = next((place for place, row in enumerate(rows) if place and _CAPTION.match(row.strip())), len(rows))

@@ -123,7 +123,7 @@ def own_file() -> Path:
         return Path("~/.config/whycrash", FILE)
 
 
-def load(environment: Mapping[str, str] | None = None, own: Path | None = None, folder: Path | None = None) -> Settings:
+def load_settings(environment: Mapping[str, str] | None = None, own: Path | None = None, folder: Path | None = None) -> Settings:
     """Load the settings as `read` does, and pass over what it ignored."""
     return read(environment, own, folder).settings
 

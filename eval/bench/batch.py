@@ -27,7 +27,7 @@ from eval.bench.mixed import DIALECTS, SEED
 from service.batches.batches import BatchService, open_store
 from service.batches.engine import BatchEngine
 from service.schemas.records import JobPlace, JobRecord, JobSpec
-from service.settings import Settings, load
+from service.settings import Settings, load_settings
 
 # A tenth of it, say, while others work on the same machine: WHYCRASH_BENCH_SCALE=0.1.
 SCALE = float(os.environ.get("WHYCRASH_BENCH_SCALE", "1"))
@@ -133,7 +133,7 @@ def _worked(home: Path, specs: Sequence[JobSpec], workers: int) -> BatchRun:
 
 def _settings(home: Path, workers: int) -> Settings:
     """Make settings of a home with the real model and index and a database of its own."""
-    settings = load()
+    settings = load_settings()
     home.mkdir()
     for name in ("index", "models", "cache"):
         (home / name).symlink_to(settings.home / name)

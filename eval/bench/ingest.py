@@ -23,7 +23,7 @@ from ingest.embedder import SentenceEmbedder, Vectors, model_folder, open_embedd
 from ingest.logs.inputs import sources
 from service.pipeline.triage import Triage
 from service.scoring.retrieval import query_of
-from service.settings import load
+from service.settings import load_settings
 
 # Pieces of the corpus, and crashes, each of which so many jobs had: a plain loop takes a while.
 PIECES = 200
@@ -38,9 +38,9 @@ GOAL = 2.0
 
 def run() -> Table:
     """Measure and give the table."""
-    triage = Triage(load())
+    triage = Triage(load_settings())
     texts = _texts(triage)
-    ours = open_embedder("", load().home)
+    ours = open_embedder("", load_settings().home)
     plain = SentenceEmbedder(str(model_folder()), "plain")
     ways: dict[str, Callable[[Sequence[str]], Vectors]] = {
         "sentence-transformers, text by text": lambda these: np.concatenate([plain.embed([text]) for text in these]),

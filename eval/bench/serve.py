@@ -26,7 +26,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from ingest import index
-from service.settings import Settings, load
+from service.settings import Settings, load_settings
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
 CONNECTIONS = 20
@@ -75,7 +75,7 @@ def serving(folder: Path) -> Iterator[tuple[str, int]]:
     """Start a server over the index that is there, with a database of its own and no limit of requests; gives its address and process."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    settings = load()
+    settings = load_settings()
     home = folder / "home"
     home.mkdir()
     _borrow(settings, home)

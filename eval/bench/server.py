@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from service.api import serving
 from service.api.app import create_app
-from service.settings import load
+from service.settings import load_settings
 
 if __name__ == "__main__":
-    settings = load()
+    settings = load_settings()
     serving.server(create_app(settings), settings).run()

@@ -15,7 +15,7 @@ from eval.baselines import LAST
 from eval.incidents import Incident
 from ingest.logs.inputs import sources
 from service.pipeline.triage import Triage
-from service.settings import load
+from service.settings import load_settings
 
 # Logs of about this size, which is a usual one.
 SIZE = 100_000
@@ -26,7 +26,7 @@ GOAL_MS = 50
 
 def run() -> Table:
     """Measure and give the table."""
-    triage = Triage(load())
+    triage = Triage(load_settings())
     chosen = sorted(incidents.load(), key=lambda incident: abs(len(incident.text) - SIZE))[:LOGS]
     triage.explain(sources.from_text("warm up"))
     spent = [_explained(triage, incident) for incident in chosen for _ in range(RUNS)]

@@ -175,7 +175,7 @@ IN_FLIGHT = 2
 _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _REPEATED = range(5)
 
 
-def arrange(
+def arrange_cascade(
     events: Sequence[Event], runs: Sequence[Progress], timeline: Timeline, warnings: Sequence[Event] = (), *,
     failed: bool = False,
 ) -> Cascade:
@@ -214,11 +214,11 @@ def arrange_worded(
     """Arrange a job's events; patterns of `last_resort` count only where no other failure stands."""
     warnings = [event for event in events if event.kind == "warning"]
     failures = [event for event in events if event.kind != "warning" and event.pattern not in last_resort]
-    known = arrange(failures, runs, timeline, warnings, failed=failed)
+    known = arrange_cascade(failures, runs, timeline, warnings, failed=failed)
     all_failures = [event for event in events if event.kind != "warning"]
     if len(all_failures) == len(failures) or (known.root is not None and known.root.pattern != ERROR_LEVEL):
         return known
-    worded = arrange(all_failures, runs, timeline, failed=failed)
+    worded = arrange_cascade(all_failures, runs, timeline, failed=failed)
     return worded if worded.root else known
 
 

@@ -30,7 +30,7 @@ _FORMS = tuple(re.compile(row) for row in (
 ))
 
 
-def instant(text: str, year_hint: int | None = None) -> float | None:
+def parse_time(text: str, year_hint: int | None = None) -> float | None:
     """Give the seconds since the epoch that a line's time means, UTC where it names no zone.
 
     A form without a year takes `year_hint`. None where the text is no time, names no day, counts from boot,

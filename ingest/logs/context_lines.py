@@ -16,7 +16,7 @@ WINDOW = 16384
 TAIL = 12
 
 
-def around(block: Block, offset: int, number: int) -> tuple[tuple[int, bytes], ...]:
+def context_lines(block: Block, offset: int, number: int) -> tuple[tuple[int, bytes], ...]:
     """Give the numbered rows around the line that holds `offset`."""
     begin, end = block.line_bounds(offset)
     before = _whole_rows(block.data, begin)[:-1][-SURROUNDINGS - BESIDE :]

@@ -13,7 +13,7 @@ MIN_READINGS = 4
 DERIVED = frozenset({"collective_spread", "host_growth"})
 
 
-def derive(facts: Sequence[Fact], ranks: Sequence[tuple[int, str]]) -> tuple[Fact, ...]:
+def derive_facts(facts: Sequence[Fact], ranks: Sequence[tuple[int, str]]) -> tuple[Fact, ...]:
     """Give all facts with what follows from several of them.
 
     `ranks` names the stream of each fact's line where the line tells it.

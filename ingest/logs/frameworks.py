@@ -55,7 +55,7 @@ _ORDER = [name for name, _ in _CUES]
 
 # The same files stand in traceback after traceback.
 @lru_cache(1024)
-def cued(text: str) -> tuple[str, ...]:
+def cued_framework(text: str) -> tuple[str, ...]:
     """Name the frameworks that a path, command or module in `text` speaks of."""
     return tuple(name for name, expression in _CUES if expression.search(text))
 
@@ -76,7 +76,7 @@ class FrameworkLog:
 
     def see_text(self, text: str, line: int) -> None:
         """Note what the text speaks of."""
-        for name in cued(text):
+        for name in cued_framework(text):
             self.see(name, line)
 
     def all(self) -> tuple[Framework, ...]:

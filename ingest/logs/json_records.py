@@ -21,7 +21,7 @@ _PAIRS = re.compile(r"(?:time|ts|timestamp|level|lvl|severity)=")
 _PAIR = re.compile(r'(?<![\w.@])(?P<key>[\w.@]+)=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>\S*)) ?')
 
 
-def opened(text: str, fields: dict[str, str]) -> str | None:
+def unwrap_record(text: str, fields: dict[str, str]) -> str | None:
     """Give the message of a record and note in `fields` what else it says; None where the line is no record."""
     if text.startswith('{"'):
         return _json(text, fields)

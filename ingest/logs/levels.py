@@ -19,7 +19,7 @@ _WORD = re.compile(rb"\b(?:ERROR|CRITICAL|FATAL)\b")
 _LEVEL = re.compile(r"(?:ERR|CRIT|FATAL)")
 
 
-def called_errors(block: Block) -> Iterator[Line]:
+def error_levels(block: Block) -> Iterator[Line]:
     """Give the lines near a block's end whose own prefix has the level of an error; a word in the message is none."""
     number, counted, found = block.line, 0, 0
     for match in islice(_WORD.finditer(block.data, max(0, len(block.data) - REACH)), TRIED):
@@ -28,7 +28,7 @@ def called_errors(block: Block) -> Iterator[Line]:
             continue
         number += newlines(block.data, counted, begin)
         counted = begin
-        line = lines.parse(block.data[begin:end], number, match.start() - begin)
+        line = lines.parse_line(block.data[begin:end], number, match.start() - begin)
         if _LEVEL.match(line.level):
             found += 1
             yield line

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingest.logs.json_records import opened
-from ingest.logs.prefixes import overhear, peel
+from ingest.logs.json_records import unwrap_record
+from ingest.logs.prefixes import infer_rank, strip_prefix
 
 # Wider than what is shown, so that a secret that the shown part would cut is seen whole and masked first.
 MAX_TEXT = 6000
@@ -43,7 +43,7 @@ class Line:
         return " ".join(parts)
 
 
-def parse(raw: bytes, number: int, column: int | None = None) -> Line:
+def parse_line(raw: bytes, number: int, column: int | None = None) -> Line:
     r"""Parse a raw line; of a line redrawn with `\r`, the part that holds byte `column`, else the last."""
     segment, at = _segment(raw, column)
     text = _clipped(segment, at)
@@ -62,18 +62,18 @@ def _message(text: str, fields: dict[str, str]) -> str:
     """Take prefix after prefix off until none is left, and note what they say."""
     body = text
     for depth in range(DEPTH):
-        rest = peel(body, fields, is_inner=depth > 0)
+        rest = strip_prefix(body, fields, is_inner=depth > 0)
         if rest is None:
             rest = _opened(body, fields)
         if rest is None:
             break
         body = rest
-    overhear(body, fields)
+    infer_rank(body, fields)
     return body
 
 
 def _opened(body: str, fields: dict[str, str]) -> str | None:
-    message = opened(body, fields)
+    message = unwrap_record(body, fields)
     if message is None:
         return None
     # Behind a record's escapes there may stand what a terminal would act on.

@@ -13,11 +13,11 @@ from ingest.logs.cascade import ERROR_LEVEL, Progress, ProgressMark, arrange_wor
 from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.configs import launch
 from ingest.logs.configs.launch import LaunchReader, SettingLog
-from ingest.logs.context_lines import MAX_AROUND, SURROUNDINGS, TAIL, around, last_rows, uncut
-from ingest.logs.derived_facts import DERIVED, derive
+from ingest.logs.context_lines import MAX_AROUND, SURROUNDINGS, TAIL, context_lines, last_rows, uncut
+from ingest.logs.derived_facts import DERIVED, derive_facts
 from ingest.logs.events import Event, EventLog, GroupKey
 from ingest.logs.facts import Fact, Value, typed
-from ingest.logs.frameworks import FrameworkLog, cued
+from ingest.logs.frameworks import FrameworkLog, cued_framework
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.lines import Line
@@ -27,7 +27,7 @@ from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sighting, stac
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.scanner import Block, Match, Tally, newlines
 from ingest.logs.stacks import tracebacks
-from ingest.logs.stacks.exception_classifier import judged
+from ingest.logs.stacks.exception_classifier import classify_exception
 from ingest.logs.stacks.open_tracebacks import Stacks
 from ingest.logs.stacks.stack import above
 from ingest.logs.stacks.tracebacks import Frame, Traceback
@@ -129,7 +129,7 @@ class LogReading:
         self._size += tally.size
         self._lines += tally.lines
 
-    def take(self, block: Block, matches: list[Match]) -> None:
+    def feed(self, block: Block, matches: list[Match]) -> None:
         """Take in a block with its matches, which are ordered by place."""
         self._parsed = {}
         for (number, begin), group in groupby(matches, key=partial(_segment_of, block)):
@@ -155,7 +155,7 @@ class LogReading:
     def _line(self, block: Block, matches: list[Match]) -> None:
         offset = matches[0].offset
         begin, end = block.line_bounds(offset)
-        line = lines.parse(block.data[begin:end], matches[0].line, offset - begin)
+        line = lines.parse_line(block.data[begin:end], matches[0].line, offset - begin)
         self._timeline.see(line.time)
         rank = line.rank or line.told
         if rank.isdecimal():
@@ -232,7 +232,7 @@ class LogReading:
             for frame in found.frames:
                 self._frameworks.see_text(frame.file, found.end)
         elif not (self._runs[-1].count or self._runs[-1].finished):
-            for line in levels.called_errors(block):
+            for line in levels.error_levels(block):
                 self._events.add(self._called_error(line))
 
     def _called_error(self, line: Line) -> Event:
@@ -316,7 +316,7 @@ class LogReading:
                 self._phases.count(line.number, self._lines + 1, counted)
 
     def _cued(self, traceback: Traceback) -> set[str]:
-        return {name for frame in traceback.frames for name in cued(frame.file)}
+        return {name for frame in traceback.frames for name in cued_framework(frame.file)}
 
     def _see(self, row: Pattern, line: Line) -> None:
         """Note the framework whose dialect a line is in; what forks share says nothing of the fork."""
@@ -384,7 +384,7 @@ class LogReading:
         if len(best.frameworks) < 2 or not (traceback and traceback.frames) or set(best.frameworks) & self._cued(traceback):
             self._see(best, line)
         if line.number not in self._around and len(self._around) < EventLog.LIMIT:
-            self._around[line.number] = around(block, offset, line.number)
+            self._around[line.number] = context_lines(block, offset, line.number)
 
     def _misfit(self, block: Block, offset: int, line: Line) -> None:
         """Note the first setting that a validation error lists below its own line."""
@@ -400,7 +400,7 @@ class LogReading:
             if sight.group:
                 self._events.repeat(sight.group, sight.last, sight.count - sight.full)
         tail = self._cleaned(last_rows(self._last))[-TAIL:] if self._last else ()
-        facts = derive(self._facts, self._ranks)
+        facts = derive_facts(self._facts, self._ranks)
         job = ReportView(self._events.all(max(self._world, self._ranks_seen), self._good.events), None, facts, self._frameworks.all(), self._settings.all(), seen=self._seen)
         events = tuple(self._refined(event, job) for event in job.events)
         self._timeline.settle(events)
@@ -438,20 +438,20 @@ class LogReading:
 
     def _cleaned(self, rows: Sequence[tuple[int, bytes]]) -> tuple[tuple[int, str], ...]:
         """Give numbered rows as they may be shown."""
-        cleaned = self._redactor.rows([lines.parse(uncut(raw, self._redactor.clean), number).text for number, raw in rows])
+        cleaned = self._redactor.rows([lines.parse_line(uncut(raw, self._redactor.clean), number).text for number, raw in rows])
         return tuple((number, text) for (number, _), text in zip(rows, cleaned, strict=True))
 
     def _refined(self, event: Event, job: ReportView) -> Event:
         row = self._table.by_id.get(event.pattern)
         if row is None or not row.refine:
-            return judged(event)
+            return classify_exception(event)
         # Facts of other lines belong to other events; what was derived belongs to the whole log.
         facts = [fact for fact in job.facts if fact.line == event.line or fact.kind in DERIVED]
         view = replace(job, root=event, facts=facts, focus=event)
         for refinement in row.refine:
             if all_hold(refinement.when, view):
-                return judged(replace(event, cause=refinement.cause, strength=refinement.strength or event.strength))
-        return judged(event)
+                return classify_exception(replace(event, cause=refinement.cause, strength=refinement.strength or event.strength))
+        return classify_exception(event)
 
 
 def _segment_of(block: Block, match: Match) -> tuple[int, int]:

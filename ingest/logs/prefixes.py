@@ -149,7 +149,7 @@ _FORMS = _by_first(_ROWS)
 _HINTS = _by_first(_TOLD)
 
 
-def peel(body: str, fields: dict[str, str], *, is_inner: bool) -> str | None:
+def strip_prefix(body: str, fields: dict[str, str], *, is_inner: bool) -> str | None:
     """Take one prefix off and note what it says in `fields`; None where there is none."""
     for row in _FORMS.get(_key(body), ()):
         if (row.is_inner and not is_inner) or (row.is_label and not _NAMED.isdisjoint(fields)):
@@ -161,7 +161,7 @@ def peel(body: str, fields: dict[str, str], *, is_inner: bool) -> str | None:
     return None
 
 
-def overhear(body: str, fields: dict[str, str]) -> None:
+def infer_rank(body: str, fields: dict[str, str]) -> None:
     """Note which rank or node the message itself is about."""
     for row in _HINTS.get(_key(body), ()):
         if match := row.expression.match(body):

@@ -22,7 +22,7 @@ class Reader:
         self._table = table
         self._scanner = Scanner(table.rows, cache)
         if cache:
-            prefilter.keep(cache)
+            prefilter.save_prefilter(cache)
 
     def read(self, source: LogSource | JobSource, good: Templates | None = None, *, failed: bool = False) -> CrashReport:
         """Read a job's output to its end; raises InputError where it cannot be read at all.
@@ -53,6 +53,6 @@ class Reader:
             tally = Tally()
             first = reading.begin(part.name)
             for block, matches in self._scanner.scan(blocks(part.chunks(), tally, first=first)):
-                reading.take(block, matches)
+                reading.feed(block, matches)
                 yield block
             reading.end(tally)

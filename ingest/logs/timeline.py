@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
-from ingest.logs.clock import instant
+from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
 
 # Steps by which two parts' clocks are compared; fewer tell nothing.
@@ -95,7 +95,7 @@ class Timeline:
         year = next((int(match[1]) for text in (*self._times.values(), *texts) if (match := _YEAR.search(text))), YEAR)
         offsets = self._offsets(year)
         for event in events:
-            when = instant(event.time or self._times.get(event.line, ""), year)
+            when = parse_time(event.time or self._times.get(event.line, ""), year)
             if when is not None:
                 self._order[event.line] = when - offsets[self.number(event.line)]
 
@@ -131,7 +131,7 @@ class Timeline:
 
 
 def _instants(steps: dict[float, str], year: int) -> dict[float, float]:
-    found = ((step, instant(text, year)) for step, text in steps.items())
+    found = ((step, parse_time(text, year)) for step, text in steps.items())
     return {step: when for step, when in found if when is not None}
 
 

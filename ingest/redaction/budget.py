@@ -12,7 +12,7 @@ CALL = 150
 
 
 @dataclass(slots=True)
-class Budget:
+class RedactionBudget:
     """What may still be spent; what it does not last for is masked without being read, so that nothing gets by."""
 
     left: int = field(default_factory=lambda: FLOOR)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ingest.redaction import entropy
 from ingest.redaction.kinds import SecretKind
-from ingest.redaction.named import WORD, coded
+from ingest.redaction.named import WORD, decode_named
 
 _QUOTE = r"(?:\\?['\"])"
 _STRING = rf"{_QUOTE}[^'\"\n\\]{{0,100}}{_QUOTE},\s?"
@@ -53,7 +53,7 @@ COMMANDS = (
     _command(r"sudo\W[^\n]*(?:<<<|%3C%3C%3C|u003c)", rf"\bsudo\b[^\n]{{0,80}}?\s-\w*S\b[^\n]{{0,200}}?<<<\s*['\"]?(?P<secret>(?!\$){WORD}{{4,200}})"),
     _command(r"send(?:\s|%20|\\)+", r"\bsend\s+(?:--\s+)?\\?\"(?P<secret>[^\s\"\\]{4,200})(?:\\+[rn]|[\r\n]){1,2}\\?\"", entropy.is_key),
     # user/pass: a/b
-    SecretKind("password", rf"(?i)(?:user(?:name|id)?|login|account|{coded('账号|帐号|账户|用户名|用户')}){_EITHER}(?:pass|pwd|{coded('密码|口令')})",
+    SecretKind("password", rf"(?i)(?:user(?:name|id)?|login|account|{decode_named('账号|帐号|账户|用户名|用户')}){_EITHER}(?:pass|pwd|{decode_named('密码|口令')})",
          r"(?i)(?:user(?:name|id)?|login|account|账号|帐号|账户|用户名|用户)\s?[/:]\s?(?:passw(?:or)?d|pass|pwd|密码|口令)\s?(?:=|:|：|is|为|是)\s?['\"]?[^\s/:,'\"]{1,60}\s?[/:,]\s?(?P<secret>[^\s'\",;]{4,200})", check=entropy.is_telling, shaped=False),
     # The key of a cluster's own login, and of a Ceph client.
     SecretKind("secret", r"(?i)munge", r"(?i)\bmunge(?:\.key|[ _-]key)?['\"]?[ ]?(?:[:=]|is)?[ ]?['\"]?(?P<secret>[A-Za-z0-9+/]{32,1400}={0,2})", check=entropy.is_key, shaped=False),

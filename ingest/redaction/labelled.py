@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingest.redaction import entropy
 from ingest.redaction.kinds import SecretKind
-from ingest.redaction.named import NOTHING, PASSWORDS, SECRETS, TOKENS, WORD, coded
+from ingest.redaction.named import NOTHING, PASSWORDS, SECRETS, TOKENS, WORD, decode_named
 
 # What a variable or a setting of a secret is called, in any of its spellings.
 _CALLED = r"[\w.-]{0,80}(?:passw(?:or)?d|passphrase|secret|token|credentials?|(?:api|access|private|auth|account|encryption|signing)[_.-]?key|(?<![a-z])pwd|(?<=[_.-])pass)"
@@ -41,7 +41,7 @@ BESIDE = (
             rf"(?i:(?<![A-Za-z]){_KEYS})(?i:{_AMONG} (?:is|was|to|provided|given|used):?| \[[^\]\n]{{0,40}}\]:)? ['\"`]?(?P<secret>[A-Za-z0-9._~+/*-]{{11,400}}[A-Za-z0-9=])"),
     _beside("token", r"(?i)token(?:\s|%20)(?:[^\n]*(?:\s|%20))?(?:is|was)(?:\s|:|%|\\)",
             r"(?i:\btoken)(?i: (?:for|of) [^\s.:=;,]{1,60})? (?i:is|was):? ['\"`]?(?P<secret>[A-Za-z0-9._~+/-]{11,4000}[A-Za-z0-9=])"),
-    _beside("password", rf"(?:{coded(_CHINESE)})",
+    _beside("password", rf"(?:{decode_named(_CHINESE)})",
             rf"(?:{_CHINESE})(?:[\xe4-\xe9][\x80-\xbf]{{2}}){{0,8}}?(?:(?:是|为|為|叫)(?::|：)? ?|(?:】|」|\])(?::|：)? ?| )(?:['\"`]|“|‘|「)?(?P<secret>{_HELD}{{5,400}})"),
     # <password>...</password>, and <name>...secret.key</name><value>...</value>
     SecretKind("password", r"(?i)passw(?:or)?d[\w.-]{0,20}(?:\s[^<>\n]{0,80})?(?:>|\\|%|&)", rf"(?i)<[\w.:-]{{0,60}}passw(?:or)?d[\w.-]{{0,20}}(?:\s[^<>\n]{{0,200}})?>{NOTHING}(?P<secret>[^<>\s]{{4,400}})</", check=entropy.is_telling, shaped=False),

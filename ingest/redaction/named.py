@@ -25,7 +25,7 @@ _VALUE = r"(?:[^\s'\",;)}\]\\\x80-\xff]|\\(?![nrtu'\"\\/])|[\xc2-\xdf][\x80-\xbf
 _APART = r"(?:['\"]?,?[= ]+(?:\$(?=['\"]))?['\"]?|\\\r?\n[ +-]?[ \t]*+)++"
 
 
-def coded(words: str) -> str:
+def decode_named(words: str) -> str:
     """Give Chinese words as they are, and as JSON and URLs write them, for the sieve."""
     found = words.split("|")
     found += [r"\\{1,8}".join(["", *(f"u{ord(char):04x}" for char in word)]) for word in words.split("|")]
@@ -33,7 +33,7 @@ def coded(words: str) -> str:
 
 
 PASSWORDS = r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|passwort|kennwort|contraseña|mot de passe)(?:[_-]?\d{1,2})?"
-_PASSWORDS_SIEVE = rf"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|passwort|kennwort|mot de passe|{coded('密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|contraseña')})(?:[_-]?\d{{1,2}})?"
+_PASSWORDS_SIEVE = rf"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|passwort|kennwort|mot de passe|{decode_named('密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|contraseña')})(?:[_-]?\d{{1,2}})?"
 SECRETS = (
     r"(?:secret(?:[._-]?access)?(?:[._-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|access[._-]?key(?:[_-]?(?:id|secret))?|"
     r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|deploy|admin|hmac|subscription|ssh|"
@@ -43,14 +43,14 @@ SECRETS = (
     r"client[_-]?secret|(?<![a-z])credentials?|密钥|秘钥|金鑰|私钥|私鑰|凭证|凭据|憑證)(?:[_-]?\d{1,2})?"
 )
 # Of names and of flags both, which would cost a second expression.
-_SECRETS_SIEVE = rf"(?:secret|[aeghinorstibf._-]key|credential|code_verifier|client_assertion|samlresponse|psk|{coded('密钥|秘钥|金鑰|私钥|私鑰|凭证|凭据|憑證')})[a-z0-9_-]{{0,14}}"
+_SECRETS_SIEVE = rf"(?:secret|[aeghinorstibf._-]key|credential|code_verifier|client_assertion|samlresponse|psk|{decode_named('密钥|秘钥|金鑰|私钥|私鑰|凭证|凭据|憑證')})[a-z0-9_-]{{0,14}}"
 # A tokenizer's special tokens and token counts are settings; they must stay readable.
 _SPECIAL = "bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|min|num|stop|special|new|per|next|first|last|start|end|text|input|output|prompt|total|think"
 TOKENS = (
     rf"(?:(?<![a-z0-9])(?:(?!(?:{_SPECIAL})[_-])[a-z0-9]{{1,40}}[_-])?token|"
     r"(?<=access)token|(?<=auth)token|(?<=refresh)token|(?<=session)token|(?<=bearer)token|(?<=api)token|(?<=identity)token|(?<=registry)token|(?<=id)token|(?<=bot)token|令牌|(?<=[a-z0-9]_)pat)"
 )
-_TOKENS_SIEVE = rf"(?:token|_pat|{coded('令牌')})"
+_TOKENS_SIEVE = rf"(?:token|_pat|{decode_named('令牌')})"
 # The names as a row's end may cut them.
 _CUT_PHRASES = "password passwd passphrase pwd _pass -pass sshpass rediscli_auth 密码 口令 密碼"
 _CUT_KEYS = (

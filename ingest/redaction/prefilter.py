@@ -125,7 +125,7 @@ class Prefilter:
             plain = COLOURS.sub(b"", data)
             ends = self._finder.ends(plain)
         yield (plain, *self._rows(plain, ends))
-        others = {views.uncontrolled(data), views.struck(data)} if self._bare + 1 in special else set()
+        others = {views.uncontrolled(data), views.without_backspaces(data)} if self._bare + 1 in special else set()
         for other in others | ({views.unnested(data)} if self._bare + 2 in special else set()):
             yield (other, *self._rows(other, self._finder.ends(other)))
 
@@ -246,12 +246,12 @@ def _translated(rows: dict[tuple[int, int], CandidateKinds], plain: bytes, data:
 _CACHE: list[Path] = []
 
 
-def keep(folder: Path) -> None:
+def save_prefilter(folder: Path) -> None:
     """Keep what is compiled in a folder, so that the next process need not compile it."""
     _CACHE[:] = [folder]
 
 
 @cache
-def sieve() -> Prefilter:
+def load_prefilter() -> Prefilter:
     """Give the sieve; compiled once in a process."""
     return Prefilter(_CACHE[0] if _CACHE else None)

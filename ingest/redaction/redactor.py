@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ingest.redaction import search
-from ingest.redaction.budget import Budget
+from ingest.redaction.budget import RedactionBudget
 from ingest.redaction.search import FoundSecret
 from ingest.redaction.table import KINDS
 
@@ -35,7 +35,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
-        self._budget = Budget()
+        self._budget = RedactionBudget()
 
     @property
     def count(self) -> int:
@@ -45,7 +45,7 @@ class Redactor:
     def clean(self, text: str) -> str:
         """Give the text with each secret replaced by `[redacted:<kind>]`."""
         data = text.encode("utf-8", "surrogatepass")
-        found = search.found(data, self._budget)
+        found = search.find_secrets(data, self._budget)
         return self._masked(data, found, 0, len(data)).decode("utf-8", "surrogatepass") if found else text
 
     def rows(self, texts: Sequence[str]) -> list[str]:
@@ -66,13 +66,13 @@ class Redactor:
         for block in _blocks(chunks):
             # What there is so far is read once more bytes have come: of the last of them, nothing waits.
             if len(data) > HOLD:
-                found = search.found(lead + data, self._budget)
+                found = search.find_secrets(lead + data, self._budget)
                 cut = _sure(lead + data, found, len(lead))
                 yield self._masked(lead + data, found, len(lead), cut)
                 lead, data = (lead + data)[:cut], (lead + data)[cut:]
                 lead = b"" if lead.endswith(b"\n") else lead[-LEAD:]
             data += block
-        found = search.found(lead + data, self._budget)
+        found = search.find_secrets(lead + data, self._budget)
         yield self._masked(lead + data, found, len(lead), len(lead + data))
 
     def _masked(self, data: bytes, found: Sequence[FoundSecret], begin: int, end: int) -> bytes:

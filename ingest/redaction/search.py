@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ingest.redaction import entropy, views
-from ingest.redaction.budget import Budget
+from ingest.redaction.budget import RedactionBudget
 from ingest.redaction.kinds import NEXT_ROW
-from ingest.redaction.prefilter import CandidateRow, sieve
+from ingest.redaction.prefilter import CandidateRow, load_prefilter
 from ingest.redaction.table import KINDS
 from ingest.redaction.views import TextView
 
@@ -53,14 +53,14 @@ class FoundSecret:
     end: int
 
 
-def found(data: bytes, budget: Budget | None = None) -> list[FoundSecret]:
+def find_secrets(data: bytes, budget: RedactionBudget | None = None) -> list[FoundSecret]:
     """Give all secrets of a text; what `budget` does not last for is masked unread."""
-    budget = budget or Budget()
+    budget = budget or RedactionBudget()
     budget.earn(len(data))
-    return list(among(data, sieve().spots(data), budget))
+    return list(search_rows(data, load_prefilter().spots(data), budget))
 
 
-def exhaustive(data: bytes) -> list[FoundSecret]:
+def search_all(data: bytes) -> list[FoundSecret]:
     """Give all secrets of a text without the sieve: every kind at every row; slow, to compare with."""
     kinds = frozenset(range(len(KINDS)))
     spots = []
@@ -68,13 +68,13 @@ def exhaustive(data: bytes) -> list[FoundSecret]:
     for row in data.split(b"\n"):
         spots.append(CandidateRow(begin, begin + len(row), kinds, kinds))
         begin += len(row) + 1
-    return list(among(data, spots))
+    return list(search_rows(data, spots))
 
 
-def among(data: bytes, spots: Iterable[CandidateRow], budget: Budget | None = None) -> Iterator[FoundSecret]:
+def search_rows(data: bytes, spots: Iterable[CandidateRow], budget: RedactionBudget | None = None) -> Iterator[FoundSecret]:
     """Yield the secrets in some rows of a text; without a budget, whatever it costs."""
     windows: dict[int, list[_Window]] = {}
-    budget = budget or Budget(left=sys.maxsize)
+    budget = budget or RedactionBudget(left=sys.maxsize)
     for spot in spots:
         if spot.flood or budget.is_spent:
             yield _unread(data, spot)
@@ -90,7 +90,7 @@ def among(data: bytes, spots: Iterable[CandidateRow], budget: Budget | None = No
                 yield _masked_whole(window.begin, window.end, number)
 
 
-def _of_row(data: bytes, spot: CandidateRow, windows: dict[int, list[_Window]], budget: Budget) -> Iterator[FoundSecret]:
+def _of_row(data: bytes, spot: CandidateRow, windows: dict[int, list[_Window]], budget: RedactionBudget) -> Iterator[FoundSecret]:
     """Yield the secrets of a row and of those that go on with it; what takes a larger part of the text is put into `windows`."""
     near = []
     for number in sorted(spot.kinds):
@@ -168,9 +168,9 @@ def _widen(windows: list[_Window], data: bytes, begin: int, end: int) -> None:
         windows.append(_Window(begin, end))
 
 
-def _within(data: bytes, begin: int, end: int, numbers: Sequence[int], budget: Budget) -> Iterator[FoundSecret]:
+def _within(data: bytes, begin: int, end: int, numbers: Sequence[int], budget: RedactionBudget) -> Iterator[FoundSecret]:
     """Yield secrets of some kinds in a part of the text, in each of its views."""
-    seen = views.of(data[begin:end])
+    seen = views.view_of(data[begin:end])
     budget.spend((end - begin) * (len(seen) - 1) * len(numbers))
     for number in numbers:
         for view in seen:
@@ -205,7 +205,7 @@ def _secret(match: re.Match[bytes]) -> tuple[int, int]:
     return match.span(match.lastgroup) if match.lastgroup else match.span()
 
 
-def _over_rows(data: bytes, spot: CandidateRow, numbers: Sequence[int], budget: Budget) -> Iterator[FoundSecret]:
+def _over_rows(data: bytes, spot: CandidateRow, numbers: Sequence[int], budget: RedactionBudget) -> Iterator[FoundSecret]:
     """Yield secrets that begin in a row, or whose name does, and go on in the rows below it.
 
     A few rows first; more of them only where what was found goes on to the last one.
@@ -215,7 +215,7 @@ def _over_rows(data: bytes, spot: CandidateRow, numbers: Sequence[int], budget: 
         below = _going_on(data, spot, rows)
         if below.end == spot.end:
             return
-        seen = views.joined(data[spot.begin : below.end])
+        seen = views.joined_rows(data[spot.begin : below.end])
         budget.spend(sum(len(view.text) + SEAM * len(view.seams) for view in seen) + len(numbers) * (below.end - spot.begin) * len(seen))
         # What an author has broken at a blank may go on in a row that is wider; a name ends the one, its value begins the other.
         matches = [

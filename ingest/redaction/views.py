@@ -92,7 +92,7 @@ class TextView:
         yield from zip([begin, *inner], [*inner, end], strict=True)
 
 
-def of(text: bytes) -> list[TextView]:
+def view_of(text: bytes) -> list[TextView]:
     """Give the text as it is, without colours, and as each of its readers takes it, as far as these differ."""
     views = [_rewritten(text, COLOURS, _nothing) if COLOURS.search(text) else TextView(text)]
     if b"\x1b]" in text:  # a terminal's title is text too
@@ -121,7 +121,7 @@ def unnested(text: bytes) -> bytes:
     return _NESTED.sub(_one_quote, text)
 
 
-def struck(text: bytes) -> bytes:
+def without_backspaces(text: bytes) -> bytes:
     """Give the text as a terminal leaves it: without colours, other controls, and what a backspace takes away."""
     return _STRUCK.sub(b"", text)
 
@@ -131,7 +131,7 @@ def uncontrolled(text: bytes) -> bytes:
     return _UNCONTROLLED.sub(b"", text)
 
 
-def joined(text: bytes) -> list[TextView]:
+def joined_rows(text: bytes) -> list[TextView]:
     """Give several rows as one, without colours: cut anywhere, at a blank, between strings, and with its escapes written out."""
     expression = _JOINED_BARE if _HINT.search(text) else _PLAIN_SEAM
     indent = min((len(match["blank"]) for match in _INDENT.finditer(text)), default=0)

@@ -46,18 +46,18 @@ class Principal:
     counted: str = ""
 
     @property
-    def sees_all(self) -> bool:
+    def reads_all(self) -> bool:
         """Tell whether they may see what others asked."""
         return "admin" in self.scopes
 
     @property
     def only(self) -> str | None:
         """Name whose work they may list: None is everybody's."""
-        return None if self.sees_all else self.caller.name
+        return None if self.reads_all else self.caller.name
 
-    def may_see(self, caller: str) -> bool:
+    def may_read(self, caller: str) -> bool:
         """Tell whether they may see what `caller` asked."""
-        return self.sees_all or caller == self.caller.name
+        return self.reads_all or caller == self.caller.name
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Visit:
     def admit(self, scope: Scope) -> Principal:
         """Let one thing be done that the scope allows, as a request of the API; raises BusyError, ForbiddenError."""
         self.access.count(self.visitor)
-        demand(self.visitor, scope)
+        require_scope(self.visitor, scope)
         return self.visitor
 
 
@@ -88,7 +88,7 @@ class Authorizer:
         self._noted: dict[str, float] = {}
         self._reading = asyncio.Lock()
 
-    async def reader(self, peer: str, headers: Mapping[str, str]) -> Principal:
+    async def authorize_reader(self, peer: str, headers: Mapping[str, str]) -> Principal:
         """Give who asks for a page beside the API, by the same rules, uncounted: a page is many requests.
 
         Browsers ask for a key by themselves (HTTP Basic): it goes into the password, any name will do.
@@ -100,7 +100,7 @@ class Authorizer:
         except UnauthorizedError:
             raise PageKeyError("Log in with any name, and an API key as the password. Make one on the server with `whycrash keys add`.") from None
 
-    async def visitor(self, peer: str, headers: Mapping[str, str]) -> Principal:
+    async def authenticate(self, peer: str, headers: Mapping[str, str]) -> Principal:
         """Give who asks; raises UnauthorizedError, or BusyError where they ask too often."""
         found = await self._identified(peer, headers)
         self.count(found)
@@ -128,9 +128,9 @@ class Authorizer:
     def _by_key(self, authorization: str) -> Principal | None:
         if not authorization:
             return None
-        parsed = keys.parse(_token(authorization))
+        parsed = keys.parse_key(_token(authorization))
         record = self._keys.get(parsed[0]) if parsed else None
-        if not keys.matches(record, parsed[1] if parsed else "") or record is None:
+        if not keys.key_matches(record, parsed[1] if parsed else "") or record is None:
             raise UnauthorizedError("The key is not valid. Make one on the server with `whycrash keys add`.")
         return Principal(Caller("api", record.id), record.scopes, f"key {record.id}")
 
@@ -142,7 +142,7 @@ class Authorizer:
         raise UnauthorizedError("Send `Authorization: Bearer whycrash_...`. Make a key on the server with `whycrash keys add`.")
 
     def _count(self, name: str) -> None:
-        if wait := self._buckets.take(name):
+        if wait := self._buckets.acquire(name):
             raise BusyError("This key or address asked too often in the last minute.", wait)
 
     async def _refresh(self) -> None:
@@ -182,22 +182,22 @@ def _token(authorization: str) -> str:
         return ""
 
 
-def demand(visitor: Principal, scope: Scope) -> None:
+def require_scope(visitor: Principal, scope: Scope) -> None:
     """Raise ForbiddenError where a visitor may not do what the scope allows."""
-    if not keys.allows(visitor.scopes, scope):
+    if not keys.key_allows(visitor.scopes, scope):
         raise ForbiddenError(f"This key's scopes are {', '.join(visitor.scopes)}; this takes {scope}.")
 
 
 def demand_live(visitor: Principal) -> None:
     """Raise ForbiddenError where a visitor may not have the server's own machine read."""
-    if not keys.allows(visitor.scopes, "admin"):
+    if not keys.key_allows(visitor.scopes, "admin"):
         raise ForbiddenError("Reading the server's own machine takes a key with the scope admin.")
 
 
 def own_triage(desk: TriageService, visitor: Principal, triage_id: str) -> TriageRecord:
     """Give a triage that a visitor may see, ask on and judge; raises NotFoundError, in the same words where it is another's."""
     record = desk.record(triage_id)
-    if not visitor.may_see(record.caller):
+    if not visitor.may_read(record.caller):
         raise missing(triage_id)
     return record
 
@@ -205,6 +205,6 @@ def own_triage(desk: TriageService, visitor: Principal, triage_id: str) -> Triag
 def own_batch(desk: TriageService, visitor: Principal, batch_id: str) -> BatchRecord:
     """Give a batch that a visitor may see; raises NotFoundError, in the same words where it is another's."""
     record = desk.store.batches.get(batch_id)
-    if not visitor.may_see(record.caller):
+    if not visitor.may_read(record.caller):
         raise missing_batch(batch_id)
     return record

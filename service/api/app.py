@@ -25,7 +25,7 @@ from service.api.metrics import Gauges, Metrics
 from service.api.middleware import MiddlewareRules, RequestMiddleware
 from service.api.problems import Problem
 from service.api.streams import CostlyRequestSlots, EventThreads
-from service.api.upkeep import forgetting
+from service.api.upkeep import expire_records
 from service.app.triage_service import TriageService
 from service.batches.batches import BatchService
 from service.batches.engine import BatchEngine
@@ -110,7 +110,7 @@ async def _receiving(app: FastAPI, settings: Settings, desk: TriageService) -> A
     )
     engine.start()
     try:
-        async with forgetting(desk, batches, settings.retention_days):
+        async with expire_records(desk, batches, settings.retention_days):
             yield
     finally:
         stopping.set()

@@ -11,7 +11,7 @@ import anyio.to_thread
 from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from service.api.access import Authorizer, Principal, demand
+from service.api.access import Authorizer, Principal, require_scope
 from service.api.idempotency import IdempotentRequest
 from service.api.metrics import Metrics
 from service.api.streams import CostlyRequestSlots, EventFlow, EventThreads, nothing
@@ -46,7 +46,7 @@ class AppState:
         return EventFlow(begin, self.threads, self.settings.request_deadline + GRACE, ended, forsaken)
 
 
-def reception(request: Request) -> AppState:
+def app_state(request: Request) -> AppState:
     """Give what all routes share."""
     found: AppState = request.app.state.reception
     return found
@@ -54,7 +54,7 @@ def reception(request: Request) -> AppState:
 
 async def _house(request: Request) -> AppState:
     # Not the function above: what is no coroutine is called in a thread, and each request would wait for one.
-    return reception(request)
+    return app_state(request)
 
 
 _BEARER = HTTPBearer(auto_error=False, description="A key of `whycrash keys add`. On a loopback address without any key, none is needed.")
@@ -62,14 +62,14 @@ _BEARER = HTTPBearer(auto_error=False, description="A key of `whycrash keys add`
 
 async def _visitor(request: Request, _shown: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> Principal:
     peer = request.client.host if request.client else ""
-    found = await reception(request).access.visitor(peer, request.headers)
+    found = await app_state(request).access.authenticate(peer, request.headers)
     request.scope["caller"] = found.caller.name
     return found
 
 
 def _with(scope: Scope) -> Callable[..., object]:
     async def check(visitor: Annotated[Principal, Depends(_visitor)]) -> Principal:
-        demand(visitor, scope)
+        require_scope(visitor, scope)
         return visitor
 
     return check
@@ -83,11 +83,11 @@ IdempotencyKey = Annotated[str, Header(
     alias="Idempotency-Key", max_length=200, description="Send a request again with the same key, and it is answered as it was the first time.")]
 
 
-def once(house: AppState, key: str, visitor: Principal) -> IdempotentRequest:
+def idempotent_request(house: AppState, key: str, visitor: Principal) -> IdempotentRequest:
     """Give a request's memory of itself; raises InvalidRequestError where its key is none."""
     return IdempotentRequest(house.desk.store.requests, key, visitor.caller)
 
 
-async def in_thread(work: Callable[[], None]) -> None:
+async def run_in_thread(work: Callable[[], None]) -> None:
     """Run what blocks outside of the event loop."""
     await anyio.to_thread.run_sync(work)

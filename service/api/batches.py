@@ -16,12 +16,12 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from service.api import pages, submissions, uploads
 from service.api.access import Principal, own_batch
-from service.api.app_state import AppState, Batcher, House, IdempotencyKey, once
+from service.api.app_state import AppState, Batcher, House, IdempotencyKey, idempotent_request
 from service.api.bodies import BatchRequest, Language, Words
 from service.api.idempotency import REPLAYED
 from service.api.knowledge import Lang
 from service.api.pages import After, Limit, Paged
-from service.api.problems import documented
+from service.api.problems import documented_problems
 from service.api.read_deadline import Patience, while_wanted
 from service.api.submissions import JSON, MULTIPART, invalid
 from service.api.triages import as_json
@@ -69,14 +69,14 @@ Reader = Callable[[BatchRequest, Copies, Settings], FoundJobs]
 
 def _of_slurm(body: BatchRequest, _copies: Copies, settings: Settings) -> FoundJobs:
     since = body.since or datetime.now(UTC) - timedelta(days=1)
-    return slurm.read(slurm.SlurmQuery(since), settings, folder.roots(settings))
+    return slurm.find_jobs(slurm.SlurmQuery(since), settings, folder.roots(settings))
 
 
 # Where a batch's jobs come from when the server finds them itself. What a request names is checked against the settings.
 _READERS: dict[str, Reader] = {
-    "folder": lambda body, _copies, settings: folder.read(folder.allowed(body.where, settings), settings),
-    "kubernetes": lambda body, _copies, settings: kubernetes.read(folder.allowed(body.where, settings), settings),
-    "ray": lambda body, copies, settings: ray_jobs.read(ray_jobs.RayJobQuery(ray_jobs.allowed(body.where, settings), body.since), copies, settings),
+    "folder": lambda body, _copies, settings: folder.find_jobs(folder.allowed(body.where, settings), settings),
+    "kubernetes": lambda body, _copies, settings: kubernetes.find_jobs(folder.allowed(body.where, settings), settings),
+    "ray": lambda body, copies, settings: ray_jobs.find_jobs(ray_jobs.RayJobQuery(ray_jobs.allowed(body.where, settings), body.since), copies, settings),
     "slurm": _of_slurm,
 }
 
@@ -92,16 +92,16 @@ class _BatchSubmission:
     read: Callable[[Copies], FoundJobs]
 
 
-@router.post("/batches", status_code=202, response_model=BatchRecord, responses=documented(409, 415, 504, 507), openapi_extra=_BODY)
-async def hand_in(
+@router.post("/batches", status_code=202, response_model=BatchRecord, responses=documented_problems(409, 415, 504, 507), openapi_extra=_BODY)
+async def submit_batch(
     request: Request, house: House, visitor: Batcher, key: IdempotencyKey = "",
     name: Annotated[Words, Query(max_length=300, description="What to call it, where the body is one file.")] = "",
     language: Annotated[Language, Query(description="Language of the answers, where the body is one file.")] = "",
 ) -> Response:
     """Hand in many jobs at once; when this answers, the batch is on the disk and survives whatever dies."""
-    with house.uploads.one(visitor.caller.name), Spool(packed=True) as spool:
+    with house.uploads.slot(visitor.caller.name), Spool(packed=True) as spool:
         order = await _order(request, house.settings, spool, BatchRequest(source="folder", name=name, options=BatchOptions(language=language)))
-        memory = once(house, key, visitor)
+        memory = idempotent_request(house, key, visitor)
         old = await run_in_threadpool(memory.begin, "batch", order.digest) if key else None
         if old is not None:
             return _accepted(await run_in_threadpool(house.batches.get, old.body), {REPLAYED: "true"})
@@ -138,7 +138,7 @@ async def _order(request: Request, settings: Settings, spool: Spool, asked: Batc
     """Read what was handed in; raises InvalidRequestError, MediaTypeError, TooLargeError."""
     kind = uploads.media_type(request.headers.get("content-type", ""))
     if kind == JSON:
-        raw = await submissions.small(request)
+        raw = await submissions.read_small_body(request)
         return _of_json(raw, settings)
     if kind == MULTIPART:
         return _of_upload(await submissions.multipart(request, spool, LIMITS), settings)
@@ -160,14 +160,14 @@ def _of_json(raw: bytes, settings: Settings) -> _BatchSubmission:
 def _of_upload(upload: MultipartUpload, settings: Settings) -> _BatchSubmission:
     if unknown := ({name for name, _ in upload.files} - {"log"}) | (set(upload.fields) - _SWITCHES):
         raise InvalidRequestError(f"There is no field {min(unknown)!r}; there are the files `log` and the fields {', '.join(sorted(_SWITCHES))}.")
-    options = {"language": upload.fields.get("language", ""), "model": submissions.switch("model", upload.fields.get("model", "false"))}
+    options = {"language": upload.fields.get("language", ""), "model": submissions.parse_switch("model", upload.fields.get("model", "false"))}
     try:
         body = BatchRequest.model_validate({"source": "folder", "name": upload.fields.get("name", ""), "options": options})
     except ValidationError as error:
         raise invalid(error) from error
     files = [file for _, file in upload.files]
     name = body.name or (files[0].name if len(files) == 1 else "upload")
-    return _BatchSubmission(name, "upload", body.options, upload.digest, lambda copies: upload_source.read(files, copies, settings))
+    return _BatchSubmission(name, "upload", body.options, upload.digest, lambda copies: upload_source.find_jobs(files, copies, settings))
 
 
 async def _of_file(request: Request, spool: Spool, name: str, asked: BatchRequest, settings: Settings) -> _BatchSubmission:
@@ -179,24 +179,24 @@ async def _of_file(request: Request, spool: Spool, name: str, asked: BatchReques
     if name.endswith(".jsonl") and not upload_source.is_lines(file.file):
         raise InvalidRequestError('Each line is a job in JSON: {"name": ..., "log": ...}.')
     source: SourceKind = "lines" if name.endswith(".jsonl") else "upload"
-    return _BatchSubmission(asked.name or name, source, asked.options, digest.hexdigest(), lambda copies: upload_source.read([file], copies, settings))
+    return _BatchSubmission(asked.name or name, source, asked.options, digest.hexdigest(), lambda copies: upload_source.find_jobs([file], copies, settings))
 
 
-@router.get("/batches", response_model=Paged[BatchRecord], responses=documented())
-def batches(request: Request, house: House, visitor: Batcher, after: After = None, limit: Limit = 20) -> Response:
+@router.get("/batches", response_model=Paged[BatchRecord], responses=documented_problems())
+def list_batches(request: Request, house: House, visitor: Batcher, after: After = None, limit: Limit = 20) -> Response:
     """List batches, newest first; with the scope admin everybody's, else your own."""
     items, following = house.desk.store.batches.page(after, limit, visitor.only)
-    return pages.response(request, Paged(items=list(items), next=following))
+    return pages.page_response(request, Paged(items=list(items), next=following))
 
 
-@router.get("/batches/{batch_id}", response_model=BatchRecord, responses=documented(404))
-def batch(house: House, visitor: Batcher, batch_id: BatchId) -> Response:
+@router.get("/batches/{batch_id}", response_model=BatchRecord, responses=documented_problems(404))
+def get_batch(house: House, visitor: Batcher, batch_id: BatchId) -> Response:
     """Say how far a batch is: how many jobs are in each state."""
     return as_json(own_batch(house.desk, visitor, batch_id))
 
 
-@router.get("/batches/{batch_id}/jobs", response_model=Paged[JobRecord], responses=documented(404))
-def jobs(
+@router.get("/batches/{batch_id}/jobs", response_model=Paged[JobRecord], responses=documented_problems(404))
+def list_jobs(
     request: Request, house: House, visitor: Batcher, batch_id: BatchId,
     state: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
     after: Annotated[int | None, Query(ge=0, le=1 << 31, description="The `next` of the page before.")] = None, limit: Limit = 100,
@@ -204,11 +204,11 @@ def jobs(
     """List a batch's jobs in their order."""
     own_batch(house.desk, visitor, batch_id)
     items, following = house.desk.store.batches.jobs(batch_id, state, after, limit)
-    return pages.response(request, Paged(items=list(items), next=None if following is None else str(following)))
+    return pages.page_response(request, Paged(items=list(items), next=None if following is None else str(following)))
 
 
-@router.post("/batches/{batch_id}/cancel", response_model=BatchRecord, responses=documented(404, 409))
-def cancel(house: House, visitor: Batcher, batch_id: BatchId) -> Response:
+@router.post("/batches/{batch_id}/cancel", response_model=BatchRecord, responses=documented_problems(404, 409))
+def cancel_batch(house: House, visitor: Batcher, batch_id: BatchId) -> Response:
     """End a batch; what is done stays."""
     own_batch(house.desk, visitor, batch_id)
     record = house.batches.cancel(batch_id)
@@ -216,8 +216,8 @@ def cancel(house: House, visitor: Batcher, batch_id: BatchId) -> Response:
     return as_json(record)
 
 
-@router.delete("/batches/{batch_id}", status_code=204, responses=documented(404))
-def delete(house: House, visitor: Batcher, batch_id: BatchId) -> None:
+@router.delete("/batches/{batch_id}", status_code=204, responses=documented_problems(404))
+def delete_batch(house: House, visitor: Batcher, batch_id: BatchId) -> None:
     """Delete a batch with its results."""
     own_batch(house.desk, visitor, batch_id)
     house.batches.delete(batch_id)
@@ -227,8 +227,8 @@ def delete(house: House, visitor: Batcher, batch_id: BatchId) -> None:
 @router.get("/batches/{batch_id}/results", response_class=Response, responses={200: {
     "description": "One answer for each job that is over, in the order of the jobs.",
     "content": {LINES: {"schema": {"type": "string"}}, CSV: {"schema": {"type": "string"}}},
-}, **documented(404)})
-def results(
+}, **documented_problems(404)})
+def get_results(
     request: Request, house: House, visitor: Batcher, batch_id: BatchId,
     form: Annotated[Literal["", "jsonl", "csv"], Query(alias="format", description="`jsonl` or `csv`; else by the Accept header.")] = "",
 ) -> Response:
@@ -257,8 +257,8 @@ def _blocks(rows: Iterator[str]) -> Iterator[str]:
 
 @router.get("/batches/{batch_id}/summary", response_model=Summary, responses={200: {
     "description": "What died, what it cost, what to change first.", "content": {HTML: {"schema": {"type": "string"}}},
-}, **documented(404)})
-def summary(
+}, **documented_problems(404)})
+def get_summary(
     request: Request, house: House, visitor: Batcher, batch_id: BatchId, lang: Lang = "",
     form: Annotated[Literal["", "json", "html"], Query(alias="format", description="`json` or `html`; else by the Accept header.")] = "",
 ) -> Response:
@@ -268,7 +268,7 @@ def summary(
     made = house.summaries.of(batch_id, chosen)
     if form == "html" or (not form and _prefers(request, HTML)):
         # Earlier batches may be another's.
-        trend = house.summaries.trend(batch_id, chosen) if visitor.sees_all else ()
+        trend = house.summaries.trend(batch_id, chosen) if visitor.reads_all else ()
         return HTMLResponse(page.page(made, trend), headers={"content-security-policy": _PAGE_POLICY})
     return as_json(made)
 

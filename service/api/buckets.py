@@ -27,7 +27,7 @@ class RateLimiter:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
         self._turn = Lock()
 
-    def take(self, caller: str) -> float:
+    def acquire(self, caller: str) -> float:
         """Take a token; gives 0 where there was one, else how many seconds until there is."""
         if not self._size:
             return 0.0

@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"whycrash_(?P<id>[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43}
 _NOBODY = sha256(b"").hexdigest()
 
 
-def make(name: str, scopes: Sequence[str], now: datetime) -> tuple[KeyRecord, str]:
+def make_key(name: str, scopes: Sequence[str], now: datetime) -> tuple[KeyRecord, str]:
     """Make a key; gives its record and the token, which is shown once. Raises InvalidRequestError."""
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
@@ -33,26 +33,26 @@ def make(name: str, scopes: Sequence[str], now: datetime) -> tuple[KeyRecord, st
         raise InvalidRequestError(f"A key has a name of 1 to {NAME_LENGTH} printable characters.")
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     kept: tuple[Scope, ...] = tuple(scope for scope in SCOPES if scope in scopes)
-    return KeyRecord(id=key_id, name=name, hash=hashed(secret), scopes=kept, created=now), f"whycrash_{key_id}_{secret}"
+    return KeyRecord(id=key_id, name=name, hash=hash_secret(secret), scopes=kept, created=now), f"whycrash_{key_id}_{secret}"
 
 
-def hashed(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """Give what is kept of a secret."""
     return sha256(secret.encode()).hexdigest()
 
 
-def parse(token: str) -> tuple[str, str] | None:
+def parse_key(token: str) -> tuple[str, str] | None:
     """Give a token's id and secret; None where it has another form."""
     match = _TOKEN.fullmatch(token)
     return (match["id"], match["secret"]) if match else None
 
 
-def matches(record: KeyRecord | None, secret: str) -> bool:
+def key_matches(record: KeyRecord | None, secret: str) -> bool:
     """Tell whether the secret is the key's and the key is in force; takes the same time for any wrong one."""
-    right = hmac.compare_digest(record.hash if record else _NOBODY, hashed(secret))
+    right = hmac.compare_digest(record.hash if record else _NOBODY, hash_secret(secret))
     return right and record is not None and record.revoked is None
 
 
-def allows(scopes: Sequence[Scope], wanted: Scope) -> bool:
+def key_allows(scopes: Sequence[Scope], wanted: Scope) -> bool:
     """Tell whether the scopes cover what is wanted; `admin` covers all."""
     return wanted in scopes or "admin" in scopes

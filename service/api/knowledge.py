@@ -12,7 +12,7 @@ from service.api import pages
 from service.api.app_state import House, Triager
 from service.api.bodies import CasePage, CaseRow, CauseRow, Hits, Language
 from service.api.pages import After, Limit, Paged
-from service.api.problems import documented
+from service.api.problems import documented_problems
 from service.api.triages import as_json
 
 router = APIRouter(prefix="/v1", tags=["knowledge"])
@@ -21,7 +21,7 @@ Lang = Annotated[Language, Query(description="Language of titles and texts; empt
 _Word = Annotated[str, Query(max_length=100, pattern=r"^[^\x00]*$")]
 
 
-@router.get("/causes", response_model=Paged[CauseRow], responses=documented())
+@router.get("/causes", response_model=Paged[CauseRow], responses=documented_problems())
 def causes(house: House, _visitor: Triager, lang: Lang = "") -> Response:
     """List the root causes that an answer can name."""
     chosen = lang or "en"
@@ -29,7 +29,7 @@ def causes(house: House, _visitor: Triager, lang: Lang = "") -> Response:
     return as_json(Paged(items=rows))
 
 
-@router.get("/cases", response_model=Paged[CaseRow], responses=documented())
+@router.get("/cases", response_model=Paged[CaseRow], responses=documented_problems())
 def cases(
     request: Request, house: House, _visitor: Triager, after: After = None, limit: Limit = 50,
     cause: _Word = "", framework: _Word = "", lang: Lang = "",
@@ -40,10 +40,10 @@ def cases(
         if (not cause or case.cause == cause) and (not framework or framework in case.frameworks) and (after is None or name > after)
     )
     shown = [_row(house.desk.library.cases[name], lang or "en") for name in fitting[:limit]]
-    return pages.response(request, Paged(items=shown, next=shown[-1].id if len(fitting) > limit else None))
+    return pages.page_response(request, Paged(items=shown, next=shown[-1].id if len(fitting) > limit else None))
 
 
-@router.get("/cases/{framework}/{name}", response_model=CasePage, responses=documented(404))
+@router.get("/cases/{framework}/{name}", response_model=CasePage, responses=documented_problems(404))
 def case(
     house: House, _visitor: Triager, framework: Annotated[str, Path(max_length=100, examples=["ray"])],
     name: Annotated[str, Path(max_length=200, examples=["memory-monitor-kill"])], lang: Lang = "",
@@ -62,7 +62,7 @@ def _row(case: Case, lang: Literal["en", "zh"]) -> CaseRow:
     return CaseRow(id=case.id, title=case.title.to(lang), cause=case.cause, frameworks=sorted(case.frameworks))
 
 
-@router.get("/search", response_model=Hits, responses=documented(504))
+@router.get("/search", response_model=Hits, responses=documented_problems(504))
 def search(
     house: House, _visitor: Triager, q: Annotated[str, Query(min_length=1, max_length=500, pattern=r"^[^\x00]*$", description="What to look for, in English or Chinese.", examples=["NCCL timeout"])],
     count: Annotated[int, Query(ge=1, le=50, description="How many at most.")] = 5, lang: Lang = "",

@@ -33,12 +33,12 @@ class Metrics:
         self.running = Gauge("whycrash_requests_running", "Requests that are being answered.", registry=self.registry)
         self.registry.register(_ScrapeGauges(ask))
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; `route` is the path's pattern, so that ids make no series of their own."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def triaged(self, diagnosis: Diagnosis) -> None:
+    def count_triage(self, diagnosis: Diagnosis) -> None:
         """Count a triage."""
         self._triages.labels(diagnosis.verdict, diagnosis.cause or "").inc()
 

@@ -126,15 +126,15 @@ class RequestMiddleware:
             _LOG.warning("%s was cut: the server is stopping", scope["request_id"])
             await self._told(scope, intake, send, passage, StoppingError(STOPPING, 5.0))
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the server goes on
-            problems.log(scope["request_id"], error)
-            await self._told(scope, intake, send, passage, problems.known_as(error))
+            problems.log_problem(scope["request_id"], error)
+            await self._told(scope, intake, send, passage, problems.error_name(error))
         finally:
             self._note(scope, passage, metrics)
 
     async def _told(self, scope: Scope, intake: BodyReader, send: Send, passage: _RequestInFlight, error: RequestError) -> None:
         """Tell an error, unless another answer has begun."""
         if not passage.begun:
-            await problems.response(scope["request_id"], passage.path, error)(scope, intake, send)
+            await problems.problem_response(scope["request_id"], passage.path, error)(scope, intake, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> RequestError | None:
         method = scope.get("method", "POST")
@@ -152,13 +152,13 @@ class RequestMiddleware:
             return None
         try:
             client = scope.get("client")
-            visitor = await access.reader(client[0] if client else "", headers)
+            visitor = await access.authorize_reader(client[0] if client else "", headers)
             scope["caller"], scope["visit"] = visitor.caller.name, Visit(visitor, access)
         except RequestError as error:
             return error
         except Exception as error:  # noqa: BLE001 - who asks could not be found out, so nobody is let in; the client hears of it
-            problems.log(scope["request_id"], error)
-            return problems.known_as(error)
+            problems.log_problem(scope["request_id"], error)
+            return problems.error_name(error)
         return None
 
     def _most(self, passage: _RequestInFlight) -> int:
@@ -190,7 +190,7 @@ class RequestMiddleware:
         route = getattr(scope.get("route"), "path", "") or "other"
         if metrics:
             metrics.running.dec()
-            metrics.answered(passage.method, route, passage.status, seconds)
+            metrics.count_request(passage.method, route, passage.status, seconds)
         if not passage.api:
             return
         # The path and no more of the request: headers hold keys, queries and bodies hold what people write. A path

@@ -22,7 +22,7 @@ class Paged(BaseModel, Generic[T]):
     next: str | None = Field(default=None, description="What to pass as `after` for the next page; null at the end.")
 
 
-def response(request: Request, page: Paged[T]) -> Response:
+def page_response(request: Request, page: Paged[T]) -> Response:
     """Give a page with a link to the next one."""
     answer = Response(page.model_dump_json(by_alias=True), media_type="application/json")
     if page.next is not None:

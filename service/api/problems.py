@@ -47,23 +47,23 @@ class UnexpectedError(RequestError):
     status = 500
 
 
-def kind_of(name: str) -> str:
+def problem_type(name: str) -> str:
     """Give an error's kind: NotFoundError is `not-found`."""
     return _WORDS.sub("-", name.removesuffix("Error")).lower()
 
 
-def response(request_id: str, path: str, error: RequestError, errors: Sequence[str] = (), kind: str = "") -> Response:
+def problem_response(request_id: str, path: str, error: RequestError, errors: Sequence[str] = (), kind: str = "") -> Response:
     """Make the response that tells an error."""
     clean = Redactor().clean
     problem = Problem(
-        type=f"urn:whycrash:error:{kind or kind_of(type(error).__name__)}",
+        type=f"urn:whycrash:error:{kind or problem_type(type(error).__name__)}",
         title=HTTPStatus(error.status).phrase if kind else (type(error).__doc__ or "").split(". ")[0].rstrip("."),
         status=error.status, detail=clean(str(error)), instance=clean(path), request_id=request_id, errors=[clean(item) for item in errors],
     )
     return Response(problem.model_dump_json(exclude_defaults=not errors), error.status, headers_of(error), MEDIA_TYPE)
 
 
-def log(request_id: str, error: BaseException) -> None:
+def log_problem(request_id: str, error: BaseException) -> None:
     """Write down an error that is our mistake, with its stack; what it says may hold what people sent, and is redacted."""
     _LOG.error("%s %s", request_id, Redactor().clean("".join(traceback.format_exception(error))))
 
@@ -83,20 +83,20 @@ class EndedError(RequestError):
     def __init__(self, failed: TriageFailed) -> None:
         super().__init__(failed.error, failed.retry_after)
         self.status = failed.status
-        self.kind = kind_of(failed.type)
+        self.kind = problem_type(failed.type)
 
 
-def told(request: Request, error: Exception) -> Response:
+def problem_of(request: Request, error: Exception) -> Response:
     """Make the response to a request that ended in an error."""
-    known = known_as(error)
+    known = error_name(error)
     if known.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _LOG.error("%s %s", request.scope.get("request_id", ""), Redactor().clean(f"{type(error).__name__}: {error}"))
-    return response(
+    return problem_response(
         request.scope.get("request_id", ""), request.url.path, known, _fields(error), known.kind if isinstance(known, EndedError) else "",
     )
 
 
-def known_as(error: Exception) -> RequestError:
+def error_name(error: Exception) -> RequestError:
     """Give the error of a request that any error is to its caller."""
     if isinstance(error, RequestError):
         return error
@@ -126,8 +126,8 @@ def _of_status(request: Request, error: HTTPException) -> Response:
     """Tell what the router found: no such path, or not by this method."""
     made = RequestError(f"There is nothing at this path for {request.method}.")
     made.status = error.status_code
-    kind = kind_of(HTTPStatus(error.status_code).phrase.title().replace(" ", ""))
-    answer = response(request.scope.get("request_id", ""), request.url.path, made, kind=kind)
+    kind = problem_type(HTTPStatus(error.status_code).phrase.title().replace(" ", ""))
+    answer = problem_response(request.scope.get("request_id", ""), request.url.path, made, kind=kind)
     answer.headers.update(error.headers or {})
     return answer
 
@@ -135,7 +135,7 @@ def _of_status(request: Request, error: HTTPException) -> Response:
 def install(app: FastAPI) -> None:
     """Let an app tell all its errors as problems."""
     for kind in (RequestError, ServiceError, CorpusError, IngestError, RequestValidationError):
-        app.add_exception_handler(kind, told)
+        app.add_exception_handler(kind, problem_of)
     app.add_exception_handler(HTTPException, _of_status)  # type: ignore[arg-type]  # it is only called with its own kind
 
 
@@ -148,7 +148,7 @@ DOCUMENTED: Mapping[int, str] = {
 }
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def documented_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Describe the problems that a route may answer with, for its OpenAPI entry."""
     return {
         status: {"description": DOCUMENTED[status], "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}

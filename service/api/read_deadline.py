@@ -12,7 +12,7 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
 from service.api.app_state import AppState
-from service.api.streams import gone
+from service.api.streams import client_left
 from service.batches.deadlines import SLOWEST
 from service.schemas.errors import LateError
 from service.workers.failures import AbandonedError, StoppingError
@@ -52,5 +52,5 @@ async def while_wanted(request: Request, work: Callable[[Patience], T], patience
 
 
 async def _note_leaving(request: Request, forsaken: Event) -> None:
-    await gone(request)
+    await client_left(request)
     forsaken.set()

@@ -35,7 +35,7 @@ class EventThreads:
         self._running = 0
         self._pool = ThreadPoolExecutor(most, thread_name_prefix="events")
 
-    def start(self, work: Callable[[], None]) -> None:
+    def submit(self, work: Callable[[], None]) -> None:
         """Start work in a thread; raises BusyError where all are in use."""
         if self._running >= self._most:
             raise BusyError("More is being worked on than there are places.", 1.0)
@@ -61,7 +61,7 @@ class CostlyRequestSlots:
         self._taken: Counter[str] = Counter()
 
     @contextmanager
-    def one(self, caller: str) -> Iterator[None]:
+    def slot(self, caller: str) -> Iterator[None]:
         """Hold a place; raises BusyError where there is none. For one event loop."""
         if self._taken.total() >= self._most or self._taken[caller] >= (self._most + 1) // 2:
             raise BusyError("More is being handed in than there are places.", 1.0)
@@ -93,7 +93,7 @@ class EventFlow:
         self._left = threading.Event()
         # Whether the last event was taken, or is not waited for any more.
         self.over = False
-        threads.start(self._work)
+        threads.submit(self._work)
 
     def leave(self) -> None:
         """Listen no more."""
@@ -127,9 +127,9 @@ class EventFlow:
             for event in self._begin():
                 self._put(event)
         except Exception as error:  # noqa: BLE001 - it is raised again where the events are taken
-            known = problems.known_as(error)
+            known = problems.error_name(error)
             if known is not error and known.status == problems.UnexpectedError.status:
-                problems.log("-", error)
+                problems.log_problem("-", error)
             self._put(known)
         finally:
             self._ended()
@@ -145,15 +145,15 @@ class EventFlow:
             self._loop.call_soon_threadsafe(self._queue.put_nowait, item)
 
 
-async def gone(request: Request) -> None:
+async def client_left(request: Request) -> None:
     """Return once the client has gone; the body must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-async def whole(flow: EventFlow, request: Request) -> Event | None:
+async def collect_answer(flow: EventFlow, request: Request) -> Event | None:
     """Take all events and give the last one; None where the client left before it."""
-    leaving = asyncio.ensure_future(gone(request))
+    leaving = asyncio.ensure_future(client_left(request))
     taking = asyncio.ensure_future(_last(flow))
     try:
         await asyncio.wait((leaving, taking), return_when=asyncio.FIRST_COMPLETED)
@@ -171,14 +171,14 @@ async def _last(flow: EventFlow) -> Event | None:
     return last
 
 
-async def sent(flow: EventFlow, first: Event) -> AsyncIterator[bytes]:
+async def stream_response(flow: EventFlow, first: Event) -> AsyncIterator[bytes]:
     """Write events as server-sent events, with comments in between while nothing happens."""
     numbers = count(1)
     try:
-        yield written(first, next(numbers))
+        yield encode_event(first, next(numbers))
         while not flow.over:
             event = await _following(flow)
-            yield SILENCE if event is None else written(event, next(numbers))
+            yield SILENCE if event is None else encode_event(event, next(numbers))
     finally:
         flow.leave()
 
@@ -190,14 +190,14 @@ async def _following(flow: EventFlow) -> Event | None:
     except TimeoutError:
         return None
     except RequestError as error:
-        return failed(error)
+        return failed_event(error)
 
 
-def failed(error: RequestError) -> TriageFailed:
+def failed_event(error: RequestError) -> TriageFailed:
     """Tell an error as the last event."""
     return TriageFailed(type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait)
 
 
-def written(event: Event, number: int) -> bytes:
+def encode_event(event: Event, number: int) -> bytes:
     """Write one event. Its JSON has no line ends of its own, so one data line holds it."""
     return f"id: {number}\nevent: {event.kind}\ndata: {event.model_dump_json(by_alias=True)}\n\n".encode()

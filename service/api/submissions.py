@@ -46,11 +46,11 @@ class ParsedSubmission:
     digest: str
 
 
-async def read(request: Request, spool: Spool) -> ParsedSubmission:
+async def read_submission(request: Request, spool: Spool) -> ParsedSubmission:
     """Read what was handed in; raises InvalidRequestError, MediaTypeError, TooLargeError."""
     kind = uploads.media_type(request.headers.get("content-type", ""))
     if kind == JSON:
-        raw = await small(request)
+        raw = await read_small_body(request)
         return await (run_in_threadpool(_of_json, raw) if len(raw) > _QUICK else _now(raw))
     if kind == MULTIPART:
         upload = await multipart(request, spool, LIMITS)
@@ -61,7 +61,7 @@ async def read(request: Request, spool: Spool) -> ParsedSubmission:
 async def refuse_early(request: Request, pool: ProcessPool) -> None:
     """Raise BusyError where there is no room for one more: before a large body comes, or a small one is understood."""
     try:
-        pool.check_room()
+        pool.check_capacity()
     except RequestError:
         length = request.headers.get("content-length", "")
         if length.isdecimal() and int(length) <= _QUICK:
@@ -70,7 +70,7 @@ async def refuse_early(request: Request, pool: ProcessPool) -> None:
         raise
 
 
-async def small(request: Request) -> bytes:
+async def read_small_body(request: Request) -> bytes:
     """Read a JSON body; raises TooLargeError."""
     raw = bytearray()
     async for chunk in request.stream():
@@ -82,7 +82,7 @@ async def small(request: Request) -> bytes:
 
 async def multipart(request: Request, spool: Spool, limits: uploads.MultipartLimits) -> MultipartUpload:
     """Read a multipart body into a spool."""
-    return await uploads.read(request.headers["content-type"], request.stream(), spool, limits, anyio.to_thread.run_sync)
+    return await uploads.read_multipart(request.headers["content-type"], request.stream(), spool, limits, anyio.to_thread.run_sync)
 
 
 async def _now(raw: bytes) -> ParsedSubmission:
@@ -126,7 +126,7 @@ def _checked(upload: MultipartUpload, *, has_logs: bool) -> TriageRequest:
     values: dict[str, object] = {name: value for name, value in upload.fields.items() if name != "telemetry"}
     for name in ("model", "stream"):
         if name in values:
-            values[name] = switch(name, upload.fields[name])
+            values[name] = parse_switch(name, upload.fields[name])
     if has_logs:
         if "text" in values:
             raise InvalidRequestError("Send the log as a file or as text, not both.")
@@ -139,7 +139,7 @@ def _checked(upload: MultipartUpload, *, has_logs: bool) -> TriageRequest:
         raise invalid(error) from error
 
 
-def switch(name: str, text: str) -> bool:
+def parse_switch(name: str, text: str) -> bool:
     """Read a field that is true or false; raises InvalidRequestError."""
     try:
         return _SWITCHES[text.strip().lower()]
@@ -172,6 +172,6 @@ def _telemetry(upload: MultipartUpload) -> Snapshot | Literal["live"] | None:
     if len(files) > 1 or (files and files[0].size > snapshot.MAX_BYTES):
         raise too_large(snapshot.MAX_BYTES)
     try:
-        return snapshot.parse(files[0].file.read() if files else text, "telemetry")
+        return snapshot.parse_snapshot(files[0].file.read() if files else text, "telemetry")
     except InvalidSnapshotError as error:
         raise InvalidRequestError(str(error)) from error

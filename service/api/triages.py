@@ -14,12 +14,12 @@ from starlette.responses import Response, StreamingResponse
 
 from service.api import pages, submissions
 from service.api.access import Principal, demand_live, own_triage
-from service.api.app_state import AppState, House, IdempotencyKey, Triager, once
+from service.api.app_state import AppState, House, IdempotencyKey, Triager, idempotent_request
 from service.api.bodies import Judgement, Question, TriageRequest, TriageRow
 from service.api.idempotency import REPLAYED, IdempotentRequest, StoredAnswer
 from service.api.pages import After, Limit, Paged
-from service.api.problems import EndedError, documented
-from service.api.streams import MEDIA_TYPE, EventFlow, sent, whole, written
+from service.api.problems import EndedError, documented_problems
+from service.api.streams import MEDIA_TYPE, EventFlow, collect_answer, encode_event, stream_response
 from service.api.submissions import JSON, MULTIPART, ParsedSubmission
 from service.persistence.spool import Spool
 from service.schemas.diagnosis import Diagnosis
@@ -53,8 +53,8 @@ _BODY = {"requestBody": {"required": True, "content": {
 _STREAMS: dict[int | str, dict[str, Any]] = {200: {"description": "The answer.", "content": {MEDIA_TYPE: _EVENTS}}}
 
 
-@router.post("/triage", response_model=Diagnosis, responses=_STREAMS | documented(409, 415, 504, 507), openapi_extra=_BODY)
-async def triage(
+@router.post("/triage", response_model=Diagnosis, responses=_STREAMS | documented_problems(409, 415, 504, 507), openapi_extra=_BODY)
+async def submit_triage(
     request: Request, house: House, visitor: Triager, key: IdempotencyKey = "",
     stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
 ) -> Response:
@@ -64,11 +64,11 @@ async def triage(
         await submissions.refuse_early(request, house.desk.pool)
     with ExitStack() as held:
         spool = held.enter_context(Spool())
-        with house.uploads.one(visitor.caller.name):
-            handed = await submissions.read(request, spool)
+        with house.uploads.slot(visitor.caller.name):
+            handed = await submissions.read_submission(request, spool)
         if handed.submission.telemetry == "live":
             demand_live(visitor)
-        memory = once(house, key, visitor)
+        memory = idempotent_request(house, key, visitor)
         old = await run_in_threadpool(memory.begin, "triage", handed.digest) if key else None
         if old is not None:
             return _replayed(await run_in_threadpool(house.desk.record, old.body), handed.stream or stream)
@@ -116,7 +116,7 @@ class _TriageRequestScope:
             case Accepted():
                 self._id = event.id
             case FinalAnswer():
-                self._house.metrics.triaged(event.diagnosis)
+                self._house.metrics.count_triage(event.diagnosis)
                 # Its id and no more: an answer that was deleted is not to be had by its request either.
                 self._memory.finish(200, event.diagnosis.id)
             case TriageFailed():
@@ -131,11 +131,11 @@ async def _streamed(flow: EventFlow) -> Response:
     first = await flow.next()
     if first is None:
         raise WorkerLostError("The work ended without an answer.")
-    return StreamingResponse(sent(flow, first), media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"})
+    return StreamingResponse(stream_response(flow, first), media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"})
 
 
 async def _answered(flow: EventFlow, request: Request) -> Response:
-    last = await whole(flow, request)
+    last = await collect_answer(flow, request)
     if isinstance(last, TriageFailed):
         raise EndedError(last)
     if isinstance(last, FinalAnswer):
@@ -156,7 +156,7 @@ def _replayed(record: TriageRecord, stream: bool) -> Response:
     answer = _diagnosis(record.diagnosis)
     if stream:
         events: tuple[Event, ...] = (Accepted(id=record.id), FinalAnswer(diagnosis=record.diagnosis))
-        answer = Response(b"".join(written(event, number) for number, event in enumerate(events, 1)), media_type=MEDIA_TYPE)
+        answer = Response(b"".join(encode_event(event, number) for number, event in enumerate(events, 1)), media_type=MEDIA_TYPE)
     answer.headers[REPLAYED] = "true"
     return answer
 
@@ -166,51 +166,51 @@ def as_json(value: BaseModel, status: int = 200) -> Response:
     return Response(value.model_dump_json(by_alias=True), status, media_type=JSON)
 
 
-@router.get("/triages", response_model=Paged[TriageRow], responses=documented())
-def triages(
+@router.get("/triages", response_model=Paged[TriageRow], responses=documented_problems())
+def list_triages(
     request: Request, house: House, visitor: Triager, after: After = None, limit: Limit = 20,
     q: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Words that stand in its source, headline or cause.")] = "",
 ) -> Response:
     """List past triages, newest first; with the scope admin everybody's, else your own."""
     found = house.desk.records(q, after, limit, visitor.only)
-    return pages.response(request, Paged(items=[TriageRow.of(record) for record in found.items], next=found.next))
+    return pages.page_response(request, Paged(items=[TriageRow.of(record) for record in found.items], next=found.next))
 
 
-@router.get("/triages/{triage_id}", response_model=TriageRecord, responses=documented(404))
-def record(house: House, visitor: Triager, triage_id: TriageId) -> Response:
+@router.get("/triages/{triage_id}", response_model=TriageRecord, responses=documented_problems(404))
+def get_triage(house: House, visitor: Triager, triage_id: TriageId) -> Response:
     """Give a triage with its answer."""
     return as_json(own_triage(house.desk, visitor, triage_id))
 
 
-@router.delete("/triages/{triage_id}", status_code=204, responses=documented(404))
-def forget(house: House, visitor: Triager, triage_id: TriageId) -> None:
+@router.delete("/triages/{triage_id}", status_code=204, responses=documented_problems(404))
+def delete_triage(house: House, visitor: Triager, triage_id: TriageId) -> None:
     """Delete a triage with all that belongs to it."""
     own_triage(house.desk, visitor, triage_id)
     house.desk.forget(triage_id, visitor.caller)
 
 
-@router.get("/triages/{triage_id}/excerpt", response_model=Excerpt, responses=documented(404))
-def excerpt(house: House, visitor: Triager, triage_id: TriageId) -> Response:
+@router.get("/triages/{triage_id}/excerpt", response_model=Excerpt, responses=documented_problems(404))
+def get_excerpt(house: House, visitor: Triager, triage_id: TriageId) -> Response:
     """Give what is kept of the log, redacted, by line numbers."""
     own_triage(house.desk, visitor, triage_id)
     return as_json(house.desk.excerpt(triage_id))
 
 
-@router.get("/triages/{triage_id}/messages", response_model=Paged[MessageRecord], responses=documented(404))
-def messages(house: House, visitor: Triager, triage_id: TriageId) -> Response:
+@router.get("/triages/{triage_id}/messages", response_model=Paged[MessageRecord], responses=documented_problems(404))
+def list_messages(house: House, visitor: Triager, triage_id: TriageId) -> Response:
     """Give the conversation about a triage, oldest first."""
     own_triage(house.desk, visitor, triage_id)
     return as_json(Paged(items=list(house.desk.messages(triage_id))))
 
 
-@router.post("/triages/{triage_id}/messages", response_model=TurnAnswered, responses=_STREAMS | documented(404, 409, 504))
-async def ask(
+@router.post("/triages/{triage_id}/messages", response_model=TurnAnswered, responses=_STREAMS | documented_problems(404, 409, 504))
+async def ask_question(
     request: Request, house: House, visitor: Triager, triage_id: TriageId, body: Question, key: IdempotencyKey = "",
     stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
 ) -> Response:
     """Ask on about a triage; with `stream`, events `text` and last `turn` or `error`."""
     await run_in_threadpool(own_triage, house.desk, visitor, triage_id)
-    memory = once(house, key, visitor)
+    memory = idempotent_request(house, key, visitor)
     old = await run_in_threadpool(memory.begin, "ask", triage_id, body.text) if key else None
     if old is not None:
         return Response(old.body, old.status, {REPLAYED: "true"}, JSON)
@@ -237,13 +237,13 @@ def _note_turn(event: Event, memory: IdempotentRequest) -> None:
             memory.abandon()
 
 
-@router.post("/triages/{triage_id}/feedback", response_model=FeedbackRecord, status_code=201, responses=documented(404, 409))
-def feedback(house: House, visitor: Triager, triage_id: TriageId, body: Judgement, key: IdempotencyKey = "") -> Response:
+@router.post("/triages/{triage_id}/feedback", response_model=FeedbackRecord, status_code=201, responses=documented_problems(404, 409))
+def add_feedback(house: House, visitor: Triager, triage_id: TriageId, body: Judgement, key: IdempotencyKey = "") -> Response:
     """Say whether an answer was right, what the real cause was, and what fixed it."""
     own_triage(house.desk, visitor, triage_id)
 
     def keep() -> StoredAnswer:
         return StoredAnswer(201, house.desk.feedback(triage_id, body.feedback(), visitor.caller).model_dump_json(by_alias=True))
 
-    made, replayed = once(house, key, visitor).run(("feedback", triage_id, body.model_dump_json()), keep)
+    made, replayed = idempotent_request(house, key, visitor).run(("feedback", triage_id, body.model_dump_json()), keep)
     return Response(made.body, made.status, {REPLAYED: "true"} if replayed else {}, JSON)

@@ -152,7 +152,7 @@ def _text(raw: bytes) -> str:
     return printable(Redactor().clean(raw.decode("utf-8", "replace")))[:300]
 
 
-async def read(content_type: str, chunks: AsyncIterator[bytes], spool: Spool, limits: MultipartLimits, threaded: Threaded) -> MultipartUpload:
+async def read_multipart(content_type: str, chunks: AsyncIterator[bytes], spool: Spool, limits: MultipartLimits, threaded: Threaded) -> MultipartUpload:
     """Read a multipart body into a spool; raises InvalidRequestError, TooLargeError or DiskFullError."""
     upload = MultipartUpload(spool)
     reader = _MultipartReader(upload, limits)

@@ -19,10 +19,10 @@ from ingest.index import Index
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.batches.batches import open_store
-from service.llm.conversation import said_as
+from service.llm.conversation import message_text
 from service.patching.patches import ConfigFile
 from service.persistence.store import Store
-from service.pipeline.triage import Report, Triage, silent
+from service.pipeline.triage import Report, Triage, no_progress
 from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
 from service.schemas.errors import ConflictError, InvalidRequestError, LateError, RequestError
 from service.schemas.events import Accepted, Event, FinalAnswer, FirstAnswer, TriageFailed, TurnAnswered
@@ -95,7 +95,7 @@ class Page:
 class TriageService:
     """What every face asks. Safe to use from many threads; its methods block, so an event loop calls them in threads."""
 
-    def __init__(self, settings: Settings, report: Report = silent) -> None:
+    def __init__(self, settings: Settings, report: Report = no_progress) -> None:
         self._settings = settings
         self._report = report
         self.store: Store
@@ -126,7 +126,7 @@ class TriageService:
         """
         task = _task(submission, str(ULID()))
         # Before anything is written: a refusal is to cost little.
-        self.pool.check_room()
+        self.pool.check_capacity()
         now = datetime.now(UTC)
         seconds = self._settings.request_deadline
         self.store.triages.add(TriageRecord(
@@ -142,7 +142,7 @@ class TriageService:
 
     def ask(self, triage_id: str, question: str, caller: Caller) -> Iterator[Event]:
         """Answer a follow-up question: Said..., Turned; or Failed. Raises NotFoundError, BusyError, ConflictError while it runs."""
-        said = said_as(question)
+        said = message_text(question)
         if not said:
             raise InvalidRequestError("The question is empty.")
         kept = self._kept(triage_id)
@@ -207,7 +207,7 @@ class TriageService:
 
     def ready(self) -> dict[str, str]:
         """Check database, index and workers; an empty text is good, else it says what is wrong."""
-        return {"database": self.store.check(), "index": self._index.note, "workers": self.pool.wrong}
+        return {"database": self.store.check(), "index": self._index.note, "workers": self.pool.failure}
 
     def note(self, caller: Caller, action: str, target: str, detail: str = "") -> None:
         """Write down who did what."""
@@ -217,7 +217,7 @@ class TriageService:
 
     def forget_old(self, now: datetime) -> int:
         """Delete what is older than the retention; gives how many triages and batches went: none while the clock is in doubt."""
-        if rest := self.store.clock.look(now):
+        if rest := self.store.clock.observe(now):
             _LOG.warning("the clock is days ahead of what it last said; should it be right, what is old is deleted from %s on", rest.date())
             return 0
         days = self._settings.retention_days

@@ -27,7 +27,7 @@ _NONE = {
 _NEXT = "Hand in its log by itself, or once more if the reason has passed."
 
 
-def result_of(job: JobRecord, representative: JobRecord | None = None) -> Diagnosis:
+def job_result(job: JobRecord, representative: JobRecord | None = None) -> Diagnosis:
     """Give the answer for a job that has ended; `representative` is the job that `same_as` names.
 
     An answer that is another job's comes without what is of that job's log alone: cascade, what was read, and, unless
@@ -36,13 +36,13 @@ def result_of(job: JobRecord, representative: JobRecord | None = None) -> Diagno
     if job.state in ("queued", "running"):
         raise ConflictError(f"Job {job.id} has not ended; its result comes when it has.")
     if job.state == "done" and job.diagnosis is not None:
-        return job.diagnosis.model_copy(update={"id": job.id, "source": job.name, "job": note_of(job)})
+        return job.diagnosis.model_copy(update={"id": job.id, "source": job.name, "job": job_note(job)})
     if job.state == "done" and representative is not None and representative.diagnosis is not None:
         return _same(job, representative, representative.diagnosis)
     return _without(job)
 
 
-def note_of(job: JobRecord) -> JobNote:
+def job_note(job: JobRecord) -> JobNote:
     """Say which job an answer is for."""
     state = job.state if job.state in ("failed", "cancelled") else "done"
     return JobNote(
@@ -55,7 +55,7 @@ def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
     language = "zh" if _CHINESE.search(answer.headline) else "en"
     told = _SAME[language].format(name=_MARKDOWN.sub(r"\\\1", printable(other.name)), id=other.id)
     return answer.model_copy(update={
-        "id": job.id, "source": job.name, "job": note_of(job), "explanation": f"{told}\n\n{answer.explanation}",
+        "id": job.id, "source": job.name, "job": job_note(job), "explanation": f"{told}\n\n{answer.explanation}",
         "outcome": job.outcome or Outcome(), "evidence": _root(job, answer, _OWN[language]), "cascade": (), "redactions": 0, "timings_ms": {},
         "engine": answer.engine.model_copy(update={"tokens": None}),
         # Without files of its own, a patch is of a command that stands in the other one's log.
@@ -77,5 +77,5 @@ def _without(job: JobRecord) -> Diagnosis:
     headline = _NONE[kind].format(error=job.error or "the reason is not known.")
     return Diagnosis(
         id=job.id, source=job.name, verdict="unknown", cause=UNKNOWN, category=CATEGORY, confidence=0.0, standing="none",
-        action="collect-more", headline=headline, explanation=f"{headline} {_NEXT}", limits=ReadLimits(bytes=0, lines=0), outcome=job.outcome or Outcome(), job=note_of(job),
+        action="collect-more", headline=headline, explanation=f"{headline} {_NEXT}", limits=ReadLimits(bytes=0, lines=0), outcome=job.outcome or Outcome(), job=job_note(job),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 
-def delay(failures: int, least: float, most: float) -> float:
+def backoff_delay(failures: int, least: float, most: float) -> float:
     """Give the seconds to wait after so many failures in a row: between half and all of `least` doubled each time."""
     whole = min(most, least * 2.0 ** min(failures - 1, 30))
     return whole * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
@@ -30,7 +30,7 @@ class Backoff:
     def begin(self, wait: float | None = None) -> float:
         """Wait once more; `wait` is what was asked for, at least. Gives the seconds."""
         self.failures += 1
-        seconds = max(delay(self.failures, self.least, self.most), wait or 0.0)
+        seconds = max(backoff_delay(self.failures, self.least, self.most), wait or 0.0)
         self.until = monotonic() + seconds
         return seconds
 

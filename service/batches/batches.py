@@ -114,7 +114,7 @@ class BatchService:
         None while the clock is in doubt: one that is handed in at this moment looks old then.
         """
         count = 0
-        if self._store.clock.rests(now or datetime.now(UTC)):
+        if self._store.clock.is_resting(now or datetime.now(UTC)):
             return count
         for journal in journals(self._settings.home):
             if _began(journal) < before and self._known(journal) is None:
@@ -149,7 +149,7 @@ class BatchService:
 
     def _doubts(self, now: datetime) -> bool:
         """Tell whether what the clock calls old may be young; a new database in the place of a damaged one cannot tell."""
-        return self._store.replaced is not None or self._store.clock.rests(now) is not None
+        return self._store.replaced is not None or self._store.clock.is_resting(now) is not None
 
     def _mended(self, journal: Journal, lost: bool) -> bool:
         record = self._known(journal)

@@ -19,11 +19,11 @@ class CircuitBreaker:
         self._pause = Backoff(*REST)
 
     @property
-    def holds(self) -> bool:
+    def allows(self) -> bool:
         """Tell whether the model may be asked."""
         return self._pause.over
 
-    def heard(self, answer: Diagnosis) -> None:
+    def record(self, answer: Diagnosis) -> None:
         """Take in what became of asking; an answer for which nobody was asked tells nothing."""
         if answer.engine.tokens is None:
             return

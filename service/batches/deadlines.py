@@ -14,12 +14,12 @@ SLOWEST = 1_000_000
 LOOKED = 1000
 
 
-def seconds_for(paths: Sequence[str], settings: Settings, *, model: bool) -> float:
+def step_deadline(paths: Sequence[str], settings: Settings, *, model: bool) -> float:
     """Give the most seconds that one step on a job may take."""
-    return settings.request_deadline + size_of(paths) / SLOWEST + (settings.model_deadline if model else 0.0)
+    return settings.request_deadline + job_size(paths) / SLOWEST + (settings.model_deadline if model else 0.0)
 
 
-def size_of(paths: Sequence[str]) -> int:
+def job_size(paths: Sequence[str]) -> int:
     """Add up the files of a job, as far as they are there."""
     return sum(islice((size for path in paths for size in _sizes(path)), LOOKED))
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 from service.batches import deadlines, owners
-from service.batches.backoff import Backoff, delay
+from service.batches.backoff import Backoff, backoff_delay
 from service.batches.batches import BatchService
 from service.batches.commands import (
     JobCommand,
@@ -83,11 +83,11 @@ class _ClaimRate:
     since: float = field(default_factory=monotonic)
 
     @property
-    def ahead(self) -> int:
+    def claim_count(self) -> int:
         """How many jobs to have at hand."""
         return max(self.least, min(MOST_AHEAD, int(AHEAD_SECONDS * self.rate)))
 
-    def ended(self, count: int) -> None:
+    def count_ended(self, count: int) -> None:
         """Take in that so many jobs more have ended; a few slow ones make it slower within seconds."""
         now = monotonic()
         passed = max(now - self.since, 1e-3)
@@ -96,7 +96,7 @@ class _ClaimRate:
         self.since = now
 
 
-def ignore(job: JobRecord) -> None:
+def ignore_event(job: JobRecord) -> None:
     """Take what became of a job, and show nothing."""
 
 
@@ -104,7 +104,7 @@ class BatchEngine:
     """Works on batches, all or one, until it is stopped. Not to be shared between threads but for `start`, `stop` and `wake`."""
 
     def __init__(
-        self, settings: Settings, store: Store, *, batch: str | None = None, watch: Watch = ignore,
+        self, settings: Settings, store: Store, *, batch: str | None = None, watch: Watch = ignore_event,
         openers: Mapping[LaneName, Opener] = OPENERS,
     ) -> None:
         """Prepare; `watch` is called with each job that has ended."""
@@ -134,7 +134,7 @@ class BatchEngine:
         self._standing: dict[tuple[str, str, str], tuple[str, str]] = {}
 
     @property
-    def lanes(self) -> Mapping[LaneName, ExecutorSlot]:
+    def executor_slots(self) -> Mapping[LaneName, ExecutorSlot]:
         """Where jobs run."""
         return self._lanes
 
@@ -155,9 +155,9 @@ class BatchEngine:
         self._wake.set()
 
     @property
-    def wrong(self) -> str:
+    def failure(self) -> str:
         """What keeps the engine from its work; empty where nothing does."""
-        return next((lane.wrong for lane in self._lanes.values() if lane.wrong), "")
+        return next((lane.failure for lane in self._lanes.values() if lane.failure), "")
 
     def run(self) -> None:
         """Work until stopped, or until the one batch that was named is over.
@@ -168,8 +168,8 @@ class BatchEngine:
             self._guarded("inherit", lambda: _inherit(self._store))
             while not self._stop.is_set() and not self._over:
                 self._tick()
-                if self._batch and self.wrong:
-                    raise ExecutorLostError(self.wrong)
+                if self._batch and self.failure:
+                    raise ExecutorLostError(self.failure)
         finally:
             self._close()
 
@@ -193,7 +193,7 @@ class BatchEngine:
         self._regularly("claim", 0.0, self._claim)
         self._listen()
         self._guarded("decide", self._decide)
-        if self._ledger.due:
+        if self._ledger.is_due:
             self._guarded("record", self._record)
 
     def _regularly(self, step: str, every: float, act: Callable[[], None]) -> None:
@@ -260,7 +260,7 @@ class BatchEngine:
     # Taking in jobs.
 
     def _claim(self) -> None:
-        ahead = self._pace.ahead
+        ahead = self._pace.claim_count
         room = ahead - sum(lane.waiting for lane in self._lanes.values())
         if room < ahead // 2:
             return
@@ -281,7 +281,7 @@ class BatchEngine:
         name: LaneName = "ray" if batch.total >= self._settings.ray_from and "ray" in self._lanes else "local"
         flight = self._flights[job.id] = _InFlightJob(job, self._lanes[name])
         if job.attempts > MAX_CLAIMS:
-            self._ledger.failed(job, f"It was begun {MAX_CLAIMS} times, and each time the program that worked on it ended.", None)
+            self._ledger.add_failure(job, f"It was begun {MAX_CLAIMS} times, and each time the program that worked on it ended.", None)
         else:
             flight.lane.add(_order(job, batch, self._settings))
 
@@ -304,15 +304,15 @@ class BatchEngine:
                 flight.reading = outcome.reading
                 self._undecided.append(outcome.id)
             case JobWasAnswered():
-                self._ledger.answered(flight.job, _result(flight, None, outcome.diagnosis.model_copy(update={"id": outcome.id})))
+                self._ledger.add_answer(flight.job, _result(flight, None, outcome.diagnosis.model_copy(update={"id": outcome.id})))
             case StepFailed():
                 self._failed(flight.job, outcome.error, final=outcome.final)
             case JobWasLost():
                 self._failed(flight.job, outcome.error, final=False)
 
     def _failed(self, job: JobRecord, error: str, *, final: bool) -> None:
-        again = None if final or job.attempts >= MAX_ATTEMPTS else datetime.now(UTC) + timedelta(seconds=delay(job.attempts, *RETRY))
-        self._ledger.failed(job, error if again or final else f"{error} ({job.attempts} tries)", again)
+        again = None if final or job.attempts >= MAX_ATTEMPTS else datetime.now(UTC) + timedelta(seconds=backoff_delay(job.attempts, *RETRY))
+        self._ledger.add_failure(job, error if again or final else f"{error} ({job.attempts} tries)", again)
 
     def _decide(self) -> None:
         """Have jobs answered, but each crash of a batch only once."""
@@ -332,7 +332,7 @@ class BatchEngine:
         job = flight.job.id
         if answers != job:
             flight.lane.drop(job)
-            self._ledger.answered(flight.job, _result(flight, answers, None))
+            self._ledger.add_answer(flight.job, _result(flight, answers, None))
         elif stands != job:
             # The crash is known, these files are not: what is to be changed in them takes no model, which costs as much each time.
             flight.lane.answer_by_rules(job)
@@ -353,8 +353,8 @@ class BatchEngine:
         try:
             self._ledger.record()
         finally:
-            settled, doubtful = self._ledger.settled()
-            self._pace.ended(len(settled))
+            settled, doubtful = self._ledger.has_settled()
+            self._pace.count_ended(len(settled))
             for job in settled:
                 self._flights.pop(job, None)
             if doubtful:
@@ -379,7 +379,7 @@ def _give_back(store: Store, owner: str) -> None:
 
 def _order(job: JobRecord, batch: BatchRecord, settings: Settings) -> JobCommand:
     place, model = job.place, batch.options.model
-    seconds = deadlines.seconds_for(place.paths, settings, model=model)
+    seconds = deadlines.step_deadline(place.paths, settings, model=model)
     return JobCommand(job.id, job.name, place.paths, place.configs, batch.options.language, model, seconds, job.outcome)
 
 

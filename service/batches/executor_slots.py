@@ -53,7 +53,7 @@ class ExecutorSlot:
         self._wrong = ""
 
     @property
-    def wrong(self) -> str:
+    def failure(self) -> str:
         """What keeps all workers from working, again and again; empty where nothing does."""
         return self._wrong if self._pause.failures >= HOPELESS and self._opener is self._openers["local"] else ""
 

@@ -45,19 +45,19 @@ class _ProcessSpawner:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def hire(self) -> Worker:
+    def spawn(self) -> Worker:
         """Start a process."""
         try:
             return _LocalWorker(self._settings)
         except OSError as error:
             raise ExecutorLostError(f"No worker process can be started: {error}") from error
 
-    def hear(self, members: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
+    def receive(self, members: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
         """Wait for replies; of one who died between, what it said before is heard first."""
         known = {member.pipe: member for member in members if isinstance(member, _LocalWorker)}
         for pipe in connection.wait(list(known), timeout):
             member = known[pipe]  # type: ignore[index]
-            yield member, member.said()
+            yield member, member.poll_replies()
 
     def close(self) -> None:
         """There is nothing beside the processes."""
@@ -87,7 +87,7 @@ class _LocalWorker:
         """The process's number."""
         return self._process.pid or 0
 
-    def hand(self, step: Step) -> None:
+    def send(self, step: Step) -> None:
         """Send a step to the process, or queue it."""
         data = bytes(ForkingPickler.dumps(step))
         if self._large is None and len(data) > SMALL:
@@ -99,7 +99,7 @@ class _LocalWorker:
         else:
             self._send(data)
 
-    def said(self) -> Reply | None:
+    def poll_replies(self) -> Reply | None:
         """Give what the process says; None where it is gone."""
         try:
             reply: Reply = self.pipe.recv()
@@ -115,7 +115,7 @@ class _LocalWorker:
         self._process.join(timeout=5)
         self.pipe.close()
 
-    def obituary(self) -> str:
+    def exit_reason(self) -> str:
         """Say by what signal or with what code it ended."""
         self._process.join(timeout=5)
         code = self._process.exitcode
@@ -146,7 +146,7 @@ def serve(pipe: Connection, settings: Settings) -> None:
     try:
         pipe.send(WorkerReady(worker.load()))
         while True:
-            reply = worker.take(pipe.recv())
+            reply = worker.run(pipe.recv())
             if reply is not None:
                 pipe.send(reply)
     except (EOFError, OSError):

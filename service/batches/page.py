@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from corpus.schema import Language
 from service.batches.summary import CauseGroup, Cost, CrashGroup, Saving, Summary, in_words
 from service.batches.trend import TrendPoint
-from service.html.markup import Html, document, element, joined, paragraph, section, table
-from service.html.plots import COLOURS, OTHER, Amount, Column, bars, columns
+from service.html.markup import Html, document, element, join, paragraph, section, table
+from service.html.plots import COLOURS, OTHER, Amount, Column, bar_plot, column_plot
 from service.schemas.diagnosis import ProposedChange
 
 # Bars of one plot.
@@ -135,7 +135,7 @@ class _Page:
     # What to change.
 
     def _first(self) -> Html:
-        best = self.summary.best
+        best = self.summary.best_saving
         shown = self._best(best) if best else paragraph(self.word("no_change"))
         retry = self.summary.actions.get("retry", 0)
         more = [paragraph(self.word("retry", jobs=number(retry)), class_="soft")] if retry else []
@@ -181,14 +181,14 @@ class _Page:
 
     def _healthy(self) -> Html:
         counts = {"healthy": self.summary.healthy, "open_ends": self.summary.open_ends}
-        return joined(paragraph(self.word(name, jobs=number(jobs)), class_="soft") for name, jobs in counts.items() if jobs)
+        return join(paragraph(self.word(name, jobs=number(jobs)), class_="soft") for name, jobs in counts.items() if jobs)
 
     def _plot(self, name: str, rows: Sequence[tuple[CauseGroup, float, str]]) -> Html:
         rows = sorted(rows, key=lambda row: -row[1])
         amounts = [Amount(group.title, value, told, self.colours.get(group.cause, OTHER)) for group, value, told in rows[:MAX_BARS] if value]
         if rest := sum(value for _, value, _ in rows[MAX_BARS:]):
             amounts.append(Amount(self.word("other"), rest, number(rest), OTHER))
-        return _figure(self.word(name), bars(self.word(name), amounts))
+        return _figure(self.word(name), bar_plot(self.word(name), amounts))
 
     def _over_time(self) -> list[Html]:
         times = self.summary.times
@@ -206,7 +206,7 @@ class _Page:
         return [self._columns("trend", stacks)]
 
     def _columns(self, name: str, stacks: Sequence[Column]) -> Html:
-        return _figure(self.word(name), columns(self.word(name), stacks, self._stacked()), self._legend())
+        return _figure(self.word(name), column_plot(self.word(name), stacks, self._stacked()), self._legend())
 
     def _parts(self, causes: dict[str, int]) -> dict[str, float]:
         """Give counts by the causes that have a colour; all others are one."""
@@ -227,7 +227,7 @@ class _Page:
         if not self.summary.nodes_hit:
             return []
         rows = [Amount(node.name, float(node.jobs), self.word("job_count", count=number(node.jobs)), OTHER) for node in self.summary.nodes_hit[:MAX_BARS]]
-        return [_figure(self.word("by_node"), bars(self.word("by_node"), rows))]
+        return [_figure(self.word("by_node"), bar_plot(self.word("by_node"), rows))]
 
     # Crash by crash.
 
@@ -247,7 +247,7 @@ class _Page:
         return element("article", element("h3", crash.headline), paragraph(told, class_="soft"), element("dl", *self._facts(crash)))
 
     def _facts(self, crash: CrashGroup) -> Iterable[Html]:
-        rows: list[tuple[str, str]] = [("stands", joined((element("code", crash.representative.name), element("span", f" {crash.representative.id}", class_="soft"))))]
+        rows: list[tuple[str, str]] = [("stands", join((element("code", crash.representative.name), element("span", f" {crash.representative.id}", class_="soft"))))]
         if crash.change:
             rows.append(("change_to", _code(crash.change)))
         if crash.first and crash.last:
@@ -295,7 +295,7 @@ def number(value: float | None) -> str:
 
 
 def _code(change: Saving | ProposedChange) -> Html:
-    return joined((element("code", in_words(change, " = ")), element("span", f" {change.framework}", class_="soft")))
+    return join((element("code", in_words(change, " = ")), element("span", f" {change.framework}", class_="soft")))
 
 
 def _share(part: float, whole: float) -> str:

@@ -143,11 +143,11 @@ class _ActorSpawner:
         found, self._commands = self._commands, []
         return found
 
-    def hire(self) -> Worker:
+    def spawn(self) -> Worker:
         """Start an actor; where the cluster has no room for it yet, it waits there."""
         return _ActorWorker(self._settings, self._heard)
 
-    def hear(self, members: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
+    def receive(self, members: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
         """Wait for replies or commands."""
         del members
         for item in self._waited(timeout):
@@ -182,7 +182,7 @@ class _ActorWorker:
         self._actor: Any = worker.remote(settings)
         self._call(self._actor.load.remote())
 
-    def hand(self, step: Step) -> None:
+    def send(self, step: Step) -> None:
         """Queue a step at the actor."""
         self._call(self._actor.take.remote(step))
 
@@ -207,7 +207,7 @@ class _ActorWorker:
 
         ray.kill(self._actor, no_restart=True)
 
-    def obituary(self) -> str:
+    def exit_reason(self) -> str:
         """Say what Ray calls its end."""
         return f"The Ray worker that worked on it died ({self._why})."
 
@@ -233,7 +233,7 @@ class RayWorker:
 
     def take(self, step: Step) -> Outcome | None:
         """Do one step."""
-        return self._worker.take(step)
+        return self._worker.run(step)
 
 
 def _watch_head() -> None:

@@ -46,18 +46,18 @@ class ResultWriter:
     _settled: set[str] = field(default_factory=set)
     _doubtful: set[str] = field(default_factory=set)
 
-    def answered(self, job: JobRecord, outcome: JobOutcome) -> None:
+    def add_answer(self, job: JobRecord, outcome: JobOutcome) -> None:
         """Take in a result."""
         self._begin()
         self.results.append((job, outcome))
 
-    def failed(self, job: JobRecord, error: str, retry_at: datetime | None) -> None:
+    def add_failure(self, job: JobRecord, error: str, retry_at: datetime | None) -> None:
         """Take in a failure."""
         self._begin()
         self.failures.append((job, FailedTry(job.id, error, retry_at)))
 
     @property
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """Tell whether it is time to record."""
         count = len(self.results) + len(self.failures)
         return count >= AT_MOST or (count > 0 and monotonic() - self._since >= EVERY)
@@ -79,7 +79,7 @@ class ResultWriter:
             if held and failure.retry_at is None:
                 self._note([job.model_copy(update={"state": "failed", "error": failure.error, "finished": now})])
 
-    def settled(self) -> tuple[set[str], set[str]]:
+    def has_settled(self) -> tuple[set[str], set[str]]:
         """Give the jobs that need no more care here, and those that others may not lean on, since the last time."""
         found = self._settled, self._doubtful
         self._settled, self._doubtful = set(), set()

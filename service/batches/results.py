@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from service.batches.answers import result_of
+from service.batches.answers import job_result
 from service.batches.summary import in_words
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import NotFoundError
@@ -38,7 +38,7 @@ def answered(jobs: Iterable[JobRecord], lookup: Lookup) -> Iterator[tuple[JobRec
 
     for job in jobs:
         if job.state not in ("queued", "running"):
-            yield job, result_of(job, representative(job.same_as) if job.same_as else None)
+            yield job, job_result(job, representative(job.same_as) if job.same_as else None)
 
 
 def json_lines(jobs: Iterable[JobRecord], lookup: Lookup) -> Iterator[str]:
@@ -54,11 +54,11 @@ def csv_lines(jobs: Iterable[JobRecord], lookup: Lookup) -> Iterator[str]:
     writer.writerow(COLUMNS)
     for job, diagnosis in answered(jobs, lookup):
         yield _taken(held)
-        writer.writerow([harmless(str(cell)) for cell in _cells(job, diagnosis)])
+        writer.writerow([escape_formula(str(cell)) for cell in _cells(job, diagnosis)])
     yield _taken(held)
 
 
-def harmless(cell: str) -> str:
+def escape_formula(cell: str) -> str:
     """Give a cell that a spreadsheet shows as text; numbers stay numbers."""
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 

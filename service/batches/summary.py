@@ -158,7 +158,7 @@ class Summary(Part):
     model: ModelUse | None = None
 
     @property
-    def best(self) -> Saving | None:
+    def best_saving(self) -> Saving | None:
         """The change that would have saved most."""
         return self.changes[0] if self.changes else None
 
@@ -215,7 +215,7 @@ class _Tally:
             timed=self.timed, first=self.first, last=self.last,
         )
 
-    def hit(self, count: int) -> tuple[NodeCount, ...]:
+    def hardest_hit(self, count: int) -> tuple[NodeCount, ...]:
         """Give the nodes that most of the jobs ran on."""
         return tuple(NodeCount(name=name, jobs=jobs) for name, jobs in self.names.most_common(count))
 
@@ -289,7 +289,7 @@ class SummaryTables:
             actions=_counted((crash.answer.action, crash.jobs) for crash in died if crash.answer),
             died=whole.cost(), healthy=healthy, open_ends=sum(crash.jobs for crash in answered) - whole.jobs - healthy,
             untriaged=failed + lost + self._states["cancelled"],
-            crashes=len({crash.key for crash in died}), causes=_causes(died, titles, batch.id), changes=_savings(died), failures=self._why(), nodes_hit=whole.hit(MAX_NODES),
+            crashes=len({crash.key for crash in died}), causes=_causes(died, titles, batch.id), changes=_savings(died), failures=self._why(), nodes_hit=whole.hardest_hit(MAX_NODES),
             times=_bins(died), model=_model_use([crash.answer for crash in answered if crash.answer]),
         )
 
@@ -312,7 +312,7 @@ def _when(job: JobSummaryRow) -> datetime | None:
     if job.ended or job.started or job.gist is None:
         return job.ended or job.started
     told = job.gist.time
-    seconds = clock.instant(told, job.finished.year if job.finished else None) if told else None
+    seconds = clock.parse_time(told, job.finished.year if job.finished else None) if told else None
     try:
         return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None
     except (ValueError, OverflowError, OSError):
@@ -382,7 +382,7 @@ def _crash_groups(crashes: Iterable[_Crash], batch: str) -> Iterator[CrashGroup]
             yield CrashGroup(
                 **crash.cost().model_dump(), fingerprint=crash.fingerprint, representative=JobName(id=job_id(batch, crash.number), name=crash.name),
                 headline=answer.headline, verdict=answer.verdict, standing=answer.standing, action=answer.action,
-                change=answer.proposal, nodes_hit=crash.hit(3),
+                change=answer.proposal, nodes_hit=crash.hardest_hit(3),
             )
 
 

@@ -84,7 +84,7 @@ class JobWorker:
             bound_memory(JOB_MEMORY)
         return wrong
 
-    def take(self, step: Step) -> Outcome | None:
+    def run(self, step: Step) -> Outcome | None:
         """Do one step; what fails is an outcome, so that the process lives on. A drop has none."""
         try:
             match step:
@@ -113,13 +113,13 @@ class JobWorker:
         with _opened(order, self._settings) as source:
             found = self._warm.fresh().read(source, order.language, files, outcome=order.outcome)
         self._held[order.id] = _ReadJob(order, found)
-        return reading_of(found[0], found[2], order.outcome)
+        return job_reading(found[0], found[2], order.outcome)
 
     def answer(self, job_id: str, *, by_rules: bool = False) -> Diagnosis:
         """Answer a job that was read, and forget it; `by_rules` asks no model where one was to be."""
         held = self._held.pop(job_id)
         made = self._recalling(self._warm.fresh())
-        inquiry = made.inquire(*held.read, outcome=held.order.outcome)
+        inquiry = made.diagnose(*held.read, outcome=held.order.outcome)
         diagnosis = inquiry.first
         if held.order.model and self._settings.model:
             diagnosis = self._explained(made, inquiry, by_rules=by_rules)
@@ -128,10 +128,10 @@ class JobWorker:
     def _explained(self, made: Triage, inquiry: TriageContext, *, by_rules: bool) -> Diagnosis:
         """Have the model explain, unless it was asked elsewhere or fails all the time; the answer says so then."""
         first = inquiry.first
-        if first.verdict != "no-failure" and (by_rules or not self._fuse.holds):
+        if first.verdict != "no-failure" and (by_rules or not self._fuse.allows):
             return _noted(first, (ASKED_ELSEWHERE if by_rules else NOT_ASKED)[inquiry.language])
         final = next((stage.diagnosis for stage in made.stages(inquiry) if isinstance(stage, FinalStage)), first)
-        self._fuse.heard(final)
+        self._fuse.record(final)
         return final
 
     def _recalling(self, made: Triage) -> Triage:
@@ -144,10 +144,10 @@ class JobWorker:
         order = step.order if isinstance(step, ReadCommand) else None
         job_id = order.id if order else step.id  # type: ignore[union-attr]
         self._held.pop(job_id, None)
-        return StepFailed(job_id, told(error, order), final)
+        return StepFailed(job_id, error_text(error, order), final)
 
 
-def reading_of(report: CrashReport, files: Sequence[ConfigFile] = (), outcome: JobOutcome | None = None) -> JobReading:
+def job_reading(report: CrashReport, files: Sequence[ConfigFile] = (), outcome: JobOutcome | None = None) -> JobReading:
     """Say which crash a report is of, of a job with which files and which end, and by which line."""
     root = report.root
     place = report.place(root.line) if root else None
@@ -190,7 +190,7 @@ def _parts(report: CrashReport) -> Iterator[str]:
     yield " ".join(sorted({f"{item.name}={item.version}" for item in report.frameworks}))
 
 
-def told(error: str, order: JobCommand | None) -> str:
+def error_text(error: str, order: JobCommand | None) -> str:
     """Give an error as it may be kept: no path of this machine, no secret, bounded."""
     for path in sorted(order.paths, key=len, reverse=True) if order else ():
         error = error.replace(path, order.name if order else path)

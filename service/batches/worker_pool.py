@@ -38,23 +38,23 @@ Reply = Outcome | WorkerReady
 class Worker(Protocol):
     """One worker process; steps are done in the order in which they are handed over."""
 
-    def hand(self, step: Step) -> None:
+    def send(self, step: Step) -> None:
         """Hand over a step; never waits, and a dead member takes no notice."""
 
     def kill(self) -> None:
         """End it at once."""
 
-    def obituary(self) -> str:
+    def exit_reason(self) -> str:
         """Say how it died."""
 
 
 class WorkerSpawner(Protocol):
     """Where members come from and how their replies are heard."""
 
-    def hire(self) -> Worker:
+    def spawn(self) -> Worker:
         """Start one; its first reply is Ready. Raises ExecutorLostError."""
 
-    def hear(self, members: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
+    def receive(self, members: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
         """Wait for replies; None from one who is gone. Raises ExecutorLostError."""
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class WorkerPool:
         return sum(post.ready for post in self._posts)
 
     @property
-    def members(self) -> Sequence[Worker]:
+    def workers(self) -> Sequence[Worker]:
         """The members at work."""
         return [post.member for post in self._posts]
 
@@ -142,7 +142,7 @@ class WorkerPool:
         """Have the member that read a job forget it."""
         if post := self._holder(job_id):
             del post.held[job_id]
-            post.member.hand(DropCommand(job_id))
+            post.member.send(DropCommand(job_id))
 
     def abandon(self, job_id: str) -> None:
         """Want no more of a job; the member is ended should a step on it go on for long."""
@@ -151,14 +151,14 @@ class WorkerPool:
             if any(_job(step) == job_id for step in post.steps):
                 post.unwanted.add(job_id)
             else:
-                post.member.hand(DropCommand(job_id))
+                post.member.send(DropCommand(job_id))
 
     def outcomes(self, timeout: float) -> Sequence[Outcome]:
         """Wait for outcomes; replaces who died and ends who is late."""
         self._restaff()
         if not self._told:
             nearest = min((post.ends for post in self._posts), default=float("inf")) - monotonic()
-            for member, reply in self._hiring.hear(self.members, max(0.0, min(timeout, nearest))):
+            for member, reply in self._hiring.receive(self.workers, max(0.0, min(timeout, nearest))):
                 self._told += self._replied(member, reply)
         self._told += self._late()
         told, self._told = self._told, []
@@ -179,7 +179,7 @@ class WorkerPool:
         if not post.steps:
             post.since = monotonic()
         post.steps.append(step)
-        post.member.hand(step)
+        post.member.send(step)
 
     def _holder(self, job_id: str) -> WorkerState | None:
         return next((post for post in self._posts if job_id in post.held), None)
@@ -187,14 +187,14 @@ class WorkerPool:
     def _restaff(self) -> None:
         alone = self._first_alone and not any(post.ready for post in self._posts)
         while self._pause.over and len(self._posts) < (1 if alone else self._size):
-            self._posts.append(WorkerState(self._hiring.hire(), monotonic()))
+            self._posts.append(WorkerState(self._hiring.spawn(), monotonic()))
 
     def _replied(self, member: Worker, reply: Reply | None) -> Iterator[Outcome]:
         post = next((post for post in self._posts if post.member is member), None)
         if post is None:
             return
         if reply is None:
-            yield from self._ended(post, member.obituary())
+            yield from self._ended(post, member.exit_reason())
         elif isinstance(reply, WorkerReady):
             self._started(post, reply.wrong)
         else:
@@ -205,7 +205,7 @@ class WorkerPool:
         post.since = monotonic()
         if outcome.id in post.unwanted:
             post.unwanted.discard(outcome.id)
-            post.member.hand(DropCommand(outcome.id))
+            post.member.send(DropCommand(outcome.id))
             return
         if not isinstance(outcome, JobWasRead):
             post.held.pop(outcome.id, None)

@@ -19,12 +19,12 @@ from ingest.logs.report import CrashReport
 from ingest.logs.timeline import Place
 from service.composition import job_end, phrases, reasons
 from service.composition.job_end import JobEnd
-from service.composition.phrases import say
-from service.remediation.changes import propose
+from service.composition.phrases import phrase
+from service.remediation.changes import propose_changes
 from service.remediation.feasibility import ALREADY, DEFAULT
-from service.remediation.message_hints import advised
+from service.remediation.message_hints import hinted_changes
 from service.remediation.remedies import applicable
-from service.remediation.renames import renames
+from service.remediation.renames import find_renames
 from service.schemas.diagnosis import (
     Alternative,
     CascadeEntry,
@@ -43,8 +43,13 @@ from service.schemas.diagnosis import (
     Verdict,
 )
 from service.scoring.retrieval import Ranked, Retrieval
-from service.scoring.scoring import Candidate, confidence, is_close, is_doubtful, weigh
-from service.scoring.telemetry_evidence import TelemetryFindings, judge, told, weighed
+from service.scoring.scoring import Candidate, confidence, is_close, is_doubtful, rank_causes
+from service.scoring.telemetry_evidence import (
+    TelemetryFindings,
+    evaluate_rules,
+    telemetry_of,
+    weigh_candidates,
+)
 from service.telemetry.snapshot import Snapshot
 
 UNKNOWN = "insufficient-evidence"
@@ -85,8 +90,8 @@ def compose(
     """
     started = perf_counter()
     end = JobEnd(job_end.completed(job_end.known(outcome, telemetry), report), library, language)
-    answer = _Answer(report, retrieval, library, language, (*job, *report.settings), judge(telemetry, report), end)
-    answer.choose(chosen)
+    answer = _Answer(report, retrieval, library, language, (*job, *report.settings), evaluate_rules(telemetry, report), end)
+    answer.choose_cause(chosen)
     diagnosis = answer.write()
     spent = round(1000 * (perf_counter() - started), 2)
     return diagnosis.model_copy(update={"timings_ms": {"compose": spent}})
@@ -106,12 +111,12 @@ class _Answer:
         self._settings = settings
         self._findings = findings
         self._end = end
-        self._candidates = end.weighed(weighed(weigh(report, retrieval, library), findings, report, retrieval, library), report, retrieval)
+        self._candidates = end.weighed(weigh_candidates(rank_causes(report, retrieval, library), findings, report, retrieval, library), report, retrieval)
         self._confidence = confidence(self._candidates)
         self._dropped: list[Dropped] = []
         self._chosen = False
 
-    def choose(self, cause: str) -> None:
+    def choose_cause(self, cause: str) -> None:
         """Decide between two causes that both fit; anything else stays as it is."""
         if self._verdict() == "ambiguous" and cause in [item.cause for item in self._candidates[:2]]:
             self._candidates.sort(key=lambda item: item.cause != cause)
@@ -130,7 +135,7 @@ class _Answer:
             evidence=tuple(self._evidence()), cascade=tuple(self._cascade()), cases=tuple(self._hits()),
             changes=tuple(changes), checks=self._checks(verdict, cause, cases), frameworks=self._frameworks(),
             telemetry=self._telemetry(cause),
-            engine=Engine(dropped=reasons.told(self._dropped, self._language)), outcome=self._end.outcome, redactions=self._report.redactions, limits=self._limits(),
+            engine=Engine(dropped=reasons.translate_reasons(self._dropped, self._language)), outcome=self._end.outcome, redactions=self._report.redactions, limits=self._limits(),
         )
 
     def _verdict(self) -> Verdict:
@@ -197,9 +202,9 @@ class _Answer:
     def _proposed(self, cases: Sequence[Case]) -> tuple[list[ProposedChange], list[Dropped]]:
         cause = self._candidates[0].cause
         remedies = applicable(cause, self._report, self._library, self._settings)
-        renamed = renames(self._report, self._library, self._settings) if cause in MISNAMED else []
-        advice = [] if renamed else advised(cause, self._report, self._library, self._settings)
-        return propose(cases, self._report, self._library, self._settings, self._language, remedies, renamed, advice)
+        renamed = find_renames(self._report, self._library, self._settings) if cause in MISNAMED else []
+        advice = [] if renamed else hinted_changes(cause, self._report, self._library, self._settings)
+        return propose_changes(cases, self._report, self._library, self._settings, self._language, remedies, renamed, advice)
 
     def _kin(self, cases: Sequence[Case]) -> list[Case]:
         """Give cases that fit the root too and whose cause lies behind, or before, the one that is named."""
@@ -225,12 +230,12 @@ class _Answer:
 
     def _headline(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> str:
         if cause is None:
-            return say("healthy-headline", self._language) if self._has_ended else self._open_end("open-headline")
+            return phrase("healthy-headline", self._language) if self._has_ended else self._open_end("open-headline")
         if verdict == "unknown":
-            return self._end.headline or say("unknown-headline" if self._report.root else f"{self._silence()}-headline", self._language)
+            return self._end.headline or phrase("unknown-headline" if self._report.root else f"{self._silence()}-headline", self._language)
         if verdict == "ambiguous":
             names = [self._library.causes[item.cause].title.to(self._language) for item in self._candidates[:2]]
-            return say("ambiguous-headline", self._language, first=names[0], second=names[1])
+            return phrase("ambiguous-headline", self._language, first=names[0], second=names[1])
         title = self._end.conclusion(self._report) or (cases[0] if cases else cause).title.to(self._language)
         return ("，" if self._language == "zh" else ", ").join(part for part in (title, phrases.phase(self._report.phase, self._language)) if part)
 
@@ -243,16 +248,16 @@ class _Answer:
         if verdict == "unknown" and self._report.root is None:
             parts += [self._novel(), self._end.next]
         elif verdict == "unknown":
-            parts = [say("unknown", self._language), say("seen", self._language), *parts, self._novel(), self._possibilities(), self._end.next]
+            parts = [phrase("unknown", self._language), phrase("seen", self._language), *parts, self._novel(), self._possibilities(), self._end.next]
         elif cases:
             parts += self._from_case(cases[0])
         else:
-            parts.append(f"**{say('why', self._language)}.** {cause.means.to(self._language)}")
-            parts.append(f"**{say('do', self._language)}.** {cause.advice.to(self._language)}")
+            parts.append(f"**{phrase('why', self._language)}.** {cause.means.to(self._language)}")
+            parts.append(f"**{phrase('do', self._language)}.** {cause.advice.to(self._language)}")
             parts.append(self._end.next if self._report.root is None else "")
         parts += [self._aftermath(), self._machine(cause), self._past()]
         if verdict == "unknown":
-            parts.append(f"**{say('collect', self._language)}.** {cause.advice.to(self._language)}")
+            parts.append(f"**{phrase('collect', self._language)}.** {cause.advice.to(self._language)}")
         return "\n\n".join(part for part in parts if part)
 
     def _healthy(self) -> str:
@@ -261,18 +266,18 @@ class _Answer:
         place = phrases.place(self._report.place(end.line), self._language)
         told = [self._end.told(self._report), self._novel(), self._machine(None)]
         if self._has_ended:
-            rows = [say("healthy", self._language), *told, say("ended", self._language, line=place) if end.kind == "closed" else ""]
+            rows = [phrase("healthy", self._language), *told, phrase("ended", self._language, line=place) if end.kind == "closed" else ""]
         else:
-            rows = [self._open_end("open-end") + say("open-where", self._language, line=place), say("open-do", self._language), *told]
+            rows = [self._open_end("open-end") + phrase("open-where", self._language, line=place), phrase("open-do", self._language), *told]
         return "\n\n".join(row for row in rows if row)
 
     def _open_end(self, name: str) -> str:
         """Say that the log ends amid work, with the step where it counts one."""
         end = self._report.log_end
-        of = say("of-steps", self._language, total=f"{end.total:g}") if end.total else ""
+        of = phrase("of-steps", self._language, total=f"{end.total:g}") if end.total else ""
         if end.step is None or end.step < 0:
-            return say(f"{name}-uncounted", self._language)
-        return say(name, self._language, step=f"{end.step:g}", of=of)
+            return phrase(f"{name}-uncounted", self._language)
+        return phrase(name, self._language, step=f"{end.step:g}", of=of)
 
     def _silence(self) -> str:
         """Name what a text without any failure is that shows no end either."""
@@ -283,30 +288,30 @@ class _Answer:
 
     def _silent(self, cause: Cause) -> str:
         """Say that a text tells neither of a failure nor of a good end."""
-        rows = [say(self._silence(), self._language), self._novel(), self._machine(cause), self._nearest()]
-        rows.append(f"**{say('collect', self._language)}.** {cause.advice.to(self._language)}")
+        rows = [phrase(self._silence(), self._language), self._novel(), self._machine(cause), self._nearest()]
+        rows.append(f"**{phrase('collect', self._language)}.** {cause.advice.to(self._language)}")
         return "\n\n".join(row for row in rows if row)
 
     def _novel(self) -> str:
         """Quote what a healthy run of the job does not print."""
         rows = [f"- [{self._report.place(number)}] `{_inline(text, 200)}`" for number, text in self._report.novel]
-        return "\n".join([say("novel", self._language), "", *rows]) if rows else ""
+        return "\n".join([phrase("novel", self._language), "", *rows]) if rows else ""
 
     def _what_happened(self) -> str:
         root = self._report.root
         assert root is not None  # noqa: S101 - a healthy log is answered elsewhere
-        source = say("by", self._language, source=root.source) if root.source else ""
+        source = phrase("by", self._language, source=root.source) if root.source else ""
         place = self._report.place(root.line)
-        quote = f"[{place}] {say('at', self._language, line=phrases.place(place, self._language), source=source)} `{_inline(root.body)}`"
+        quote = f"[{place}] {phrase('at', self._language, line=phrases.place(place, self._language), source=source)} `{_inline(root.body)}`"
         rows: list[str] = []
         facts = [phrases.fact(fact, self._language) for fact in self._telling_facts(root)]
         rows += [f"{text}。" if self._language == "zh" else f"{text[0].upper()}{text[1:]}." for text in facts if text]
         if root.count > 1:
-            rows.append(say("repeated", self._language, count=root.count, streams=max(1, len(root.sources))))
+            rows.append(phrase("repeated", self._language, count=root.count, streams=max(1, len(root.sources))))
         if root.silent:
-            rows.append(say("missing", self._language, ranks=_ranks(root.silent), count=len(root.ranks)))
+            rows.append(phrase("missing", self._language, ranks=_ranks(root.silent), count=len(root.ranks)))
         if self._report.last_step is not None and self._report.last_step > 0:
-            rows.append(say("last-step", self._language, step=f"{self._report.last_step:g}"))
+            rows.append(phrase("last-step", self._language, step=f"{self._report.last_step:g}"))
         return "\n\n".join(part for part in (quote, " ".join(dict.fromkeys(rows))) if part)
 
     def _telling_facts(self, root: Event) -> list[Fact]:
@@ -328,58 +333,58 @@ class _Answer:
     def _from_case(self, case: Case) -> list[str]:
         sections = [part.strip() for part in _SECTION.split(case.body.to(self._language)) if part.strip()]
         why = sections[1] if len(sections) > 1 else sections[0]
-        rows = [f"**{say('why', self._language)}.** {why} [case:{case.id}]"]
+        rows = [f"**{phrase('why', self._language)}.** {why} [case:{case.id}]"]
         if len(sections) > 2:
-            rows.append(f"**{say('do', self._language)}.** {sections[2]} [case:{case.id}]")
+            rows.append(f"**{phrase('do', self._language)}.** {sections[2]} [case:{case.id}]")
         return rows
 
     def _aftermath(self) -> str:
         after = [event for event in self._report.events if event.role == "collateral" and event.kind != "warning"][:3]
         rows = [f"- [{self._place(event)}] `{_inline(event.body, 160)}`" + self._how_often(event) for event in after]
-        text = "\n".join([say("followed", self._language), "", *rows]) if rows else ""
+        text = "\n".join([phrase("followed", self._language), "", *rows]) if rows else ""
         recovered = [f"[{self._place(event)}]" for event in self._report.events if event.role == "recovered"][:4]
         if self._end.end == "failed" and self._report.root is None:
             return self._survived()
         if recovered:
-            text += ("\n\n" if text else "") + say("recovered", self._language, lines=", ".join(recovered))
+            text += ("\n\n" if text else "") + phrase("recovered", self._language, lines=", ".join(recovered))
         return text
 
     def _survived(self) -> str:
         """Quote the latest errors that the run went on after, where nothing else tells of a failed end."""
         found = [event for event in self._report.events if event.role in ("recovered", "teardown") and not event.usual][-3:]
         rows = [f"- [{self._place(event)}] `{_inline(event.body, 160)}`" + self._how_often(event) for event in found]
-        return "\n".join([say("went-on", self._language), "", *rows]) if rows else ""
+        return "\n".join([phrase("went-on", self._language), "", *rows]) if rows else ""
 
     def _place(self, event: Event) -> Place:
         return self._report.place(event.line)
 
     def _how_often(self, event: Event) -> str:
         times = f" ×{event.count}" if event.count > 1 else ""
-        return times + (f" ({say('not-by', self._language, ranks=_ranks(event.missing))})" if event.missing else "")
+        return times + (f" ({phrase('not-by', self._language, ranks=_ranks(event.missing))})" if event.missing else "")
 
     def _telemetry(self, cause: Cause | None) -> Telemetry:
         """Give what the machine says of the named cause and of the others."""
-        said = told(self._findings, cause.id if cause else None, [item.cause for item in self._candidates[:4]], self._language)
-        return reasons.of_readings(said, self._language)
+        said = telemetry_of(self._findings, cause.id if cause else None, [item.cause for item in self._candidates[:4]], self._language)
+        return reasons.translate_readings(said, self._language)
 
     def _machine(self, cause: Cause | None) -> str:
         """Write what the machine says of each cause; nothing where nobody asked it."""
         rows = phrases.telemetry(self._telemetry(cause), self._language)
-        return "\n".join([say("machine", self._language), "", *rows]) if rows else ""
+        return "\n".join([phrase("machine", self._language), "", *rows]) if rows else ""
 
     def _possibilities(self) -> str:
         rows = [
             f"- **{self._library.causes[item.cause].title.to(self._language)}** — {self._tell(None, item)}"
             for item in self._candidates[:3] if item.cause != UNKNOWN
         ]
-        return "\n".join([say("maybe", self._language), "", *rows]) if rows else self._nearest()
+        return "\n".join([phrase("maybe", self._language), "", *rows]) if rows else self._nearest()
 
     def _nearest(self) -> str:
         near = [hit for hit in self._retrieval.ranked if hit.kind == "case"][:2]
         if not near or not self._retrieval.query:
             return ""
         rows = [f"- {self._library.cases[hit.owner].title.to(self._language)} [case:{hit.owner}]" for hit in near if hit.owner in self._library.cases]
-        return "\n".join([say("nearest", self._language), "", *rows]) if rows else ""
+        return "\n".join([phrase("nearest", self._language), "", *rows]) if rows else ""
 
     def _past(self) -> str:
         """Name past jobs that crashed in the same way."""
@@ -387,10 +392,10 @@ class _Answer:
         rows = []
         for hit in self._retrieval.ranked:
             if hit.kind == "report" and hit.document and hit.document.heading == root_mark:
-                cause = hit.document.cause or say("unnamed", self._language)
+                cause = hit.document.cause or phrase("unnamed", self._language)
                 name = "fixed-by" if hit.document.fix else "seen-before"
-                rows.append("- " + say(name, self._language, owner=hit.owner, cause=cause, fix=hit.document.fix))
-        return "\n".join([say("similar", self._language), "", *rows[:3]]) if rows else ""
+                rows.append("- " + phrase(name, self._language, owner=hit.owner, cause=cause, fix=hit.document.fix))
+        return "\n".join([phrase("similar", self._language), "", *rows[:3]]) if rows else ""
 
     def _evidence(self) -> list[Evidence]:
         root = self._report.root
@@ -407,7 +412,7 @@ class _Answer:
 
     def _line(self, event: Event, role: EvidenceRole, why: str) -> Evidence:
         place = self._place(event)
-        return Evidence(line=place.line, text=event.text, role=role, why=say(why, self._language), file=place.file or None)
+        return Evidence(line=place.line, text=event.text, role=role, why=phrase(why, self._language), file=place.file or None)
 
     def _cascade(self) -> list[CascadeEntry]:
         events = self._report.events

@@ -10,7 +10,7 @@ from corpus.outcomes import End, Ending
 from corpus.schema import Action, Language
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
-from service.composition.phrases import place, say
+from service.composition.phrases import phrase, place
 from service.schemas.diagnosis import Outcome
 from service.scoring.calibration import MOST
 from service.scoring.retrieval import Retrieval
@@ -76,7 +76,7 @@ class JobEnd:
     @property
     def headline(self) -> str:
         """Say how it ended, and that the log does not tell why; empty where no failed end is known."""
-        return say("ended-unknown", self.language, end=self._says) if self.end == "failed" else ""
+        return phrase("ended-unknown", self.language, end=self._says) if self.end == "failed" else ""
 
     def conclusion(self, report: CrashReport) -> str:
         """Say how it ended, where that is the answer; empty where the log has one."""
@@ -89,15 +89,15 @@ class JobEnd:
     def told(self, report: CrashReport) -> str:
         """Say how it ended, and how far the log goes along with that; empty where nothing is known of it."""
         if self.end == "succeeded":
-            return say("ended-well" if report.root is None else "ended-well-though", self.language, end=self._says)
+            return phrase("ended-well" if report.root is None else "ended-well-though", self.language, end=self._says)
         if self.end == "unknown":
             return ""
-        rows = [f"{self._says}{self._signs}{say('stop', self.language)}"]
+        rows = [f"{self._says}{self._signs}{phrase('stop', self.language)}"]
         if report.root is None:
-            rows.append(say("silent" if report.limits.lines else "printed-nothing", self.language))
-            rows += [say("said-done", self.language, line=place(report.place(report.finished), self.language))] if report.finished else []
+            rows.append(phrase("silent" if report.limits.lines else "printed-nothing", self.language))
+            rows += [phrase("said-done", self.language, line=place(report.place(report.finished), self.language))] if report.finished else []
             step = report.last_step or 0
-            rows += [say("last-step", self.language, step=f"{step:g}")] if step > 0 else []
+            rows += [phrase("last-step", self.language, step=f"{step:g}")] if step > 0 else []
         return (" " if self.language == "en" else "").join(rows)
 
     def _answers(self, report: CrashReport) -> bool:
@@ -110,7 +110,7 @@ class JobEnd:
         if row is None or row.next is None:
             return ""
         causes = [self.library.causes[cause].title.to(self.language) for cause in row.may_be]
-        maybe = "\n".join([say("maybe", self.language), "", *(f"- **{title}**" for title in causes)]) if causes else ""
+        maybe = "\n".join([phrase("maybe", self.language), "", *(f"- **{title}**" for title in causes)]) if causes else ""
         return "\n\n".join(part for part in (row.next.to(self.language), maybe) if part)
 
     @property
@@ -123,8 +123,8 @@ class JobEnd:
     def _signs(self) -> str:
         """Name what else is known of the end, for who wants to look it up."""
         named = (("exit-code", self.outcome.exit_code), ("state", self.outcome.state))
-        told = [say(name, self.language, value=value) for name, value in named if value is not None and str(value) not in self._says]
-        return say("signs", self.language, signs=say("and", self.language).join(told)) if told else ""
+        told = [phrase(name, self.language, value=value) for name, value in named if value is not None and str(value) not in self._says]
+        return phrase("signs", self.language, signs=phrase("and", self.language).join(told)) if told else ""
 
 
 def _proved(cause: str, row: Ending, report: CrashReport, retrieval: Retrieval, probability: float) -> Candidate:

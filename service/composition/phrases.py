@@ -130,7 +130,7 @@ _FACTS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
 }
 
 
-def say(name: str, language: Language, **values: object) -> str:
+def phrase(name: str, language: Language, **values: object) -> str:
     """Give a sentence in `language` with its values filled in."""
     return _PHRASES[name][language == "zh"].format(**values)
 
@@ -166,13 +166,13 @@ def outcome(ended: Outcome, language: Language) -> str:
         "exit-code": ended.exit_code, "signal": ended.signal, "state": ended.state, "at-step": ended.last_step,
         "at-checkpoint": ended.last_checkpoint,
     }
-    return " · ".join(say(name, language, value=value) for name, value in told.items() if value is not None)
+    return " · ".join(phrase(name, language, value=value) for name, value in told.items() if value is not None)
 
 
 def telemetry(said: Telemetry, language: Language) -> list[str]:
     """Put what the machine says of each cause into words, with the readings that it rests on."""
     spoken = [item for place, item in enumerate(said.causes) if place == 0 or item.says in ("agrees", "contradicts")]
-    return [f"- {item.cause}: {say(item.says, language)}. {item.why} {_readings(item.readings)}".rstrip() for item in spoken]
+    return [f"- {item.cause}: {phrase(item.says, language)}. {item.why} {_readings(item.readings)}".rstrip() for item in spoken]
 
 
 def _readings(readings: Sequence[TelemetryReading]) -> str:

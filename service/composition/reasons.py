@@ -266,14 +266,14 @@ _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 _Shapes = list[tuple[re.Pattern[str], str]]
 
 
-def told(dropped: Iterable[Dropped], language: Language) -> tuple[Dropped, ...]:
+def translate_reasons(dropped: Iterable[Dropped], language: Language) -> tuple[Dropped, ...]:
     """Give what was dropped and why in a language; what is in it already stays as it is."""
     if language == "en":
         return tuple(dropped)
     return tuple(item.model_copy(update={"what": _match(item.what, _whats()) or item.what, "why": reason(item.why, language)}) for item in dropped)
 
 
-def of_readings(said: Telemetry, language: Language) -> Telemetry:
+def translate_readings(said: Telemetry, language: Language) -> Telemetry:
     """Give what the machine says with the reasons of missing readings in a language."""
     if language == "en":
         return said

@@ -16,7 +16,7 @@ class Html(str):
     __slots__ = ()
 
 
-def escaped(text: str) -> Html:
+def escape(text: str) -> Html:
     """Make text inert: no markup, no control characters, nothing that turns the direction of writing."""
     if isinstance(text, Html):
         return text
@@ -24,20 +24,20 @@ def escaped(text: str) -> Html:
     return Html(html.escape("".join(char for char in plain if char == "\t" or char.isprintable())))
 
 
-def joined(parts: Iterable[str], between: str = "") -> Html:
+def join(parts: Iterable[str], between: str = "") -> Html:
     """Join parts, each escaped unless it is markup."""
-    return Html(escaped(between).join(escaped(part) for part in parts))
+    return Html(escape(between).join(escape(part) for part in parts))
 
 
 def element(name: str, /, *children: str, **attributes: str | float | None) -> Html:
     """Give an element; `class_` and `stroke_width` stand for class and stroke-width, None leaves one out."""
     words = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escaped(_plain(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_plain(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
     opened = f"<{name}{words}>"
-    return Html(opened if name in _VOID else f"{opened}{joined(children)}</{name}>")
+    return Html(opened if name in _VOID else f"{opened}{join(children)}</{name}>")
 
 
 def _plain(value: str | float) -> str:

@@ -37,7 +37,7 @@ class Column:
     parts: Mapping[str, float]
 
 
-def bars(told: str, rows: Sequence[Amount]) -> Html:
+def bar_plot(told: str, rows: Sequence[Amount]) -> Html:
     """Draw bars below each other, the longest over the whole width."""
     most = max((row.value for row in rows), default=0) or 1.0
     words = "; ".join(f"{row.name}: {row.told}" for row in rows)
@@ -53,7 +53,7 @@ def _bar(row: Amount, y: float, most: float) -> list[Html]:
     ]
 
 
-def columns(told: str, stacks: Sequence[Column], colours: Mapping[str, str]) -> Html:
+def column_plot(told: str, stacks: Sequence[Column], colours: Mapping[str, str]) -> Html:
     """Draw columns side by side; `colours` gives the class of each part, in the order from below."""
     most = max((sum(column.parts.values()) for column in stacks), default=0) or 1.0
     step, top = _scale(most)

@@ -14,19 +14,25 @@ from corpus.library import Library
 from corpus.schema import Language
 from service.composition import reasons
 from service.composition.composer import MAX_EVIDENCE
-from service.composition.phrases import say
-from service.llm.claim_verifier import VerificationContext, VerifiedText, judge_for, listed, take
+from service.composition.phrases import phrase
+from service.llm.claim_verifier import (
+    VerificationContext,
+    VerifiedText,
+    listed,
+    verification_context,
+    verify_text,
+)
 from service.llm.claims import Claims, schema
 from service.llm.client import LlmClient
 from service.llm.contacts import lead
 from service.llm.deadline import Deadline
-from service.llm.grounding import Grounded, GroundedQuote, ground
+from service.llm.grounding import Grounded, GroundedQuote, ground_claims
 from service.llm.models import ChatModel, open_model
 from service.llm.prompt import for_answer, shown
-from service.llm.prompt_context import Prompt, PromptContext, gather
+from service.llm.prompt_context import Prompt, PromptContext, gather_context
 from service.llm.prose import blocks
 from service.llm.stages import DraftStage, FinalStage, Stage, TextStage
-from service.llm.streaming_json import growing, whole_fields
+from service.llm.streaming_json import growing_text, whole_fields
 from service.llm.triage_context import TriageContext
 from service.schemas.diagnosis import Alternative, Diagnosis, Dropped, Evidence, ProposedChange
 from service.schemas.errors import ModelError
@@ -48,25 +54,25 @@ class RuleAnswers(Protocol):
     def library(self) -> Library:
         """The corpus."""
 
-    def decided(self, inquiry: TriageContext, cause: str) -> Diagnosis:
+    def decide_cause(self, inquiry: TriageContext, cause: str) -> Diagnosis:
         """Answer for one of two causes that both fit."""
 
-    def repatched(self, inquiry: TriageContext, answer: Diagnosis) -> Diagnosis:
+    def repatch(self, inquiry: TriageContext, answer: Diagnosis) -> Diagnosis:
         """Make the patch anew."""
 
 
-def matter_of(answers: RuleAnswers, inquiry: TriageContext) -> PromptContext:
+def prompt_context(answers: RuleAnswers, inquiry: TriageContext) -> PromptContext:
     """Put together what a model is told."""
     settings = (*inquiry.own, *inquiry.report.settings)
-    return gather(inquiry.report, inquiry.retrieval, answers.library, inquiry.first, inquiry.language, settings, inquiry.telemetry)
+    return gather_context(inquiry.report, inquiry.retrieval, answers.library, inquiry.first, inquiry.language, settings, inquiry.telemetry)
 
 
-def prompt_of(answers: RuleAnswers, inquiry: TriageContext, settings: Settings) -> str:
+def render_prompt(answers: RuleAnswers, inquiry: TriageContext, settings: Settings) -> str:
     """Give exactly what a model would be sent, for a person to read."""
-    return shown(for_answer(matter_of(answers, inquiry), settings.model_tokens), schema(Claims))
+    return shown(for_answer(prompt_context(answers, inquiry), settings.model_tokens), schema(Claims))
 
 
-def answered(answers: RuleAnswers, inquiry: TriageContext, settings: Settings) -> Iterator[Stage]:
+def answer_in_stages(answers: RuleAnswers, inquiry: TriageContext, settings: Settings) -> Iterator[Stage]:
     """Give the first answer, then the configured model's words, then the final answer."""
     yield DraftStage(inquiry.first)
     if inquiry.first.verdict == "no-failure":
@@ -81,15 +87,15 @@ def answered(answers: RuleAnswers, inquiry: TriageContext, settings: Settings) -
     if model is None:
         yield FinalStage(inquiry.first)
         return
-    yield from explained(answers, inquiry, model, settings.model_deadline, settings.model_tokens)
+    yield from explain_with_model(answers, inquiry, model, settings.model_deadline, settings.model_tokens)
 
 
-def explained(answers: RuleAnswers, inquiry: TriageContext, model: ChatModel, seconds: float, budget: int) -> Iterator[Stage]:
+def explain_with_model(answers: RuleAnswers, inquiry: TriageContext, model: ChatModel, seconds: float, budget: int) -> Iterator[Stage]:
     """Give a model's words on an inquiry, then the final answer; a model that fails leaves the first one."""
     started = perf_counter()
     # The clock runs from here: what goes into the prompt is part of the wait.
     asker = LlmClient(model, Deadline(seconds), budget)
-    matter = matter_of(answers, inquiry)
+    matter = prompt_context(answers, inquiry)
     talk = _ModelExplanation(matter, for_answer(matter, budget))
     try:
         yield from talk.listen(asker)
@@ -124,7 +130,7 @@ class _ModelExplanation:
                 seen = len(text)
                 yield from self._grown(text)
         claims = asker.read(Claims, text)
-        self.grounded = ground(claims, self.matter, self.prompt)
+        self.grounded = ground_claims(claims, self.matter, self.prompt)
         yield from self._judge(blocks(claims.explanation))
 
     def _grown(self, text: str) -> Iterator[TextStage]:
@@ -137,28 +143,28 @@ class _ModelExplanation:
                 claims = Claims.model_validate({**fields, "explanation": ""})
             except ValidationError:
                 return
-            self.grounded = ground(claims, self.matter, self.prompt)
-        written, _ = growing(text, "explanation")
+            self.grounded = ground_claims(claims, self.matter, self.prompt)
+        written, _ = growing_text(text, "explanation")
         # The last paragraph may go on, until the answer is read as a whole.
         yield from self._judge(blocks(written)[:-1])
 
     def _judge(self, found: Sequence[str]) -> Iterator[TextStage]:
         assert self.grounded is not None  # noqa: S101 - the callers ground first
-        if not speaks(self.grounded, self.matter):
+        if not mentions_failure(self.grounded, self.matter):
             return
         judge = self.judge_of(self.grounded)
         for block in found[self._judged :]:
-            if good := take(block, judge, self.kept):
+            if good := verify_text(block, judge, self.kept):
                 yield TextStage(good)
         self._judged = max(self._judged, len(found))
 
     def judge_of(self, grounded: Grounded) -> VerificationContext:
         """Give what holds prose against what was sent and what the answer names."""
         cause = grounded.chosen or grounded.hypothesis or self.matter.first.cause
-        return judge_for(self.matter, self.prompt, self.matter.offered, cause)
+        return verification_context(self.matter, self.prompt, self.matter.offered, cause)
 
 
-def speaks(grounded: Grounded, matter: PromptContext) -> bool:
+def mentions_failure(grounded: Grounded, matter: PromptContext) -> bool:
     """Tell whether a model's prose is on the cause that the answer names; else it argues for another."""
     if any(item.what.startswith("cause ") for item in grounded.dropped):
         # Where the rules know no cause, a possibility that has a quote may be told.
@@ -170,7 +176,7 @@ def _joined(answers: RuleAnswers, inquiry: TriageContext, talk: _ModelExplanatio
     """Put what stands of a model's answer beside the first one, whose headline and explanation stay the rules' own."""
     grounded = talk.grounded
     assert grounded is not None  # noqa: S101 - listened to
-    answer = answers.decided(inquiry, grounded.chosen) if grounded.chosen else inquiry.first
+    answer = answers.decide_cause(inquiry, grounded.chosen) if grounded.chosen else inquiry.first
     used = bool(grounded.chosen)
     if not talk.prompt.suspects:
         answer = _with_changes(answers, inquiry, answer, grounded.changes)
@@ -188,7 +194,7 @@ def _told(talk: _ModelExplanation, used: bool) -> str:
     rows = []
     if talk.grounded and talk.grounded.chosen:
         rows.append(f"Two causes fit; the model decided for {talk.grounded.chosen}.")
-    if talk.grounded and not speaks(talk.grounded, talk.matter):
+    if talk.grounded and not mentions_failure(talk.grounded, talk.matter):
         rows.append("The model speaks for another cause, which the log does not prove.")
     elif not talk.kept.holds:
         rows.append("Too little of the model's explanation could be checked.")
@@ -207,7 +213,7 @@ def _with_changes(answers: RuleAnswers, inquiry: TriageContext, answer: Diagnosi
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
     # What only helps to find out stays behind the cures, whatever was picked.
     ordered = sorted((*picked, *rest), key=lambda change: change.purpose == "find-out")
-    return answers.repatched(inquiry, answer.model_copy(update={"changes": tuple(ordered)}))
+    return answers.repatch(inquiry, answer.model_copy(update={"changes": tuple(ordered)}))
 
 
 def _with_quotes(answer: Diagnosis, quotes: Sequence[GroundedQuote], talk: _ModelExplanation) -> tuple[Evidence, ...]:
@@ -224,7 +230,7 @@ def _with_quotes(answer: Diagnosis, quotes: Sequence[GroundedQuote], talk: _Mode
     for found in quotes:
         place = report.place(found.number)
         if (place.file, place.line) not in told and found.number in texts and not lead(_NODES.sub("", texts[found.number]), judge.is_known):
-            why = say("quoted", talk.matter.language)
+            why = phrase("quoted", talk.matter.language)
             more.append(Evidence(line=place.line, text=texts[found.number], role="context", why=why, file=place.file or None))
     return (*answer.evidence, *more)[: max(MAX_EVIDENCE, len(answer.evidence))]
 
@@ -242,6 +248,6 @@ def _with_hypothesis(answer: Diagnosis, grounded: Grounded, matter: PromptContex
 
 
 def _noted(answer: Diagnosis, note: str, language: Language, dropped: Sequence[Dropped] = ()) -> Diagnosis:
-    told = reasons.told(listed(dropped), language)
+    told = reasons.translate_reasons(listed(dropped), language)
     engine = answer.engine.model_copy(update={"note": reasons.note(note, language), "dropped": (*answer.engine.dropped, *told)})
     return answer.model_copy(update={"engine": engine})

@@ -11,8 +11,8 @@ from corpus.library import Library
 from corpus.schema import Language
 from service.llm import contacts
 from service.llm.prompt_context import Prompt, PromptContext
-from service.llm.prompt_injection import speaks_to_a_model
-from service.llm.prose import CITED, CODE, is_in, safe, sentences
+from service.llm.prompt_injection import addresses_a_model
+from service.llm.prose import CITED, CODE, is_in, is_safe, sentences
 from service.remediation.constraints import Constraint
 from service.schemas.diagnosis import Dropped, ProposedChange
 
@@ -74,7 +74,7 @@ class VerificationContext:
         return frozenset(keys | {key.rsplit(".", 1)[-1] for key in keys})
 
 
-def judge_for(matter: PromptContext, prompt: Prompt, changes: Sequence[ProposedChange], cause: str | None, barred: Sequence[Constraint] = ()) -> VerificationContext:
+def verification_context(matter: PromptContext, prompt: Prompt, changes: Sequence[ProposedChange], cause: str | None, barred: Sequence[Constraint] = ()) -> VerificationContext:
     """Make a judge of prose about a log; beside its cause, a text may name those that stand beside it."""
     rivals = {candidate.cause for candidate in matter.candidates} | {item.cause for item in matter.first.alternatives}
     return VerificationContext(
@@ -107,7 +107,7 @@ def _shaped(text: str, judge: VerificationContext) -> str:
 
 
 def _speaking(text: str, _judge: VerificationContext) -> str:
-    return "repeats text that is written to a model" if speaks_to_a_model(CITED.sub("", text)) else ""
+    return "repeats text that is written to a model" if addresses_a_model(CITED.sub("", text)) else ""
 
 
 def _denying(text: str, judge: VerificationContext) -> str:
@@ -198,9 +198,9 @@ class VerifiedText:
         return bool(self.blocks) and self.lost <= self.sentences - self.lost
 
 
-def take(block: str, judge: VerificationContext, kept: VerifiedText) -> str:
+def verify_text(block: str, judge: VerificationContext, kept: VerifiedText) -> str:
     """Judge one paragraph and add what stands of it; gives that, or the empty string."""
-    rows = [[(sentence, _reason(sentence, judge)) for sentence in sentences(row)] for row in safe(block).split("\n")]
+    rows = [[(sentence, _reason(sentence, judge)) for sentence in sentences(row)] for row in is_safe(block).split("\n")]
     every = [pair for row in rows for pair in row]
     kept.sentences += len(every)
     good = "\n".join(" ".join(text for text, why in row if not why) for row in rows if any(not why for _, why in row)).strip()

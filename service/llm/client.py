@@ -12,7 +12,7 @@ from service.llm.claims import MAX_ANSWER, Claim, parse, schema
 from service.llm.deadline import Deadline, within
 from service.llm.models import AnswerPiece, ChatModel, Message
 from service.llm.prompt import for_repair
-from service.llm.tokens import estimate
+from service.llm.tokens import estimate_tokens
 from service.schemas.diagnosis import Tokens
 from service.schemas.errors import ModelBusyError, ModelNonsenseError, ModelSchemaError, ModelUnavailableError
 
@@ -93,8 +93,8 @@ class LlmClient:
 
     def _count(self, messages: Sequence[Message], heard: _ReceivedAnswer) -> None:
         self.counted = self.counted and heard.sent > 0
-        self.sent += heard.sent or sum(estimate(message.text) for message in messages)
-        self.received += heard.received or estimate(heard.text)
+        self.sent += heard.sent or sum(estimate_tokens(message.text) for message in messages)
+        self.received += heard.received or estimate_tokens(heard.text)
 
     def whole(self, messages: Sequence[Message], kind: type[Claim]) -> str:
         """Give the whole answer; raises ModelError."""

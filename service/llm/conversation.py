@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.composition import reasons
-from service.llm.chain import RuleAnswers, matter_of
-from service.llm.claim_verifier import VerifiedText, judge_for, listed, take
+from service.llm.chain import RuleAnswers, prompt_context
+from service.llm.claim_verifier import VerifiedText, listed, verification_context, verify_text
 from service.llm.claims import ModelReply
 from service.llm.client import LlmClient
 from service.llm.deadline import Deadline
@@ -21,7 +21,7 @@ from service.llm.prose import blocks
 from service.llm.replies import FollowUpQuestion, reply
 from service.llm.stages import TextStage
 from service.llm.triage_context import TriageContext
-from service.remediation.constraints import Constraint, remaining, stated
+from service.remediation.constraints import Constraint, remaining_changes, stated_constraints
 from service.schemas.diagnosis import Diagnosis, Dropped, Engine, ProposedChange
 from service.schemas.errors import ModelError
 
@@ -56,7 +56,7 @@ class Conversation:
         self._model = model
         self._seconds = seconds
         self._budget = budget
-        self._matter = matter_of(answers, inquiry)
+        self._matter = prompt_context(answers, inquiry)
         self._constraints: dict[str, Constraint] = {}
         self._talk: list[Message] = []
 
@@ -79,15 +79,15 @@ class Conversation:
         self._talk = self._talk[-MAX_TURNS:]
 
     def _rule_out(self, said: str) -> list[Constraint]:
-        new = [item for item in stated(said, self._matter.offered) if item.topic.name not in self._constraints]
+        new = [item for item in stated_constraints(said, self._matter.offered) if item.topic.name not in self._constraints]
         self._constraints |= {item.topic.name: item for item in new}
         return new
 
     def ask(self, question: str) -> Iterator[TextStage | Turn]:
         """Answer a question: the paragraphs as they stand, then the whole turn."""
-        said = said_as(question)
+        said = message_text(question)
         new = self._rule_out(said)
-        matter = replace(self._matter, offered=remaining(self._matter.offered, self.constraints))
+        matter = replace(self._matter, offered=remaining_changes(self._matter.offered, self.constraints))
         self._talk = [*self._talk, Message("user", said)][-MAX_TURNS:]
         plain = reply(FollowUpQuestion(said, replace(matter, offered=self._matter.offered), matter.offered, tuple(new)), self._near)
         text, engine = plain, Engine()
@@ -103,7 +103,7 @@ class Conversation:
         first = self._inquiry.first
         if not self._constraints or first.verdict != "diagnosed":
             return first
-        return self._answers.repatched(self._inquiry, first.model_copy(update={"changes": changes}))
+        return self._answers.repatch(self._inquiry, first.model_copy(update={"changes": changes}))
 
     def _spoken(self, model: ChatModel, matter: PromptContext, plain: str) -> Generator[TextStage, None, tuple[str, Engine]]:
         """Let the model answer; where it fails or too little stands, give the plain answer and say so."""
@@ -117,19 +117,19 @@ class Conversation:
         good = self._checked(answer, matter, prompt, kept)
         for block in good:
             yield TextStage(block)
-        dropped = reasons.told(listed([*_dropped(answer, matter, prompt), *kept.dropped]), matter.language)
+        dropped = reasons.translate_reasons(listed([*_dropped(answer, matter, prompt), *kept.dropped]), matter.language)
         if not kept.holds:
             note = "Too little of the model's answer could be checked; this one is from what is known without it."
             return plain, Engine(note=reasons.note(note, matter.language), dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))
         return kept.text, Engine(name=model.name, dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))
 
     def _checked(self, answer: ModelReply, matter: PromptContext, prompt: Prompt, kept: VerifiedText) -> list[str]:
-        judge = judge_for(matter, prompt, matter.offered, matter.first.cause, self.constraints)
-        good = [made for block in blocks(answer.answer) if (made := take(block, judge, kept))]
+        judge = verification_context(matter, prompt, matter.offered, matter.first.cause, self.constraints)
+        good = [made for block in blocks(answer.answer) if (made := verify_text(block, judge, kept))]
         return good if kept.holds else []
 
 
-def said_as(question: str) -> str:
+def message_text(question: str) -> str:
     """Give a question as it is kept and sent: bounded, without secrets and control characters."""
     return printable(Redactor().clean(question[:MAX_QUESTION]), "\t\n").strip()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from service.llm.claims import Claims, Pick, Quote
 from service.llm.prompt_context import Prompt, PromptContext
-from service.remediation.changes import misfit
+from service.remediation.changes import misfit_reason
 from service.schemas.diagnosis import Dropped, ProposedChange
 
 # Shorter words stand in too many lines to prove anything.
@@ -39,7 +39,7 @@ class Grounded:
     dropped: tuple[Dropped, ...] = ()
 
 
-def ground(claims: Claims, matter: PromptContext, prompt: Prompt) -> Grounded:
+def ground_claims(claims: Claims, matter: PromptContext, prompt: Prompt) -> Grounded:
     """Check all claims but the prose."""
     dropped: list[Dropped] = []
     quotes = _quotes(claims.quotes, prompt, dropped)
@@ -108,10 +108,10 @@ def _refusal(pick: Pick, matter: PromptContext) -> str:
     """Say why a change that was not offered is not made."""
     if any(change.key == pick.key.strip() for change in matter.offered):
         return "the offered value is another"
-    knob = matter.library.knob(pick.framework, pick.key, matter.report.version(pick.framework))
+    knob = matter.library.setting(pick.framework, pick.key, matter.report.version(pick.framework))
     if knob is None:
         return f"is not in the catalogue for {pick.framework or 'any framework'} of this version"
-    return misfit(pick.to, knob) or "is not a change that is known to help against this cause"
+    return misfit_reason(pick.to, knob) or "is not a change that is known to help against this cause"
 
 
 def _cause(

@@ -14,9 +14,9 @@ from service.composition import phrases
 from service.llm.claims import Claim, Claims, ModelReply, schema
 from service.llm.models import Message
 from service.llm.prompt_context import Prompt, PromptContext
-from service.llm.prompt_injection import CLOSE, OPEN, WITHHELD, excerpt, fenced, neutral, withheld
+from service.llm.prompt_injection import CLOSE, OPEN, WITHHELD, excerpt, fence, neutralize, withhold
 from service.llm.prompts.instructions import ANSWER, LANGUAGES, REPAIR, REPAIR_TASK, TURN
-from service.llm.tokens import cut, estimate
+from service.llm.tokens import cut_to_tokens, estimate_tokens
 from service.schemas.diagnosis import Telemetry
 
 MAX_SETTINGS = 60
@@ -66,19 +66,19 @@ def for_turn(matter: PromptContext, budget: int, talk: Sequence[Message], constr
     """Make the prompt for a turn of a conversation; `talk` ends with the question, and what is oldest is cut first."""
     system = _told(TURN, matter)
     if constraints:
-        system += "\nconstraints:\n" + "\n".join(f"- {neutral(row, 200)}" for row in constraints)
+        system += "\nconstraints:\n" + "\n".join(f"- {neutralize(row, 200)}" for row in constraints)
     latest = list(_latest(talk, budget // 4))
-    spent = sum(estimate(message.text) for message in latest)
+    spent = sum(estimate_tokens(message.text) for message in latest)
     return _built(matter, system, latest, _rest(budget, system, ModelReply) - spent, ModelReply)
 
 
 def for_repair(kind: type[Claim], answer: str, problem: str, budget: int) -> tuple[Message, ...]:
     """Make the prompt that puts a broken answer into its form; the log is not sent again."""
     form = json.dumps(schema(kind))
-    room = budget - estimate(REPAIR) - estimate(REPAIR_TASK) - 2 * estimate(form) - 300
+    room = budget - estimate_tokens(REPAIR) - estimate_tokens(REPAIR_TASK) - 2 * estimate_tokens(form) - 300
     # What a model wrote is no more trusted than a log.
-    text = "\n".join(neutral(row, 4000) for row in cut(answer, max(room, 200)).splitlines())
-    task = REPAIR_TASK.format(schema=form, problem=neutral(problem, 300), answer=text, open=OPEN, close=CLOSE)
+    text = "\n".join(neutralize(row, 4000) for row in cut_to_tokens(answer, max(room, 200)).splitlines())
+    task = REPAIR_TASK.format(schema=form, problem=neutralize(problem, 300), answer=text, open=OPEN, close=CLOSE)
     return Message("system", REPAIR), Message("user", task)
 
 
@@ -88,15 +88,15 @@ def _told(instructions: str, matter: PromptContext) -> str:
 
 def _rest(budget: int, system: str, kind: type[Claim]) -> int:
     # Each heading and fence costs a few tokens that no row counts.
-    return budget - estimate(system) - estimate(json.dumps(schema(kind))) - 12 * len(_SECTIONS)
+    return budget - estimate_tokens(system) - estimate_tokens(json.dumps(schema(kind))) - 12 * len(_SECTIONS)
 
 
 def _latest(talk: Sequence[Message], room: int) -> Iterator[Message]:
     """Give the last messages that fit, in their order; the question itself always."""
     kept: list[Message] = []
     for message in reversed(talk):
-        short = replace(message, text=cut(message.text, room if not kept else room // 2))
-        room -= estimate(short.text)
+        short = replace(message, text=cut_to_tokens(message.text, room if not kept else room // 2))
+        room -= estimate_tokens(short.text)
         if kept and room < 0:
             break
         kept.append(short)
@@ -118,7 +118,7 @@ def _built(matter: PromptContext, system: str, talk: Sequence[Message], room: in
     return Prompt(
         messages, {row.mark: row.text for row in marked}, {row.mark: row.number for row in marked},
         frozenset(row.case for row in chosen if row.case), ours,
-        sum(estimate(message.text) for message in messages) + estimate(json.dumps(schema(kind))), omitted, suspects,
+        sum(estimate_tokens(message.text) for message in messages) + estimate_tokens(json.dumps(schema(kind))), omitted, suspects,
     )
 
 
@@ -131,7 +131,7 @@ def _fitting(rows: Sequence[PromptRow], room: int) -> tuple[set[int], dict[str, 
     kept: set[int] = set()
     omitted: dict[str, int] = {}
     for place in sorted(range(len(rows)), key=lambda place: rows[place].rank):
-        cost = estimate(rows[place].text) + estimate(rows[place].mark) + 5
+        cost = estimate_tokens(rows[place].text) + estimate_tokens(rows[place].mark) + 5
         if cost <= room:
             kept.add(place)
             room -= cost
@@ -149,7 +149,7 @@ def _written(rows: Sequence[PromptRow], kept: Collection[int]) -> str:
         masked = Redactor().rows([" ".join(row.text.split("\n")) if row.mark else row.text.replace("\n", _BREAK) for row in chosen])
         texts = [f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n") for row, text in zip(chosen, masked, strict=True)]
         if texts:
-            parts.append(f"# {heading}\n" + (fenced(texts) if of_log else "\n".join(texts)))
+            parts.append(f"# {heading}\n" + (fence(texts) if of_log else "\n".join(texts)))
     return "\n\n".join(parts)
 
 
@@ -196,12 +196,12 @@ def _answer(matter: PromptContext) -> Iterator[PromptRow]:
         yield PromptRow("answer", -1.8, ended)
     seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)
     if seen:
-        yield PromptRow("answer", 1.0, f"frameworks: {neutral(seen)}")
+        yield PromptRow("answer", 1.0, f"frameworks: {neutralize(seen)}")
     for place, check in enumerate(first.checks):
         yield PromptRow("answer", 7.0 + place / 10, f"to confirm: {check}")
     if first.telemetry != Telemetry():
         told = json.dumps(first.telemetry.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
-        yield PromptRow("answer", 1.5, f"telemetry: {withheld(told, (), 1500)}")
+        yield PromptRow("answer", 1.5, f"telemetry: {withhold(told, (), 1500)}")
 
 
 def _candidates(matter: PromptContext) -> Iterator[PromptRow]:
@@ -220,7 +220,7 @@ def _facts(matter: PromptContext) -> Iterator[PromptRow]:
     told: set[str] = set()
     # A job prints the same facts at each step; the last ones are those at its death.
     for fact in sorted(matter.report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))):
-        values = withheld(" ".join(f"{name}={value}" for name, value in fact.fields.items()), _own_names(matter), 300)
+        values = withhold(" ".join(f"{name}={value}" for name, value in fact.fields.items()), _own_names(matter), 300)
         if f"{fact.kind} {values}" not in told:
             told.add(f"{fact.kind} {values}")
             rank = 1.8 if fact.line == root else 4.0 + min(len(told), 80) / 20
@@ -235,12 +235,12 @@ def _settings(matter: PromptContext) -> Iterator[PromptRow]:
             continue
         seen.add(setting.key)
         near = setting.key.lstrip("-").replace("-", "_").split(".")[-1] in wanted
-        yield PromptRow("settings", 3.0 if near else 7.5 + len(seen) / 100, withheld(f"{setting.key}={setting.value}", _own_names(matter), 200))
+        yield PromptRow("settings", 3.0 if near else 7.5 + len(seen) / 100, withhold(f"{setting.key}={setting.value}", _own_names(matter), 200))
 
 
 def _changes(matter: PromptContext) -> Iterator[PromptRow]:
     for place, change in enumerate(matter.offered):
-        was = "" if change.from_ is None else f" (now {withheld(change.from_, _own_names(matter), 100)})"
+        was = "" if change.from_ is None else f" (now {withhold(change.from_, _own_names(matter), 100)})"
         costs = f" It costs: {change.costs}" if change.costs else ""
         yield PromptRow("changes", 2.2 + place / 10, f"- {change.framework}, {change.kind}: {change.key} = {change.to}{was}. {change.why}{costs}")
 
@@ -261,7 +261,7 @@ def _notes(matter: PromptContext) -> Iterator[PromptRow]:
     found = [item for item in matter.retrieval.ranked if item.kind != "case" and item.document is not None]
     for place, item in enumerate(found[:4]):
         assert item.document is not None  # noqa: S101 - chosen so above
-        text = withheld(f"{item.owner}: {item.document.title}. {item.document.text} {item.document.fix}", _own_names(matter), _LONGEST)
+        text = withhold(f"{item.owner}: {item.document.title}. {item.document.text} {item.document.fix}", _own_names(matter), _LONGEST)
         yield PromptRow("notes", 6.5 + place, text)
 
 

@@ -10,11 +10,11 @@ from corpus.schema import Language
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.llm.models import Message
-from service.remediation.changes import propose
+from service.remediation.changes import propose_changes
 from service.schemas.diagnosis import Diagnosis, ProposedChange
 from service.scoring.retrieval import Retrieval
-from service.scoring.scoring import Candidate, weigh
-from service.scoring.telemetry_evidence import judge, weighed
+from service.scoring.scoring import Candidate, rank_causes
+from service.scoring.telemetry_evidence import evaluate_rules, weigh_candidates
 from service.telemetry.snapshot import Snapshot
 
 MAX_CANDIDATES = 6
@@ -55,12 +55,12 @@ class Prompt:
     suspects: int = 0
 
 
-def gather(
+def gather_context(
     report: CrashReport, retrieval: Retrieval, library: Library, first: Diagnosis, language: Language, settings: Sequence[Setting],
     telemetry: Snapshot | None = None,
 ) -> PromptContext:
     """Put together what a model is told of a first answer; `settings` are the job's, those of its own files first."""
-    found = weighed(weigh(report, retrieval, library), judge(telemetry, report), report, retrieval, library)
+    found = weigh_candidates(rank_causes(report, retrieval, library), evaluate_rules(telemetry, report), report, retrieval, library)
     candidates = tuple(found[:MAX_CANDIDATES])
     offered = (*first.changes, *_more(report, retrieval, library, first, language, settings))
     return PromptContext(report, retrieval, library, first, language, candidates, offered)
@@ -73,6 +73,6 @@ def _more(
     if first.verdict != "diagnosed":
         return []
     cases = [match.case for match in retrieval.signatures if match.case.cause == first.cause][:MORE_CASES]
-    made, _ = propose(cases, report, library, settings, language)
+    made, _ = propose_changes(cases, report, library, settings, language)
     told = {(change.framework, change.key) for change in first.changes}
     return [change for change in made if (change.framework, change.key) not in told][: max(0, MAX_CHANGES - len(told))]

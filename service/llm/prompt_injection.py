@@ -41,7 +41,7 @@ _TOLD = (
 _SUSPECT = re.compile("|".join(f"(?:{row})" for row in _TOLD), re.IGNORECASE)
 
 
-def neutral(text: str, limit: int = 600) -> str:
+def neutralize(text: str, limit: int = 600) -> str:
     """Give one line without control characters, invisible signs and look-alikes of a fence or of a chat template."""
     flat = INVISIBLE.sub("", printable(" ".join(text.split("\n"))))
     # NFKC first: a fence of full-width signs folds into a real one.
@@ -49,14 +49,14 @@ def neutral(text: str, limit: int = 600) -> str:
     return _FENCES.sub("'", printable(folded))[:limit]
 
 
-def speaks_to_a_model(text: str, ids: Collection[str] = ()) -> bool:
+def addresses_a_model(text: str, ids: Collection[str] = ()) -> bool:
     """Tell whether a line looks written to a model; `ids` are names that only our own answers use."""
-    return _suspected(neutral(text, 4000), ids) is not None
+    return _suspected(neutralize(text, 4000), ids) is not None
 
 
-def withheld(text: str, ids: Collection[str] = (), limit: int = 600) -> str:
+def withhold(text: str, ids: Collection[str] = (), limit: int = 600) -> str:
     """Give a line fit for a prompt, its end withheld from where it speaks to a model."""
-    flat = neutral(text, 4000)
+    flat = neutralize(text, 4000)
     begin = _suspected(flat, ids)
     return flat[:limit] if begin is None else f"{flat[:begin][:limit].rstrip()} {WITHHELD}".lstrip()
 
@@ -75,15 +75,15 @@ def excerpt(lines: Mapping[int, str], kept: Collection[int], ids: Collection[str
     Lines beside such a line, as an instruction goes on over several, are withheld too; of the lines in `kept`, which
     are failures themselves, only what speaks to a model.
     """
-    suspects = {number for number, text in lines.items() if speaks_to_a_model(text, ids)}
+    suspects = {number for number, text in lines.items() if addresses_a_model(text, ids)}
     shadow = {number + step for number in suspects for step in range(-2, 6)}
     made = {
-        number: WITHHELD if number in shadow and number not in kept else withheld(text, ids)
+        number: WITHHELD if number in shadow and number not in kept else withhold(text, ids)
         for number, text in lines.items()
     }
     return made, len(suspects)
 
 
-def fenced(rows: list[str]) -> str:
+def fence(rows: list[str]) -> str:
     """Put rows of log text between marks that no row can hold."""
     return "\n".join([OPEN, *rows, CLOSE])

@@ -46,7 +46,7 @@ def sentences(row: str) -> list[str]:
     return [part.rstrip() for part in parts if part.strip()]
 
 
-def safe(text: str) -> str:
+def is_safe(text: str) -> str:
     """Give a text without secrets and without what a terminal or page would act on."""
     return printable(Redactor().clean(unicodedata.normalize("NFC", text)), "\t\n")
 

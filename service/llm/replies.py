@@ -72,8 +72,8 @@ def reply(question: FollowUpQuestion, near: Callable[[str], Sequence[str]]) -> s
     """Answer a question; `near` gives the ids of cases that are nearest to some words, best first."""
     if question.new:
         return _constrained(question)
-    if asked := setting_lookups.named(question.text, question.matter.library, question.matter.report):
-        return "\n\n".join(setting_lookups.told(knob, question.matter.report, question.language) for knob in asked)
+    if asked := setting_lookups.named_settings(question.text, question.matter.library, question.matter.report):
+        return "\n\n".join(setting_lookups.describe_setting(knob, question.matter.report, question.language) for knob in asked)
     for words, answer in _ANSWERS:
         if words.search(question.text) and (said := answer(question)):
             return said
@@ -126,7 +126,7 @@ def _mark(file: str | None, line: int) -> str:
 
 
 def _why_not(question: FollowUpQuestion) -> str:
-    named = meant(question.text, question.matter)
+    named = meant_setting(question.text, question.matter)
     return "\n\n".join(_against(cause, question) for cause in named[:2])
 
 
@@ -152,7 +152,7 @@ def _tells(first: Cause | None, other: Cause, language: Language) -> str:
     return other.checks[0].to(language) if other.checks else other.means.to(language)
 
 
-def meant(text: str, matter: PromptContext) -> list[Cause]:
+def meant_setting(text: str, matter: PromptContext) -> list[Cause]:
     """Give the causes that a question names, the likeliest first: by id, by words of the title, or as people call them."""
     lowered = text.lower()
     words = set(_WORD.findall(lowered)) - _PLAIN

@@ -18,7 +18,7 @@ _LABELS = {
 }
 
 
-def named(text: str, library: Library, report: CrashReport) -> list[SettingSpec]:
+def named_settings(text: str, library: Library, report: CrashReport) -> list[SettingSpec]:
     """Give the settings that a text names, of the frameworks that the job runs; the job's own first."""
     frameworks = [*dict.fromkeys([*(found.name for found in report.frameworks), "env"])]
     found: dict[tuple[str, str], SettingSpec] = {}
@@ -31,7 +31,7 @@ def named(text: str, library: Library, report: CrashReport) -> list[SettingSpec]
 
 def _knobs(key: str, frameworks: Sequence[str], library: Library, report: CrashReport) -> Iterator[SettingSpec]:
     for framework in frameworks:
-        if knob := library.knob(framework, key, report.version(framework)):
+        if knob := library.setting(framework, key, report.version(framework)):
             yield knob
     # People name the last part of a long key.
     tail = key.replace("-", "_")
@@ -43,7 +43,7 @@ def _last(key: str) -> str:
     return key.lstrip("-").rpartition(".")[2].replace("-", "_")
 
 
-def told(knob: SettingSpec, report: CrashReport, language: Language) -> str:
+def describe_setting(knob: SettingSpec, report: CrashReport, language: Language) -> str:
     """Say what is known of a setting in one paragraph."""
     facts = [f"{knob.framework}, {knob.type}", *_facts(knob, language)]
     tail = _last(knob.key)

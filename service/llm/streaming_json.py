@@ -16,7 +16,7 @@ def whole_fields(text: str) -> dict[str, Any]:
     return _read(text)[0]
 
 
-def growing(text: str, name: str) -> tuple[str, bool]:
+def growing_text(text: str, name: str) -> tuple[str, bool]:
     """Give a text field as far as it is written, and whether it is complete."""
     fields, pending, rest = _read(text)
     if name in fields:

@@ -8,12 +8,12 @@ import re
 _PIECES = re.compile(r"[A-Za-z]{1,5}|\d{1,3}|[^\sA-Za-z\d]|\n")
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Give about how many tokens a text is, in the vocabularies that are usual; rather too many."""
     return sum(1 for _ in _PIECES.finditer(text))
 
 
-def cut(text: str, most: int) -> str:
+def cut_to_tokens(text: str, most: int) -> str:
     """Give the beginning of a text that is at most so many tokens."""
     for number, match in enumerate(_PIECES.finditer(text)):
         if number >= most:

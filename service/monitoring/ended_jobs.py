@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from service.batches.sources import ray_jobs, slurm
-from service.batches.sources.found import FoundJobs, shown
+from service.batches.sources.found import FoundJobs, shown_path
 from service.batches.sources.spool import open_spool
 from service.schemas.errors import InvalidRequestError
 from service.schemas.records import JobPlace, JobSpec
@@ -40,7 +40,7 @@ class WatchedPlace:
     all_failed: bool
 
 
-def in_folder(path: Path, settle: float, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> WatchedPlace:
+def find_in_folder(path: Path, settle: float, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> WatchedPlace:
     """Watch a folder of logs: a job is over once none of its files has grown for `settle` seconds.
 
     Each file or folder in it is a job; NAME.out and NAME.err are one. No cleverer rule: a job must stay the same
@@ -51,7 +51,7 @@ def in_folder(path: Path, settle: float, now: Callable[[], datetime] = lambda: d
         for name, paths in sorted(_jobs(path).items()):
             last, size = _last(paths)
             if size and since.timestamp() <= last <= now().timestamp() - settle:
-                yield EndedJob(f"{name}|{last:.3f}|{size}", JobSpec(name=shown(name), place=JobPlace(paths=tuple(sorted(paths)))))
+                yield EndedJob(f"{name}|{last:.3f}|{size}", JobSpec(name=shown_path(name), place=JobPlace(paths=tuple(sorted(paths)))))
 
     if not path.is_dir():
         raise InvalidRequestError(f"{path} is no folder.")
@@ -67,24 +67,24 @@ def _jobs(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def on_ray(dashboard: str, settings: Settings) -> WatchedPlace:
+def find_on_ray(dashboard: str, settings: Settings) -> WatchedPlace:
     """Watch the jobs of a Ray cluster through its dashboard."""
     address = ray_jobs.base(dashboard)
 
     def find(since: datetime) -> Iterator[EndedJob]:
         with _spool() as place:
             asked = ray_jobs.RayJobQuery(address, since - OVERLAP)
-            for spec in _specs(lambda: ray_jobs.read(asked, open_spool(place, settings), settings)):
+            for spec in _specs(lambda: ray_jobs.find_jobs(asked, open_spool(place, settings), settings)):
                 yield EndedJob(f"{spec.name}|{spec.ended}", spec)
 
     return WatchedPlace(address, find, all_failed=True)
 
 
-def in_slurm(users: str, settings: Settings) -> WatchedPlace:
+def find_in_slurm(users: str, settings: Settings) -> WatchedPlace:
     """Watch Slurm's accounting."""
 
     def find(since: datetime) -> Iterator[EndedJob]:
-        for spec in _specs(lambda: slurm.read(slurm.SlurmQuery(since - OVERLAP, users=users), settings)):
+        for spec in _specs(lambda: slurm.find_jobs(slurm.SlurmQuery(since - OVERLAP, users=users), settings)):
             yield EndedJob(f"{spec.name}|{spec.ended}", spec)
 
     return WatchedPlace("slurm", find, all_failed=True)

@@ -62,7 +62,7 @@ class JobExit:
         return Outcome.told(None, self.signal) if self.signal else Outcome(exit_code=self.code)
 
     @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """Say how it ended."""
         if self.problem:
             return self.problem
@@ -71,7 +71,7 @@ class JobExit:
         return f"killed by {signal.Signals(self.signal).name}" if self.signal in set(signal.Signals) else f"killed by signal {self.signal}"
 
 
-def run(command: Sequence[str], take: Take) -> JobExit:
+def run_job(command: Sequence[str], take: Take) -> JobExit:
     """Run a command to its end, pass on what it prints unchanged, and give a copy of it to `take`."""
     began = monotonic()
     with ExitStack() as stack:
@@ -322,7 +322,7 @@ class _forwarding:  # noqa: N801 - used as the context manager that it is
             signal.signal(number, before)  # type: ignore[arg-type]  # as `signal.signal` gave it
 
 
-def leave_as(ended: JobExit) -> int:
+def exit_like(ended: JobExit) -> int:
     """End this process as the job ended: give its exit code, or die of its signal."""
     # From here on nothing may change how it ends: no ctrl-C of one who is tired of waiting, and none who does not read us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

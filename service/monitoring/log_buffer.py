@@ -38,7 +38,7 @@ class LogBuffer:
         self.dropped_bytes = 0
         self.broken = ""
 
-    def take(self, stream: int, data: bytes) -> None:
+    def write(self, stream: int, data: bytes) -> None:
         """Take what a stream, known by a number, has printed."""
         end = data.rfind(b"\n") + 1
         held = self._held.get(stream, b"")

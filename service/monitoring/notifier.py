@@ -21,7 +21,7 @@ class NotificationError(ServiceError):
     """The answer could not be sent; it stands above, and the job's exit code is its own."""
 
 
-def to_service(
+def post_to_service(
     url: str, logs: Sequence[tuple[str, Iterator[bytes]]], configs: Sequence[tuple[str, bytes]] = (), snapshot: Path | None = None, key: str = "",
     outcome: Outcome | None = None,
 ) -> str:
@@ -39,7 +39,7 @@ def to_service(
         raise NotificationError(f"{base} answered, but not as a whycrash service does.") from error
 
 
-def to_webhook(url: str, payload: dict[str, Any]) -> None:
+def post_to_webhook(url: str, payload: dict[str, Any]) -> None:
     """Send a JSON object; raises PostError."""
     _sent(url, "", content=json.dumps(payload, ensure_ascii=False).encode())
 

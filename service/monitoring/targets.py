@@ -17,23 +17,23 @@ Target = Callable[[Diagnosis, JobSpec], None]
 LONGEST = 2800
 
 
-def webhook(url: str) -> Target:
+def webhook_target(url: str) -> Target:
     """Send the diagnosis as it is, as JSON."""
-    return lambda diagnosis, _spec: notifier.to_webhook(url, json.loads(diagnosis.to_json()))
+    return lambda diagnosis, _spec: notifier.post_to_webhook(url, json.loads(diagnosis.to_json()))
 
 
-def slack(url: str) -> Target:
+def slack_target(url: str) -> Target:
     """Send a short message to an incoming webhook of Slack."""
-    return lambda diagnosis, spec: notifier.to_webhook(url, {"text": message(diagnosis, spec), "unfurl_links": False})
+    return lambda diagnosis, spec: notifier.post_to_webhook(url, {"text": message(diagnosis, spec), "unfurl_links": False})
 
 
-def service(url: str, key: str) -> Target:
+def service_target(url: str, key: str) -> Target:
     """Hand the job in at a whycrash service."""
 
     def send(_diagnosis: Diagnosis, spec: JobSpec) -> None:
         configs = [(Path(path).name, Path(path).read_bytes()) for path in spec.place.configs]
         logs = [(name, _chunks(path)) for name, path in _files(spec)]
-        notifier.to_service(url, logs, configs, None, key, spec.outcome)
+        notifier.post_to_service(url, logs, configs, None, key, spec.outcome)
 
     return send
 

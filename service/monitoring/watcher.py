@@ -42,7 +42,7 @@ class Watcher:
     # Of a job whose answer could not be sent to all, the targets that still wait for it.
     _left: dict[str, list[Target]] = field(default_factory=dict)
 
-    def round(self) -> int:
+    def run_once(self) -> int:
         """Look once; gives how many jobs were dealt with. What cannot be reached is logged and tried in the next round."""
         began = datetime.now(UTC)
         count = 0

@@ -19,7 +19,7 @@ _FROM = re.compile(_INSTRUCTION.format("FROM"), re.MULTILINE | re.IGNORECASE)
 _ENV = re.compile(_INSTRUCTION.format("ENV"), re.MULTILINE | re.IGNORECASE)
 
 
-def changed(text: str, target: PatchTarget, name: str = "") -> str:
+def apply(text: str, target: PatchTarget, name: str = "") -> str:
     """Give a `.env` file's text with the variable's value; raises NotPatchableError where that is not safe."""
     del name
     return _written(text, target, _assignments(text, target), len(text), f"{target.names[0]}=")
@@ -37,7 +37,7 @@ def carries(text: str, target: PatchTarget, name: str = "") -> bool:
     return bool(_assignments(text, target))
 
 
-def dockerfile_changed(text: str, target: PatchTarget, name: str = "") -> str:
+def apply_to_dockerfile(text: str, target: PatchTarget, name: str = "") -> str:
     """Give a Dockerfile's text with the variable's value in an `ENV` line of its last stage."""
     del name
     stages = list(_FROM.finditer(text))

@@ -22,7 +22,7 @@ _DECODER = json.JSONDecoder()
 _ELSEWHERE = frozenset({"directive", "python", "package", "command"})
 
 
-def changed(text: str, target: PatchTarget, name: str = "") -> str:
+def apply(text: str, target: PatchTarget, name: str = "") -> str:
     """Give the text with the target's value; raises NotPatchableError where that is not safe."""
     if target.replaces is not None:
         text = _renamed(text, target, name)
@@ -37,7 +37,7 @@ def changed(text: str, target: PatchTarget, name: str = "") -> str:
 
 
 def _renamed(text: str, target: PatchTarget, name: str) -> str:
-    entry = _entry(text, renaming.former(target), name)
+    entry = _entry(text, renaming.former_names(target), name)
     new = renaming.in_file(text, entry, _right(text, target, name), target)
     if entry is not None:
         renaming.checked(_parsed(text), _parsed(new), entry.path, target)
@@ -53,7 +53,7 @@ def _right(text: str, target: PatchTarget, name: str) -> TreeEntry | None:
 
 def holds(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file, read anew, says what the target says, and a key that is to go is gone."""
-    if target.replaces is not None and carries(text, renaming.former(target), name):
+    if target.replaces is not None and carries(text, renaming.former_names(target), name):
         return False
     try:
         entry = _entry(text, target, name)

@@ -62,7 +62,7 @@ def is_manifest(document: YamlFile) -> bool:
     return any(_is_kubernetes(root) or _is_compose(root) for root in document.roots)
 
 
-def changed(document: YamlFile, target: PatchTarget) -> str:
+def apply(document: YamlFile, target: PatchTarget) -> str:
     """Give the manifest's text with the target's value; raises NotPatchableError."""
     slots = _slots(document, target)
     present = [slot for slot in slots if slot.now is not None]

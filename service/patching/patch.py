@@ -69,7 +69,7 @@ def patch(name: str, text: str, targets: Sequence[PatchTarget]) -> Patch:
 
 def carries(name: str, text: str, target: PatchTarget) -> bool:
     """Tell whether a file sets the target's key already, to whatever value."""
-    asked = [target, renaming.former(target)] if target.replaces is not None else [target]
+    asked = [target, renaming.former_names(target)] if target.replaces is not None else [target]
     try:
         return any(format_of(name, text).carries(text, each, name) for each in asked)
     except NotPatchableError:
@@ -138,14 +138,14 @@ def _anything(text: str) -> None:
     del text
 
 
-YAML = FileFormat("yaml", yaml_file.changed, yaml_file.holds, yaml_file.carries, lambda text: yaml_document.loaded(yaml_document.read(text)))
-CONDA = FileFormat("conda", requirements.conda_changed, requirements.conda_holds, requirements.conda_carries, YAML.parse)
-JSON = FileFormat("json", json_file.changed, json_file.holds, json_file.carries, json_file.read)
-REQUIREMENTS = FileFormat("requirements", requirements.changed, requirements.holds, requirements.carries, _anything)
-DOTENV = FileFormat("dotenv", env_file.changed, env_file.holds, env_file.carries, _anything)
-DOCKERFILE = FileFormat("dockerfile", env_file.dockerfile_changed, env_file.dockerfile_holds, env_file.dockerfile_carries, _anything)
+YAML = FileFormat("yaml", yaml_file.apply, yaml_file.holds, yaml_file.carries, lambda text: yaml_document.loaded(yaml_document.read(text)))
+CONDA = FileFormat("conda", requirements.apply_to_conda, requirements.conda_holds, requirements.conda_carries, YAML.parse)
+JSON = FileFormat("json", json_file.apply, json_file.holds, json_file.carries, json_file.read)
+REQUIREMENTS = FileFormat("requirements", requirements.apply, requirements.holds, requirements.carries, _anything)
+DOTENV = FileFormat("dotenv", env_file.apply, env_file.holds, env_file.carries, _anything)
+DOCKERFILE = FileFormat("dockerfile", env_file.apply_to_dockerfile, env_file.dockerfile_holds, env_file.dockerfile_carries, _anything)
 SHELL = FileFormat(
-    "shell", lambda text, target, _: shell.changed(text, target), lambda text, target, _: shell.holds(text, target), _mentions,
+    "shell", lambda text, target, _: shell.apply(text, target), lambda text, target, _: shell.holds(text, target), _mentions,
     lambda text: syntax.parse(text.replace("\r\n", "\n")),
 )
 

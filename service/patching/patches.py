@@ -27,7 +27,7 @@ class _FileTargets:
     targets: list[PatchTarget] = field(default_factory=list)
 
 
-def over(files: Sequence[ConfigFile], targets: Sequence[PatchTarget]) -> tuple[list[str], list[Dropped]]:
+def patch_files(files: Sequence[ConfigFile], targets: Sequence[PatchTarget]) -> tuple[list[str], list[Dropped]]:
     """Give a diff for each file that changes, and what was left out with why.
 
     A target goes to the first file that sets its key already, else to the first that it can be added to; where

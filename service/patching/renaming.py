@@ -15,14 +15,14 @@ from service.patching.tree import Step, TreeEntry, alike, line_of
 from service.patching.words import Word, WordEdit, written
 
 
-def former(target: PatchTarget) -> PatchTarget:
+def former_names(target: PatchTarget) -> PatchTarget:
     """Give the target under the name that is to go."""
     return replace(target, names=(target.replaces or target.names[0],), replaces=None)
 
 
 def in_script(script: Script, target: PatchTarget) -> list[WordEdit]:
     """Give the edits that rename the arguments of a script; none where it has the right name only."""
-    found, right = overrides.places(script, former(target)), overrides.places(script, replace(target, replaces=None))
+    found, right = overrides.places(script, former_names(target)), overrides.places(script, replace(target, replaces=None))
     if not found:
         if not right:
             raise NotPatchableError(f"the script does not set {target.replaces}")

@@ -39,7 +39,7 @@ class RequirementLine:
         return canonicalize_name(match[1]) if match and "://" not in match[1] else ""
 
 
-def changed(text: str, target: PatchTarget, name: str = "") -> str:
+def apply(text: str, target: PatchTarget, name: str = "") -> str:
     """Give the text with the version that the target names; raises NotPatchableError where that is not safe."""
     del name
     package, specifier = wanted(target)
@@ -150,7 +150,7 @@ def _with_line(text: str, requirement: str) -> str:
     return f"{text}{ending}{requirement}"
 
 
-def conda_changed(text: str, target: PatchTarget, name: str = "") -> str:
+def apply_to_conda(text: str, target: PatchTarget, name: str = "") -> str:
     """Give a conda environment's text with the version in its pip section, or among its own packages."""
     del name
     document = yaml_document.read(text)

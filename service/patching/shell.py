@@ -35,7 +35,7 @@ class EditMethod(NamedTuple):
     hold: Callable[[Script, PatchTarget], bool]
 
 
-def changed(text: str, target: PatchTarget) -> str:
+def apply(text: str, target: PatchTarget) -> str:
     """Give the script with the value; the same text where it says so already.
 
     Raises NotPatchableError where that cannot be done safely.
@@ -53,7 +53,7 @@ def holds(text: str, target: PatchTarget) -> bool:
     """Tell whether the value stands where the framework reads it."""
     try:
         script, way = parse(text.replace("\r\n", "\n")), _way(target)
-        if target.replaces is not None and overrides.places(script, renaming.former(target)):
+        if target.replaces is not None and overrides.places(script, renaming.former_names(target)):
             return False
         if way.hold(script, target):
             return True
@@ -78,13 +78,13 @@ def _edits(script: Script, target: PatchTarget, way: EditMethod) -> list[WordEdi
         lines = ", ".join(str(each.line) for each in holding)
         raise NotPatchableError(f"several scripts set it (one in line {lines})")
     if holding:
-        return [in_script(holding[0], changed(holding[0].text, target))]
+        return [in_script(holding[0], apply(holding[0].text, target))]
     try:
         return way.edits(script, target)
     except NotPatchableError:
         if len(inner) != 1 or way.stands(script, target):
             raise
-        return [in_script(inner[0], changed(inner[0].text, target))]
+        return [in_script(inner[0], apply(inner[0].text, target))]
 
 
 def _stands_in(text: str, target: PatchTarget, way: EditMethod) -> bool:

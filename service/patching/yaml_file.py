@@ -16,7 +16,7 @@ from service.patching.yaml_document import YamlFile
 _ELSEWHERE = {"directive": "a directive of the batch script", "python": "an argument in Python code", "package": "a package", "command": "a command", "json": "part of a JSON file"}
 
 
-def changed(text: str, target: PatchTarget, name: str = "") -> str:
+def apply(text: str, target: PatchTarget, name: str = "") -> str:
     """Give the text with the target's value; raises NotPatchableError where that is not safe.
 
     `name` is the file's, if known: a file that holds one group of settings may be called like it.
@@ -26,7 +26,7 @@ def changed(text: str, target: PatchTarget, name: str = "") -> str:
         target = replace(target, replaces=None)
     document = yaml_document.read(text)
     if manifest.is_manifest(document):
-        return manifest.changed(document, target)
+        return manifest.apply(document, target)
     if _says(document, target, name):
         return text
     return yaml_document.applied(document, [_edit(document, target, name)])
@@ -36,7 +36,7 @@ def _renamed(text: str, target: PatchTarget, name: str) -> str:
     document = yaml_document.read(text)
     if manifest.is_manifest(document):
         raise NotPatchableError(f"{target.replaces} stands in a manifest; rename it by hand")
-    entry = _entry(document, renaming.former(target), name)
+    entry = _entry(document, renaming.former_names(target), name)
     new = renaming.in_file(document.text, entry, _right(document, target, name), target)
     if entry is not None:
         renaming.checked(yaml_document.loaded(document), yaml_document.loaded(yaml_document.read(new)), entry.path, target)
@@ -52,7 +52,7 @@ def _right(document: YamlFile, target: PatchTarget, name: str) -> TreeEntry | No
 
 def holds(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file, read anew, says what the target says, and a key that is to go is gone."""
-    if target.replaces is not None and carries(text, renaming.former(target), name):
+    if target.replaces is not None and carries(text, renaming.former_names(target), name):
         return False
     return _asked(text, target, name, manifest.holds, _says)
 

@@ -19,7 +19,7 @@ class AuditLog:
     def add(self, record: AuditRecord) -> None:
         """Keep a new row."""
         values = record.model_dump()
-        texts = {name: sanitizer.clean(values[name]) for name in ("actor", "action", "target", "detail")}
+        texts = {name: sanitizer.clean_text(values[name]) for name in ("actor", "action", "target", "detail")}
         with self._database.write() as connection:
             connection.execute(insert(AUDIT).values(**values | texts))
 

@@ -36,12 +36,12 @@ class Clock:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def rests(self, now: datetime) -> datetime | None:
+    def is_resting(self, now: datetime) -> datetime | None:
         """Tell until when nothing is to be deleted; None where the clock can be believed."""
         with self._database.read() as connection:
             return _judged(_last(connection), now)
 
-    def look(self, now: datetime) -> datetime | None:
+    def observe(self, now: datetime) -> datetime | None:
         """Tell what `rests` does, and write down what the clock says."""
         with self._database.read() as connection:
             last = _last(connection)

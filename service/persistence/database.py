@@ -13,7 +13,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from service.persistence.errors import LOCK_WAIT, DeadlockError, translated
+from service.persistence.errors import LOCK_WAIT, DeadlockError, translate_error
 from service.schemas.errors import SettingsError, StoreError
 from service.settings import Settings
 
@@ -80,7 +80,7 @@ class Database:
         with self.write() as connection:
             return work(connection)
 
-    def become(self, other: Database) -> None:
+    def rebind(self, other: Database) -> None:
         """Stand on the connections of another database of the same address from here on."""
         old = self.engine
         self.engine, self._writer = other.engine, other._writer
@@ -91,7 +91,7 @@ class Database:
         self.engine.dispose()
 
     def _translated(self) -> Any:
-        return translated(self.place, self.file)
+        return translate_error(self.place, self.file)
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:

@@ -46,7 +46,7 @@ class NewerStoreError(StoreError):
 
 
 @contextmanager
-def translated(place: str, file: Path | None = None) -> Iterator[None]:
+def translate_error(place: str, file: Path | None = None) -> Iterator[None]:
     """Raise what the database says as ours; `place` names the database in messages, `file` is SQLite's."""
     try:
         yield

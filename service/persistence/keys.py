@@ -51,7 +51,7 @@ class KeyRepository:
 
     def add(self, record: KeyRecord) -> None:
         """Keep a new key; raises StoreError where it cannot be kept that there are keys."""
-        values = record.model_dump() | {"name": sanitizer.clean(record.name), "scopes": " ".join(record.scopes)}
+        values = record.model_dump() | {"name": sanitizer.clean_text(record.name), "scopes": " ".join(record.scopes)}
         # First: should all end here, nobody is let in who should not be.
         self._note_keyed()
         with self._database.write(durable=True) as connection:

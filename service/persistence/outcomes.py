@@ -87,14 +87,14 @@ def _represented(connection: Connection, batch: str, key: str, number: int) -> i
 
 def pack(outcome: JobOutcome, now: datetime) -> dict[str, Any]:
     """Give what a job's row becomes; made before the transaction, which keeps other writers waiting."""
-    same_as = job_key(outcome.same_as)[1] if outcome.same_as and leans(outcome) else None
+    same_as = job_key(outcome.same_as)[1] if outcome.same_as and is_followed(outcome) else None
     packed, gist = sanitizer.pack_both(outcome.diagnosis) if outcome.diagnosis else (None, None)
     return _key(outcome.job) | {
         "new_fingerprint": outcome.fingerprint,
         "new_same_as": same_as,
         "new_root_line": outcome.root_line,
-        "new_root_file": outcome.root_file and sanitizer.clean(outcome.root_file),
-        "new_root_text": sanitizer.clean(outcome.root_text),
+        "new_root_file": outcome.root_file and sanitizer.clean_text(outcome.root_file),
+        "new_root_text": sanitizer.clean_text(outcome.root_text),
         "new_diagnosis": packed,
         "new_config": outcome.config,
         "new_gist": gist,
@@ -109,7 +109,7 @@ def finish(connection: Connection, owner: str, outcomes: Sequence[JobOutcome], p
     """
     rows = _locked(connection, {outcome.job for outcome in outcomes} | {outcome.same_as for outcome in outcomes if outcome.same_as})
     held = [outcome for outcome in outcomes if (row := rows.get(outcome.job)) and row.state == "running" and row.owner == owner]
-    broken = [outcome for outcome in held if leans(outcome) and not _may_stand(rows.get(str(outcome.same_as)))]
+    broken = [outcome for outcome in held if is_followed(outcome) and not _may_stand(rows.get(str(outcome.same_as)))]
     ended = [outcome for outcome in held if outcome not in broken]
     if ended:
         connection.execute(_ENDING, [packed[outcome.job] for outcome in ended])
@@ -123,7 +123,7 @@ def fail(connection: Connection, job: str, owner: str, error: str, retry_at: dat
     """Queue a job that `owner` holds for another try, or end it as failed; tells whether it was held."""
     batch, number = job_key(job)
     mine = and_(_COLUMNS.batch == batch, _COLUMNS.number == number, _COLUMNS.owner == owner, _COLUMNS.state == "running")
-    values: dict[str, Any] = {"owner": "", "leased_until": None, "error": sanitizer.clean(error)}
+    values: dict[str, Any] = {"owner": "", "leased_until": None, "error": sanitizer.clean_text(error)}
     values |= {"state": "failed", "finished": now} if retry_at is None else {"state": "queued", "not_before": retry_at}
     if not connection.execute(update(JOBS).where(mine).values(**values)).rowcount:
         return False
@@ -132,7 +132,7 @@ def fail(connection: Connection, job: str, owner: str, error: str, retry_at: dat
     return True
 
 
-def leans(outcome: JobOutcome) -> bool:
+def is_followed(outcome: JobOutcome) -> bool:
     """Tell whether a job's answer is another's."""
     return outcome.same_as is not None and outcome.same_as != outcome.job
 
@@ -157,7 +157,7 @@ def _may_stand(row: Any) -> bool:
 
 def _pass_on(connection: Connection, ended: Sequence[JobOutcome]) -> None:
     """Point those that lean on a job that now leans itself to what it leans on, so that an answer is one step away."""
-    moved = {outcome.job: job_key(outcome.same_as)[1] for outcome in ended if outcome.same_as and leans(outcome)}
+    moved = {outcome.job: job_key(outcome.same_as)[1] for outcome in ended if outcome.same_as and is_followed(outcome)}
     for batch, numbers in keys_by_batch(moved):
         query = select(_COLUMNS.same_as).where(_COLUMNS.batch == batch, _COLUMNS.same_as.in_(numbers)).distinct()
         for number in connection.execute(query).scalars().all():

@@ -36,12 +36,12 @@ def job_key(job: str) -> tuple[str, int]:
 
 def missing_job(job: str) -> NotFoundError:
     """Make the error for a job that is not there."""
-    return NotFoundError(f"There is no job {sanitizer.clean(job)[:80]}; its batch may have been deleted.")
+    return NotFoundError(f"There is no job {sanitizer.clean_text(job)[:80]}; its batch may have been deleted.")
 
 
 def missing_batch(batch: str) -> NotFoundError:
     """Make the error for a batch that is not there."""
-    return NotFoundError(f"There is no batch {sanitizer.clean(batch)[:64]}; it may have been deleted.")
+    return NotFoundError(f"There is no batch {sanitizer.clean_text(batch)[:64]}; it may have been deleted.")
 
 
 def keys_by_batch(jobs: Iterable[str]) -> list[tuple[str, list[int]]]:
@@ -58,8 +58,8 @@ def batch_values(record: BatchRecord) -> dict[str, Any]:
     """Give a batch's row."""
     return {
         "id": record.id,
-        "name": sanitizer.clean(record.name),
-        "caller": sanitizer.clean(record.caller),
+        "name": sanitizer.clean_text(record.name),
+        "caller": sanitizer.clean_text(record.caller),
         "source": record.source,
         "state": record.state,
         "created": record.created,
@@ -98,7 +98,7 @@ def spec_values(batch: str, number: int, spec: JobSpec) -> dict[str, Any]:
         "batch": batch,
         "number": number,
         "state": "queued",
-        "name": sanitizer.clean(spec.name),
+        "name": sanitizer.clean_text(spec.name),
         "place": json.dumps(spec.place.model_dump(exclude_defaults=True)),
         "nodes": spec.nodes,
         "gpus": spec.gpus,
@@ -136,9 +136,9 @@ def job_values(record: JobRecord) -> dict[str, Any]:
         "fingerprint": record.fingerprint,
         "same_as": job_key(record.same_as)[1] if record.same_as else None,
         "root_line": record.root_line,
-        "root_file": record.root_file and sanitizer.clean(record.root_file),
-        "root_text": sanitizer.clean(record.root_text),
-        "error": sanitizer.clean(record.error),
+        "root_file": record.root_file and sanitizer.clean_text(record.root_file),
+        "root_text": sanitizer.clean_text(record.root_text),
+        "error": sanitizer.clean_text(record.error),
         "finished": record.finished,
         "diagnosis": packed,
         "config": record.config,
@@ -175,4 +175,4 @@ def job_records(found: Sequence[Row[Any]]) -> list[JobRecord]:
 
 
 def _clean_values(values: Mapping[str, int | str]) -> dict[str, int | str]:
-    return {sanitizer.clean(key): sanitizer.clean(value) if isinstance(value, str) else value for key, value in values.items()}
+    return {sanitizer.clean_text(key): sanitizer.clean_text(value) if isinstance(value, str) else value for key, value in values.items()}

@@ -18,7 +18,7 @@ _REFUSED = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Give the text as it may be stored; most is clean already, since it was redacted where it came in."""
     return Redactor().clean(_REFUSED.sub(_REPLACEMENT, text)) if text else text
 
@@ -30,7 +30,7 @@ def rows(texts: Sequence[str]) -> tuple[str, ...]:
 
 def texts(values: Sequence[str]) -> str:
     """Give clean texts as a JSON list."""
-    return json.dumps([clean(value) for value in values], ensure_ascii=False)
+    return json.dumps([clean_text(value) for value in values], ensure_ascii=False)
 
 
 def names(values: str) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ def pack_both(diagnosis: Diagnosis) -> tuple[bytes, str]:
     plain = diagnosis.model_dump(by_alias=True)
     together = "\n".join(_gather(plain, []))
     # One look at all of it settles nearly every answer, in a tenth of the time that its hundred texts take.
-    if clean(together) == together:
+    if clean_text(together) == together:
         return _compressed(diagnosis.to_json()), pack_gist(plain)
     cleaned = _each(plain)
     return _compressed(json.dumps(cleaned, ensure_ascii=False)), pack_gist(cleaned)
@@ -67,7 +67,7 @@ def unpack(body: bytes) -> Diagnosis:
 def pack_excerpt(excerpt: Excerpt) -> bytes:
     """Clean and compress an excerpt."""
     stretches = tuple(
-        stretch.model_copy(update={"lines": rows(stretch.lines), "file": stretch.file and clean(stretch.file)})
+        stretch.model_copy(update={"lines": rows(stretch.lines), "file": stretch.file and clean_text(stretch.file)})
         for stretch in excerpt.stretches
     )
     return _compressed(excerpt.model_copy(update={"stretches": stretches}).model_dump_json())
@@ -97,7 +97,7 @@ def _gather(value: Any, texts: list[str]) -> list[str]:
 
 def _each(value: Any) -> Any:
     if isinstance(value, str):
-        return clean(value)
+        return clean_text(value)
     if isinstance(value, dict):
-        return {clean(key): _each(item) for key, item in value.items()}
+        return {clean_text(key): _each(item) for key, item in value.items()}
     return [_each(item) for item in value] if isinstance(value, list | tuple) else value

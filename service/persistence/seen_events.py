@@ -19,7 +19,7 @@ class SeenEvents:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def first(self, kind: str, event: str, now: datetime) -> bool:
+    def is_first(self, kind: str, event: str, now: datetime) -> bool:
         """Tell whether an event comes for the first time: True once, over all processes and restarts, within a day."""
         values = {"kind": kind, "event": event, "at": now}
         with self._database.write() as connection:

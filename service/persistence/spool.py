@@ -41,13 +41,13 @@ class SpooledUpload:
 
     def write(self, data: bytes) -> None:
         """Add bytes; raises DiskFullError."""
-        with room():
+        with free_bytes():
             self.file.write(data)
             self.size += len(data)
 
     def rewind(self) -> None:
         """Write out what is held back and go to the begin; raises DiskFullError."""
-        with room():
+        with free_bytes():
             self.file.seek(0)
 
 
@@ -93,7 +93,7 @@ class PackedUpload(SpooledUpload):
 
     def rewind(self) -> None:
         """Write out what is held back, and read from the begin on from here; raises DiskFullError."""
-        with room():
+        with free_bytes():
             self.file.flush()
         self.file = cast("BinaryIO", io.BufferedReader(_FileRange(self.file, self.begin, self.size)))
 
@@ -116,7 +116,7 @@ class Spool:
         return self._opened[0] if self._opened else self._file()
 
     def _file(self) -> BinaryIO:
-        with room():
+        with free_bytes():
             # Not a context manager: it lives as long as the request.
             made: BinaryIO = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115
         self._opened.append(made)
@@ -154,7 +154,7 @@ def safe_name(name: str) -> str:
 
 
 @contextmanager
-def room() -> Iterator[None]:
+def free_bytes() -> Iterator[None]:
     """Turn a full disk into DiskFullError, too many open files into BusyError."""
     try:
         yield

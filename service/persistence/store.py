@@ -55,7 +55,7 @@ class Store:
         The damaged file is moved aside. Raises as `open` does.
         """
         made, self.replaced = open_database(address(settings), replace_damaged=True)
-        self._database.become(made)
+        self._database.rebind(made)
 
     @property
     def place(self) -> str:

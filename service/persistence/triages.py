@@ -53,8 +53,8 @@ class TriageRepository:
         what stands. A final None leaves the answer that stands; where none does, the triage failed, and `error` says why.
         """
         # Cleaned and packed before the transaction, which keeps other writers waiting.
-        values = {"error": sanitizer.clean(error)} | (_answer(diagnosis) if diagnosis else {})
-        values |= {name: value for name, value in (("configs", _configs(configs)), ("telemetry", sanitizer.clean(telemetry))) if value not in ("[]", "")}
+        values = {"error": sanitizer.clean_text(error)} | (_answer(diagnosis) if diagnosis else {})
+        values |= {name: value for name, value in (("configs", _configs(configs)), ("telemetry", sanitizer.clean_text(telemetry))) if value not in ("[]", "")}
         body = None if excerpt is None else sanitizer.pack_excerpt(excerpt)
         with self._database.write() as connection:
             source, answered = _standing(connection, triage)
@@ -101,7 +101,7 @@ class TriageRepository:
 
     def add_messages(self, triage: str, *messages: MessageRecord) -> None:
         """Keep what was said, all or nothing and next to each other; raises NotFoundError."""
-        values = [message.model_dump() | {"text": sanitizer.clean(message.text), "triage": triage} for message in messages]
+        values = [message.model_dump() | {"text": sanitizer.clean_text(message.text), "triage": triage} for message in messages]
         with self._database.write() as connection:
             _standing(connection, triage)
             connection.execute(insert(MESSAGES), values)
@@ -117,7 +117,7 @@ class TriageRepository:
 
     def add_feedback(self, feedback: FeedbackRecord) -> None:
         """Keep feedback; raises NotFoundError."""
-        texts = {name: sanitizer.clean(value) for name in ("cause", "fix", "comment", "caller") if (value := getattr(feedback, name))}
+        texts = {name: sanitizer.clean_text(value) for name in ("cause", "fix", "comment", "caller") if (value := getattr(feedback, name))}
         values = feedback.model_dump() | texts | {"right": int(feedback.right)}
         with self._database.write() as connection:
             _standing(connection, feedback.triage)
@@ -139,7 +139,7 @@ def folded(*parts: str | None) -> str:
 
 def missing(triage: str) -> NotFoundError:
     """Make the error for a triage that is not there."""
-    return NotFoundError(f"There is no triage {sanitizer.clean(triage)[:64]}; it may have been deleted.")
+    return NotFoundError(f"There is no triage {sanitizer.clean_text(triage)[:64]}; it may have been deleted.")
 
 
 def _standing(connection: Connection, triage: str) -> tuple[str, bool]:
@@ -155,21 +155,21 @@ def _narrowed(query: Select[Any], words: str, after: str | None, caller: str | N
         query = query.where(_COLUMNS.id < after)
     if caller is not None:
         query = query.where(_COLUMNS.caller == caller)
-    for word in [*dict.fromkeys(sanitizer.clean(words).casefold().split())][:MOST_WORDS]:
+    for word in [*dict.fromkeys(sanitizer.clean_text(words).casefold().split())][:MOST_WORDS]:
         query = query.where(_COLUMNS.words.contains(word[:LONGEST_WORD], autoescape=True))
     return query
 
 
 def _values(record: TriageRecord) -> dict[str, Any]:
     values = record.model_dump(exclude={"diagnosis", "configs"})
-    values |= {name: sanitizer.clean(values[name]) for name in ("caller", "source", "error", "telemetry")}
+    values |= {name: sanitizer.clean_text(values[name]) for name in ("caller", "source", "error", "telemetry")}
     values["configs"] = _configs(record.configs)
     values |= _answer(record.diagnosis) if record.diagnosis else {}
     return values | {"words": folded(values["source"], values.get("headline"), values.get("cause"))}
 
 
 def _configs(configs: Sequence[tuple[str, str]]) -> str:
-    return json.dumps([[sanitizer.clean(name), sanitizer.clean(text)] for name, text in configs], ensure_ascii=False)
+    return json.dumps([[sanitizer.clean_text(name), sanitizer.clean_text(text)] for name, text in configs], ensure_ascii=False)
 
 
 def _answer(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def _answer(diagnosis: Diagnosis) -> dict[str, Any]:
         "diagnosis": sanitizer.pack(diagnosis),
         "verdict": diagnosis.verdict,
         "cause": diagnosis.cause,
-        "headline": sanitizer.clean(diagnosis.headline),
+        "headline": sanitizer.clean_text(diagnosis.headline),
     }
 
 

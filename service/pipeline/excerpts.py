@@ -39,23 +39,23 @@ MAX_GAP = 20_000_000
 Span = tuple[int, int]
 
 
-def take(report: CrashReport, job: JobSource) -> Excerpt:
+def make_excerpt(report: CrashReport, job: JobSource) -> Excerpt:
     """Read a job's output once more for the lines to keep; what cannot be read any more is left out."""
     whole = report.limits.bytes <= WHOLE_BYTES and report.limits.lines <= WHOLE_LINES
-    spans = None if whole else wanted(report)
+    spans = None if whole else wanted_lines(report)
     found: list[LineRange] = []
     try:
         for part in job.parts():
             name = part.name if report.timeline.has_parts else None
             kept = [(1, WHOLE_LINES)] if spans is None else spans.get(name or "", [])
-            judged = merged((max(1, begin - BESIDE), end + BESIDE) for begin, end in kept)
+            judged = merge_ranges((max(1, begin - BESIDE), end + BESIDE) for begin, end in kept)
             found += _stretches(name, lines(part.chunks(), judged), kept)
     except InputError:
         whole = False
     return Excerpt(stretches=tuple(found), whole=whole)
 
 
-def wanted(report: CrashReport) -> dict[str, list[Span]]:
+def wanted_lines(report: CrashReport) -> dict[str, list[Span]]:
     """Choose the lines to keep, by file: the root's, the other events', the end, then what tells of the job itself."""
     left = MAX_LINES
     chosen: dict[str, list[Span]] = {}
@@ -65,7 +65,7 @@ def wanted(report: CrashReport) -> dict[str, list[Span]]:
         place = report.place(line)
         chosen.setdefault(place.file, []).append((max(1, place.line - before), place.line + after))
         left -= before + after + 1
-    return {file: merged(spans) for file, spans in chosen.items()}
+    return {file: merge_ranges(spans) for file, spans in chosen.items()}
 
 
 def _ranked(report: CrashReport) -> Iterator[tuple[int, Span]]:
@@ -80,7 +80,7 @@ def _ranked(report: CrashReport) -> Iterator[tuple[int, Span]]:
     yield from ((line, (0, 0)) for line in sorted(single) if line > 0)
 
 
-def merged(spans: Iterable[Span]) -> list[Span]:
+def merge_ranges(spans: Iterable[Span]) -> list[Span]:
     """Join spans that touch or overlap; in order."""
     found: list[Span] = []
     for begin, end in sorted(spans):
@@ -149,7 +149,7 @@ def _cut(text: str, size: int) -> str:
     return text[:WIDEST]
 
 
-def restored(excerpt: Excerpt, name: str) -> JobSource:
+def restore_excerpt(excerpt: Excerpt, name: str) -> JobSource:
     """Put a log together from what was kept of it, each line at its number; raises EmptyInputError where nothing was kept."""
     files: dict[str | None, list[LineRange]] = {}
     for stretch in excerpt.stretches:

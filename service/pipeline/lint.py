@@ -12,7 +12,7 @@ from corpus.predicates import Predicate, parse
 from corpus.schema import Case, Change, Remedy, Scalar
 from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.scanner import Block, Scanner
-from service.remediation.changes import is_guidance, misfit
+from service.remediation.changes import is_guidance, misfit_reason
 from service.remediation.values import rule_ids
 
 _CHINESE = re.compile(r"[一-鿿]")
@@ -66,11 +66,11 @@ def _is_seen(predicate: Predicate, table: PatternTable) -> bool:
 
 
 def _change(change: Change, library: Library) -> Iterator[str]:
-    knob = library.knob(change.framework, change.key)
+    knob = library.setting(change.framework, change.key)
     if knob is None:
         if change.kind in ("setting", "flag", "env"):
             yield f"{change.framework} has no setting {change.key} in the catalogue"
-    elif "{" not in str(change.to) and (reason := misfit(change.to, knob)):  # else the value comes out of the log
+    elif "{" not in str(change.to) and (reason := misfit_reason(change.to, knob)):  # else the value comes out of the log
         yield f"{change.key}: {reason}"
     if change.to == "unset" and change.kind != "env":
         yield f"{change.key}: only a variable can be unset; say in words to leave it out"

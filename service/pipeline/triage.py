@@ -50,14 +50,14 @@ Taking = Callable[[CrashReport], Snapshot]
 MAX_CONFIG_BYTES = 1 << 20
 
 
-def silent(stage: str, done: int, total: int) -> None:
+def no_progress(stage: str, done: int, total: int) -> None:
     """Take progress and show nothing."""
 
 
 class Triage:
     """Holds what triages share: corpus, patterns, index, model. Opened once, used for many logs."""
 
-    def __init__(self, settings: Settings, report: Report = silent) -> None:
+    def __init__(self, settings: Settings, report: Report = no_progress) -> None:
         self._settings = settings
         self._report = report
 
@@ -78,7 +78,7 @@ class Triage:
         return embedder.open_embedder(self._settings.embedding_model, self._settings.home)
 
     @property
-    def places(self) -> IndexPlaces:
+    def index_places(self) -> IndexPlaces:
         """Where the index is kept besides the home, and where many logs are read."""
         return IndexPlaces(self._settings.chroma_url, self._settings.ray_address, self._settings.workers)
 
@@ -86,15 +86,15 @@ class Triage:
     def index(self) -> Index:
         """The search index; built first where there is none or it is of another corpus or model."""
         name = self._settings.embedding_model or embedder.DEFAULT_NAME
-        found = pipeline.opened(self._settings.home, name, self.places)
-        return found or pipeline.refresh(self._settings.home, self.embedder, self._report, self.places).index
+        found = pipeline.opened(self._settings.home, name, self.index_places)
+        return found or pipeline.refresh(self._settings.home, self.embedder, self._report, self.index_places).index
 
     @cached_property
     def retriever(self) -> Retriever:
         """The search over all of it."""
         return Retriever(self.library, self.index, self.embedder)
 
-    def healthy(self, path: Path) -> Templates:
+    def healthy_templates(self, path: Path) -> Templates:
         """Read what a healthy run prints: its output, or the templates that were saved of it."""
         if path.is_file() and templates.is_saved(_head(path)):
             return templates.load(path)
@@ -130,20 +130,20 @@ class Triage:
         telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
     ) -> TriageContext:
         """Answer for one job's output as `explain` does, and keep what further answers need."""
-        return self.inquire(*self.read(source, language, files, good, outcome), telemetry, outcome)
+        return self.diagnose(*self.read(source, language, files, good, outcome), telemetry, outcome)
 
     def stages(self, inquiry: TriageContext) -> Iterator[Stage]:
         """Answer an inquiry in stages, as `answer` does."""
         # Imported here: without a model, an answer must not wait for what only a model needs.
         from service.llm import chain
 
-        return chain.answered(self, inquiry, self._settings)
+        return chain.answer_in_stages(self, inquiry, self._settings)
 
     def prompt(self, inquiry: TriageContext) -> str:
         """Give exactly what a model would be sent, for a person to read; nothing is sent."""
         from service.llm import chain
 
-        return chain.prompt_of(self, inquiry, self._settings)
+        return chain.render_prompt(self, inquiry, self._settings)
 
     def conversation(self, inquiry: TriageContext, with_model: bool = True) -> Conversation:
         """Begin a conversation about an inquiry, with the configured model where there is one; raises ModelSetupError."""
@@ -181,9 +181,9 @@ class Triage:
         telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
     ) -> Diagnosis:
         """Answer for a log that is read already."""
-        return self.inquire(report, language, files, timings, telemetry, outcome).first
+        return self.diagnose(report, language, files, timings, telemetry, outcome).first
 
-    def inquire(
+    def diagnose(
         self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None,
         telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
     ) -> TriageContext:
@@ -199,13 +199,13 @@ class Triage:
         answer = answer.model_copy(update={"timings_ms": spent | answer.timings_ms})
         return TriageContext(report, retrieval, spoken, own, tuple(files), self._patched(answer, files, report, spoken), snapshot, outcome)
 
-    def decided(self, inquiry: TriageContext, cause: str) -> Diagnosis:
+    def decide_cause(self, inquiry: TriageContext, cause: str) -> Diagnosis:
         """Answer an inquiry whose two causes both fit for one of them."""
         answer = compose(inquiry.report, inquiry.retrieval, self.library, inquiry.language, inquiry.own, cause, inquiry.telemetry, inquiry.outcome)
         answer = answer.model_copy(update={"id": inquiry.first.id, "timings_ms": inquiry.first.timings_ms})
         return self._patched(answer, inquiry.files, inquiry.report, inquiry.language)
 
-    def repatched(self, inquiry: TriageContext, answer: Diagnosis) -> Diagnosis:
+    def repatch(self, inquiry: TriageContext, answer: Diagnosis) -> Diagnosis:
         """Make the patch anew for an answer whose changes are others than the first one's."""
         made = self._patched(answer.model_copy(update={"patch": None}), inquiry.files, inquiry.report, inquiry.language)
         # What could not be patched the first time is told once.
@@ -219,21 +219,21 @@ class Triage:
         changes = self._writable_first(answer.changes, files, report)
         diffs, left_out, _ = self.first_step(changes, files, report)
         clean = Redactor().clean
-        dropped = reasons.told([Dropped(what=clean(item.what), why=clean(item.why)) for item in left_out], language)
+        dropped = reasons.translate_reasons([Dropped(what=clean(item.what), why=clean(item.why)) for item in left_out], language)
         engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
         return answer.model_copy(update={"changes": changes, "patch": clean("".join(diffs)) or None, "engine": engine})
 
     def _writable_first(self, changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport) -> tuple[ProposedChange, ...]:
         """Put first, of the changes that are as good as the first one, one that can be written into the files."""
-        each = steps(changes)
+        each = group_steps(changes)
         equals = [step for step in each if step[0].tier == each[0][0].tier and step[0].purpose == "cure"]
         chosen = next((step for step in equals if any(self._diffs(step, files, report)[0])), None)
         ordered = each if chosen is None else [chosen, *(step for step in each if step is not chosen)]
         return tuple(change for step in ordered for change in step)
 
     def _diffs(self, step: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport) -> tuple[list[str], list[Dropped]]:
-        targets = self.targets(step, report)
-        return patches.over(files, targets) if targets else ([], [])
+        targets = self.patch_targets(step, report)
+        return patches.patch_files(files, targets) if targets else ([], [])
 
     def first_step(
         self, changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport
@@ -242,13 +242,13 @@ class Triage:
 
         Never by another one: who takes the patch expects what the answer puts first. What only helps to find out is none.
         """
-        step = next(iter(steps(changes)), [])
+        step = next(iter(group_steps(changes)), [])
         if not step or step[0].purpose != "cure":
             return [], [], []
         diffs, left_out = self._diffs(step, files, report)
-        return diffs, left_out, self.targets(step, report) if any(diffs) else []
+        return diffs, left_out, self.patch_targets(step, report) if any(diffs) else []
 
-    def targets(self, changes: Sequence[ProposedChange], report: CrashReport) -> list[PatchTarget]:
+    def patch_targets(self, changes: Sequence[ProposedChange], report: CrashReport) -> list[PatchTarget]:
         """Give what the job's files must say for the changes that can be written into one."""
         return [target for change in changes if (target := self._target(change, report))]
 
@@ -257,12 +257,12 @@ class Triage:
         if is_guidance(change.to) or (change.status != "verified" and change.kind != "package"):
             return None
         version = report.version(change.framework)
-        knob = self.library.knob(change.framework, change.key, version)
+        knob = self.library.setting(change.framework, change.key, version)
         names = dict.fromkeys((change.key, *self.library.names(change.framework, change.key, version)))
         return PatchTarget(change.framework, change.kind, tuple(names), change.to, knob.spelled if knob else "", change.replaces, knob.commands if knob else ())
 
 
-def steps(changes: Sequence[ProposedChange]) -> list[list[ProposedChange]]:
+def group_steps(changes: Sequence[ProposedChange]) -> list[list[ProposedChange]]:
     """Put changes that are one step together: what goes with another, and siblings that get the same value."""
     found: list[list[ProposedChange]] = []
     for change in changes:

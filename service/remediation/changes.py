@@ -14,11 +14,11 @@ from ingest.logs.conditions import all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, plain_key, refused, same, value_of
-from service.remediation.framework_relations import fits_place, settable, shown
+from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.message_hints import MessageHint
 from service.remediation.renames import Rename
 from service.remediation.rules.context import CannotHelp, DependentSetting
-from service.remediation.values import computed, leads_astray, rule_for, situation
+from service.remediation.values import compute_value, leads_astray, rule_context, rule_for
 from service.schemas.diagnosis import Dropped, ProposedChange
 
 _KIND: dict[str, ChangeKind] = {"flag": "flag", "env": "env", "package": "package", "command": "command"}
@@ -126,7 +126,7 @@ class _ChangeGroup:
         return 8 * finds_out + 4 * unproved + 2 * (advised == FOLLOWS_ADVICE) + tabled
 
 
-def propose(
+def propose_changes(
     cases: Sequence[Case], report: CrashReport, library: Library, settings: Sequence[Setting], language: Language,
     remedies: Sequence[Remedy] = (), renamed: Sequence[Rename] = (), advice: Sequence[MessageHint] = (),
 ) -> tuple[list[ProposedChange], list[Dropped]]:
@@ -184,7 +184,7 @@ def _feasible(
         if not reason:
             fitting.append(change)
             continue
-        what = f"{change.framework}: {change.key}={job.library.worded(change.to, job.language)}"
+        what = f"{change.framework}: {change.key}={job.library.settings_named(change.to, job.language)}"
         dropped.extend([lost] if (lost := Dropped(what=what, why=reason)) not in dropped else [])
         if change is group.changes[0]:
             break
@@ -220,8 +220,8 @@ def _advised(item: MessageHint, job: _JobContext) -> _ChangeGroup:
 
 def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
     """Give the value that the message names, or say in words which way to move it."""
-    value = typed(item.value) if item.value else _bounded(item, now)
-    if value is not None and not misfit(value, item.knob):
+    value = typed_value(item.value) if item.value else _bounded(item, now)
+    if value is not None and not misfit_reason(value, item.knob):
         return value
     if item.knob.type == "bool" and item.way in ("on", "off", "set"):
         return item.way != "off"
@@ -252,8 +252,8 @@ def _is_told(wanted: _CandidateChange, kept: Mapping[tuple[str, str], ProposedCh
     change = wanted.change
     if (change.framework, change.key) in kept:
         return True
-    knob = job.library.knob(change.framework, change.key)
-    if knob is not None and any(knob is job.library.knob(framework, key) for framework, key in kept if framework == change.framework):
+    knob = job.library.setting(change.framework, change.key)
+    if knob is not None and any(knob is job.library.setting(framework, key) for framework, key in kept if framework == change.framework):
         return True
     last = plain_key(change.key).split(".")[-1]
     # Trainers share the names of what they are built on, so the table would say the same once more for the lower one.
@@ -268,17 +268,17 @@ def _is_told(wanted: _CandidateChange, kept: Mapping[tuple[str, str], ProposedCh
 def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[_ChangeGroup, list[Dropped]]:
     """Give the change and what must follow it, or why it is dropped; nothing where it is for another framework."""
     change, nothing = wanted.change, _ChangeGroup([], False, wanted.case is not None)
-    seen = shown(job.report)
+    seen = shown_frameworks(job.report)
     version = job.report.version(change.framework)
     if wanted.case is not None and not _is_for(change, wanted.serves, seen, job):
         return nothing, []
-    knob = job.library.knob(change.framework, change.key, version)
+    knob = job.library.setting(change.framework, change.key, version)
     if reason := _unknown(change, knob, version):
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
     value = _value(change, knob, now, wanted.cause, job)
     if reason := _useless(value, knob):
-        return nothing, [Dropped(what=f"{change.framework}: {change.key}={job.library.worded(value.to, job.language)}", why=reason)]
+        return nothing, [Dropped(what=f"{change.framework}: {change.key}={job.library.settings_named(value.to, job.language)}", why=reason)]
     known = knob is not None and not is_guidance(value.to) and (change.framework in seen or change.framework in EVERYWHERE)
     main = ProposedChange(
         framework=change.framework, kind=change.kind, key=change.key, from_=now, to=value.to,
@@ -296,9 +296,9 @@ def _purpose(knob: SettingSpec | None) -> Purpose:
 
 def _renamed(rename: Rename, language: Language) -> ProposedChange:
     """Propose the right name with the job's own value."""
-    knob, value = rename.knob, typed(rename.value)
+    knob, value = rename.knob, typed_value(rename.value)
     # A value that was masked is the job's own secret: the mask must not take its place.
-    fitting = value is not None and not misfit(value, knob) and not is_guidance(value) and "[redacted:" not in str(value)
+    fitting = value is not None and not misfit_reason(value, knob) and not is_guidance(value) and "[redacted:" not in str(value)
     why = _RENAMED if rename.known else _MISSPELT
     return ProposedChange(
         framework=rename.framework, kind=_KIND.get(knob.spelled, "setting"), key=rename.new,
@@ -310,12 +310,12 @@ def _renamed(rename: Rename, language: Language) -> ProposedChange:
 
 def _worded(change: ProposedChange, job: _JobContext) -> ProposedChange:
     """Tell guidance in the answer's language, and a command that is itself told in words; all checks are done by then."""
-    to = job.library.worded(change.to, job.language)
-    key = job.library.worded(change.key, job.language) if change.kind == "command" else change.key
+    to = job.library.settings_named(change.to, job.language)
+    key = job.library.settings_named(change.key, job.language) if change.kind == "command" else change.key
     return change if (to, key) == (change.to, change.key) else change.model_copy(update={"to": to, "key": key})
 
 
-def typed(text: str | None) -> Scalar | None:
+def typed_value(text: str | None) -> Scalar | None:
     """Read a job's value as what it is: a truth value, a whole number, or the text."""
     if text is None or text == "":
         return None
@@ -327,7 +327,7 @@ def typed(text: str | None) -> Scalar | None:
 
 def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job: _JobContext) -> bool:
     """Tell whether a case's change is one for this job: not for another framework, nor for one that another drives."""
-    framework, mine = change.framework, settable(job.report)
+    framework, mine = change.framework, settable_frameworks(job.report)
     if framework in EVERYWHERE or framework in mine:
         return fits_place(framework, change.key, job.report)
     if framework in seen:
@@ -351,10 +351,10 @@ def _value(change: Change, knob: SettingSpec | None, now: str | None, cause: str
         return _ProposedValue(change.to)
     # What failed is the log's value; the job's own file may hold another by now, such as this answer's.
     failed = value_of(change.key, job.report.settings) or now
-    made = computed(rule, situation(change, knob, failed, cause, job.report, job.settings))
+    made = compute_value(rule, rule_context(change, knob, failed, cause, job.report, job.settings))
     if isinstance(made, CannotHelp):
         return _ProposedValue(change.to, useless=made.because.to(job.language))
-    if made is None or misfit(made.value, knob) or leads_astray(rule, knob, now, made.value):
+    if made is None or misfit_reason(made.value, knob) or leads_astray(rule, knob, now, made.value):
         astray = leads_astray(rule, knob, now, change.to)
         return _ProposedValue(change.to, useless=f"the job's {now} is further in that direction already" if astray else "")
     because = made.because.to(job.language)
@@ -363,16 +363,16 @@ def _value(change: Change, knob: SettingSpec | None, now: str | None, cause: str
 
 def _useless(value: _ProposedValue, knob: SettingSpec | None) -> str:
     """Say why a value would not help this job, or give the empty string."""
-    if knob is not None and (reason := misfit(value.to, knob)):
+    if knob is not None and (reason := misfit_reason(value.to, knob)):
         return reason
     return value.useless
 
 
 def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -> ProposedChange | None:
     """Make the change that must follow another one; None where the version has no such setting or the job the value."""
-    knob = job.library.knob(main.framework, also.key, job.report.version(main.framework))
+    knob = job.library.setting(main.framework, also.key, job.report.version(main.framework))
     now = value_of(also.key, job.settings)
-    if knob is None or misfit(also.value, knob) or (now is not None and same(now, also.value)):
+    if knob is None or misfit_reason(also.value, knob) or (now is not None and same(now, also.value)):
         return None
     why = also.because.to(job.language)
     return main.model_copy(update={"key": also.key, "from_": now, "to": also.value, "why": why, "costs": "", "goes_with": main.key, "proof": None})
@@ -384,7 +384,7 @@ def _joined(why: str, because: str, language: Language) -> str:
     return f"{why}{'' if why.endswith(('.', '。')) else stop}{gap}{because}" if because else why
 
 
-def misfit(value: Scalar, knob: SettingSpec) -> str:
+def misfit_reason(value: Scalar, knob: SettingSpec) -> str:
     """Say why a value is none for a setting, or give the empty string."""
     if is_guidance(value) or value in knob.choices or value == knob.default:
         return ""

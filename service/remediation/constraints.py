@@ -76,7 +76,7 @@ class Constraint:
         return bool(self.topic.words.search(sentence) and _PROPOSAL.search(sentence))
 
 
-def stated(text: str, changes: Sequence[ProposedChange] = ()) -> list[Constraint]:
+def stated_constraints(text: str, changes: Sequence[ProposedChange] = ()) -> list[Constraint]:
     """Read what a person says cannot be changed; `changes` are settings that may be meant by their names."""
     found: dict[str, Constraint] = {}
     for sentence in filter(_LIMIT.search, re.split(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n", text)):
@@ -95,6 +95,6 @@ def _named(sentence: str, changes: Sequence[ProposedChange]) -> Iterator[Topic]:
             yield Topic(change.key, re.compile(re.escape(last)), re.compile(rf"(?:^|[ ._-]){re.escape(last)}$"))
 
 
-def remaining(changes: Sequence[ProposedChange], constraints: Sequence[Constraint]) -> tuple[ProposedChange, ...]:
+def remaining_changes(changes: Sequence[ProposedChange], constraints: Sequence[Constraint]) -> tuple[ProposedChange, ...]:
     """Give the changes that no constraint rules out."""
     return tuple(change for change in changes if not any(constraint.bars(change) for constraint in constraints))

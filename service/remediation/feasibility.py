@@ -20,7 +20,7 @@ from corpus.predicates import compare
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
-from service.remediation.framework_relations import runs, shown
+from service.remediation.framework_relations import runs, shown_frameworks
 from service.schemas.diagnosis import ProposedChange
 
 ALREADY = "the job has this value already"
@@ -46,16 +46,16 @@ class Grounds:
     @cached_property
     def frameworks(self) -> frozenset[str]:
         """The frameworks that the job runs, as its log, its command and its files show them."""
-        return shown(self.report) | self.commands.keys()
+        return shown_frameworks(self.report) | self.commands.keys()
 
     def told_versions(self, framework: str) -> Iterator[tuple[str, str]]:
         """Give the settings of the framework that the job makes, with the versions that know them by that name."""
         others = {other for other, _ in self.library.knobs if other != framework}
         for name in self._names:
-            knob = self.library.knob(framework, name)
+            knob = self.library.setting(framework, name)
             known = versions_of(name, knob) if knob is not None else ""
             # A name that others have too, such as `config`, may be theirs.
-            if known and not any(self.library.knob(other, name) for other in others):
+            if known and not any(self.library.setting(other, name) for other in others):
                 yield name, known
 
     @cached_property
@@ -64,7 +64,7 @@ class Grounds:
 
     def value(self, framework: str, key: str) -> str | None:
         """Give the job's own value of a setting under any of its names; None where it is not shown."""
-        knob = self.library.knob(framework, key)
+        knob = self.library.setting(framework, key)
         names = (key, knob.key, *(alias.key for alias in knob.aliases)) if knob is not None else (key,)
         return next((found for name in names if (found := value_of(name, self.settings)) is not None), None)
 
@@ -75,7 +75,7 @@ def refused(change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedC
     `beside` are those that are kept already; `set_otherwise` tells that the failure proves the job's value to be another
     one than the default, although the job is not seen to set it.
     """
-    knob = grounds.library.knob(change.framework, change.key, grounds.report.version(change.framework))
+    knob = grounds.library.setting(change.framework, change.key, grounds.report.version(change.framework))
     if not runs(change.framework, change.key, knob.read_by if knob else "", grounds.frameworks):
         return f"the job does not run {change.framework}"
     if knob is None or change.kind in ("package", "command"):
@@ -100,7 +100,7 @@ def _unlikely(knob: SettingSpec, change: ProposedChange, grounds: Grounds, besid
         if not overlap(own, known):
             return f"no version has both it and {name}, which the job sets"
     for other in beside:
-        there = grounds.library.knob(other.framework, other.key) if other.framework == change.framework else None
+        there = grounds.library.setting(other.framework, other.key) if other.framework == change.framework else None
         if there is not None and not overlap(own, versions_of(other.key, there)):
             return f"no version has both it and {other.key}, which is proposed"
     return ""

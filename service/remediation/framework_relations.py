@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ingest.logs.frameworks import cued
+from ingest.logs.frameworks import cued_framework
 from ingest.logs.report import CrashReport
 
 _ENGINES = frozenset({"vllm", "sglang"})
@@ -45,7 +45,7 @@ def runs(framework: str, key: str, reader: str, seen: Collection[str]) -> bool:
 
 def fits_place(framework: str, key: str, report: CrashReport) -> bool:
     """Tell whether a setting outside of the trainer can be one of this job, as far as the log shows what it uses."""
-    seen = shown(report)
+    seen = shown_frameworks(report)
     engine = _serving(seen)
     if engine and (key in _LAUNCHING or (framework == "pytorch" and key.startswith("--"))):
         return False
@@ -62,17 +62,17 @@ def _serving(seen: Collection[str]) -> str:
     return next((name for name in ("sglang", "vllm") if name in seen), "")
 
 
-def settable(report: CrashReport) -> frozenset[str]:
+def settable_frameworks(report: CrashReport) -> frozenset[str]:
     """Name the frameworks of the log whose settings the job's user makes."""
-    seen = shown(report)
+    seen = shown_frameworks(report)
     # An engine is hidden by the trainer that drives it; alone, it hides what it is built on.
     drivers = (seen & _DRIVES.keys()) - _ENGINES or seen & _ENGINES
     return frozenset(seen.difference(*(_DRIVES[name] for name in drivers)))
 
 
-def shown(report: CrashReport) -> frozenset[str]:
+def shown_frameworks(report: CrashReport) -> frozenset[str]:
     """Name the frameworks of the log, and those whose settings they take as their own."""
-    seen = {found.name for found in report.frameworks}.union(*(cued(text) for text in report.launches))
+    seen = {found.name for found in report.frameworks}.union(*(cued_framework(text) for text in report.launches))
     named = seen.union(*(_TAKES.get(name, frozenset()) for name in seen))
     # The trainer shards by FSDP through accelerate alone.
     return frozenset(named | {"accelerate"} if {"fsdp", "transformers"} <= named else named)

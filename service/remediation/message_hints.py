@@ -12,7 +12,7 @@ from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
-from service.remediation.framework_relations import fits_place, settable
+from service.remediation.framework_relations import fits_place, settable_frameworks
 
 Way = Literal["up", "down", "on", "off", "set", "named"]
 
@@ -97,12 +97,12 @@ class MessageHint:
         return (self.way == "named" and self.low is self.high is None) or bool(_OVERRIDE.search(self.key))
 
 
-def advised(cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()) -> list[MessageHint]:
+def hinted_changes(cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()) -> list[MessageHint]:
     """Give the settings that the messages of this cause advise, or name as those at fault, in their order."""
     found: dict[tuple[str, str], MessageHint] = {}
     for event in _speaking(cause, report):
         at_root = report.root is not None and 0 <= event.line - report.root.line <= _BELOW
-        for named in read(event.body):
+        for named in read_hints(event.body):
             if named.way == "named" and not (at_root and cause in _OF_VALUES):
                 continue
             for advice in _meant(named, cause, report, library, settings):
@@ -117,7 +117,7 @@ def _speaking(cause: str, report: CrashReport) -> Iterator[Event]:
     yield from (event for event in report.standing if event is not report.root and event.cause == cause and event.kind == "error")
 
 
-def read(message: str) -> list[NamedSetting]:
+def read_hints(message: str) -> list[NamedSetting]:
     """Read the names of a message that it advises to change, and those that it only names."""
     return [named for sentence in _SENTENCE.split(_APPENDED.sub("", message)) if not _LOOKING.search(sentence) for named in _of(sentence)]
 
@@ -159,11 +159,11 @@ def _bounds(rest: str) -> tuple[int | None, int | None]:
 
 def _meant(named: NamedSetting, cause: str, report: CrashReport, library: Library, settings: Sequence[Setting]) -> Iterator[MessageHint]:
     """Give the job's own setting of that name."""
-    mine = settable(report)
+    mine = settable_frameworks(report)
     order = dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine), "env"))
     for framework in order:
         key = _key(framework, named.name, report, library, settings)
-        knob = library.knob(framework, key, report.version(framework)) if key else None
+        knob = library.setting(framework, key, report.version(framework)) if key else None
         if knob is not None and fits_place(framework, key, report):
             yield MessageHint(framework, key, knob, cause, named.way, named.value, named.low, named.high)
             return
@@ -172,7 +172,7 @@ def _meant(named: NamedSetting, cause: str, report: CrashReport, library: Librar
 def _key(framework: str, name: str, report: CrashReport, library: Library, settings: Sequence[Setting]) -> str:
     """Give the framework's key for a name: its own, or the one key of a trainer that ends in the name of an engine's."""
     version = report.version(framework)
-    knob = library.knob(framework, name, version)
+    knob = library.setting(framework, name, version)
     if knob is not None:
         return next((key for key in (knob.key, *(alias.key for alias in knob.aliases)) if spelling(key) == spelling(name)), knob.key)
     last = spelling(name)

@@ -14,7 +14,7 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
-from service.remediation.framework_relations import PLACES, fits_place, settable
+from service.remediation.framework_relations import PLACES, fits_place, settable_frameworks
 from service.remediation.rules.packages import distribution
 
 # What belongs to no framework, so that a log rarely names it: variables, packages, the machine.
@@ -26,7 +26,7 @@ _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
 
 def applicable(cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()) -> list[Remedy]:
     """Give the cause's remedies for the frameworks of the job, in the order in which to try them."""
-    mine, view = settable(report), report.view()
+    mine, view = settable_frameworks(report), report.view()
     rows = [row for row in library.remedies.get(cause, ()) if _is_for(row, mine) and fits_place(row.framework, row.key, report)]
     fitting = [row for row in rows if all_hold(row.when, view) and not any(holds(condition, view) for condition in row.unless)]
     named = [filled for row in fitting for filled in _filled(row, report, library)]

@@ -13,7 +13,7 @@ from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
-from service.remediation.framework_relations import settable
+from service.remediation.framework_relations import settable_frameworks
 
 # Patterns of messages that say: there is no such key. Their facts hold it, or the words that they quote.
 _UNKNOWN = (
@@ -43,7 +43,7 @@ class Rename:
     value: str | None
 
 
-def renames(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[Rename]:
+def find_renames(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[Rename]:
     """Give the right names of the keys that the log calls unknown, as far as the catalogue has any."""
     found: dict[tuple[str, str], Rename] = {}
     for old in dict.fromkeys(_unknown_keys(report)):
@@ -79,10 +79,10 @@ def _candidates(old: str, report: CrashReport, library: Library, settings: Seque
     """Give what may have been meant: the same setting under its present name, then the most alike."""
     value = next((setting.value for setting in settings if spelling(setting.key.lstrip("+~")) == spelling(old.lstrip("+~"))), None)
     bare = old.lstrip("+~")
-    mine = settable(report)
+    mine = settable_frameworks(report)
     for framework in dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine))):
         version = report.version(framework)
-        if library.knob(framework, bare, version) is not None:
+        if library.setting(framework, bare, version) is not None:
             continue  # the version has it: something else is wrong
         known = next(_by_history(framework, bare, version, library), None)
         if known is not None:
@@ -95,7 +95,7 @@ def _candidates(old: str, report: CrashReport, library: Library, settings: Seque
 
 def _by_history(framework: str, old: str, version: str | None, library: Library) -> Iterator[tuple[SettingSpec, str]]:
     """Find what the version calls the setting that had this name in another one."""
-    knob = library.knob(framework, old)
+    knob = library.setting(framework, old)
     if knob is not None:
         yield from ((knob, name) for name in library.names(framework, old, version) if spelling(name) != spelling(old))
 

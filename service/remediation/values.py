@@ -30,7 +30,7 @@ def rule_for(change: Change, knob: SettingSpec, cause: str) -> ValueRule | None:
     return next((rule for rule in RULES if rule.id == wanted and cause in rule.causes), None)
 
 
-def situation(
+def rule_context(
     change: Change, knob: SettingSpec, now: str | None, cause: str, report: CrashReport, settings: Sequence[Setting]
 ) -> RuleContext:
     """Gather what a rule may look at, the facts of the failing line first."""
@@ -43,7 +43,7 @@ def _ordered(report: CrashReport) -> tuple[Fact, ...]:
     return tuple(sorted(report.facts, key=lambda fact: (fact.line != line, -fact.line)))
 
 
-def computed(rule: ValueRule, given: RuleContext) -> Answer:
+def compute_value(rule: ValueRule, given: RuleContext) -> Answer:
     """Apply a rule; None where facts do not suffice or the value is none that helps this job."""
     result = rule.compute(given)
     if not isinstance(result, ComputedValue):
@@ -55,13 +55,13 @@ def computed(rule: ValueRule, given: RuleContext) -> Answer:
 
 def leads_astray(rule: ValueRule, knob: SettingSpec, now: str | None, value: Scalar) -> bool:
     """Tell whether a value lies on the wrong side of the job's present one: a rise where a fall would help."""
-    old, new = measure(now, knob), measure(value, knob)
+    old, new = measured_gib(now, knob), measured_gib(value, knob)
     if rule.direction == "any" or old is None or new is None:
         return False
     return new > old if rule.direction == "down" else new < old
 
 
-def measure(value: Scalar | None, knob: SettingSpec) -> float | None:
+def measured_gib(value: Scalar | None, knob: SettingSpec) -> float | None:
     """Give a value as a number that can be compared; sizes count in GiB."""
     if value is None or isinstance(value, bool):
         return None

@@ -27,7 +27,7 @@ class Likeness:
     dense: Mapping[str, int]
 
     @property
-    def near(self) -> tuple[str, ...]:
+    def similarity(self) -> tuple[str, ...]:
         """The causes that likeness alone is worth proposing, the nearest first."""
         return tuple(dict.fromkeys([*list(self.words)[:BY_WORDS], *list(self.dense)[:BY_VECTORS]]))
 
@@ -45,7 +45,7 @@ def _places(owners: Sequence[str], library: Library) -> dict[str, int]:
     return found
 
 
-def signs_for(cause: str, score: float, report: CrashReport, like: Likeness) -> Signs:
+def features_for(cause: str, score: float, report: CrashReport, like: Likeness) -> Signs:
     """Give the signs for a cause; `score` is what the evidence alone gives it, from 0 to 1.
 
     Case and root line are in the score already. Signs of their own for them, and for causes that explain each
@@ -80,7 +80,7 @@ def _of_likeness(cause: str, like: Likeness) -> dict[str, float]:
     return signs
 
 
-def signs_of_doubt(report: CrashReport) -> Signs:
+def features_of_doubt(report: CrashReport) -> Signs:
     """Give the signs that the log does not tell at all."""
     root = report.root
     assert root is not None  # noqa: S101 - only failures are weighed

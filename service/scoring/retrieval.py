@@ -78,14 +78,14 @@ class Retriever:
             lists[name] = tuple(dict.fromkeys(hit.document.owner for hit in hits))
             for hit in hits:
                 documents.setdefault(hit.document.owner, hit.document)
-        return Retrieval(tuple(signatures), tuple(fused(lists, documents)), query, lists)
+        return Retrieval(tuple(signatures), tuple(fuse_rankings(lists, documents)), query, lists)
 
     def signatures(self, report: CrashReport) -> list[SignatureMatch]:
         """Give the cases whose conditions hold, the most exact first."""
         if report.root is None:
             return []
         view = report.view()
-        found = [_match(case, view) for case in self._library.cases.values() if applies(case, view)]
+        found = [_match(case, view) for case in self._library.cases.values() if signature_applies(case, view)]
         return sorted(found, key=lambda match: (not match.at_root, -match.conditions, match.case.id))
 
     def words(self, query: str, count: int = DEPTH) -> list[SearchHit]:
@@ -106,10 +106,10 @@ class Retriever:
             lists[name] = tuple(dict.fromkeys(hit.document.owner for hit in hits))
             for hit in hits:
                 documents.setdefault(hit.document.owner, hit.document)
-        return fused(lists, documents)[:count]
+        return fuse_rankings(lists, documents)[:count]
 
 
-def applies(case: Case, view: ReportView) -> bool:
+def signature_applies(case: Case, view: ReportView) -> bool:
     """Tell whether a case's signature holds, and its frameworks' versions do not speak against it."""
     signature = case.signatures
     if signature.any and not any(holds(condition, view) for condition in signature.any):
@@ -137,7 +137,7 @@ def _match(case: Case, view: ReportView) -> SignatureMatch:
     return SignatureMatch(case, len(signature.all) + bool(signature.any), any(holds(text, at_root) for text in own))
 
 
-def fused(lists: Mapping[str, Sequence[str]], documents: Mapping[str, Document]) -> list[Ranked]:
+def fuse_rankings(lists: Mapping[str, Sequence[str]], documents: Mapping[str, Document]) -> list[Ranked]:
     """Fuse ranked lists of owners into one; the score is the share of the best possible."""
     best = sum(WEIGHTS[name] for name in lists) / (RRF + 1)
     ranks: dict[str, dict[str, int]] = {}

@@ -10,7 +10,7 @@ from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.schemas.diagnosis import Standing
 from service.scoring.calibration import MOST, odds, weights
-from service.scoring.features import Signs, likeness, signs_for, signs_of_doubt
+from service.scoring.features import Signs, features_for, features_of_doubt, likeness
 from service.scoring.retrieval import Retrieval, SignatureMatch
 
 # How far a root line's pattern alone settles its cause.
@@ -64,7 +64,7 @@ class FeatureTable:
     doubt: Signs
 
 
-def weigh(report: CrashReport, retrieval: Retrieval, library: Library) -> list[Candidate]:
+def rank_causes(report: CrashReport, retrieval: Retrieval, library: Library) -> list[Candidate]:
     """Give the causes that something speaks for, the likeliest first."""
     if report.root is None:
         return []
@@ -76,7 +76,7 @@ def weigh(report: CrashReport, retrieval: Retrieval, library: Library) -> list[C
     return sorted(placed, key=lambda candidate: (-candidate.probability, -candidate.score))
 
 
-def signs(report: CrashReport, retrieval: Retrieval, library: Library) -> FeatureTable:
+def feature_table(report: CrashReport, retrieval: Retrieval, library: Library) -> FeatureTable:
     """Give what the probabilities of a failed job's causes are worked out from."""
     return _weighed(_candidates(report, retrieval, library), report, retrieval, library)
 
@@ -84,9 +84,9 @@ def signs(report: CrashReport, retrieval: Retrieval, library: Library) -> Featur
 def _weighed(found: Sequence[Candidate], report: CrashReport, retrieval: Retrieval, library: Library) -> FeatureTable:
     like = likeness(retrieval, library)
     told = tuple(
-        CauseFeatures(item.cause, signs_for(item.cause, item.score, report, like)) for item in found if item.cause != NOTHING
+        CauseFeatures(item.cause, features_for(item.cause, item.score, report, like)) for item in found if item.cause != NOTHING
     )
-    return FeatureTable(told, signs_of_doubt(report))
+    return FeatureTable(told, features_of_doubt(report))
 
 
 def _candidates(report: CrashReport, retrieval: Retrieval, library: Library) -> list[Candidate]:
@@ -94,7 +94,7 @@ def _candidates(report: CrashReport, retrieval: Retrieval, library: Library) -> 
         [match.case.cause for match in retrieval.signatures if match.at_root]
         + [event.cause for event in report.standing if event.cause]
         + [match.case.cause for match in retrieval.signatures]
-        + list(likeness(retrieval, library).near)
+        + list(likeness(retrieval, library).similarity)
     )
     return _explained([_candidate(str(cause), report, retrieval.signatures) for cause in causes], library)
 

@@ -66,18 +66,18 @@ class TelemetryFindings:
         return dict(sorted(surest.items(), key=lambda item: -item[1]))
 
 
-def judge(snapshot: Snapshot | None, report: CrashReport) -> TelemetryFindings:
+def evaluate_rules(snapshot: Snapshot | None, report: CrashReport) -> TelemetryFindings:
     """Ask every rule that the log is one for."""
     if snapshot is None:
         return TelemetryFindings(None)
     offset = snapshot.host.utc_offset_s.value or 0.0
     crash = crash_time(report, snapshot.taken_at.year, offset)
-    moment, table = ConditionContext(snapshot, crash), rules.load()
+    moment, table = ConditionContext(snapshot, crash), rules.load_rules()
     shown = [rule for rule in table.rules if table.shown(rule, report)]
     return TelemetryFindings(snapshot, crash, tuple(TelemetryFinding(rule, table.outcome(rule, moment)) for rule in shown))
 
 
-def weighed(
+def weigh_candidates(
     candidates: Sequence[Candidate], findings: TelemetryFindings, report: CrashReport, retrieval: Retrieval, library: Library
 ) -> list[Candidate]:
     """Give the candidates with their probabilities as the snapshot leaves them, the likeliest first."""
@@ -123,7 +123,7 @@ def _standing(candidate: Candidate, decided: Mapping[str, float]) -> Standing:
     return "supported" if candidate.standing == "hypothesis" and candidate.cause in decided else candidate.standing
 
 
-def told(findings: TelemetryFindings, named: str | None, others: Iterable[str], language: Language) -> Telemetry:
+def telemetry_of(findings: TelemetryFindings, named: str | None, others: Iterable[str], language: Language) -> Telemetry:
     """Say what the snapshot says of the named cause and of the others."""
     if findings.snapshot is None:
         return Telemetry(says="not available", why=NO_SNAPSHOT[language])

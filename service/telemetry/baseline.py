@@ -18,7 +18,7 @@ COUNTERS: Mapping[str, str] = {
 }
 
 
-def compared(now: Snapshot, before: Snapshot | None) -> Snapshot:
+def compare(now: Snapshot, before: Snapshot | None) -> Snapshot:
     """Give a snapshot with what came since the baseline; without one, those fields say that there is none."""
     return now.model_copy(update={
         "baseline_at": before.taken_at if before else None,
@@ -75,10 +75,10 @@ def _others(now: Gpu, before: Gpu | None) -> Gpu:
     if before is None or before.processes.value is None:
         return now.model_copy(update={"others_gib": unavailable("which processes are the job's cannot be told without a baseline")})
     there = {process.pid for process in before.processes.value}
-    return now.model_copy(update={"others_gib": held(now, there)})
+    return now.model_copy(update={"others_gib": carry_over(now, there)})
 
 
-def held(gpu: Gpu, pids: Sequence[int] | set[int] | None = None) -> Reading[float]:
+def carry_over(gpu: Gpu, pids: Sequence[int] | set[int] | None = None) -> Reading[float]:
     """Give what processes hold of a card, all or those named; what the driver does not tell cannot be summed."""
     if gpu.processes.value is None:
         return unavailable(str(gpu.processes.unavailable))

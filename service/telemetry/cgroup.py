@@ -42,7 +42,7 @@ FILES: tuple[CgroupReading, ...] = (
 )
 
 
-def read(root: Path = ROOT, membership: Path = SELF) -> Cgroup:
+def read_cgroup(root: Path = ROOT, membership: Path = SELF) -> Cgroup:
     """Read the group that this process is in."""
     try:
         rows = membership.read_text(encoding="utf-8").splitlines()

@@ -36,10 +36,10 @@ class SnapshotSources:
     job: str = ""
     listen_s: float = 0.0
     nvml_timeout_s: float = nvml.TIMEOUT_S
-    cards: Callable[[float, float], nvml.GpuList] = nvml.read
+    cards: Callable[[float, float], nvml.GpuList] = nvml.read_gpus
 
 
-def of_settings(settings: Settings) -> SnapshotSources:
+def sources_of(settings: Settings) -> SnapshotSources:
     """Give the sources that the settings name, and the Slurm job that we are in."""
     return SnapshotSources(
         pages=tuple(settings.metrics_pages.replace(",", " ").split()), ray_dashboard=settings.ray_dashboard,
@@ -47,21 +47,21 @@ def of_settings(settings: Settings) -> SnapshotSources:
     )
 
 
-def take(sources: SnapshotSources, before: Snapshot | None = None, job_is_over: bool = False) -> Snapshot:
+def take_snapshot(sources: SnapshotSources, before: Snapshot | None = None, job_is_over: bool = False) -> Snapshot:
     """Take one now. With a baseline, counters say what came since; where the job is over, who still holds memory is not it."""
     cards = sources.cards(sources.listen_s, sources.nvml_timeout_s)
     machine = host.read_host()
     found, told = _pages(sources.pages)
-    cluster = ray_state.read(sources.ray_dashboard, ray_state.token()) if sources.ray_dashboard else ray_state.nothing("no Ray dashboard is set")
+    cluster = ray_state.read_ray_state(sources.ray_dashboard, ray_state.token()) if sources.ray_dashboard else ray_state.no_ray_state("no Ray dashboard is set")
     now = datetime.now(UTC)
     gpus = cards.gpus or found.gpus
     made = Snapshot(
         taken_at=now, sources=("host", *(("nvml",) if cards.gpu_count.known else ()), *told), host=_with_driver(machine, cards),
-        cgroup=cgroup.read(), disks=host.read_disks(host.folders()), nics=host.read_nics(),
+        cgroup=cgroup.read_cgroup(), disks=host.read_disks(host.folders()), nics=host.read_nics(),
         gpus=tuple(_held(gpu) for gpu in gpus) if job_is_over else gpus, kernel=_kernel(machine, now), nodes=cluster.nodes,
-        ray=cluster.state, serving=found.serving, scheduler=scheduler.read(sources.job),
+        ray=cluster.state, serving=found.serving, scheduler=scheduler.read_scheduler(sources.job),
     )
-    return baseline.compared(made, before)
+    return baseline.compare(made, before)
 
 
 def _with_driver(machine: Host, cards: nvml.GpuList) -> Host:
@@ -71,11 +71,11 @@ def _with_driver(machine: Host, cards: nvml.GpuList) -> Host:
 
 
 def _held(gpu: Gpu) -> Gpu:
-    return gpu.model_copy(update={"others_gib": baseline.held(gpu)})
+    return gpu.model_copy(update={"others_gib": baseline.carry_over(gpu)})
 
 
 def _kernel(machine: Host, now: datetime) -> Kernel:
-    return kernel.read(machine.boot_time.value, now.year, machine.utc_offset_s.value or 0.0)
+    return kernel.read_kernel_log(machine.boot_time.value, now.year, machine.utc_offset_s.value or 0.0)
 
 
 def _pages(addresses: Sequence[str]) -> tuple[CollectedParts, tuple[str, ...]]:
@@ -86,7 +86,7 @@ def _pages(addresses: Sequence[str]) -> tuple[CollectedParts, tuple[str, ...]]:
         if why:
             told.append(clean(f"{address}: {why}"))
             continue
-        page = dcgm.read(text)
+        page = dcgm.read_metrics_page(text)
         found = replace(found, gpus=found.gpus or page.gpus, serving=_first(found.serving, page.serving))
         told.append(clean(address))
     return found, tuple(told)

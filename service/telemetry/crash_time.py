@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ingest.logs.clock import instant
+from ingest.logs.clock import parse_time
 from ingest.logs.report import CrashReport
 
 _ZONED = re.compile(r"(?:Z|UTC|GMT|[+-]\d\d:?\d\d)$|^\d{10}(?:\d{3})?(?:\.\d+)?$")
@@ -27,7 +27,7 @@ def _times(report: CrashReport) -> Iterator[str]:
 
 
 def _when(text: str, year: int, utc_offset_s: float) -> float | None:
-    when = instant(text, year) if text else None
+    when = parse_time(text, year) if text else None
     if when is None:
         return None
     return when if _ZONED.search(text.strip().strip("[]()")) else when - utc_offset_s

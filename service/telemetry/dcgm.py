@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from service.telemetry.exposition import samples
-from service.telemetry.metric_collector import CollectedParts, MetricSeries, gather
+from service.telemetry.exposition import parse_samples
+from service.telemetry.metric_collector import CollectedParts, MetricSeries, collect_parts
 from service.telemetry.metrics import names
 
 WHO = "the exporter"
 
 
-def read(text: str) -> CollectedParts:
+def read_metrics_page(text: str) -> CollectedParts:
     """Read a page. What the exporter does not export is not available: its default has no ECC and no NVLink counters."""
     wanted = {*names(), "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_RESERVED"}
-    lines = (MetricSeries(item.name, item.labels, ((item.at or 0.0, item.value),)) for item in samples(text) if item.name in wanted)
-    return gather(lines, WHO)
+    lines = (MetricSeries(item.name, item.labels, ((item.at or 0.0, item.value),)) for item in parse_samples(text) if item.name in wanted)
+    return collect_parts(lines, WHO)

@@ -32,17 +32,17 @@ class Sample:
     at: float | None = None
 
 
-def samples(text: str) -> Iterator[Sample]:
+def parse_samples(text: str) -> Iterator[Sample]:
     """Yield the samples of a page; comments and lines that are none are passed over."""
     for row in text.split("\n"):
         match = _SAMPLE.match(row) if len(row) <= MAX_LINE else None
         value = _number(match["value"]) if match else None
         if match and value is not None:
             at = int(match["time"]) / 1000 if match["time"] else None
-            yield Sample(match["name"], labels(match["labels"] or ""), value, at)
+            yield Sample(match["name"], parse_labels(match["labels"] or ""), value, at)
 
 
-def labels(text: str) -> dict[str, str]:
+def parse_labels(text: str) -> dict[str, str]:
     """Read what stands between the braces."""
     return {name: _ESCAPE.sub(_unescaped, value) for name, value in _LABEL.findall(text)}
 

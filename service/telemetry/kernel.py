@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ingest.logs.clock import instant
+from ingest.logs.clock import parse_time
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.telemetry.snapshot import Kernel, KernelEvent, KernelKind, known, unavailable
@@ -61,7 +61,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )
 
 
-def parse(text: str, boot_time: float | None = None, year: int | None = None, utc_offset_s: float = 0.0) -> Kernel:
+def parse_kernel_log(text: str, boot_time: float | None = None, year: int | None = None, utc_offset_s: float = 0.0) -> Kernel:
     """Read the log's text. Times since boot need `boot_time`; clocks without a zone are local, `utc_offset_s` ahead."""
     clean = Redactor().clean
     events: list[KernelEvent] = []
@@ -78,7 +78,7 @@ def _time(row: str, boot_time: float | None, year: int | None, utc_offset_s: flo
     if match := _SINCE_BOOT.match(row):
         return None if boot_time is None else round(boot_time + float(match["seconds"]), 3)
     match = _CLOCK.match(row)
-    when = instant(match["clock"], year) if match else None
+    when = parse_time(match["clock"], year) if match else None
     if match is None or when is None:
         return None
     return when if _ZONED.search(match["clock"]) else when - utc_offset_s
@@ -112,7 +112,7 @@ def _once(events: Iterable[KernelEvent]) -> list[KernelEvent]:
     return list(seen.values())
 
 
-def read(
+def read_kernel_log(
     boot_time: float | None, year: int, utc_offset_s: float, commands: Sequence[Sequence[str]] = COMMANDS, timeout_s: float = TIMEOUT_S
 ) -> Kernel:
     """Read this machine's log with the first command that may."""
@@ -120,7 +120,7 @@ def read(
     for command in commands:
         text, why = _run(command, timeout_s)
         if text.strip():
-            return parse(text, boot_time, year, utc_offset_s)
+            return parse_kernel_log(text, boot_time, year, utc_offset_s)
         reasons.append(f"{command[0]}: {why or 'it shows nothing'}")
     return Kernel(events=unavailable("; ".join(reasons) or "no command to read it"))
 

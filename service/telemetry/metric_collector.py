@@ -58,7 +58,7 @@ class CollectedParts:
     scheduler: Scheduler = field(default_factory=Scheduler)
 
 
-def gather(lines: Iterable[MetricSeries], who: str, until: float = math.inf) -> CollectedParts:
+def collect_parts(lines: Iterable[MetricSeries], who: str, until: float = math.inf) -> CollectedParts:
     """Sort series into readings. `who` is named in the reason of what is not there.
 
     Means are of the last points before `until`: after a crash nothing is busy.

@@ -46,7 +46,7 @@ class GpuList(SnapshotPart):
     gpu_count: Reading[int] = unavailable("NVML was not asked")
 
 
-def read(listen_s: float = 0.0, timeout_s: float = TIMEOUT_S, command: Sequence[str] = COMMAND) -> GpuList:
+def read_gpus(listen_s: float = 0.0, timeout_s: float = TIMEOUT_S, command: Sequence[str] = COMMAND) -> GpuList:
     """Ask the child; where it does not answer in time, or not sensibly, everything is not available.
 
     With `listen_s` it waits so long for Xid events, which NVML tells only while it is listened to.

@@ -23,14 +23,14 @@ def open_telemetry(text: str, settings: Settings) -> Snapshot | Taking:
         # Imported here, as below: who reads a file needs neither psutil nor an HTTP client.
         from service.telemetry import collectors
 
-        return collectors.take(collectors.of_settings(settings), job_is_over=True)
-    return snapshot.load(Path(text))
+        return collectors.take_snapshot(collectors.sources_of(settings), job_is_over=True)
+    return snapshot.load_snapshot(Path(text))
 
 
 def _of_server(text: str, settings: Settings) -> Taking:
     from service.telemetry import prometheus
     from service.telemetry.crash_time import crash_time
 
-    server = prometheus.parse(text, tuple(settings.prometheus_hosts.replace(",", " ").split()))
+    server = prometheus.parse_address(text, tuple(settings.prometheus_hosts.replace(",", " ").split()))
     year = prometheus.this_year()
-    return lambda report: prometheus.take(server, crash_time(report, year))
+    return lambda report: prometheus.query_snapshot(server, crash_time(report, year))

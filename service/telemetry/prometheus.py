@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 
 from service.telemetry.errors import TelemetryError, UnknownHostError
-from service.telemetry.metric_collector import CollectedParts, MetricSeries, gather
+from service.telemetry.metric_collector import CollectedParts, MetricSeries, collect_parts
 from service.telemetry.metrics import identity, names
 from service.telemetry.snapshot import Kernel, Series, Snapshot, unavailable
 
@@ -61,7 +61,7 @@ def this_year() -> int:
     return datetime.now(UTC).year
 
 
-def parse(address: str, allowed: Sequence[str]) -> PrometheusQuery:
+def parse_address(address: str, allowed: Sequence[str]) -> PrometheusQuery:
     """Read an address; raises TelemetryError where it is none, UnknownHostError where its host is not allowed."""
     try:
         parts = urlsplit(address)
@@ -115,7 +115,7 @@ def _minutes(text: str) -> int:
     return int(text)
 
 
-def take(server: PrometheusQuery, crash: float | None) -> Snapshot:
+def query_snapshot(server: PrometheusQuery, crash: float | None) -> Snapshot:
     """Ask for the range before the crash; a server that cannot be asked gives a snapshot that says so."""
     end = (server.at.timestamp() if server.at else crash)
     if end is None or not 0 <= end < LATEST:
@@ -129,7 +129,7 @@ def take(server: PrometheusQuery, crash: float | None) -> Snapshot:
         return _silent(taken, f"{WHO} could not be asked: {str(error) or type(error).__name__}")
     if not lines:
         return _silent(taken, f"{WHO} has no series of these labels from {server.minutes} minutes before the crash on")
-    return _snapshot(gather(lines, WHO, end - AFTER_S), taken, datetime.fromtimestamp(start, UTC), _courses(lines))
+    return _snapshot(collect_parts(lines, WHO, end - AFTER_S), taken, datetime.fromtimestamp(start, UTC), _courses(lines))
 
 
 def _snapshot(found: CollectedParts, taken: datetime, start: datetime, courses: tuple[Series, ...]) -> Snapshot:

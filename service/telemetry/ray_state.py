@@ -32,7 +32,7 @@ class RayClusterState:
     nodes: tuple[ClusterNode, ...] = ()
 
 
-def read(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S) -> RayClusterState:
+def read_ray_state(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S) -> RayClusterState:
     """Ask a dashboard such as http://127.0.0.1:8265; what it does not tell is not available."""
     import httpx  # slow to load, and most samplers have no dashboard to ask
 
@@ -43,7 +43,7 @@ def read(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S) -> RayCl
             summary = _asked(client, "/nodes", {"view": "summary"})["summary"]
         return RayClusterState(_state(listed, summary), _nodes(listed, summary))
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError) as error:
-        return nothing(f"Ray's dashboard could not be asked: {str(error) or type(error).__name__}")
+        return no_ray_state(f"Ray's dashboard could not be asked: {str(error) or type(error).__name__}")
 
 
 def token() -> str:
@@ -51,7 +51,7 @@ def token() -> str:
     return os.environ.get("RAY_AUTH_TOKEN", "")
 
 
-def nothing(why: str) -> RayClusterState:
+def no_ray_state(why: str) -> RayClusterState:
     """Make the state of a cluster that was not, or could not be, asked."""
     return RayClusterState(RayState(**{name: unavailable(why) for name in RayState.model_fields}))
 

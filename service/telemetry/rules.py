@@ -101,6 +101,6 @@ def is_follower(report: CrashReport) -> bool:
 
 
 @cache
-def load(path: Path = FILE) -> TelemetryRules:
+def load_rules(path: Path = FILE) -> TelemetryRules:
     """Load the table; raises InvalidCorpusError naming the field that is wrong."""
     return validated(TelemetryRules, read_yaml(path), str(path))

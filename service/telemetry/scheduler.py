@@ -15,7 +15,7 @@ _JOB = re.compile(r"^\d{1,12}(?:_\d{1,9})?$")
 TELLING = ("OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "TIMEOUT", "DEADLINE", "CANCELLED", "FAILED", "COMPLETED", "RUNNING")
 
 
-def read(job: str, command: Sequence[str] = COMMAND, timeout_s: float = TIMEOUT_S) -> Scheduler:
+def read_scheduler(job: str, command: Sequence[str] = COMMAND, timeout_s: float = TIMEOUT_S) -> Scheduler:
     """Ask for a job; where it cannot be asked, the state is not available."""
     if not _JOB.match(job):
         return _nothing("no Slurm job is named: SLURM_JOB_ID is not set")
@@ -25,10 +25,10 @@ def read(job: str, command: Sequence[str] = COMMAND, timeout_s: float = TIMEOUT_
         return _nothing(f"sacct could not be asked: {getattr(error, 'strerror', '') or type(error).__name__}")
     if done.returncode != 0:
         return _nothing(f"sacct: {done.stderr.strip()[:160] or done.returncode}")
-    return parse(done.stdout)
+    return parse_sacct(done.stdout)
 
 
-def parse(text: str) -> Scheduler:
+def parse_sacct(text: str) -> Scheduler:
     """Read sacct's rows; of a job and its steps the state that says most."""
     rows = [row.split("|") for row in text.splitlines() if row.count("|") >= 2]
     states = [row[1].split()[0] for row in rows if row[1].strip()]

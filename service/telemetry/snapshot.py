@@ -284,7 +284,7 @@ def gib(number: float) -> float:
     return round(number / GIB, 4)
 
 
-def parse(text: str | bytes, where: str) -> Snapshot:
+def parse_snapshot(text: str | bytes, where: str) -> Snapshot:
     """Read a snapshot's JSON; raises InvalidSnapshotError with the first field that is wrong."""
     try:
         return Snapshot.model_validate_json(text)
@@ -294,7 +294,7 @@ def parse(text: str | bytes, where: str) -> Snapshot:
         raise InvalidSnapshotError(f"{where}: {field}: {first['msg']}. Take one with `whycrash snapshot --out FILE`.") from error
 
 
-def load(path: Path) -> Snapshot:
+def load_snapshot(path: Path) -> Snapshot:
     """Read a snapshot's file; raises InvalidSnapshotError where it cannot be read or is none."""
     try:
         with path.open("rb") as stream:
@@ -303,4 +303,4 @@ def load(path: Path) -> Snapshot:
         raise InvalidSnapshotError(f"{path} cannot be read: {error.strerror or error}.") from error
     if len(raw) > MAX_BYTES:
         raise InvalidSnapshotError(f"{path} is larger than {MAX_BYTES >> 20} MiB; that is no snapshot.")
-    return parse(raw, str(path))
+    return parse_snapshot(raw, str(path))

@@ -18,13 +18,13 @@ CGROUP_FIELDS = ("memory_current_gib",)
 GPU_FIELDS = ("memory_used_gib", "utilisation")
 
 
-def watch(sources: SnapshotSources, every_s: float, before: Snapshot | None = None) -> Iterator[Snapshot]:
+def watch_machine(sources: SnapshotSources, every_s: float, before: Snapshot | None = None) -> Iterator[Snapshot]:
     """Yield a snapshot at once, and one each `every_s` seconds, which NVML's Xid events are listened to for."""
     base, last = before, None
     with nvml.PersistentSampler() as cards:
         listening = replace(sources, cards=cards.read)
         while True:
-            made = collectors.take(listening, base)
+            made = collectors.take_snapshot(listening, base)
             made = collectors.heard(made, last)
             made = made.model_copy(update={"history": _grown(last.history if last else (), made)})
             yield made
@@ -32,7 +32,7 @@ def watch(sources: SnapshotSources, every_s: float, before: Snapshot | None = No
             listening = replace(listening, listen_s=every_s)
 
 
-def write(snapshot: Snapshot, path: Path) -> None:
+def write_snapshot(snapshot: Snapshot, path: Path) -> None:
     """Write a snapshot so that a crash at any moment leaves the one before or this one, whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.{os.getpid()}.part")

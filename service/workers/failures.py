@@ -36,22 +36,22 @@ class AbandonedError(RequestError):
     status = 503
 
 
-def where(error: Exception) -> str:
+def failing_frame(error: Exception) -> str:
     """Tell an error's kind and place for the server's log; not its message, which may hold lines of a job's log."""
     return f"{type(error).__name__} in {''.join(traceback.format_tb(error.__traceback__))}"
 
 
-def is_known(error: Exception) -> bool:
+def is_expected(error: Exception) -> bool:
     """Tell whether an error is one that its reader can do something about."""
     return isinstance(error, tuple(kind for kind, _ in _STATUS))
 
 
-def failed(error: Exception) -> TriageFailed:
+def failure_event(error: Exception) -> TriageFailed:
     """Give the event for an error."""
     name = type(error).__name__.removesuffix("Error")
     if isinstance(error, RequestError):
         return TriageFailed(type=name, status=error.status, error=Redactor().clean(str(error)), retry_after=error.wait)
-    if not is_known(error):
+    if not is_expected(error):
         return TriageFailed(type="Unexpected", status=500, error=UNEXPECTED)
     status = next(status for kind, status in _STATUS if isinstance(error, kind))
     return TriageFailed(type=name, status=status, error=Redactor().clean(str(error)))

@@ -56,7 +56,7 @@ _TELL = Callable[[Event], None]
 Answer = Event | TriageMaterial | PromptShown | SearchHits
 
 
-def answer(triage: Triage, settings: Settings, task: Task, tell: _TELL) -> Iterator[Answer]:
+def handle_task(triage: Triage, settings: Settings, task: Task, tell: _TELL) -> Iterator[Answer]:
     """Answer a task; `tell` passes on progress from within a long step."""
     match task:
         case TriageTask():
@@ -121,11 +121,11 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
         raise type(error)(_by_name(str(error), task)) from error
     report = read[0]
     yield _read(report, machine)
-    inquiry = triage.inquire(*read, machine, task.outcome)
+    inquiry = triage.diagnose(*read, machine, task.outcome)
     inquiry = replace(inquiry, first=inquiry.first.model_copy(update={"id": task.id}))
     yield CasesMatched(cases=inquiry.first.cases)
     yield FirstAnswer(diagnosis=inquiry.first)
-    excerpt = excerpts.take(report, _opened(task, settings, lambda _event: None))
+    excerpt = excerpts.make_excerpt(report, _opened(task, settings, lambda _event: None))
     yield TriageMaterial(excerpt, _clean(inquiry.files), _snapshot_text(inquiry))
     if not task.model:
         yield FinalAnswer(diagnosis=inquiry.first)
@@ -157,7 +157,7 @@ def _read(report: CrashReport, machine: Snapshot | Taking | None) -> LogRead:
 def _telemetry(text: str, settings: Settings) -> Snapshot | Taking | None:
     if not text:
         return None
-    return opening.open_telemetry(text, settings) if text == opening.LIVE else snapshot.parse(text, "telemetry")
+    return opening.open_telemetry(text, settings) if text == opening.LIVE else snapshot.parse_snapshot(text, "telemetry")
 
 
 def _clean(files: tuple[ConfigFile, ...]) -> tuple[tuple[str, str], ...]:
@@ -185,9 +185,9 @@ def _masked(value: object, clean: Callable[[str], str]) -> object:
 def _inquiry(triage: Triage, kept: KeptTriage) -> TriageContext:
     """Make the inquiry of a triage that was kept; its answer is the one that was given."""
     files = [ConfigFile(name, text) for name, text in kept.configs]
-    machine = snapshot.parse(kept.telemetry, "telemetry") if kept.telemetry else None
-    read = triage.read(excerpts.restored(kept.excerpt, kept.diagnosis.source), kept.language, files, outcome=kept.diagnosis.outcome)
-    return replace(triage.inquire(*read, machine, kept.diagnosis.outcome), first=kept.diagnosis)
+    machine = snapshot.parse_snapshot(kept.telemetry, "telemetry") if kept.telemetry else None
+    read = triage.read(excerpts.restore_excerpt(kept.excerpt, kept.diagnosis.source), kept.language, files, outcome=kept.diagnosis.outcome)
+    return replace(triage.diagnose(*read, machine, kept.diagnosis.outcome), first=kept.diagnosis)
 
 
 def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:

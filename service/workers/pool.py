@@ -19,7 +19,13 @@ from service.schemas.errors import BusyError, LateError, RequestError, WorkerLos
 from service.schemas.events import Event
 from service.settings import Settings, without_secrets
 from service.workers import process, spawning
-from service.workers.failures import AbandonedError, NoWorkerError, StoppingError, failed, where
+from service.workers.failures import (
+    AbandonedError,
+    NoWorkerError,
+    StoppingError,
+    failing_frame,
+    failure_event,
+)
 from service.workers.queue import TaskQueue
 from service.workers.tasks import (
     PromptShown,
@@ -56,7 +62,7 @@ class TaskHandle:
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
 
     @property
-    def left(self) -> float:
+    def abandon(self) -> float:
         """The seconds until the deadline."""
         return max(0.0, self._ends - monotonic())
 
@@ -66,12 +72,12 @@ class TaskHandle:
             try:
                 self._keep(message)
             except Exception as error:  # noqa: BLE001 - an answer that cannot be kept is still given
-                _LOG.error("an answer could not be kept: %s", where(error))
+                _LOG.error("an answer could not be kept: %s", failing_frame(error))
         self._messages.put(message)
 
     def fail(self, error: Exception) -> None:
         """Pass on that there is no answer."""
-        self.put(failed(error))
+        self.put(failure_event(error))
 
     def late(self) -> LateError:
         """Make the error of a task that took too long."""
@@ -131,7 +137,7 @@ class ProcessPool:
         return self._open
 
     @property
-    def wrong(self) -> str:
+    def failure(self) -> str:
         """What keeps the pool from answering, or the empty text."""
         told = [keeper.wrong for keeper in self._keepers]
         return "" if "" in told else (told[0] if told else "The workers are not started.")
@@ -139,23 +145,23 @@ class ProcessPool:
     def submit(self, task: Task, seconds: float, keep: Keep | None = None) -> TaskHandle:
         """Queue a task; `keep` is called with each message before the listener gets it. Raises BusyError."""
         with self._lock:
-            self.check_room()
+            self.check_capacity()
             self._open += 1
             ticket = TaskHandle(task, seconds, keep)
             # Within the lock: what is queued before the pool closes is answered by it.
-            self._line.add(ticket)
+            self._line.push(ticket)
         return ticket
 
     def withdraw(self, triage_id: str) -> None:
         """Let a triage that nobody wants any more leave the line, and its record say so; one that was begun goes on to its end."""
-        ticket = self._line.leave(lambda ticket: isinstance(ticket.task, TriageTask) and ticket.task.id == triage_id)
+        ticket = self._line.discard(lambda ticket: isinstance(ticket.task, TriageTask) and ticket.task.id == triage_id)
         if ticket is None:
             return
         self._let_go()
         ticket.fail(AbandonedError(FORSAKEN))
         ticket.end()
 
-    def check_room(self) -> None:
+    def check_capacity(self) -> None:
         """Raise BusyError where one more task would be too many, StoppingError where the pool is closed."""
         if self._closed:
             raise StoppingError(STOPPING, 5.0)
@@ -165,7 +171,7 @@ class ProcessPool:
 
     def next(self, patience: float | None = None) -> TaskHandle | None:
         """Wait for the next task; None when the pool closes. Raises queue.Empty after `patience` seconds."""
-        return self._line.take(patience)
+        return self._line.pop(patience)
 
     def done(self, seconds: float) -> None:
         """Note that a task is over, and how long it took."""
@@ -214,7 +220,7 @@ class _WorkerThread(threading.Thread):
             self._process.terminate()
 
     def _next(self) -> TaskHandle | None:
-        if self._pipe is None and not self._pool.wrong and not self._stopping.is_set():
+        if self._pipe is None and not self._pool.failure and not self._stopping.is_set():
             # Others have processes: what would only fail here is answered there.
             self._stopping.wait(AGAIN)
             raise queue.Empty
@@ -264,7 +270,7 @@ class _WorkerThread(threading.Thread):
     def _work(self, ticket: TaskHandle) -> None:
         if self._pipe is not None and self._process is not None and not self._process.is_alive():
             self._renew()  # it died while it had nothing to do, which is no fault of this task
-        if ticket.left <= 0:
+        if ticket.abandon <= 0:
             ticket.fail(ticket.late())
             return
         if self._pipe is None:
@@ -280,7 +286,7 @@ class _WorkerThread(threading.Thread):
             self._end()
             ticket.fail(self._lost())
         except Exception as error:  # noqa: BLE001 - a task fails, and its keeper goes on
-            _LOG.error("a task could not be handed over: %s", where(error))
+            _LOG.error("a task could not be handed over: %s", failing_frame(error))
             self._end()
             ticket.fail(error)
 
@@ -291,7 +297,7 @@ class _WorkerThread(threading.Thread):
 
     def _listen(self, pipe: Connection, ticket: TaskHandle) -> None:
         while True:
-            if not pipe.poll(ticket.left):
+            if not pipe.poll(ticket.abandon):
                 raise ticket.late()
             message = pipe.recv()
             if isinstance(message, TaskEnd):

@@ -57,12 +57,12 @@ def _answer(pipe: Connection, triage: Triage, settings: Settings, task: object) 
     from service.workers.tasks import TaskEnd
 
     try:
-        for item in handlers.answer(triage, settings, task, pipe.send):  # type: ignore[arg-type]
+        for item in handlers.handle_task(triage, settings, task, pipe.send):  # type: ignore[arg-type]
             pipe.send(item)
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - a task that fails is a record, and the process lives on
-        if not failures.is_known(error):
-            _LOG.error("%s", failures.where(error))
-        pipe.send(failures.failed(error))
+        if not failures.is_expected(error):
+            _LOG.error("%s", failures.failing_frame(error))
+        pipe.send(failures.failure_event(error))
     pipe.send(TaskEnd())

@@ -19,20 +19,20 @@ class TaskQueue(Generic[T]):
         self._changed = threading.Condition()
         self._closed = False
 
-    def add(self, item: T) -> None:
+    def push(self, item: T) -> None:
         """Put one at the end."""
         with self._changed:
             self._waiting.append(item)
             self._changed.notify()
 
-    def take(self, patience: float | None = None) -> T | None:
+    def pop(self, patience: float | None = None) -> T | None:
         """Wait for the first one; None once the line is closed. Raises queue.Empty after `patience` seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._waiting or self._closed, patience):
                 raise queue.Empty
             return self._waiting.popleft() if self._waiting else None
 
-    def leave(self, is_it: Callable[[T], bool]) -> T | None:
+    def discard(self, is_it: Callable[[T], bool]) -> T | None:
         """Take out the one that `is_it` tells, wherever it stands; None where it does not wait any more."""
         with self._changed:
             found = next(filter(is_it, self._waiting), None)

@@ -50,7 +50,7 @@ class WarmTriage:
             return False
         self._asked = monotonic()
         name = self._settings.embedding_model or embedder.DEFAULT_NAME
-        return pipeline.opened(self._settings.home, name, self._triage.places) is None
+        return pipeline.opened(self._settings.home, name, self._triage.index_places) is None
 
     def _current(self) -> str:
         try:

@@ -40,7 +40,7 @@ def shipped() -> Library:
     ],
 )
 def test_that_guidance_is_given_in_the_language_and_values_as_they_are(value: Scalar, language: Language, told: Scalar, tmp_path: Path) -> None:
-    assert library.load(write(tmp_path, ROW)).worded(value, language) == told
+    assert library.load(write(tmp_path, ROW)).settings_named(value, language) == told
 
 
 def test_that_guidance_comes_back_out_of_the_cache_and_changes_the_digest(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_an_unknown_case_is_an_error_that_names_near_ones(tmp_path: Path, wanted
 )
 def test_a_setting_is_found_by_the_names_its_version_knows(key: str, version: str | None, expected: str | None) -> None:
     """An alias counts only in its own versions; an unknown version may be any."""
-    found = shelf(knob("trainer.new", ">=0.5", Alias(key="trainer.old", versions="<0.5"))).knob("verl", key, version)
+    found = shelf(knob("trainer.new", ">=0.5", Alias(key="trainer.old", versions="<0.5"))).setting("verl", key, version)
     assert (found.key if found else None) == expected
 
 
@@ -132,19 +132,19 @@ def test_that_a_setting_gives_its_names_at_a_version(key: str, version: str | No
                                             ("max-width", "--max-len"), ("maxlen", None)])
 def test_that_dashes_and_underscores_name_the_same_setting(key: str, found: str | None) -> None:
     """Users write a flag as they please, and as a plain name in a file."""
-    known = shelf(knob("--max-len", "", Alias(key="--max-width"))).knob("verl", key)
+    known = shelf(knob("--max-len", "", Alias(key="--max-width"))).setting("verl", key)
     assert (known.key if known else None) == found
 
 
 def test_that_an_exact_name_comes_before_another_spelling() -> None:
     """Where two settings differ by their dashes alone, each is found by its own."""
     both = shelf(knob("--batch"), knob("batch"))
-    assert [found.key for name in ("--batch", "batch") if (found := both.knob("verl", name))] == ["--batch", "batch"]
+    assert [found.key for name in ("--batch", "batch") if (found := both.setting("verl", name))] == ["--batch", "batch"]
 
 
 def test_a_setting_of_another_framework_is_not_found() -> None:
     """Names are looked up within their framework."""
-    assert shelf(knob("lr")).knob("trl", "lr") is None
+    assert shelf(knob("lr")).setting("trl", "lr") is None
 
 
 @each_row(

@@ -13,7 +13,7 @@ from eval.errors import EvalError
 from ingest.logs.inputs import sources
 from ingest.logs.report import CrashReport
 from service.pipeline.triage import Triage
-from service.scoring.retrieval import applies
+from service.scoring.retrieval import signature_applies
 from tests.tables import each_row
 
 LOG = (
@@ -37,8 +37,8 @@ def test_a_draft_is_a_case_that_applies(triage: Triage, tmp_path: Path) -> None:
     case = parse_case(path.read_text(encoding="utf-8"), path)
     assert case.cause == "framework-bug"
     assert "Take the next release." in case.body.en
-    assert applies(case, report.view())
-    assert not applies(case, read(triage, LOG.replace("OddCornerError", "EvenCornerError")).view())
+    assert signature_applies(case, report.view())
+    assert not signature_applies(case, read(triage, LOG.replace("OddCornerError", "EvenCornerError")).view())
 
 
 def test_a_drafted_case_changes_the_answer(triage: Triage, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from eval.metrics import METRICS, Mean, Score
 from eval.report import Run, page, terminal
 from eval.wrong_answers import WIDEST, excerpt
 from service.html.drawing import Scale
-from service.html.markup import Html, element, escaped
+from service.html.markup import Html, element, escape
 from tests.tables import each_row
 
 HOSTILE = "<script>alert(1)</script> ]]> \x1b[31mred\x1b[0m \x00\x07 \u202eevil <img src=http://evil.example/x> 显存不足"
@@ -255,7 +255,7 @@ def test_text_is_escaped_once() -> None:
     """Markup passes, and all else is escaped, in elements and in attributes."""
     made = element("p", element("b", "a<b"), "&", title='"x"', class_=None)
     assert made == '<p title="&quot;x&quot;"><b>a&lt;b</b>&amp;</p>'
-    assert escaped(made) is made
+    assert escape(made) is made
     assert not isinstance(made + "<", Html)
 
 

@@ -59,7 +59,7 @@ def test_a_pool_gives_what_one_by_one_does(tmp_path: Path, home: Path, reader: R
     errands = collection(tmp_path / "logs", 60)
     told: list[tuple[str, int, int]] = []
     made = pool(home, with_ray=with_ray)
-    assert made.taken(errands, lambda *row: told.append(row)) == [ingest_tasks.take(errand, reader) for errand in errands]
+    assert made.ingested(errands, lambda *row: told.append(row)) == [ingest_tasks.ingest_file(errand, reader) for errand in errands]
     assert [done for stage, done, _ in told if stage == "files"] == list(range(1, 61))
     assert {stage for stage, _, _ in told} == {"files", "crashes", "megabytes"}
     made.finish()
@@ -86,7 +86,7 @@ def test_many_logs_make_the_same_index_as_few(tmp_path: Path, reader: Reader, mo
 def test_a_run_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, home: Path, reader: Reader) -> None:
     """`kill -9` in the middle: what was read is not read again, and the end is the same."""
     errands = collection(tmp_path / "logs", 30)
-    wanted = [ingest_tasks.take(errand, reader) for errand in errands]
+    wanted = [ingest_tasks.ingest_file(errand, reader) for errand in errands]
     code = (
         "import os, signal, sys; from pathlib import Path; from ingest import many, parts; from ingest.ingest_tasks import Errand\n"
         "parts.ROWS = 5\n"
@@ -104,18 +104,18 @@ def test_a_run_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, home: Pat
         path.write_bytes(b" " * facts.st_size)
         os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
     made = pool(home)
-    assert made.taken(errands, silent) == wanted
+    assert made.ingested(errands, silent) == wanted
     made.finish()
 
 
 def test_a_log_that_changed_since_is_read_again(tmp_path: Path, home: Path) -> None:
     """So is one whose label did."""
     errands = collection(tmp_path / "logs", 6)
-    first = pool(home).taken(errands, silent)
+    first = pool(home).ingested(errands, silent)
     Path(errands[0].file).write_text(traceback("RuntimeError: another one"))
     (tmp_path / "logs/job-0001.yaml").write_text("cause: gpu-oom-rollout\n")
     made = pool(home)
-    second = made.taken(errands, silent)
+    second = made.ingested(errands, silent)
     made.finish()
     assert [one == other for one, other in zip(first, second, strict=True)] == [False, False, True, True, True, True]
 
@@ -176,15 +176,15 @@ def test_a_log_that_hangs_its_reader_is_left_out(tmp_path: Path, home: Path, stu
     """After a time that goes by its size; the reader after it is a new one."""
     (tmp_path / "good.log").write_text(traceback(OOM))
     with SubprocessReader(home / "cache", patience=4.0) as shelter:
-        assert shelter.take(stuck) == IngestedContent(stuck.file, reason=f"{stuck.file}: reading it took longer than 4 seconds")
-        assert len(shelter.take(Errand(str(tmp_path / "good.log"), "report")).documents) == 1
+        assert shelter.read(stuck) == IngestedContent(stuck.file, reason=f"{stuck.file}: reading it took longer than 4 seconds")
+        assert len(shelter.read(Errand(str(tmp_path / "good.log"), "report")).documents) == 1
 
 
 def test_a_log_that_ends_its_reader_twice_is_left_out(home: Path, stuck: Errand) -> None:
     """The reason tells how the process ended."""
     with SubprocessReader(home / "cache") as shelter:
         killer = ended(shelter, 2)
-        assert shelter.take(stuck) == IngestedContent(stuck.file, reason=f"{stuck.file}: the process that read it ended (signal 9)")
+        assert shelter.read(stuck) == IngestedContent(stuck.file, reason=f"{stuck.file}: the process that read it ended (signal 9)")
         killer.join()
 
 
@@ -193,12 +193,12 @@ def test_a_reader_that_is_killed_once_is_started_again(tmp_path: Path, home: Pat
     (tmp_path / "good.log").write_text(traceback(OOM))
     with SubprocessReader(home / "cache") as shelter:
         killer = ended(shelter, 1)
-        assert len(shelter.take(Errand(str(tmp_path / "good.log"), "report")).documents) == 1
+        assert len(shelter.read(Errand(str(tmp_path / "good.log"), "report")).documents) == 1
         killer.join()
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, home: Path) -> None:
     """It is no part of what was taken in, so that the next run tries again."""
     with SubprocessReader(home / "cache") as shelter:
-        made = shelter.take(Errand(str(tmp_path / "gone.log"), "report"))
+        made = shelter.read(Errand(str(tmp_path / "gone.log"), "report"))
     assert (made.content, made.documents, "No such file" in made.reason) == ("", (), True)

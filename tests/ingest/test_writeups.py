@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest import writeups
-from ingest.writeups import Section, from_html, read, sections, stripped
+from ingest.writeups import Section, from_html, read_writeup, sections, strip_recommendations
 from tests.tables import each_row
 
 SHARED = sorted((Path(__file__).parents[3] / "shared" / "writeups").glob("*.txt"))
@@ -51,7 +51,7 @@ LISTING = ["some kernel mirror", "C", "24", "9", "Docs mirror | 开发者文档"
 )
 def test_clutter_around_an_article_goes(before: list[str], after: list[str]) -> None:
     """Bylines, captions with what follows them, and cards are taken off; nothing of the article is."""
-    assert stripped([ARTICLE[0], *before, *ARTICLE[1:], *after]) == ARTICLE
+    assert strip_recommendations([ARTICLE[0], *before, *ARTICLE[1:], *after]) == ARTICLE
 
 
 @each_row(
@@ -65,7 +65,7 @@ def test_clutter_around_an_article_goes(before: list[str], after: list[str]) -> 
 )
 def test_numbers_of_an_article_are_not_taken_for_cards(rows: list[str]) -> None:
     """Short lines and closing figures inside a text belong to it."""
-    assert stripped(rows) == rows
+    assert strip_recommendations(rows) == rows
 
 
 @each_row(
@@ -110,7 +110,7 @@ def test_a_page_gives_its_article(tmp_path: Path) -> None:
     assert {"- Raise the limit", "- Find the slow rank", "export FOO_TIMEOUT=60", "python train.py"} <= set(rows)
     assert not re.search(r"track|color|Home|Sign up|great site|rights reserved|as well|Copy|Site \|", "\n".join(rows))
     (tmp_path / "post.html").write_text(PAGE, encoding="utf-8")
-    documents = read(tmp_path / "post.html")
+    documents = read_writeup(tmp_path / "post.html")
     assert {document.title for document in documents} == {"Why ranks hang"}
     assert [document.heading for document in documents] == ["", "What to do"]
 
@@ -128,7 +128,7 @@ def test_a_write_up_becomes_notes(tmp_path: Path) -> None:
     """Title, headings and language are known; each piece has an id of its own and its file as origin."""
     path = tmp_path / "note.txt"
     path.write_text("\n".join([*ARTICLE, *CARDS]), encoding="utf-8")
-    documents = read(path)
+    documents = read_writeup(path)
     assert {(document.kind, document.title, document.language, document.origin) for document in documents} == {
         ("note", ARTICLE[0], "zh", str(path))}
     assert documents[0].heading == "问题现象"
@@ -140,21 +140,21 @@ def test_a_write_up_becomes_notes(tmp_path: Path) -> None:
 def test_an_english_write_up_is_english(tmp_path: Path) -> None:
     """A few Chinese words do not make it Chinese."""
     (tmp_path / "a.md").write_text("# Ranks hang\n" + "One rank waits while the others went on. " * 9 + "显存\n", encoding="utf-8")
-    assert {document.language for document in read(tmp_path / "a.md")} == {"en"}
+    assert {document.language for document in read_writeup(tmp_path / "a.md")} == {"en"}
 
 
 @each_row("content", [b"", b"\n\n  \n", b"<html></html>"])
 def test_a_file_without_text_gives_nothing(tmp_path: Path, content: bytes) -> None:
     """Empty files are no notes."""
     (tmp_path / "a.html").write_bytes(content)
-    assert read(tmp_path / "a.html") == []
+    assert read_writeup(tmp_path / "a.html") == []
 
 
 def test_a_note_holds_no_secret(tmp_path: Path) -> None:
     """People paste keys into their notes; they are masked before the index sees them."""
     (tmp_path / "a.md").write_text("# Notes on a crash\nWe set password=hunter22long and it ran again.\n", encoding="utf-8")
-    assert "hunter22long" not in repr(read(tmp_path / "a.md"))
-    assert "[redacted:password]" in repr(read(tmp_path / "a.md"))
+    assert "hunter22long" not in repr(read_writeup(tmp_path / "a.md"))
+    assert "[redacted:password]" in repr(read_writeup(tmp_path / "a.md"))
 
 
 @pytest.mark.skipif(not SHARED, reason="the shared write-ups are not beside this checkout")
@@ -162,9 +162,9 @@ def test_a_note_holds_no_secret(tmp_path: Path) -> None:
 def test_nothing_of_a_real_pages_recommendations_is_kept(path: Path) -> None:
     """The last words kept are the article's, and what portals advertise is not among them."""
     rows = path.read_text(encoding="utf-8").splitlines()
-    kept = "\n".join(document.text for document in read(path))
+    kept = "\n".join(document.text for document in read_writeup(path))
     assert not re.search(r"项目优选|项目推荐|内容推荐|登录后|暂无简介|作者:|HunyuanOCR|RuoYi|OpenHarmony|LeetCode|Kimi|GLM-\d|ERNIE|Jinja00|Python00", kept)
-    assert "总结" in {document.heading for document in read(path)} or "OOM" in rows[0]
+    assert "总结" in {document.heading for document in read_writeup(path)} or "OOM" in rows[0]
     assert len(kept) > 600
 
 
@@ -174,6 +174,6 @@ def test_nothing_of_a_real_article_is_lost(path: Path) -> None:
     """All up to the conclusion's paragraph is kept, but the byline."""
     rows = [row.strip() for row in path.read_text(encoding="utf-8").splitlines() if row.strip(" -*")]
     end = next((place for place, row in enumerate(rows) if row in {"总结", "实施建议"}), 5) + 2
-    kept = "\n".join(f"{document.title}\n{document.heading}\n{document.text}" for document in read(path))
+    kept = "\n".join(f"{document.title}\n{document.heading}\n{document.text}" for document in read_writeup(path))
     missing = [row for row in rows[:end] if not writeups._BYLINE.match(row) and row.lstrip("#0123456789. ") not in kept]
     assert missing == []

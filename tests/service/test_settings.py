@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from service.schemas.errors import SettingsError
-from service.settings import MAX_FILE_BYTES, NUMBERS, PREFIX, SECRETS, Settings, load, own_file, read
+from service.settings import MAX_FILE_BYTES, NUMBERS, PREFIX, SECRETS, Settings, load_settings, own_file, read
 from tests.tables import each_row
 
 # All that a folder's file may set; whoever adds to it has shown that it sends nothing, opens nothing and weakens nothing.
@@ -51,17 +51,17 @@ def test_a_variable_outranks_the_file_and_the_file_the_default(
     environment: dict[str, str], file: str, expected: str, tmp_path: Path
 ) -> None:
     """The nearest place that sets a value wins; an empty variable sets none."""
-    assert load(environment, toml(tmp_path, file)).lang == expected
+    assert load_settings(environment, toml(tmp_path, file)).lang == expected
 
 
 def test_without_variables_and_file_the_defaults_stand(tmp_path: Path) -> None:
     """Nothing needs to be set."""
-    assert load({}, tmp_path / "none.toml") == Settings()
+    assert load_settings({}, tmp_path / "none.toml") == Settings()
 
 
 def test_the_home_is_a_path_with_its_tilde_expanded(tmp_path: Path) -> None:
     """A folder may be given as people write it."""
-    assert load({"WHYCRASH_HOME": "~/crashes"}, tmp_path / "none.toml").home == Path.home() / "crashes"
+    assert load_settings({"WHYCRASH_HOME": "~/crashes"}, tmp_path / "none.toml").home == Path.home() / "crashes"
 
 
 @each_row(
@@ -87,7 +87,7 @@ def test_a_wrong_setting_is_named(
 ) -> None:
     """What cannot be used raises SettingsError that names the setting, the value or the file."""
     with pytest.raises(SettingsError, match=f"(?i){told}"):
-        load(environment, toml(tmp_path, file))
+        load_settings(environment, toml(tmp_path, file))
 
 
 @each_row("name", [item.name for item in fields(Settings)])
@@ -102,14 +102,14 @@ def test_every_setting_has_a_sentence(name: str) -> None:
 def test_every_setting_can_be_set_by_its_variable(name: str, tmp_path: Path) -> None:
     """The variable is the prefix and the field's name in capitals."""
     values = {**dict.fromkeys(NUMBERS, "4000"), "lang": "zh", "model_deadline": "12.5", "request_deadline": "12.5"}
-    loaded = getattr(load({PREFIX + name.upper(): values.get(name, "/x")}, tmp_path / "none.toml"), name)
+    loaded = getattr(load_settings({PREFIX + name.upper(): values.get(name, "/x")}, tmp_path / "none.toml"), name)
     assert str(loaded.get_secret_value() if name in SECRETS else loaded) == values.get(name, "/x")
 
 
 @each_row("name", sorted(SECRETS))
 def test_no_secret_shows_in_what_settings_look_like(name: str, tmp_path: Path) -> None:
     """A settings object may end up in a log."""
-    assert "hunter2" not in repr(load({PREFIX + name.upper(): "hunter2"}, tmp_path / "none.toml"))
+    assert "hunter2" not in repr(load_settings({PREFIX + name.upper(): "hunter2"}, tmp_path / "none.toml"))
 
 
 def test_settings_cannot_be_changed_after_loading() -> None:
@@ -137,7 +137,7 @@ def test_the_same_settings_count_in_the_users_own_file(tmp_path: Path) -> None:
     """Every setting in turn can be set there."""
     left = [
         item.name for item in fields(Settings)
-        if str(shown(load({}, toml(tmp_path / item.name, f"{item.name} = {value_of(item.name)!r}\n"), tmp_path))[item.name]) not in (str(value_of(item.name)), f"{value_of(item.name)}.0")
+        if str(shown(load_settings({}, toml(tmp_path / item.name, f"{item.name} = {value_of(item.name)!r}\n"), tmp_path))[item.name]) not in (str(value_of(item.name)), f"{value_of(item.name)}.0")
     ]
     assert left == []
 
@@ -147,7 +147,7 @@ def test_the_environment_comes_before_the_own_file_and_that_before_the_folders(t
     toml(tmp_path / "folder", 'lang = "zh"\n')
     own = toml(tmp_path / "own", 'lang = "en"\n')
     rows = [({}, tmp_path / "none.toml", "zh"), ({}, own, "en"), ({"WHYCRASH_LANG": "zh"}, own, "zh")]
-    assert [load(environment, file, tmp_path / "folder").lang for environment, file, _ in rows] == [expected for *_, expected in rows]
+    assert [load_settings(environment, file, tmp_path / "folder").lang for environment, file, _ in rows] == [expected for *_, expected in rows]
 
 
 def test_a_folders_file_that_is_no_settings_keeps_nobody_from_reading(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_an_own_file_that_others_may_write_is_refused(mode: int, tmp_path: Path)
     own = toml(tmp_path, 'lang = "zh"')
     own.chmod(mode)
     with pytest.raises(SettingsError, match="chmod go-w"):
-        load({}, own)
+        load_settings({}, own)
 
 
 def test_the_own_file_lies_in_the_users_configuration_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,5 +198,5 @@ def test_without_a_home_folder_nothing_is_taken_from_the_current_one(tmp_path: P
     monkeypatch.chdir(tmp_path)
     toml(tmp_path / "~/.config/whycrash", 'model = "openai:x"')
     with pytest.raises(SettingsError, match="WHYCRASH_HOME"):
-        load({})
-    assert load({"WHYCRASH_HOME": str(tmp_path)}).model == ""
+        load_settings({})
+    assert load_settings({"WHYCRASH_HOME": str(tmp_path)}).model == ""

@@ -161,7 +161,7 @@ class House:
         return batches.accept("night", "lines", [JobSpec(name=SECRET, place=JobPlace(paths=("/nowhere",)))], caller=self._id("batch")).id
 
     def _id(self, kind: str) -> str:
-        parsed = keys.parse(self.tokens[kind])
+        parsed = keys.parse_key(self.tokens[kind])
         assert parsed is not None
         return parsed[0]
 
@@ -194,7 +194,7 @@ def _served(warm: Path, folders: pytest.TempPathFactory, rate_limit: int) -> Ite
 
 def _key(store: Store, kind: str) -> str:
     now = datetime.now(UTC)
-    record, token = keys.make(kind, ["admin" if kind in ("admin", "revoked") else kind.rstrip("2")], now)
+    record, token = keys.make_key(kind, ["admin" if kind in ("admin", "revoked") else kind.rstrip("2")], now)
     store.keys.add(record)
     if kind == "revoked":
         store.keys.revoke(record.id, now)

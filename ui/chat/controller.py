@@ -293,6 +293,6 @@ def _failed(error: RequestError) -> TriageFailed:
 def _snapshot(kept: str) -> Snapshot | None:
     """Give the snapshot that was kept with a triage, if it is one."""
     try:
-        return snapshot.parse(kept, "telemetry") if kept.startswith("{") else None
+        return snapshot.parse_snapshot(kept, "telemetry") if kept.startswith("{") else None
     except TelemetryError:
         return None

@@ -97,7 +97,7 @@ class Guard:
         try:
             self._check(scope)
         except RequestError as error:
-            await problems.response(scope.get("request_id", ""), scope["path"], error)(scope, receive, send)
+            await problems.problem_response(scope.get("request_id", ""), scope["path"], error)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 

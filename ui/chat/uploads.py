@@ -151,6 +151,6 @@ def _loaded(paths: Sequence[Path]) -> Snapshot | None:
     if len(paths) > 1:
         raise InvalidRequestError("Give one snapshot of the machine.")
     try:
-        return snapshot.load(paths[0]) if paths else None
+        return snapshot.load_snapshot(paths[0]) if paths else None
     except TelemetryError as error:
         raise InvalidRequestError(str(error)) from error

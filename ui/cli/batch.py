@@ -28,7 +28,7 @@ from service.batches.sources.found import FoundJobs
 from service.batches.sources.spool import BatchSpool, open_spool
 from service.batches.summary import Summary
 from service.batches.trend import BatchSummaries
-from service.persistence.spool import room
+from service.persistence.spool import free_bytes
 from service.persistence.store import Store
 from service.pipeline.triage import Triage
 from service.schemas.errors import InvalidRequestError, NotFoundError
@@ -125,24 +125,24 @@ def _name(wanted: BatchArguments, kind: SourceKind) -> str:
 
 def _of_slurm(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
     now = datetime.now(UTC)
-    return slurm.read(slurm.SlurmQuery(since_of(wanted.since, now) or now - timedelta(days=1), users=wanted.users), settings)
+    return slurm.find_jobs(slurm.SlurmQuery(since_of(wanted.since, now) or now - timedelta(days=1), users=wanted.users), settings)
 
 
 def _of_ray(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
-    return ray_jobs.read(ray_jobs.RayJobQuery(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings)
+    return ray_jobs.find_jobs(ray_jobs.RayJobQuery(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings)
 
 
 def _of_kubernetes(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
-    return kubernetes.read(wanted.kubernetes or Path(), settings)
+    return kubernetes.find_jobs(wanted.kubernetes or Path(), settings)
 
 
 def _of_folder(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
-    return folder.read_all(wanted.paths, settings)
+    return folder.find_all_jobs(wanted.paths, settings)
 
 
 def _of_upload(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
     with wanted.paths[0].open("rb") as file:
-        return upload.read([_File(wanted.paths[0].name, file)], spool, settings)
+        return upload.find_jobs([_File(wanted.paths[0].name, file)], spool, settings)
 
 
 _READERS: Mapping[SourceKind, Callable[[BatchArguments, BatchSpool, Settings], FoundJobs]] = {
@@ -311,7 +311,7 @@ def _whole(path: Path, texts: Iterable[str]) -> None:
     """Write a file that is there whole or not at all; raises DiskFullError."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with room(), part.open("w", encoding="utf-8", newline="") as file:
+        with free_bytes(), part.open("w", encoding="utf-8", newline="") as file:
             file.writelines(texts)
         part.replace(path)
     finally:

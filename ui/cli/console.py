@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from corpus.schema import Language
 from service.pipeline.triage import Report
 from service.schemas.errors import ServiceError, SettingsError
-from service.settings import Settings, load, own_file, read
+from service.settings import Settings, own_file, read
 
 MANY_FILES = 50
 # Of settings in a folder's file that are passed over, so many are named.
@@ -96,7 +96,7 @@ def spoken(arguments: Sequence[str]) -> Language:
     own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     given = [value.removeprefix("--lang=") for name, value in zip(["", *own], own, strict=False) if name == "--lang" or value.startswith("--lang=")]
     with suppress(ServiceError):
-        given.append(load().lang)
+        given.append(load_settings().lang)
     wanted = next((value for value in given if value in ("en", "zh")), "")
     return language(wanted)
 

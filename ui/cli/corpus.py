@@ -58,7 +58,7 @@ def show(case_id: str, lang: str) -> int:
     case = loaded.case(case_id)
     rows = [f"# {case.title.to(chosen)}", f"`{case.id}` · {case.cause} · {case.action}", case.body.to(chosen)]
     if case.changes:
-        rows.append("\n".join(f"- `{change.key} = {loaded.worded(change.to, chosen)}` ({change.framework}): {change.why.to(chosen)}" for change in case.changes))
+        rows.append("\n".join(f"- `{change.key} = {loaded.settings_named(change.to, chosen)}` ({change.framework}): {change.why.to(chosen)}" for change in case.changes))
     rows.append("\n".join(f"- {source.url} ({source.kind}, {source.says})" for source in case.sources))
     out().print(Markdown("\n\n".join(rows)))
     return EXPLAINED

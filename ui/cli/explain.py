@@ -73,7 +73,7 @@ def run(
     machine = open_telemetry(telemetry, settings) if telemetry else None
     with progress() as report:
         triage = Triage(settings, report)
-        inquiry = triage.open(source, lang, files, triage.healthy(good) if good else None, machine, outcome)
+        inquiry = triage.open(source, lang, files, triage.healthy_templates(good) if good else None, machine, outcome)
     if show_prompt:
         sys.stdout.write(triage.prompt(inquiry) + "\n")
         return EXPLAINED

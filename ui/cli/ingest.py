@@ -25,7 +25,7 @@ def run(notes: list[Path], logs: list[Path]) -> int:
         triage = Triage(settings, building)
         outcome = pipeline.ingest(
             settings.home, triage.embedder, report, notes=notes, logs=logs, reader=triage.reader if logs else None,
-            places=triage.places,
+            places=triage.index_places,
         )
     for reason in outcome.skipped[:MOST_TOLD]:
         err().print(f"left out: {reason}", markup=False)

@@ -22,7 +22,7 @@ _LOST = "There is no key any more, and there was one: a server lets nobody in un
 def add(name: str, scopes: Sequence[str]) -> int:
     """Make a key and print it: alone on standard output, so that a script can take it."""
     now = datetime.now(UTC)
-    record, token = keys.make(name, scopes or ("triage",), now)
+    record, token = keys.make_key(name, scopes or ("triage",), now)
     with open_store(load_settings()) as store:
         store.keys.add(record)
         _note(store, "add key", record.id, now)

@@ -45,7 +45,7 @@ def run(command: Sequence[str], options: RunOptions) -> int:
     ended: JobExit | None = None
     try:
         with TelemetrySampler(options.every) as sampling:
-            ended = job.run(command, copy.take)
+            ended = job.run_job(command, copy.write)
             sampling.stop()
             _afterwards(command, ended, copy, sampling.latest, options)
     # Whatever goes wrong after the job, its own end is what counts: nobody reads us any more, or waits for the answer.
@@ -59,7 +59,7 @@ def run(command: Sequence[str], options: RunOptions) -> int:
             _say(_unexplained(error, options))
     finally:
         copy.close()
-    return job.leave_as(ended)
+    return job.exit_like(ended)
 
 
 def _check(options: RunOptions) -> None:
@@ -115,7 +115,7 @@ def _explain(command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: 
 
     settings = load_settings()
     if not options.quiet:
-        _say(f"\nwhycrash: the job failed after {ended.seconds:.0f} s: {ended.words}.")
+        _say(f"\nwhycrash: the job failed after {ended.seconds:.0f} s: {ended.describe}.")
     for told in filter(None, (copy.broken, _dropped(copy))):
         _say(f"whycrash: {told}")
     with progress() as report:
@@ -138,8 +138,8 @@ def _answered(triage: Triage, settings: Settings, source: JobSource, outcome: Ou
     from service.telemetry import snapshot as snapshots
     from ui.cli import explain
 
-    machine = snapshots.load(snapshot) if snapshot else None
-    good = triage.healthy(options.good) if options.good and options.good.exists() else None
+    machine = snapshots.load_snapshot(snapshot) if snapshot else None
+    good = triage.healthy_templates(options.good) if options.good and options.good.exists() else None
     inquiry = triage.open(source, options.lang, [read_config(path) for path in options.configs], good, machine, outcome)
     return explain.spoken(triage, inquiry, None) if settings.model else inquiry.first
 
@@ -167,7 +167,7 @@ def _post(final: Diagnosis, copy: LogBuffer, outcome: Outcome, snapshot: Path | 
     configs = [(path.name, path.read_bytes()) for path in options.configs]
     try:
         logs = [(final.source, copy.chunks())]
-        kept = notifier.to_service(options.post, logs, configs, snapshot, os.environ.get(KEY_VARIABLE, ""), outcome)
+        kept = notifier.post_to_service(options.post, logs, configs, snapshot, os.environ.get(KEY_VARIABLE, ""), outcome)
         _say(f"whycrash: kept at {kept}")
     except notifier.NotificationError as error:
         _say(f"whycrash: {error}")

@@ -18,12 +18,12 @@ MIN_WATCH_S = 1.0
 
 def run(every_s: float, out: Path | None, since: Path | None) -> int:
     """Write one snapshot, or one each `every_s` seconds until stopped."""
-    before = snapshot.load(since) if since else None
-    sources = collectors.of_settings(load_settings())
+    before = snapshot.load_snapshot(since) if since else None
+    sources = collectors.sources_of(load_settings())
     if not every_s:
-        _put(collectors.take(sources, before), out)
+        _put(collectors.take_snapshot(sources, before), out)
         return 0
-    for made in _paced(watch.watch(sources, max(MIN_WATCH_S, every_s), before), every_s):
+    for made in _paced(watch.watch_machine(sources, max(MIN_WATCH_S, every_s), before), every_s):
         _put(made, out)
     return 0
 
@@ -42,6 +42,6 @@ def _put(made: Snapshot, out: Path | None) -> None:
         sys.stdout.write(made.to_json() + "\n")
         sys.stdout.flush()
         return
-    watch.write(made, out)
+    watch.write_snapshot(made, out)
     # Plainly: whoever samples beside a job should not load what only draws on terminals.
     sys.stderr.write(f"{printable(str(out))}: {made.taken_at:%H:%M:%S}, {', '.join(made.sources)}\n")

@@ -41,7 +41,7 @@ def render(summary: Summary, console: Console) -> None:
         if count:
             told.append(_label(name, chinese, n=number(count)))
     console.print(Text(("；" if chinese else "; ").join(told), style="bold"))
-    if best := summary.best:
+    if best := summary.best_saving:
         line = Text(_label("first", chinese))
         line.append(in_words(best, " = "), style="bold green")
         line.append(f"  [{best.framework}] " + _label("saves", chinese, jobs=number(best.jobs)), style="dim")

@@ -67,17 +67,17 @@ def run(what: str, options: WatchOptions, stop: threading.Event | None = None) -
         err().print(f"watching {place.name}, each {options.every:g} s; ctrl-C stops", markup=False)
     stop = stop or threading.Event()
     while True:
-        watcher.round()
+        watcher.run_once()
         if options.once or stop.wait(options.every):
             return EXPLAINED if watcher.reached else MISUSE
 
 
 def _place(what: str, options: WatchOptions, settings: Settings) -> WatchedPlace:
     places: dict[str, Callable[[], WatchedPlace]] = {
-        "ray": lambda: ended_jobs.on_ray(options.ray or settings.ray_dashboard or "http://127.0.0.1:8265", settings),
-        "slurm": lambda: ended_jobs.in_slurm(options.users, settings),
+        "ray": lambda: ended_jobs.find_on_ray(options.ray or settings.ray_dashboard or "http://127.0.0.1:8265", settings),
+        "slurm": lambda: ended_jobs.find_in_slurm(options.users, settings),
     }
-    return places.get(what, lambda: ended_jobs.in_folder(Path(what), options.settle))()
+    return places.get(what, lambda: ended_jobs.find_in_folder(Path(what), options.settle))()
 
 
 def _targets(options: WatchOptions) -> list[Target]:
@@ -87,13 +87,13 @@ def _targets(options: WatchOptions) -> list[Target]:
             # Else found out when the first job fails, perhaps at night.
             raise SettingsError(f"{name} is {address!r}; it takes an address that begins with http:// or https://.")
     if options.webhook:
-        found.append(targets.webhook(options.webhook))
+        found.append(targets.webhook_target(options.webhook))
     if options.slack:
         if not os.environ.get(SLACK_VARIABLE):
             raise SettingsError(f"--slack takes the address of Slack's incoming webhook from {SLACK_VARIABLE}, which is empty.")
-        found.append(targets.slack(os.environ[SLACK_VARIABLE]))
+        found.append(targets.slack_target(os.environ[SLACK_VARIABLE]))
     if options.post:
-        found.append(targets.service(options.post, os.environ.get(KEY_VARIABLE, "")))
+        found.append(targets.service_target(options.post, os.environ.get(KEY_VARIABLE, "")))
     return found
 
 

@@ -116,7 +116,7 @@ class Assistant:
             near = difflib.get_close_matches(framework.lower(), known, 3)
             hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(sorted(known))}."
             raise InvalidRequestError(f"The catalogue has no framework {framework!r}; {hint}")
-        knob = library.knob(framework, key, version or None)
+        knob = library.setting(framework, key, version or None)
         if knob is None:
             return _unknown(library, framework, key, version)
         return _described(library, knob, key, version, _language(lang))
@@ -176,7 +176,7 @@ def _hit(case_id: str, score: float, library: Library, language: Language) -> Ca
 def _told(case: Case, library: Library, language: Language) -> CaseText:
     changes = [
         CaseChange(
-            framework=change.framework, kind=change.kind, key=change.key, to=library.worded(change.to, language), versions=change.versions, why=change.why.to(language),
+            framework=change.framework, kind=change.kind, key=change.key, to=library.settings_named(change.to, language), versions=change.versions, why=change.why.to(language),
             costs=change.costs.to(language) if change.costs else "",
         )
         for change in case.changes
@@ -190,7 +190,7 @@ def _told(case: Case, library: Library, language: Language) -> CaseText:
 
 def _unknown(library: Library, framework: str, key: str, version: str) -> Setting:
     """Say that there is no such setting: none at all, or none at this version."""
-    at_others = library.knob(framework, key)
+    at_others = library.setting(framework, key)
     names = list(library.names(framework, key, version or None)) if at_others else []
     keys = [name for owner, name in library.knobs if owner == framework]
     # Settings are also looked for by their last name: people leave out, or get wrong, what stands before it.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from corpus.schema import Language
 from ingest.errors import IngestError
 from service.app.triage_service import Caller, Submission, TriageService
-from service.llm.conversation import said_as
+from service.llm.conversation import message_text
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import BusyError, ServiceError
 from service.schemas.events import (
@@ -134,7 +134,7 @@ class Answerer:
 
     def _ask(self, asked: SlackQuestion, triage: str, thread: AnswerThread) -> None:
         telling = _ThreadUpdates(thread, self._settings, asked.language)
-        thread.note.write(triage=triage, question=said_as(asked.content.words))
+        thread.note.write(triage=triage, question=message_text(asked.content.words))
         question, caller = asked.content.words, Caller("slack", asked.caller)
         for event in self._patiently(lambda: self._desk.ask(triage, question, caller), thread.reply, asked.language):
             telling.hear(event)

@@ -92,7 +92,7 @@ def _once(desk: TriageService) -> Callable[..., BoltResponse]:
     def middleware(body: _Body, next: Callable[[], BoltResponse]) -> BoltResponse:  # noqa: A002 - bolt passes it by this name
         name = name_of(body)
         try:
-            is_new = not name or desk.store.seen.first(_SEEN, name, datetime.now(UTC))
+            is_new = not name or desk.store.seen.is_first(_SEEN, name, datetime.now(UTC))
         except StoreError:
             # Not taken: Slack sends it again in a while.
             return BoltResponse(status=503, body="")

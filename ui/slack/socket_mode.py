@@ -8,7 +8,7 @@ import threading
 from slack_sdk import WebClient
 
 from service.app.triage_service import TriageService
-from service.pipeline.triage import Report, silent
+from service.pipeline.triage import Report, no_progress
 from service.schemas.errors import SettingsError
 from service.settings import Settings
 from ui.slack.bot import Bot, build
@@ -50,7 +50,7 @@ def check(settings: Settings) -> None:
             raise SettingsError(f"Socket Mode needs WHYCRASH_{name.upper()}, which begins with `{begins}`; the README tells how to get it.")
 
 
-def serve(settings: Settings, report: Report = silent, base_url: str = WebClient.BASE_URL) -> None:
+def serve(settings: Settings, report: Report = no_progress, base_url: str = WebClient.BASE_URL) -> None:
     """Answer Slack until the process is told to stop."""
     check(settings)
     stop = threading.Event()

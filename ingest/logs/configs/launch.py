@@ -105,7 +105,7 @@ def _end(data: bytes, start: int) -> int:
 
 def _body(raw: bytes, number: int) -> tuple[str, str]:
     """Give a row's source, and its text without prefixes; of a long row more than what is shown."""
-    parsed = lines.parse(raw[: lines.MAX_TEXT], number)
+    parsed = lines.parse_line(raw[: lines.MAX_TEXT], number)
     if len(raw) <= lines.MAX_TEXT or b"\r" in raw:
         return parsed.source, parsed.body
     whole = lines.printable(raw[:MAX_ROW].decode("utf-8", "replace"))

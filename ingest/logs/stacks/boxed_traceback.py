@@ -29,7 +29,7 @@ _CELL_FRAME = re.compile(
 _CELL_CODE = re.compile(r"-+> *(?P<line>\d{1,9}) (?P<code>.*)")
 
 
-def read(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> list[Traceback] | None:
+def read_boxed(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> list[Traceback] | None:
     """Read the drawn traceback that a line begins; None where it begins none."""
     if _BOX.match(first.body):
         return _box(first, lines)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ingest.logs.events import Event
-from ingest.logs.frameworks import cued
+from ingest.logs.frameworks import cued_framework
 from ingest.logs.patterns import Strength
 
 Owner = Literal["user", "engine", "framework"]
@@ -72,7 +72,7 @@ _ROWS: dict[Owner, tuple[str, Strength]] = {
 _OPEN = frozenset({None, "user-code-error", "framework-bug"})
 
 
-def judged(event: Event) -> Event:
+def classify_exception(event: Event) -> Event:
     """Give the event with a cause by the place of its innermost call, if nothing better is known."""
     if not event.frames or not event.exception or event.cause not in _OPEN or (event.cause and event.strength != "hints"):
         return event
@@ -128,7 +128,7 @@ def _owner(event: Event) -> Owner | None:
     files = [frame.file for frame in event.frames if not _STANDARD.search(frame.file)]
     if not files:
         return None
-    frameworks = cued(files[-1])
+    frameworks = cued_framework(files[-1])
     if _ENGINES & set(frameworks):
         return "engine"
     return "framework" if frameworks or _INSTALLED.search(files[-1]) else "user"

@@ -55,7 +55,7 @@ _UNKNOWN = re.compile(r"@\s+0x[0-9a-f]+\s+(?:\d+\s+)?(?:\(unknown\)\s*)+$")
 _END = re.compile(r"Extension modules: |\*\*\* End of error message|=+ ?Memory map|SUMMARY: \w+Sanitizer")
 
 
-def read(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> list[Traceback] | None:
+def read_native(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> list[Traceback] | None:
     """Read the stack that a line's banner announces; None where it announces none, empty where no call is shown."""
     banner = next((match for expression in _BANNERS if (match := expression.search(first.body))), None)
     if banner is None:

@@ -40,7 +40,7 @@ _JAVA_CALL = re.compile(r"\s*at (?P<function>[\w.$<>/]+)\((?P<file>[^:)]+)(?::(?
 _JAVA_ROW = re.compile(r"\s*(?:at [\w.$<>/]+\(|\.\.\. \d+ |Suppressed: )")
 
 
-def read(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> list[Traceback] | None:
+def read_panic(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> list[Traceback] | None:
     """Read the panic that a line announces; None where it announces none."""
     if rust := _RUST.search(first.body):
         return _rust(first, rust["rest"], lines)

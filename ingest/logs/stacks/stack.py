@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Literal
 
-from ingest.logs.lines import MAX_TEXT, Line, parse
+from ingest.logs.lines import MAX_TEXT, Line, parse_line
 from ingest.logs.scanner import Block
 
 MAX_LINES = 600
@@ -79,7 +79,7 @@ def below(block: Block, offset: int, number: int, known: dict[int, Line]) -> Ite
         end = block.data.find(b"\n", begin)
         end = len(block.data) if end < 0 else end
         if place == 0 and end - begin > MAX_TEXT:
-            yield parse(block.data[begin:end], number, offset - begin)
+            yield parse_line(block.data[begin:end], number, offset - begin)
         else:
             yield _parsed(block, begin, end, number, known)
         begin, number = end + 1, number + 1
@@ -115,5 +115,5 @@ def links(body: str) -> bool:
 
 def _parsed(block: Block, begin: int, end: int, number: int, known: dict[int, Line]) -> Line:
     if begin not in known:
-        known[begin] = parse(block.data[begin : min(end, begin + LONGEST)], number)
+        known[begin] = parse_line(block.data[begin : min(end, begin + LONGEST)], number)
     return known[begin]

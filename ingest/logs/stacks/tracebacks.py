@@ -165,7 +165,7 @@ def _uncompiled(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> 
 
 
 _Read = Callable[[Line, Iterator[Line], Iterator[Line]], "list[Traceback] | None"]
-_READERS: tuple[_Read, ...] = (_plain, boxed_traceback.read, _escaped, native.read, panics.read, _uncompiled)
+_READERS: tuple[_Read, ...] = (_plain, boxed_traceback.read_boxed, _escaped, native.read_native, panics.read_panic, _uncompiled)
 
 
 def _collect(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> list[Traceback]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from ingest.logs.inputs.archives import Contents, read_folder
 from ingest.logs.inputs.members import LIMITS, Skipped, kind_of
-from service.batches.sources.found import FoundJobs, check, cleaned, gathered, shown
-from service.batches.sources.grouping import JobFiles, grouped
+from service.batches.sources.found import FoundJobs, check_limits, clean_spec, collect_jobs, shown_path
+from service.batches.sources.grouping import JobFiles, group_files
 from service.schemas.errors import ForbiddenError, InvalidRequestError
 from service.schemas.records import JobPlace, JobSpec
 from service.settings import Settings
@@ -30,33 +30,33 @@ class _FolderListing(Contents):
         return super().wants(name)
 
 
-def read(folder: Path, settings: Settings) -> FoundJobs:
+def find_jobs(folder: Path, settings: Settings) -> FoundJobs:
     """Find the jobs of a folder; raises InvalidRequestError, TooLargeError."""
     home = Path(os.path.realpath(folder))
     if not home.is_dir():
         raise InvalidRequestError(f"{folder} is no folder.")
     listed = list_folder(home, settings)
-    found = grouped([member.name for member in listed.logs], [member.name for member in listed.configs], home.name or "job")
-    check(len(found), str(folder), settings, listed.skipped.omitted)
-    return FoundJobs(lambda: _specs(found, home), len(found), cleaned(listed.skipped.omitted))
+    found = group_files([member.name for member in listed.logs], [member.name for member in listed.configs], home.name or "job")
+    check_limits(len(found), str(folder), settings, listed.skipped.omitted)
+    return FoundJobs(lambda: _specs(found, home), len(found), clean_spec(listed.skipped.omitted))
 
 
-def read_all(paths: Sequence[Path], settings: Settings) -> FoundJobs:
+def find_all_jobs(paths: Sequence[Path], settings: Settings) -> FoundJobs:
     """Find the jobs of several files and folders: each file is one by itself, an archive too."""
     if len(paths) == 1 and paths[0].is_dir():
-        return read(paths[0], settings)
+        return find_jobs(paths[0], settings)
     specs: list[JobSpec] = []
     left_out = Skipped()
     for path in paths:
         if path.is_dir():
-            found = read(path, settings)
-            specs += [spec.model_copy(update={"name": shown(f"{path.name}/{spec.name}")}) for spec in found.specs]
+            found = find_jobs(path, settings)
+            specs += [spec.model_copy(update={"name": shown_path(f"{path.name}/{spec.name}")}) for spec in found.specs]
             for reason, told in found.left_out.items():
                 left_out.add(reason, f"{path.name}: {told}")
     loose = [path for path in paths if not path.is_dir()]
     specs += _loose(loose)
-    check(len(specs), "What was given", settings, left_out.omitted)
-    return gathered(specs, left_out.omitted)
+    check_limits(len(specs), "What was given", settings, left_out.omitted)
+    return collect_jobs(specs, left_out.omitted)
 
 
 def allowed(path: str, settings: Settings) -> Path:
@@ -66,7 +66,7 @@ def allowed(path: str, settings: Settings) -> Path:
     """
     real = os.path.realpath(path)
     if not any(is_under(real, root) for root in roots(settings)):
-        raise ForbiddenError(f"{shown(path)} is under none of the folders that batches may read (WHYCRASH_BATCH_ROOTS).")
+        raise ForbiddenError(f"{shown_path(path)} is under none of the folders that batches may read (WHYCRASH_BATCH_ROOTS).")
     return Path(real)
 
 
@@ -89,7 +89,7 @@ def list_folder(home: Path, settings: Settings) -> Contents:
 
 def _specs(found: Sequence[JobFiles], home: Path) -> Iterator[JobSpec]:
     for job in found:
-        yield JobSpec(name=shown(job.name), place=_place(job, home))
+        yield JobSpec(name=shown_path(job.name), place=_place(job, home))
 
 
 def _place(job: JobFiles, home: Path) -> JobPlace:
@@ -109,7 +109,7 @@ def _loose(paths: Sequence[Path]) -> list[JobSpec]:
     for folder, files in by_folder.items():
         configs = [path.name for path in files if kind_of(path.name) == "config"]
         logs = [path.name for path in files if path.name not in configs]
-        found = grouped(logs, configs, folder.name or "job")
+        found = group_files(logs, configs, folder.name or "job")
         # Their folder holds more than was named.
-        specs += [JobSpec(name=shown(job.name), place=_place(replace(job, folder=None), folder)) for job in found]
+        specs += [JobSpec(name=shown_path(job.name), place=_place(replace(job, folder=None), folder)) for job in found]
     return specs

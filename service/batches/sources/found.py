@@ -30,25 +30,25 @@ class FoundJobs:
         return iter(self.make())
 
 
-def gathered(specs: Sequence[JobSpec], left_out: Told | None = None) -> FoundJobs:
+def collect_jobs(specs: Sequence[JobSpec], left_out: Told | None = None) -> FoundJobs:
     """Give jobs that are at hand as what was found."""
-    return FoundJobs(lambda: specs, len(specs), cleaned(left_out or {}))
+    return FoundJobs(lambda: specs, len(specs), clean_spec(left_out or {}))
 
 
-def cleaned(left_out: Told) -> Told:
+def clean_spec(left_out: Told) -> Told:
     """Give what was left out as it may be kept: files' names hold secrets, too."""
     return {reason: Redactor().clean(told) if isinstance(told, str) else told for reason, told in left_out.items()}
 
 
-def check(count: int, where: str, settings: Settings, left_out: Told) -> None:
+def check_limits(count: int, where: str, settings: Settings, left_out: Told) -> None:
     """Raise InvalidRequestError where there is no job, TooLargeError where there are more than a batch may have."""
     if not count:
-        told = "; ".join(f"{reason.replace('_', ' ')} {what}" for reason, what in cleaned(left_out).items())
+        told = "; ".join(f"{reason.replace('_', ' ')} {what}" for reason, what in clean_spec(left_out).items())
         raise InvalidRequestError(f"{Redactor().clean(where)} holds no job's log." + (f" Left out: {told}." if told else ""))
     if count > settings.max_jobs:
         raise TooLargeError(f"{Redactor().clean(where)} holds more jobs than the {settings.max_jobs} that a batch takes (WHYCRASH_MAX_JOBS).")
 
 
-def shown(name: str) -> str:
+def shown_path(name: str) -> str:
     """Give a job's name as it may be kept: without secrets and control characters, not too long."""
     return printable(Redactor().clean(name))[:LONGEST_NAME] or "job"

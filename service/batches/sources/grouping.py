@@ -82,7 +82,7 @@ class _Folder:
             yield from folder.below()
 
 
-def grouped(logs: Iterable[str], configs: Iterable[str], name: str) -> list[JobFiles]:
+def group_files(logs: Iterable[str], configs: Iterable[str], name: str) -> list[JobFiles]:
     """Give the jobs that files make, by the rule above; `name` is that of a job which is all of it."""
     root = _tree([log for log in logs if not _NOT_A_LOG.match(log.rsplit("/", 1)[-1])], configs)
     while not (root.logs or root.configs) and len(root.folders) == 1:
@@ -91,7 +91,7 @@ def grouped(logs: Iterable[str], configs: Iterable[str], name: str) -> list[JobF
     return sorted(found, key=lambda job: _natural(job.name))
 
 
-def stem(name: str) -> LogNameStem:
+def parse_stem(name: str) -> LogNameStem:
     """Take a file's name apart: what is left without its ending, stream, age and rank names the job."""
     last = name.rsplit("/", 1)[-1]
     for expression in (_PACKED, _AGE, _ENDING, _ENDING, _STREAM, _AGE):
@@ -147,7 +147,7 @@ def _is_one(folder: _Folder) -> bool:
     if not all(_is_inner(part) for part in inner):
         return False
     keys = _keys(folder.logs)
-    if any(not key and stem(log).word for log, key in keys.items()):
+    if any(not key and parse_stem(log).word for log, key in keys.items()):
         return True
     # General names are one job's; and a folder without logs of its own is one where its folders are.
     return all(_GENERAL.match(key) for key in keys.values()) if keys else bool(inner)
@@ -156,13 +156,13 @@ def _is_one(folder: _Folder) -> bool:
 def _is_inner(folder: _Folder) -> bool:
     if folder.name.isdecimal():
         # As torchrun writes them: a folder for each local rank, with its two streams.
-        return bool(folder.logs) and all(not stem(log).key for log in folder.logs)
+        return bool(folder.logs) and all(not parse_stem(log).key for log in folder.logs)
     return bool(_INNER.match(folder.name))
 
 
 def _keys(logs: Sequence[str]) -> dict[str, str]:
     """Give each log's key; what looks like ranks but does not count from 0 or 1 is a part of the job's name."""
-    stems = {log: stem(log) for log in logs}
+    stems = {log: parse_stem(log) for log in logs}
     indices: dict[tuple[str, str], set[int]] = defaultdict(set)
     for found in stems.values():
         indices[found.key, found.word].add(found.rank)
@@ -189,7 +189,7 @@ def _flat(folder: _Folder) -> list[JobFiles]:
         groups[key].append(log)
     own: dict[str, list[str]] = defaultdict(list)
     for config in folder.configs:
-        own[stem(config).key].append(config)
+        own[parse_stem(config).key].append(config)
     shared = tuple(config for key, found in own.items() if key not in groups for config in found)[:MAX_SHARED]
     prefix = f"{folder.path}/" if folder.path else ""
     return [JobFiles(f"{prefix}{key or folder.name or 'job'}", tuple(logs), (*own.get(key, ()), *shared)) for key, logs in groups.items()]

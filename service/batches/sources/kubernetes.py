@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from ingest.logs.inputs.archives import Contents
 from service.batches.sources import folder, pod_ends
-from service.batches.sources.found import FoundJobs, check, cleaned, shown
-from service.batches.sources.grouping import stem
+from service.batches.sources.found import FoundJobs, check_limits, clean_spec, shown_path
+from service.batches.sources.grouping import parse_stem
 from service.schemas.diagnosis import Outcome
 from service.schemas.errors import InvalidRequestError
 from service.schemas.records import JobPlace, JobSpec
@@ -50,7 +50,7 @@ class Pod(NamedTuple):
         return f"{self.namespace}/{_ROLE.sub('', self.name)}"
 
 
-def read(home: Path, settings: Settings) -> FoundJobs:
+def find_jobs(home: Path, settings: Settings) -> FoundJobs:
     """Find the jobs of a folder of pods' logs; raises InvalidRequestError, TooLargeError."""
     real = Path(os.path.realpath(home))
     if not real.is_dir():
@@ -58,9 +58,9 @@ def read(home: Path, settings: Settings) -> FoundJobs:
     listed = folder.list_folder(real, settings)
     pods = _pods(listed)
     places = _of_pods(pods) if pods else _of_dumps(listed)
-    check(len(places), str(home), settings, listed.skipped.omitted)
+    check_limits(len(places), str(home), settings, listed.skipped.omitted)
     ends = _ends(pods, places, pod_ends.read(real))
-    return FoundJobs(lambda: _specs(places, real, ends), len(places), cleaned(listed.skipped.omitted))
+    return FoundJobs(lambda: _specs(places, real, ends), len(places), clean_spec(listed.skipped.omitted))
 
 
 def _ends(pods: Sequence[Pod], places: Mapping[str, list[str]], known: Mapping[tuple[str, str], Outcome]) -> dict[str, Outcome]:
@@ -112,11 +112,11 @@ def _of_dumps(listed: Contents) -> dict[str, list[str]]:
 
 
 def _unranked(name: str) -> str:
-    found = stem(name)
+    found = parse_stem(name)
     # A pod's `-worker-0` is a rank to the rule for files, too, and leaves the job's name.
     return found.key or "job"
 
 
 def _specs(places: Mapping[str, list[str]], home: Path, ends: Mapping[str, Outcome]) -> Iterator[JobSpec]:
     for name, paths in sorted(places.items()):
-        yield JobSpec(name=shown(name), place=JobPlace(paths=tuple(str(home / path) for path in paths)), outcome=ends.get(name))
+        yield JobSpec(name=shown_path(name), place=JobPlace(paths=tuple(str(home / path) for path in paths)), outcome=ends.get(name))

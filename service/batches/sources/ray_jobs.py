@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 from ingest.errors import DamagedArchiveError, EmptyInputError, InputError
 from ingest.logs.inputs.members import Skipped
 from ingest.logs.inputs.sources import LogSource
-from service.batches.sources.found import FoundJobs, check, gathered, shown
+from service.batches.sources.found import FoundJobs, check_limits, collect_jobs, shown_path
 from service.batches.sources.spool import BatchSpool, SpooledJob
 from service.schemas.diagnosis import Outcome
 from service.schemas.errors import ForbiddenError, InvalidRequestError
@@ -78,7 +78,7 @@ def allowed(dashboard: str, settings: Settings) -> str:
     """Give a dashboard's address that a request names; raises ForbiddenError where the settings do not list it."""
     listed = {base(item.strip()) for item in settings.ray_dashboards.split(",") if item.strip()}
     if base(dashboard) not in listed:
-        raise ForbiddenError(f"{shown(dashboard)} is none of the Ray dashboards that batches may ask (WHYCRASH_RAY_DASHBOARDS).")
+        raise ForbiddenError(f"{shown_path(dashboard)} is none of the Ray dashboards that batches may ask (WHYCRASH_RAY_DASHBOARDS).")
     return base(dashboard)
 
 
@@ -88,14 +88,14 @@ def base(dashboard: str) -> str:
         parts = urlsplit(dashboard if "://" in dashboard else f"http://{dashboard}")
         port = parts.port
     except ValueError as error:
-        raise InvalidRequestError(f"{shown(dashboard)} is no address of a dashboard: {error}.") from error
+        raise InvalidRequestError(f"{shown_path(dashboard)} is no address of a dashboard: {error}.") from error
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise InvalidRequestError(f"{shown(dashboard)} is no address of a dashboard, such as http://127.0.0.1:8265.")
+        raise InvalidRequestError(f"{shown_path(dashboard)} is no address of a dashboard, such as http://127.0.0.1:8265.")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 
 
-def read(asked: RayJobQuery, spool: BatchSpool, settings: Settings) -> FoundJobs:
+def find_jobs(asked: RayJobQuery, spool: BatchSpool, settings: Settings) -> FoundJobs:
     """Fetch the logs of all failed jobs; raises InvalidRequestError, TooLargeError, DiskFullError. Where it raises, no copy stays."""
     try:
         return _read(asked, spool, settings)
@@ -112,10 +112,10 @@ def _read(asked: RayJobQuery, spool: BatchSpool, settings: Settings) -> FoundJob
     with httpx.Client(base_url=address, timeout=TIMEOUT_S, headers=headers, trust_env=False) as client:
         failed = _failed(client, asked)
         if failed:
-            check(len(failed), address, settings, {})
+            check_limits(len(failed), address, settings, {})
         specs = [spec for job in failed if (spec := _fetched(client, job, spool, skipped, address))]
-    check(len(specs), f"{address}, of failed jobs,", settings, skipped.omitted)
-    return gathered(specs, skipped.omitted)
+    check_limits(len(specs), f"{address}, of failed jobs,", settings, skipped.omitted)
+    return collect_jobs(specs, skipped.omitted)
 
 
 def _failed(client: httpx.Client, asked: RayJobQuery) -> list[RayJob]:
@@ -134,7 +134,7 @@ def _failed(client: httpx.Client, asked: RayJobQuery) -> list[RayJob]:
 def _told(error: Exception) -> str:
     if isinstance(error, httpx.HTTPStatusError) and error.response.status_code in (401, 403):
         return "it wants a token; set RAY_AUTH_TOKEN to the cluster's"
-    return "what it gives is no list of jobs" if isinstance(error, ValueError | RecursionError) else shown(str(error) or type(error).__name__)
+    return "what it gives is no list of jobs" if isinstance(error, ValueError | RecursionError) else shown_path(str(error) or type(error).__name__)
 
 
 def _bounded(response: httpx.Response) -> bytes:
@@ -160,7 +160,7 @@ def _fetched(client: httpx.Client, job: RayJob, spool: BatchSpool, skipped: Skip
         copies.config(name, text.encode())
     place = copies.place().model_copy(update={"ray_dashboard": dashboard, "ray_job": job.submission_id or job.job_id or ""})
     outcome = Outcome.told(job.driver_exit_code, None, job.status).if_given
-    return JobSpec(name=shown(job.name), place=place, started=_time(job.start_time), ended=_time(job.end_time), outcome=outcome)
+    return JobSpec(name=shown_path(job.name), place=place, started=_time(job.start_time), ended=_time(job.end_time), outcome=outcome)
 
 
 def _log(client: httpx.Client, submission: str, copies: SpooledJob, skipped: Skipped) -> None:
@@ -175,10 +175,10 @@ def _log(client: httpx.Client, submission: str, copies: SpooledJob, skipped: Ski
     except EmptyInputError:
         return
     except (httpx.HTTPError, InputError) as error:
-        skipped.add("logs_not_given", f"{shown(submission)} ({type(error).__name__})")
+        skipped.add("logs_not_given", f"{shown_path(submission)} ({type(error).__name__})")
         return
     for reason, told in source.omitted.items():
-        skipped.add(reason, f"{shown(submission)} ({told})")
+        skipped.add(reason, f"{shown_path(submission)} ({told})")
 
 
 def _configs(job: RayJob) -> Iterator[tuple[str, str]]:

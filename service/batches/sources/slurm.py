@@ -16,7 +16,7 @@ from datetime import datetime
 
 from ingest.logs.inputs.members import Skipped
 from service.batches.sources import folder, nodelist
-from service.batches.sources.found import FoundJobs, check, gathered, shown
+from service.batches.sources.found import FoundJobs, check_limits, collect_jobs, shown_path
 from service.schemas.diagnosis import Outcome
 from service.schemas.errors import InvalidRequestError, LateError
 from service.schemas.records import JobPlace, JobSpec
@@ -56,7 +56,7 @@ class SlurmQuery:
     users: str = ""
 
 
-def read(asked: SlurmQuery, settings: Settings, roots: Sequence[str] | None = None) -> FoundJobs:
+def find_jobs(asked: SlurmQuery, settings: Settings, roots: Sequence[str] | None = None) -> FoundJobs:
     """Ask sacct for failed jobs and find their output; raises InvalidRequestError, TooLargeError, LateError.
 
     With `roots`, only output under one of these real folders is taken: who submits a job chooses its path, and may
@@ -69,11 +69,11 @@ def read(asked: SlurmQuery, settings: Settings, roots: Sequence[str] | None = No
         allowed = [path for path in paths if _is_allowed(path, roots)]
         if allowed:
             specs.append(_spec(row, allowed))
-            check(len(specs), "Slurm", settings, {})
+            check_limits(len(specs), "Slurm", settings, {})
         else:
             skipped.add("outside_batch_roots" if paths else "no_output_found", row["JobID"])
-    check(len(specs), f"Slurm, since {asked.since:%Y-%m-%d %H:%M},", settings, skipped.omitted)
-    return gathered(specs, skipped.omitted)
+    check_limits(len(specs), f"Slurm, since {asked.since:%Y-%m-%d %H:%M},", settings, skipped.omitted)
+    return collect_jobs(specs, skipped.omitted)
 
 
 def rows(asked: SlurmQuery) -> Iterator[Row]:
@@ -84,7 +84,7 @@ def rows(asked: SlurmQuery) -> Iterator[Row]:
         names = FIELDS
         ended = _run(_command(asked, names))
     if ended.returncode:
-        raise InvalidRequestError(f"sacct failed: {shown(' '.join(ended.stderr.split())) or f'exit code {ended.returncode}'}.")
+        raise InvalidRequestError(f"sacct failed: {shown_path(' '.join(ended.stderr.split())) or f'exit code {ended.returncode}'}.")
     for line in ended.stdout[:MAX_OUTPUT].splitlines():
         cells = line.split(_APART)
         if len(cells) == len(names):
@@ -183,7 +183,7 @@ def _spec(row: Row, paths: Sequence[str]) -> JobSpec:
     gpus = _gpus(row["AllocTRES"])
     elapsed = row["ElapsedRaw"]
     return JobSpec(
-        name=shown(f"{row['JobName']} ({row['JobID']})"), place=JobPlace(paths=tuple(dict.fromkeys(os.path.realpath(path) for path in paths))),
+        name=shown_path(f"{row['JobName']} ({row['JobID']})"), place=JobPlace(paths=tuple(dict.fromkeys(os.path.realpath(path) for path in paths))),
         nodes=int(row["NNodes"]) if row["NNodes"].isdecimal() and int(row["NNodes"]) else None, gpus=gpus,
         gpu_hours=round(gpus * int(elapsed) / 3600, 3) if gpus is not None and elapsed.isdecimal() else None,
         started=_time(row["Start"]), ended=_time(row["End"]), node_names=nodelist.expand(row["NodeList"]), outcome=_outcome(row),

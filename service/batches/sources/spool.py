@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from ingest.logs.inputs.compression import packed
 from ingest.redaction.redactor import Redactor
-from service.persistence.spool import room
+from service.persistence.spool import free_bytes
 from service.schemas.errors import TooLargeError
 from service.schemas.records import JobPlace
 from service.settings import Settings
@@ -75,7 +75,7 @@ class SpooledJob:
         """Keep a log, redacted and packed; raises TooLargeError, DiskFullError, or what reading the chunks raises."""
         path, file = self._create(name)
         self.logs.append(path)
-        with room(), file:
+        with free_bytes(), file:
             for piece in packed(Redactor().stream(self._counted(chunks))):
                 file.write(piece)
 
@@ -84,7 +84,7 @@ class SpooledJob:
         self.spool.take(len(raw))
         path, file = self._create(name)
         self.configs.append(path)
-        with room(), file:
+        with free_bytes(), file:
             file.write(b"".join(Redactor().stream([raw])))
 
     def place(self) -> JobPlace:
@@ -100,7 +100,7 @@ class SpooledJob:
 
     def _create(self, name: str) -> tuple[str, BinaryIO]:
         folder = self.spool.folder / self.number
-        with room():
+        with free_bytes():
             self._make(self.spool.folder)
             for path in _candidates(folder, safe_path(name)):
                 # Taken by a name that signs told apart which no file name of ours has, or by one that is a folder here.

@@ -34,8 +34,8 @@ from ingest.logs.inputs.sources import LogSource
 from ingest.logs.inputs.streams import UNSUSPICIOUS, Decompressed, Readable
 from ingest.logs.inputs.tarballs import is_tar, read_tar
 from ingest.logs.inputs.zips import BEGINS, read_zip
-from service.batches.sources.found import FoundJobs, check, gathered, shown
-from service.batches.sources.grouping import JobFiles, grouped
+from service.batches.sources.found import FoundJobs, check_limits, collect_jobs, shown_path
+from service.batches.sources.grouping import JobFiles, group_files
 from service.batches.sources.spool import BatchSpool, SpooledJob
 from service.schemas.diagnosis import EndState, ExitCode, Outcome, SignalName
 from service.schemas.errors import InvalidRequestError, TooLargeError
@@ -121,7 +121,7 @@ class _SentFiles:
             contents.close()
 
 
-def read(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) -> FoundJobs:
+def find_jobs(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) -> FoundJobs:
     """Take apart what was sent, keeping redacted copies; raises InvalidRequestError, TooLargeError, DiskFullError.
 
     Where it raises, no copy stays. The files stay open: they are the caller's.
@@ -147,7 +147,7 @@ def _read(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) ->
         else:
             for upload in uploads:
                 _file(upload, sent)
-        return _jobs(sent, shown(PurePosixPath((only or uploads[0]).name).name))
+        return _jobs(sent, shown_path(PurePosixPath((only or uploads[0]).name).name))
 
 
 def is_collection(file: BinaryIO) -> bool:
@@ -183,7 +183,7 @@ def _archive(upload: SentFile, sent: _SentFiles) -> Contents | None:
     file = upload.file
     file.seek(0)
     stream = PeekedStream(BorrowedStream(file))
-    name = shown(upload.name)
+    name = shown_path(upload.name)
     try:
         if stream.head.startswith(BEGINS):
             read_zip(name, file, contents)
@@ -237,11 +237,11 @@ def _begin(file: BinaryIO) -> Readable:
 
 
 def _jobs(sent: _SentFiles, name: str) -> FoundJobs:
-    found = grouped(sent.logs, sent.configs, name)
-    check(len(found), name, sent.settings, sent.skipped.omitted)
+    found = group_files(sent.logs, sent.configs, name)
+    check_limits(len(found), name, sent.settings, sent.skipped.omitted)
     specs = [spec for job in found if (spec := _job(job, sent))]
-    check(len(specs), name, sent.settings, sent.skipped.omitted)
-    return gathered(specs, sent.skipped.omitted)
+    check_limits(len(specs), name, sent.settings, sent.skipped.omitted)
+    return collect_jobs(specs, sent.skipped.omitted)
 
 
 def _job(job: JobFiles, sent: _SentFiles) -> JobSpec | None:
@@ -254,7 +254,7 @@ def _job(job: JobFiles, sent: _SentFiles) -> JobSpec | None:
         return None
     for config in job.configs:
         _config(Member(_label(config, job), sent.configs[config]), copies, sent.skipped)
-    return JobSpec(name=shown(job.name), place=copies.place())
+    return JobSpec(name=shown_path(job.name), place=copies.place())
 
 
 def _label(name: str, job: JobFiles) -> str:
@@ -303,19 +303,19 @@ def _config(member: Member, copies: SpooledJob, skipped: Skipped) -> None:
 
 
 def _lines(upload: SentFile, spool: BatchSpool, settings: Settings) -> FoundJobs:
-    name = shown(PurePosixPath(upload.name).name)
+    name = shown_path(PurePosixPath(upload.name).name)
     skipped = Skipped()
     specs: list[JobSpec] = []
     for number, raw in _rows(upload.file):
-        check(len(specs) + 1, name, settings, {})
+        check_limits(len(specs) + 1, name, settings, {})
         try:
             sent = SentJob.model_validate_json(raw)
         except ValidationError as error:
             skipped.add("not_valid", f"line {number} ({_first(error)})")
             continue
         specs.append(_sent_job(sent, number, spool))
-    check(len(specs), name, settings, skipped.omitted)
-    return gathered(specs, skipped.omitted)
+    check_limits(len(specs), name, settings, skipped.omitted)
+    return collect_jobs(specs, skipped.omitted)
 
 
 def _rows(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -341,5 +341,5 @@ def _sent_job(sent: SentJob, number: int, spool: BatchSpool) -> JobSpec:
         copies.config(name, text.encode("utf-8", "surrogatepass"))
     given = sent.model_dump(include={"nodes", "gpus", "gpu_hours", "started", "ended"})
     return JobSpec(
-        name=shown(sent.name or f"line {number}"), place=copies.place(), node_names=tuple(map(shown, sent.node_names)), outcome=sent.outcome.if_given, **given,
+        name=shown_path(sent.name or f"line {number}"), place=copies.place(), node_names=tuple(map(shown_path, sent.node_names)), outcome=sent.outcome.if_given, **given,
     )

@@ -13,7 +13,7 @@ from service.remediation.rules.context import (
     RuleContext,
     ValueRule,
     down_to,
-    told,
+    number_text,
     up_to,
 )
 from service.remediation.rules.lengths import asked
@@ -74,7 +74,7 @@ def _smaller_micro(s: RuleContext) -> ComputedValue | None:
     if s.change.framework in _SELF_ACCUMULATING and any(part in s.change.key for part in _UPDATES):
         en += " Gradients are summed up to the larger batch, so the training stays the same."
         zh += "梯度会自动累积到大 batch，训练结果不变。"
-    return ComputedValue(value, told(en, zh), also)
+    return ComputedValue(value, number_text(en, zh), also)
 
 
 def _accumulated(s: RuleContext, factor: int) -> tuple[DependentSetting, ...]:
@@ -87,7 +87,7 @@ def _accumulated(s: RuleContext, factor: int) -> tuple[DependentSetting, ...]:
     if steps is None or steps < 1 or inferred:
         return ()  # "auto"; or ms-swift, or DeepSpeed with train_batch_size, chooses the steps by itself
     value = int(steps) * factor
-    return (DependentSetting(key, value, told(
+    return (DependentSetting(key, value, number_text(
         f"{int(steps)} x {factor}, so that the global batch stays as it is.", f"{int(steps)} × {factor}，使全局 batch 不变。",
     )),)
 
@@ -98,7 +98,7 @@ def _micro_that_divides(s: RuleContext) -> Answer:
     if pair is None or not 1 <= pair[0] <= MOST or ranks < 1:
         return None
     if pair[0] % ranks:
-        return CannotHelp(told(
+        return CannotHelp(number_text(
             f"{pair[0]:.0f} is no multiple of {ranks:.0f} ranks, so no micro batch divides it",
             f"{pair[0]:.0f} 不是 {ranks:.0f} 个 rank 的倍数，任何 micro batch 都不能整除",
         ))
@@ -106,7 +106,7 @@ def _micro_that_divides(s: RuleContext) -> Answer:
         return None
     size = int(pair[0] // ranks)
     value = divisor_at_most(size, s.whole)
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"{size} per GPU is not a multiple of {s.whole}; the largest divisor below is {value}.",
         f"每卡 {size} 不是 {s.whole} 的倍数；不超过它的最大约数是 {value}。",
     ))
@@ -123,7 +123,7 @@ def _global_that_divides(s: RuleContext) -> ComputedValue | None:
         return None
     step = lcm(copies, divisor) // copies
     least = int(s.setting("ppo_mini_batch_size", "worker.actor.global_batch_size") or 1)
-    return _multiple(s.whole, step, least, told(
+    return _multiple(s.whole, step, least, number_text(
         f"{s.whole} x {copies} samples must be a multiple of {divisor}", f"{s.whole} × {copies} 条须为 {divisor} 的倍数",
     ).model_dump())
 
@@ -134,7 +134,7 @@ def _multiple(now: int, step: int, least: int, said: dict[str, str]) -> Computed
     value = below if below >= max(least, 1) else int(up_to(max(now, least), step))
     if value == now:
         return None
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"{said['en']}: the nearest multiple of {step} is {value}.", f"{said['zh']}：最近的 {step} 的倍数是 {value}。",
     ))
 
@@ -155,7 +155,7 @@ def _product(s: RuleContext) -> ComputedValue | None:
         return None
     micro, steps, world = (int(part) for part in parts)
     value = micro * steps * world
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"{micro} x {steps} x {world} (micro batch, accumulation, GPUs) make {value}.",
         f"{micro} × {steps} × {world}（micro batch、累积、GPU 数）等于 {value}。",
     ))
@@ -172,7 +172,7 @@ def _mini(s: RuleContext) -> ComputedValue | None:
     if s.whole != divisor:
         return None
     value = divisor_at_most(size, divisor)
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"The batch above has {size} rows; its largest divisor up to {divisor} is {value}.",
         f"上一级 batch 为 {size}，其不超过 {divisor} 的最大约数是 {value}。",
     ))
@@ -194,7 +194,7 @@ def _group(s: RuleContext) -> ComputedValue | None:
     value = max([number for number in below if asked_for % number == 0] or below or fitting[:1], default=0)
     if value < 2 or value == asked_for:
         return None
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"The log lists the values that divide; {value} is the best instead of {asked_for}.",
         f"日志列出了可整除的值，{asked_for} 可改为 {value}。",
     ))

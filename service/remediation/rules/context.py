@@ -159,7 +159,7 @@ def gib_of(text: Scalar | None, unit: str | None = None) -> float | None:
     return float(match[1]) * 1024.0 ** (power - 3)
 
 
-def told(en: str, zh: str) -> Text:
+def number_text(en: str, zh: str) -> Text:
     """Say something in both languages."""
     return Text(en=en, zh=zh)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.remediation.rules.context import ComputedValue, RuleContext, ValueRule, told
+from service.remediation.rules.context import ComputedValue, RuleContext, ValueRule, number_text
 from service.remediation.rules.lengths import asked
 from service.remediation.rules.memory import OUT_OF_MEMORY
 
@@ -36,13 +36,13 @@ def _half(s: RuleContext) -> ComputedValue | None:
     if s.whole is None:
         return None
     value = s.whole // 2
-    return ComputedValue(value, told(f"Half of the job's {s.whole}.{asked(s, 'en')}", f"取作业当前 {s.whole} 的一半。{asked(s, 'zh')}"))
+    return ComputedValue(value, number_text(f"Half of the job's {s.whole}.{asked(s, 'en')}", f"取作业当前 {s.whole} 的一半。{asked(s, 'zh')}"))
 
 
 def _half_of_requests(s: RuleContext) -> ComputedValue | None:
     blocks = s.together("kv_cache", "max_num_seqs", "blocks")
     if blocks is not None and 1 <= blocks[1] < blocks[0]:
-        return ComputedValue(int(blocks[1]), told(
+        return ComputedValue(int(blocks[1]), number_text(
             f"The log counts {blocks[1]:.0f} cache blocks for {blocks[0]:.0f} sequences.",
             f"日志中 {blocks[0]:.0f} 条序列只有 {blocks[1]:.0f} 个缓存块。",
         ))
@@ -50,14 +50,14 @@ def _half_of_requests(s: RuleContext) -> ComputedValue | None:
     if requests < 2:
         return None
     value = requests // 2
-    return ComputedValue(value, told(f"Half of {requests} requests at a time.{asked(s, 'en')}", f"同时请求数 {requests} 的一半。{asked(s, 'zh')}"))
+    return ComputedValue(value, number_text(f"Half of {requests} requests at a time.{asked(s, 'en')}", f"同时请求数 {requests} 的一半。{asked(s, 'zh')}"))
 
 
 def _half_of_workers(s: RuleContext) -> ComputedValue | None:
     """Halve, unless the case wants none at all: then an error shows in the main process."""
     suggested = s.stated("workers", "suggested_n")
     if suggested is not None and 0 <= suggested < (s.number if s.number is not None else _MANY):
-        return ComputedValue(int(suggested), told(f"The log suggests {suggested:.0f} at most.", f"日志建议至多 {suggested:.0f} 个。"))
+        return ComputedValue(int(suggested), number_text(f"The log suggests {suggested:.0f} at most.", f"日志建议至多 {suggested:.0f} 个。"))
     return _half(s) if s.change.to != 0 else None
 
 
@@ -66,7 +66,7 @@ def _half_of_processes(s: RuleContext) -> ComputedValue | None:
     if processes < 2:
         return None
     value = processes // 2
-    return ComputedValue(value, told(f"Half of the {processes} processes.", f"取 {processes} 个进程的一半。"))
+    return ComputedValue(value, number_text(f"Half of the {processes} processes.", f"取 {processes} 个进程的一半。"))
 
 
 def _lora_rank(s: RuleContext) -> ComputedValue | None:
@@ -74,7 +74,7 @@ def _lora_rank(s: RuleContext) -> ComputedValue | None:
     fitting = [rank for rank in _LORA_RANKS if pair is not None and rank >= pair[0]]
     if pair is None or not fitting:
         return None
-    return ComputedValue(fitting[0], told(
+    return ComputedValue(fitting[0], number_text(
         f"The adapter has rank {pair[0]:.0f}, the limit is {pair[1]:.0f}; {fitting[0]} is the next value that vLLM takes.",
         f"适配器秩为 {pair[0]:.0f}，上限为 {pair[1]:.0f}；vLLM 接受的下一个值是 {fitting[0]}。",
     ))
@@ -85,21 +85,21 @@ def _half_of_rollout(s: RuleContext) -> ComputedValue | None:
     if s.whole is None or unit < 1 or s.whole // 2 < unit:
         return None
     value = s.whole // 2 // unit * unit
-    return ComputedValue(value, told(f"Half of {s.whole}, a multiple of the mini batch.", f"取 {s.whole} 的一半，且为 mini batch 的倍数。"))
+    return ComputedValue(value, number_text(f"Half of {s.whole}, a multiple of the mini batch.", f"取 {s.whole} 的一半，且为 mini batch 的倍数。"))
 
 
 def _rarer(s: RuleContext) -> ComputedValue | None:
     if s.whole is None:
         return None
     value = 5 * s.whole
-    return ComputedValue(value, told(f"Five times the present {s.whole}, a fifth of the saves.", f"当前 {s.whole} 的五倍，保存次数为五分之一。"))
+    return ComputedValue(value, number_text(f"Five times the present {s.whole}, a fifth of the saves.", f"当前 {s.whole} 的五倍，保存次数为五分之一。"))
 
 
 def _lower_rate(s: RuleContext) -> ComputedValue | None:
     if s.number is None or s.number <= 0:
         return None
     value = float(f"{s.number / 3:.3g}")
-    return ComputedValue(value, told(f"A third of {s.number:g}.", f"取 {s.number:g} 的三分之一。"))
+    return ComputedValue(value, number_text(f"A third of {s.number:g}.", f"取 {s.number:g} 的三分之一。"))
 
 
 RULES = (

@@ -9,7 +9,7 @@ from service.remediation.rules.context import (
     ValueRule,
     down_to,
     gib_of,
-    told,
+    number_text,
     up_to,
 )
 
@@ -55,7 +55,7 @@ def _above_peak(s: RuleContext) -> ComputedValue | None:
     if target <= peak:
         return None
     value = _size(s, target)
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"The job reached {peak:.5g} GiB; x {HEADROOM:g} and rounded up is {value}.",
         f"作业用到 {peak:.5g} GiB；乘 {HEADROOM:g} 后向上取整为 {value}。",
     ))
@@ -70,7 +70,7 @@ def _above_store(s: RuleContext) -> ComputedValue | None:
     value = _size(s, up_to(target, 1))
     wanted = f"{suggested:g} GiB of shared memory" if suggested else f"an object store of {store:g} GiB"
     wanted_zh = f"{suggested:g} GiB 共享内存" if suggested else f"{store:g} GiB 的对象存储"
-    return ComputedValue(value, told(f"The log asks for {wanted}: {value}.", f"日志需要{wanted_zh}：取 {value}。"))
+    return ComputedValue(value, number_text(f"The log asks for {wanted}: {value}.", f"日志需要{wanted_zh}：取 {value}。"))
 
 
 def _store_in_shm(s: RuleContext) -> ComputedValue | None:
@@ -80,7 +80,7 @@ def _store_in_shm(s: RuleContext) -> ComputedValue | None:
     if not shm or shm <= 0:
         return None
     value = int(shm * 0.9 * GIB)
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"Shared memory has {shm:.4g} GiB; nine tenths of it are {value} bytes.", f"共享内存有 {shm:.4g} GiB，取其九成即 {value} 字节。",
     ))
 
@@ -90,7 +90,7 @@ def _store_share(s: RuleContext, share: float) -> ComputedValue | None:
     if node is None or not 0 < node <= _MOST_GIB:
         return None
     value = int(down_to(node * share, 1 if node * share >= 4 else 1 / 16) * GIB)
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"{share:.0%} of the node's {node:g} GiB are about {value} bytes (Ray takes 30% by default).",
         f"节点内存 {node:g} GiB 的 {share:.0%} 约为 {value} 字节（Ray 默认取 30%）。",
     ))
@@ -112,7 +112,7 @@ def _threshold(s: RuleContext) -> ComputedValue | None:
     value = down_to(min(0.98, 1 - 8 / node), 0.01)
     if value <= threshold:
         return None
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"Leaves {node * (1 - value):.3g} of the node's {node:g} GiB free; the job was killed at {threshold:g}.",
         f"为 {node:g} GiB 的节点留出 {node * (1 - value):.3g} GiB；作业在 {threshold:g} 时被杀。",
     ))
@@ -125,7 +125,7 @@ def _swap(s: RuleContext) -> ComputedValue | None:
     wanted, memory = pair
     engines = s.setting("tensor_parallel_size", "tp") or (wanted / s.number if s.number else 1)
     value = int(down_to(0.4 * memory / max(engines, 1), 1))
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"{wanted:g} GiB were asked for of {memory:g} GiB; 40% over {engines:g} GPUs are {value} GiB each.",
         f"共申请 {wanted:g} GiB，内存 {memory:g} GiB；其 40% 分到 {engines:g} 张卡，每张 {value} GiB。",
     ))
@@ -136,7 +136,7 @@ def _offload(s: RuleContext) -> ComputedValue | None:
     if missing <= 0:
         return None
     value = int(up_to((s.number or 0) + missing + 1, 1))
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"{missing:.4g} GiB are missing on the card: {value} GiB go to the host.", f"显卡上缺 {missing:.4g} GiB：将 {value} GiB 放到内存。",
     ))
 

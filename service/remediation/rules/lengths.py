@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from service.remediation.rules.context import ComputedValue, RuleContext, ValueRule, down_to, told, up_to
+from service.remediation.rules.context import (
+    ComputedValue,
+    RuleContext,
+    ValueRule,
+    down_to,
+    number_text,
+    up_to,
+)
 from service.remediation.rules.memory import OUT_OF_MEMORY, missing_gib
 
 KV_CACHE = "https://github.com/vllm-project/vllm/blob/main/vllm/v1/core/kv_cache_utils.py"
@@ -35,7 +42,7 @@ def _fits_cache(s: RuleContext) -> ComputedValue | None:
     needed = _whole_sequence(s)
     if value < 1 or (needed is not None and value < needed):
         return None  # a shorter context would cut what the job itself sends; memory must come from elsewhere
-    return ComputedValue(value, told(f"{en}: {value} is the multiple of {_BLOCKS} below.", f"{zh}，向下取 {_BLOCKS} 的倍数为 {value}。"), proves=True)
+    return ComputedValue(value, number_text(f"{en}: {value} is the multiple of {_BLOCKS} below.", f"{zh}，向下取 {_BLOCKS} 的倍数为 {value}。"), proves=True)
 
 
 def _estimate(s: RuleContext) -> tuple[float, str, str] | None:
@@ -67,7 +74,7 @@ def _holds_request(s: RuleContext) -> ComputedValue | None:
         return None
     response = s.setting(*_RESPONSE) or 0
     value = int(up_to(longest + max(response, 1), _BLOCKS))
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"The longest input in the log has {longest:.0f} tokens, a response may add {response:.0f}: {value}.",
         f"日志中最长输入为 {longest:.0f} 个 token，回复至多再加 {response:.0f}：取 {value}。",
     ), proves=True)
@@ -78,7 +85,7 @@ def _whole(s: RuleContext) -> ComputedValue | None:
     if needed is None or s.number == needed:
         return None
     prompt, response = s.setting(*_PROMPT) or 0, s.setting(*_RESPONSE) or 0
-    return ComputedValue(int(needed), told(
+    return ComputedValue(int(needed), number_text(
         f"Prompts of {prompt:.0f} and responses of {response:.0f} tokens make {needed:.0f}.",
         f"提示 {prompt:.0f} 加回复 {response:.0f} 共 {needed:.0f} 个 token。",
     ))
@@ -92,7 +99,7 @@ def _within_model(s: RuleContext) -> ComputedValue | None:
     limit = s.stated("sequence", "limit", "limit_n")
     if limit is None or limit < 1:
         return None
-    return ComputedValue(int(limit), told(f"The model's own limit is {limit:.0f} tokens.", f"模型自身的上限是 {limit:.0f} 个 token。"), proves=True)
+    return ComputedValue(int(limit), number_text(f"The model's own limit is {limit:.0f} tokens.", f"模型自身的上限是 {limit:.0f} 个 token。"), proves=True)
 
 
 def _holds_input(s: RuleContext) -> ComputedValue | None:
@@ -100,7 +107,7 @@ def _holds_input(s: RuleContext) -> ComputedValue | None:
     if longest is None:
         return None
     value = int(up_to(longest, _PADDED))
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"The longest row that the log names has {longest:.0f} tokens: {value} is the multiple of {_PADDED} above.",
         f"日志中最长的样本有 {longest:.0f} 个 token，向上取 {_PADDED} 的倍数为 {value}。",
     ))
@@ -111,7 +118,7 @@ def _beside_response(s: RuleContext) -> ComputedValue | None:
     if limit is None or response is None or limit <= response:
         return None
     value = int(down_to(limit - response, _PADDED))
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"The engine takes {limit:.0f} tokens, {response:.0f} of them for the response: {value}.",
         f"引擎上限 {limit:.0f} 个 token，其中回复占 {response:.0f}：取 {value}。",
     ))
@@ -121,7 +128,7 @@ def _half_length(s: RuleContext) -> ComputedValue | None:
     if s.whole is None:
         return None
     value = int(down_to(s.whole / 2, _PADDED))
-    return ComputedValue(value, told(f"Half of the job's {s.whole} tokens.{asked(s, 'en')}", f"取作业 {s.whole} 个 token 的一半。{asked(s, 'zh')}"))
+    return ComputedValue(value, number_text(f"Half of the job's {s.whole} tokens.{asked(s, 'en')}", f"取作业 {s.whole} 个 token 的一半。{asked(s, 'zh')}"))
 
 
 def asked(s: RuleContext, language: str) -> str:
@@ -140,7 +147,7 @@ def _half_budget(s: RuleContext) -> ComputedValue | None:
     shards = s.setting("ulysses_sequence_parallel_size", "ulysses_size", "ring_attn_size") or 1
     floor = int(up_to(least / max(shards, 1), 1))
     value = max(s.whole // 2, floor)
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"Half of {s.whole}, but not less than one sequence ({floor} tokens).{asked(s, 'en')}",
         f"取 {s.whole} 的一半，且不小于一条序列（{floor} 个 token）。{asked(s, 'zh')}",
     ))
@@ -152,7 +159,7 @@ def _budget_for_sequence(s: RuleContext) -> ComputedValue | None:
         return None
     longest = max(*lengths, _whole_sequence(s) or 0)
     value = int(up_to(longest, 1024))
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"One sequence has {longest:.0f} tokens, and the budget must hold it: {value}.",
         f"一条序列有 {longest:.0f} 个 token，预算须放得下：取 {value}。",
     ))
@@ -165,7 +172,7 @@ def _half_batched(s: RuleContext) -> ComputedValue | None:
     floors = [s.setting("max_num_seqs") or 0, 0 if chunked else s.setting("max_model_len") or s.whole, 256]
     half, least = s.whole // 2, int(max(floors))
     bound = (f", but not below {least}", f"，且不低于 {least}") if least > half else ("", "")
-    return ComputedValue(max(half, least), told(
+    return ComputedValue(max(half, least), number_text(
         f"Half of {s.whole}{bound[0]}.{asked(s, 'en')}", f"取 {s.whole} 的一半{bound[1]}。{asked(s, 'zh')}",
     ))
 
@@ -174,7 +181,7 @@ def _batched_for_length(s: RuleContext) -> ComputedValue | None:
     pair = s.together("batch", "size", "least_n") or s.together("batch", "size", "seqs_n")
     if pair is None or pair[1] <= pair[0]:
         return None
-    return ComputedValue(int(pair[1]), told(
+    return ComputedValue(int(pair[1]), number_text(
         f"The log says that {pair[0]:.0f} is too small and {pair[1]:.0f} the least.",
         f"日志说明 {pair[0]:.0f} 太小，至少为 {pair[1]:.0f}。",
     ), proves=True)

@@ -9,7 +9,7 @@ from service.remediation.rules.context import (
     RuleContext,
     ValueRule,
     down_to,
-    told,
+    number_text,
     up_to,
 )
 
@@ -55,7 +55,7 @@ def _lower(s: RuleContext) -> ComputedValue | None:
     value = down_to(min(share - short / capacity - MARGIN, share - STEP), 0.01)
     if not _holds_weights(s, value, capacity):
         return None
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"The log asks for {asked:g} GiB with {free:g} GiB free of {capacity:g} GiB: {short:.4g} GiB are missing, "
         f"so {share:g} - {short:.4g}/{capacity:g} less a margin gives {value:g}.",
         f"日志申请 {asked:g} GiB，空闲 {free:g} GiB，总量 {capacity:g} GiB：缺 {short:.4g} GiB，"
@@ -73,11 +73,11 @@ def _within_free(s: RuleContext) -> Answer:
     value = down_to(free / capacity - MARGIN, 0.01)
     share = s.number if s.number is not None else s.stated("gpu_oom", "utilization")
     if not _holds_weights(s, value, capacity) or (share is not None and value < share * _USEFUL):
-        return CannotHelp(told(
+        return CannotHelp(number_text(
             f"only {free:.4g} of {capacity:g} GiB are free: no share is enough, the other processes must end first",
             f"{capacity:g} GiB 中只有 {free:.4g} GiB 空闲：任何比例都不够，须先结束其他进程",
         ))
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"The value counts the whole card; {free:.4g} of {capacity:g} GiB are free of other processes: "
         f"{free:.4g}/{capacity:g} less {MARGIN:g} gives {value:g}.",
         f"该值按整卡计；除去其他进程，{capacity:g} GiB 中有 {free:.4g} GiB 可用："
@@ -100,11 +100,11 @@ def _raise(s: RuleContext) -> Answer:
     needed, available = lacking
     value = up_to(share + (needed - available) / capacity + 0.01, 0.01)
     if value > MOST:
-        return CannotHelp(told(
+        return CannotHelp(number_text(
             f"{needed - available:.4g} GiB are missing, and {MOST:g} of {capacity:g} GiB adds only {max(0.0, MOST - share) * capacity:.4g}",
             f"缺 {needed - available:.4g} GiB，而 {capacity:g} GiB 的 {MOST:g} 只多出 {max(0.0, MOST - share) * capacity:.4g} GiB",
         ))
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"The cache needs {needed:g} GiB and has {available:g} GiB: "
         f"{share:g} + {needed - available:.4g}/{capacity:g} and a little more gives {value:g}.",
         f"KV 缓存需要 {needed:g} GiB，现有 {available:g} GiB：{share:g} + {needed - available:.4g}/{capacity:g}，略加余量，得 {value:g}。",
@@ -127,11 +127,11 @@ def _narrower(s: RuleContext) -> Answer:
         return None
     needed, available = lacking
     if needed / 2 > available:
-        return CannotHelp(told(
+        return CannotHelp(number_text(
             f"half of the {needed:g} GiB that the cache needs is {needed / 2:g}, and {available:g} are there",
             f"KV 缓存所需 {needed:g} GiB 的一半是 {needed / 2:g} GiB，而只有 {available:g} GiB",
         ))
-    return ComputedValue(s.change.to, told(
+    return ComputedValue(s.change.to, number_text(
         f"Half of the {needed:g} GiB that the cache needs is {needed / 2:g}, and {available:g} are there.",
         f"KV 缓存所需 {needed:g} GiB 的一半是 {needed / 2:g} GiB，现有 {available:g} GiB。",
     ), proves=True)
@@ -144,7 +144,7 @@ def _unscattered(s: RuleContext) -> Answer:
         return None
     asked, free, held = found
     if free + held < asked:
-        return CannotHelp(told(
+        return CannotHelp(number_text(
             f"{asked:g} GiB are asked for, and {free:g} free with {held:g} held in pieces make only {free + held:.4g}",
             f"申请 {asked:g} GiB，而空闲 {free:g} GiB 加上零散占有的 {held:g} GiB 只有 {free + held:.4g} GiB",
         ))
@@ -155,7 +155,7 @@ def _fraction_up(s: RuleContext) -> ComputedValue | None:
     if s.number is None:
         return None
     value = down_to(min(s.number + STEP, MOST), 0.01)
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"Weights and cache did not fit into {s.number:g} of the card; one step more is {value:g}.",
         f"权重与缓存放不进显卡的 {s.number:g}；再加一档为 {value:g}。",
     ))

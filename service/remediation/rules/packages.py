@@ -9,7 +9,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from service.remediation.rules.context import ComputedValue, RuleContext, ValueRule, told
+from service.remediation.rules.context import ComputedValue, RuleContext, ValueRule, number_text
 
 PIP = "https://pip.pypa.io/en/stable/reference/requirement-specifiers/"
 
@@ -43,7 +43,7 @@ def _named(s: RuleContext) -> ComputedValue | None:
         names = [str(fact.fields[field]) for field in ("wanted", "name", "package") if field in fact.fields]
         asked = [specifier for name in names if (specifier := _specifier(name, wanted, names)) is not None]
         if asked:
-            return ComputedValue(asked[0], told(f"The message asks for {wanted}{asked[0]}.", f"报错要求 {wanted}{asked[0]}。"))
+            return ComputedValue(asked[0], number_text(f"The message asks for {wanted}{asked[0]}.", f"报错要求 {wanted}{asked[0]}。"))
     return None
 
 

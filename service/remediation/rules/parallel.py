@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 
 from service.remediation.rules.batches import divisor_at_most
-from service.remediation.rules.context import ComputedValue, RuleContext, ValueRule, told
+from service.remediation.rules.context import ComputedValue, RuleContext, ValueRule, number_text
 from service.remediation.rules.memory import OUT_OF_MEMORY
 
 VLLM = "https://docs.vllm.ai/en/latest/serving/parallelism_scaling/"
@@ -41,7 +41,7 @@ def _shards(s: RuleContext) -> ComputedValue | None:
         value, what, zh = divisor_at_most(now, int(cards)), f"{cards:.0f} GPUs", f"{cards:.0f} 张卡"
     else:
         return None
-    return ComputedValue(value, told(f"{now} does not fit {what}; {value} does.", f"{now} 与 {zh}不合；可改为 {value}。"))
+    return ComputedValue(value, number_text(f"{now} does not fit {what}; {value} does.", f"{now} 与 {zh}不合；可改为 {value}。"))
 
 
 def _dividing(heads: int, now: int) -> int:
@@ -55,7 +55,7 @@ def _twice_the_cards(s: RuleContext) -> ComputedValue | None:
     if s.whole is None or cards is None or 2 * s.whole > cards or int(cards) % (2 * s.whole):
         return None
     value = 2 * s.whole
-    return ComputedValue(value, told(f"Twice the present {s.whole}; the node has {cards:.0f} GPUs.", f"当前 {s.whole} 的两倍；该节点有 {cards:.0f} 张卡。"))
+    return ComputedValue(value, number_text(f"Twice the present {s.whole}; the node has {cards:.0f} GPUs.", f"当前 {s.whole} 的两倍；该节点有 {cards:.0f} 张卡。"))
 
 
 def _visible(s: RuleContext) -> ComputedValue | None:
@@ -65,7 +65,7 @@ def _visible(s: RuleContext) -> ComputedValue | None:
     if not cards or not all(name.strip().isdigit() for name in cards):
         return None
     value = len(cards)
-    return ComputedValue(value, told(f"CUDA_VISIBLE_DEVICES lists {value} cards.", f"CUDA_VISIBLE_DEVICES 列出了 {value} 张卡。"))
+    return ComputedValue(value, number_text(f"CUDA_VISIBLE_DEVICES lists {value} cards.", f"CUDA_VISIBLE_DEVICES 列出了 {value} 张卡。"))
 
 
 def _there(s: RuleContext) -> ComputedValue | None:
@@ -80,7 +80,7 @@ def _available(s: RuleContext) -> ComputedValue | None:
     value = int(cards // nodes)
     if value < 1:
         return None
-    return ComputedValue(value, told(f"{cards:.0f} GPUs are there on {nodes:.0f} node(s).", f"{nodes:.0f} 个节点上共有 {cards:.0f} 张卡。"))
+    return ComputedValue(value, number_text(f"{cards:.0f} GPUs are there on {nodes:.0f} node(s).", f"{nodes:.0f} 个节点上共有 {cards:.0f} 张卡。"))
 
 
 def _as_saved(s: RuleContext) -> ComputedValue | None:
@@ -88,7 +88,7 @@ def _as_saved(s: RuleContext) -> ComputedValue | None:
     if world is None or not 1 <= world <= MOST_GPUS or nodes < 1 or world % nodes:
         return None
     value = int(world // nodes)
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"The checkpoint was saved by {world:.0f} ranks: {value} on each of {nodes:.0f} node(s).",
         f"检查点由 {world:.0f} 个 rank 保存：{nodes:.0f} 个节点每个 {value} 个。",
     ))
@@ -100,7 +100,7 @@ def _free_port(s: RuleContext) -> ComputedValue | None:
         return None
     above = int(taken) + _STRIDE
     value = above if above <= _LAST_PORT else _FIRST_PORT + above % (_LAST_PORT - _FIRST_PORT)
-    return ComputedValue(value, told(
+    return ComputedValue(value, number_text(
         f"Port {taken:.0f} is taken; {value} is another one below the range that the system hands out (look whether it is free).",
         f"端口 {taken:.0f} 已被占用；{value} 位于系统自动分配范围之下（请确认空闲）。",
     ))

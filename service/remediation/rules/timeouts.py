@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from service.remediation.rules.context import ComputedValue, RuleContext, ValueRule, told, up_to
+from service.remediation.rules.context import ComputedValue, RuleContext, ValueRule, number_text, up_to
 
 GROUP = "https://docs.pytorch.org/docs/stable/distributed.html"
 FLIGHT = "https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html"
@@ -46,7 +46,7 @@ def _doubled(s: RuleContext, facts: tuple[tuple[str, str], ...]) -> ComputedValu
     if seconds is None or not LEAST_S <= seconds <= MOST_S:
         return None
     present = (s.number or 0) * _second(s)
-    return _written(s, min(TIMES * max(seconds, present), MOST_S), told(
+    return _written(s, min(TIMES * max(seconds, present), MOST_S), number_text(
         f"{seconds:g} s ran out; {TIMES} times that", f"{seconds:g} 秒已超时，取其 {TIMES} 倍",
     ).model_dump())
 
@@ -54,7 +54,7 @@ def _doubled(s: RuleContext, facts: tuple[tuple[str, str], ...]) -> ComputedValu
 def _written(s: RuleContext, seconds: float, said: dict[str, str]) -> ComputedValue:
     value = int(up_to(seconds / _second(s), 1))
     unit = s.knob.unit or "seconds"
-    return ComputedValue(value, told(f"{said['en']}: {value} {unit}.", f"{said['zh']}：{value}（{unit}）。"))
+    return ComputedValue(value, number_text(f"{said['en']}: {value} {unit}.", f"{said['zh']}：{value}（{unit}）。"))
 
 
 def _preprocessing(s: RuleContext) -> ComputedValue | None:
@@ -64,7 +64,7 @@ def _preprocessing(s: RuleContext) -> ComputedValue | None:
     whole = up_to(seconds * 100 / percent * _SLACK, 600)
     if whole > MOST_S:
         return None
-    return _written(s, whole, told(
+    return _written(s, whole, number_text(
         f"After {seconds:g} s rank 0 had preprocessed {percent:g}% while the others waited; the whole with {_SLACK:g} times the time",
         f"{seconds:g} 秒内 rank 0 只预处理了 {percent:g}%，其他 rank 在等待；按全量的 {_SLACK:g} 倍",
     ).model_dump())

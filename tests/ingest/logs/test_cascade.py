@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingest.logs.cascade import Progress, ProgressMark, arrange
+from ingest.logs.cascade import Progress, ProgressMark, arrange_cascade
 from ingest.logs.stacks.stack import Frame
 from ingest.logs.timeline import Timeline
 from tests.factories import event
@@ -46,7 +46,7 @@ def progress(*marks: tuple[int, float], finished: int = 0) -> Progress:
 def test_the_root_is_the_first_of_those_that_say_most(kinds: list[dict[str, Any]], root: int | None) -> None:
     """An origin beats what follows failures, that beats what repeats them; equals go by line."""
     events = [event(number, **{**kind, "body": str(number)}) for number, kind in enumerate(kinds, 1)]
-    found = arrange(events, [progress()], Timeline())
+    found = arrange_cascade(events, [progress()], Timeline())
     assert (found.root.line if found.root else None) == root
     assert [one.line for one in found.events if one.role == "root"] == ([root] if root else [])
     assert len(found.events) == len(events)
@@ -72,7 +72,7 @@ def test_an_error_is_recovered_where_work_counts_on_after_it(
     marks: list[tuple[int, float]], finished: int, recovered: bool
 ) -> None:
     """Two rising steps (a restart's, too), three uncounted marks or a good end; one mark may have been in flight."""
-    found = arrange([event(10)], [progress(*marks, finished=finished)], Timeline())
+    found = arrange_cascade([event(10)], [progress(*marks, finished=finished)], Timeline())
     assert [one.role for one in found.events] == (["recovered"] if recovered else ["root"])
 
 
@@ -87,19 +87,19 @@ def test_an_error_is_recovered_where_work_counts_on_after_it(
 def test_that_results_which_could_not_be_kept_are_a_failure_though_the_script_ends_well(file: str, function: str, role: str) -> None:
     """A trainer that logs the failed export and says that it is done has nothing to show for it."""
     lost = event(10, pattern_role="origin", strength="states", traceback=4, frames=(Frame(file, 3, function, ""),))
-    found = arrange([lost], [progress((1, 1), (2, 2), finished=20)], Timeline())
+    found = arrange_cascade([lost], [progress((1, 1), (2, 2), finished=20)], Timeline())
     assert [one.role for one in found.events] == [role]
 
 
 def test_the_last_sight_of_an_event_decides_on_recovery() -> None:
     """An error that comes back after the progress stands."""
     marks = progress((11, 1), (12, 2), (13, 3))
-    assert arrange([event(10, last=20, count=2)], [marks], Timeline()).root is not None
+    assert arrange_cascade([event(10, last=20, count=2)], [marks], Timeline()).root is not None
 
 
 def test_after_a_recovered_error_the_next_is_the_root() -> None:
     """Progress between two failures separates them."""
-    found = arrange([event(10), event(30, pattern="other")], [progress((11, 1), (12, 2), (13, 3))], Timeline())
+    found = arrange_cascade([event(10), event(30, pattern="other")], [progress((11, 1), (12, 2), (13, 3))], Timeline())
     assert [(one.line, one.role) for one in found.events] == [(10, "recovered"), (30, "root")]
 
 

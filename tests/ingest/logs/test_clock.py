@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.logs.clock import instant
+from ingest.logs.clock import parse_time
 from tests.tables import each_row
 
 # 2025-03-02 10:00:00 UTC.
@@ -27,13 +27,13 @@ NOON = 1740909600.0
 )
 def test_every_form_of_a_time_is_the_same_instant(text: str, offset: float) -> None:
     """A zone counts, none is UTC, a year that is not written is the hint's."""
-    assert instant(text, 2025) == pytest.approx(NOON + offset, abs=1e-6)
+    assert parse_time(text, 2025) == pytest.approx(NOON + offset, abs=1e-6)
 
 
 @each_row("text", ["Mar  2 10:00:00", "03-02 10:00:00", "0302 10:00:00"])
 def test_without_a_year_there_is_no_instant(text: str) -> None:
     """A guess would put lines of two nodes in a wrong order."""
-    assert instant(text) is None
+    assert parse_time(text) is None
 
 
 @each_row(
@@ -43,24 +43,24 @@ def test_without_a_year_there_is_no_instant(text: str) -> None:
 )
 def test_what_names_no_day_has_no_instant(text: str) -> None:
     """Seconds since boot, a bare clock, a day that is not in the calendar."""
-    assert instant(text, 2025) is None
+    assert parse_time(text, 2025) is None
 
 
 def test_a_day_that_cannot_be_a_month_is_the_day() -> None:
     """Where the month comes first is only a guess; the thirteenth settles it."""
-    assert instant("25/12/2025 00:00:00") == instant("12/25/2025 00:00:00") == instant("2025-12-25 00:00:00")
+    assert parse_time("25/12/2025 00:00:00") == parse_time("12/25/2025 00:00:00") == parse_time("2025-12-25 00:00:00")
 
 
 def test_a_leap_second_is_the_last_of_its_minute() -> None:
     """The calendar has no sixtieth second."""
-    assert instant("2016-12-31 23:59:60") == instant("2016-12-31 23:59:59")
+    assert parse_time("2016-12-31 23:59:60") == parse_time("2016-12-31 23:59:59")
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(text=st.text(alphabet="0123456789-/:.,T +ZJanFeb[]", max_size=40), hint=st.none() | st.integers(-5, 20000))
 def test_any_text_is_a_time_or_none(text: str, hint: int | None) -> None:
     """Nothing raises."""
-    assert instant(text, hint) is None or isinstance(instant(text, hint), float)
+    assert parse_time(text, hint) is None or isinstance(parse_time(text, hint), float)
 
 
 @settings(max_examples=200, derandomize=True, deadline=None)
@@ -68,6 +68,6 @@ def test_any_text_is_a_time_or_none(text: str, hint: int | None) -> None:
 def test_what_is_written_is_read(when: object) -> None:
     """The order of ISO times is that of their instants."""
     text = str(when).split(".", maxsplit=1)[0]
-    found = instant(text)
+    found = parse_time(text)
     assert found is not None
-    assert found == instant(text.replace(" ", "T") + "Z")
+    assert found == parse_time(text.replace(" ", "T") + "Z")

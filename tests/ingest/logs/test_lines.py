@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.logs.lines import MAX_TEXT, Line, parse
+from ingest.logs.lines import MAX_TEXT, Line, parse_line
 from tests.tables import each_row
 
 PIECES = (
@@ -111,7 +111,7 @@ PIECES = (
 )
 def test_a_prefix_is_taken_off_and_understood(raw: str, expected: dict[str, str]) -> None:
     """Each launcher's prefix gives its fields and leaves the message."""
-    line = parse(raw.encode(), 7)
+    line = parse_line(raw.encode(), 7)
     filled = {name: getattr(line, name) for name in ("actor", "pid", "node", "rank", "time", "level", "told") if getattr(line, name)}
     assert (line.number, line.text, line.body) == (7, raw, expected.get("body", "boom"))
     assert filled == {name: value for name, value in expected.items() if name != "body"}
@@ -129,7 +129,7 @@ def test_a_prefix_is_taken_off_and_understood(raw: str, expected: dict[str, str]
 )
 def test_nested_prefixes_are_all_taken_off(raw: str, source: str, time: str) -> None:
     """Prefixes of several layers on one line each say their part; the source names the process."""
-    line = parse(raw.encode(), 1)
+    line = parse_line(raw.encode(), 1)
     assert (line.body, line.source, line.time) == ("boom", source, time)
 
 
@@ -142,7 +142,7 @@ def test_nested_prefixes_are_all_taken_off(raw: str, source: str, time: str) -> 
 )
 def test_a_message_that_looks_a_little_like_a_prefix_stays_whole(text: str) -> None:
     """Ordinary text loses nothing and has no source."""
-    line = parse(text.encode(), 1)
+    line = parse_line(text.encode(), 1)
     assert (line.body, line.source) == (text, "")
 
 
@@ -150,7 +150,7 @@ def test_a_message_that_looks_a_little_like_a_prefix_stays_whole(text: str) -> N
                                     "2025-03-02T10:00:00.1Z ", "2025-03-02 10:00:00,123 ", "[pod/a/b] ", "ERROR 03-02 10:00:00 [w.py:1] "])
 def test_indentation_after_a_prefix_is_kept(prefix: str) -> None:
     """Tracebacks are told by it."""
-    assert parse(f"{prefix}    raise ValueError()".encode(), 1).body == "    raise ValueError()"
+    assert parse_line(f"{prefix}    raise ValueError()".encode(), 1).body == "    raise ValueError()"
 
 
 @each_row(
@@ -166,27 +166,27 @@ def test_indentation_after_a_prefix_is_kept(prefix: str) -> None:
 )
 def test_what_a_message_says_of_its_rank_or_node_is_heard_and_stays(raw: str, told: str, node: str) -> None:
     """It is part of the message, and the rank no part of the stream's name."""
-    line = parse(raw.encode(), 1)
+    line = parse_line(raw.encode(), 1)
     assert (line.told, line.node, line.rank) == (told, node, "")
     assert line.body == raw.removeprefix("[E ProcessGroupNCCL.cpp:475] ")
 
 
 def test_a_number_behind_the_processs_name_is_no_label() -> None:
     """Calls of a backtrace are numbered as Slurm labels its tasks."""
-    assert parse(b"[rank3]:    0: core::panicking", 1).body == "   0: core::panicking"
+    assert parse_line(b"[rank3]:    0: core::panicking", 1).body == "   0: core::panicking"
 
 
 @each_row("prefix", ["(WorkerDict pid=42)", "[rank3]:", "2025-03-02T10:00:00.1Z stderr F", "3:"])
 def test_an_empty_line_is_its_processs_too(prefix: str) -> None:
     """The white space behind a prefix that ends a line is gone."""
-    assert parse(prefix.encode(), 1).body == ""
+    assert parse_line(prefix.encode(), 1).body == ""
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(pieces=st.lists(st.sampled_from(PIECES) | st.binary(max_size=8), max_size=24), column=st.none() | st.integers(0, 400))
 def test_any_bytes_are_a_line(pieces: list[bytes], column: int | None) -> None:
     """Nothing that a line may hold raises, and what is left of it is printable and part of what was there."""
-    line = parse(b"".join(pieces), 3, column)
+    line = parse_line(b"".join(pieces), 3, column)
     assert line.number == 3
     assert line.body.replace("\t", "").isprintable()
 
@@ -205,7 +205,7 @@ def test_any_bytes_are_a_line(pieces: list[bytes], column: int | None) -> None:
 )
 def test_of_a_redrawn_line_the_part_that_is_asked_for_counts(raw: bytes, column: int | None, expected: str) -> None:
     """A carriage return redraws a line: the match's part is shown, else what stood there last."""
-    assert parse(raw, 1, column).text == expected
+    assert parse_line(raw, 1, column).text == expected
 
 
 @each_row("column", [0, 999, 50_000, 99_990])
@@ -213,7 +213,7 @@ def test_a_long_line_is_cut_around_what_was_found(column: int) -> None:
     """The found place is in the cut text, wherever it stands."""
     raw = bytearray(b"." * 100_000)
     raw[column : column + 4] = b"boom"
-    text = parse(bytes(raw), 1, column).text
+    text = parse_line(bytes(raw), 1, column).text
     assert len(text) == MAX_TEXT
     assert "boom" in text
 
@@ -229,17 +229,17 @@ def test_a_long_line_is_cut_around_what_was_found(column: int) -> None:
 )
 def test_a_lines_text_can_be_printed_anywhere(raw: bytes, expected: str) -> None:
     """Control and direction marks are gone, letters of all languages stay."""
-    assert parse(raw, 1).text == expected
+    assert parse_line(raw, 1).text == expected
 
 
 def test_a_record_brings_no_control_characters_in() -> None:
     """What JSON escapes is text again behind it, and as harmless as the rest."""
-    line = parse(rb'{"message": "a\u001b[31mb\u202ec", "time": "x\u0007", "hostname": "h\u001b]0;i"}', 1)
+    line = parse_line(rb'{"message": "a\u001b[31mb\u202ec", "time": "x\u0007", "hostname": "h\u001b]0;i"}', 1)
     assert (line.body, line.time, line.node) == ("a[31mbc", "x", "h]0;i")
 
 
 def test_lines_of_one_process_have_equal_sources() -> None:
     """The time of a line is no part of who printed it."""
-    first, second = (parse(f"2025-03-02 10:00:0{second},123 (W pid=1) x".encode(), second) for second in (1, 2))
+    first, second = (parse_line(f"2025-03-02 10:00:0{second},123 (W pid=1) x".encode(), second) for second in (1, 2))
     assert isinstance(first, Line)
     assert first.source == second.source == "W pid=1"

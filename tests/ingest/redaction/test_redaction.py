@@ -33,7 +33,7 @@ NOISE = (
 def whole_table(text: str) -> str:
     """Mask a text by every expression at every row, without the sieve."""
     data = text.encode("utf-8", "surrogatepass")
-    return Redactor()._masked(data, search.exhaustive(data), 0, len(data)).decode("utf-8", "surrogatepass")
+    return Redactor()._masked(data, search.search_all(data), 0, len(data)).decode("utf-8", "surrogatepass")
 
 
 def test_the_planted_set_is_large_enough() -> None:
@@ -182,7 +182,7 @@ def test_words_are_told_from_chance(value: str, is_word: bool) -> None:
 )
 def test_a_view_is_what_a_reader_sees(text: str, plain: str) -> None:
     """The last view of a text has no colours and no escapes, and each of its characters knows where it comes from."""
-    view = views.of(text.encode())[-1]
+    view = views.view_of(text.encode())[-1]
     assert view.text.decode() == plain
     begin, end = view.origin(len(view.text) - 1, len(view.text))
     assert 0 <= begin < end <= len(text.encode())
@@ -192,7 +192,7 @@ def test_a_view_is_what_a_reader_sees(text: str, plain: str) -> None:
 def test_every_row_of_the_table_finds_something(number: int) -> None:
     """A row that finds nothing in the planted set or in the samples of its own is dead."""
     texts = [item.text for item in SECRETS if item.form not in CUT] + [item.text for item in (*planted_jobs.secrets(), *planted_names.secrets())] + list(_OWN)
-    assert any(KINDS[number].compiled().search(view.text) for text in texts for view in views.of(text.encode()))
+    assert any(KINDS[number].compiled().search(view.text) for text in texts for view in views.view_of(text.encode()))
 
 
 _OWN = (

@@ -90,7 +90,7 @@ def guarded(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
 
 
 def _key(desk: TriageService, name: str, scope: Scope) -> str:
-    record, token = keys.make(name, [scope], datetime.now(UTC))
+    record, token = keys.make_key(name, [scope], datetime.now(UTC))
     desk.store.keys.add(record)
     return token
 

@@ -104,7 +104,7 @@ def test_that_the_servers_own_machine_is_read_for_admin_alone(guarded: Guarded) 
 def test_that_a_revoked_key_ends_within_a_second_or_two(guarded: Guarded) -> None:
     """A server that runs learns of it by itself."""
     client, _, desk = guarded
-    record, token = keys.make("gone", ["triage"], datetime.now(UTC))
+    record, token = keys.make_key("gone", ["triage"], datetime.now(UTC))
     desk.store.keys.add(record)
     wait_for(lambda: client.get("/v1/causes", headers=bearer(token)).status_code == 200, access.FRESH + 2)
     desk.store.keys.revoke(record.id, datetime.now(UTC))
@@ -149,7 +149,7 @@ def test_that_guesses_are_counted_too(guarded: Guarded) -> None:
 @each_row(("host", "has_key", "refused"), [("127.0.0.1", False, False), ("::1", False, False), (EVERY_ADDRESS, False, True), ("10.1.2.3", False, True), (EVERY_ADDRESS, True, False)])
 def test_that_no_other_address_is_bound_without_a_key(host: str, has_key: bool, refused: bool) -> None:
     """A sentence says what to do; a revoked key is none."""
-    record, _ = keys.make("ci", ["triage"], datetime.now(UTC))
+    record, _ = keys.make_key("ci", ["triage"], datetime.now(UTC))
     found = [record] if has_key else [record.model_copy(update={"revoked": datetime.now(UTC)})]
     if not refused:
         serving.check_binding(Settings(host=host), found)

@@ -106,7 +106,7 @@ def _let_in(settings: Settings, store: Store, access: Authorizer | None = None) 
     found = access or Authorizer(settings, OriginPolicy(settings), store.keys)
     found._read_at = -access_module.FRESH
     try:
-        return asyncio.run(found.visitor("127.0.0.1", {"host": "127.0.0.1"})).caller.name
+        return asyncio.run(found.authenticate("127.0.0.1", {"host": "127.0.0.1"})).caller.name
     except (UnauthorizedError, StoreError):
         return ""
 
@@ -116,7 +116,7 @@ def home(warm: Path, tmp_path: Path) -> Path:
     """A home whose installation has a key."""
     made = shutil.copytree(warm, tmp_path / "home")
     with Store.open(settings_at(made)) as store:
-        store.keys.add(keys.make("ci", ["admin"], datetime.now(UTC))[0])
+        store.keys.add(keys.make_key("ci", ["admin"], datetime.now(UTC))[0])
     return made
 
 
@@ -126,7 +126,7 @@ def test_that_a_spoiled_database_opens_a_server_to_nobody_in_its_midst(tmp_path:
     for number, (name, spoil) in enumerate(SPOILED.items()):
         settings = settings_at(tmp_path / str(number))
         with Store.open(settings, patience=0.2) as store:
-            store.keys.add(keys.make("ci", ["admin"], datetime.now(UTC))[0])
+            store.keys.add(keys.make_key("ci", ["admin"], datetime.now(UTC))[0])
             access = Authorizer(settings, OriginPolicy(settings), store.keys)
             before = _let_in(settings, store, access)
             spoil(settings.home / NAME)
@@ -149,7 +149,7 @@ def test_that_a_spoiled_database_opens_a_server_that_starts_to_nobody(tmp_path: 
             settings = settings_at(tmp_path / f"{has_keys}-{number}")
             with Store.open(settings) as store:
                 if has_keys:
-                    store.keys.add(keys.make("ci", ["admin"], datetime.now(UTC))[0])
+                    store.keys.add(keys.make_key("ci", ["admin"], datetime.now(UTC))[0])
             spoil(settings.home / NAME)
             with suppress(StoreError), open_store(settings) as store:
                 found = _let_in(settings, store)
@@ -167,7 +167,7 @@ def test_that_the_way_back_is_a_new_key(home: Path) -> None:
     with TriageService(settings) as desk, opened(create_app(settings, desk)) as client:
         told = client.get("/v1/triages")
         assert (told.status_code, "whycrash keys add" in told.json()["detail"]) == (401, True)
-        record, token = keys.make("again", ["triage"], datetime.now(UTC))
+        record, token = keys.make_key("again", ["triage"], datetime.now(UTC))
         desk.store.keys.add(record)
         wait_for(lambda: client.get("/v1/triages", headers=bearer(token)).status_code == 200)
         assert client.get("/v1/triages").status_code == 401
@@ -189,7 +189,7 @@ def test_that_a_key_is_not_made_where_it_cannot_be_kept_that_there_are_keys(tmp_
     with Store.open(settings_at(tmp_path)) as store:
         store.keys._mark = tmp_path / NAME / MARK  # below a file
         with pytest.raises(StoreError, match="cannot be written"):
-            store.keys.add(keys.make("ci", ["admin"], datetime.now(UTC))[0])
+            store.keys.add(keys.make_key("ci", ["admin"], datetime.now(UTC))[0])
         assert store.keys.all() == ()
 
 

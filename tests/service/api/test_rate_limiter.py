@@ -13,26 +13,26 @@ def test_that_a_bucket_is_empty_after_its_size_and_fills_evenly() -> None:
     """The wait that is told is the wait that helps."""
     now = 0.0
     made = RateLimiter(60, lambda: now)
-    assert [made.take("a") for _ in range(60)] == [0.0] * 60
-    wait = made.take("a")
+    assert [made.acquire("a") for _ in range(60)] == [0.0] * 60
+    wait = made.acquire("a")
     assert 0 < wait <= 1
     now += wait
-    assert made.take("a") == 0.0
-    assert made.take("a") > 0
-    assert made.take("b") == 0.0
+    assert made.acquire("a") == 0.0
+    assert made.acquire("a") > 0
+    assert made.acquire("b") == 0.0
 
 
 def test_that_zero_lets_any_number_through() -> None:
     """Nothing is counted."""
     made = RateLimiter(0)
-    assert [made.take("a") for _ in range(1000)] == [0.0] * 1000
+    assert [made.acquire("a") for _ in range(1000)] == [0.0] * 1000
 
 
 def test_that_many_callers_do_not_fill_the_memory() -> None:
     """The callers seen longest ago are forgotten."""
     made = RateLimiter(1)
     for number in range(buckets.MOST + 100):
-        made.take(str(number))
+        made.acquire(str(number))
     assert len(made._buckets) == buckets.MOST
 
 
@@ -45,7 +45,7 @@ def test_that_no_minute_has_more_than_twice_the_limit(pauses: list[float], most:
     passed: list[float] = []
     for pause in pauses:
         now += pause
-        if not made.take("a"):
+        if not made.acquire("a"):
             passed.append(now)
     for begin in passed:
         assert sum(begin <= when < begin + 60 for when in passed) <= 2 * most

@@ -190,7 +190,7 @@ def test_that_a_request_has_a_deadline(serve: Serve, desk: TriageService, monkey
 @contextmanager
 def _stopped(desk: TriageService) -> Iterator[Callable[[], None]]:
     """Stop the one worker in its tracks; what is given lets it go on."""
-    wait_for(lambda: not desk.pool.wrong)
+    wait_for(lambda: not desk.pool.failure)
     process = desk.pool._keepers[0]._process
     pid = process.pid if process else None
     assert pid is not None

@@ -172,12 +172,12 @@ def test_that_a_request_that_was_refused_for_want_of_places_may_be_sent_again(cl
 def test_that_one_caller_cannot_take_all_places() -> None:
     """Half of them stay for others; who is done gives theirs back."""
     places = CostlyRequestSlots(4)
-    with places.one("a"), places.one("a"):
-        with pytest.raises(BusyError), places.one("a"):
+    with places.slot("a"), places.slot("a"):
+        with pytest.raises(BusyError), places.slot("a"):
             pass
-        with places.one("b"), places.one("c"), pytest.raises(BusyError), places.one("d"):
+        with places.slot("b"), places.slot("c"), pytest.raises(BusyError), places.slot("d"):
             pass
-    with places.one("a"), places.one("a"):
+    with places.slot("a"), places.slot("a"):
         pass
     assert not places._taken
 

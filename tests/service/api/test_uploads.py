@@ -46,7 +46,7 @@ def read(pieces: Sequence[bytes], spool: Spool, limits: MultipartLimits = Multip
     async def threaded(work: Callable[[], Any]) -> Any:
         return await asyncio.to_thread(work)
 
-    return ran(uploads.read(kind, chunks(), spool, limits, threaded))
+    return ran(uploads.read_multipart(kind, chunks(), spool, limits, threaded))
 
 
 def cut(raw: bytes, places: Sequence[int]) -> list[bytes]:

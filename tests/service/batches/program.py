@@ -6,9 +6,9 @@ import sys
 
 from service.batches.batches import open_store
 from service.batches.engine import BatchEngine
-from service.settings import load
+from service.settings import load_settings
 
 if __name__ == "__main__":
-    settings = load()
+    settings = load_settings()
     with open_store(settings) as store:
         BatchEngine(settings, store, batch=sys.argv[1] or None).run()

@@ -174,7 +174,7 @@ def test_that_a_clock_that_leaps_removes_no_journal(settings: Settings, store: S
     arriving = batches.begin()
     batches.spool(arriving).mkdir(parents=True)
     leapt = datetime.now(UTC) + timedelta(days=3000)
-    store.clock.look(leapt)
+    store.clock.observe(leapt)
     assert batches.sweep(leapt - timedelta(days=90), leapt) == 0
     assert folders(settings) == sorted([kept, arriving])
 

@@ -12,7 +12,7 @@ from time import monotonic
 
 import pytest
 
-from service.batches.answers import result_of
+from service.batches.answers import job_result
 from service.batches.batches import BatchService, open_store
 from service.batches.engine import AHEAD_SECONDS, MOST_AHEAD, BatchEngine, _ClaimRate
 from service.batches.journal import journal_of
@@ -71,7 +71,7 @@ def test_that_a_double_gets_the_answer_of_its_crash_with_its_own_line(settings: 
     BatchEngine(settings, store, batch=batch).run()
     first, second = jobs(store, batch)
     assert (first.same_as, second.same_as) == (None, first.id)
-    own, other = result_of(first), result_of(second, first)
+    own, other = job_result(first), job_result(second, first)
     assert (other.id, other.source, other.cause, other.headline) == (second.id, second.name, own.cause, own.headline)
     root = next(item for item in own.evidence if item.role == "root")
     assert [(item.line, item.text, item.role) for item in other.evidence] == [(root.line + 1, root.text, "root")]
@@ -96,7 +96,7 @@ def test_that_what_cannot_be_read_fails_at_once_and_says_why(
     (job,) = jobs(store, batch)
     assert (job.state, job.attempts) == ("failed", 1)
     assert said in job.error.lower()
-    answer = result_of(job)
+    answer = job_result(job)
     assert (answer.verdict, answer.cause) == ("unknown", "insufficient-evidence")
     assert job.error in answer.headline
     assert answer.job is not None
@@ -176,7 +176,7 @@ def test_that_a_cancelled_batch_ends_within_a_second_and_frees_its_workers(setti
     engine.stop()
     assert store.batches.get(batch).state == "cancelled"
     assert set(states(store, batch)) <= {"cancelled", "done"}
-    assert result_of(jobs(store, batch)[0]).verdict == "unknown"
+    assert job_result(jobs(store, batch)[0]).verdict == "unknown"
 
 
 def test_that_a_deleted_batch_leaves_nothing_and_stops_nothing(settings: Settings, store: Store, tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_that_a_batch_is_answered_in_its_language(settings: Settings, store: Sto
 def test_that_a_job_that_has_not_ended_has_no_result(settings: Settings, store: Store, tmp_path: Path) -> None:
     batch = accepted(settings, store, write(tmp_path / "logs", [crash(1)]))
     with pytest.raises(ConflictError, match="has not ended"):
-        result_of(jobs(store, batch)[0])
+        job_result(jobs(store, batch)[0])
 
 
 @each_row(("rate", "ahead"), [(0, 16), (1, 16), (60, 120), (5000, MOST_AHEAD)])
@@ -271,5 +271,5 @@ def test_that_as_much_is_claimed_ahead_as_is_done_in_a_moment(rate: int, ahead: 
     # Whatever it was before, seconds later it is what it is now.
     for speed in (rate, 300, rate, rate, rate):
         pace.since = monotonic() - 2 * AHEAD_SECONDS
-        pace.ended(int(speed * 2 * AHEAD_SECONDS))
-    assert pace.ahead == pytest.approx(ahead, abs=2)
+        pace.count_ended(int(speed * 2 * AHEAD_SECONDS))
+    assert pace.claim_count == pytest.approx(ahead, abs=2)

@@ -169,7 +169,7 @@ def test_that_a_locked_database_holds_up_a_batch_and_loses_nothing(settings: Set
             held = states(store, batch)
             # Longer than a writer's patience: the engine's own writes fail, and are done again.
             with pytest.raises(Exception, match=r"locked|at once"):
-                store.seen.first("a", "b", store.batches.get(batch).created)
+                store.seen.is_first("a", "b", store.batches.get(batch).created)
             assert states(store, batch) == held
             other.execute("ROLLBACK")
         until(lambda: store.batches.get(batch).state == "done", "the batch is over")

@@ -90,16 +90,16 @@ def test_that_a_fuse_lets_one_job_ask_once_its_rest_is_over(monkeypatch: pytest.
     # Without any rest it always lets through, and goes on counting.
     blown = CircuitBreaker()
     for _ in range(MOST):
-        assert blown.holds
-        blown.heard(silent)
+        assert blown.allows
+        blown.record(silent)
     monkeypatch.undo()
     resting = CircuitBreaker()
     for answer in (silent, silent, said, silent, unasked, silent):
-        resting.heard(answer)
-        assert resting.holds
-    resting.heard(silent)
-    assert not resting.holds
+        resting.record(answer)
+        assert resting.allows
+    resting.record(silent)
+    assert not resting.allows
     resting._pause.until = 0.0
-    assert resting.holds
-    resting.heard(silent)
-    assert not resting.holds
+    assert resting.allows
+    resting.record(silent)
+    assert not resting.allows

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.batches.answers import result_of
+from service.batches.answers import job_result
 from service.batches.batches import open_store
 from service.batches.commands import JobCommand
 from service.batches.engine import BatchEngine
@@ -55,7 +55,7 @@ def worked(settings: Settings, store: Store, specs: Sequence[JobSpec], **options
 def results(found: Sequence[JobRecord]) -> list[Diagnosis]:
     """Give the answers as they are handed out."""
     known = {job.id: job for job in found}
-    return [result_of(job, known[job.same_as] if job.same_as else None) for job in found]
+    return [job_result(job, known[job.same_as] if job.same_as else None) for job in found]
 
 
 def test_that_each_different_launch_script_gets_the_patch_that_fits_it(settings: Settings, tmp_path: Path) -> None:

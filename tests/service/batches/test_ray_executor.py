@@ -61,7 +61,7 @@ def named(number: int, name: str) -> int:
 
 def driver_of(engine: BatchEngine) -> int:
     """Give the process that speaks with Ray."""
-    executor = engine.lanes["ray"].executor
+    executor = engine.executor_slots["ray"].executor
     assert isinstance(executor, RayExecutor)
     return executor.pid
 

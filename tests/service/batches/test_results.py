@@ -9,8 +9,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.batches.answers import result_of
-from service.batches.results import COLUMNS, csv_lines, harmless, json_lines
+from service.batches.answers import job_result
+from service.batches.results import COLUMNS, csv_lines, escape_formula, json_lines
 from service.schemas.diagnosis import Diagnosis, Engine, Tokens
 from service.schemas.records import JobRecord
 from tests.service.batches.outcomes import NOON, answer, job, lookup
@@ -41,9 +41,9 @@ def test_that_each_line_is_the_contract_of_one_job() -> None:
 def test_that_a_patch_is_given_to_jobs_with_the_same_files_and_tokens_to_one(own: str, others: str, patched: bool) -> None:
     """Without files of its own, the patch is of the command in the other one's log; whoever adds up tokens counts each once."""
     first = job(1, answer(patch="--- a/run.sh", engine=Engine(name="openai:x", tokens=Tokens(sent=9, received=9))), config=others)
-    told = result_of(job(2, same_as="B-1", config=own), first)
+    told = job_result(job(2, same_as="B-1", config=own), first)
     assert (told.patch is not None, told.engine.name, told.engine.tokens) == (patched, "openai:x", None)
-    assert result_of(first).engine.tokens is not None
+    assert job_result(first).engine.tokens is not None
 
 
 def test_that_a_job_of_the_same_crash_has_the_answer_and_its_own_line() -> None:
@@ -81,7 +81,7 @@ def test_that_any_text_comes_back_from_a_cell(texts: list[str]) -> None:
     """Quotes, commas and line ends of a log do not break a row."""
     name, headline = texts
     (row,) = _rows(job(1, answer(headline=headline), name=name))
-    assert (row["job"], row["headline"]) == (harmless(name), harmless(headline))
+    assert (row["job"], row["headline"]) == (escape_formula(name), escape_formula(headline))
 
 
 def test_that_results_come_as_they_are_read() -> None:

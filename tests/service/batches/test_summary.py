@@ -100,14 +100,14 @@ def test_that_the_best_change_saves_most(crashes: list[tuple[int, Diagnosis, flo
     for count, diagnosis, hours in crashes:
         first = job(len(jobs) + 1, diagnosis, gpu_hours=hours)
         jobs += [first, *(job(len(jobs) + 1 + more, same_as=first.id) for more in range(1, count))]
-    best = _summed(*jobs).best
+    best = _summed(*jobs).best_saving
     assert best is not None
     assert (best.key, best.to, best.jobs, best.values) == expected
 
 
 def test_that_no_change_saves_nothing() -> None:
     """Hardware is not mended by a setting."""
-    assert _summed(job(1, answer())).best is None
+    assert _summed(job(1, answer())).best_saving is None
 
 
 @each_row(

@@ -24,7 +24,7 @@ from service.batches.commands import (
 from service.batches.engine import BatchEngine
 from service.batches.executor import ExecutorLostError
 from service.batches.local_processes import open_local, serve
-from service.batches.worker import JobWorker, bound_memory, told
+from service.batches.worker import JobWorker, bound_memory, error_text
 from service.settings import Settings
 from service.workers.tasks import WorkerReady
 from tests.factories import OOM, traceback
@@ -46,9 +46,9 @@ def order(path: Path, text: str, **fields: object) -> JobCommand:
 
 
 def read(worker: JobWorker, path: Path, text: str) -> str:
-    outcome = worker.take(ReadCommand(order(path, text)))
+    outcome = worker.run(ReadCommand(order(path, text)))
     assert isinstance(outcome, JobWasRead)
-    worker.take(DropCommand(outcome.id))
+    worker.run(DropCommand(outcome.id))
     return outcome.reading.fingerprint
 
 
@@ -73,18 +73,18 @@ def test_that_a_log_without_a_failure_is_no_crash(worker: JobWorker, tmp_path: P
 
 
 def test_that_a_job_is_answered_after_it_was_read_and_then_forgotten(worker: JobWorker, tmp_path: Path) -> None:
-    worker.take(ReadCommand(order(tmp_path / "a.log", crash(1))))
-    outcome = worker.take(AnswerCommand("batch-1", 1.0))
+    worker.run(ReadCommand(order(tmp_path / "a.log", crash(1))))
+    outcome = worker.run(AnswerCommand("batch-1", 1.0))
     assert isinstance(outcome, JobWasAnswered)
     assert (outcome.diagnosis.id, outcome.diagnosis.source) == ("batch-1", "a.log")
-    assert isinstance(worker.take(AnswerCommand("batch-1", 1.0)), StepFailed)
+    assert isinstance(worker.run(AnswerCommand("batch-1", 1.0)), StepFailed)
 
 
 def test_that_an_error_tells_neither_path_nor_secret(tmp_path: Path) -> None:
     secret = "hf_" + "QwErTyUiOpAsDfGhJkLzXcVbNmQwErTyUi"
     given = JobCommand("1", "a.log", (str(tmp_path / "spool" / "x"),))
-    assert told(f"{tmp_path}/spool/x is empty: {secret} " + "x" * 900, given).startswith("a.log is empty: [redacted:")
-    assert len(told("x" * 900, given)) == 500
+    assert error_text(f"{tmp_path}/spool/x is empty: {secret} " + "x" * 900, given).startswith("a.log is empty: [redacted:")
+    assert len(error_text("x" * 900, given)) == 500
 
 
 def test_that_a_log_that_became_a_link_out_of_the_allowed_folders_is_not_read(tmp_path: Path, warm: Path) -> None:
@@ -96,7 +96,7 @@ def test_that_a_log_that_became_a_link_out_of_the_allowed_folders_is_not_read(tm
     (root / "near.log").symlink_to(root / "fine.log")
     (root / "fine.log").write_text(crash(1), encoding="utf-8")
     worker = JobWorker(settings_at(tmp_path / "home", warm, batch_roots=str(root)))
-    outcomes = [worker.take(ReadCommand(JobCommand(name, name, (str(root / name),)))) for name in ("job.log", "near.log", "fine.log")]
+    outcomes = [worker.run(ReadCommand(JobCommand(name, name, (str(root / name),)))) for name in ("job.log", "near.log", "fine.log")]
     assert [type(outcome).__name__ for outcome in outcomes] == ["StepFailed", "JobWasRead", "JobWasRead"]
 
 
@@ -111,9 +111,9 @@ def _hungry(pipe: Connection, settings: Settings, path: str) -> None:
             large.append(bytes(1 << 20))
     except MemoryError:
         pass
-    first = worker.take(ReadCommand(JobCommand("1", "large", (path,))))
+    first = worker.run(ReadCommand(JobCommand("1", "large", (path,))))
     large.clear()
-    second = worker.take(ReadCommand(JobCommand("2", "large", (path,))))
+    second = worker.run(ReadCommand(JobCommand("2", "large", (path,))))
     pipe.send((first, second))
 
 
@@ -171,7 +171,7 @@ def test_that_a_batch_whose_workers_cannot_load_ends_with_the_reason_and_stays(t
 
 @each_row(("failures", "least", "most"), [(1, 0.5, 1.0), (2, 1.0, 2.0), (4, 4.0, 8.0), (50, 30.0, 60.0), (5000, 30.0, 60.0)])
 def test_that_a_wait_doubles_up_to_a_limit_and_is_never_quite_the_same(failures: int, least: float, most: float) -> None:
-    waits = {backoff.delay(failures, 1.0, 60.0) for _ in range(50)}
+    waits = {backoff.backoff_delay(failures, 1.0, 60.0) for _ in range(50)}
     assert len(waits) > 1
     assert all(least <= wait <= most for wait in waits)
 
@@ -183,9 +183,9 @@ def test_that_a_larger_log_has_more_time(tmp_path: Path, make_settings: object) 
     with large.open("wb") as stream:
         stream.truncate(500_000_000)
     settings = Settings(home=tmp_path, request_deadline=10.0, model_deadline=60.0)
-    assert deadlines.seconds_for((str(small),), settings, model=False) == pytest.approx(10.0, abs=0.1)
-    assert deadlines.seconds_for((str(large.parent),), settings, model=False) == pytest.approx(510.0)
-    assert deadlines.seconds_for((str(tmp_path / "gone"),), settings, model=True) == 70.0
+    assert deadlines.step_deadline((str(small),), settings, model=False) == pytest.approx(10.0, abs=0.1)
+    assert deadlines.step_deadline((str(large.parent),), settings, model=False) == pytest.approx(510.0)
+    assert deadlines.step_deadline((str(tmp_path / "gone"),), settings, model=True) == 70.0
 
 
 def test_that_an_engine_knows_which_others_are_gone() -> None:

@@ -43,7 +43,7 @@ def ours(answer: Diagnosis) -> Iterator[str]:
     yield from (item.why for item in answer.evidence)
     for change in answer.changes:
         yield from (str(change.to) if is_guidance(change.to) else "", change.why, change.costs)
-    yield from (item.why for item in reasons.told(answer.engine.dropped, "zh"))
+    yield from (item.why for item in reasons.translate_reasons(answer.engine.dropped, "zh"))
 
 
 @each_row(("text", "found"), [("把它设成 the node that the log names", 1), ("见 “no space left on the device”", 0), ("用 `pip show a b c d`", 0)])
@@ -65,7 +65,7 @@ def test_that_guidance_is_told_in_chinese_and_never_passes_for_a_value(triage: T
         assert [(one.key, one.status, is_guidance(one.to)) for one in first] == [(two.key, two.status, is_guidance(two.to)) for two in second]
         pairs = [(one, two) for one, two in zip(first, second, strict=True) if is_guidance(one.to) and one.to != two.to]
         report = triage.reader.read(sources.from_path(log))
-        assert triage.targets([two for _, two in pairs], report) == []
+        assert triage.patch_targets([two for _, two in pairs], report) == []
         told += len(pairs)
     assert told >= len(NAMES)
 

@@ -71,7 +71,7 @@ def test_an_unknown_says_what_to_collect(language: Language, triage: Triage) -> 
     """Not knowing comes with what was seen and what would settle it, and proposes no change."""
     answer = compose(report(failed(pattern="x.a", cause=None)), NOTHING, triage.library, language)
     assert (answer.verdict, answer.action) == ("unknown", "collect-more")
-    assert phrases.say("collect", language) in answer.explanation
+    assert phrases.phrase("collect", language) in answer.explanation
     assert triage.library.causes[UNKNOWN].advice.to(language) in answer.explanation
     assert "[L3]" in answer.explanation
     assert answer.checks
@@ -84,7 +84,7 @@ def test_a_log_with_a_good_end_has_nothing_to_prove(triage: Triage) -> None:
     assert (answer.verdict, answer.cause, answer.category, answer.action, answer.standing) == (
         "no-failure", None, None, "none", "established")
     assert (answer.evidence, answer.cascade, answer.changes, answer.checks) == ((), (), (), ())
-    assert phrases.say("ended", "en", line="Line 7") in answer.explanation
+    assert phrases.phrase("ended", "en", line="Line 7") in answer.explanation
 
 
 @each_row("language", ["en", "zh"])
@@ -92,8 +92,8 @@ def test_a_stop_amid_work_is_no_good_end(language: Language, triage: Triage) -> 
     """Where work goes on to the last line the answer names the step, and says where else the reason may be."""
     answer = compose(report(log_end=LogEnd("open", 9, 40.0, 100.0), marks=3), NOTHING, triage.library, language)
     assert (answer.verdict, answer.cause, answer.action, answer.standing) == ("no-failure", None, "collect-more", "none")
-    assert answer.headline == phrases.say("open-headline", language, step="40", of=phrases.say("of-steps", language, total="100"))
-    assert phrases.say("open-do", language) in answer.explanation
+    assert answer.headline == phrases.phrase("open-headline", language, step="40", of=phrases.phrase("of-steps", language, total="100"))
+    assert phrases.phrase("open-do", language) in answer.explanation
     assert answer.checks
 
 
@@ -103,8 +103,8 @@ def test_silence_proves_nothing(marks: int, said: str, language: Language, triag
     """A text without a failure, a good end or work until its end is unknown, and is told from a job's output that stops."""
     answer = compose(report(marks=marks, frameworks=()), NOTHING, triage.library, language)
     assert (answer.verdict, answer.cause, answer.action, answer.standing) == ("unknown", UNKNOWN, "collect-more", "none")
-    assert (answer.headline, answer.evidence) == (phrases.say(f"{said}-headline", language), ())
-    assert phrases.say(said, language) in answer.explanation
+    assert (answer.headline, answer.evidence) == (phrases.phrase(f"{said}-headline", language), ())
+    assert phrases.phrase(said, language) in answer.explanation
     assert answer.checks
 
 

@@ -55,18 +55,18 @@ def test_that_what_was_dropped_is_told_with_its_name() -> None:
     given = [
         Dropped(what="patch of run.sh", why="line 1: cannot be read as bash"), Dropped(what="verl: a.b=2", why="the job has this value already")
     ]
-    told = reasons.told(given, "zh")
+    told = reasons.translate_reasons(given, "zh")
     assert [(item.what, item.why) for item in told] == [("run.sh 的补丁", "第 1 行：无法按 bash 解析"), ("verl: a.b=2", "作业已是这个值")]
-    assert reasons.told(told, "zh") == told
-    assert reasons.told(given, "en") == tuple(given)
+    assert reasons.translate_reasons(told, "zh") == told
+    assert reasons.translate_reasons(given, "en") == tuple(given)
 
 
 def test_that_a_missing_reading_tells_its_reason_and_a_known_one_stays() -> None:
     readings = (TelemetryReading(name="host.mem", unavailable="not in the snapshot"), TelemetryReading(name="gpu.xid", value=79))
     said = Telemetry(causes=(CauseTelemetry(cause="disk-full", says="not available", why="", readings=readings),))
-    missing, known = reasons.of_readings(said, "zh").causes[0].readings
+    missing, known = reasons.translate_readings(said, "zh").causes[0].readings
     assert (missing.unavailable, known) == ("快照中没有", readings[1])
-    assert reasons.of_readings(said, "en") is said
+    assert reasons.translate_readings(said, "en") is said
 
 
 def texts(node: ast.expr) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ingest.logs.inputs import sources
 from service.composition.composer import compose
-from service.llm.chain import explained, matter_of
+from service.llm.chain import explain_with_model, prompt_context
 from service.llm.models import ChatModel, open_model
 from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext
@@ -62,7 +62,7 @@ def _torn(triage: Triage, strength: str, second: str, conditions: int, rivals: t
 
 def matter_and_prompt(triage: Triage, inquiry: TriageContext, budget: int = BUDGET) -> tuple[PromptContext, Prompt]:
     """Give what a model is told and sent."""
-    matter = matter_of(triage, inquiry)
+    matter = prompt_context(triage, inquiry)
     return matter, for_answer(matter, budget)
 
 
@@ -111,7 +111,7 @@ def model_at(url: str, seconds: float = 20.0) -> ChatModel:
 def hear(triage: Triage, inquiry: TriageContext, script: Script | Sequence[Turn], seconds: float = 20.0, budget: int = BUDGET) -> Heard:
     """Let a scripted server answer for a model."""
     with serving(script) as server:
-        stages = list(explained(triage, inquiry, model_at(server.url, seconds), seconds, budget))
+        stages = list(explain_with_model(triage, inquiry, model_at(server.url, seconds), seconds, budget))
     final = stages[-1]
     assert isinstance(final, FinalStage)
     return Heard(tuple(stage.text for stage in stages if isinstance(stage, TextStage)), final.diagnosis, server)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.llm.chain import answered
+from service.llm.chain import answer_in_stages
 from service.llm.claims import MAX_ANSWER
 from service.llm.stages import DraftStage, FinalStage, TextStage
 from service.pipeline.triage import Triage
@@ -32,7 +32,7 @@ def test_the_first_answer_comes_before_the_model_is_asked(triage: Triage) -> Non
     """Two answers, in order: the rules' own is there while the server has not been called yet."""
     inquiry = asked(triage)
     with serving([say(inquiry)]) as server:
-        stages = answered(triage, inquiry, Settings(model="openai:x", model_base_url=server.url))
+        stages = answer_in_stages(triage, inquiry, Settings(model="openai:x", model_base_url=server.url))
         assert next(stages) == DraftStage(inquiry.first)
         assert server.calls == []
         rest = list(stages)
@@ -64,7 +64,7 @@ def test_the_explanation_streams_by_paragraph(triage: Triage) -> None:
         began = time.perf_counter()
         times = [
             time.perf_counter() - began
-            for stage in answered(triage, inquiry, Settings(model="openai:x", model_base_url=server.url)) if isinstance(stage, TextStage)
+            for stage in answer_in_stages(triage, inquiry, Settings(model="openai:x", model_base_url=server.url)) if isinstance(stage, TextStage)
         ]
     assert len(times) == 2
     assert times[0] < times[1] - 0.1
@@ -180,7 +180,7 @@ def test_an_endless_answer_is_cut(triage: Triage) -> None:
 def test_a_server_that_is_not_there_is_told(triage: Triage) -> None:
     """Nothing listens: the first answer stands."""
     settings = Settings(model="openai:x", model_base_url="http://127.0.0.1:9/v1", model_deadline=3.0)
-    *_, final = answered(triage, asked(triage), settings)
+    *_, final = answer_in_stages(triage, asked(triage), settings)
     assert isinstance(final, FinalStage)
     assert "cannot be reached" in final.diagnosis.engine.note
 
@@ -195,7 +195,7 @@ def test_a_server_that_is_not_there_is_told(triage: Triage) -> None:
 )
 def test_a_model_that_is_set_up_wrongly_is_told(settings: Settings, told: str, triage: Triage) -> None:
     """A wrong name, a missing package or key costs the model, not the answer."""
-    _, final = answered(triage, asked(triage), settings)
+    _, final = answer_in_stages(triage, asked(triage), settings)
     assert isinstance(final, FinalStage)
     assert told in final.diagnosis.engine.note
     assert same(final.diagnosis, asked(triage).first)
@@ -205,7 +205,7 @@ def test_a_model_that_is_set_up_wrongly_is_told(settings: Settings, told: str, t
 def test_nothing_is_asked_about_a_healthy_log(model: str, triage: Triage) -> None:
     """Where nothing failed there is nothing to explain."""
     with serving([Turn("{}")]) as server:
-        stages = list(answered(triage, asked(triage, HEALTHY), Settings(model=model, model_base_url=server.url)))
+        stages = list(answer_in_stages(triage, asked(triage, HEALTHY), Settings(model=model, model_base_url=server.url)))
     assert server.calls == []
     assert [type(stage) for stage in stages] == [DraftStage, FinalStage]
 
@@ -296,7 +296,7 @@ def test_a_model_may_decide_between_two_causes_that_fit(triage: Triage) -> None:
     quotes = [{"line": f"L{item.line}", "text": item.text} for item in inquiry.first.evidence]
     heard = hear(triage, inquiry, [say(inquiry, cause=rival, quotes=quotes, changes=[])])
     assert (heard.final.verdict, heard.final.cause, heard.final.standing) == ("diagnosed", rival, "hypothesis")
-    assert (heard.final.headline, heard.final.explanation) == (triage.decided(inquiry, rival).headline, triage.decided(inquiry, rival).explanation)
+    assert (heard.final.headline, heard.final.explanation) == (triage.decide_cause(inquiry, rival).headline, triage.decide_cause(inquiry, rival).explanation)
     assert "decided for" in heard.final.engine.note
 
 
@@ -358,6 +358,6 @@ def test_the_key_is_taken_from_the_named_variable(triage: Triage, monkeypatch: p
     inquiry = asked(triage)
     with serving([say(inquiry)]) as server:
         settings = Settings(model="openai:x", model_base_url=server.url, model_key_env="MY_KEY")
-        *_, final = answered(triage, inquiry, settings)
+        *_, final = answer_in_stages(triage, inquiry, settings)
     assert {name.lower(): value for name, value in server.headers[0].items()}["authorization"] == "Bearer key-of-the-test-only"
     assert "key-of-the-test-only" not in repr(final) + repr(settings)

@@ -9,11 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus.schema import Language
-from service.llm.claim_verifier import VerificationContext, VerifiedText, is_word_of, judge_for, take
+from service.llm.claim_verifier import (
+    VerificationContext,
+    VerifiedText,
+    is_word_of,
+    verification_context,
+    verify_text,
+)
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prose import blocks, is_in, sentences
 from service.pipeline.triage import Triage
-from service.remediation.constraints import stated
+from service.remediation.constraints import stated_constraints
 from tests.service.llm.answering import OFFLOAD, asked, matter_and_prompt
 from tests.tables import each_row
 
@@ -29,7 +35,7 @@ def told(triage: Triage) -> tuple[PromptContext, Prompt]:
 def judge(told: tuple[PromptContext, Prompt]) -> VerificationContext:
     """Make the judge of prose about it."""
     matter, prompt = told
-    return judge_for(matter, prompt, matter.offered, matter.first.cause)
+    return verification_context(matter, prompt, matter.offered, matter.first.cause)
 
 
 @each_row(
@@ -50,7 +56,7 @@ def test_a_sentence_that_rests_on_what_was_sent_is_kept(text: str, told: tuple[P
     offered = told[0].offered[0]
     text = text.replace("{key}", offered.key).replace("{to}", str(offered.to))
     kept = VerifiedText()
-    assert take(text, judge(told), kept) == text
+    assert verify_text(text, judge(told), kept) == text
     assert kept.dropped == []
 
 
@@ -91,7 +97,7 @@ def test_a_sentence_that_does_not_stand_is_dropped(text: str, why: str, told: tu
     """Each rule drops what it is for, and says so."""
     kept = VerifiedText()
     for block in blocks(text.replace("{key}", told[0].offered[0].key)):
-        take(block, judge(told), kept)
+        verify_text(block, judge(told), kept)
     assert kept.text == ""
     assert why in " ".join(item.why for item in kept.dropped)
 
@@ -99,7 +105,7 @@ def test_a_sentence_that_does_not_stand_is_dropped(text: str, why: str, told: tu
 def test_a_false_sentence_does_not_take_the_true_ones_with_it(told: tuple[PromptContext, Prompt]) -> None:
     """Of a paragraph the sentences that stand are kept."""
     kept = VerifiedText()
-    good = take("Ray killed a worker. [L384] Rank 4711 was hot. [L385] The node was full. [L385]", judge(told), kept)
+    good = verify_text("Ray killed a worker. [L384] Rank 4711 was hot. [L385] The node was full. [L385]", judge(told), kept)
     assert good == "Ray killed a worker. [L384] The node was full. [L385]"
     assert [item.what for item in kept.dropped] == ["Rank 4711 was hot. [L385]"]
     assert kept.holds
@@ -108,9 +114,9 @@ def test_a_false_sentence_does_not_take_the_true_ones_with_it(told: tuple[Prompt
 def test_what_the_user_rules_out_is_not_proposed(told: tuple[PromptContext, Prompt]) -> None:
     """A sentence that proposes what cannot be changed is dropped, in plain words too."""
     matter, prompt = told
-    strict = judge_for(matter, prompt, matter.offered, matter.first.cause, stated("I cannot change the batch size."))
-    assert take("Use smaller batches for that. [L385]", strict, VerifiedText()) == ""
-    assert take("Turn offload off for that. [L385]", strict, VerifiedText())
+    strict = verification_context(matter, prompt, matter.offered, matter.first.cause, stated_constraints("I cannot change the batch size."))
+    assert verify_text("Use smaller batches for that. [L385]", strict, VerifiedText()) == ""
+    assert verify_text("Turn offload off for that. [L385]", strict, VerifiedText())
 
 
 @given(st.text(max_size=400) | st.from_regex(re.compile(r"([A-Z][a-z]+ [a-z]+ [0-9]{1,4}\. (\[L[0-9]{1,3}\] )?){1,4}"), fullmatch=True))
@@ -120,7 +126,7 @@ def test_nothing_passes_without_a_citation_that_exists(told: tuple[PromptContext
     strict = judge(told)
     kept = VerifiedText()
     for block in blocks(text):
-        take(block, strict, kept)
+        verify_text(block, strict, kept)
     for block in kept.blocks:
         marks = re.findall(r"\[(L\d+)\]", block)
         assert marks or "[case:" in block

@@ -9,7 +9,7 @@ from service.llm.conversation import MAX_QUESTION, Conversation, Turn
 from service.llm.models import Message
 from service.llm.stages import TextStage
 from service.pipeline.triage import Triage
-from service.remediation.constraints import remaining, stated
+from service.remediation.constraints import remaining_changes, stated_constraints
 from tests.service.factories import proposal
 from tests.service.llm.answering import BARE, OFFLOAD, asked, model_at
 from tests.service.llm.scripted import Scripted, serving
@@ -70,7 +70,7 @@ def says(answer: str, **fields: object) -> Says:
 )
 def test_what_a_person_rules_out_is_understood(text: str, topics: list[str]) -> None:
     """A limit on something that jobs have is kept; a question about it is none."""
-    assert [item.topic.name for item in stated(text)] == topics
+    assert [item.topic.name for item in stated_constraints(text)] == topics
 
 
 @each_row(
@@ -89,7 +89,7 @@ def test_what_a_person_rules_out_is_understood(text: str, topics: list[str]) -> 
 def test_a_constraint_bars_the_changes_that_it_is_about(said: str, key: str, kind: str, barred: bool) -> None:
     """Settings are barred by what they are, or by their own name."""
     change = proposal(key, 1, kind=kind)
-    assert (remaining([change], stated(said, [change])) == ()) is barred
+    assert (remaining_changes([change], stated_constraints(said, [change])) == ()) is barred
 
 
 def test_a_constraint_holds_in_every_later_turn(triage: Triage) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.llm.claims import Claims, Quote
-from service.llm.grounding import ground, place_of
+from service.llm.grounding import ground_claims, place_of
 from service.llm.prompt_context import Prompt, PromptContext
 from service.pipeline.triage import Triage
 from tests.service.llm.answering import BARE, OFFLOAD, asked, matter_and_prompt, torn
@@ -63,7 +63,7 @@ def test_no_claims_at_all_get_anything_unchecked_through(told: dict[str, tuple[P
         "explanation": TEXT,
     }))
     claims = Claims.model_validate_json(json.dumps(claimed))
-    result = ground(claims, matter, prompt)
+    result = ground_claims(claims, matter, prompt)
     for found in result.quotes:
         assert any(" ".join(quote.text.split()) in " ".join(prompt.lines[found.mark].split()) for quote in claims.quotes)
     assert set(result.cases) <= prompt.cases
@@ -80,5 +80,5 @@ def test_a_poisoned_log_leaves_a_model_nothing_to_decide(told: dict[str, tuple[P
     matter, prompt = told["torn"]
     rival = matter.first.alternatives[0].cause
     claims = Claims(cause=rival, quotes=tuple(Quote(line=mark, text=text) for mark, text in prompt.lines.items()), explanation="")
-    assert ground(claims, matter, prompt).chosen == rival
-    assert ground(claims, matter, replace(prompt, suspects=1)).chosen == ""
+    assert ground_claims(claims, matter, prompt).chosen == rival
+    assert ground_claims(claims, matter, replace(prompt, suspects=1)).chosen == ""

@@ -10,7 +10,7 @@ from service.llm.claims import Claims, ModelReply, schema
 from service.llm.models import Message
 from service.llm.prompt import for_repair, for_turn, shown
 from service.llm.prompt_injection import CLOSE, OPEN
-from service.llm.tokens import estimate
+from service.llm.tokens import estimate_tokens
 from service.pipeline.triage import Triage
 from tests.factories import OOM, steps, traceback
 from tests.service.llm.answering import BARE, SAVE, asked, asked_of, hear, matter_and_prompt, say
@@ -20,7 +20,7 @@ from tests.warm import WRITE_UPS
 
 def cost(messages: tuple[Message, ...], form: object) -> int:
     """Count a prompt with its form, by our estimate."""
-    return sum(estimate(message.text) for message in messages) + estimate(json.dumps(form))
+    return sum(estimate_tokens(message.text) for message in messages) + estimate_tokens(json.dumps(form))
 
 
 @each_row("budget", [2000, 4000, 8000, 30000])
@@ -124,6 +124,6 @@ def test_the_estimate_is_not_too_low(name: str, triage: Triage) -> None:
     tokenizer.no_padding()
     _, prompt = matter_and_prompt(triage, asked(triage, name, patched=False))
     text = prompt.messages[1].text
-    assert estimate(text) >= 0.9 * len(tokenizer.encode(text).ids)
+    assert estimate_tokens(text) >= 0.9 * len(tokenizer.encode(text).ids)
 
 

@@ -9,13 +9,13 @@ from service.llm.prompt_injection import (
     CLOSE,
     OPEN,
     WITHHELD,
+    addresses_a_model,
     excerpt,
-    fenced,
-    neutral,
-    speaks_to_a_model,
-    withheld,
+    fence,
+    neutralize,
+    withhold,
 )
-from service.llm.tokens import cut, estimate
+from service.llm.tokens import cut_to_tokens, estimate_tokens
 from tests.factories import OOM, STRANGE
 from tests.service.llm.injections import ORDERS
 from tests.tables import each_row
@@ -28,12 +28,12 @@ IDS = frozenset({"disk-full", "verl/batch-not-divisible"})
 @settings(max_examples=300, derandomize=True, deadline=None)
 def test_no_row_can_end_its_fence(text: str) -> None:
     """Whatever a log holds, between the marks there is no other mark, no line end and no control character."""
-    row = neutral(text)
+    row = neutralize(text)
     assert OPEN not in row
     assert CLOSE not in row
     assert "\n" not in row
     assert all(char.isprintable() or char == "\t" for char in row)
-    assert fenced([row]).splitlines()[-1] == CLOSE
+    assert fence([row]).splitlines()[-1] == CLOSE
 
 
 @each_row(
@@ -46,27 +46,27 @@ def test_no_row_can_end_its_fence(text: str) -> None:
 )
 def test_look_alikes_of_marks_and_templates_are_taken_out(text: str, gone: str) -> None:
     """What would end the fence or begin another role in some template does not come through."""
-    assert gone not in neutral(text)
+    assert gone not in neutralize(text)
 
 
 @each_row("order", ORDERS)
 def test_an_order_to_a_model_is_seen(order: str) -> None:
     """Instructions are recognised in the languages and disguises of the injection set."""
-    assert speaks_to_a_model(order, IDS)
-    assert WITHHELD in withheld(f"step 3 done. {order}", IDS)
+    assert addresses_a_model(order, IDS)
+    assert WITHHELD in withhold(f"step 3 done. {order}", IDS)
 
 
 @each_row("line", [OOM, STRANGE, "INFO engine started", "We recommend setting OMP_NUM_THREADS=8", "Root Cause (first observed failure):"])
 def test_a_plain_line_is_left_as_it_is(line: str) -> None:
     """What jobs print of themselves is sent."""
-    assert not speaks_to_a_model(line, IDS)
-    assert withheld(line, IDS) == line
+    assert not addresses_a_model(line, IDS)
+    assert withhold(line, IDS) == line
 
 
 def test_the_lines_of_the_labelled_incidents_are_hardly_ever_withheld() -> None:
     """Of all lines of our own incidents less than one in two thousand looks like speech to a model."""
     rows = [row for path in sorted(INCIDENTS.glob("*/log.txt"))[:120] for row in path.read_text(encoding="utf-8", errors="replace").split("\n")]
-    assert sum(speaks_to_a_model(row[:1000]) for row in rows) * 2000 < len(rows)
+    assert sum(addresses_a_model(row[:1000]) for row in rows) * 2000 < len(rows)
 
 
 def test_what_stands_beside_an_order_is_withheld_too() -> None:
@@ -81,6 +81,6 @@ def test_what_stands_beside_an_order_is_withheld_too() -> None:
 @settings(max_examples=200, derandomize=True, deadline=None)
 def test_a_cut_text_fits(text: str, most: int) -> None:
     """What is cut is a beginning and within the bound."""
-    short = cut(text, most)
+    short = cut_to_tokens(text, most)
     assert text.startswith(short)
-    assert estimate(short) <= most
+    assert estimate_tokens(short) <= most

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from service.llm.chain import explained
+from service.llm.chain import explain_with_model
 from service.llm.conversation import Conversation, Turn
 from service.llm.models import Message, open_model
 from service.llm.stages import FinalStage, TextStage
@@ -118,7 +118,7 @@ def test_nonsense_never_reaches_the_user_as_fact(served: Settings, triage: Triag
     """Random weights write random letters: the first answer stands whole, and the engine says why."""
     model = open_model(served)
     assert model is not None
-    stages = list(explained(triage, inquiry, model, served.model_deadline, served.model_tokens))
+    stages = list(explain_with_model(triage, inquiry, model, served.model_deadline, served.model_tokens))
     final = stages[-1]
     assert isinstance(final, FinalStage)
     assert [stage for stage in stages if isinstance(stage, TextStage)] == []

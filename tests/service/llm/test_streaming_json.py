@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.llm.claims import MAX_CASES, MAX_QUOTES, MAX_TEXT, Claims, ModelReply, parse, schema
-from service.llm.streaming_json import growing, whole_fields
+from service.llm.streaming_json import growing_text, whole_fields
 from tests.tables import each_row
 
 texts = st.text(st.characters(blacklist_categories=["Cs"]), max_size=60)
@@ -24,7 +24,7 @@ def test_every_beginning_of_an_object_reads_as_a_part_of_it(before: dict[str, ob
     written = json.dumps(whole, ensure_ascii=ascii_only)
     cut = data.draw(st.integers(0, len(written)))
     fields = whole_fields(written[:cut])
-    so_far, complete = growing(written[:cut], "explanation")
+    so_far, complete = growing_text(written[:cut], "explanation")
     assert all(whole[name] == value for name, value in fields.items())
     assert text.startswith(so_far)
     assert not complete or so_far == text
@@ -35,7 +35,7 @@ def test_every_beginning_of_an_object_reads_as_a_part_of_it(before: dict[str, ob
 def test_nothing_that_a_model_writes_breaks_the_reading(text: str) -> None:
     """Whatever comes, it is read or refused with a ValueError."""
     whole_fields(text)
-    growing(text, "explanation")
+    growing_text(text, "explanation")
     for kind in (Claims, ModelReply):
         with contextlib.suppress(ValueError):
             parse(kind, text)

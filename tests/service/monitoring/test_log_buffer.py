@@ -20,7 +20,7 @@ def whole(copy: LogBuffer) -> bytes:
 def test_that_no_byte_of_a_stream_is_lost_and_lines_stay_whole(pieces: list[tuple[int, bytes]]) -> None:
     copy = LogBuffer()
     for stream, data in pieces:
-        copy.take(stream, data)
+        copy.write(stream, data)
     held = whole(copy)
     assert len(held) == sum(len(data) for _, data in pieces)
     for stream in (1, 2):
@@ -33,7 +33,7 @@ def test_that_the_beginning_and_the_end_stay_and_lines_keep_their_numbers() -> N
     copy = LogBuffer(head=1000, segment=1000, segments=2)
     rows = [b"%06d words\n" % number for number in range(10_000)]
     for row in rows:
-        copy.take(1, row)
+        copy.write(1, row)
     held = whole(copy).split(b"\n")
     assert len(held) == len(rows) + 1
     assert held[0] + b"\n" == rows[0]
@@ -47,7 +47,7 @@ def test_that_the_beginning_and_the_end_stay_and_lines_keep_their_numbers() -> N
 def test_that_an_endless_line_is_not_held_back_for_ever() -> None:
     copy = LogBuffer()
     for _ in range(5):
-        copy.take(1, b"x" * LONGEST)
+        copy.write(1, b"x" * LONGEST)
     assert len(copy._held[1]) <= LONGEST
     assert whole(copy) == b"x" * 5 * LONGEST
 

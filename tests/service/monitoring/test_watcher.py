@@ -54,15 +54,15 @@ def watching(triage: Triage, folder: Path, tmp_path: Path, *to: Target) -> tuple
     def show(_diagnosis: Diagnosis, spec: JobSpec) -> None:
         seen.append(spec.name)
 
-    return Watcher(triage, ended_jobs.in_folder(folder, 60), known, to, show), seen
+    return Watcher(triage, ended_jobs.find_in_folder(folder, 60), known, to, show), seen
 
 
 def test_that_a_failed_job_is_told_once_also_after_a_restart(triage: Triage, logs: Path, tmp_path: Path) -> None:
     watcher, seen = watching(triage, logs, tmp_path)
-    assert (watcher.round(), watcher.round()) == (1, 0)
+    assert (watcher.run_once(), watcher.run_once()) == (1, 0)
     again, later = watching(triage, logs, tmp_path)
     put(logs / "other.log", OOM)
-    assert again.round() == 1
+    assert again.run_once() == 1
     assert (len(seen), len(later)) == (1, 1)
     assert "other" in later[0]
 
@@ -70,10 +70,10 @@ def test_that_a_failed_job_is_told_once_also_after_a_restart(triage: Triage, log
 def test_that_a_log_that_still_grows_waits(triage: Triage, logs: Path, tmp_path: Path) -> None:
     put(logs / "running.log", OOM, ago=5)
     watcher, seen = watching(triage, logs, tmp_path)
-    watcher.round()
+    watcher.run_once()
     assert [name for name in seen if "running" in name] == []
     put(logs / "running.log", OOM, ago=61)
-    watcher.round()
+    watcher.run_once()
     assert [name for name in seen if "running" in name] != []
 
 
@@ -81,37 +81,37 @@ def test_that_a_healthy_run_and_what_cannot_be_read_are_passed_over(triage: Tria
     put(logs / "fine.log", "step 1\nstep 2\nTraining completed successfully\n")
     put(logs / "empty.log", "")
     watcher, seen = watching(triage, logs, tmp_path)
-    watcher.round()
+    watcher.run_once()
     assert len(seen) == 1
-    assert watcher.round() == 0
+    assert watcher.run_once() == 0
 
 
 def test_that_what_ended_before_is_left_alone_unless_asked_for(triage: Triage, logs: Path, tmp_path: Path) -> None:
     watcher, seen = watching(triage, logs, tmp_path)
     watcher.known.since = datetime.now(UTC)
-    assert (watcher.round(), seen) == (0, [])
+    assert (watcher.run_once(), seen) == (0, [])
 
 
 def test_that_a_target_that_was_down_is_told_later_and_no_secret_leaves(triage: Triage, logs: Path, tmp_path: Path) -> None:
     with receiving() as server:
         server.refuse = 1
-        watcher, seen = watching(triage, logs, tmp_path, targets.webhook(server.url))
-        assert (watcher.round(), seen) == (0, [])
-        assert watcher.round() == 1
+        watcher, seen = watching(triage, logs, tmp_path, targets.webhook_target(server.url))
+        assert (watcher.run_once(), seen) == (0, [])
+        assert watcher.run_once() == 1
         assert server.json()["schema"] == "whycrash.diagnosis/1"
         assert SECRET.encode() not in server.bodies[0]
 
 
 def test_that_a_target_that_stays_down_does_not_hold_a_job_for_ever(triage: Triage, logs: Path, tmp_path: Path) -> None:
-    watcher, seen = watching(triage, logs, tmp_path, targets.webhook("http://127.0.0.1:9"))
-    assert sum(watcher.round() for _ in range(TRIES)) == 1
+    watcher, seen = watching(triage, logs, tmp_path, targets.webhook_target("http://127.0.0.1:9"))
+    assert sum(watcher.run_once() for _ in range(TRIES)) == 1
     assert len(seen) == 1
 
 
 def test_that_a_service_gets_the_redacted_log_and_the_key(triage: Triage, logs: Path, tmp_path: Path) -> None:
     with receiving() as server:
-        watcher, _ = watching(triage, logs, tmp_path, targets.service(server.url, "whycrash_x_y"))
-        assert watcher.round() == 1
+        watcher, _ = watching(triage, logs, tmp_path, targets.service_target(server.url, "whycrash_x_y"))
+        assert watcher.run_once() == 1
         assert b"CUDA out of memory" in server.bodies[0]
         assert SECRET.encode() not in server.bodies[0]
         assert server.headers[0]["authorization"] == "Bearer whycrash_x_y"
@@ -127,7 +127,7 @@ def test_that_a_logs_text_is_no_markup_of_slack() -> None:
 
 def test_that_a_folder_that_is_not_there_is_told_at_once() -> None:
     with pytest.raises(InvalidRequestError, match="no folder"):
-        ended_jobs.in_folder(Path("/no/such/folder"), 60)
+        ended_jobs.find_in_folder(Path("/no/such/folder"), 60)
 
 
 def test_that_a_damaged_note_of_what_is_known_is_begun_anew(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_that_a_target_that_is_down_keeps_no_other_from_being_told_and_has_none_
 
     put(logs / "other.log", OOM)
     watcher, seen = watching(triage, logs, tmp_path, down, up)
-    assert sum(watcher.round() for _ in range(TRIES)) == 2
+    assert sum(watcher.run_once() for _ in range(TRIES)) == 2
     assert sorted(told) == sorted(seen) == ["other.log", "train.log"]
 
 
@@ -164,11 +164,11 @@ def test_that_a_log_or_a_target_that_shows_a_fault_of_ours_does_not_end_the_watc
             raise KeyError("a line of the log")
 
     watcher, seen = watching(triage, logs, tmp_path, faulty)
-    assert sum(watcher.round() for _ in range(TRIES)) == 1
+    assert sum(watcher.run_once() for _ in range(TRIES)) == 1
     assert len(seen) == 1
     put(logs / "other.log", OOM)
     watcher.triage = Faulty()  # type: ignore[assignment]  # as a triage with a fault would be
-    assert (watcher.round(), len(seen)) == (1, 1)
+    assert (watcher.run_once(), len(seen)) == (1, 1)
 
 
 def test_that_a_place_for_what_is_known_that_cannot_be_written_does_not_end_the_watch(triage: Triage, logs: Path, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_that_a_place_for_what_is_known_that_cannot_be_written_does_not_end_the_
     watcher.known.since = datetime.now(UTC) - timedelta(hours=1)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "watch").write_text("in the way", encoding="utf-8")
-    assert (watcher.round(), watcher.round(), len(seen)) == (2, 0, 2)
+    assert (watcher.run_once(), watcher.run_once(), len(seen)) == (2, 0, 2)
 
 
 def test_that_who_was_told_is_not_told_again_where_nobody_reads_us(triage: Triage, logs: Path, tmp_path: Path) -> None:
@@ -188,8 +188,8 @@ def test_that_who_was_told_is_not_told_again_where_nobody_reads_us(triage: Triag
 
     watcher, _ = watching(triage, logs, tmp_path, lambda _diagnosis, spec: told.append(spec.name))
     watcher.show = gone
-    watcher.round()
-    watcher.round()
+    watcher.run_once()
+    watcher.run_once()
     assert told == ["train.log"]
 
 
@@ -200,10 +200,10 @@ def test_that_a_folder_of_more_jobs_than_are_remembered_is_told_of_once(
     for number in range(4):
         put(logs / f"{number}.log", OOM)
     watcher, seen = watching(triage, logs, tmp_path)
-    assert [watcher.round() for _ in range(3)] == [5, 0, 0]
+    assert [watcher.run_once() for _ in range(3)] == [5, 0, 0]
     for path in sorted(logs.iterdir())[:4]:
         path.unlink()
-    watcher.round()
+    watcher.run_once()
     (file,) = (tmp_path / "home" / "watch").iterdir()
     assert len(json.loads(file.read_text(encoding="utf-8"))["keys"]) == 1
     assert len(seen) == 5
@@ -212,7 +212,7 @@ def test_that_a_folder_of_more_jobs_than_are_remembered_is_told_of_once(
 def test_that_a_name_that_is_no_utf8_is_a_name(triage: Triage, logs: Path, tmp_path: Path) -> None:
     put(logs / os.fsdecode("训练".encode("gbk") + b".log"), OOM)
     watcher, seen = watching(triage, logs, tmp_path)
-    assert (watcher.round(), watcher.round()) == (2, 0)
+    assert (watcher.run_once(), watcher.run_once()) == (2, 0)
     assert all(name.isprintable() and name.encode() for name in seen)
 
 
@@ -226,10 +226,10 @@ def test_that_a_service_gets_the_logs_of_a_job_without_its_other_files_and_howev
     watcher, seen = watching(triage, job.parent, tmp_path)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with receiving() as server:
-        watcher.targets = [targets.service(server.url, "")]
+        watcher.targets = [targets.service_target(server.url, "")]
         resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, most[1]))  # noqa: PTH208 - a count
         try:
-            assert watcher.round() == 2
+            assert watcher.run_once() == 2
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, most)
     assert len(seen) == 2
@@ -237,7 +237,7 @@ def test_that_a_service_gets_the_logs_of_a_job_without_its_other_files_and_howev
 
 
 def test_that_a_key_that_is_no_header_is_told_and_does_not_end_the_watch(triage: Triage, logs: Path, tmp_path: Path) -> None:
-    watcher, _ = watching(triage, logs, tmp_path, targets.service("http://127.0.0.1:9", "密钥"))
-    assert watcher.round() == 0
+    watcher, _ = watching(triage, logs, tmp_path, targets.service_target("http://127.0.0.1:9", "密钥"))
+    assert watcher.run_once() == 0
     with pytest.raises(NotificationError, match="Nothing could be sent"):
-        targets.service("http://127.0.0.1:9", "密钥")(diagnosis(), JobSpec(name="a", place=JobPlace()))
+        targets.service_target("http://127.0.0.1:9", "密钥")(diagnosis(), JobSpec(name="a", place=JobPlace()))

@@ -9,7 +9,7 @@ from pathlib import Path
 from corpus.library import read_yaml
 from eval import incidents
 from ingest.logs.report import CrashReport
-from service.patching.patches import ConfigFile, over
+from service.patching.patches import ConfigFile, patch_files
 from service.pipeline.triage import Triage, read_config
 from service.schemas.diagnosis import Diagnosis
 from tests.service.patching.applying import git, is_bash
@@ -59,7 +59,7 @@ def test_a_patch_applies_parses_goes_back_and_is_made_once(name: str, triage: Tr
     assert all(parses(tmp_path / path.name) for path in incident.job_files)
     patched = [ConfigFile(path.name, (tmp_path / path.name).read_text(encoding="utf-8")) for path in incident.job_files]
     _, _, targets = triage.first_step(answer.changes, files, report)
-    again, _ = over(patched, targets)
+    again, _ = patch_files(patched, targets)
     assert git(tmp_path, "apply", "-R", "-", given=diff)
     assert all((tmp_path / path.name).read_bytes() == path.read_bytes() for path in incident.job_files)
     assert not any(again)

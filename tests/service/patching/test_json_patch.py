@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpus.schema import ChangeKind, Scalar
-from service.patching.json_file import carries, changed, holds
+from service.patching.json_file import apply, carries, holds
 from service.patching.target import NotPatchableError
 from tests.service.patching.applying import goes_back_and_forth, target
 from tests.service.patching.test_yaml_patch import paths, with_value
@@ -53,23 +53,23 @@ ADDED: list[tuple[str, str, str, Scalar]] = [
 def test_a_value_is_written_where_it_belongs(before: str, after: str, key: str, to: Scalar, tmp_path: Path) -> None:
     wanted = target(key, to, framework="deepspeed")
     assert carries(before, wanted) is ((before, after, key, to) in REPLACED)
-    assert changed(before, wanted) == after
+    assert apply(before, wanted) == after
     assert holds(after, wanted)
-    assert changed(after, wanted) == after
+    assert apply(after, wanted) == after
     assert goes_back_and_forth(tmp_path, before, after, "ds.json")
 
 
 def test_a_key_without_levels_is_added_to_a_configuration_of_deepspeed() -> None:
-    made = changed(MARKED, target("gradient_clipping", 0.5, framework="deepspeed"))
+    made = apply(MARKED, target("gradient_clipping", 0.5, framework="deepspeed"))
     assert made == MARKED.replace("true}\n", 'true},\n  "gradient_clipping": 0.5\n')
 
 
 def test_a_variable_is_a_string_in_a_runtime_environment() -> None:
     """Ray hands `env_vars` on as they are; numbers among them are errors."""
     wanted = target("NCCL_CUMEM_ENABLE", 0, kind="env")
-    made = changed('{"pip": [], "env_vars": {"A": "1"}}', wanted)
+    made = apply('{"pip": [], "env_vars": {"A": "1"}}', wanted)
     assert made == '{"pip": [], "env_vars": {"A": "1", "NCCL_CUMEM_ENABLE": "0"}}'
-    assert changed('{"env_vars": {"NCCL_CUMEM_ENABLE": "1"}}', wanted) == '{"env_vars": {"NCCL_CUMEM_ENABLE": "0"}}'
+    assert apply('{"env_vars": {"NCCL_CUMEM_ENABLE": "1"}}', wanted) == '{"env_vars": {"NCCL_CUMEM_ENABLE": "0"}}'
     assert holds(made, wanted)
 
 
@@ -99,7 +99,7 @@ def test_a_variable_is_a_string_in_a_runtime_environment() -> None:
 )
 def test_what_cannot_be_changed_safely_is_refused(text: str, key: str, to: Scalar, kind: ChangeKind, reason: str) -> None:
     with pytest.raises(NotPatchableError) as refused:
-        changed(text, target(key, to, kind=kind))
+        apply(text, target(key, to, kind=kind))
     assert reason in str(refused.value)
     assert not holds(text, target(key, to, kind=kind))
 
@@ -127,18 +127,18 @@ def test_exactly_one_value_differs_after_a_change(whole: dict[str, Any], layout:
     wanted = target(".".join(path), to)
     if "${" in text or (isinstance(to, str) and to.startswith("[")):
         return
-    after = changed(text, wanted)
+    after = apply(text, wanted)
     value = json.loads(after)
     for key in path:
         value = value[key]
     assert json.loads(after) == with_value(whole, path, value)
     assert holds(after, wanted)
-    assert changed(after, wanted) == after
+    assert apply(after, wanted) == after
 
 
 @settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(whole=OBJECTS, layout=LAYOUTS, to=st.integers(100, 999))
 def test_the_diff_of_any_layout_applies_and_goes_back(whole: dict[str, Any], layout: dict[str, Any], to: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     text = json.dumps({"t": whole}, **layout)
-    after = changed(text, target("t.new", to))
+    after = apply(text, target("t.new", to))
     assert goes_back_and_forth(tmp_path_factory.mktemp("git"), text, after, "ds.json")

@@ -8,7 +8,7 @@ import pytest
 
 from corpus.schema import Scalar
 from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.yaml_file import carries, changed, holds
+from service.patching.yaml_file import apply, carries, holds
 from tests.service.patching.applying import goes_back_and_forth, target
 from tests.tables import each_row
 
@@ -121,11 +121,11 @@ CHANGES: list[tuple[str, str, str, PatchTarget]] = [
 
 @each_row(("before", "old", "new", "wanted"), CHANGES)
 def test_a_manifest_gets_the_value_at_its_place(before: str, old: str, new: str, wanted: PatchTarget, tmp_path: Path) -> None:
-    after = changed(before, wanted)
+    after = apply(before, wanted)
     assert after == before.replace(old, new)
     assert holds(after, wanted)
     assert carries(after, wanted)
-    assert changed(after, wanted) == after
+    assert apply(after, wanted) == after
     assert goes_back_and_forth(tmp_path, before, after, "job.yaml")
 
 
@@ -134,7 +134,7 @@ TWO = POD + "    env:\n    - {name: A, value: '1'}\n  - name: b\n    env:\n    -
 
 def test_what_several_containers_have_alike_is_changed_in_all() -> None:
     """The ranks of a job want one value."""
-    made = changed(TWO, env("A", 8))
+    made = apply(TWO, env("A", 8))
     assert made == TWO.replace("'1'", "'8'")
     assert holds(made, env("A", 8))
 
@@ -164,11 +164,11 @@ def test_what_several_containers_have_alike_is_changed_in_all() -> None:
 )  # fmt: skip
 def test_what_a_manifest_says_otherwise_is_refused_with_its_line(text: str, wanted: PatchTarget, reason: str) -> None:
     with pytest.raises(NotPatchableError) as refused:
-        changed(text, wanted)
+        apply(text, wanted)
     assert reason in str(refused.value)
 
 
 def test_a_merge_key_is_overridden_in_the_services_own_environment() -> None:
     """The shared mapping stays for the others."""
     text = "x-e: &e {A: '1'}\nservices:\n  a:\n    image: x\n    environment:\n      <<: *e\n      B: '2'\n"
-    assert changed(text, env("A", 8)) == text + "      A: '8'\n"
+    assert apply(text, env("A", 8)) == text + "      A: '8'\n"

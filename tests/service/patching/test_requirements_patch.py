@@ -50,16 +50,16 @@ PIP = [
 @each_row(("before", "after", "name", "to"), PIP)
 def test_a_requirement_gets_its_version(before: str, after: str, name: str, to: str, tmp_path: Path) -> None:
     wanted = package(name, to)
-    assert requirements.changed(before, wanted) == after
+    assert requirements.apply(before, wanted) == after
     assert requirements.holds(after, wanted)
     assert requirements.carries(after, wanted)
-    assert requirements.changed(after, wanted) == after
+    assert requirements.apply(after, wanted) == after
     assert goes_back_and_forth(tmp_path, before, after, "requirements.txt")
 
 
 @each_row(("text", "name", "to"), [("ray==2.9\n", "ray", "install"), ("torch<2.7,>=2.6\n", "torch", ">=2.6,<2.7")])
 def test_what_is_said_already_stays(text: str, name: str, to: str) -> None:
-    assert requirements.changed(text, package(name, to)) == text
+    assert requirements.apply(text, package(name, to)) == text
 
 
 @each_row(
@@ -79,7 +79,7 @@ def test_what_is_said_already_stays(text: str, name: str, to: str) -> None:
 )
 def test_what_pip_would_read_otherwise_is_refused(text: str, wanted: PatchTarget, reason: str) -> None:
     with pytest.raises(NotPatchableError) as refused:
-        requirements.changed(text, wanted)
+        requirements.apply(text, wanted)
     assert reason in str(refused.value)
     assert not requirements.holds(text, wanted)
 
@@ -98,10 +98,10 @@ REST = ["", "  # why", " ; sys_platform == 'linux'", "; python_version<'3.12' # 
 def test_only_the_packages_own_line_differs(names: list[str], picks: list[tuple[str, str, str]], between: list[str], to: str, ending: str, name: str) -> None:
     """Extras, markers, comments and options of a line stay, and so does every other line."""
     text = "".join(f"{gap}{known}{extras}{version}{rest}\n" for known, (version, rest, extras), gap in zip(names, picks, between, strict=False)).replace("\n", ending)
-    after = requirements.changed(text, package(name, to))
+    after = requirements.apply(text, package(name, to))
     assert changed_lines(text, after) in ([(1, 1), (0, 0)] if name in names else [(0, 1)])
     assert requirements.holds(after, package(name, to))
-    assert requirements.changed(after, package(name, to)) == after
+    assert requirements.apply(after, package(name, to)) == after
     if name in names:
         (row,) = [row for row in after.split("\n") if row.startswith(name)]
         _, rest, extras = picks[names.index(name)]
@@ -123,10 +123,10 @@ CONDA = "name: t\ndependencies:\n  - python=3.11  # py\n  - numpy=1.26\n  - pip\
 )
 def test_a_conda_environment_gets_the_version(name: str, to: str, old: str, new: str) -> None:
     """In its pip section, or among its own packages where the package stands there."""
-    made = requirements.conda_changed(CONDA, package(name, to))
+    made = requirements.apply_to_conda(CONDA, package(name, to))
     assert made == CONDA.replace(old, new)
     assert requirements.conda_holds(made, package(name, to))
-    assert requirements.conda_changed(made, package(name, to)) == made
+    assert requirements.apply_to_conda(made, package(name, to)) == made
 
 
 # Before, after, variable, value.
@@ -155,17 +155,17 @@ DOCKERFILE: list[tuple[str, str, str, Scalar]] = [
 
 @each_row(("before", "after", "name", "to"), DOTENV)
 def test_a_variable_is_written_into_a_dotenv_file(before: str, after: str, name: str, to: Scalar, tmp_path: Path) -> None:
-    assert env_file.changed(before, variable(name, to)) == after
+    assert env_file.apply(before, variable(name, to)) == after
     assert env_file.holds(after, variable(name, to))
-    assert env_file.changed(after, variable(name, to)) == after
+    assert env_file.apply(after, variable(name, to)) == after
     assert goes_back_and_forth(tmp_path, before, after, ".env")
 
 
 @each_row(("before", "after", "name", "to"), DOCKERFILE)
 def test_a_variable_is_written_into_the_last_stage(before: str, after: str, name: str, to: Scalar, tmp_path: Path) -> None:
-    assert env_file.dockerfile_changed(before, variable(name, to)) == after
+    assert env_file.apply_to_dockerfile(before, variable(name, to)) == after
     assert env_file.dockerfile_holds(after, variable(name, to))
-    assert env_file.dockerfile_changed(after, variable(name, to)) == after
+    assert env_file.apply_to_dockerfile(after, variable(name, to)) == after
     assert goes_back_and_forth(tmp_path, before, after, "Dockerfile")
 
 
@@ -182,7 +182,7 @@ def test_a_variable_is_written_into_the_last_stage(before: str, after: str, name
 )
 def test_a_variable_that_is_computed_or_doubled_is_refused(text: str, to: Scalar, reason: str) -> None:
     with pytest.raises(NotPatchableError) as refused:
-        env_file.changed(text, variable("A", to))
+        env_file.apply(text, variable("A", to))
     assert reason in str(refused.value)
     assert not env_file.holds(text, variable("A", to))
 
@@ -190,4 +190,4 @@ def test_a_variable_that_is_computed_or_doubled_is_refused(text: str, to: Scalar
 @each_row(("text", "reason"), [("FROM x\nENV A 1\n", "old form"), ("RUN x\n", "no FROM"), ("FROM x\nENV A=$B\n", "computed")])
 def test_a_dockerfile_that_says_it_otherwise_is_refused(text: str, reason: str) -> None:
     with pytest.raises(NotPatchableError, match=reason):
-        env_file.dockerfile_changed(text, variable("A", 8))
+        env_file.apply_to_dockerfile(text, variable("A", 8))

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from corpus.schema import Scalar
-from service.patching.shell import changed, holds
+from service.patching.shell import apply, holds
 from service.patching.target import NotPatchableError, PatchTarget
 from tests.tables import each_row
 from tests.waiting import PATIENCE
@@ -268,7 +268,7 @@ CHANGED = [
 @each_row(("before", "target", "after"), CHANGED)
 def test_that_a_setting_is_changed_where_it_stands(before: str, target: PatchTarget, after: str) -> None:
     """The text afterwards is the text before but for the value, and bash can still read it."""
-    assert changed(before, target) == after
+    assert apply(before, target) == after
     assert parses(after) or not parses(before)
 
 
@@ -277,7 +277,7 @@ def test_that_a_changed_script_holds_the_value(before: str, target: PatchTarget,
     """The value is read back from the changed text, not from the one before, and no further change is made."""
     assert holds(after, target)
     assert not holds(before, target)
-    assert changed(after, target) == after
+    assert apply(after, target) == after
 
 
 DONE = [
@@ -296,7 +296,7 @@ DONE = [
 def test_that_a_script_that_says_so_is_left_as_it_is(text: str, target: PatchTarget) -> None:
     """Another spelling of the same value is no change."""
     assert holds(text, target)
-    assert changed(text, target) == text
+    assert apply(text, target) == text
 
 
 REFUSED = [
@@ -359,7 +359,7 @@ REFUSED = [
 def test_that_what_cannot_be_changed_safely_is_refused_with_its_reason(text: str, target: PatchTarget, reason: str) -> None:
     """Computed, shared, doubled and missing settings stay as they are, and the line and expression are told."""
     with pytest.raises(NotPatchableError) as told:
-        changed(text, target)
+        apply(text, target)
     assert reason in str(told.value)
     assert not holds(text, target)
 
@@ -368,13 +368,13 @@ def test_that_variables_which_repeat_each_other_are_not_followed_without_end() -
     """A hostile script makes no endless command."""
     rows = [f'V{n}="' + f"$V{n + 1} " * 60 + '-x"' for n in range(8)]
     with pytest.raises(NotPatchableError):
-        changed("\n".join([*rows, "python t.py $V0", ""]), flag("--b", 1, "x"))
+        apply("\n".join([*rows, "python t.py $V0", ""]), flag("--b", 1, "x"))
 
 
 def test_that_a_deeply_nested_script_is_refused() -> None:
     """Nesting without end is told, not run into."""
     with pytest.raises(NotPatchableError):
-        changed("python t.py " + "$(a " * 3000 + ")" * 3000 + "\n", flag("--b", 1, "x"))
+        apply("python t.py " + "$(a " * 3000 + ")" * 3000 + "\n", flag("--b", 1, "x"))
 
 
 # Scripts that run whole, the setting, and the arguments that then differ: those that are gone, those that have come.
@@ -402,7 +402,7 @@ def test_that_only_the_intended_argument_differs_when_it_is_run(
     text: str, target: PatchTarget, gone: list[str], come: list[str], programs: Path
 ) -> None:
     """Both scripts start the same programs with the same arguments and environment but for the one."""
-    before, after = started(text, programs), started(changed(text, target), programs)
+    before, after = started(text, programs), started(apply(text, target), programs)
     assert before
     old, new = (Counter(word for each in one for word in each.argv) for one in (before, after))
     assert (sorted((old - new).elements()), sorted((new - old).elements())) == (sorted(gone), sorted(come))
@@ -449,7 +449,7 @@ def scripts(draw: st.DrawFn) -> tuple[str, list[str], list[str]]:
 def patched(text: str, target: PatchTarget) -> str:
     """Change a script; a value that only describes itself is no example."""
     try:
-        return changed(text, target)
+        return apply(text, target)
     except NotPatchableError as error:
         assume("described" not in str(error))
         raise
@@ -465,7 +465,7 @@ def test_that_any_override_is_changed_and_nothing_else(made: tuple[str, list[str
     after = patched(text, target)
     assert parses(after)
     assert holds(after, target)
-    assert changed(after, target) == after
+    assert apply(after, target) == after
     lost, new = lost_and_new(text, after)
     assert len(lost) == len(new) <= 1
     before_runs, after_runs = started(text, programs), started(after, programs)
@@ -490,7 +490,7 @@ def test_that_an_absent_override_is_one_more_argument(made: tuple[str, list[str]
     target = hydra("new.key", to)
     after = patched(text, target)
     assert holds(after, target)
-    assert changed(after, target) == after
+    assert apply(after, target) == after
     assert len(lost_and_new(text, after)[0]) <= 1
     before_runs, after_runs = started(text, programs), started(after, programs)
     assert before_runs
@@ -531,7 +531,7 @@ def test_that_any_flag_is_changed_and_nothing_else(made: tuple[str, list[str]], 
     after = patched(text, target)
     assert parses(after)
     assert holds(after, target)
-    assert changed(after, target) == after
+    assert apply(after, target) == after
     before_runs, after_runs = started(text, programs), started(after, programs)
     assert before_runs
     old, new = (Counter(word for run in runs for word in run.argv) for runs in (before_runs, after_runs))
@@ -550,7 +550,7 @@ def test_that_the_job_gets_the_variable_and_everything_else_as_before(form: str,
     after = patched(text, env("V", to))
     assert parses(after)
     assert holds(after, env("V", to))
-    assert changed(after, env("V", to)) == after
+    assert apply(after, env("V", to)) == after
     (before_run,), (after_run,) = started(text, programs), started(after, programs)
     value = {True: "1", False: "0"}[to] if isinstance(to, bool) else str(to)
     assert after_run.argv == before_run.argv
@@ -569,9 +569,9 @@ DIRECTIVES = ["--mem=64G", "--time 1:00:00", "-t 1:00:00", "-c 8", "-N2", "--exc
 def test_that_slurm_reads_the_value_and_every_other_option_as_before(rows: list[str], comment: str, target: PatchTarget) -> None:
     """One option differs; the lines below the first command are none of Slurm's."""
     text = "#!/bin/bash\n" + "".join(f"#SBATCH {row}{comment}\n" for row in rows) + "\nsrun t\n#SBATCH --mem=1\n"
-    after = changed(text, target)
+    after = apply(text, target)
     assert holds(after, target)
-    assert changed(after, target) == after
+    assert apply(after, target) == after
     old, new = sbatch(text), sbatch(after)
     name = target.names[0][2:]
     assert new == {**old, name: str(target.to)}
@@ -605,4 +605,4 @@ def test_that_line_ends_are_kept(made: tuple[str, list[str], list[str]], which: 
     """A script of another system is changed as its twin with plain line ends is."""
     text, keys, _ = made
     target = hydra(keys[which % len(keys)], to)
-    assert changed(text.replace("\n", ending), target) == changed(text, target).replace("\n", ending)
+    assert apply(text.replace("\n", ending), target) == apply(text, target).replace("\n", ending)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from corpus.schema import ChangeKind, Scalar
 from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.yaml_file import carries, changed, holds
+from service.patching.yaml_file import apply, carries, holds
 from tests.service.patching.applying import changed_lines, goes_back_and_forth, target
 from tests.tables import each_row
 
@@ -95,9 +95,9 @@ ADDED: list[tuple[str, str, str, Scalar]] = [
 def test_a_setting_is_written_where_it_belongs(before: str, after: str, key: str, to: Scalar, tmp_path: Path) -> None:
     """Only the value is another afterwards; the diff applies and goes back; a second time changes nothing."""
     wanted = target(key, to)
-    assert changed(before, wanted) == after
+    assert apply(before, wanted) == after
     assert holds(after, wanted)
-    assert changed(after, wanted) == after
+    assert apply(after, wanted) == after
     assert goes_back_and_forth(tmp_path, before, after, "config.yaml")
 
 
@@ -116,14 +116,14 @@ LLAMAFACTORY = "### model\nmodel_name_or_path: /m\nstage: sft\nbf16: true  # fas
 
 
 def test_a_key_without_levels_is_added_to_a_file_of_its_framework() -> None:
-    made = changed(LLAMAFACTORY, target("gradient_checkpointing", to=True, framework="llamafactory"))
+    made = apply(LLAMAFACTORY, target("gradient_checkpointing", to=True, framework="llamafactory"))
     assert made == LLAMAFACTORY + "gradient_checkpointing: true\n"
 
 
 @each_row(("framework", "spelled"), [("axolotl", ""), ("verl", ""), ("llamafactory", "flag")])
 def test_a_key_without_levels_is_not_added_to_another_file(framework: str, spelled: str) -> None:
     with pytest.raises(NotPatchableError):
-        changed(LLAMAFACTORY, target("gradient_checkpointing", to=True, framework=framework, spelled=spelled))
+        apply(LLAMAFACTORY, target("gradient_checkpointing", to=True, framework=framework, spelled=spelled))
 
 
 OWNED = [
@@ -146,7 +146,7 @@ def test_a_file_of_one_framework_is_not_changed_for_another(text: str, key: str,
 def test_settings_of_a_json_file_are_not_written_into_yaml() -> None:
     """The trainer's own `gradient_accumulation_steps` takes no `auto`."""
     with pytest.raises(NotPatchableError, match="JSON"):
-        changed("gradient_accumulation_steps: 8\n", target("gradient_accumulation_steps", "auto", framework="deepspeed", spelled="json"))
+        apply("gradient_accumulation_steps: 8\n", target("gradient_accumulation_steps", "auto", framework="deepspeed", spelled="json"))
 
 
 @each_row(("name", "written"), [("rollout.yaml", True), ("dp_rollout.yaml", True), ("actor.yaml", False), ("config.yaml", False)])
@@ -200,7 +200,7 @@ REFUSED: list[tuple[str, str, Scalar, str]] = [
 @each_row(("text", "key", "to", "reason"), REFUSED)
 def test_what_cannot_be_changed_safely_is_refused_with_its_line(text: str, key: str, to: Scalar, reason: str) -> None:
     with pytest.raises(NotPatchableError) as refused:
-        changed(text, target(key, to))
+        apply(text, target(key, to))
     assert reason in str(refused.value)
     assert not holds(text, target(key, to))
 
@@ -210,13 +210,13 @@ def test_a_short_file_that_stands_for_a_huge_one_is_refused() -> None:
     rows = ["l0: &l0 [x, x, x, x, x, x, x, x, x, x]"]
     rows += [f"l{level}: &l{level} [{', '.join([f'*l{level - 1}'] * 10)}]" for level in range(1, 12)]
     with pytest.raises(NotPatchableError, match="too many values"):
-        changed("\n".join(rows) + "\na: 1\n", target("a", 8))
+        apply("\n".join(rows) + "\na: 1\n", target("a", 8))
 
 
 @each_row("kind", ["env", "package", "command"])
 def test_only_settings_are_written_into_a_file_of_settings(kind: ChangeKind) -> None:
     with pytest.raises(NotPatchableError):
-        changed("a: 1\n", target("a", 8, kind=kind))
+        apply("a: 1\n", target("a", 8, kind=kind))
 
 
 # Generated documents: nested, commented, in block and flow style, with whatever quotes, indentation and line ends.
@@ -297,10 +297,10 @@ def test_exactly_the_value_differs_after_a_change(text: str, to: Scalar, data: s
     path, _ = data.draw(st.sampled_from(flat))
     wanted = target(".".join(path), to)
     if holds(text, wanted):
-        assert changed(text, wanted) == text
+        assert apply(text, wanted) == text
         return
     try:
-        after = changed(text, wanted)
+        after = apply(text, wanted)
     except NotPatchableError as error:
         assert "block of text" in str(error)  # noqa: PT017 - the rest of the rule follows
         return
@@ -319,7 +319,7 @@ def test_exactly_the_key_is_new_after_an_addition(text: str, to: Scalar, data: s
     path = (*data.draw(st.sampled_from(parents)), *missing)
     wanted = target(".".join(path), to)
     try:
-        after = changed(text, wanted)
+        after = apply(text, wanted)
     except NotPatchableError as error:
         assert any(reason in str(error) for reason in ("no mapping", "empty value", "more than this value"))  # noqa: PT017
         return
@@ -334,7 +334,7 @@ def _check(text: str, after: str, before: Any, path: tuple[str, ...], wanted: Pa
     assert now == with_value(before, path, value)
     assert value == wanted.to or str(value) == wanted.to or (isinstance(value, int | float) and float(value) == float(wanted.to))
     assert holds(after, wanted)
-    assert changed(after, wanted) == after
+    assert apply(after, wanted) == after
 
 
 @settings(max_examples=25, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
@@ -342,5 +342,5 @@ def _check(text: str, after: str, before: Any, path: tuple[str, ...], wanted: Pa
 def test_the_diff_of_any_layout_applies_and_goes_back(text: str, to: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     flat = [path for path, value in paths(yaml.safe_load(text)) if isinstance(value, int | float)]
     if flat:
-        after = changed(text, target(".".join(flat[0]), to))
+        after = apply(text, target(".".join(flat[0]), to))
         assert goes_back_and_forth(tmp_path_factory.mktemp("git"), text, after, "config.yaml")

@@ -35,7 +35,7 @@ def work_off(settings: Settings, owner: str) -> tuple[list[str], list[bool], dic
     finished: list[str] = []
     standing: dict[str, str] = {}
     with Store.open(settings) as store:
-        first = [store.seen.first("slack", f"Ev{number}", NOW) for number in range(40)]
+        first = [store.seen.is_first("slack", f"Ev{number}", NOW) for number in range(40)]
         while jobs := store.batches.claim(owner, 7, 600, NOW):
             results = []
             for job in jobs:

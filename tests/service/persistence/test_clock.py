@@ -28,24 +28,24 @@ def test_that_a_clock_that_leaps_is_believed_after_a_week(store: Store, days: Se
     store.triages.add(triage(state="done"))
     found = []
     for day in days:
-        asked = store.clock.rests(later(day * DAY))
-        found.append(store.clock.look(later(day * DAY)))
+        asked = store.clock.is_resting(later(day * DAY))
+        found.append(store.clock.observe(later(day * DAY)))
         assert found[-1] == asked
     assert [rest is None for rest in found] == list(believed)
 
 
 def test_that_a_clock_is_believed_where_nothing_was_ever_kept(store: Store) -> None:
-    assert store.clock.look(NOW) is None
-    assert store.clock.look(later(YEARS * DAY)) == later(YEARS * DAY) + REST
+    assert store.clock.observe(NOW) is None
+    assert store.clock.observe(later(YEARS * DAY)) == later(YEARS * DAY) + REST
 
 
 def test_that_a_batch_alone_tells_the_time(store: Store) -> None:
     add(store, 1)
-    assert store.clock.rests(later(2 * DAY)) is None
-    assert store.clock.rests(later(9 * DAY)) is not None
+    assert store.clock.is_resting(later(2 * DAY)) is None
+    assert store.clock.is_resting(later(9 * DAY)) is not None
 
 
 def test_that_the_clock_is_written_down_twice_a_day(store: Store) -> None:
     for hour in range(96):
-        store.clock.look(later(hour * 3600))
+        store.clock.observe(later(hour * 3600))
     assert [item.actor for item in store.audit.page()[0]] == [ACTOR] * 8

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from service.persistence import opening
-from service.persistence.errors import DamagedStoreError, DeadlockError, suspicion, translated
+from service.persistence.errors import DamagedStoreError, DeadlockError, suspicion, translate_error
 from service.persistence.store import Store
 from service.schemas.errors import ConflictError, DiskFullError, NotFoundError, StoreError
 from service.schemas.records import KeyRecord
@@ -250,7 +250,7 @@ def server_error(kind: type[psycopg.Error], gone: bool = False) -> DBAPIError:
     ids=lambda value: type(getattr(value, "orig", value)).__name__ if isinstance(value, DBAPIError) else "",
 )
 def test_that_a_servers_errors_say_what_can_be_done(error: DBAPIError, kind: type[Exception], words: str) -> None:
-    with pytest.raises(kind, match=words) as caught, translated("postgresql://host/db"):
+    with pytest.raises(kind, match=words) as caught, translate_error("postgresql://host/db"):
         raise error
     assert type(caught.value) is kind
     assert "at length" not in str(caught.value)

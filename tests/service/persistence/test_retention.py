@@ -30,7 +30,7 @@ def test_that_everything_old_goes(store: Store) -> None:
     store.batches.represent("B1", "crash", keys[0])
     store.batches.cancel("B1", NOW)
     store.requests.begin("idem", "ann", "d1", NOW)
-    store.seen.first("slack", "Ev1", NOW)
+    store.seen.is_first("slack", "Ev1", NOW)
     assert store.retention.forget(later(1), later(DAY)) == 2
     assert held(store) == {}
 
@@ -45,7 +45,7 @@ def test_that_nothing_young_or_unfinished_goes(store: Store) -> None:
     store.batches.restore(batch(id="B2", state="done", finished=later(5)), [])
     store.batches.restore(batch(id="B3", state="done", finished=later(0)), [])
     store.requests.begin("idem", "ann", "d1", later(5))
-    store.seen.first("slack", "Ev1", later(5))
+    store.seen.is_first("slack", "Ev1", later(5))
     assert store.retention.forget(later(5), later(DAY)) == 3
     assert [item.id for item in store.triages.page()[0]] == ["young", "running"]
     assert [item.id for item in store.batches.page()[0]] == ["B2", "B1"]

@@ -80,7 +80,7 @@ def test_that_a_secret_over_several_lines_of_an_excerpt_is_masked() -> None:
 
 @each_row("text", ["", "x" * 5000, "plain", "日志 — ok", "step 3: tokens=4096"])
 def test_that_harmless_text_is_kept_as_it_is(text: str) -> None:
-    assert sanitizer.clean(text) == text
+    assert sanitizer.clean_text(text) == text
 
 
 def test_that_an_answer_is_given_as_it_was_kept() -> None:

@@ -95,13 +95,13 @@ def test_that_each_caller_has_its_own_keys(store: Store, key: str, caller: str) 
 
 def test_that_an_event_comes_first_once_in_a_day(settings: Settings) -> None:
     with Store.open(settings) as store:
-        assert [store.seen.first("slack", "Ev1", later(second)) for second in (0, 1, DAY - 1)] == [True, False, False]
-        assert store.seen.first("slack", "Ev2", NOW)
-        assert store.seen.first("other", "Ev1", NOW)
+        assert [store.seen.is_first("slack", "Ev1", later(second)) for second in (0, 1, DAY - 1)] == [True, False, False]
+        assert store.seen.is_first("slack", "Ev2", NOW)
+        assert store.seen.is_first("other", "Ev1", NOW)
     with Store.open(settings) as store:
-        assert not store.seen.first("slack", "Ev1", later(2))
-        assert store.seen.first("slack", "Ev1", later(DAY))
-        assert not store.seen.first("slack", "Ev1", later(DAY + 1))
+        assert not store.seen.is_first("slack", "Ev1", later(2))
+        assert store.seen.is_first("slack", "Ev1", later(DAY))
+        assert not store.seen.is_first("slack", "Ev1", later(DAY + 1))
 
 
 def test_that_the_audit_is_given_newest_first(store: Store) -> None:

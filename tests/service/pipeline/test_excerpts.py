@@ -21,7 +21,7 @@ STEP = "words that say nothing {}"
 
 def kept(reader: Reader, path: Path) -> Excerpt:
     """Read a log and keep what is kept of it."""
-    return excerpts.take(reader.read(jobs.open_job(path)), jobs.open_job(path))
+    return excerpts.make_excerpt(reader.read(jobs.open_job(path)), jobs.open_job(path))
 
 
 def numbered(excerpt: Excerpt) -> dict[int, str]:
@@ -37,7 +37,7 @@ def numbered(excerpt: Excerpt) -> dict[int, str]:
 @settings(derandomize=True, deadline=None, max_examples=150)
 def test_that_lines_are_those_of_a_plain_split_however_the_bytes_come(text: str, cuts: list[int], spans: list[tuple[int, int]]) -> None:
     raw = text.encode()
-    wanted = excerpts.merged((begin, begin + more) for begin, more in spans)
+    wanted = excerpts.merge_ranges((begin, begin + more) for begin, more in spans)
     chunks, place = [], 0
     for cut in cuts * (len(raw) + 1):
         chunks.append(raw[place : place + cut])
@@ -79,7 +79,7 @@ def test_that_a_log_put_together_again_has_the_same_root_at_the_same_line(reader
     rows = [STEP.format(number) for number in range(1, 30_001)]
     rows[20_000] = OOM
     path.write_text("\n".join(rows), encoding="utf-8")
-    again = reader.read(excerpts.restored(kept(reader, path), "log"))
+    again = reader.read(excerpts.restore_excerpt(kept(reader, path), "log"))
     assert again.root is not None
     assert again.root.line == 20_001
     assert again.source == "log"
@@ -90,7 +90,7 @@ def test_that_the_files_of_a_job_stay_apart(reader: Reader, tmp_path: Path) -> N
     (tmp_path / "rank1.log").write_text(f"fine\n{OOM}\n", encoding="utf-8")
     excerpt = kept(reader, tmp_path)
     assert [(stretch.file, stretch.begin) for stretch in excerpt.stretches] == [("rank0.log", 1), ("rank1.log", 1)]
-    again = reader.read(excerpts.restored(excerpt, "job"))
+    again = reader.read(excerpts.restore_excerpt(excerpt, "job"))
     assert again.root is not None
     assert str(again.place(again.root.line)) == "rank1.log:L2"
 
@@ -144,13 +144,13 @@ def test_that_direction_marks_and_carriage_returns_do_not_reach_a_page(reader: R
 def test_that_a_source_that_is_gone_leaves_what_was_read(reader: Reader) -> None:
     report = reader.read(from_text(f"{OOM}\n"))
     gone = LogSource("log", io.BytesIO(b""))
-    assert not excerpts.take(report, jobs.JobSource("log", single=gone)).whole
+    assert not excerpts.make_excerpt(report, jobs.JobSource("log", single=gone)).whole
 
 
 def test_that_the_gaps_of_many_files_are_not_in_memory_at_once() -> None:
     stretches = tuple(LineRange(file=f"rank{number}.log", begin=2_000_000, lines=("RuntimeError: boom",)) for number in range(50))
     tracemalloc.start()
-    job = excerpts.restored(Excerpt(stretches=stretches), "job")
+    job = excerpts.restore_excerpt(Excerpt(stretches=stretches), "job")
     lines = [sum(chunk.count(b"\n") for chunk in part.chunks()) for part in job.parts()]
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()

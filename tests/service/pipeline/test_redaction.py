@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ingest.logs.inputs import sources
-from service.llm.chain import explained
+from service.llm.chain import explain_with_model
 from service.llm.triage_context import TriageContext
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
@@ -87,7 +87,7 @@ def test_a_model_is_sent_none_of_it(triage: Triage) -> None:
     items = LOGS[0]
     inquiry = triage.open(sources.from_text(log_of(items)), "en", files_of(items))
     with serving([Turn(body='{"error": {"message": "no"}}', status=500)]) as server:
-        stages = list(explained(triage, inquiry, model_at(server.url), 20.0, BUDGET))
+        stages = list(explain_with_model(triage, inquiry, model_at(server.url), 20.0, BUDGET))
     assert server.calls
     assert not [item for item in items if planted.remains(item, json.dumps(server.calls) + repr(stages))]
 

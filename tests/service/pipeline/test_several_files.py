@@ -181,11 +181,11 @@ def test_an_error_of_the_healthy_run_is_not_the_cause(is_saved: bool, triage: Tr
     """Given as its output, or as what was saved of it."""
     good = folder(tmp_path, {"good.log": REFUSED.replace("10.0.0.3", "10.0.0.9") + steps(1, 2, 3)}) / "good.log"
     if is_saved:
-        triage.healthy(good).save(tmp_path / "good.json")
+        triage.healthy_templates(good).save(tmp_path / "good.json")
         good = tmp_path / "good.json"
     log = steps(1) + REFUSED
     alone = explained(triage, log)
-    compared = triage.explain(sources.from_text(log), "en", (), triage.healthy(good))
+    compared = triage.explain(sources.from_text(log), "en", (), triage.healthy_templates(good))
     assert (alone.verdict == "no-failure", compared.verdict, compared.evidence) == (False, "no-failure", ())
 
 
@@ -194,7 +194,7 @@ def test_an_unknown_shows_what_the_healthy_run_does_not_say(language: str, triag
     """Where no line tells the cause, those that are new are the best to look at."""
     good = folder(tmp_path, {"good.log": "loading\n" + steps(1, 2, 3) + "saving\n"}) / "good.log"
     log = "loading\n" + steps(1, 2) + "the gateway stutters\n" + traceback(STRANGE)
-    answer = triage.explain(sources.from_text(log), language, (), triage.healthy(good))
+    answer = triage.explain(sources.from_text(log), language, (), triage.healthy_templates(good))
     lead = {"en": "The healthy run prints nothing like these last lines:", "zh": "正常运行的日志里没有类似的最后几行："}[language]
     assert answer.verdict == "unknown"
     assert lead in answer.explanation
@@ -205,7 +205,7 @@ def test_an_unknown_shows_what_the_healthy_run_does_not_say(language: str, triag
 def test_a_known_cause_needs_no_novel_lines(triage: Triage, tmp_path: Path) -> None:
     """The explanation of a diagnosis stays about its cause."""
     good = folder(tmp_path, {"good.log": "loading\n"}) / "good.log"
-    answer = triage.explain(sources.from_text(traceback(OOM)), "en", (), triage.healthy(good))
+    answer = triage.explain(sources.from_text(traceback(OOM)), "en", (), triage.healthy_templates(good))
     assert answer.verdict == "diagnosed"
     assert "healthy run" not in answer.explanation
 
@@ -213,7 +213,7 @@ def test_a_known_cause_needs_no_novel_lines(triage: Triage, tmp_path: Path) -> N
 def test_a_healthy_folder_is_read_as_one_run(triage: Triage, tmp_path: Path) -> None:
     """`--good` takes what `explain` takes."""
     good = folder(tmp_path / "good", {"rank0.log": "loading\n", "rank1.log": REFUSED})
-    compared = triage.explain(sources.from_text(REFUSED), "en", (), triage.healthy(good))
+    compared = triage.explain(sources.from_text(REFUSED), "en", (), triage.healthy_templates(good))
     assert (compared.shows_failure, compared.evidence) == (False, ())
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from corpus.schema import Language, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
 from service.pipeline.triage import Triage
-from service.remediation.changes import is_guidance, misfit, propose
+from service.remediation.changes import is_guidance, misfit_reason, propose_changes
 from service.remediation.feasibility import value_of
 from service.schemas.diagnosis import Dropped, ProposedChange
 from tests.service.factories import case, change, failed, knob, library, report, setting
@@ -24,7 +24,7 @@ def proposed(
     """Propose the changes of one case to a job of one framework."""
     told = report(failed(), frameworks=[(seen, version)], settings=settings)
     made = case(changes=list(changes), frameworks=serves or {})
-    return propose([made], told, library(*(knobs or (knob(),))), settings, "en")
+    return propose_changes([made], told, library(*(knobs or (knob(),))), settings, "en")
 
 
 def test_a_change_that_fits_is_verified() -> None:
@@ -95,7 +95,7 @@ def test_the_jobs_own_value_is_shown_as_from() -> None:
 def test_the_first_case_decides_a_setting() -> None:
     """Two cases that change the same setting give one change."""
     cases = [case("verl/one", changes=[change(to=128)]), case("verl/two", changes=[change(to=32)])]
-    made, dropped = propose(cases, report(failed()), library(knob()), [], "en")
+    made, dropped = propose_changes(cases, report(failed()), library(knob()), [], "en")
     assert [(item.to, item.from_case) for item in made] == [(128, "verl/one")]
     assert dropped == []
 
@@ -111,7 +111,7 @@ def test_a_renamed_setting_is_proposed_once() -> None:
 def test_reasons_come_in_the_answers_language(language: str) -> None:
     """`why` and `costs` are in the language that was asked for."""
     wanted = change(costs={"en": "slower", "zh": "更慢"})
-    made, _ = propose([case(changes=[wanted])], report(failed()), library(knob()), [], "zh" if language == "zh" else "en")
+    made, _ = propose_changes([case(changes=[wanted])], report(failed()), library(knob()), [], "zh" if language == "zh" else "en")
     assert made[0].costs == ("更慢" if language == "zh" else "slower")
 
 
@@ -140,7 +140,7 @@ def test_guidance_and_a_command_in_words_come_in_the_answers_language(language: 
     rows = {"the node that failed": "出故障的节点", "run it again": "重新运行"}
     shelf = dataclasses.replace(library(knob()), guidance=rows)
     wanted = [change(to="the node that failed"), change("run it again", "the node that failed", kind="command")]
-    made, _ = propose([case(changes=wanted)], report(failed()), shelf, [], language)
+    made, _ = propose_changes([case(changes=wanted)], report(failed()), shelf, [], language)
     assert [item.to for item in made] == [told, told]
     assert [item.key for item in made] == ["data.size", "重新运行" if language == "zh" else "run it again"]
     assert {item.status for item in made} == {"unverified"}
@@ -161,7 +161,7 @@ def test_guidance_and_a_command_in_words_come_in_the_answers_language(language: 
 )
 def test_a_value_must_fit_its_setting(fields: dict[str, Any], value: Scalar, fits: bool) -> None:
     """Type, range and choices decide; the default always fits."""
-    assert (misfit(value, knob(**fields)) == "") is fits
+    assert (misfit_reason(value, knob(**fields)) == "") is fits
 
 
 @each_row(
@@ -182,5 +182,5 @@ def test_verified_changes_stand_in_the_real_catalogue(name: str, triage: Triage)
     answer = answered(triage, name)
     versions = {seen.name: seen.version for seen in answer.frameworks}
     for made in answer.changes:
-        found = triage.library.knob(made.framework, made.key, versions.get(made.framework))
-        assert made.status == "unverified" or (found is not None and misfit(made.to, found) == "")
+        found = triage.library.setting(made.framework, made.key, versions.get(made.framework))
+        assert made.status == "unverified" or (found is not None and misfit_reason(made.to, found) == "")

@@ -13,7 +13,7 @@ from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
-from service.remediation.changes import propose
+from service.remediation.changes import propose_changes
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, overlap, refused
 from service.remediation.gpu_cards import largest_gib
 from tests.service.factories import case, change, failed, knob, library, proposal, report, setting, text
@@ -100,7 +100,7 @@ def test_that_names_of_two_versions_are_never_proposed_together() -> None:
     ]
     assert [found for found, _ in rows] == [wanted for _, wanted in rows]
     wanted = [change("old_name", 3), change("actor.new", 3)]
-    made, dropped = propose([case(changes=wanted)], report(failed(), frameworks=[("verl", "")]), library(new, old), [], "en")
+    made, dropped = propose_changes([case(changes=wanted)], report(failed(), frameworks=[("verl", "")]), library(new, old), [], "en")
     assert [item.key for item in made] == ["old_name"]
     assert [item.why for item in dropped] == ["no version has both it and old_name, which is proposed"]
 
@@ -130,7 +130,7 @@ def cached(needed: float, available: float, now: str | None = None, launches: Se
     fields = {"needed_gib": needed, "available_gib": available, "max_model_len": 131072, "estimated_n": 40960}
     settings = [setting("--gpu-memory-utilization", now)] if now else []
     told = report(root, frameworks=[("vllm", "0.8.5")], facts=[Fact("kv_cache", root.line, fields)], settings=settings, launches=tuple(launches))
-    made, dropped = propose([REAL.cases["vllm/kv-cache-below-max-len"]], told, REAL, settings, "en")
+    made, dropped = propose_changes([REAL.cases["vllm/kv-cache-below-max-len"]], told, REAL, settings, "en")
     return {item.key: (item.to, item.proof is not None) for item in made}, {item.what: item.why for item in dropped}
 
 
@@ -162,7 +162,7 @@ def test_that_scattered_memory_helps_only_where_it_is_enough() -> None:
     def made(asked: float, free: float, held: float) -> list[str]:
         root = failed()
         told = report(root, frameworks=[("pytorch", "2.6")], facts=[Fact("gpu_oom", root.line, {"asked_gib": asked, "free_gib": free, "reserved_gib": held})])
-        return [item.key for item in propose([case(changes=[wanted])], told, REAL, [], "en")[0]]
+        return [item.key for item in propose_changes([case(changes=[wanted])], told, REAL, [], "en")[0]]
 
     wanted = change("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", framework="env", kind="env")
     assert made(2, 1.2, 1) == ["PYTORCH_CUDA_ALLOC_CONF"]
@@ -171,7 +171,7 @@ def test_that_scattered_memory_helps_only_where_it_is_enough() -> None:
 
 def test_that_what_only_finds_out_stands_behind_the_cures_and_is_never_the_patch(triage: Triage) -> None:
     rows = [change("CUDA_LAUNCH_BLOCKING", 1, framework="env", kind="env"), change("OMP_NUM_THREADS", 4, framework="env", kind="env")]
-    made, _ = propose([case(changes=rows)], report(failed(), frameworks=[("pytorch", "")]), REAL, [], "en")
+    made, _ = propose_changes([case(changes=rows)], report(failed(), frameworks=[("pytorch", "")]), REAL, [], "en")
     assert [(item.key, item.purpose) for item in made] == [("OMP_NUM_THREADS", "cure"), ("CUDA_LAUNCH_BLOCKING", "find-out")]
     files = [ConfigFile("run.sh", "#!/bin/bash\nexport A=1\ntorchrun train.py\n")]
     assert triage.first_step(made[1:], files, report(failed())) == ([], [], [])
@@ -187,7 +187,7 @@ def test_that_a_row_of_the_table_waits_for_what_it_requires() -> None:
     found = []
     for fields, launch, _ in rows:
         told = report(failed(), frameworks=[("verl", "")], launches=(launch,))
-        found.append(len(propose([case(changes=[change(**fields)])], told, library(knob()), [], "en")[0]))
+        found.append(len(propose_changes([case(changes=[change(**fields)])], told, library(knob()), [], "en")[0]))
     assert found == [number for _, _, number in rows]
     shared = Remedy.model_validate({**change(to=3), "cause": "gpu-oom-training", "source": "https://example.org/", "why": text("x")})
     assert shared.unless == ()

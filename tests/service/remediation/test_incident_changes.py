@@ -10,10 +10,10 @@ from eval import incidents
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
 from service.llm.triage_context import TriageContext
-from service.patching.patches import over
-from service.pipeline.triage import Triage, read_config, steps
+from service.patching.patches import patch_files
+from service.pipeline.triage import Triage, group_steps, read_config
 from service.remediation.feasibility import Grounds
-from service.remediation.message_hints import advised
+from service.remediation.message_hints import hinted_changes
 from service.schemas.diagnosis import Diagnosis, ProposedChange
 
 # What a job of any framework has.
@@ -26,10 +26,10 @@ def wrong(inquiry: TriageContext, triage: Triage) -> Iterator[str]:
     answer, report, library = inquiry.first, inquiry.report, triage.library
     settings = (*inquiry.own, *report.settings)
     grounds = Grounds(report, library, settings)
-    blamed = {item.key.lstrip("-") for item in advised(answer.cause or "", report, library, settings)} | _set_otherwise(answer, library)
+    blamed = {item.key.lstrip("-") for item in hinted_changes(answer.cause or "", report, library, settings)} | _set_otherwise(answer, library)
     for change in answer.changes:
         name = f"{change.framework}: {change.key}={change.to}"
-        now, known = grounds.value(change.framework, change.key), library.knob(change.framework, change.key, report.version(change.framework))
+        now, known = grounds.value(change.framework, change.key), library.setting(change.framework, change.key, report.version(change.framework))
         if change.replaces is None and now is not None and compare(now.strip("'\""), "==", str(change.to)):
             yield f"{name} is the present value"
         if change.replaces is None and now is None and known and known.default is not None and compare(str(known.default), "==", str(change.to)):
@@ -60,8 +60,8 @@ def _patched(inquiry: TriageContext, triage: Triage) -> Iterator[str]:
     answer, files = inquiry.first, inquiry.files
     if not files or answer.patch is None:
         return
-    first = steps(answer.changes)[0]
-    diffs, _ = over(files, triage.targets(first, inquiry.report))
+    first = group_steps(answer.changes)[0]
+    diffs, _ = patch_files(files, triage.patch_targets(first, inquiry.report))
     if first[0].purpose != "cure" or answer.patch != Redactor().clean("".join(diffs)):
         yield f"the patch is not of {first[0].key}, which is shown first"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from corpus.library import Library
 from corpus.schema import Language, Scalar, SettingSpec
-from service.remediation.changes import is_guidance, propose
-from service.remediation.message_hints import advised, read
+from service.remediation.changes import is_guidance, propose_changes
+from service.remediation.message_hints import hinted_changes, read_hints
 from service.schemas.diagnosis import ProposedChange
 from tests.factories import event
 from tests.service.factories import case, change, failed, knob, library, report, setting
@@ -53,7 +53,7 @@ KNOBS = (SHARE, LENGTH, SEQS, BIND, NODES, QUANT, V1, LONG, ALLOCATOR)
     ],
 )
 def test_that_a_message_is_read_for_what_it_advises(message: str, expected: list[tuple[str, str, str]]) -> None:
-    assert [(named.name, named.way, named.value) for named in read(message)] == expected
+    assert [(named.name, named.way, named.value) for named in read_hints(message)] == expected
 
 
 @each_row(
@@ -66,7 +66,7 @@ def test_that_a_message_is_read_for_what_it_advises(message: str, expected: list
     ],
 )
 def test_that_bounds_are_read_behind_the_name(message: str, bounds: tuple[int | None, int | None]) -> None:
-    assert [(named.low, named.high) for named in read(message)] == [bounds]
+    assert [(named.low, named.high) for named in read_hints(message)] == [bounds]
 
 
 def made(
@@ -76,7 +76,7 @@ def made(
     """Propose what the message advises to a job with these settings, beside what cases propose."""
     told = report(failed(body=message, cause=cause), frameworks=frameworks, settings=[setting(key, value) for key, value in (now or {}).items()])
     shelf = Library({}, {}, {(item.framework, item.key): item for item in knobs})
-    changes, _ = propose(cases, told, shelf, told.settings, language, (), (), advised(cause, told, shelf, told.settings))
+    changes, _ = propose_changes(cases, told, shelf, told.settings, language, (), (), hinted_changes(cause, told, shelf, told.settings))
     return changes
 
 
@@ -133,13 +133,13 @@ def test_that_another_failure_of_the_same_cause_may_be_the_one_that_advises() ->
     loud = event(9, role="collateral", cause="kv-cache-too-small", body="Try increasing `gpu_memory_utilization`.")
     other = event(9, role="collateral", cause="disk-full", body="Try increasing `gpu_memory_utilization`.")
     seen = [("vllm", "")]
-    assert [item.key for item in advised("kv-cache-too-small", report(quiet, loud, frameworks=seen), shelf)] == ["--gpu-memory-utilization"]
-    assert advised("kv-cache-too-small", report(quiet, other, frameworks=seen), shelf) == []
+    assert [item.key for item in hinted_changes("kv-cache-too-small", report(quiet, loud, frameworks=seen), shelf)] == ["--gpu-memory-utilization"]
+    assert hinted_changes("kv-cache-too-small", report(quiet, other, frameworks=seen), shelf) == []
 
 
 def test_that_what_repeats_another_failure_advises_nothing() -> None:
     told = report(failed(body="Try increasing `gpu_memory_utilization`.", pattern_role="wrapper"), frameworks=[("vllm", "")])
-    assert advised("engine-crash", told, library(SHARE)) == []
+    assert hinted_changes("engine-crash", told, library(SHARE)) == []
 
 
 @each_row("language", ["en", "zh"])

@@ -12,8 +12,8 @@ from corpus.library import Library
 from corpus.schema import Remedy, SettingSpec
 from ingest.logs.facts import Fact
 from service.pipeline.triage import Triage
-from service.remediation.changes import is_guidance, misfit, propose
-from service.remediation.framework_relations import fits_place, settable, shown
+from service.remediation.changes import is_guidance, misfit_reason, propose_changes
+from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.remedies import applicable
 from tests.service.factories import URL, case, change, failed, knob, report, setting, text
 from tests.tables import each_row
@@ -56,8 +56,8 @@ def named(*rows: Remedy, knobs: Sequence[SettingSpec] = (), **fields: Any) -> li
 )
 def test_that_a_framework_which_drives_another_hides_its_settings(seen: list[str], mine: set[str]) -> None:
     told = report(failed(), frameworks=[(name, "") for name in seen])
-    assert settable(told) == mine
-    assert mine <= shown(told)
+    assert settable_frameworks(told) == mine
+    assert mine <= shown_frameworks(told)
 
 
 @each_row(
@@ -172,21 +172,21 @@ def test_that_a_setting_is_known_below_a_jobs_own_sections(key: str, expected: l
 def test_that_a_package_gets_the_version_that_the_message_names(fields: dict[str, Any], to: str) -> None:
     row = remedy("flash-attn", "install", framework="pip", kind="package", rule="named-package", cause="package-missing")
     told = report(failed(), facts=[Fact("package", 3, fields)])
-    made, _ = propose([], told, library(row, knobs=PIP), [], "en", [row])
+    made, _ = propose_changes([], told, library(row, knobs=PIP), [], "en", [row])
     assert [(item.key, item.to) for item in made] == [("flash-attn", to)]
 
 
 def test_that_cases_come_first_and_the_table_adds_what_they_do_not_say() -> None:
     knobs = [knob(), knob("data.other"), knob("data.third")]
     told, rows = report(failed()), [remedy(to=32), remedy("data.third", "as few as fit"), remedy("data.other", 8)]
-    made, dropped = propose([case(changes=[change(to=128)])], told, library(*rows, knobs=knobs), [], "en", rows)
+    made, dropped = propose_changes([case(changes=[change(to=128)])], told, library(*rows, knobs=knobs), [], "en", rows)
     assert [(item.key, item.to, item.from_case) for item in made] == [
         ("data.size", 128, "verl/one"), ("data.other", 8, None), ("data.third", "as few as fit", None)]
     assert dropped == []
 
 
 def test_that_what_the_job_has_already_is_not_proposed_again() -> None:
-    made, (dropped,) = propose([], report(failed()), library(), [setting("data.size", "128")], "en", [remedy()])
+    made, (dropped,) = propose_changes([], report(failed()), library(), [setting("data.size", "128")], "en", [remedy()])
     assert made == []
     assert "already" in dropped.why
 
@@ -196,7 +196,7 @@ def test_that_one_name_of_two_frameworks_is_proposed_once() -> None:
     knobs = [knob("ddp_timeout", framework=name) for name in ("llamafactory", "transformers")]
     rows = [remedy("ddp_timeout", 100, framework=name) for name in ("llamafactory", "transformers")]
     told = report(failed(), frameworks=[("llamafactory", "")])
-    made, _ = propose([], told, library(*rows, knobs=knobs), [], "en", rows)
+    made, _ = propose_changes([], told, library(*rows, knobs=knobs), [], "en", rows)
     assert [item.framework for item in made] == ["llamafactory"]
 
 
@@ -211,14 +211,14 @@ def test_that_any_job_gets_settings_that_are_its_own_and_fit(triage: Triage, dat
     seen = data.draw(st.lists(st.sampled_from(FRAMEWORKS), max_size=4, unique=True))
     told = report(failed(cause=cause), frameworks=[(name, "") for name in seen])
     rows = applicable(cause, told, triage.library)
-    made, _ = propose([], told, triage.library, [], "en", rows)
+    made, _ = propose_changes([], told, triage.library, [], "en", rows)
     names = [(item.framework, item.key) for item in made]
     assert len(set(names)) == len(names)
     for item in made:
-        found = triage.library.knob(item.framework, item.key)
-        assert item.framework in settable(told) | {"env", "nccl", "pip", "host", "docker", "kubernetes", "slurm"}
+        found = triage.library.setting(item.framework, item.key)
+        assert item.framework in settable_frameworks(told) | {"env", "nccl", "pip", "host", "docker", "kubernetes", "slurm"}
         assert found is not None
-        assert not misfit(item.to, found)
+        assert not misfit_reason(item.to, found)
         assert is_guidance(item.to) == (item.status == "unverified")
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from corpus.library import Library
 from ingest.logs.facts import Fact
 from service.patching.patch import patch
-from service.patching.patches import ConfigFile, over
+from service.patching.patches import ConfigFile, patch_files
 from service.patching.target import PatchTarget
-from service.remediation.changes import propose, typed
-from service.remediation.renames import renames
+from service.remediation.changes import propose_changes, typed_value
+from service.remediation.renames import find_renames
 from tests.service.factories import failed, knob, library, report, setting
 from tests.service.patching.applying import applied
 from tests.tables import each_row
@@ -28,7 +28,7 @@ def found(key: str, framework: str = "verl", version: str = "", pattern: str = "
     """Give the names found for a key that a message calls unknown, the job's value and whether history tells it."""
     told = report(failed(pattern=pattern), frameworks=[(framework, version)], facts=[Fact("config_key", 3, {"key": key})],
                   settings=[setting(name, value) for name, value in given.items()])
-    return [(item.new, item.value, item.known) for item in renames(told, library(*KNOBS), told.settings)]
+    return [(item.new, item.value, item.known) for item in find_renames(told, library(*KNOBS), told.settings)]
 
 
 @each_row(
@@ -61,7 +61,7 @@ def test_that_history_is_told_from_likeness() -> None:
 def test_that_the_last_part_of_a_key_stands_for_the_full_one() -> None:
     facts = [Fact("config_key", 3, {"key": "n_gpu_per_node"}), Fact("config_key", 5, {"key": "trainer.n_gpu_per_node"})]
     told = report(failed(pattern="hydra.not-in-struct"), facts=facts)
-    assert [item.old for item in renames(told, library(*KNOBS), [])] == ["trainer.n_gpu_per_node"]
+    assert [item.old for item in find_renames(told, library(*KNOBS), [])] == ["trainer.n_gpu_per_node"]
 
 
 @each_row(
@@ -72,7 +72,7 @@ def test_that_the_right_name_is_proposed_first_with_the_jobs_own_value(value: st
     told = report(failed(pattern="hydra.could-not-override"), facts=[Fact("config_key", 3, {"key": "trainer.n_gpu"})],
                   settings=[setting("trainer.n_gpu", value)] if value else [])
     shelf = library(knob("trainer.n_gpus"))
-    (made,), dropped = propose([], told, shelf, told.settings, "en", (), renames(told, shelf, told.settings))
+    (made,), dropped = propose_changes([], told, shelf, told.settings, "en", (), find_renames(told, shelf, told.settings))
     assert (made.key, made.to, made.status, made.replaces) == ("trainer.n_gpus", to, status, "trainer.n_gpu")
     assert "`trainer.n_gpu`" in made.why
     assert "`trainer.n_gpus`" in made.why
@@ -84,13 +84,13 @@ def test_that_a_mask_never_takes_the_place_of_the_secret() -> None:
     told = report(failed(pattern="hydra.could-not-override"), facts=[Fact("config_key", 3, {"key": "trainer.log_dir"})],
                   settings=[setting("trainer.log_dir", "s3://[redacted:url-credentials]@store/x")])
     shelf = library(knob("trainer.logs_dir", type="str", default=None, min=None, max=None))
-    (made,), _ = propose([], told, shelf, told.settings, "en", (), renames(told, shelf, told.settings))
+    (made,), _ = propose_changes([], told, shelf, told.settings, "en", (), find_renames(told, shelf, told.settings))
     assert (made.to, made.status) == ("the value that trainer.log_dir has", "unverified")
 
 
 @each_row(("text", "value"), [("8", 8), ("True", True), ("'x'", "x"), ("0.5", "0.5"), ("", None), (None, None), ("-1", -1)])
 def test_that_a_jobs_value_is_read_as_what_it_is(text: str | None, value: object) -> None:
-    made = typed(text)
+    made = typed_value(text)
     assert made == value
     assert type(made) is type(value)
 
@@ -99,7 +99,7 @@ def test_that_thousands_of_settings_are_compared_in_no_time() -> None:
     many = [knob(f"trainer.option_{number}_of_many", framework="verl") for number in range(5000)]
     shelf = Library({}, {}, {(item.framework, item.key): item for item in many})
     told = report(failed(pattern="hydra.could-not-override"), facts=[Fact("config_key", 3, {"key": "trainer.option_77_of_mny"})])
-    assert [item.new for item in renames(told, shelf, [])] == ["trainer.option_77_of_many"]
+    assert [item.new for item in find_renames(told, shelf, [])] == ["trainer.option_77_of_many"]
 
 
 def misnamed(new: str, old: str, to: object, framework: str = "verl", spelled: str = "hydra") -> PatchTarget:
@@ -195,7 +195,7 @@ def test_that_a_package_is_left_to_its_user_where_the_script_is_not_the_place(be
 
 def test_that_packages_go_into_the_list_of_requirements_before_any_script() -> None:
     files = [ConfigFile("run.sh", RUN), ConfigFile("requirements.txt", "torch==2.5\n")]
-    (diff,), left_out = over(files, [package("vllm", ">=0.8")])
+    (diff,), left_out = patch_files(files, [package("vllm", ">=0.8")])
     assert "requirements.txt" in diff
     assert "run.sh" not in diff
     assert left_out == []
@@ -203,13 +203,13 @@ def test_that_packages_go_into_the_list_of_requirements_before_any_script() -> N
 
 def test_that_a_script_which_installs_the_package_is_changed_rather_than_another_file() -> None:
     files = [ConfigFile("requirements.txt", "torch==2.5\n"), ConfigFile("run.sh", f"pip install vllm==0.6\n{RUN}")]
-    (diff,), _ = over(files, [package("vllm", ">=0.8")])
+    (diff,), _ = patch_files(files, [package("vllm", ">=0.8")])
     assert "run.sh" in diff
 
 
 def test_that_a_wrong_key_is_renamed_in_the_file_that_has_it() -> None:
     files = [ConfigFile("other.yaml", "trainer: {nnodes: 1}\n"), ConfigFile("c.yaml", "trainer: {n_gpu: 8}\n")]
-    (diff,), left_out = over(files, [N])
+    (diff,), left_out = patch_files(files, [N])
     assert "c.yaml" in diff
     assert left_out == []
 

@@ -16,7 +16,7 @@ from ingest.logs.inputs import sources
 from ingest.logs.patterns import PatternTable
 from service.pipeline.lint import findings
 from service.pipeline.triage import Triage
-from service.remediation.changes import misfit, propose
+from service.remediation.changes import misfit_reason, propose_changes
 from service.remediation.rules.batches import divisor_at_most
 from service.remediation.rules.context import (
     GIB,
@@ -27,7 +27,7 @@ from service.remediation.rules.context import (
     gib_of,
     parsed,
 )
-from service.remediation.values import RULES, computed, leads_astray, measure, rule_for, rule_ids
+from service.remediation.values import RULES, compute_value, leads_astray, measured_gib, rule_for, rule_ids
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 from tests.factories import traceback
 from tests.service.factories import case, change, failed, knob, library, report, setting
@@ -53,7 +53,7 @@ def answer(situation: RuleContext) -> Answer:
     """Apply the rule that the situation's setting names."""
     rule = rule_for(situation.change, situation.knob, situation.cause)
     assert rule is not None
-    return computed(rule, situation)
+    return compute_value(rule, situation)
 
 
 def value(situation: RuleContext) -> Scalar | None:
@@ -413,9 +413,9 @@ def test_a_computed_value_is_valid_for_its_setting(
     low, high = bounds
     kind = "float" if row.id in ("gpu-share", "static-share", "memory-threshold", "learning-rate") else "int"
     made = given_of(row.id, sorted(row.causes)[0], now, facts, others, type=kind, min=low, max=high)
-    result = computed(row, made)
+    result = compute_value(row, made)
     if isinstance(result, ComputedValue) and not isinstance(result.value, str):
-        assert misfit(result.value, made.knob) == ""
+        assert misfit_reason(result.value, made.knob) == ""
         assert not leads_astray(row, made.knob, made.now, result.value)
         assert row.low is None or row.low <= float(result.value) <= (row.high if row.high is not None else float("inf"))
 
@@ -468,7 +468,7 @@ def proposed(
 ) -> tuple[list[ProposedChange], list[Dropped]]:
     """Propose one change to a job that failed at line 3."""
     made = report(failed(), frameworks=[(seen, "1.0")], settings=told, facts=facts)
-    return propose([case(cause=cause, changes=[wanted])], made, library(*knobs), told, "zh" if language == "zh" else "en")
+    return propose_changes([case(cause=cause, changes=[wanted])], made, library(*knobs), told, "zh" if language == "zh" else "en")
 
 
 FAILING = Fact("gpu_oom", 3, {"asked_gib": 4.0, "free_gib": 1.2, "capacity_gib": 80.0})
@@ -554,7 +554,7 @@ def test_what_failed_is_the_logs_value_whatever_the_file_holds_by_now(own: str, 
     """A file that holds the computed value already is not changed again, and never back."""
     told = report(failed(), settings=[setting("data.size", "8")])
     wanted = [case(changes=[change(to=1)])]
-    made, _ = propose(wanted, told, library(knob(rule="micro-batch")), [setting("data.size", own), setting("data.size", "8")], "en")
+    made, _ = propose_changes(wanted, told, library(knob(rule="micro-batch")), [setting("data.size", own), setting("data.size", "8")], "en")
     assert [item.to for item in made] == expected
 
 
@@ -578,7 +578,7 @@ def test_the_corpus_puts_rules_on_settings(triage: Triage) -> None:
 @each_row(("text", "type_", "expected"), [("8", "int", 8.0), ("64g", "size", 64.0), ("0", "size", None), ("words", "int", None)])
 def test_values_are_compared_as_numbers(text: str, type_: str, expected: float | None) -> None:
     """Sizes count in GiB, and a size of none is not compared."""
-    assert measure(text, knob(type=type_)) == expected
+    assert measured_gib(text, knob(type=type_)) == expected
 
 
 # --- from a log to its values ---

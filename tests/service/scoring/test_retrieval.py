@@ -11,7 +11,7 @@ from ingest.logs.conditions import ReportView
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from service.pipeline.triage import Triage
-from service.scoring.retrieval import Retriever, applies, fused, query_of
+from service.scoring.retrieval import Retriever, fuse_rankings, query_of, signature_applies
 from tests.factories import ReadLog, document, event, traceback
 from tests.service.factories import case, failed, library, report, setting
 from tests.tables import each_row
@@ -31,7 +31,7 @@ def view(
 
 def test_an_owner_that_leads_every_list_has_the_full_score() -> None:
     """The score is a share of the best possible: one for first everywhere, and never more."""
-    (first, *rest) = fused(dict.fromkeys(LISTS, ("a", "b")), {})
+    (first, *rest) = fuse_rankings(dict.fromkeys(LISTS, ("a", "b")), {})
     assert first.owner == "a"
     assert first.score == pytest.approx(1.0)
     assert all(0 < item.score < 1 for item in rest)
@@ -39,29 +39,29 @@ def test_an_owner_that_leads_every_list_has_the_full_score() -> None:
 
 def test_fusion_keeps_where_each_was_found() -> None:
     """`parts` gives each retriever's rank, from 1, and only of those that found it."""
-    assert {item.owner: dict(item.parts) for item in fused(LISTS, {})} == {
+    assert {item.owner: dict(item.parts) for item in fuse_rankings(LISTS, {})} == {
         "a": {"signature": 1, "words": 2}, "b": {"signature": 2, "words": 1, "dense": 2}, "c": {"words": 3, "dense": 1},
     }
 
 
 def test_fusion_orders_by_score_and_then_by_name() -> None:
     """Equal scores have a fixed order, so that the same log gives the same answer."""
-    owners = [item.owner for item in fused({"words": ("z", "m"), "dense": ("m", "z")}, {})]
+    owners = [item.owner for item in fuse_rankings({"words": ("z", "m"), "dense": ("m", "z")}, {})]
     assert owners == ["z", "m"]
-    assert [item.owner for item in fused({"words": ("z",)}, {})] == ["z"]
-    scores = [item.score for item in fused(LISTS, {})]
+    assert [item.owner for item in fuse_rankings({"words": ("z",)}, {})] == ["z"]
+    scores = [item.score for item in fuse_rankings(LISTS, {})]
     assert scores == sorted(scores, reverse=True)
 
 
 def test_a_signature_outranks_likeness() -> None:
     """What holds as a checked fact comes before what only sounds alike."""
-    assert fused({"signature": ("exact",), "words": ("like",), "dense": ("like",)}, {})[0].owner == "exact"
+    assert fuse_rankings({"signature": ("exact",), "words": ("like",), "dense": ("like",)}, {})[0].owner == "exact"
 
 
 def test_a_found_note_keeps_its_kind_and_document() -> None:
     """What is no case is told as what it is."""
     note = document("note/1", "text", kind="note", owner="note/1")
-    (item,) = fused({"words": ("note/1",)}, {"note/1": note})
+    (item,) = fuse_rankings({"words": ("note/1",)}, {"note/1": note})
     assert (item.kind, item.document) == ("note", note)
 
 
@@ -86,7 +86,7 @@ def test_a_found_note_keeps_its_kind_and_document() -> None:
 )
 def test_a_signature_is_any_and_all_and_none_of(fields: dict[str, Any], seen: dict[str, Any], expected: bool) -> None:
     """One of `any`, each of `all`, none of `none`; a framework's printed version may speak against the case."""
-    assert applies(case(**fields), view(**seen)) is expected
+    assert signature_applies(case(**fields), view(**seen)) is expected
 
 
 def test_the_most_exact_signature_comes_first() -> None:

@@ -8,7 +8,7 @@ from ingest.logs.inputs.sources import from_text
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Standing
 from service.scoring.retrieval import Retriever
-from service.scoring.scoring import Candidate, confidence, is_doubtful, weigh
+from service.scoring.scoring import Candidate, confidence, is_doubtful, rank_causes
 from service.settings import Settings
 from tests.factories import OOM, event, prefixed, steps
 from tests.service.factories import failed, report
@@ -27,7 +27,7 @@ def candidate(cause: str, probability: float, doubt: float = 0.0) -> Candidate:
 def weighed(triage: Triage, log: str) -> list[Candidate]:
     """Weigh what a log says by signatures alone."""
     told = triage.reader.read(from_text(log))
-    return weigh(told, Retriever(triage.library, None, None).retrieve(told), triage.library)
+    return rank_causes(told, Retriever(triage.library, None, None).retrieve(told), triage.library)
 
 
 def test_no_sum_of_signs_makes_an_answer_certain() -> None:
@@ -95,7 +95,7 @@ def test_a_following_line_says_less_than_an_origin(triage: Triage) -> None:
     scores = []
     for role in ("origin", "collateral"):
         told = report(failed(pattern="x.unknown", cause="disk-full", pattern_role=role))
-        scores.append(weigh(told, retriever.retrieve(told), triage.library)[0].score)
+        scores.append(rank_causes(told, retriever.retrieve(told), triage.library)[0].score)
     assert scores[0] > scores[1]
 
 
@@ -104,7 +104,7 @@ def test_more_signs_make_a_cause_likelier(triage: Triage) -> None:
     retriever = Retriever(triage.library, None, None)
     root = failed(pattern="x.unknown", cause="disk-full", strength="suggests")
     one, two = report(root), report(root, event(9, pattern="x.other", cause="disk-full"))
-    first, second = (weigh(told, retriever.retrieve(told), triage.library)[0] for told in (one, two))
+    first, second = (rank_causes(told, retriever.retrieve(told), triage.library)[0] for told in (one, two))
     assert second.score > first.score
     assert (first.standing, second.standing) == ("hypothesis", "supported")
 
@@ -118,7 +118,7 @@ def test_a_symptom_gives_way_to_what_explains_it(triage: Triage) -> None:
         event(2, pattern="x.deeper", cause=deeper.id, strength="suggests", role="collateral"),
         event(4, pattern="x.more", cause=deeper.id, strength="suggests", role="collateral"),
     )
-    order = [found.cause for found in weigh(told, Retriever(triage.library, None, None).retrieve(told), triage.library)]
+    order = [found.cause for found in rank_causes(told, Retriever(triage.library, None, None).retrieve(told), triage.library)]
     assert order.index(deeper.id) < order.index(symptom)
 
 
@@ -126,7 +126,7 @@ def test_a_symptom_gives_way_to_what_explains_it(triage: Triage) -> None:
 def test_scores_are_shares_in_descending_order(name: str, triage: Triage) -> None:
     """Real logs give candidates with probabilities from 0 to 1, the likeliest first, each cause once and in the table."""
     told = triage.reader.read(from_text("\n".join(log_lines(name)), name))
-    found = weigh(told, triage.retriever.retrieve(told), triage.library)
+    found = rank_causes(told, triage.retriever.retrieve(told), triage.library)
     scores = [item.probability for item in found]
     assert sum(scores) + (found[0].doubt if found else 1) == pytest.approx(1)
     assert scores == sorted(scores, reverse=True)

@@ -14,7 +14,7 @@ from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis
 from service.scoring.retrieval import Retrieval
 from service.scoring.scoring import Candidate
-from service.scoring.telemetry_evidence import judge, weighed
+from service.scoring.telemetry_evidence import evaluate_rules, weigh_candidates
 from service.telemetry.snapshot import Cgroup, Gpu, Host, Kernel, Snapshot, known, unavailable
 from tests.factories import OOM, event
 from tests.service.factories import failed, report
@@ -85,7 +85,7 @@ def weighed_one(made: Snapshot, triage: Triage, probability: float = 0.8) -> Can
     """Weigh one cause of which the log is fairly sure."""
     candidate = Candidate("host-oom-kill", 0.7, "supported", (), (), probability, 1 - probability)
     told = killed_line()
-    (found,) = weighed([candidate], judge(made, told), told, NOTHING, triage.library)
+    (found,) = weigh_candidates([candidate], evaluate_rules(made, told), told, NOTHING, triage.library)
     return found
 
 

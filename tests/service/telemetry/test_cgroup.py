@@ -29,7 +29,7 @@ FULL = {
 
 
 def test_that_a_whole_group_is_read(tmp_path: Path) -> None:
-    found = cgroup.read(*group(tmp_path, FULL))
+    found = cgroup.read_cgroup(*group(tmp_path, FULL))
     assert (found.path, found.memory_max_gib.value, found.memory_current_gib.value, found.memory_peak_gib.value) == ("/job", 8.0, 2.0, 8.0)
     assert (found.oom_kill.value, found.max_events.value, found.pids_max.value, found.pids_max_events.value) == (1, 812, 4096, 3)
 
@@ -44,20 +44,20 @@ def test_that_a_whole_group_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_that_what_is_not_there_says_why(files: dict[str, str], field: str, reason: str, tmp_path: Path) -> None:
-    reading = getattr(cgroup.read(*group(tmp_path, files)), field)
+    reading = getattr(cgroup.read_cgroup(*group(tmp_path, files)), field)
     assert reading.value is None
     assert reason in reading.unavailable
 
 
 def test_that_in_a_container_the_root_is_the_group(tmp_path: Path) -> None:
     """The path is the host's, which the container cannot see."""
-    found = cgroup.read(*group(tmp_path, FULL, "0::/kubepods/pod1/c1\n", folder="."))
+    found = cgroup.read_cgroup(*group(tmp_path, FULL, "0::/kubepods/pod1/c1\n", folder="."))
     assert found.oom_kill.value == 1
 
 
 def test_that_a_path_does_not_lead_out_of_the_tree(tmp_path: Path) -> None:
     (tmp_path / "memory.max").write_text("7", encoding="utf-8")
-    found = cgroup.read(*group(tmp_path / "tree", {}, "0::/../\n"))
+    found = cgroup.read_cgroup(*group(tmp_path / "tree", {}, "0::/../\n"))
     assert found.memory_max_gib.value is None
 
 
@@ -69,16 +69,16 @@ def test_that_version_one_is_read_by_its_own_names(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "self").write_text("4:memory:/j\n3:pids:/j\n0::/\n", encoding="utf-8")
-    found = cgroup.read(tmp_path, tmp_path / "self")
+    found = cgroup.read_cgroup(tmp_path, tmp_path / "self")
     assert (found.memory_max_gib.value, found.memory_peak_gib.value, found.oom_kill.value, found.pids_max.value) == (4.0, 3.0, 2, None)
 
 
 def test_that_a_machine_without_groups_says_so(tmp_path: Path) -> None:
     (tmp_path / "self").write_text("0::/\n", encoding="utf-8")
-    assert "no control groups" in str(cgroup.read(tmp_path / "none", tmp_path / "self").oom_kill.unavailable)
-    assert "cannot be read" in str(cgroup.read(tmp_path, tmp_path / "nobody").oom_kill.unavailable)
+    assert "no control groups" in str(cgroup.read_cgroup(tmp_path / "none", tmp_path / "self").oom_kill.unavailable)
+    assert "cannot be read" in str(cgroup.read_cgroup(tmp_path, tmp_path / "nobody").oom_kill.unavailable)
 
 
 def test_that_this_machine_can_be_read() -> None:
-    found = cgroup.read()
+    found = cgroup.read_cgroup()
     assert found.memory_current_gib.known or found.memory_current_gib.unavailable

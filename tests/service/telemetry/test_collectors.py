@@ -24,11 +24,11 @@ SETTINGS = Settings(home=Path("/nowhere"))
 
 
 def test_that_this_machine_gives_a_whole_snapshot() -> None:
-    found = collectors.take(SnapshotSources())
+    found = collectors.take_snapshot(SnapshotSources())
     assert found.host.memory_total_gib.known
     assert found.disks
     assert "no baseline" in (found.host.oom_kill_new.unavailable or "")
-    assert snapshot.parse(found.to_json(), "x") == found
+    assert snapshot.parse_snapshot(found.to_json(), "x") == found
 
 
 def test_that_pages_of_metrics_are_read_and_one_that_is_down_says_so(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def machine(oom_kill: int | None, ecc: int | None, errors: int, count: int, pids
 
 def test_that_growth_is_counted_from_the_baseline() -> None:
     before, now = made(**machine(1, 0, 10, 8, (5,))), made(**machine(3, 2, 4, 7, (5, 6)))
-    found = baseline.compared(now, before)
+    found = baseline.compare(now, before)
     card, host = found.gpus[0], found.host
     assert (host.oom_kill_new.value, host.gpu_lost_new.value, found.cgroup.oom_kill_new.value) == (2, 1, 2)
     assert (card.ecc_uncorrected_new.value, card.others_gib.value) == (2, 2.0)
@@ -64,28 +64,28 @@ def test_that_growth_is_counted_from_the_baseline() -> None:
 
 @each_row(("before", "now", "reason"), [(None, 3, "the baseline has none: no"), (1, None, "no")])
 def test_that_growth_needs_both_ends(before: int | None, now: int | None, reason: str) -> None:
-    found = baseline.compared(made(**machine(now, 0, 0, 1, ())), made(**machine(before, 0, 0, 1, ())))
+    found = baseline.compare(made(**machine(now, 0, 0, 1, ())), made(**machine(before, 0, 0, 1, ())))
     assert found.host.oom_kill_new.unavailable == reason
 
 
 def test_that_another_control_group_is_no_baseline() -> None:
     before = made(cgroup=Cgroup(path="/other", oom_kill=known(0)))
-    assert baseline.compared(made(cgroup=Cgroup(path="/j", oom_kill=known(1))), before).cgroup.oom_kill_new.unavailable
+    assert baseline.compare(made(cgroup=Cgroup(path="/j", oom_kill=known(1))), before).cgroup.oom_kill_new.unavailable
 
 
 @each_row(("used", "held"), [((2.0, 3.0), 5.0), ((2.0, None), None), ((), 0.0)])
 def test_that_after_the_job_all_who_hold_memory_are_others(used: tuple[float | None, ...], held: float | None) -> None:
     card = Gpu(id="a", processes=known(tuple(GpuProcess(pid=place, used_gib=size) for place, size in enumerate(used))))
-    assert baseline.held(card).value == held
+    assert baseline.carry_over(card).value == held
 
 
 def test_that_watching_keeps_the_course_and_counts_from_the_first(tmp_path: Path) -> None:
-    samples = watch.watch(SnapshotSources(), 0.01)
+    samples = watch.watch_machine(SnapshotSources(), 0.01)
     first, second, third = next(samples), next(samples), next(samples)
     assert (first.baseline_at, second.baseline_at, third.baseline_at) == (None, first.taken_at, first.taken_at)
     assert {row.name: len(row.points) for row in third.history}["host.memory_available_gib"] == 3
-    watch.write(third, tmp_path / "deep" / "s.json")
-    assert snapshot.load(tmp_path / "deep" / "s.json") == third
+    watch.write_snapshot(third, tmp_path / "deep" / "s.json")
+    assert snapshot.load_snapshot(tmp_path / "deep" / "s.json") == third
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["s.json"]
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.telemetry import dcgm
-from service.telemetry.exposition import labels, samples
-from service.telemetry.metric_collector import MetricSeries, gather
+from service.telemetry.exposition import parse_labels, parse_samples
+from service.telemetry.metric_collector import MetricSeries, collect_parts
 from service.telemetry.metrics import ALL
 from tests.tables import each_row
 
@@ -23,7 +23,7 @@ DEFAULT = "\n".join(
 
 
 def test_that_the_default_exporters_page_is_read() -> None:
-    (card,) = dcgm.read(DEFAULT).gpus
+    (card,) = dcgm.read_metrics_page(DEFAULT).gpus
     assert (card.id, card.node, card.index, card.name.value, card.pci.value) == ("GPU-1a", "n1", 0, "NVIDIA H100", "00000000:3B:00.0")
     assert (card.memory_used_gib.value, card.memory_total_gib.value) == (77.1484, 79.648)
     assert (card.utilisation.value, card.xids.value, card.remapped_uncorrected.value, card.remap_failed.value) == (97.0, (), 1, False)
@@ -31,7 +31,7 @@ def test_that_the_default_exporters_page_is_read() -> None:
 
 @each_row("field", ["ecc_uncorrected", "ecc_uncorrected_new", "nvlink_errors", "retired_pending", "remap_pending"])
 def test_that_what_the_default_exporter_leaves_out_is_not_zero(field: str) -> None:
-    (card,) = dcgm.read(DEFAULT).gpus
+    (card,) = dcgm.read_metrics_page(DEFAULT).gpus
     reading = getattr(card, field)
     assert reading.value is None
     assert "has no DCGM_FI_DEV" in reading.unavailable
@@ -51,7 +51,7 @@ def test_that_what_the_default_exporter_leaves_out_is_not_zero(field: str) -> No
     ],
 )
 def test_that_names_of_all_versions_and_blanks_are_known(text: str, field: str, value: object) -> None:
-    (card,) = dcgm.read(text).gpus
+    (card,) = dcgm.read_metrics_page(text).gpus
     assert getattr(card, field).value == value
 
 
@@ -64,13 +64,13 @@ def test_that_names_of_all_versions_and_blanks_are_known(text: str, field: str, 
     ],
 )
 def test_that_an_engines_page_is_read(text: str, usage: float, waiting: float | None) -> None:
-    found = dcgm.read(text).serving
+    found = dcgm.read_metrics_page(text).serving
     assert (found.cache_usage.value, found.waiting.value) == (usage, waiting)
 
 
 def test_that_of_several_engines_the_fullest_counts() -> None:
     text = 'vllm:kv_cache_usage_perc{engine="0"} 0.2\nvllm:kv_cache_usage_perc{engine="1"} 0.98'
-    assert dcgm.read(text).serving.cache_usage.value == 0.98
+    assert dcgm.read_metrics_page(text).serving.cache_usage.value == 0.98
 
 
 @each_row(
@@ -78,7 +78,7 @@ def test_that_of_several_engines_the_fullest_counts() -> None:
 )
 def test_that_growth_is_what_came_and_a_restart_begins_at_zero(values: tuple[float, ...], growth: int | None) -> None:
     points = tuple((float(place), value) for place, value in enumerate(values))
-    (card,) = gather([MetricSeries("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", {"UUID": "a"}, points)], "it").gpus
+    (card,) = collect_parts([MetricSeries("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", {"UUID": "a"}, points)], "it").gpus
     assert card.ecc_uncorrected_new.value == growth
 
 
@@ -87,18 +87,18 @@ def test_that_growth_is_what_came_and_a_restart_begins_at_zero(values: tuple[flo
 )
 def test_that_an_xid_from_before_the_range_is_not_taken_for_a_new_one(values: tuple[float, ...], seen: tuple[int, ...] | None) -> None:
     points = tuple((float(place), value) for place, value in enumerate(values))
-    (card,) = gather([MetricSeries("DCGM_FI_DEV_XID_ERRORS", {"UUID": "a"}, points)], "it").gpus
+    (card,) = collect_parts([MetricSeries("DCGM_FI_DEV_XID_ERRORS", {"UUID": "a"}, points)], "it").gpus
     assert card.xids.value == seen
 
 
 def test_that_utilisation_is_that_before_the_crash() -> None:
     points = ((1.0, 100.0), (2.0, 100.0), (3.0, 0.0))
-    (card,) = gather([MetricSeries("DCGM_FI_DEV_GPU_UTIL", {"UUID": "a"}, points)], "it", until=2.0).gpus
+    (card,) = collect_parts([MetricSeries("DCGM_FI_DEV_GPU_UTIL", {"UUID": "a"}, points)], "it", until=2.0).gpus
     assert card.utilisation.value == 100.0
 
 
 def test_that_labels_are_unescaped() -> None:
-    assert labels(r'a="x\"y\\z",b="1,2}"') == {"a": 'x"y\\z', "b": "1,2}"}
+    assert parse_labels(r'a="x\"y\\z",b="1,2}"') == {"a": 'x"y\\z', "b": "1,2}"}
 
 
 QUICK = settings(max_examples=80, deadline=None, derandomize=True)
@@ -110,7 +110,7 @@ ROWS = st.tuples(NAMES, st.dictionaries(st.sampled_from(["gpu", "UUID", "device"
 @QUICK
 @given(st.text(max_size=400))
 def test_that_no_text_breaks_the_parser(text: str) -> None:
-    dcgm.read(text)
+    dcgm.read_metrics_page(text)
 
 
 @QUICK
@@ -118,7 +118,7 @@ def test_that_no_text_breaks_the_parser(text: str) -> None:
 def test_that_a_page_of_any_values_gives_readings(rows: list[tuple[str, dict[str, str], object]]) -> None:
     shown = (",".join(f'{key}="{value}"' for key, value in found.items()) for _, found, _ in rows)
     text = "\n".join(f"{name}{{{inside}}} {value}" for (name, _, value), inside in zip(rows, shown, strict=True))
-    found = dcgm.read(text)
+    found = dcgm.read_metrics_page(text)
     assert all(card.ecc_uncorrected.known or card.ecc_uncorrected.unavailable for card in found.gpus)
 
 
@@ -126,5 +126,5 @@ def test_that_a_page_of_any_values_gives_readings(rows: list[tuple[str, dict[str
 @given(name=NAMES, label=st.text(max_size=20), value=st.floats(allow_nan=False, allow_infinity=False))
 def test_that_what_is_written_in_the_format_is_read_back(name: str, label: str, value: float) -> None:
     quoted = label.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
-    rows = [item for item in samples(f'{name}{{UUID="{quoted}"}} {value!r}') if "\r" not in label]
+    rows = [item for item in parse_samples(f'{name}{{UUID="{quoted}"}} {value!r}') if "\r" not in label]
     assert [(item.name, item.labels["UUID"], item.value) for item in rows] in ([], [(name, label, value)])

@@ -32,7 +32,7 @@ AT = datetime(2026, 3, 2, 9, 58, 11, tzinfo=UTC).timestamp()
     ],
 )
 def test_that_a_line_is_known_by_its_form(row: str, kind: str, code: int | None, pid: int | None) -> None:
-    (found,) = kernel.parse(f"[   12.500000] {row}\n", BOOT).events.value or ()
+    (found,) = kernel.parse_kernel_log(f"[   12.500000] {row}\n", BOOT).events.value or ()
     assert (found.kind, found.code, found.pid, found.at) == (kind, code, pid, BOOT + 12.5)
 
 
@@ -44,7 +44,7 @@ def test_that_a_line_is_known_by_its_form(row: str, kind: str, code: int | None,
     ],
 )
 def test_that_healthy_lines_are_none(row: str) -> None:
-    assert kernel.parse(f"[   12.5] {row}").events.value == ()
+    assert kernel.parse_kernel_log(f"[   12.5] {row}").events.value == ()
 
 
 @each_row(
@@ -55,12 +55,12 @@ def test_that_healthy_lines_are_none(row: str) -> None:
     ],
 )
 def test_that_every_form_of_time_gives_the_same_moment(stamp: str, offset: float) -> None:
-    (found,) = kernel.parse(stamp + XID, None, 2026, offset).events.value or ()
+    (found,) = kernel.parse_kernel_log(stamp + XID, None, 2026, offset).events.value or ()
     assert found.at == AT
 
 
 def test_that_seconds_since_a_boot_that_is_not_known_are_no_time() -> None:
-    (found,) = kernel.parse(f"[  12.500000] {XID}").events.value or ()
+    (found,) = kernel.parse_kernel_log(f"[  12.500000] {XID}").events.value or ()
     assert found.at is None
 
 
@@ -69,12 +69,12 @@ def test_that_one_kill_told_in_two_lines_is_one() -> None:
         "[1.5] oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=python,pid=9,uid=0\n"
         "[1.6] Out of memory: Killed process 9 (python) total-vm:1kB\n"
     )
-    assert len(kernel.parse(text, BOOT).events.value or ()) == 1
+    assert len(kernel.parse_kernel_log(text, BOOT).events.value or ()) == 1
 
 
 def test_that_secrets_and_control_characters_of_the_log_are_not_kept() -> None:
     secret = "hf_" + "Ab" * 17
-    (found,) = kernel.parse(f"[1.5] {XID} {secret}\x1b[31m\n", BOOT).events.value or ()
+    (found,) = kernel.parse_kernel_log(f"[1.5] {XID} {secret}\x1b[31m\n", BOOT).events.value or ()
     assert secret not in found.text
     assert "\x1b" not in found.text
 
@@ -87,22 +87,22 @@ def test_that_secrets_and_control_characters_of_the_log_are_not_kept() -> None:
     ],
 )
 def test_that_a_log_that_may_not_be_read_says_why(command: tuple[str, ...], reason: str) -> None:
-    found = kernel.read(BOOT, 2026, 0.0, [command], timeout_s=1.0)
+    found = kernel.read_kernel_log(BOOT, 2026, 0.0, [command], timeout_s=1.0)
     assert found.events.value is None
     assert reason in (found.events.unavailable or "")
 
 
 def test_that_the_next_command_is_asked_where_the_first_may_not() -> None:
     rows = [("/no/such/command",), (sys.executable, "-c", f"print('[1.5] {XID}')")]
-    assert [item.code for item in kernel.read(BOOT, 2026, 0.0, rows).events.value or ()] == [79]
+    assert [item.code for item in kernel.read_kernel_log(BOOT, 2026, 0.0, rows).events.value or ()] == [79]
 
 
 def test_that_a_machine_that_is_watched_is_not_read_anew_each_time() -> None:
     """Twenty thousand lines each quarter of a minute would take a few hundredths of a core beside the job."""
     rows = [f"[{number}.000000] eth0: packet {number}" for number in range(3000)]
     kernel._marked.cache_clear()
-    assert kernel.parse("\n".join(rows), BOOT).events.value == ()
-    found = kernel.parse("\n".join([*rows[100:], f"[5000.000000] {XID}"]), BOOT)
+    assert kernel.parse_kernel_log("\n".join(rows), BOOT).events.value == ()
+    found = kernel.parse_kernel_log("\n".join([*rows[100:], f"[5000.000000] {XID}"]), BOOT)
     assert [(event.kind, event.at) for event in found.events.value or ()] == [("xid", BOOT + 5000)]
     assert found.since == BOOT + 100
     assert kernel._marked.cache_info().misses == len(rows) + 1

@@ -24,7 +24,7 @@ def child(code: str) -> tuple[str, ...]:
 def test_that_a_driver_that_hangs_costs_its_time_limit_and_no_more() -> None:
     """The child ignores the polite signal, as one inside the driver does."""
     began = time.monotonic()
-    found = nvml.read(timeout_s=0.7, command=child("import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"))
+    found = nvml.read_gpus(timeout_s=0.7, command=child("import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"))
     assert time.monotonic() - began < 10
     assert "did not answer in 0.7 s" in (found.gpu_count.unavailable or "")
     assert found.gpus == ()
@@ -39,7 +39,7 @@ def test_that_a_driver_that_hangs_costs_its_time_limit_and_no_more() -> None:
     ],
 )
 def test_that_a_child_that_breaks_or_lies_gives_a_reason(code: str, reason: str) -> None:
-    found = nvml.read(timeout_s=20, command=child(code))
+    found = nvml.read_gpus(timeout_s=20, command=child(code))
     assert found.gpu_count.value is None
     assert reason in (found.gpu_count.unavailable or "")
 
@@ -85,11 +85,11 @@ def test_that_a_child_that_hangs_or_ends_gives_way_to_another(ask: Callable[[flo
 
 def test_that_a_child_that_stays_tells_the_same_as_one_that_does_not() -> None:
     with nvml.PersistentSampler() as cards:
-        assert cards.read() == nvml.read()
+        assert cards.read() == nvml.read_gpus()
 
 
 def test_that_the_real_child_answers_with_cards_or_a_reason() -> None:
-    found = nvml.read()
+    found = nvml.read_gpus()
     assert (found.gpu_count.value is None) == bool(found.gpu_count.unavailable)
     assert len(found.gpus) == (found.gpu_count.value or 0)
 
@@ -105,7 +105,7 @@ NO_GPU = pytest.mark.skipif(not Path("/proc/driver/nvidia/version").exists(), re
 @NO_GPU
 @pytest.mark.gpu
 def test_that_a_real_gpu_is_read() -> None:
-    found = nvml.read()
+    found = nvml.read_gpus()
     assert found.driver_error.value == "none"
     for card in found.gpus:
         assert card.state.value == "ok"
@@ -117,7 +117,7 @@ def test_that_a_real_gpu_is_read() -> None:
 @NO_GPU
 @pytest.mark.gpu
 def test_that_a_watched_gpu_tells_its_xids_or_that_there_were_none() -> None:
-    assert all(card.xids.value == () for card in nvml.read(listen_s=1.0).gpus)
+    assert all(card.xids.value == () for card in nvml.read_gpus(listen_s=1.0).gpus)
 
 
 class NVMLError(Exception):

@@ -92,9 +92,9 @@ def test_that_a_real_server_gives_the_range_before_the_crash(tmp_path: Path) -> 
         until_seen(port, "count_over_time(DCGM_FI_DEV_XID_ERRORS[1m]) > 2")
         (tmp_path / "broken").touch()
         until_seen(port, "DCGM_FI_DEV_XID_ERRORS == 94")
-        server = prometheus.parse(f"prometheus://127.0.0.1:{port}?instance=127.*&minutes=1", ALLOWED)
-        found = prometheus.take(server, time.time())
-        other = prometheus.take(prometheus.parse(f"prometheus://127.0.0.1:{port}?instance=nobody", ALLOWED), time.time())
+        server = prometheus.parse_address(f"prometheus://127.0.0.1:{port}?instance=127.*&minutes=1", ALLOWED)
+        found = prometheus.query_snapshot(server, time.time())
+        other = prometheus.query_snapshot(prometheus.parse_address(f"prometheus://127.0.0.1:{port}?instance=nobody", ALLOWED), time.time())
     good, bad = found.gpus
     assert (good.xids.value, bad.xids.value) == ((), (94,))
     assert (good.ecc_uncorrected_new.value, bad.ecc_uncorrected_new.value) == (0, 2)
@@ -114,7 +114,7 @@ def test_that_a_real_server_gives_the_range_before_the_crash(tmp_path: Path) -> 
 )
 def test_that_a_host_that_is_not_allowed_is_not_asked(address: str, message: str) -> None:
     with pytest.raises(UnknownHostError, match=message):
-        prometheus.parse(address, ALLOWED)
+        prometheus.parse_address(address, ALLOWED)
 
 
 @each_row(
@@ -129,11 +129,11 @@ def test_that_a_host_that_is_not_allowed_is_not_asked(address: str, message: str
 )
 def test_that_a_wrong_address_says_what_is_wrong(address: str, message: str) -> None:
     with pytest.raises(TelemetryError, match=message):
-        prometheus.parse(address, ALLOWED)
+        prometheus.parse_address(address, ALLOWED)
 
 
 def test_that_an_address_is_taken_apart() -> None:
-    found = prometheus.parse("prometheus+https://prom.example:9090/base/?pod=train-.*&at=2026-03-02T10:00:00Z&minutes=90", ALLOWED)
+    found = prometheus.parse_address("prometheus+https://prom.example:9090/base/?pod=train-.*&at=2026-03-02T10:00:00Z&minutes=90", ALLOWED)
     assert (found.base, found.selector, found.minutes) == ("https://prom.example:9090/base", {"pod": "train-.*"}, 90)
     assert found.at == datetime(2026, 3, 2, 10, tzinfo=UTC)
 
@@ -145,7 +145,7 @@ def test_that_a_selector_is_quoted() -> None:
 @each_row("crash", [None, -62e9, 253402300799.0])
 def test_that_a_log_without_a_day_asks_for_one(crash: float | None) -> None:
     with pytest.raises(TelemetryError, match=r"add .at=TIME"):
-        prometheus.take(prometheus.parse("prometheus://127.0.0.1?instance=a", ALLOWED), crash)
+        prometheus.query_snapshot(prometheus.parse_address("prometheus://127.0.0.1?instance=a", ALLOWED), crash)
 
 
 @each_row("body", ["", "[]", '{"status": "error", "error": "no"}', '{"status": "success"}', '{"status": "success", "data": {"result": [{}]}}'])
@@ -153,11 +153,11 @@ def test_that_a_server_that_answers_nonsense_leaves_everything_not_available(bod
     page = tmp_path / "page"
     page.write_text(body, encoding="utf-8")
     with served({"/api/v1/query_range": str(page)}) as port:
-        found = prometheus.take(prometheus.parse(f"prometheus://127.0.0.1:{port}?instance=a", ALLOWED), 1e9)
+        found = prometheus.query_snapshot(prometheus.parse_address(f"prometheus://127.0.0.1:{port}?instance=a", ALLOWED), 1e9)
     assert "could not be asked" in found.sources[0]
     assert not found.host.memory_total_gib.known
 
 
 def test_that_a_server_that_is_down_takes_no_answer_away() -> None:
-    found = prometheus.take(prometheus.parse(f"prometheus://127.0.0.1:{free_port()}?instance=a", ALLOWED), 1e9)
+    found = prometheus.query_snapshot(prometheus.parse_address(f"prometheus://127.0.0.1:{free_port()}?instance=a", ALLOWED), 1e9)
     assert "could not be asked" in (found.kernel.events.unavailable or "")

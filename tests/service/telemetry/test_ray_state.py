@@ -31,7 +31,7 @@ def asked(tmp_path: Path, listed: list[dict[str, Any]], summary: list[dict[str, 
         (tmp_path / str(place)).write_text(json.dumps(body), encoding="utf-8")
         pages[path] = str(tmp_path / str(place))  # type: ignore[assignment]
     with served(pages) as port:  # type: ignore[arg-type]
-        return ray_state.read(f"http://127.0.0.1:{port}")
+        return ray_state.read_ray_state(f"http://127.0.0.1:{port}")
 
 
 def test_that_nodes_memory_and_store_are_read(tmp_path: Path) -> None:
@@ -55,6 +55,6 @@ def test_that_a_node_without_numbers_is_no_error(summary: list[dict[str, Any]], 
 
 @each_row("dashboard", ["http://127.0.0.1:{port}", "nonsense", "http://[::", ""])
 def test_that_a_dashboard_that_is_not_there_leaves_everything_not_available(dashboard: str) -> None:
-    found = ray_state.read(dashboard.format(port=free_port()))
+    found = ray_state.read_ray_state(dashboard.format(port=free_port()))
     assert "could not be asked" in (found.state.nodes_dead.unavailable or "")
     assert found.nodes == ()

@@ -30,7 +30,7 @@ from tests.factories import whole_corpus
 from tests.service.telemetry.makers import CRASH, course, kernel, snapshot, xid
 from tests.tables import each_row
 
-TABLE = rules.load()
+TABLE = rules.load_rules()
 CAUSES = frozenset(whole_corpus().causes)
 RISE, LEVEL = [100.0 + 30 * place for place in range(24)], [500.0] * 24
 

@@ -19,7 +19,7 @@ from tests.tables import each_row
     ],
 )
 def test_that_the_state_that_says_most_is_taken(rows: str, state: str, code: int) -> None:
-    found = scheduler.parse(rows)
+    found = scheduler.parse_sacct(rows)
     assert (found.kind, found.state.value, found.exit_code.value) == ("slurm", state, code)
 
 
@@ -32,5 +32,5 @@ def test_that_the_state_that_says_most_is_taken(rows: str, state: str, code: int
     ],
 )
 def test_that_accounting_that_cannot_be_asked_says_why(job: str, command: tuple[str, ...], reason: str) -> None:
-    found = scheduler.read(job, command, timeout_s=1.0)
+    found = scheduler.read_scheduler(job, command, timeout_s=1.0)
     assert reason in (found.state.unavailable or "")

@@ -42,14 +42,14 @@ def test_that_what_was_not_taken_says_so_and_is_no_zero() -> None:
 def test_that_a_snapshot_comes_back_from_json(when: datetime, total: Reading[float], used: Reading[float], name: str) -> None:
     host = Host(name=name, memory_total_gib=total, swap_used_gib=used)
     made = Snapshot(taken_at=when, host=host, gpus=(Gpu(id=name, memory_used_gib=used, xids=known((1, 2))),))
-    assert snapshot.parse(made.to_json(), "x") == made
+    assert snapshot.parse_snapshot(made.to_json(), "x") == made
 
 
 @QUICK
 @given(raw=st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)))
 def test_that_no_bytes_break_the_reader(raw: bytes) -> None:
     with pytest.raises(InvalidSnapshotError, match="x: "):
-        snapshot.parse(raw, "x")
+        snapshot.parse_snapshot(raw, "x")
 
 
 @each_row(
@@ -66,9 +66,9 @@ def test_that_a_file_that_is_no_snapshot_names_the_field(text: str, field: str, 
     path = tmp_path / "s.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidSnapshotError, match=field):
-        snapshot.load(path)
+        snapshot.load_snapshot(path)
 
 
 def test_that_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(InvalidSnapshotError, match="cannot be read"):
-        snapshot.load(tmp_path / "none.json")
+        snapshot.load_snapshot(tmp_path / "none.json")

@@ -141,9 +141,9 @@ def test_that_closing_answers_the_tasks_that_wait_and_takes_no_more(pool: Proces
 
 def test_that_a_pool_says_what_it_lacks(make_settings: Callable[..., Settings]) -> None:
     pool = ProcessPool(make_settings(), 1, faulty.unable)
-    assert pool.wrong
+    assert pool.failure
     pool.start()
-    until(lambda: pool.wrong == "There is no index.", "the pool says what it lacks")
+    until(lambda: pool.failure == "There is no index.", "the pool says what it lacks")
     pool.close()
 
 
@@ -174,7 +174,7 @@ def test_that_what_was_missing_at_the_start_is_looked_for_again_without_a_task(
     pool = ProcessPool(settings, 1, serve)
     pool.start()
     settings.home.mkdir()
-    until(lambda: not pool.wrong, "it comes to that")
+    until(lambda: not pool.failure, "it comes to that")
     assert pid(told(pool, "x"))
     pool.close()
 

@@ -91,11 +91,11 @@ def _started(address: str) -> None:
 
 def main() -> None:
     """Serve the page and the API in one process."""
-    from service.pipeline.triage import silent
-    from service.settings import load
+    from service.pipeline.triage import no_progress
+    from service.settings import load_settings
     from ui.server import serve
 
-    serve(load(), silent, _started)
+    serve(load_settings(), no_progress, _started)
 
 
 if __name__ == "__main__":

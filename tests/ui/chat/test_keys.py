@@ -25,7 +25,7 @@ UPLOAD = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.log"
 def tokens(browser: Browser, warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, dict[str, str]]]:
     """Serve with two people's keys."""
     folder = home(warm, tmp_path_factory.mktemp("keyed"))
-    made = {name: keys.make(name, ["triage"], datetime.now(UTC)) for name in NAMES}
+    made = {name: keys.make_key(name, ["triage"], datetime.now(UTC)) for name in NAMES}
     store = Store.open(Settings(home=folder))
     for record, _ in made.values():
         store.keys.add(record)

@@ -21,7 +21,7 @@ def test_that_a_key_is_shown_once_listed_and_revoked(capsys: pytest.CaptureFixtu
     """Standard output has the token alone, so that a script can take it."""
     assert keys.add("ci", ["triage", "batch"]) == 0
     told = capsys.readouterr()
-    parsed = tokens.parse(told.out.strip())
+    parsed = tokens.parse_key(told.out.strip())
     assert parsed is not None
     key_id, secret = parsed
     assert secret not in told.err

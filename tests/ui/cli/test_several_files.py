@@ -134,7 +134,7 @@ def test_a_config_beside_the_logs_gives_a_patch(warm: Path, tmp_path: Path) -> N
 def test_a_healthy_run_clears_what_it_says_too(good: str, triage: Triage, warm: Path, tmp_path: Path) -> None:
     """As a log, a folder, or the templates of one; and what it does not say stands."""
     folder(tmp_path, {"good.log": REFUSED + steps(1, 2, 3), "good/rank0.log": LOADING, "good/rank1.log": REFUSED, "bad.log": steps(1, 2, 3) + REFUSED})
-    triage.healthy(tmp_path / "good.log").save(tmp_path / "good.json")
+    triage.healthy_templates(tmp_path / "good.log").save(tmp_path / "good.json")
     folder(tmp_path, {"worse.log": REFUSED + KILLED})
     ended = whycrash(warm, "explain", "bad.log", "--good", good, folder=tmp_path)
     worse = whycrash(warm, "explain", "worse.log", "--good", good, "--json", folder=tmp_path)

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.pipeline.triage import silent
+from service.pipeline.triage import no_progress
 from service.schemas.errors import SettingsError
 from service.settings import Settings
 from tests.tables import each_row
@@ -80,4 +80,4 @@ def test_that_a_server_that_is_told_to_stop_puts_its_processes_away(warm: Path, 
 @each_row(("host", "port", "said"), [("127.0.0.1", 70_000, "65535"), ("no.such.host.invalid", 0, "cannot be bound")])
 def test_that_an_address_that_is_none_is_told_in_a_sentence(tmp_path: Path, host: str, port: int, said: str) -> None:
     with pytest.raises(SettingsError, match=said):
-        server.serve(Settings(home=tmp_path, host=host, port=port), silent, lambda _url: None)
+        server.serve(Settings(home=tmp_path, host=host, port=port), no_progress, lambda _url: None)

@@ -28,8 +28,8 @@ def test_that_a_snapshot_is_json_on_standard_output() -> None:
 def test_that_a_snapshot_counts_since_an_earlier_one(tmp_path: Path) -> None:
     assert called("snapshot", "--out", tmp_path / "a.json").returncode == 0
     assert called("snapshot", "--since", tmp_path / "a.json", "--out", tmp_path / "b.json").returncode == 0
-    found = snapshot.load(tmp_path / "b.json")
-    assert found.baseline_at == snapshot.load(tmp_path / "a.json").taken_at
+    found = snapshot.load_snapshot(tmp_path / "b.json")
+    assert found.baseline_at == snapshot.load_snapshot(tmp_path / "a.json").taken_at
     assert found.host.oom_kill_new.value == 0 or found.host.oom_kill_new.unavailable
 
 
@@ -37,10 +37,10 @@ def test_that_watching_goes_on_until_stopped_and_leaves_a_whole_file(tmp_path: P
     path = tmp_path / "w.json"
     with subprocess.Popen([*COMMAND, "snapshot", "--watch", "1", "--out", str(path)], stderr=subprocess.DEVNULL) as child:
         until = time.monotonic() + PATIENCE
-        while time.monotonic() < until and not (path.exists() and snapshot.load(path).baseline_at):
+        while time.monotonic() < until and not (path.exists() and snapshot.load_snapshot(path).baseline_at):
             time.sleep(0.2)
         child.kill()
-    found = snapshot.load(path)
+    found = snapshot.load_snapshot(path)
     assert found.baseline_at
     assert all(len(row.points) > 1 for row in found.history)
 

@@ -70,10 +70,10 @@ def main(port: int, base_url: str) -> None:
     from starlette.applications import Starlette
 
     from service.app.triage_service import TriageService
-    from service.settings import load
+    from service.settings import load_settings
     from ui.slack import http
 
-    settings, app = load(), Starlette()
+    settings, app = load_settings(), Starlette()
     with TriageService(settings) as desk, http.mount(app, desk, settings, base_url):
         uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", lifespan="off")
 

@@ -113,7 +113,7 @@ def test_that_a_worker_that_dies_leaves_the_first_answer(work: Workspace, model:
     work.answer(thread)
     speaking.pool._keepers[0]._process.kill()  # type: ignore[union-attr]
     assert "fill the host RAM" in shown(work.answer(thread, "ended early"))
-    eventually(lambda: not speaking.pool.wrong)
+    eventually(lambda: not speaking.pool.failure)
 
 
 def test_that_the_bot_waits_where_the_desk_is_busy(work: Workspace, model: Model, speaking: TriageService) -> None:

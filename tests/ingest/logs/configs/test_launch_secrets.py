@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.logs.configs import launch
 from ingest.logs.configs.launch import ConfigLine, LaunchReader
-from ingest.logs.lines import parse
+from ingest.logs.lines import parse_line
 from ingest.redaction.redactor import Redactor
 from tests.ingest.redaction import planted
 from tests.ingest.redaction.planted import Planted
@@ -114,5 +114,5 @@ def test_a_secret_of_a_command_counts_where_the_reader_shares_its_redactor() -> 
 def test_the_manifest_of_a_secret_configures_no_job(above: str, read: bool) -> None:
     """What tells that its values are secrets stands above them, in rows that no print holds."""
     data = f"{above}data:\n  conn: abcd\n".encode()
-    line = parse(b"data:", above.count("\n") + 1)
+    line = parse_line(b"data:", above.count("\n") + 1)
     assert bool(list(launch.rows_below(data, len(above), line))) is read

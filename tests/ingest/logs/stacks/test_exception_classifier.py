@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.logs.stacks.exception_classifier import judged
+from ingest.logs.stacks.exception_classifier import classify_exception
 from ingest.logs.stacks.stack import Frame
 from tests.factories import event
 from tests.tables import each_row
@@ -23,7 +23,7 @@ def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fi
     """Give the cause of an exception that was raised at the innermost of these calls."""
     frames = tuple(Frame(file, 10, function, code if place == len(calls) - 1 else "") for place, (file, function) in enumerate(calls))
     made = {"body": message, "exception": message.partition(":")[0], "frames": frames, "cause": None, "strength": "hints"}
-    return judged(event(1, **{**made, **fields})).cause
+    return classify_exception(event(1, **{**made, **fields})).cause
 
 
 @each_row(

@@ -31,7 +31,7 @@ def _names(found: FoundJobs) -> dict[str, set[str]]:
 def test_that_files_of_a_folder_are_read_where_they_lie(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
     """No copy is made; a job of its own folder is that folder, with its configuration."""
     home = _written(tmp_path / "logs", "j1/rank0.log", "j1/rank1.log", "j1/run.sh", "two.out", "two.err", "two.yaml")
-    found = folder.read(home, make_settings())
+    found = folder.find_jobs(home, make_settings())
     assert _names(found) == {"j1": {"rank0.log", "rank1.log", "run.sh"}, "two": {"two.out", "two.err"}}
     one, two = found.specs
     assert one.place.paths == (str(home / "j1"),)
@@ -43,7 +43,7 @@ def test_that_an_archive_in_a_folder_is_a_job(tmp_path: Path, make_settings: Cal
     """An archive is one job's output."""
     home = _written(tmp_path / "logs", "b.log")
     (home / "a.tgz").write_bytes(tarred({"rank0.log": "0\n"}))
-    assert _names(folder.read(home, make_settings())) == {"a": {"rank0.log"}, "b": {"b.log"}}
+    assert _names(folder.find_jobs(home, make_settings())) == {"a": {"rank0.log"}, "b": {"b.log"}}
 
 
 def test_that_links_are_not_followed_out(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
@@ -52,7 +52,7 @@ def test_that_links_are_not_followed_out(tmp_path: Path, make_settings: Callable
     home = _written(tmp_path / "logs", "a.log")
     (home / "b.log").symlink_to(tmp_path / "secret.log")
     (home / "deep").symlink_to(tmp_path)
-    found = folder.read(home, make_settings())
+    found = folder.find_jobs(home, make_settings())
     assert _names(found) == {"a": {"a.log"}}
     assert str(found.left_out["link_out_of_the_folder"]).startswith("2: ")
 
@@ -82,17 +82,17 @@ def test_that_too_many_jobs_and_none_are_refused(tmp_path: Path, make_settings: 
     """A folder without logs, or with more than a batch takes, is told so."""
     home = _written(tmp_path / "logs", "a.log", "b.log", "c.log")
     with pytest.raises(TooLargeError, match="2"):
-        folder.read(home, make_settings(max_jobs=2))
+        folder.find_jobs(home, make_settings(max_jobs=2))
     with pytest.raises(InvalidRequestError, match=r"checkpoint 1: a\.pt"):
-        folder.read(_written(tmp_path / "none", "a.pt"), make_settings())
+        folder.find_jobs(_written(tmp_path / "none", "a.pt"), make_settings())
     with pytest.raises(InvalidRequestError, match="no folder"):
-        folder.read(tmp_path / "absent", make_settings())
+        folder.find_jobs(tmp_path / "absent", make_settings())
 
 
 def test_that_files_named_one_by_one_are_grouped(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
     """Files and folders side by side: each file is a job with its twin, each folder a collection."""
     home = _written(tmp_path, "x.out", "x.err", "y.log", "runs/a.log", "runs/b.log")
-    found = folder.read_all([home / "x.out", home / "x.err", home / "y.log", home / "runs"], make_settings())
+    found = folder.find_all_jobs([home / "x.out", home / "x.err", home / "y.log", home / "runs"], make_settings())
     assert _names(found) == {"x": {"x.out", "x.err"}, "y": {"y.log"}, "runs/a": {"a.log"}, "runs/b": {"b.log"}}
 
 
@@ -118,7 +118,7 @@ PODS = {
 @pytest.mark.parametrize(("names", "expected"), PODS.values(), ids=PODS)
 def test_that_pods_make_jobs(tmp_path: Path, make_settings: Callable[..., Settings], names: list[str], expected: dict[str, int]) -> None:
     """The kubelet's names tell which pods are one job's."""
-    found = kubernetes.read(_written(tmp_path / "pods", *names), make_settings())
+    found = kubernetes.find_jobs(_written(tmp_path / "pods", *names), make_settings())
     assert {spec.name: len(spec.place.paths) for spec in found.specs} == expected
     assert found.count == len(expected)
 
@@ -126,7 +126,7 @@ def test_that_pods_make_jobs(tmp_path: Path, make_settings: Callable[..., Settin
 def test_that_restarts_are_read_in_order(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
     """What the container said before its restart comes first."""
     home = _written(tmp_path / "pods", "ml_j_2/p/1.log", "ml_j_2/p/0.log", "ml_j_2/p/10.log")
-    texts = held(kubernetes.read(home, make_settings()))["ml/j"]
+    texts = held(kubernetes.find_jobs(home, make_settings()))["ml/j"]
     assert list(texts) == ["0.log", "1.log", "10.log"]
 
 
@@ -147,9 +147,9 @@ def test_that_pods_come_with_how_they_ended(tmp_path: Path, make_settings: Calla
         pod("again", {"phase": "Running", **container("lastState", reason="Error", exitCode=139)}), pod("silent", {}),
     ]
     (home / "ml" / "pods.json").write_text(json.dumps({"kind": "PodList", "items": pods}))
-    assert {spec.name: spec.outcome for spec in kubernetes.read(home, make_settings()).specs} == {
+    assert {spec.name: spec.outcome for spec in kubernetes.find_jobs(home, make_settings()).specs} == {
         "ml/sft": Outcome(exit_code=137, state="OOMKilled"), "ml/gone": Outcome(state="Evicted"), "ml/ok": Outcome(exit_code=0, state="Completed"),
         "ml/again": Outcome(exit_code=139, state="Error"), "ml/silent": None,
     }
     (home / "ml" / "pods.json").write_text('{"items": [')
-    assert {spec.outcome for spec in kubernetes.read(home, make_settings()).specs} == {None}
+    assert {spec.outcome for spec in kubernetes.find_jobs(home, make_settings()).specs} == {None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.batches.sources.grouping import grouped
+from service.batches.sources.grouping import group_files
 from tests.tables import each_row
 
 ROWS = {
@@ -39,17 +39,17 @@ ROWS = {
 @each_row(("logs", "configs", "expected"), ROWS.values(), ids=ROWS)
 def test_that_files_make_jobs(logs: list[str], configs: list[str], expected: dict[str, int]) -> None:
     """Names alone tell which files are one job's."""
-    assert {job.name: len(job.logs) for job in grouped(logs, configs, "given")} == expected
+    assert {job.name: len(job.logs) for job in group_files(logs, configs, "given")} == expected
 
 
 def test_that_a_config_goes_to_the_job_of_its_name_else_to_all() -> None:
     """A launch script beside the logs of several jobs is each one's."""
-    found = {job.name: job.configs for job in grouped(["a.log", "b.log"], ["a.sh", "common.yaml"], "given")}
+    found = {job.name: job.configs for job in group_files(["a.log", "b.log"], ["a.sh", "common.yaml"], "given")}
     assert found == {"a": ("a.sh", "common.yaml"), "b": ("common.yaml",)}
 
 
 def test_that_no_log_is_lost_or_in_two_jobs() -> None:
     """Every log is in exactly one job, however names mix."""
     names = [f"{folder}{name}" for folder in ("", "j1/", "2026-11-20/j2/", "0/") for name in ("a.out", "a.err", "b_rank0.log", "stdout.log")]
-    found = [log for job in grouped(names, [], "given") for log in job.logs]
+    found = [log for job in group_files(names, [], "given") for log in job.logs]
     assert sorted(found) == sorted(names)

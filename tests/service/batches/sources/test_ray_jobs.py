@@ -138,7 +138,7 @@ def read(tmp_path: Path, make_settings: Callable[..., Settings], monkeypatch: py
 
     def of(url: str, since: datetime | None = None, **given: int) -> FoundJobs:
         made = make_settings(**given)
-        return ray_jobs.read(RayJobQuery(url, since), open_spool(tmp_path / "spool", made), made)
+        return ray_jobs.find_jobs(RayJobQuery(url, since), open_spool(tmp_path / "spool", made), made)
 
     return of
 

@@ -79,7 +79,7 @@ def test_that_a_failed_job_comes_with_what_slurm_knows(
     """Nodes, GPU hours and times come from the accounting, the log from the job's output path."""
     _write(work, "slurm-812.out")
     sacct({})
-    (spec,) = slurm.read(SlurmQuery(SINCE), make_settings()).specs
+    (spec,) = slurm.find_jobs(SlurmQuery(SINCE), make_settings()).specs
     assert (spec.name, spec.nodes, spec.gpus, spec.gpu_hours) == ("sft|7b (812)", 2, 16, 24.0)
     assert spec.node_names == ("gpu01", "gpu02")
     assert spec.ended == datetime(2026, 11, 20, 9, 30, tzinfo=timezone(timedelta(hours=8)))
@@ -95,7 +95,7 @@ def test_that_a_job_comes_with_how_it_ended(sacct: Callable[..., None], work: Pa
     }
     _write(work, "slurm-812.out")
     sacct(*({"State": state, "ExitCode": code} for state, code in ends))
-    assert [spec.outcome for spec in slurm.read(SlurmQuery(SINCE), make_settings()).specs] == list(ends.values())
+    assert [spec.outcome for spec in slurm.find_jobs(SlurmQuery(SINCE), make_settings()).specs] == list(ends.values())
 
 
 PATHS: dict[str, tuple[dict[str, str], list[str], list[str]]] = {
@@ -122,7 +122,7 @@ def test_that_output_is_found_by_its_pattern(
     """Slurm's patterns are filled in as Slurm does."""
     _write(work, *there)
     sacct(row)
-    (spec,) = slurm.read(SlurmQuery(SINCE), make_settings()).specs
+    (spec,) = slurm.find_jobs(SlurmQuery(SINCE), make_settings()).specs
     assert [Path(path).relative_to(work).as_posix() for path in spec.place.paths] == expected
 
 
@@ -130,7 +130,7 @@ def test_that_an_older_sacct_is_asked_for_less(sacct: Callable[..., None], work:
     """Where the accounting does not know output paths, the default one is looked for."""
     _write(work, "slurm-812.out")
     sacct({}, unknown=("StdOut", "StdErr"))
-    assert slurm.read(SlurmQuery(SINCE), make_settings()).count == 1
+    assert slurm.find_jobs(SlurmQuery(SINCE), make_settings()).count == 1
 
 
 def test_that_what_is_asked_is_what_failed_since(
@@ -139,7 +139,7 @@ def test_that_what_is_asked_is_what_failed_since(
     """sacct is asked for allocations alone, by state, time and users, without a shell."""
     _write(work, "slurm-812.out")
     sacct({})
-    slurm.read(SlurmQuery(SINCE, users="ann,$(reboot)"), make_settings())
+    slurm.find_jobs(SlurmQuery(SINCE, users="ann,$(reboot)"), make_settings())
     words, times = json.loads((tmp_path / "asked.json").read_text())
     assert {"--allocations", "--parsable2", "--noheader", "--endtime=now", "--user=ann,$(reboot)"} <= set(words)
     assert f"--starttime={SINCE.astimezone():%Y-%m-%dT%H:%M:%S}" in words
@@ -155,7 +155,7 @@ def test_that_output_beyond_the_roots_is_not_read(
     _write(tmp_path, "secret")
     (work / "link.out").symlink_to(tmp_path / "secret")
     sacct({"StdOut": "ok.out"}, {"JobID": "2", "StdOut": "link.out"}, {"JobID": "3", "StdOut": str(tmp_path / "secret")}, {"JobID": "4", "StdOut": "none"})
-    found = slurm.read(SlurmQuery(SINCE), make_settings(), roots=(os.path.realpath(work),))
+    found = slurm.find_jobs(SlurmQuery(SINCE), make_settings(), roots=(os.path.realpath(work),))
     assert [spec.name for spec in found.specs] == ["sft|7b (812)"]
     assert found.left_out == {"outside_batch_roots": "2: 2, 3", "no_output_found": "1: 4"}
 
@@ -166,17 +166,17 @@ def test_that_what_goes_wrong_is_told(
     """sacct's own words, no jobs, too many, or no sacct at all."""
     sacct({}, error="sacct: error: slurmdbd: Connection refused")
     with pytest.raises(InvalidRequestError, match="Connection refused"):
-        slurm.read(SlurmQuery(SINCE), make_settings())
+        slurm.find_jobs(SlurmQuery(SINCE), make_settings())
     sacct()
     with pytest.raises(InvalidRequestError, match="no job"):
-        slurm.read(SlurmQuery(SINCE), make_settings())
+        slurm.find_jobs(SlurmQuery(SINCE), make_settings())
     _write(work, "slurm-812.out")
     sacct(*[{}] * 3)
     with pytest.raises(TooLargeError):
-        slurm.read(SlurmQuery(SINCE), make_settings(max_jobs=2))
+        slurm.find_jobs(SlurmQuery(SINCE), make_settings(max_jobs=2))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(InvalidRequestError, match="no sacct"):
-        slurm.read(SlurmQuery(SINCE), make_settings())
+        slurm.find_jobs(SlurmQuery(SINCE), make_settings())
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_that_gpus_are_counted_once(
     """A cluster counts GPUs as a whole, by type, or both."""
     _write(work, "slurm-812.out")
     sacct({"AllocTRES": resources, "Start": "Unknown", "End": "Unknown"})
-    (spec,) = slurm.read(SlurmQuery(SINCE), make_settings()).specs
+    (spec,) = slurm.find_jobs(SlurmQuery(SINCE), make_settings()).specs
     assert (spec.gpus, spec.started) == (gpus, None)
     assert (spec.gpu_hours is None) == (gpus is None)
 

@@ -36,7 +36,7 @@ def read(folder: Path, make_settings: Callable[..., Settings]) -> Read:
 
     def of(*uploads: Sent, **settings: int) -> FoundJobs:
         made = make_settings(**settings)
-        return upload.read(uploads, open_spool(folder, made), made)
+        return upload.find_jobs(uploads, open_spool(folder, made), made)
 
     return of
 
