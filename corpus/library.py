@@ -41,7 +41,7 @@ class Library:
 
     causes: Mapping[str, Cause]
     cases: Mapping[str, Case]
-    knobs: Mapping[tuple[str, str], SettingSpec]
+    specs: Mapping[tuple[str, str], SettingSpec]
     remedies: Mapping[str, Sequence[Remedy]] = field(default_factory=dict)
     guidance: Mapping[str, str] = field(default_factory=dict)
     programs: Sequence[Program] = ()
@@ -69,20 +69,20 @@ class Library:
 
         `key` may be a name of another version: the new name asks for the old one, and the old one for the new.
         """
-        knob = self.setting(framework, key, version) or self.setting(framework, key)
-        if knob is None:
+        spec = self.setting(framework, key, version) or self.setting(framework, key)
+        if spec is None:
             return ()
-        preferred = (knob.key,) if fits(version, knob.versions) else ()
-        return (*preferred, *(alias.key for alias in knob.aliases if fits(version, alias.versions)))
+        preferred = (spec.key,) if fits(version, spec.versions) else ()
+        return (*preferred, *(alias.key for alias in spec.aliases if fits(version, alias.versions)))
 
     def settings_named(self, value: Scalar, language: Language) -> Scalar:
         """Give a change's value in `language` where it says in words what to put there; any other value as it is."""
         return self.guidance.get(value, value) if language == "zh" and isinstance(value, str) else value
 
     def _known(self, name: tuple[str, str], key: str, version: str | None) -> SettingSpec | None:
-        knob = self.knobs.get(name)
-        if knob is not None and fits(version, knob.versions):
-            return knob
+        spec = self.specs.get(name)
+        if spec is not None and fits(version, spec.versions):
+            return spec
         for candidate in self._by_alias.get(name, ()):
             if any(alias.key == key and fits(version, alias.versions) for alias in candidate.aliases):
                 return candidate
@@ -91,16 +91,16 @@ class Library:
     @cached_property
     def _by_spelling(self) -> dict[tuple[str, str], list[str]]:
         table: dict[tuple[str, str], list[str]] = {}
-        for framework, key in (*self.knobs, *self._by_alias):
+        for framework, key in (*self.specs, *self._by_alias):
             table.setdefault((framework, spelling(key)), []).append(key)
         return table
 
     @cached_property
     def _by_alias(self) -> dict[tuple[str, str], list[SettingSpec]]:
         table: dict[tuple[str, str], list[SettingSpec]] = {}
-        for knob in self.knobs.values():
-            for alias in knob.aliases:
-                table.setdefault((knob.framework, alias.key), []).append(knob)
+        for spec in self.specs.values():
+            for alias in spec.aliases:
+                table.setdefault((spec.framework, alias.key), []).append(spec)
         return table
 
 
@@ -129,12 +129,12 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
     stored = cache / f"corpus-{digest(root)[:16]}.json" if cache else None
     shelf = read_cache(CachedCorpus, stored)
     if shelf is None:
-        knobs = tuple(_knobs(root / "knobs"))
-        twice = [name for name, count in Counter((knob.framework, knob.key) for knob in knobs).items() if count > 1]
+        specs = tuple(_specs(root / "knobs"))
+        twice = [name for name, count in Counter((spec.framework, spec.key) for spec in specs).items() if count > 1]
         if twice:
             raise InvalidCorpusError(f"{twice[0][0]}: the setting {twice[0][1]} stands twice in the catalogue")
         shelf = CachedCorpus(
-            causes=tuple(_causes(root / "causes.yaml")), cases=tuple(_cases(root / "cases")), knobs=knobs,
+            causes=tuple(_causes(root / "causes.yaml")), cases=tuple(_cases(root / "cases")), specs=specs,
             remedies=tuple(_remedies(root / "remedies")), guidance=tuple(_guidance(root / GUIDANCE)),
             programs=tuple(_programs(root / PROGRAMS)),
         )
@@ -142,7 +142,7 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
     return Library(
         causes={cause.id: cause for cause in shelf.causes},
         cases={case.id: case for case in shelf.cases},
-        knobs={(knob.framework, knob.key): knob for knob in shelf.knobs},
+        specs={(spec.framework, spec.key): spec for spec in shelf.specs},
         remedies=_by_cause(shelf.remedies),
         guidance={text.en: text.zh for text in shelf.guidance},
         programs=shelf.programs,
@@ -161,7 +161,7 @@ class CachedCorpus(Record):
 
     causes: tuple[Cause, ...]
     cases: tuple[Case, ...]
-    knobs: tuple[SettingSpec, ...]
+    specs: tuple[SettingSpec, ...]
     remedies: tuple[Remedy, ...]
     guidance: tuple[Text, ...] = ()
     programs: tuple[Program, ...] = ()
@@ -299,13 +299,13 @@ def _programs(path: Path) -> Iterator[Program]:
         yield validated(Program, row, f"{path}: {row.get('framework')}")
 
 
-def _knobs(folder: Path) -> Iterator[SettingSpec]:
-    written = [knob for path in sorted(folder.glob("*.yaml")) for knob in _written(path)]
+def _specs(folder: Path) -> Iterator[SettingSpec]:
+    written = [spec for path in sorted(folder.glob("*.yaml")) for spec in _written(path)]
     yield from written
     # Whoever explains a setting need not take it out of the extracted ones: the explained one counts.
-    known = {(knob.framework, knob.key) for knob in written}
+    known = {(spec.framework, spec.key) for spec in written}
     for path in sorted((folder / EXTRACTED).glob("*.json")):
-        yield from (knob for knob in _extracted(path) if (knob.framework, knob.key) not in known)
+        yield from (spec for spec in _extracted(path) if (spec.framework, spec.key) not in known)
 
 
 def _written(path: Path) -> Iterator[SettingSpec]:

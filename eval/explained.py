@@ -27,9 +27,9 @@ class Explained:
         started = perf_counter()
         report = self._triage.reader.read(incident.source())
         files = [read_config(path) for path in incident.job_files]
-        inquiry = self._triage.diagnose(report, incident.label.language, files)
-        final = inquiry.first
-        for stage in self._triage.stages(inquiry):
+        triage_context = self._triage.diagnose(report, incident.label.language, files)
+        final = triage_context.first
+        for stage in self._triage.stages(triage_context):
             final = stage.diagnosis if isinstance(stage, FinalStage) else final
         answer = of_diagnosis(final, incident, perf_counter() - started, {})
         tokens = final.engine.tokens

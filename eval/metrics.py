@@ -114,7 +114,7 @@ def _line(incident: Incident, answer: Answer, count: int) -> float | None:
 
 def _setting(incident: Incident, answer: Answer, library: Library) -> float | None:
     """Score the proposal of a setting; a change of the user's own code or data is none."""
-    known = {framework for framework, _ in library.knobs}
+    known = {framework for framework, _ in library.specs}
     wanted = [change for change in incident.label.changes if change.framework in known]
     if not wanted or incident.label.verdict != "diagnosed" or answer.changes is None:
         return None

@@ -55,7 +55,7 @@ class BulkReader:
         self._parts = RowParts(home, _key())
 
     def ingested(self, errands: Sequence[Errand], report: Report) -> list[IngestedContent]:
-        """Take in logs and give what came of them in the order of the errands.
+        """Take in logs and give what came of them in the order of the ingest tasks.
 
         Besides files, reports how many crashes were found in them, and megabytes. Raises SearchIndexError
         where another run takes logs in for the same home.
@@ -65,8 +65,8 @@ class BulkReader:
 
     def _taken(self, errands: Sequence[Errand], report: Report) -> list[IngestedContent]:
         done = self._resumed(errands)
-        left = [errand for errand in errands if errand.file not in done]
-        sizes = {errand.file: errand.bytes for errand in errands}
+        left = [ingest_task for ingest_task in errands if ingest_task.file not in done]
+        sizes = {ingest_task.file: ingest_task.bytes for ingest_task in errands}
         size, total = sum(sizes[file] for file in done), sum(sizes.values())
         crashes = sum(bool(made.documents) for made in done.values())
         working = self._on_ray(left) if self._is_for_ray(len(left)) else self._on_threads(left)
@@ -82,7 +82,7 @@ class BulkReader:
         finally:
             working.close()
             self._parts.flush()
-        return [done[errand.file] for errand in errands]
+        return [done[ingest_task.file] for ingest_task in errands]
 
     def _is_for_ray(self, count: int) -> bool:
         if self._with_ray is not None:
@@ -94,7 +94,7 @@ class BulkReader:
         self._parts.clear()
 
     def _resumed(self, errands: Sequence[Errand]) -> dict[str, IngestedContent]:
-        known = {errand.file: errand.known for errand in errands}
+        known = {ingest_task.file: ingest_task.known for ingest_task in errands}
         found: dict[str, IngestedContent] = {}
         for row in self._parts.load():
             made = ingest_tasks.restored(row["intake"])
@@ -109,16 +109,16 @@ class BulkReader:
         own = local()
         shelters: list[SubprocessReader] = []
 
-        def take(errand: Errand) -> IngestedContent:
+        def take(ingest_task: Errand) -> IngestedContent:
             if not hasattr(own, "shelter"):
                 own.shelter = SubprocessReader(self._home / "cache")
                 shelters.append(own.shelter)
-            made: IngestedContent = own.shelter.read(errand)
+            made: IngestedContent = own.shelter.read(ingest_task)
             return made
 
         pool = ThreadPoolExecutor(self._workers)
         try:
-            yield from _as_they_finish((pool.submit(take, errand) for errand in errands), 2 * self._workers)
+            yield from _as_they_finish((pool.submit(take, ingest_task) for ingest_task in errands), 2 * self._workers)
         finally:
             pool.shutdown(cancel_futures=True)
             for shelter in shelters:
@@ -127,7 +127,7 @@ class BulkReader:
     def _on_ray(self, errands: Sequence[Errand]) -> Generator[IngestedContent]:
         """Read with a pool of Ray's actors, a process beside each."""
         with _ray(self._address, self._workers) as started:
-            rows = [{"errand": json.dumps(asdict(errand))} for errand in errands]
+            rows = [{"errand": json.dumps(asdict(ingest_task))} for ingest_task in errands]
             blocks = max(1, min(len(rows) // BATCH, 4000))
             found = started.data.from_items(rows, override_num_blocks=blocks).map_batches(
                 _ReadActor, batch_size=BATCH, fn_constructor_args=[str(self._home / "cache")],
@@ -169,7 +169,7 @@ class _ReadActor:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
         """Take in a batch."""
-        made = (self._shelter.read(Errand(**json.loads(errand))) for errand in batch["errand"])
+        made = (self._shelter.read(Errand(**json.loads(ingest_task))) for ingest_task in batch["errand"])
         return {"intake": [json.dumps(item.record()) for item in made]}
 
 
@@ -261,9 +261,9 @@ def _key() -> str:
     return total.hexdigest()[:16]
 
 
-def sized(errand: Errand) -> Errand:
+def sized(ingest_task: Errand) -> Errand:
     """Fill in the file's size; 0 where it cannot be had."""
     try:
-        return replace(errand, bytes=Path(errand.file).stat().st_size)
+        return replace(ingest_task, bytes=Path(ingest_task.file).stat().st_size)
     except OSError:
-        return errand
+        return ingest_task

@@ -63,9 +63,9 @@ def name_of(model: str, documents: Sequence[Document]) -> str:
 class ChromaServer:
     """A Chroma server under its URL. Every method raises ChromaServerError where it does not answer."""
 
-    def __init__(self, url: str, patience: float = PATIENCE, pause: float = PAUSE) -> None:
+    def __init__(self, url: str, timeout: float = PATIENCE, pause: float = PAUSE) -> None:
         self.url = url
-        self._patience = patience
+        self._timeout = timeout
         self._pause = pause
         self._failed_at = -pause
         # Why the last request failed; empty where it did not.
@@ -138,13 +138,13 @@ class ChromaServer:
         chromadb = _chromadb()
 
         # Chroma's client waits for ever by itself; an answer must not.
-        httpx.get(f"{self.url.rstrip('/')}/api/v2/heartbeat", timeout=self._patience).raise_for_status()
+        httpx.get(f"{self.url.rstrip('/')}/api/v2/heartbeat", timeout=self._timeout).raise_for_status()
         parts = urlsplit(self.url)
         client = chromadb.HttpClient(
             host=parts.hostname or "127.0.0.1", port=parts.port or 8000, ssl=parts.scheme == "https", settings=_quiet()
         )
         for session in _sessions(client):
-            session.timeout = self._patience
+            session.timeout = self._timeout
         return client
 
     @contextmanager

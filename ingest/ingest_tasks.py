@@ -60,22 +60,22 @@ def restored(record: dict[str, Any]) -> IngestedContent:
     return IngestedContent(**{**record, "documents": tuple(Document(**item) for item in record["documents"])})
 
 
-def ingest_file(errand: Errand, reader: Reader | None) -> IngestedContent:
+def ingest_file(ingest_task: Errand, reader: Reader | None) -> IngestedContent:
     """Take in a file, unless it is as it was; what is wrong with it becomes its reason."""
-    path = Path(errand.file)
+    path = Path(ingest_task.file)
     try:
-        content = content_of(path, errand.kind)
+        content = content_of(path, ingest_task.kind)
     except OSError as error:
-        return IngestedContent(errand.file, reason=f"{path}: {error.strerror}")
-    if content == errand.known:
-        return IngestedContent(errand.file, content, unchanged=True)
+        return IngestedContent(ingest_task.file, reason=f"{path}: {error.strerror}")
+    if content == ingest_task.known:
+        return IngestedContent(ingest_task.file, content, unchanged=True)
     try:
-        made, reason = _note(path) if errand.kind == "note" else _crash(path, reader)
+        made, reason = _note(path) if ingest_task.kind == "note" else _crash(path, reader)
     except (IngestError, InvalidCorpusError) as error:
-        return IngestedContent(errand.file, content, reason=str(error))
+        return IngestedContent(ingest_task.file, content, reason=str(error))
     except OSError as error:
-        return IngestedContent(errand.file, reason=f"{path}: {error.strerror}")
-    return IngestedContent(errand.file, content, tuple(made), reason)
+        return IngestedContent(ingest_task.file, reason=f"{path}: {error.strerror}")
+    return IngestedContent(ingest_task.file, content, tuple(made), reason)
 
 
 def content_of(path: Path, kind: str) -> str:

@@ -177,14 +177,14 @@ def _files(paths: Iterable[Path], suffixes: frozenset[str]) -> Iterator[Path]:
 
 def _taken(errands: Sequence[Errand], reader: Reader | None, pool: bulk_ingest.BulkReader, report: Report) -> Iterator[IngestedContent]:
     """Take in files here, or many logs with a pool."""
-    if sum(errand.kind == "report" for errand in errands) < bulk_ingest.FROM:
-        for number, errand in enumerate(errands):
+    if sum(ingest_task.kind == "report" for ingest_task in errands) < bulk_ingest.FROM:
+        for number, ingest_task in enumerate(errands):
             report("files", number, len(errands))
-            yield ingest_tasks.ingest_file(errand, reader)
+            yield ingest_tasks.ingest_file(ingest_task, reader)
         report("files", len(errands), len(errands))
         return
-    yield from (ingest_tasks.ingest_file(errand, reader) for errand in errands if errand.kind == "note")
-    yield from pool.ingested([bulk_ingest.sized(errand) for errand in errands if errand.kind == "report"], report)
+    yield from (ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands if ingest_task.kind == "note")
+    yield from pool.ingested([bulk_ingest.sized(ingest_task) for ingest_task in errands if ingest_task.kind == "report"], report)
 
 
 def _row(made: IngestedContent) -> IngestedFile:

@@ -1,6 +1,6 @@
 """Read logs in a process of their own: one that kills or hangs its reader takes nothing else along.
 
-The process is `python -m ingest.subprocess_reader CACHE`: an errand a line comes in, an intake a line goes out.
+The process is `python -m ingest.subprocess_reader CACHE`: an ingest task a line comes in, an intake a line goes out.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ class _SlowError(_GoneError):
 
 
 class SubprocessReader:
-    """Takes errands one after the other in a process that is started anew when it died; for one thread."""
+    """Takes ingest tasks one after the other in a process that is started anew when it died; for one thread."""
 
-    def __init__(self, cache: Path, patience: float = PATIENCE) -> None:
+    def __init__(self, cache: Path, timeout: float = PATIENCE) -> None:
         self._cache = cache
-        self._patience = patience
+        self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
 
-    def read(self, errand: Errand) -> IngestedContent:
+    def read(self, ingest_task: Errand) -> IngestedContent:
         """Take in a file; one that ends the process twice, or takes too long, becomes an intake with its reason.
 
         Such a one has no hash, so that the next run tries it again.
         """
         try:
-            return self._answered(errand)
+            return self._answered(ingest_task)
         except _GoneError as error:
-            return IngestedContent(errand.file, reason=f"{errand.file}: {error}")
+            return IngestedContent(ingest_task.file, reason=f"{ingest_task.file}: {error}")
 
-    def _answered(self, errand: Errand) -> IngestedContent:
+    def _answered(self, ingest_task: Errand) -> IngestedContent:
         try:
-            return self._answer(errand)
+            return self._answer(ingest_task)
         except _SlowError:
             self.close()
             raise
@@ -62,20 +62,20 @@ class SubprocessReader:
             # It may have been the process that somebody ended, and not the log.
             self.close()
         try:
-            return self._answer(errand)
+            return self._answer(ingest_task)
         except _GoneError:
             self.close()
             raise
 
-    def _answer(self, errand: Errand) -> IngestedContent:
+    def _answer(self, ingest_task: Errand) -> IngestedContent:
         process = self._process = self._process or self._started()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - both are pipes
         try:
-            process.stdin.write(json.dumps(asdict(errand)).encode() + b"\n")
+            process.stdin.write(json.dumps(asdict(ingest_task)).encode() + b"\n")
             process.stdin.flush()
         except OSError as error:
             raise _GoneError("the process that was to read it ended") from error
-        limit = self._patience + errand.bytes / BYTES_PER_SECOND
+        limit = self._timeout + ingest_task.bytes / BYTES_PER_SECOND
         row = _line(process.stdout.fileno(), limit)
         if not row:
             raise _GoneError(f"the process that read it ended ({_ending(process)})")
@@ -129,7 +129,7 @@ def _ending(process: subprocess.Popen[bytes]) -> str:
 
 
 def main(cache: Path) -> None:
-    """Answer errands until standard input is closed."""
+    """Answer ingest tasks until standard input is closed."""
     # What is printed by accident must not stand between the answers.
     answers, sys.stdout = sys.stdout, sys.stderr
     reader = Reader(patterns.load(cache=cache), cache)

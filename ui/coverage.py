@@ -15,15 +15,15 @@ SettingCounts = Mapping[str, Mapping[str, int]]
 
 def stats(library: Library, table: PatternTable) -> dict[str, Counts | SettingCounts]:
     """Count the knowledge by what its users ask for; each table from the most frequent on."""
-    cases, knobs = library.cases.values(), library.knobs.values()
+    cases, specs = library.cases.values(), library.specs.values()
     return {
-        "total": {"causes": len(library.causes), "cases": len(cases), "settings": len(knobs), "patterns": len(table.rows)},
+        "total": {"causes": len(library.causes), "cases": len(cases), "settings": len(specs), "patterns": len(table.rows)},
         "causes_by_category": _most(cause.category for cause in library.causes.values()),
         "cases_by_framework": _most(case.id.split("/")[0] for case in cases),
         "cases_by_category": _most(library.causes[case.cause].category for case in cases if case.cause in library.causes),
         "cases_by_action": _most(case.action for case in cases),
         "cases_by_language": {"en": _told(cases, "en"), "zh": _told(cases, "zh")},
-        "settings_by_framework": _settings(knobs),
+        "settings_by_framework": _settings(specs),
         "patterns_by_dialect": _most(row.id.split(".")[0] for row in table.rows),
         "sources_by_strength": _most(source.says for case in cases for source in case.sources),
         "sources_by_kind": _most(source.kind for case in cases for source in case.sources),
@@ -38,11 +38,11 @@ def _told(cases: Iterable[Case], language: str) -> int:
     return sum(bool(getattr(case.body, language)) for case in cases)
 
 
-def _settings(knobs: Iterable[SettingSpec]) -> dict[str, dict[str, int]]:
+def _settings(specs: Iterable[SettingSpec]) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
-    for knob in knobs:
-        row = found.setdefault(knob.framework, {"explained": 0, "extracted": 0})
-        row["explained" if knob.explained else "extracted"] += 1
+    for spec in specs:
+        row = found.setdefault(spec.framework, {"explained": 0, "extracted": 0})
+        row["explained" if spec.explained else "extracted"] += 1
     return dict(sorted(found.items(), key=lambda item: (-item[1]["explained"], item[0])))
 
 

@@ -43,7 +43,7 @@ KINDS: Mapping[str, str] = {
     "Ended": "处理中断，没有得到答案。",
     "Unreachable": "无法连接服务器。",
     "Gone": "上传的文件已不在，请重新添加。",
-    # What comes from below the desk.
+    # What comes from below the triage service.
     "Service": "服务无法完成这项请求。",
     "Settings": "有一项设置的值无法使用。",
     "Post": "结果没有发送成功。",
@@ -80,7 +80,7 @@ _VAGUE = frozenset({"Request", "InvalidRequest", "Forbidden", "Settings", "Servi
 
 # Each `{}` stands for what differs; the Chinese takes them in the same order, or by number.
 SENTENCES: Mapping[str, str] = {
-    # The desk and its workers.
+    # The triage service and its workers.
     "There is no log: paste its text, or hand in its files.": "没有日志：请粘贴内容，或添加文件。",
     "The question is empty.": "问题是空的。",
     "There is no triage {}; it may have been deleted.": "没有这次分析（{}）：可能已被删除，或链接有误。",

@@ -20,21 +20,21 @@ from ui.slack import http
 MAX_PORT = 65535
 
 
-def build(settings: Settings, desk: TriageService) -> FastAPI:
-    """Make the whole app over an open desk."""
-    app = create_app(settings, desk, policies=page.POLICIES)
+def build(settings: Settings, triage_service: TriageService) -> FastAPI:
+    """Make the whole app over an open triage service."""
+    app = create_app(settings, triage_service, policies=page.POLICIES)
     if settings.slack_bot_token.get_secret_value() and not settings.slack_app_token.get_secret_value():
-        http.mount(app, desk, settings)
+        http.mount(app, triage_service, settings)
     # Last: the page takes every path that is left.
-    page.mount(app, desk, settings)
+    page.mount(app, triage_service, settings)
     return app
 
 
 def serve(settings: Settings, report: Report, started: Callable[[str], None]) -> None:
     """Serve until told to stop; `started` gets the address. Raises SettingsError where it cannot be bound, or has no key."""
-    with _bound(settings) as bound, TriageService(settings, report) as desk:
-        serving.check_binding(settings, desk.store.keys.all())
-        server = serving.server(build(settings, desk), settings)
+    with _bound(settings) as bound, TriageService(settings, report) as triage_service:
+        serving.check_binding(settings, triage_service.store.keys.all())
+        server = serving.server(build(settings, triage_service), settings)
         started(address(settings, bound.getsockname()[1]))
         server.run(sockets=[bound])
 

@@ -27,7 +27,7 @@ def _merge(words: Sequence[str]) -> int:
     parser.add_argument("--words", type=Path, help="a folder of what people write on new settings, a YAML file per catalogue")
     parser.add_argument("--knobs", type=Path, default=ROOT / "knobs", help="the catalogue's folder")
     given = parser.parse_args(words)
-    for correction in merging.into(given.knobs, given.found, given.words):
+    for correction in merging.into(given.specs, given.found, given.words):
         sys.stdout.write(f"{correction}\n")
     return 0
 

@@ -16,12 +16,12 @@ _EITHER = r"(?:\s|%20)?(?:/|:|%2F|%3A|\\{1,8}(?:/|u002f|u003a))(?:\s|%20)?"
 _BLANK = r"(?:\s|%20|\\|['\"])"
 
 
-def _command(sieve: str, expression: str, check: Callable[[bytes], bool] | None = entropy.is_telling) -> SecretKind:
-    return SecretKind("command-password", rf"(?i){sieve}", rf"(?i){expression}", check=check, far=True, shaped=False)
+def _command(prefilter: str, expression: str, check: Callable[[bytes], bool] | None = entropy.is_telling) -> SecretKind:
+    return SecretKind("command-password", rf"(?i){prefilter}", rf"(?i){expression}", check=check, far=True, shaped=False)
 
 
-def _call(name: str, sieve: str, expression: str) -> SecretKind:
-    return SecretKind(name, rf"{sieve}(?:\(|%28|\\)", expression, check=entropy.is_key, shaped=False)
+def _call(name: str, prefilter: str, expression: str) -> SecretKind:
+    return SecretKind(name, rf"{prefilter}(?:\(|%28|\\)", expression, check=entropy.is_key, shaped=False)
 
 
 COMMANDS = (

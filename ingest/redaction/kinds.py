@@ -37,7 +37,7 @@ class SecretKind:
     """
 
     name: str
-    sieve: str
+    prefilter: str
     expression: str
     starts: tuple[str, ...] = ()
     after: str = ""
@@ -53,7 +53,7 @@ class SecretKind:
     @property
     def is_local(self) -> bool:
         """Tell whether a match begins no earlier than the word in which its condition is met."""
-        return not self.back and "[^\\n" not in self.sieve
+        return not self.back and "[^\\n" not in self.prefilter
 
     def compiled(self) -> re.Pattern[bytes]:
         """Give the expression for bytes; made when it is first needed, since most logs need few of them."""

@@ -15,7 +15,7 @@ _HELD = r"[A-Za-z0-9._~+/!#$%^&*=-]"
 # A word of a sentence, between the name of a secret and its value.
 _AMONG = r"(?: [^\s.:=;,]{1,60}){0,4}?"
 _QUOTE = r"(?:\\?['\"])"
-# A pair of strings in a list of them; what a writer of JSON or URLs makes of the signs between, the sieve must let pass.
+# A pair of strings in a list of them; what a writer of JSON or URLs makes of the signs between, the prefilter must let pass.
 _APART_SIEVE = r"(?:['\"],|\\|%|&)"
 _MANY = 4000
 _SERVICES = "wandb|swanlab|comet|neptune|openai|deepseek|dashscope|anthropic|langfuse|clearml|mlflow"
@@ -24,9 +24,9 @@ _MANIFEST = 16_000
 _MANIFEST_OF = r"kind[\"'\\:%\w ]{0,20}Secret\b"
 
 
-def _beside(name: str, sieve: str, expression: str, *, ahead: int = 0, back: int = 0, far: bool = False) -> SecretKind:
+def _beside(name: str, prefilter: str, expression: str, *, ahead: int = 0, back: int = 0, far: bool = False) -> SecretKind:
     """Make the row of a value that may be a word of a sentence as well: it must look drawn by chance."""
-    return SecretKind(name, sieve, expression, check=entropy.is_key, ahead=ahead, back=back, far=far, wraps=not (ahead or back), shaped=False)
+    return SecretKind(name, prefilter, expression, check=entropy.is_key, ahead=ahead, back=back, far=far, wraps=not (ahead or back), shaped=False)
 
 
 _CHINESE = "密码|口令|密碼|令牌|密钥|秘钥|金鑰|私钥|授权码|凭证|凭据"

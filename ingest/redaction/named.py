@@ -12,7 +12,7 @@ from ingest.redaction.kinds import AFTER_NAME, AT_END, NEXT_ROW, SecretKind
 _IS = r"['\"]?\]?(?:\([^()\n]{1,24}\)|（[^\n]{1,36}?）)?[ \t]*(?:=>|:[ ]?(?:Optional\[)?(?:str|bytes|SecretStr)\]?(?: ?\| ?None)?[ ]?=|->|:=|=|:|：|＝)(?:[ \t]|\xc2\xa0)*(?:[>|][+-]?[ \t]*)?(?:\\?\r?\n(?:[+-][ \t]*|[ \t]+))?"
 # What a value may stand in: a list, an Option of Rust's, three quotes, quotes of Chinese.
 _OPENS = r"(?:[\[(][ ]?(?=b?['\"])|Some\(\s{0,20}|\$(?=['\"])|\"\"(?=\")|''(?=')|“|‘|「)?"
-# The same for the sieve, with what a writer of JSON, URLs or Python may have made of it.
+# The same for the prefilter, with what a writer of JSON, URLs or Python may have made of it.
 _IS_CODED = rf"(?:['\"]?,?\]?[ \t]*(?:（|=|->|:|：|＝)|['\"]?,? |\\|%|&|{AT_END})"
 _BEHIND_FLAG = rf"(?:['\"]?,?(?:[ =]|\\|%)|{AT_END})"
 # Counts of tokens stand in every line of some servers; so a long value is asked for, or the row's end.
@@ -26,7 +26,7 @@ _APART = r"(?:['\"]?,?[= ]+(?:\$(?=['\"]))?['\"]?|\\\r?\n[ +-]?[ \t]*+)++"
 
 
 def decode_named(words: str) -> str:
-    """Give Chinese words as they are, and as JSON and URLs write them, for the sieve."""
+    """Give Chinese words as they are, and as JSON and URLs write them, for the prefilter."""
     found = words.split("|")
     found += [r"\\{1,8}".join(["", *(f"u{ord(char):04x}" for char in word)]) for word in words.split("|")]
     return "|".join((*found, *(quote(word) for word in words.split("|"))))
@@ -62,29 +62,29 @@ _LONG_VALUE = r"[A-Za-z0-9._~+/-]{12,4000}=*"
 
 
 def _named(
-    name: str, before: str, sieve: str, value: str, size: str, cuts: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED, below: str = ""
+    name: str, before: str, prefilter: str, value: str, size: str, cuts: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED, below: str = ""
 ) -> SecretKind:
     """Make the row of a value that has a name; in quotes it goes on to the closing one."""
     double, single = rf"\"{NOTHING}(?P<quoted>[^\"\n]{size})\"", rf"'{NOTHING}(?P<single>[^'\n]{size})'"
     expression = rf"(?i:{before}){_IS}{_OPENS}{NOTHING}(?:[bBrRuUfF]?{double}|[bBrRuUfF]?{single}|['\"]?{NOTHING}(?P<secret>{value}))"
-    return SecretKind(name, rf"(?i){sieve}{coded}", expression, tuple(cuts.split()), AFTER_NAME, check, ahead=NEXT_ROW, below=below, shaped=False)
+    return SecretKind(name, rf"(?i){prefilter}{coded}", expression, tuple(cuts.split()), AFTER_NAME, check, ahead=NEXT_ROW, below=below, shaped=False)
 
 
 def _flag(
-    name: str, before: str, sieve: str, value: str, cuts: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED
+    name: str, before: str, prefilter: str, value: str, cuts: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED
 ) -> SecretKind:
     """Make the row of a value that stands behind a flag."""
     expression = rf"(?i:(?<![^\s'\"=\x80-\xff])--?{before}){_APART}(?!None\b|--|\*\*|<|\$)(?P<secret>{value})"
     below = rf"(?:[A-Za-z0-9_-]{{1,24}}[_-])?(?:{'|'.join(cuts.split()[:4])})['\"]?[ =]"
-    return SecretKind(name, rf"(?i){sieve}{coded}", expression, tuple(cuts.split()), AFTER_NAME, check, ahead=NEXT_ROW, below=below, shaped=False)
+    return SecretKind(name, rf"(?i){prefilter}{coded}", expression, tuple(cuts.split()), AFTER_NAME, check, ahead=NEXT_ROW, below=below, shaped=False)
 
 
 WORD = r"[^\s'\"\\\x80-\xff]"
 
 
-def _command(programs: str, sieve: str, expression: str, shaped: bool = False) -> SecretKind:
+def _command(programs: str, prefilter: str, expression: str, shaped: bool = False) -> SecretKind:
     """Make the row of a command that takes a password."""
-    return SecretKind("command-password", sieve, expression, tuple(programs.split()), r"['\"]?,?(?:[ \t]|\r?$)", far=True, shaped=shaped)
+    return SecretKind("command-password", prefilter, expression, tuple(programs.split()), r"['\"]?,?(?:[ \t]|\r?$)", far=True, shaped=shaped)
 
 
 # A name of any words whose last ones are a secret's: of a flag, a variable, a key. What its words count, or what kind
@@ -101,15 +101,15 @@ _BARE_VALUE = rf"(?:\"{NOTHING}(?P<quoted>[^\"\n\\]{{4,400}})\"|'{NOTHING}(?P<si
 _CALLS = r"(?!(?:os|self|args|cfg|config|env|environ|settings|getenv|process|kwargs|opt|options|params?)\.|getpass|[A-Za-z_][\w.]{0,60}[(\[])"
 
 
-def _called(name: str, sieve: str, before: str, between: str, check: Callable[[bytes], bool]) -> SecretKind:
+def _called(name: str, prefilter: str, before: str, between: str, check: Callable[[bytes], bool]) -> SecretKind:
     """Make the row of a name of any words, of which the last ones tell, with its value in the same row."""
-    return SecretKind(name, rf"(?i){sieve}", rf"(?i:{before}){between}{_CALLS}{_BARE_VALUE}", check=check, wraps=False, shaped=False)
+    return SecretKind(name, rf"(?i){prefilter}", rf"(?i:{before}){between}{_CALLS}{_BARE_VALUE}", check=check, wraps=False, shaped=False)
 
 
 CALLED = (
     # `--db-password X`, `-Dspring.datasource.password=X`, `++wandb.api_key=X`
     _called("secret", rf"[-+][a-z0-9_.-]*{_LAST_SIEVE}['\"]?(?:[ =]|%20|%3D)", rf"(?<![^\s'\"=,;(\[])(?:--?|\+\+?|~){_WORDS}{_LAST}['\"]?(?![\w.-])", r"(?:[ \t]{1,4}|=|['\"]?,[ ]?)", entropy.is_given),
-    # Servers count tokens in every row; so the sieve lets no number pass.
+    # Servers count tokens in every row; so the prefilter lets no number pass.
     # `DB_PASS=X`, `pass: X`, `"accessToken": "X"`, `config.auth_token=X`
     _called("secret", rf"{_LAST_SIEVE}['\"\\]{{0,3}}[\])]?[ \t]{{0,8}}(?:=>|:=|=|:)[ \t]{{0,8}}(?:[^\s\d]|\d[^\s,;]{{0,200}}[A-Za-z!@#$^&*])", rf"(?<![A-Za-z0-9$/]){_WORDS}(?:{_LAST}|(?-i:[a-z][A-Za-z0-9]{{0,30}}(?:Pass|Password|Secret|Token|ApiKey|AccessKey|PrivateKey)))(?:\\?['\"])?\]?", r"[ \t]{0,8}(?:=>|:=|=|:)[ \t]{0,8}", entropy.is_given),
     # `setenv DB_PASSWORD X`, `set -gx API_TOKEN X`, `secret_access_key X`

@@ -83,7 +83,7 @@ class Prefilter:
         self._rests: dict[bytes, list[tuple[bytes, int]]] = defaultdict(list)
         tails: dict[str, set[str]] = defaultdict(set)
         for number, kind in enumerate(KINDS):
-            numbers[kind.sieve].append(number)
+            numbers[kind.prefilter].append(number)
             for start in kind.starts:
                 for place in range(1, len(start)):
                     self._rests[start[place:].lower().encode()].append((start[:place].lower().encode(), number))
@@ -253,5 +253,5 @@ def save_prefilter(folder: Path) -> None:
 
 @cache
 def load_prefilter() -> Prefilter:
-    """Give the sieve; compiled once in a process."""
+    """Give the prefilter; compiled once in a process."""
     return Prefilter(_CACHE[0] if _CACHE else None)

@@ -1,4 +1,4 @@
-"""Find secrets: the exact expressions, held against the rows that the sieve lets through, in each of their views."""
+"""Find secrets: the exact expressions, held against the rows that the prefilter lets through, in each of their views."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def find_secrets(data: bytes, budget: RedactionBudget | None = None) -> list[Fou
 
 
 def search_all(data: bytes) -> list[FoundSecret]:
-    """Give all secrets of a text without the sieve: every kind at every row; slow, to compare with."""
+    """Give all secrets of a text without the prefilter: every kind at every row; slow, to compare with."""
     kinds = frozenset(range(len(KINDS)))
     spots = []
     begin = 0

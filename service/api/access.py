@@ -64,14 +64,14 @@ class Principal:
 class Visit:
     """A request to a page beside the API: who makes it. A page is many requests, and what it does is in some of them."""
 
-    visitor: Principal
+    principal: Principal
     access: Authorizer
 
     def admit(self, scope: Scope) -> Principal:
         """Let one thing be done that the scope allows, as a request of the API; raises BusyError, ForbiddenError."""
-        self.access.count(self.visitor)
-        require_scope(self.visitor, scope)
-        return self.visitor
+        self.access.count(self.principal)
+        require_scope(self.principal, scope)
+        return self.principal
 
 
 class Authorizer:
@@ -106,9 +106,9 @@ class Authorizer:
         self.count(found)
         return found
 
-    def count(self, visitor: Principal) -> None:
+    def count(self, principal: Principal) -> None:
         """Count one thing that is asked for; raises BusyError where they ask too often."""
-        self._count(visitor.counted)
+        self._count(principal.counted)
 
     async def _identified(self, peer: str, headers: Mapping[str, str]) -> Principal:
         await self._refresh()
@@ -182,29 +182,29 @@ def _token(authorization: str) -> str:
         return ""
 
 
-def require_scope(visitor: Principal, scope: Scope) -> None:
-    """Raise ForbiddenError where a visitor may not do what the scope allows."""
-    if not keys.key_allows(visitor.scopes, scope):
-        raise ForbiddenError(f"This key's scopes are {', '.join(visitor.scopes)}; this takes {scope}.")
+def require_scope(principal: Principal, scope: Scope) -> None:
+    """Raise ForbiddenError where a principal may not do what the scope allows."""
+    if not keys.key_allows(principal.scopes, scope):
+        raise ForbiddenError(f"This key's scopes are {', '.join(principal.scopes)}; this takes {scope}.")
 
 
-def demand_live(visitor: Principal) -> None:
-    """Raise ForbiddenError where a visitor may not have the server's own machine read."""
-    if not keys.key_allows(visitor.scopes, "admin"):
+def demand_live(principal: Principal) -> None:
+    """Raise ForbiddenError where a principal may not have the server's own machine read."""
+    if not keys.key_allows(principal.scopes, "admin"):
         raise ForbiddenError("Reading the server's own machine takes a key with the scope admin.")
 
 
-def own_triage(desk: TriageService, visitor: Principal, triage_id: str) -> TriageRecord:
-    """Give a triage that a visitor may see, ask on and judge; raises NotFoundError, in the same words where it is another's."""
-    record = desk.record(triage_id)
-    if not visitor.may_read(record.caller):
+def own_triage(triage_service: TriageService, principal: Principal, triage_id: str) -> TriageRecord:
+    """Give a triage that a principal may see, ask on and judge; raises NotFoundError, in the same words where it is another's."""
+    record = triage_service.record(triage_id)
+    if not principal.may_read(record.caller):
         raise missing(triage_id)
     return record
 
 
-def own_batch(desk: TriageService, visitor: Principal, batch_id: str) -> BatchRecord:
-    """Give a batch that a visitor may see; raises NotFoundError, in the same words where it is another's."""
-    record = desk.store.batches.get(batch_id)
-    if not visitor.may_read(record.caller):
+def own_batch(triage_service: TriageService, principal: Principal, batch_id: str) -> BatchRecord:
+    """Give a batch that a principal may see; raises NotFoundError, in the same words where it is another's."""
+    record = triage_service.store.batches.get(batch_id)
+    if not principal.may_read(record.caller):
         raise missing_batch(batch_id)
     return record

@@ -41,14 +41,14 @@ THREADS = 40
 
 
 def create_app(
-    settings: Settings, desk: TriageService | None = None, *, policies: Mapping[str, str] | None = None, pace: BodyRateLimits | None = None,
+    settings: Settings, triage_service: TriageService | None = None, *, policies: Mapping[str, str] | None = None, pace: BodyRateLimits | None = None,
 ) -> FastAPI:
-    """Make the app. A desk that is given is open already, and stays open; else one is opened while the app runs.
+    """Make the app. A triage service that is given is open already, and stays open; else one is opened while the app runs.
 
     `policies` are content security policies of pages mounted beside the API, by the beginning of their path.
     """
     app = FastAPI(
-        title="whycrash", version=version("whycrash"), description=_SAYS, lifespan=_lifespan(settings, desk),
+        title="whycrash", version=version("whycrash"), description=_SAYS, lifespan=_lifespan(settings, triage_service),
         # The usual pages that show an OpenAPI load their scripts from elsewhere.
         docs_url=None, redoc_url=None, openapi_url="/openapi.json",
         # It would tell whatever collector the process knows what errors say, and those may quote what people sent.
@@ -83,34 +83,34 @@ def _lifespan(settings: Settings, given: TriageService | None) -> Callable[[Fast
             async with _receiving(app, settings, given):
                 yield
             return
-        desk = TriageService(settings)
-        await run_in_threadpool(desk.__enter__)
+        triage_service = TriageService(settings)
+        await run_in_threadpool(triage_service.__enter__)
         try:
-            async with _receiving(app, settings, desk):
+            async with _receiving(app, settings, triage_service):
                 yield
         finally:
-            await run_in_threadpool(desk.__exit__, None, None, None)
+            await run_in_threadpool(triage_service.__exit__, None, None, None)
 
     return lifespan
 
 
 @asynccontextmanager
-async def _receiving(app: FastAPI, settings: Settings, desk: TriageService) -> AsyncIterator[None]:
+async def _receiving(app: FastAPI, settings: Settings, triage_service: TriageService) -> AsyncIterator[None]:
     """Let the routes have what they share."""
     anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
-    # One for each triage that may be under way; a few more, so that it is the desk's queue that says when it is full.
-    threads = EventThreads(desk.pool.size + settings.queue + 4)
-    access = Authorizer(settings, app.state.boundary, desk.store.keys)
-    engine = BatchEngine(settings, desk.store)
-    batches = BatchService(settings, desk.store, engine.wake)
+    # One for each triage that may be under way; a few more, so that it is the triage service's queue that says when it is full.
+    threads = EventThreads(triage_service.pool.size + settings.queue + 4)
+    access = Authorizer(settings, app.state.boundary, triage_service.store.keys)
+    engine = BatchEngine(settings, triage_service.store)
+    batches = BatchService(settings, triage_service.store, engine.wake)
     stopping = threading.Event()
     app.state.reception = AppState(
-        settings, desk, access, Metrics(lambda: _gauges(desk)), threads, CostlyRequestSlots(desk.pool.size + settings.queue), batches,
-        BatchSummaries(settings, desk.store), stopping,
+        settings, triage_service, access, Metrics(lambda: _gauges(triage_service)), threads, CostlyRequestSlots(triage_service.pool.size + settings.queue), batches,
+        BatchSummaries(settings, triage_service.store), stopping,
     )
     engine.start()
     try:
-        async with expire_records(desk, batches, settings.retention_days):
+        async with expire_records(triage_service, batches, settings.retention_days):
             yield
     finally:
         stopping.set()
@@ -119,14 +119,14 @@ async def _receiving(app: FastAPI, settings: Settings, desk: TriageService) -> A
         del app.state.reception
 
 
-def _gauges(desk: TriageService) -> Gauges:
-    open_now = desk.pool.waiting
-    busy = min(desk.pool.size, open_now)
-    pool = {"workers": desk.pool.size, "busy": busy, "waiting": open_now - busy}
-    running = desk.store.batches.running()
+def _gauges(triage_service: TriageService) -> Gauges:
+    open_now = triage_service.pool.waiting
+    busy = min(triage_service.pool.size, open_now)
+    pool = {"workers": triage_service.pool.size, "busy": busy, "waiting": open_now - busy}
+    running = triage_service.store.batches.running()
     jobs: Counter[str] = Counter()
     for batch in running:
-        jobs.update(desk.store.batches.counts(batch))
+        jobs.update(triage_service.store.batches.counts(batch))
     return {"pool": pool, "batches": {"running": len(running)}, "jobs": jobs}
 
 

@@ -31,7 +31,7 @@ class AppState:
     """What all routes share while the server runs."""
 
     settings: Settings
-    desk: TriageService
+    triage_service: TriageService
     access: Authorizer
     metrics: Metrics
     threads: EventThreads
@@ -46,46 +46,46 @@ class AppState:
         return EventFlow(begin, self.threads, self.settings.request_deadline + GRACE, ended, forsaken)
 
 
-def app_state(request: Request) -> AppState:
+def get_app_state(request: Request) -> AppState:
     """Give what all routes share."""
     found: AppState = request.app.state.reception
     return found
 
 
-async def _house(request: Request) -> AppState:
+async def _app_state(request: Request) -> AppState:
     # Not the function above: what is no coroutine is called in a thread, and each request would wait for one.
-    return app_state(request)
+    return get_app_state(request)
 
 
 _BEARER = HTTPBearer(auto_error=False, description="A key of `whycrash keys add`. On a loopback address without any key, none is needed.")
 
 
-async def _visitor(request: Request, _shown: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> Principal:
+async def _principal(request: Request, _shown: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> Principal:
     peer = request.client.host if request.client else ""
-    found = await app_state(request).access.authenticate(peer, request.headers)
+    found = await get_app_state(request).access.authenticate(peer, request.headers)
     request.scope["caller"] = found.caller.name
     return found
 
 
 def _with(scope: Scope) -> Callable[..., object]:
-    async def check(visitor: Annotated[Principal, Depends(_visitor)]) -> Principal:
-        require_scope(visitor, scope)
-        return visitor
+    async def check(principal: Annotated[Principal, Depends(_principal)]) -> Principal:
+        require_scope(principal, scope)
+        return principal
 
     return check
 
 
-House = Annotated[AppState, Depends(_house)]
-Anyone = Annotated[Principal, Depends(_visitor)]
+House = Annotated[AppState, Depends(_app_state)]
+Anyone = Annotated[Principal, Depends(_principal)]
 Triager = Annotated[Principal, Depends(_with("triage"))]
 Batcher = Annotated[Principal, Depends(_with("batch"))]
 IdempotencyKey = Annotated[str, Header(
     alias="Idempotency-Key", max_length=200, description="Send a request again with the same key, and it is answered as it was the first time.")]
 
 
-def idempotent_request(house: AppState, key: str, visitor: Principal) -> IdempotentRequest:
+def idempotent_request(app_state: AppState, key: str, principal: Principal) -> IdempotentRequest:
     """Give a request's memory of itself; raises InvalidRequestError where its key is none."""
-    return IdempotentRequest(house.desk.store.requests, key, visitor.caller)
+    return IdempotentRequest(app_state.triage_service.store.requests, key, principal.caller)
 
 
 async def run_in_thread(work: Callable[[], None]) -> None:

@@ -94,19 +94,19 @@ class _BatchSubmission:
 
 @router.post("/batches", status_code=202, response_model=BatchRecord, responses=documented_problems(409, 415, 504, 507), openapi_extra=_BODY)
 async def submit_batch(
-    request: Request, house: House, visitor: Batcher, key: IdempotencyKey = "",
+    request: Request, app_state: House, principal: Batcher, key: IdempotencyKey = "",
     name: Annotated[Words, Query(max_length=300, description="What to call it, where the body is one file.")] = "",
     language: Annotated[Language, Query(description="Language of the answers, where the body is one file.")] = "",
 ) -> Response:
     """Hand in many jobs at once; when this answers, the batch is on the disk and survives whatever dies."""
-    with house.uploads.slot(visitor.caller.name), Spool(packed=True) as spool:
-        order = await _order(request, house.settings, spool, BatchRequest(source="folder", name=name, options=BatchOptions(language=language)))
-        memory = idempotent_request(house, key, visitor)
+    with app_state.uploads.slot(principal.caller.name), Spool(packed=True) as spool:
+        order = await _order(request, app_state.settings, spool, BatchRequest(source="folder", name=name, options=BatchOptions(language=language)))
+        memory = idempotent_request(app_state, key, principal)
         old = await run_in_threadpool(memory.begin, "batch", order.digest) if key else None
         if old is not None:
-            return _accepted(await run_in_threadpool(house.batches.get, old.body), {REPLAYED: "true"})
+            return _accepted(await run_in_threadpool(app_state.batches.get, old.body), {REPLAYED: "true"})
         try:
-            record = await while_wanted(request, partial(_kept, house, order, visitor), Patience(house, sum(file.size for file in spool.files)))
+            record = await while_wanted(request, partial(_kept, app_state, order, principal), Patience(app_state, sum(file.size for file in spool.files)))
         except BaseException:
             await run_in_threadpool(memory.abandon)
             raise
@@ -120,17 +120,17 @@ def _accepted(record: BatchRecord, headers: dict[str, str]) -> Response:
     return answer
 
 
-def _kept(house: AppState, order: _BatchSubmission, visitor: Principal, patience: Patience) -> BatchRecord:
-    batch = house.batches.begin()
+def _kept(app_state: AppState, order: _BatchSubmission, principal: Principal, read_deadline: Patience) -> BatchRecord:
+    batch = app_state.batches.begin()
     try:
-        found = order.read(open_spool(house.batches.spool(batch), house.settings, patience.check))
+        found = order.read(open_spool(app_state.batches.spool(batch), app_state.settings, read_deadline.check))
     except BaseException:
-        house.batches.discard(batch)
+        app_state.batches.discard(batch)
         raise
-    record = house.batches.accept(
-        order.name, order.source, found.specs, order.options, visitor.caller.name, batch=batch, left_out=found.left_out,
+    record = app_state.batches.accept(
+        order.name, order.source, found.specs, order.options, principal.caller.name, batch=batch, left_out=found.left_out,
     )
-    house.desk.note(visitor.caller, "batch", record.id)
+    app_state.triage_service.note(principal.caller, "batch", record.id)
     return record
 
 
@@ -183,45 +183,45 @@ async def _of_file(request: Request, spool: Spool, name: str, asked: BatchReques
 
 
 @router.get("/batches", response_model=Paged[BatchRecord], responses=documented_problems())
-def list_batches(request: Request, house: House, visitor: Batcher, after: After = None, limit: Limit = 20) -> Response:
+def list_batches(request: Request, app_state: House, principal: Batcher, after: After = None, limit: Limit = 20) -> Response:
     """List batches, newest first; with the scope admin everybody's, else your own."""
-    items, following = house.desk.store.batches.page(after, limit, visitor.only)
+    items, following = app_state.triage_service.store.batches.page(after, limit, principal.only)
     return pages.page_response(request, Paged(items=list(items), next=following))
 
 
 @router.get("/batches/{batch_id}", response_model=BatchRecord, responses=documented_problems(404))
-def get_batch(house: House, visitor: Batcher, batch_id: BatchId) -> Response:
+def get_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> Response:
     """Say how far a batch is: how many jobs are in each state."""
-    return as_json(own_batch(house.desk, visitor, batch_id))
+    return as_json(own_batch(app_state.triage_service, principal, batch_id))
 
 
 @router.get("/batches/{batch_id}/jobs", response_model=Paged[JobRecord], responses=documented_problems(404))
 def list_jobs(
-    request: Request, house: House, visitor: Batcher, batch_id: BatchId,
+    request: Request, app_state: House, principal: Batcher, batch_id: BatchId,
     state: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
     after: Annotated[int | None, Query(ge=0, le=1 << 31, description="The `next` of the page before.")] = None, limit: Limit = 100,
 ) -> Response:
     """List a batch's jobs in their order."""
-    own_batch(house.desk, visitor, batch_id)
-    items, following = house.desk.store.batches.jobs(batch_id, state, after, limit)
+    own_batch(app_state.triage_service, principal, batch_id)
+    items, following = app_state.triage_service.store.batches.jobs(batch_id, state, after, limit)
     return pages.page_response(request, Paged(items=list(items), next=None if following is None else str(following)))
 
 
 @router.post("/batches/{batch_id}/cancel", response_model=BatchRecord, responses=documented_problems(404, 409))
-def cancel_batch(house: House, visitor: Batcher, batch_id: BatchId) -> Response:
+def cancel_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> Response:
     """End a batch; what is done stays."""
-    own_batch(house.desk, visitor, batch_id)
-    record = house.batches.cancel(batch_id)
-    house.desk.note(visitor.caller, "cancel", batch_id)
+    own_batch(app_state.triage_service, principal, batch_id)
+    record = app_state.batches.cancel(batch_id)
+    app_state.triage_service.note(principal.caller, "cancel", batch_id)
     return as_json(record)
 
 
 @router.delete("/batches/{batch_id}", status_code=204, responses=documented_problems(404))
-def delete_batch(house: House, visitor: Batcher, batch_id: BatchId) -> None:
+def delete_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> None:
     """Delete a batch with its results."""
-    own_batch(house.desk, visitor, batch_id)
-    house.batches.delete(batch_id)
-    house.desk.note(visitor.caller, "delete", batch_id)
+    own_batch(app_state.triage_service, principal, batch_id)
+    app_state.batches.delete(batch_id)
+    app_state.triage_service.note(principal.caller, "delete", batch_id)
 
 
 @router.get("/batches/{batch_id}/results", response_class=Response, responses={200: {
@@ -229,12 +229,12 @@ def delete_batch(house: House, visitor: Batcher, batch_id: BatchId) -> None:
     "content": {LINES: {"schema": {"type": "string"}}, CSV: {"schema": {"type": "string"}}},
 }, **documented_problems(404)})
 def get_results(
-    request: Request, house: House, visitor: Batcher, batch_id: BatchId,
+    request: Request, app_state: House, principal: Batcher, batch_id: BatchId,
     form: Annotated[Literal["", "jsonl", "csv"], Query(alias="format", description="`jsonl` or `csv`; else by the Accept header.")] = "",
 ) -> Response:
     """Give a batch's results, as many as there are so far."""
-    record = own_batch(house.desk, visitor, batch_id)
-    store = house.desk.store.batches
+    record = own_batch(app_state.triage_service, principal, batch_id)
+    store = app_state.triage_service.store.batches
     as_csv = form == "csv" or (not form and _prefers(request, CSV))
     write = written_results.csv_lines if as_csv else written_results.json_lines
     kind, ending = (CSV, "csv") if as_csv else (LINES, "jsonl")
@@ -259,16 +259,16 @@ def _blocks(rows: Iterator[str]) -> Iterator[str]:
     "description": "What died, what it cost, what to change first.", "content": {HTML: {"schema": {"type": "string"}}},
 }, **documented_problems(404)})
 def get_summary(
-    request: Request, house: House, visitor: Batcher, batch_id: BatchId, lang: Lang = "",
+    request: Request, app_state: House, principal: Batcher, batch_id: BatchId, lang: Lang = "",
     form: Annotated[Literal["", "json", "html"], Query(alias="format", description="`json` or `html`; else by the Accept header.")] = "",
 ) -> Response:
     """Sum a batch up: its failures by cause and crash, and what would have saved most."""
-    record = own_batch(house.desk, visitor, batch_id)
+    record = own_batch(app_state.triage_service, principal, batch_id)
     chosen = lang or record.options.language or "en"
-    made = house.summaries.of(batch_id, chosen)
+    made = app_state.summaries.of(batch_id, chosen)
     if form == "html" or (not form and _prefers(request, HTML)):
         # Earlier batches may be another's.
-        trend = house.summaries.trend(batch_id, chosen) if visitor.reads_all else ()
+        trend = app_state.summaries.trend(batch_id, chosen) if principal.reads_all else ()
         return HTMLResponse(page.page(made, trend), headers={"content-security-policy": _PAGE_POLICY})
     return as_json(made)
 

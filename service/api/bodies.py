@@ -88,7 +88,7 @@ class Judgement(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"right": False, "cause": "gpu-oom-training", "fix": "smaller micro batch"}]})
 
     def feedback(self) -> Feedback:
-        """Give it as the desk takes it."""
+        """Give it as the triage service takes it."""
         # A mask may be longer than what it masks.
         return Feedback(right=self.right, cause=self.cause or None, fix=self.fix[:MAX_WORDS], comment=self.comment[:MAX_WORDS])
 

@@ -39,9 +39,9 @@ class Client:
     Raises the errors of `service.schemas.errors` by what the server answers, UnreachableError where it does not.
     """
 
-    def __init__(self, url: str = "http://127.0.0.1:8642", key: str = "", patience: float = PATIENCE) -> None:
+    def __init__(self, url: str = "http://127.0.0.1:8642", key: str = "", read_deadline: float = PATIENCE) -> None:
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=httpx.Timeout(patience, connect=10.0), follow_redirects=False)
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=httpx.Timeout(read_deadline, connect=10.0), follow_redirects=False)
 
     def __enter__(self) -> Self:
         return self
@@ -110,13 +110,13 @@ class Client:
         """Say how far a batch is."""
         return self._get(BatchRecord, f"/v1/batches/{batch_id}")
 
-    def wait(self, batch_id: str, *, seen: Seen = lambda _record: None, patience: float = 86_400.0, pause: float = 0.5) -> BatchRecord:
+    def wait(self, batch_id: str, *, seen: Seen = lambda _record: None, read_deadline: float = 86_400.0, pause: float = 0.5) -> BatchRecord:
         """Wait until a batch is over, telling its progress; raises LateError."""
-        ends = time.monotonic() + patience
+        ends = time.monotonic() + read_deadline
         while (record := self.progress(batch_id)).state == "running":
             seen(record)
             if time.monotonic() >= ends:
-                raise LateError(f"The batch {batch_id} was not over after {patience:g} seconds.")
+                raise LateError(f"The batch {batch_id} was not over after {read_deadline:g} seconds.")
             time.sleep(pause)
         seen(record)
         return record

@@ -54,7 +54,7 @@ class RefusedHeadError(Exception):
 class BoundedProtocol(HttpToolsProtocol):
     """Closes a connection whose client sends too much before a body, takes too long for it, or does not take its answer."""
 
-    patience = PATIENCE
+    read_deadline = PATIENCE
     reading = READING
     heads = HEADS
     connections_at_once = CONNECTIONS + HEADS
@@ -156,7 +156,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _await_head(self) -> None:
         self._has_head()
-        self._clock = self.loop.call_later(self.patience, self._give_up)
+        self._clock = self.loop.call_later(self.read_deadline, self._give_up)
         waiting = _HEADS.setdefault(self.server_state, {})
         waiting[self] = None
         if len(waiting) > self.heads:

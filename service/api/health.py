@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from service.api import metrics as figures
-from service.api.app_state import Anyone, House, app_state
+from service.api.app_state import Anyone, House, get_app_state
 from service.api.bodies import Status
 from service.api.problems import documented_problems
 from service.api.triages import as_json
@@ -26,7 +26,7 @@ async def healthz() -> Response:
 @router.get("/readyz", response_model=Status, responses={503: {"description": "Not ready; the checks say why.", "model": Status}})
 async def readyz(request: Request) -> Response:
     """Say whether database and workers are ready; asked without a key, which is why it names no more than what is not."""
-    checks = await run_in_threadpool(app_state(request).desk.ready)
+    checks = await run_in_threadpool(get_app_state(request).triage_service.ready)
     ready = _is_ready(checks)
     told = {name: "" if not why else "not ready" for name, why in checks.items()}
     return as_json(Status(ready=ready, checks=told), 200 if ready else 503)
@@ -34,16 +34,16 @@ async def readyz(request: Request) -> Response:
 
 @router.get("/metrics", responses={200: {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}}, **documented_problems()},
             response_class=Response)
-def metrics(house: House, _visitor: Anyone) -> Response:
+def metrics(app_state: House, _principal: Anyone) -> Response:
     """Give the server's figures to Prometheus; any key may read them."""
-    return Response(house.metrics.exposition(), media_type=figures.MEDIA_TYPE)
+    return Response(app_state.metrics.exposition(), media_type=figures.MEDIA_TYPE)
 
 
 @router.get("/v1/status", response_model=Status, responses=documented_problems())
-def status(house: House, visitor: Anyone) -> Response:
+def status(app_state: House, principal: Anyone) -> Response:
     """Say what is wrong, if anything, in words; with the scope admin, else as `/readyz`."""
-    checks = house.desk.ready()
-    told = checks if visitor.reads_all else {name: "not ready" if why else "" for name, why in checks.items()}
+    checks = app_state.triage_service.ready()
+    told = checks if principal.reads_all else {name: "not ready" if why else "" for name, why in checks.items()}
     return as_json(Status(ready=_is_ready(checks), checks=told))
 
 

@@ -22,34 +22,34 @@ _Word = Annotated[str, Query(max_length=100, pattern=r"^[^\x00]*$")]
 
 
 @router.get("/causes", response_model=Paged[CauseRow], responses=documented_problems())
-def causes(house: House, _visitor: Triager, lang: Lang = "") -> Response:
+def causes(app_state: House, _principal: Triager, lang: Lang = "") -> Response:
     """List the root causes that an answer can name."""
     chosen = lang or "en"
-    rows = [CauseRow(id=item.id, category=item.category, title=item.title.to(chosen), means=item.means.to(chosen)) for item in house.desk.library.causes.values()]
+    rows = [CauseRow(id=item.id, category=item.category, title=item.title.to(chosen), means=item.means.to(chosen)) for item in app_state.triage_service.library.causes.values()]
     return as_json(Paged(items=rows))
 
 
 @router.get("/cases", response_model=Paged[CaseRow], responses=documented_problems())
 def cases(
-    request: Request, house: House, _visitor: Triager, after: After = None, limit: Limit = 50,
+    request: Request, app_state: House, _principal: Triager, after: After = None, limit: Limit = 50,
     cause: _Word = "", framework: _Word = "", lang: Lang = "",
 ) -> Response:
     """List the known cases, in the order of their ids."""
     fitting = sorted(
-        name for name, case in house.desk.library.cases.items()
+        name for name, case in app_state.triage_service.library.cases.items()
         if (not cause or case.cause == cause) and (not framework or framework in case.frameworks) and (after is None or name > after)
     )
-    shown = [_row(house.desk.library.cases[name], lang or "en") for name in fitting[:limit]]
+    shown = [_row(app_state.triage_service.library.cases[name], lang or "en") for name in fitting[:limit]]
     return pages.page_response(request, Paged(items=shown, next=shown[-1].id if len(fitting) > limit else None))
 
 
 @router.get("/cases/{framework}/{name}", response_model=CasePage, responses=documented_problems(404))
 def case(
-    house: House, _visitor: Triager, framework: Annotated[str, Path(max_length=100, examples=["ray"])],
+    app_state: House, _principal: Triager, framework: Annotated[str, Path(max_length=100, examples=["ray"])],
     name: Annotated[str, Path(max_length=200, examples=["memory-monitor-kill"])], lang: Lang = "",
 ) -> Response:
     """Give one case with its write-up."""
-    found = house.desk.library.case(f"{framework}/{name}")
+    found = app_state.triage_service.library.case(f"{framework}/{name}")
     chosen = lang or "en"
     row = _row(found, chosen)
     return as_json(CasePage(
@@ -64,8 +64,8 @@ def _row(case: Case, lang: Literal["en", "zh"]) -> CaseRow:
 
 @router.get("/search", response_model=Hits, responses=documented_problems(504))
 def search(
-    house: House, _visitor: Triager, q: Annotated[str, Query(min_length=1, max_length=500, pattern=r"^[^\x00]*$", description="What to look for, in English or Chinese.", examples=["NCCL timeout"])],
+    app_state: House, _principal: Triager, q: Annotated[str, Query(min_length=1, max_length=500, pattern=r"^[^\x00]*$", description="What to look for, in English or Chinese.", examples=["NCCL timeout"])],
     count: Annotated[int, Query(ge=1, le=50, description="How many at most.")] = 5, lang: Lang = "",
 ) -> Response:
     """Search cases, notes and past reports."""
-    return as_json(Hits(items=list(house.desk.search(q, count, lang))))
+    return as_json(Hits(items=list(app_state.triage_service.search(q, count, lang))))

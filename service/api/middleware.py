@@ -152,8 +152,8 @@ class RequestMiddleware:
             return None
         try:
             client = scope.get("client")
-            visitor = await access.authorize_reader(client[0] if client else "", headers)
-            scope["caller"], scope["visit"] = visitor.caller.name, Visit(visitor, access)
+            principal = await access.authorize_reader(client[0] if client else "", headers)
+            scope["caller"], scope["visit"] = principal.caller.name, Visit(principal, access)
         except RequestError as error:
             return error
         except Exception as error:  # noqa: BLE001 - who asks could not be found out, so nobody is let in; the client hears of it

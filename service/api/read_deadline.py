@@ -23,10 +23,10 @@ T = TypeVar("T")
 class Patience:
     """Work goes on until a deadline, which is later where more came in, while its client is there and the server runs."""
 
-    def __init__(self, house: AppState, size: int) -> None:
-        self._seconds = house.settings.request_deadline + size / SLOWEST
+    def __init__(self, app_state: AppState, size: int) -> None:
+        self._seconds = app_state.settings.request_deadline + size / SLOWEST
         self._ends = monotonic() + self._seconds
-        self._stopping = house.stopping
+        self._stopping = app_state.stopping
         self.forsaken = Event()
 
     def check(self) -> None:
@@ -39,13 +39,13 @@ class Patience:
             raise LateError(f"This could not be read within {self._seconds:.0f} seconds and was ended; hand it in in parts.")
 
 
-async def while_wanted(request: Request, work: Callable[[Patience], T], patience: Patience) -> T:
+async def while_wanted(request: Request, work: Callable[[Patience], T], read_deadline: Patience) -> T:
     """Run work in a thread that learns when its client leaves."""
-    watching = asyncio.create_task(_note_leaving(request, patience.forsaken))
+    watching = asyncio.create_task(_note_leaving(request, read_deadline.forsaken))
     try:
-        return await run_in_threadpool(work, patience)
+        return await run_in_threadpool(work, read_deadline)
     except asyncio.CancelledError:
-        patience.forsaken.set()
+        read_deadline.forsaken.set()
         raise
     finally:
         watching.cancel()

@@ -103,13 +103,13 @@ class EventFlow:
         if not self.over:
             self._loop.run_in_executor(None, self._forsaken)
 
-    async def next(self, patience: float | None = None) -> Event | None:
+    async def next(self, read_deadline: float | None = None) -> Event | None:
         """Give the next event, None at the end; raises what ended the work, LateError, or TimeoutError after `patience`."""
         left = self._ends - self._loop.time()
         try:
             # Not wait_for, which forgets that it was cancelled where an event comes at that moment
             # (https://github.com/python/cpython/issues/86296): it would wait on, for nobody.
-            async with asyncio.timeout(left if patience is None else min(left, patience)):
+            async with asyncio.timeout(left if read_deadline is None else min(left, read_deadline)):
                 item = await self._queue.get()
         except TimeoutError as error:
             if self._loop.time() < self._ends:

@@ -55,24 +55,24 @@ _STREAMS: dict[int | str, dict[str, Any]] = {200: {"description": "The answer.",
 
 @router.post("/triage", response_model=Diagnosis, responses=_STREAMS | documented_problems(409, 415, 504, 507), openapi_extra=_BODY)
 async def submit_triage(
-    request: Request, house: House, visitor: Triager, key: IdempotencyKey = "",
+    request: Request, app_state: House, principal: Triager, key: IdempotencyKey = "",
     stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
 ) -> Response:
     """Say why a job died: with the whole answer, or event by event with `stream`."""
     if not key:
         # Who brings a key may be asking for an answer that is there, which needs no room.
-        await submissions.refuse_early(request, house.desk.pool)
+        await submissions.refuse_early(request, app_state.triage_service.pool)
     with ExitStack() as held:
         spool = held.enter_context(Spool())
-        with house.uploads.slot(visitor.caller.name):
+        with app_state.uploads.slot(principal.caller.name):
             handed = await submissions.read_submission(request, spool)
         if handed.submission.telemetry == "live":
-            demand_live(visitor)
-        memory = idempotent_request(house, key, visitor)
+            demand_live(principal)
+        memory = idempotent_request(app_state, key, principal)
         old = await run_in_threadpool(memory.begin, "triage", handed.digest) if key else None
         if old is not None:
-            return _replayed(await run_in_threadpool(house.desk.record, old.body), handed.stream or stream)
-        flow = await _begun(memory, _TriageRequestScope(house, handed, visitor, memory, spool).flow)
+            return _replayed(await run_in_threadpool(app_state.triage_service.record, old.body), handed.stream or stream)
+        flow = await _begun(memory, _TriageRequestScope(app_state, handed, principal, memory, spool).flow)
         # From here on the files go when the work is over, whoever still listens.
         held.pop_all()
     return await (_streamed(flow) if handed.stream or stream else _answered(flow, request))
@@ -90,21 +90,21 @@ async def _begun(memory: IdempotentRequest, begin: Callable[[], EventFlow]) -> E
 class _TriageRequestScope:
     """The triage of one request: it is counted, and its answer is kept under the request's key before anybody sees it."""
 
-    def __init__(self, house: AppState, handed: ParsedSubmission, visitor: Principal, memory: IdempotentRequest, spool: Spool) -> None:
-        self._house = house
+    def __init__(self, app_state: AppState, handed: ParsedSubmission, principal: Principal, memory: IdempotentRequest, spool: Spool) -> None:
+        self._app_state = app_state
         self._handed = handed
-        self._visitor = visitor
+        self._principal = principal
         self._memory = memory
         self._spool = spool
         self._id = ""
 
     def flow(self) -> EventFlow:
         """Start the triage; raises BusyError."""
-        return self._house.flow(self._events, self._spool.close, self._forsaken)
+        return self._app_state.flow(self._events, self._spool.close, self._forsaken)
 
     def _events(self) -> Iterator[Event]:
         try:
-            for event in self._house.desk.triage(self._handed.submission, self._visitor.caller):
+            for event in self._app_state.triage_service.triage(self._handed.submission, self._principal.caller):
                 self._note(event)
                 yield event
         except BaseException:
@@ -116,7 +116,7 @@ class _TriageRequestScope:
             case Accepted():
                 self._id = event.id
             case FinalAnswer():
-                self._house.metrics.count_triage(event.diagnosis)
+                self._app_state.metrics.count_triage(event.diagnosis)
                 # Its id and no more: an answer that was deleted is not to be had by its request either.
                 self._memory.finish(200, event.diagnosis.id)
             case TriageFailed():
@@ -124,7 +124,7 @@ class _TriageRequestScope:
 
     def _forsaken(self) -> None:
         if self._id:
-            self._house.desk.pool.withdraw(self._id)
+            self._app_state.triage_service.pool.withdraw(self._id)
 
 
 async def _streamed(flow: EventFlow) -> Response:
@@ -168,60 +168,60 @@ def as_json(value: BaseModel, status: int = 200) -> Response:
 
 @router.get("/triages", response_model=Paged[TriageRow], responses=documented_problems())
 def list_triages(
-    request: Request, house: House, visitor: Triager, after: After = None, limit: Limit = 20,
+    request: Request, app_state: House, principal: Triager, after: After = None, limit: Limit = 20,
     q: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Words that stand in its source, headline or cause.")] = "",
 ) -> Response:
     """List past triages, newest first; with the scope admin everybody's, else your own."""
-    found = house.desk.records(q, after, limit, visitor.only)
+    found = app_state.triage_service.records(q, after, limit, principal.only)
     return pages.page_response(request, Paged(items=[TriageRow.of(record) for record in found.items], next=found.next))
 
 
 @router.get("/triages/{triage_id}", response_model=TriageRecord, responses=documented_problems(404))
-def get_triage(house: House, visitor: Triager, triage_id: TriageId) -> Response:
+def get_triage(app_state: House, principal: Triager, triage_id: TriageId) -> Response:
     """Give a triage with its answer."""
-    return as_json(own_triage(house.desk, visitor, triage_id))
+    return as_json(own_triage(app_state.triage_service, principal, triage_id))
 
 
 @router.delete("/triages/{triage_id}", status_code=204, responses=documented_problems(404))
-def delete_triage(house: House, visitor: Triager, triage_id: TriageId) -> None:
+def delete_triage(app_state: House, principal: Triager, triage_id: TriageId) -> None:
     """Delete a triage with all that belongs to it."""
-    own_triage(house.desk, visitor, triage_id)
-    house.desk.forget(triage_id, visitor.caller)
+    own_triage(app_state.triage_service, principal, triage_id)
+    app_state.triage_service.forget(triage_id, principal.caller)
 
 
 @router.get("/triages/{triage_id}/excerpt", response_model=Excerpt, responses=documented_problems(404))
-def get_excerpt(house: House, visitor: Triager, triage_id: TriageId) -> Response:
+def get_excerpt(app_state: House, principal: Triager, triage_id: TriageId) -> Response:
     """Give what is kept of the log, redacted, by line numbers."""
-    own_triage(house.desk, visitor, triage_id)
-    return as_json(house.desk.excerpt(triage_id))
+    own_triage(app_state.triage_service, principal, triage_id)
+    return as_json(app_state.triage_service.excerpt(triage_id))
 
 
 @router.get("/triages/{triage_id}/messages", response_model=Paged[MessageRecord], responses=documented_problems(404))
-def list_messages(house: House, visitor: Triager, triage_id: TriageId) -> Response:
+def list_messages(app_state: House, principal: Triager, triage_id: TriageId) -> Response:
     """Give the conversation about a triage, oldest first."""
-    own_triage(house.desk, visitor, triage_id)
-    return as_json(Paged(items=list(house.desk.messages(triage_id))))
+    own_triage(app_state.triage_service, principal, triage_id)
+    return as_json(Paged(items=list(app_state.triage_service.messages(triage_id))))
 
 
 @router.post("/triages/{triage_id}/messages", response_model=TurnAnswered, responses=_STREAMS | documented_problems(404, 409, 504))
 async def ask_question(
-    request: Request, house: House, visitor: Triager, triage_id: TriageId, body: Question, key: IdempotencyKey = "",
+    request: Request, app_state: House, principal: Triager, triage_id: TriageId, body: Question, key: IdempotencyKey = "",
     stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
 ) -> Response:
     """Ask on about a triage; with `stream`, events `text` and last `turn` or `error`."""
-    await run_in_threadpool(own_triage, house.desk, visitor, triage_id)
-    memory = idempotent_request(house, key, visitor)
+    await run_in_threadpool(own_triage, app_state.triage_service, principal, triage_id)
+    memory = idempotent_request(app_state, key, principal)
     old = await run_in_threadpool(memory.begin, "ask", triage_id, body.text) if key else None
     if old is not None:
         return Response(old.body, old.status, {REPLAYED: "true"}, JSON)
-    flow = await _begun(memory, lambda: house.flow(lambda: _turned(house, triage_id, body.text, visitor, memory)))
+    flow = await _begun(memory, lambda: app_state.flow(lambda: _turned(app_state, triage_id, body.text, principal, memory)))
     return await (_streamed(flow) if body.stream or stream else _answered(flow, request))
 
 
-def _turned(house: AppState, triage_id: str, question: str, visitor: Principal, memory: IdempotentRequest) -> Iterator[Event]:
+def _turned(app_state: AppState, triage_id: str, question: str, principal: Principal, memory: IdempotentRequest) -> Iterator[Event]:
     """Ask, and keep the answer under the request's key before anybody sees it."""
     try:
-        for event in house.desk.ask(triage_id, question, visitor.caller):
+        for event in app_state.triage_service.ask(triage_id, question, principal.caller):
             _note_turn(event, memory)
             yield event
     except BaseException:
@@ -238,12 +238,12 @@ def _note_turn(event: Event, memory: IdempotentRequest) -> None:
 
 
 @router.post("/triages/{triage_id}/feedback", response_model=FeedbackRecord, status_code=201, responses=documented_problems(404, 409))
-def add_feedback(house: House, visitor: Triager, triage_id: TriageId, body: Judgement, key: IdempotencyKey = "") -> Response:
+def add_feedback(app_state: House, principal: Triager, triage_id: TriageId, body: Judgement, key: IdempotencyKey = "") -> Response:
     """Say whether an answer was right, what the real cause was, and what fixed it."""
-    own_triage(house.desk, visitor, triage_id)
+    own_triage(app_state.triage_service, principal, triage_id)
 
     def keep() -> StoredAnswer:
-        return StoredAnswer(201, house.desk.feedback(triage_id, body.feedback(), visitor.caller).model_dump_json(by_alias=True))
+        return StoredAnswer(201, app_state.triage_service.feedback(triage_id, body.feedback(), principal.caller).model_dump_json(by_alias=True))
 
-    made, replayed = idempotent_request(house, key, visitor).run(("feedback", triage_id, body.model_dump_json()), keep)
+    made, replayed = idempotent_request(app_state, key, principal).run(("feedback", triage_id, body.model_dump_json()), keep)
     return Response(made.body, made.status, {REPLAYED: "true"} if replayed else {}, JSON)

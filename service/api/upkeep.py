@@ -19,9 +19,9 @@ HOUR = 3600.0
 
 
 @asynccontextmanager
-async def expire_records(desk: TriageService, batches: BatchService, days: int, every: float = HOUR) -> AsyncIterator[None]:
+async def expire_records(triage_service: TriageService, batches: BatchService, days: int, every: float = HOUR) -> AsyncIterator[None]:
     """Forget what is old, now and then; `days` 0 keeps everything."""
-    task = asyncio.create_task(_forget(desk, batches, days, every)) if days else None
+    task = asyncio.create_task(_forget(triage_service, batches, days, every)) if days else None
     try:
         yield
     finally:
@@ -35,19 +35,19 @@ async def _ended(task: asyncio.Task[None]) -> None:
         await task
 
 
-async def _forget(desk: TriageService, batches: BatchService, days: int, every: float) -> None:
+async def _forget(triage_service: TriageService, batches: BatchService, days: int, every: float) -> None:
     while True:
         try:
-            await run_in_threadpool(_forget_once, desk, batches, days)
+            await run_in_threadpool(_forget_once, triage_service, batches, days)
         except RequestError as error:
             # The database is away; the next hour will do.
             _LOG.warning("nothing was forgotten: %s", error)
         await asyncio.sleep(every)
 
 
-def _forget_once(desk: TriageService, batches: BatchService, days: int) -> None:
+def _forget_once(triage_service: TriageService, batches: BatchService, days: int) -> None:
     now = datetime.now(UTC)
-    count = desk.forget_old(now)
+    count = triage_service.forget_old(now)
     batches.sweep(now - timedelta(days=days))
     if count:
         _LOG.info("%d triages and batches were older than %d days and are forgotten", count, days)

@@ -1,4 +1,4 @@
-"""The desk: what every face of whycrash asks. It triages, keeps, converses, searches."""
+"""The triage service: what every face of whycrash asks. It triages, keeps, converses, searches."""
 
 from __future__ import annotations
 
@@ -134,11 +134,11 @@ class TriageService:
             deadline=now + timedelta(seconds=seconds), language=task.language,
         ))
         try:
-            ticket = self.pool.submit(task, seconds, _TriageRecorder(self.store, task.id, bool(task.model and self._settings.model)))
+            handle = self.pool.submit(task, seconds, _TriageRecorder(self.store, task.id, bool(task.model and self._settings.model)))
         except RequestError:
             self.store.triages.delete(task.id)
             raise
-        return _events(Accepted(id=task.id), ticket)
+        return _events(Accepted(id=task.id), handle)
 
     def ask(self, triage_id: str, question: str, caller: Caller) -> Iterator[Event]:
         """Answer a follow-up question: Said..., Turned; or Failed. Raises NotFoundError, BusyError, ConflictError while it runs."""
@@ -147,9 +147,9 @@ class TriageService:
             raise InvalidRequestError("The question is empty.")
         kept = self._kept(triage_id)
         talk = tuple(self.store.triages.messages(triage_id))
-        ticket = self.pool.submit(QuestionTask(kept, said, talk), self._settings.request_deadline, _TurnRecorder(self.store, triage_id, said))
+        handle = self.pool.submit(QuestionTask(kept, said, talk), self._settings.request_deadline, _TurnRecorder(self.store, triage_id, said))
         self.note(caller, "ask", triage_id)
-        return _events(None, ticket)
+        return _events(None, handle)
 
     def record(self, triage_id: str) -> TriageRecord:
         """Give a triage; raises NotFoundError."""
@@ -251,11 +251,11 @@ def _name(name: str) -> str:
     return printable(Redactor().clean(name))[:MAX_NAME] or "log"
 
 
-def _events(first: Event | None, ticket: TaskHandle) -> Iterator[Event]:
+def _events(first: Event | None, handle: TaskHandle) -> Iterator[Event]:
     """Pass on what is for the caller."""
     if first is not None:
         yield first
-    for message in ticket:
+    for message in handle:
         if not isinstance(message, TriageMaterial | PromptShown | SearchHits):
             yield message
 

@@ -70,7 +70,7 @@ class _InFlightJob:
     """A job that this engine holds."""
 
     job: JobRecord
-    lane: ExecutorSlot
+    slot: ExecutorSlot
     reading: JobReading | None = None
 
 
@@ -113,7 +113,7 @@ class BatchEngine:
         self._store = store
         self._batch = batch
         self._watch = watch
-        self._lanes: dict[LaneName, ExecutorSlot] = {name: ExecutorSlot(name, settings, openers) for name in openers}
+        self._slots: dict[LaneName, ExecutorSlot] = {name: ExecutorSlot(name, settings, openers) for name in openers}
         self._pace = _ClaimRate(AHEAD * (settings.workers or os.cpu_count() or 1))
         # What waits for the store, by the step that does.
         self.pauses: dict[str, Backoff] = {}
@@ -126,8 +126,8 @@ class BatchEngine:
 
     def _begin(self) -> None:
         """Begin with nothing at hand."""
-        self._ledger = ResultWriter(self._store, self._settings.home, self.owner, self._watch)
-        self._flights: dict[str, _InFlightJob] = {}
+        self._result_writer = ResultWriter(self._store, self._settings.home, self.owner, self._watch)
+        self._in_flight: dict[str, _InFlightJob] = {}
         self._undecided: deque[str] = deque()
         self._batches: dict[str, BatchRecord] = {}
         # Which jobs stand for which crash, with which files, of which batch, as far as this engine has asked.
@@ -136,7 +136,7 @@ class BatchEngine:
     @property
     def executor_slots(self) -> Mapping[LaneName, ExecutorSlot]:
         """Where jobs run."""
-        return self._lanes
+        return self._slots
 
     def start(self) -> None:
         """Work in a thread of its own until stopped."""
@@ -157,7 +157,7 @@ class BatchEngine:
     @property
     def failure(self) -> str:
         """What keeps the engine from its work; empty where nothing does."""
-        return next((lane.failure for lane in self._lanes.values() if lane.failure), "")
+        return next((slot.failure for slot in self._slots.values() if slot.failure), "")
 
     def run(self) -> None:
         """Work until stopped, or until the one batch that was named is over.
@@ -193,7 +193,7 @@ class BatchEngine:
         self._regularly("claim", 0.0, self._claim)
         self._listen()
         self._guarded("decide", self._decide)
-        if self._ledger.is_due:
+        if self._result_writer.is_due:
             self._guarded("record", self._record)
 
     def _regularly(self, step: str, every: float, act: Callable[[], None]) -> None:
@@ -226,7 +226,7 @@ class BatchEngine:
             _LOG.warning("the database cannot be replaced: %s", error)
             return
         _LOG.warning("%d batches were put together from their journals", count)
-        self._abandon(list(self._flights))
+        self._abandon(list(self._in_flight))
         self._begin()
 
     # Looking after what is at hand.
@@ -234,8 +234,8 @@ class BatchEngine:
     def _look(self) -> None:
         """Let go of what was cancelled, and close the batches of which nothing is left to do."""
         running = set(self._store.batches.running())
-        self._abandon([job for job, flight in self._flights.items() if flight.job.batch not in running])
-        busy = {flight.job.batch for flight in self._flights.values()}
+        self._abandon([job for job, in_flight in self._in_flight.items() if in_flight.job.batch not in running])
+        busy = {in_flight.job.batch for in_flight in self._in_flight.values()}
         for batch in sorted(running - busy):
             if self._batch in (None, batch) and self._store.batches.settle(batch, datetime.now(UTC)):
                 journal_of(self._settings.home, batch).close("done")
@@ -246,25 +246,25 @@ class BatchEngine:
         self._over = self._batch is not None and self._batch not in running
 
     def _renew(self) -> None:
-        held = self._store.batches.renew(self.owner, list(self._flights), LEASE, datetime.now(UTC))
-        self._abandon([job for job in self._flights if job not in held])
+        held = self._store.batches.renew(self.owner, list(self._in_flight), LEASE, datetime.now(UTC))
+        self._abandon([job for job in self._in_flight if job not in held])
 
     def _abandon(self, jobs: Iterable[str]) -> None:
         gone = set(jobs)
         for job in gone:
-            self._flights.pop(job).lane.abandon(job)
+            self._in_flight.pop(job).slot.abandon(job)
         if gone:
             self._undecided = deque(job for job in self._undecided if job not in gone)
-            self._ledger.drop(gone)
+            self._result_writer.drop(gone)
 
     # Taking in jobs.
 
     def _claim(self) -> None:
         ahead = self._pace.claim_count
-        room = ahead - sum(lane.waiting for lane in self._lanes.values())
-        if room < ahead // 2:
+        controller = ahead - sum(slot.waiting for slot in self._slots.values())
+        if controller < ahead // 2:
             return
-        jobs = self._store.batches.claim(self.owner, room, LEASE, datetime.now(UTC), self._batch)
+        jobs = self._store.batches.claim(self.owner, controller, LEASE, datetime.now(UTC), self._batch)
         if not jobs:
             self._due["claim"] = monotonic() + IDLE
         for job in jobs:
@@ -277,71 +277,71 @@ class BatchEngine:
             return  # deleted this moment
         self._batches[job.batch] = batch
         # Claimed anew after our own lease ran out, say because the database was away for long.
-        self._abandon([job.id] if job.id in self._flights else [])
-        name: LaneName = "ray" if batch.total >= self._settings.ray_from and "ray" in self._lanes else "local"
-        flight = self._flights[job.id] = _InFlightJob(job, self._lanes[name])
+        self._abandon([job.id] if job.id in self._in_flight else [])
+        name: LaneName = "ray" if batch.total >= self._settings.ray_from and "ray" in self._slots else "local"
+        in_flight = self._in_flight[job.id] = _InFlightJob(job, self._slots[name])
         if job.attempts > MAX_CLAIMS:
-            self._ledger.add_failure(job, f"It was begun {MAX_CLAIMS} times, and each time the program that worked on it ended.", None)
+            self._result_writer.add_failure(job, f"It was begun {MAX_CLAIMS} times, and each time the program that worked on it ended.", None)
         else:
-            flight.lane.add(_order(job, batch, self._settings))
+            in_flight.slot.add(_order(job, batch, self._settings))
 
     # Hearing what comes of them.
 
     def _listen(self) -> None:
-        busy = [lane for lane in self._lanes.values() if not lane.empty]
-        for lane in self._lanes.values():
-            for outcome in lane.outcomes(TURN / len(busy) if lane in busy else 0.0):
-                if flight := self._flights.get(outcome.id):
-                    self._heard(flight, outcome)
+        busy = [slot for slot in self._slots.values() if not slot.empty]
+        for slot in self._slots.values():
+            for outcome in slot.outcomes(TURN / len(busy) if slot in busy else 0.0):
+                if in_flight := self._in_flight.get(outcome.id):
+                    self._heard(in_flight, outcome)
                 else:
-                    lane.abandon(outcome.id)
+                    slot.abandon(outcome.id)
         if not busy:
             self._wake.wait(LOOK)
 
-    def _heard(self, flight: _InFlightJob, outcome: Outcome) -> None:
+    def _heard(self, in_flight: _InFlightJob, outcome: Outcome) -> None:
         match outcome:
             case JobWasRead():
-                flight.reading = outcome.reading
+                in_flight.reading = outcome.reading
                 self._undecided.append(outcome.id)
             case JobWasAnswered():
-                self._ledger.add_answer(flight.job, _result(flight, None, outcome.diagnosis.model_copy(update={"id": outcome.id})))
+                self._result_writer.add_answer(in_flight.job, _result(in_flight, None, outcome.diagnosis.model_copy(update={"id": outcome.id})))
             case StepFailed():
-                self._failed(flight.job, outcome.error, final=outcome.final)
+                self._failed(in_flight.job, outcome.error, final=outcome.final)
             case JobWasLost():
-                self._failed(flight.job, outcome.error, final=False)
+                self._failed(in_flight.job, outcome.error, final=False)
 
     def _failed(self, job: JobRecord, error: str, *, final: bool) -> None:
         again = None if final or job.attempts >= MAX_ATTEMPTS else datetime.now(UTC) + timedelta(seconds=backoff_delay(job.attempts, *RETRY))
-        self._ledger.add_failure(job, error if again or final else f"{error} ({job.attempts} tries)", again)
+        self._result_writer.add_failure(job, error if again or final else f"{error} ({job.attempts} tries)", again)
 
     def _decide(self) -> None:
         """Have jobs answered, but each crash of a batch only once."""
         while self._undecided:
             job = self._undecided[0]
-            flight = self._flights.get(job)
+            in_flight = self._in_flight.get(job)
             try:
-                stands = self._stands(flight) if flight and flight.lane.has_read(job) else None
+                stands = self._stands(in_flight) if in_flight and in_flight.slot.has_read(job) else None
             except NotFoundError:
                 self._abandon([job])  # its batch was deleted this moment
                 continue
             self._undecided.popleft()
-            if flight is not None and stands is not None:  # else its worker is gone, and it is read again
-                self._decided(flight, *stands)
+            if in_flight is not None and stands is not None:  # else its worker is gone, and it is read again
+                self._decided(in_flight, *stands)
 
-    def _decided(self, flight: _InFlightJob, stands: str, answers: str) -> None:
-        job = flight.job.id
+    def _decided(self, in_flight: _InFlightJob, stands: str, answers: str) -> None:
+        job = in_flight.job.id
         if answers != job:
-            flight.lane.drop(job)
-            self._ledger.add_answer(flight.job, _result(flight, answers, None))
+            in_flight.slot.drop(job)
+            self._result_writer.add_answer(in_flight.job, _result(in_flight, answers, None))
         elif stands != job:
             # The crash is known, these files are not: what is to be changed in them takes no model, which costs as much each time.
-            flight.lane.answer_by_rules(job)
+            in_flight.slot.answer_by_rules(job)
         else:
-            flight.lane.answer(job)
+            in_flight.slot.answer(job)
 
-    def _stands(self, flight: _InFlightJob) -> tuple[str, str]:
+    def _stands(self, in_flight: _InFlightJob) -> tuple[str, str]:
         """Give the job that stands for the crash, and the one whose answer fits this one's own files as well."""
-        job, reading = flight.job, flight.reading
+        job, reading = in_flight.job, in_flight.reading
         if reading is None or not reading.fingerprint:
             return job.id, job.id
         key = (job.batch, reading.fingerprint, reading.config)
@@ -351,19 +351,19 @@ class BatchEngine:
 
     def _record(self) -> None:
         try:
-            self._ledger.record()
+            self._result_writer.record()
         finally:
-            settled, doubtful = self._ledger.has_settled()
+            settled, doubtful = self._result_writer.has_settled()
             self._pace.count_ended(len(settled))
             for job in settled:
-                self._flights.pop(job, None)
+                self._in_flight.pop(job, None)
             if doubtful:
                 self._standing = {key: jobs for key, jobs in self._standing.items() if doubtful.isdisjoint(jobs)}
 
     def _close(self) -> None:
         """End the workers and give back what is held."""
-        for lane in self._lanes.values():
-            lane.close()
+        for slot in self._slots.values():
+            slot.close()
         self._guarded("record", self._record)
         self._guarded("give back", lambda: _give_back(self._store, self.owner))
 
@@ -383,10 +383,10 @@ def _order(job: JobRecord, batch: BatchRecord, settings: Settings) -> JobCommand
     return JobCommand(job.id, job.name, place.paths, place.configs, batch.options.language, model, seconds, job.outcome)
 
 
-def _result(flight: _InFlightJob, same_as: str | None, diagnosis: Diagnosis | None) -> Result:
-    reading = flight.reading
+def _result(in_flight: _InFlightJob, same_as: str | None, diagnosis: Diagnosis | None) -> Result:
+    reading = in_flight.reading
     if reading is None:
-        return Result(flight.job.id, diagnosis=diagnosis)
+        return Result(in_flight.job.id, diagnosis=diagnosis)
     return Result(
-        flight.job.id, reading.fingerprint, same_as, reading.root_line, reading.root_file, reading.root_text, diagnosis, reading.config
+        in_flight.job.id, reading.fingerprint, same_as, reading.root_line, reading.root_file, reading.root_text, diagnosis, reading.config
     )

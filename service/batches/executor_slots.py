@@ -43,9 +43,9 @@ class ExecutorSlot:
         self._executor: Executor | None = None
         self._pause = Backoff(0.5, 30.0)
         self._waiting: deque[JobCommand] = deque()
-        # What the executor has, by ticket, and the ticket of each job: one that was let go of and came anew has another.
+        # What the executor has, by handle, and the handle of each job: one that was let go of and came anew has another.
         self._out: dict[str, JobCommand] = {}
-        self._tickets: dict[str, str] = {}
+        self._handles: dict[str, str] = {}
         self._numbers = count(1)
         self._read: set[str] = set()
         self._returns: Counter[str] = Counter()
@@ -82,25 +82,25 @@ class ExecutorSlot:
 
     def answer(self, job_id: str) -> None:
         """Have a job that was read answered."""
-        if ticket := self._tickets.get(job_id):
-            self._tell(lambda executor: executor.answer(ticket))
+        if handle := self._handles.get(job_id):
+            self._tell(lambda executor: executor.answer(handle))
 
     def answer_by_rules(self, job_id: str) -> None:
         """Have a job that was read answered without a model."""
-        if ticket := self._tickets.get(job_id):
-            self._tell(lambda executor: executor.answer_by_rules(ticket))
+        if handle := self._handles.get(job_id):
+            self._tell(lambda executor: executor.answer_by_rules(handle))
 
     def drop(self, job_id: str) -> None:
         """Have a job that was read forgotten."""
-        if ticket := self._taken(job_id):
-            self._tell(lambda executor: executor.drop(ticket))
+        if handle := self._taken(job_id):
+            self._tell(lambda executor: executor.drop(handle))
 
     def abandon(self, job_id: str) -> None:
         """Stop work on a job that nobody wants any more."""
         self._waiting = deque(order for order in self._waiting if order.id != job_id)
         self._returns.pop(job_id, None)
-        if ticket := self._taken(job_id):
-            self._tell(lambda executor: executor.abandon(ticket))
+        if handle := self._taken(job_id):
+            self._tell(lambda executor: executor.abandon(handle))
 
     def outcomes(self, timeout: float) -> list[Outcome]:
         """Hand out what waits, and wait for outcomes."""
@@ -114,7 +114,7 @@ class ExecutorSlot:
     def close(self) -> None:
         """End the workers, and forget what they were to do."""
         self._end()
-        for held in (self._waiting, self._out, self._tickets, self._returns, self._read):
+        for held in (self._waiting, self._out, self._handles, self._returns, self._read):
             held.clear()
 
     def _end(self) -> None:
@@ -125,9 +125,9 @@ class ExecutorSlot:
     def _round(self, executor: Executor, timeout: float) -> Sequence[Outcome]:
         while self._waiting and executor.capacity > 0:
             order = self._waiting.popleft()
-            ticket = self._tickets[order.id] = f"{order.id}~{next(self._numbers)}"
-            self._out[ticket] = order
-            executor.submit(replace(order, id=ticket))
+            handle = self._handles[order.id] = f"{order.id}~{next(self._numbers)}"
+            self._out[handle] = order
+            executor.submit(replace(order, id=handle))
         found = [told for outcome in executor.outcomes(timeout) if (told := self._told(executor, outcome))]
         if found:
             self._pause.end()
@@ -158,12 +158,12 @@ class ExecutorSlot:
         return None
 
     def _taken(self, job_id: str) -> str | None:
-        """Take a job's ticket back."""
+        """Take a job's handle back."""
         self._read.discard(job_id)
-        ticket = self._tickets.pop(job_id, None)
-        if ticket:
-            del self._out[ticket]
-        return ticket
+        handle = self._handles.pop(job_id, None)
+        if handle:
+            del self._out[handle]
+        return handle
 
     def _opened(self, timeout: float) -> bool:
         if self._waiting and self._pause.over:
@@ -192,7 +192,7 @@ class ExecutorSlot:
         # Not counted as a return: whoever ended all workers at once, it was hardly one log.
         self._waiting.extendleft(reversed(self._out.values()))
         self._out.clear()
-        self._tickets.clear()
+        self._handles.clear()
         self._read.clear()
         if self._pause.failures >= MAX_LOSSES and self._opener is not self._openers["local"]:
             _LOG.warning("%s cannot be used; its jobs run on processes of this machine", self.name)

@@ -103,7 +103,7 @@ class Journal:
         """Write the batch and its jobs, at most `most` of them and one more; gives how many."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         count = 0
-        with _room(), open(self._path, "wb", opener=_private) as stream:
+        with _controller(), open(self._path, "wb", opener=_private) as stream:
             stream.write(_line(BatchBegan(record=record)))
             for spec in specs:
                 stream.write(_line(JobListed(spec=spec)))
@@ -116,7 +116,7 @@ class Journal:
         """Write entries; `durable` waits until they, and all before, would survive a power cut."""
         # A line end first: what a full disk cut off before must not swallow the next entry.
         data = b"\n" + b"".join(_line(entry) for entry in entries)
-        with self._turn, _room():
+        with self._turn, _controller():
             handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 _write_all(handle, data)
@@ -173,7 +173,7 @@ class Journal:
     def retire(self) -> None:
         """Mark it as deleted, so that it is never read again even if it cannot be removed now."""
         if self.exists():
-            with _room():
+            with _controller():
                 (self.folder / RETIRED).touch(mode=0o600)
 
     @property
@@ -234,7 +234,7 @@ def _sync(handle: int, folder: Path) -> None:
 
 
 @contextmanager
-def _room() -> Iterator[None]:
+def _controller() -> Iterator[None]:
     """Raise a full disk as what the reader can do something about."""
     try:
         yield

@@ -43,7 +43,7 @@ _LOG = logging.getLogger("whycrash.batch")
 
 @dataclass(frozen=True, slots=True)
 class PoolCall:
-    """What the engine wants: a method of the crew, and what it is called with."""
+    """What the engine wants: a method of the worker pool, and what it is called with."""
 
     name: str
     value: JobCommand | str
@@ -75,16 +75,16 @@ def serve(pipe: Connection, settings: Settings, folder: str) -> None:
     if not settings.ray_address.startswith(CLIENT):
         _watch_head()
     actors = _ActorSpawner(settings)
-    crew = WorkerPool(actors, size, first_alone=not has_index(settings))
+    worker_pool = WorkerPool(actors, size, first_alone=not has_index(settings))
     threading.Thread(target=actors.listen, args=(pipe,), name="commands", daemon=True).start()
     try:
-        _work(pipe, crew, actors)
+        _work(pipe, worker_pool, actors)
     except ExecutorLostError as error:
         pipe.send(RayStatus(wrong=str(error)))
     except (EOFError, OSError):
         pass  # the engine is gone, and needs no answer
     finally:
-        crew.close()
+        worker_pool.close()
         ray.shutdown()
 
 
@@ -111,15 +111,15 @@ def connect(settings: Settings, folder: str) -> None:
     ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=OBJECTS, _temp_dir=folder, **usual)
 
 
-def _work(pipe: Connection, crew: WorkerPool, actors: _ActorSpawner) -> None:
+def _work(pipe: Connection, worker_pool: WorkerPool, actors: _ActorSpawner) -> None:
     told = 0.0
     while not actors.over:
-        outcomes = crew.outcomes(BEAT)
+        outcomes = worker_pool.outcomes(BEAT)
         if outcomes or monotonic() - told >= BEAT / 2:
-            pipe.send(RayStatus(tuple(outcomes), crew.ready))
+            pipe.send(RayStatus(tuple(outcomes), worker_pool.ready))
             told = monotonic()
         for command in actors.commands():
-            getattr(crew, command.name)(command.value)
+            getattr(worker_pool, command.name)(command.value)
 
 
 class _ActorSpawner:

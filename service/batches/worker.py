@@ -119,18 +119,18 @@ class JobWorker:
         """Answer a job that was read, and forget it; `by_rules` asks no model where one was to be."""
         held = self._held.pop(job_id)
         made = self._recalling(self._warm.fresh())
-        inquiry = made.diagnose(*held.read, outcome=held.order.outcome)
-        diagnosis = inquiry.first
+        triage_context = made.diagnose(*held.read, outcome=held.order.outcome)
+        diagnosis = triage_context.first
         if held.order.model and self._settings.model:
-            diagnosis = self._explained(made, inquiry, by_rules=by_rules)
+            diagnosis = self._explained(made, triage_context, by_rules=by_rules)
         return diagnosis.model_copy(update={"id": job_id})
 
-    def _explained(self, made: Triage, inquiry: TriageContext, *, by_rules: bool) -> Diagnosis:
+    def _explained(self, made: Triage, triage_context: TriageContext, *, by_rules: bool) -> Diagnosis:
         """Have the model explain, unless it was asked elsewhere or fails all the time; the answer says so then."""
-        first = inquiry.first
+        first = triage_context.first
         if first.verdict != "no-failure" and (by_rules or not self._fuse.allows):
-            return _noted(first, (ASKED_ELSEWHERE if by_rules else NOT_ASKED)[inquiry.language])
-        final = next((stage.diagnosis for stage in made.stages(inquiry) if isinstance(stage, FinalStage)), first)
+            return _noted(first, (ASKED_ELSEWHERE if by_rules else NOT_ASKED)[triage_context.language])
+        final = next((stage.diagnosis for stage in made.stages(triage_context) if isinstance(stage, FinalStage)), first)
         self._fuse.record(final)
         return final
 

@@ -1,4 +1,4 @@
-"""A crew: workers that each do one step after the other, with a deadline for each, and are replaced when they die."""
+"""A worker pool: workers that each do one step after the other, with a deadline for each, and are replaced when they die."""
 
 from __future__ import annotations
 

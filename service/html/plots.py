@@ -45,9 +45,9 @@ def bar_plot(told: str, rows: Sequence[Amount]) -> Html:
 
 
 def _bar(row: Amount, y: float, most: float) -> list[Html]:
-    room = WIDTH - _LETTER * _width(row.told) - 14
+    controller = WIDTH - _LETTER * _width(row.told) - 14
     return [
-        text(0, y + 12, clipped(row.name, room)), text(WIDTH, y + 12, row.told, "small", "end"),
+        text(0, y + 12, clipped(row.name, controller)), text(WIDTH, y + 12, row.told, "small", "end"),
         element("rect", x=0.0, y=y + 17, width=WIDTH, height=_BAR, rx=2.0, class_="track"),
         element("rect", x=0.0, y=y + 17, width=max(2.0, WIDTH * row.value / most), height=_BAR, rx=2.0, class_=row.colour),
     ]
@@ -67,13 +67,13 @@ def column_plot(told: str, stacks: Sequence[Column], colours: Mapping[str, str])
     )
 
 
-def clipped(words: str, room: float) -> str:
+def clipped(words: str, controller: float) -> str:
     """Cut words to a width in points."""
-    if _width(words) * _LETTER <= room:
+    if _width(words) * _LETTER <= controller:
         return words
     kept = ""
     for char in words:
-        if (_width(kept + char) + 1) * _LETTER > room:
+        if (_width(kept + char) + 1) * _LETTER > controller:
             break
         kept += char
     return f"{kept.rstrip()}…"

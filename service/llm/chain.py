@@ -54,54 +54,54 @@ class RuleAnswers(Protocol):
     def library(self) -> Library:
         """The corpus."""
 
-    def decide_cause(self, inquiry: TriageContext, cause: str) -> Diagnosis:
+    def decide_cause(self, triage_context: TriageContext, cause: str) -> Diagnosis:
         """Answer for one of two causes that both fit."""
 
-    def repatch(self, inquiry: TriageContext, answer: Diagnosis) -> Diagnosis:
+    def repatch(self, triage_context: TriageContext, answer: Diagnosis) -> Diagnosis:
         """Make the patch anew."""
 
 
-def prompt_context(answers: RuleAnswers, inquiry: TriageContext) -> PromptContext:
+def build_prompt_context(answers: RuleAnswers, triage_context: TriageContext) -> PromptContext:
     """Put together what a model is told."""
-    settings = (*inquiry.own, *inquiry.report.settings)
-    return gather_context(inquiry.report, inquiry.retrieval, answers.library, inquiry.first, inquiry.language, settings, inquiry.telemetry)
+    settings = (*triage_context.own, *triage_context.report.settings)
+    return gather_context(triage_context.report, triage_context.retrieval, answers.library, triage_context.first, triage_context.language, settings, triage_context.telemetry)
 
 
-def render_prompt(answers: RuleAnswers, inquiry: TriageContext, settings: Settings) -> str:
+def render_prompt(answers: RuleAnswers, triage_context: TriageContext, settings: Settings) -> str:
     """Give exactly what a model would be sent, for a person to read."""
-    return shown(for_answer(prompt_context(answers, inquiry), settings.model_tokens), schema(Claims))
+    return shown(for_answer(build_prompt_context(answers, triage_context), settings.model_tokens), schema(Claims))
 
 
-def answer_in_stages(answers: RuleAnswers, inquiry: TriageContext, settings: Settings) -> Iterator[Stage]:
+def answer_in_stages(answers: RuleAnswers, triage_context: TriageContext, settings: Settings) -> Iterator[Stage]:
     """Give the first answer, then the configured model's words, then the final answer."""
-    yield DraftStage(inquiry.first)
-    if inquiry.first.verdict == "no-failure":
+    yield DraftStage(triage_context.first)
+    if triage_context.first.verdict == "no-failure":
         note = "The log shows no failure, so no model was asked." if settings.model else ""
-        yield FinalStage(_noted(inquiry.first, note, inquiry.language))
+        yield FinalStage(_noted(triage_context.first, note, triage_context.language))
         return
     try:
         model = open_model(settings)
     except ModelError as error:
-        yield FinalStage(_noted(inquiry.first, f"{error} The first answer stands.", inquiry.language))
+        yield FinalStage(_noted(triage_context.first, f"{error} The first answer stands.", triage_context.language))
         return
     if model is None:
-        yield FinalStage(inquiry.first)
+        yield FinalStage(triage_context.first)
         return
-    yield from explain_with_model(answers, inquiry, model, settings.model_deadline, settings.model_tokens)
+    yield from explain_with_model(answers, triage_context, model, settings.model_deadline, settings.model_tokens)
 
 
-def explain_with_model(answers: RuleAnswers, inquiry: TriageContext, model: ChatModel, seconds: float, budget: int) -> Iterator[Stage]:
+def explain_with_model(answers: RuleAnswers, triage_context: TriageContext, model: ChatModel, seconds: float, budget: int) -> Iterator[Stage]:
     """Give a model's words on an inquiry, then the final answer; a model that fails leaves the first one."""
     started = perf_counter()
     # The clock runs from here: what goes into the prompt is part of the wait.
     asker = LlmClient(model, Deadline(seconds), budget)
-    matter = prompt_context(answers, inquiry)
-    talk = _ModelExplanation(matter, for_answer(matter, budget))
+    prompt_context = build_prompt_context(answers, triage_context)
+    talk = _ModelExplanation(prompt_context, for_answer(prompt_context, budget))
     try:
         yield from talk.listen(asker)
-        final = _joined(answers, inquiry, talk, model.name)
+        final = _joined(answers, triage_context, talk, model.name)
     except ModelError as error:
-        final = _noted(inquiry.first, f"{error} The first answer stands.", inquiry.language, talk.dropped)
+        final = _noted(triage_context.first, f"{error} The first answer stands.", triage_context.language, talk.dropped)
     engine = final.engine.model_copy(update={"tokens": asker.tokens, "omitted": dict(talk.prompt.omitted)})
     spent = {**final.timings_ms, "model": round(1000 * (perf_counter() - started), 2)}
     yield FinalStage(final.model_copy(update={"engine": engine, "timings_ms": spent}))
@@ -111,7 +111,7 @@ def explain_with_model(answers: RuleAnswers, inquiry: TriageContext, model: Chat
 class _ModelExplanation:
     """What a model says of one matter, checked while it comes."""
 
-    matter: PromptContext
+    prompt_context: PromptContext
     prompt: Prompt
     grounded: Grounded | None = None
     kept: VerifiedText = field(default_factory=VerifiedText)
@@ -130,7 +130,7 @@ class _ModelExplanation:
                 seen = len(text)
                 yield from self._grown(text)
         claims = asker.read(Claims, text)
-        self.grounded = ground_claims(claims, self.matter, self.prompt)
+        self.grounded = ground_claims(claims, self.prompt_context, self.prompt)
         yield from self._judge(blocks(claims.explanation))
 
     def _grown(self, text: str) -> Iterator[TextStage]:
@@ -143,14 +143,14 @@ class _ModelExplanation:
                 claims = Claims.model_validate({**fields, "explanation": ""})
             except ValidationError:
                 return
-            self.grounded = ground_claims(claims, self.matter, self.prompt)
+            self.grounded = ground_claims(claims, self.prompt_context, self.prompt)
         written, _ = growing_text(text, "explanation")
         # The last paragraph may go on, until the answer is read as a whole.
         yield from self._judge(blocks(written)[:-1])
 
     def _judge(self, found: Sequence[str]) -> Iterator[TextStage]:
         assert self.grounded is not None  # noqa: S101 - the callers ground first
-        if not mentions_failure(self.grounded, self.matter):
+        if not mentions_failure(self.grounded, self.prompt_context):
             return
         judge = self.judge_of(self.grounded)
         for block in found[self._judged :]:
@@ -160,33 +160,33 @@ class _ModelExplanation:
 
     def judge_of(self, grounded: Grounded) -> VerificationContext:
         """Give what holds prose against what was sent and what the answer names."""
-        cause = grounded.chosen or grounded.hypothesis or self.matter.first.cause
-        return verification_context(self.matter, self.prompt, self.matter.offered, cause)
+        cause = grounded.chosen or grounded.hypothesis or self.prompt_context.first.cause
+        return verification_context(self.prompt_context, self.prompt, self.prompt_context.offered, cause)
 
 
-def mentions_failure(grounded: Grounded, matter: PromptContext) -> bool:
+def mentions_failure(grounded: Grounded, prompt_context: PromptContext) -> bool:
     """Tell whether a model's prose is on the cause that the answer names; else it argues for another."""
     if any(item.what.startswith("cause ") for item in grounded.dropped):
         # Where the rules know no cause, a possibility that has a quote may be told.
-        return bool(grounded.hypothesis) and matter.first.verdict == "unknown"
+        return bool(grounded.hypothesis) and prompt_context.first.verdict == "unknown"
     return True
 
 
-def _joined(answers: RuleAnswers, inquiry: TriageContext, talk: _ModelExplanation, name: str) -> Diagnosis:
+def _joined(answers: RuleAnswers, triage_context: TriageContext, talk: _ModelExplanation, name: str) -> Diagnosis:
     """Put what stands of a model's answer beside the first one, whose headline and explanation stay the rules' own."""
     grounded = talk.grounded
     assert grounded is not None  # noqa: S101 - listened to
-    answer = answers.decide_cause(inquiry, grounded.chosen) if grounded.chosen else inquiry.first
+    answer = answers.decide_cause(triage_context, grounded.chosen) if grounded.chosen else triage_context.first
     used = bool(grounded.chosen)
     if not talk.prompt.suspects:
-        answer = _with_changes(answers, inquiry, answer, grounded.changes)
+        answer = _with_changes(answers, triage_context, answer, grounded.changes)
         answer = answer.model_copy(update={
-            "evidence": _with_quotes(answer, grounded.quotes, talk), "alternatives": _with_hypothesis(answer, grounded, talk.matter),
+            "evidence": _with_quotes(answer, grounded.quotes, talk), "alternatives": _with_hypothesis(answer, grounded, talk.prompt_context),
         })
     if talk.kept.holds:
         used = True
         answer = answer.model_copy(update={"engine": answer.engine.model_copy(update={"model_explanation": talk.kept.text})})
-    noted = _noted(answer, _told(talk, used), talk.matter.language, talk.dropped)
+    noted = _noted(answer, _told(talk, used), talk.prompt_context.language, talk.dropped)
     return noted.model_copy(update={"engine": noted.engine.model_copy(update={"name": name})}) if used else noted
 
 
@@ -194,7 +194,7 @@ def _told(talk: _ModelExplanation, used: bool) -> str:
     rows = []
     if talk.grounded and talk.grounded.chosen:
         rows.append(f"Two causes fit; the model decided for {talk.grounded.chosen}.")
-    if talk.grounded and not mentions_failure(talk.grounded, talk.matter):
+    if talk.grounded and not mentions_failure(talk.grounded, talk.prompt_context):
         rows.append("The model speaks for another cause, which the log does not prove.")
     elif not talk.kept.holds:
         rows.append("Too little of the model's explanation could be checked.")
@@ -205,7 +205,7 @@ def _told(talk: _ModelExplanation, used: bool) -> str:
     return " ".join(rows)
 
 
-def _with_changes(answers: RuleAnswers, inquiry: TriageContext, answer: Diagnosis, picked: Sequence[ProposedChange]) -> Diagnosis:
+def _with_changes(answers: RuleAnswers, triage_context: TriageContext, answer: Diagnosis, picked: Sequence[ProposedChange]) -> Diagnosis:
     """Put the picked changes first; those of the rules that were not picked stay behind them."""
     if answer.verdict != "diagnosed" or not picked:
         return answer
@@ -213,7 +213,7 @@ def _with_changes(answers: RuleAnswers, inquiry: TriageContext, answer: Diagnosi
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
     # What only helps to find out stays behind the cures, whatever was picked.
     ordered = sorted((*picked, *rest), key=lambda change: change.purpose == "find-out")
-    return answers.repatch(inquiry, answer.model_copy(update={"changes": tuple(ordered)}))
+    return answers.repatch(triage_context, answer.model_copy(update={"changes": tuple(ordered)}))
 
 
 def _with_quotes(answer: Diagnosis, quotes: Sequence[GroundedQuote], talk: _ModelExplanation) -> tuple[Evidence, ...]:
@@ -223,26 +223,26 @@ def _with_quotes(answer: Diagnosis, quotes: Sequence[GroundedQuote], talk: _Mode
     """
     assert talk.grounded is not None  # noqa: S101 - listened to
     judge = talk.judge_of(talk.grounded)
-    report = talk.matter.report
+    report = talk.prompt_context.report
     told = {(item.file or "", item.line) for item in answer.evidence}
     texts = dict([*report.surroundings, *report.tail, *report.novel, *((event.line, event.text) for event in report.events)])
     more = []
     for found in quotes:
         place = report.place(found.number)
         if (place.file, place.line) not in told and found.number in texts and not lead(_NODES.sub("", texts[found.number]), judge.is_known):
-            why = phrase("quoted", talk.matter.language)
+            why = phrase("quoted", talk.prompt_context.language)
             more.append(Evidence(line=place.line, text=texts[found.number], role="context", why=why, file=place.file or None))
     return (*answer.evidence, *more)[: max(MAX_EVIDENCE, len(answer.evidence))]
 
 
-def _with_hypothesis(answer: Diagnosis, grounded: Grounded, matter: PromptContext) -> tuple[Alternative, ...]:
+def _with_hypothesis(answer: Diagnosis, grounded: Grounded, prompt_context: PromptContext) -> tuple[Alternative, ...]:
     """Tell the cause that the model holds possible: first where the rules know none, else last."""
     if not grounded.hypothesis:
         return answer.alternatives
     known = next((item for item in answer.alternatives if item.cause == grounded.hypothesis), None)
-    cause = matter.library.causes[grounded.hypothesis]
+    cause = prompt_context.library.causes[grounded.hypothesis]
     check = cause.checks[0] if cause.checks else cause.means
-    named = known or Alternative(cause=cause.id, confidence=NAMED_ONLY, tell_apart=check.to(matter.language))
+    named = known or Alternative(cause=cause.id, confidence=NAMED_ONLY, tell_apart=check.to(prompt_context.language))
     rest = [item for item in answer.alternatives if item is not known]
     return (named, *rest) if answer.verdict == "unknown" else (*answer.alternatives, *(() if known else (named,)))
 

@@ -62,7 +62,7 @@ class VerificationContext:
     def is_known(self, name: str) -> bool:
         """Tell whether a dotted name is one of ours: a setting, or a word of a cause or a case. A log decides nothing here."""
         wanted = _spelled(name)
-        if wanted in self.settings or any(wanted in (_spelled(key), _spelled(key).rsplit(".", 1)[-1]) for _, key in self.library.knobs):
+        if wanted in self.settings or any(wanted in (_spelled(key), _spelled(key).rsplit(".", 1)[-1]) for _, key in self.library.specs):
             return True
         texts = (text for case in self.library.cases.values() for text in (case.body.en, case.body.zh))
         return any(name in text and is_word_of(name, text) for text in texts)
@@ -74,12 +74,12 @@ class VerificationContext:
         return frozenset(keys | {key.rsplit(".", 1)[-1] for key in keys})
 
 
-def verification_context(matter: PromptContext, prompt: Prompt, changes: Sequence[ProposedChange], cause: str | None, barred: Sequence[Constraint] = ()) -> VerificationContext:
+def verification_context(prompt_context: PromptContext, prompt: Prompt, changes: Sequence[ProposedChange], cause: str | None, barred: Sequence[Constraint] = ()) -> VerificationContext:
     """Make a judge of prose about a log; beside its cause, a text may name those that stand beside it."""
-    rivals = {candidate.cause for candidate in matter.candidates} | {item.cause for item in matter.first.alternatives}
+    rivals = {candidate.cause for candidate in prompt_context.candidates} | {item.cause for item in prompt_context.first.alternatives}
     return VerificationContext(
-        prompt, matter.library, matter.language, cause, frozenset(rivals | {cause or ""}), tuple(changes),
-        matter.first.verdict != "no-failure", tuple(barred),
+        prompt, prompt_context.library, prompt_context.language, cause, frozenset(rivals | {cause or ""}), tuple(changes),
+        prompt_context.first.verdict != "no-failure", tuple(barred),
     )
 
 

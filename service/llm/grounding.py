@@ -39,13 +39,13 @@ class Grounded:
     dropped: tuple[Dropped, ...] = ()
 
 
-def ground_claims(claims: Claims, matter: PromptContext, prompt: Prompt) -> Grounded:
+def ground_claims(claims: Claims, prompt_context: PromptContext, prompt: Prompt) -> Grounded:
     """Check all claims but the prose."""
     dropped: list[Dropped] = []
     quotes = _quotes(claims.quotes, prompt, dropped)
     cases = _cases(claims.cases, prompt, dropped)
-    changes = _picked(claims.changes, matter, dropped)
-    chosen, hypothesis = _cause(claims.cause.strip(), quotes, matter, prompt, dropped)
+    changes = _picked(claims.changes, prompt_context, dropped)
+    chosen, hypothesis = _cause(claims.cause.strip(), quotes, prompt_context, prompt, dropped)
     return Grounded(chosen, hypothesis, quotes, cases, changes, tuple(dropped))
 
 
@@ -84,67 +84,67 @@ def _cases(names: Sequence[str], prompt: Prompt, dropped: list[Dropped]) -> tupl
     return tuple(name for name in wanted if name in prompt.cases)
 
 
-def _picked(picks: Sequence[Pick], matter: PromptContext, dropped: list[Dropped]) -> tuple[ProposedChange, ...]:
+def _picked(picks: Sequence[Pick], prompt_context: PromptContext, dropped: list[Dropped]) -> tuple[ProposedChange, ...]:
     kept: dict[tuple[str, str], ProposedChange] = {}
     for pick in picks:
-        change = offered(pick, matter)
+        change = offered(pick, prompt_context)
         if change is None:
-            dropped.append(Dropped(what=f"change {pick.framework}: {pick.key}={pick.to}"[:_SHOWN], why=_refusal(pick, matter)))
+            dropped.append(Dropped(what=f"change {pick.framework}: {pick.key}={pick.to}"[:_SHOWN], why=_refusal(pick, prompt_context)))
         else:
             kept.setdefault((change.framework, change.key), change)
     return tuple(kept.values())
 
 
-def offered(pick: Pick, matter: PromptContext) -> ProposedChange | None:
+def offered(pick: Pick, prompt_context: PromptContext) -> ProposedChange | None:
     """Give the offered change that is meant; None where none is, or the value is another."""
-    for change in matter.offered:
+    for change in prompt_context.offered:
         same = change.key == pick.key.strip() and pick.framework in ("", change.framework)
         if same and pick.to.strip().lower() in ("", str(change.to).lower()):
             return change
     return None
 
 
-def _refusal(pick: Pick, matter: PromptContext) -> str:
+def _refusal(pick: Pick, prompt_context: PromptContext) -> str:
     """Say why a change that was not offered is not made."""
-    if any(change.key == pick.key.strip() for change in matter.offered):
+    if any(change.key == pick.key.strip() for change in prompt_context.offered):
         return "the offered value is another"
-    knob = matter.library.setting(pick.framework, pick.key, matter.report.version(pick.framework))
-    if knob is None:
+    spec = prompt_context.library.setting(pick.framework, pick.key, prompt_context.report.version(pick.framework))
+    if spec is None:
         return f"is not in the catalogue for {pick.framework or 'any framework'} of this version"
-    return misfit_reason(pick.to, knob) or "is not a change that is known to help against this cause"
+    return misfit_reason(pick.to, spec) or "is not a change that is known to help against this cause"
 
 
 def _cause(
-    named: str, quotes: Sequence[GroundedQuote], matter: PromptContext, prompt: Prompt, dropped: list[Dropped]
+    named: str, quotes: Sequence[GroundedQuote], prompt_context: PromptContext, prompt: Prompt, dropped: list[Dropped]
 ) -> tuple[str, str]:
     """Give the cause that the model decides for, and the one that it only holds to be possible."""
-    first = matter.first
+    first = prompt_context.first
     if named == first.cause:
         return "", ""
-    if why := _rejected(named, quotes, matter, prompt):
+    if why := _rejected(named, quotes, prompt_context, prompt):
         dropped.append(Dropped(what=f"cause {named[:_SHOWN]}", why=why))
         return "", ""
-    if first.verdict == "ambiguous" and _is_proved(named, quotes, matter):
+    if first.verdict == "ambiguous" and _is_proved(named, quotes, prompt_context):
         return named, ""
     dropped.append(Dropped(what=f"cause {named}", why="the model names it, but no rule does; it is told as a possibility only"))
     return "", named
 
 
-def _rejected(named: str, quotes: Sequence[GroundedQuote], matter: PromptContext, prompt: Prompt) -> str:
-    if named not in matter.library.causes:
+def _rejected(named: str, quotes: Sequence[GroundedQuote], prompt_context: PromptContext, prompt: Prompt) -> str:
+    if named not in prompt_context.library.causes:
         return "there is no such cause"
     if prompt.suspects:
         return "the log holds text that speaks to a model, so a model decides nothing"
     return "" if quotes else "no quote that stands speaks for it"
 
 
-def _is_proved(named: str, quotes: Sequence[GroundedQuote], matter: PromptContext) -> bool:
+def _is_proved(named: str, quotes: Sequence[GroundedQuote], prompt_context: PromptContext) -> bool:
     """Tell whether the rules too hold a cause possible, and a quoted line is one that speaks for it."""
-    candidate = next((item for item in matter.candidates[:2] if item.cause == named), None)
+    candidate = next((item for item in prompt_context.candidates[:2] if item.cause == named), None)
     if candidate is None:
         return False
     lines = {event.line for event in candidate.events}
-    root = matter.report.root
+    root = prompt_context.report.root
     if root is not None and any(match.at_root for match in candidate.cases):
         lines.add(root.line)
     return any(found.number in lines for found in quotes)

@@ -56,34 +56,34 @@ _SECTIONS: tuple[tuple[str, str, bool], ...] = (
 )
 
 
-def for_answer(matter: PromptContext, budget: int) -> Prompt:
+def for_answer(prompt_context: PromptContext, budget: int) -> Prompt:
     """Make the prompt for an answer, of at most `budget` tokens by our estimate."""
-    system = _told(ANSWER, matter)
-    return _built(matter, system, (), _rest(budget, system, Claims), Claims)
+    system = _told(ANSWER, prompt_context)
+    return _built(prompt_context, system, (), _rest(budget, system, Claims), Claims)
 
 
-def for_turn(matter: PromptContext, budget: int, talk: Sequence[Message], constraints: Sequence[str]) -> Prompt:
+def for_turn(prompt_context: PromptContext, budget: int, talk: Sequence[Message], constraints: Sequence[str]) -> Prompt:
     """Make the prompt for a turn of a conversation; `talk` ends with the question, and what is oldest is cut first."""
-    system = _told(TURN, matter)
+    system = _told(TURN, prompt_context)
     if constraints:
         system += "\nconstraints:\n" + "\n".join(f"- {neutralize(row, 200)}" for row in constraints)
     latest = list(_latest(talk, budget // 4))
     spent = sum(estimate_tokens(message.text) for message in latest)
-    return _built(matter, system, latest, _rest(budget, system, ModelReply) - spent, ModelReply)
+    return _built(prompt_context, system, latest, _rest(budget, system, ModelReply) - spent, ModelReply)
 
 
 def for_repair(kind: type[Claim], answer: str, problem: str, budget: int) -> tuple[Message, ...]:
     """Make the prompt that puts a broken answer into its form; the log is not sent again."""
     form = json.dumps(schema(kind))
-    room = budget - estimate_tokens(REPAIR) - estimate_tokens(REPAIR_TASK) - 2 * estimate_tokens(form) - 300
+    controller = budget - estimate_tokens(REPAIR) - estimate_tokens(REPAIR_TASK) - 2 * estimate_tokens(form) - 300
     # What a model wrote is no more trusted than a log.
-    text = "\n".join(neutralize(row, 4000) for row in cut_to_tokens(answer, max(room, 200)).splitlines())
+    text = "\n".join(neutralize(row, 4000) for row in cut_to_tokens(answer, max(controller, 200)).splitlines())
     task = REPAIR_TASK.format(schema=form, problem=neutralize(problem, 300), answer=text, open=OPEN, close=CLOSE)
     return Message("system", REPAIR), Message("user", task)
 
 
-def _told(instructions: str, matter: PromptContext) -> str:
-    return instructions.format(language=LANGUAGES[matter.language], open=OPEN, close=CLOSE)
+def _told(instructions: str, prompt_context: PromptContext) -> str:
+    return instructions.format(language=LANGUAGES[prompt_context.language], open=OPEN, close=CLOSE)
 
 
 def _rest(budget: int, system: str, kind: type[Claim]) -> int:
@@ -91,28 +91,28 @@ def _rest(budget: int, system: str, kind: type[Claim]) -> int:
     return budget - estimate_tokens(system) - estimate_tokens(json.dumps(schema(kind))) - 12 * len(_SECTIONS)
 
 
-def _latest(talk: Sequence[Message], room: int) -> Iterator[Message]:
+def _latest(talk: Sequence[Message], controller: int) -> Iterator[Message]:
     """Give the last messages that fit, in their order; the question itself always."""
     kept: list[Message] = []
     for message in reversed(talk):
-        short = replace(message, text=cut_to_tokens(message.text, room if not kept else room // 2))
-        room -= estimate_tokens(short.text)
-        if kept and room < 0:
+        short = replace(message, text=cut_to_tokens(message.text, controller if not kept else controller // 2))
+        controller -= estimate_tokens(short.text)
+        if kept and controller < 0:
             break
         kept.append(short)
     return reversed(kept)
 
 
-def _built(matter: PromptContext, system: str, talk: Sequence[Message], room: int, kind: type[Claim]) -> Prompt:
-    lines, suspects = _log(matter)
-    rows = [*lines, *(row for make in _MAKERS for row in make(matter))]
-    kept, omitted = _fitting(rows, room)
+def _built(prompt_context: PromptContext, system: str, talk: Sequence[Message], controller: int, kind: type[Claim]) -> Prompt:
+    lines, suspects = _log(prompt_context)
+    rows = [*lines, *(row for make in _MAKERS for row in make(prompt_context))]
+    kept, omitted = _fitting(rows, controller)
     body = _written(rows, kept)
     # A conversation's question stands last; what it is about is told before it.
     messages = (Message("system", system), Message("user", body), *talk)
     chosen = [row for place, row in enumerate(rows) if place in kept]
     # Beside a line that speaks to a model, only failures may be cited.
-    events = {event.line for event in matter.report.events}
+    events = {event.line for event in prompt_context.report.events}
     marked = [row for row in chosen if row.mark and row.text != WITHHELD and (not suspects or row.number in events)]
     ours = "\n".join(row.text for row in chosen if not _is_log(row.section))
     return Prompt(
@@ -126,15 +126,15 @@ def _is_log(section: str) -> bool:
     return any(name == section and of_log for name, _, of_log in _SECTIONS)
 
 
-def _fitting(rows: Sequence[PromptRow], room: int) -> tuple[set[int], dict[str, int]]:
+def _fitting(rows: Sequence[PromptRow], controller: int) -> tuple[set[int], dict[str, int]]:
     """Choose the rows that fit, by rank, and count the others by section."""
     kept: set[int] = set()
     omitted: dict[str, int] = {}
     for place in sorted(range(len(rows)), key=lambda place: rows[place].rank):
         cost = estimate_tokens(rows[place].text) + estimate_tokens(rows[place].mark) + 5
-        if cost <= room:
+        if cost <= controller:
             kept.add(place)
-            room -= cost
+            controller -= cost
         else:
             omitted[rows[place].section] = omitted.get(rows[place].section, 0) + 1
     return kept, omitted
@@ -153,14 +153,14 @@ def _written(rows: Sequence[PromptRow], kept: Collection[int]) -> str:
     return "\n\n".join(parts)
 
 
-def _log(matter: PromptContext) -> tuple[list[PromptRow], int]:
+def _log(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
     """Give the log's lines, those of the failure first, then by their distance from it."""
-    report = matter.report
+    report = prompt_context.report
     root = report.root
     texts = dict([*report.surroundings, *report.tail, *report.novel])
     events = {event.line: event for event in reversed(report.events)}
     texts |= {line: event.text for line, event in events.items()}
-    made, suspects = excerpt(texts, events, _own_names(matter))
+    made, suspects = excerpt(texts, events, _own_names(prompt_context))
     where = root.line if root else 0
     return [
         PromptRow("log", _rank(number, events.get(number), where), text + _times(events.get(number)), str(report.place(number)), number)
@@ -168,9 +168,9 @@ def _log(matter: PromptContext) -> tuple[list[PromptRow], int]:
     ], suspects
 
 
-def _own_names(matter: PromptContext) -> frozenset[str]:
+def _own_names(prompt_context: PromptContext) -> frozenset[str]:
     """Give names that only our own answers use; a log that holds them speaks to us."""
-    return frozenset(name for name in (*matter.library.causes, *matter.library.cases) if "-" in name)
+    return frozenset(name for name in (*prompt_context.library.causes, *prompt_context.library.cases) if "-" in name)
 
 
 def _rank(number: int, event: Event | None, root: int) -> float:
@@ -185,14 +185,14 @@ def _times(event: Event | None) -> str:
     return f"  (x{event.count})" if event is not None and event.count > 1 else ""
 
 
-def _answer(matter: PromptContext) -> Iterator[PromptRow]:
-    first, library = matter.first, matter.library
+def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    first, library = prompt_context.first, prompt_context.library
     cause = library.causes.get(first.cause or "")
     yield PromptRow("answer", -2, f"verdict: {first.verdict}; cause: {first.cause}; standing: {first.standing}; action: {first.action}")
     if cause is not None:
-        yield PromptRow("answer", -1.9, f"{cause.title.to(matter.language)}: {cause.means.to(matter.language)}")
-        yield PromptRow("answer", 3.5, cause.advice.to(matter.language))
-    if ended := phrases.outcome(first.outcome, matter.language):
+        yield PromptRow("answer", -1.9, f"{cause.title.to(prompt_context.language)}: {cause.means.to(prompt_context.language)}")
+        yield PromptRow("answer", 3.5, cause.advice.to(prompt_context.language))
+    if ended := phrases.outcome(first.outcome, prompt_context.language):
         yield PromptRow("answer", -1.8, ended)
     seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)
     if seen:
@@ -204,71 +204,71 @@ def _answer(matter: PromptContext) -> Iterator[PromptRow]:
         yield PromptRow("answer", 1.5, f"telemetry: {withhold(told, (), 1500)}")
 
 
-def _candidates(matter: PromptContext) -> Iterator[PromptRow]:
-    for place, candidate in enumerate(matter.candidates):
-        cause = matter.library.causes[candidate.cause]
-        signs = ", ".join(f"[{matter.report.place(event.line)}]" for event in candidate.events[:4])
+def _candidates(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    for place, candidate in enumerate(prompt_context.candidates):
+        cause = prompt_context.library.causes[candidate.cause]
+        signs = ", ".join(f"[{prompt_context.report.place(event.line)}]" for event in candidate.events[:4])
         cases = ", ".join(f"[case:{match.case.id}]" for match in candidate.cases[:2])
-        told = f"- {cause.id}: {cause.title.to(matter.language)}; weight {candidate.score:.2f}"
+        told = f"- {cause.id}: {cause.title.to(prompt_context.language)}; weight {candidate.score:.2f}"
         yield PromptRow("candidates", -1.5 + place / 10, "; ".join(part for part in (told, signs, cases) if part))
-    for item in matter.first.alternatives:
+    for item in prompt_context.first.alternatives:
         yield PromptRow("candidates", 4.5, f"- {item.cause}, told apart by: {item.tell_apart}")
 
 
-def _facts(matter: PromptContext) -> Iterator[PromptRow]:
-    root = matter.report.root.line if matter.report.root else 0
+def _facts(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    root = prompt_context.report.root.line if prompt_context.report.root else 0
     told: set[str] = set()
     # A job prints the same facts at each step; the last ones are those at its death.
-    for fact in sorted(matter.report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))):
-        values = withhold(" ".join(f"{name}={value}" for name, value in fact.fields.items()), _own_names(matter), 300)
+    for fact in sorted(prompt_context.report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))):
+        values = withhold(" ".join(f"{name}={value}" for name, value in fact.fields.items()), _own_names(prompt_context), 300)
         if f"{fact.kind} {values}" not in told:
             told.add(f"{fact.kind} {values}")
             rank = 1.8 if fact.line == root else 4.0 + min(len(told), 80) / 20
-            yield PromptRow("facts", rank, f"[{matter.report.place(fact.line)}] {fact.kind}: {values}", number=fact.line)
+            yield PromptRow("facts", rank, f"[{prompt_context.report.place(fact.line)}] {fact.kind}: {values}", number=fact.line)
 
 
-def _settings(matter: PromptContext) -> Iterator[PromptRow]:
-    wanted = {change.key.lstrip("-").replace("-", "_").split(".")[-1] for change in matter.offered}
+def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    wanted = {change.key.lstrip("-").replace("-", "_").split(".")[-1] for change in prompt_context.offered}
     seen: set[str] = set()
-    for setting in matter.report.settings:
+    for setting in prompt_context.report.settings:
         if setting.key in seen or len(seen) >= 4 * MAX_SETTINGS:
             continue
         seen.add(setting.key)
         near = setting.key.lstrip("-").replace("-", "_").split(".")[-1] in wanted
-        yield PromptRow("settings", 3.0 if near else 7.5 + len(seen) / 100, withhold(f"{setting.key}={setting.value}", _own_names(matter), 200))
+        yield PromptRow("settings", 3.0 if near else 7.5 + len(seen) / 100, withhold(f"{setting.key}={setting.value}", _own_names(prompt_context), 200))
 
 
-def _changes(matter: PromptContext) -> Iterator[PromptRow]:
-    for place, change in enumerate(matter.offered):
-        was = "" if change.from_ is None else f" (now {withhold(change.from_, _own_names(matter), 100)})"
+def _changes(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    for place, change in enumerate(prompt_context.offered):
+        was = "" if change.from_ is None else f" (now {withhold(change.from_, _own_names(prompt_context), 100)})"
         costs = f" It costs: {change.costs}" if change.costs else ""
         yield PromptRow("changes", 2.2 + place / 10, f"- {change.framework}, {change.kind}: {change.key} = {change.to}{was}. {change.why}{costs}")
 
 
-def _cases(matter: PromptContext) -> Iterator[PromptRow]:
-    ranked = [item for item in matter.retrieval.ranked if item.kind == "case" and item.owner in matter.library.cases]
-    fitting = [match.case.id for match in matter.retrieval.signatures if match.case.cause == matter.first.cause and match.case.id in matter.library.cases]
+def _cases(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    ranked = [item for item in prompt_context.retrieval.ranked if item.kind == "case" and item.owner in prompt_context.library.cases]
+    fitting = [match.case.id for match in prompt_context.retrieval.signatures if match.case.cause == prompt_context.first.cause and match.case.id in prompt_context.library.cases]
     for place, name in enumerate(dict.fromkeys([*fitting, *(item.owner for item in ranked[:MAX_NEIGHBOURS])])):
-        case = matter.library.cases[name]
-        yield PromptRow("cases", 3.2 + place, f"[case:{name}] {case.title.to(matter.language)} (cause: {case.cause})", number=10 * place, case=name)
-        sections = [(number, " ".join(section.split())) for number, section in enumerate(_SECTION.split(case.body.to(matter.language)), 1)]
+        case = prompt_context.library.cases[name]
+        yield PromptRow("cases", 3.2 + place, f"[case:{name}] {case.title.to(prompt_context.language)} (cause: {case.cause})", number=10 * place, case=name)
+        sections = [(number, " ".join(section.split())) for number, section in enumerate(_SECTION.split(case.body.to(prompt_context.language)), 1)]
         for number, section in filter(itemgetter(1), sections):
             rank = 3.3 + place + number / 10 + 2.0 * (place > 0)
             yield PromptRow("cases", rank, f"[case:{name}] {section}", number=10 * place + min(number, 9), case=name)
 
 
-def _notes(matter: PromptContext) -> Iterator[PromptRow]:
-    found = [item for item in matter.retrieval.ranked if item.kind != "case" and item.document is not None]
+def _notes(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    found = [item for item in prompt_context.retrieval.ranked if item.kind != "case" and item.document is not None]
     for place, item in enumerate(found[:4]):
         assert item.document is not None  # noqa: S101 - chosen so above
-        text = withhold(f"{item.owner}: {item.document.title}. {item.document.text} {item.document.fix}", _own_names(matter), _LONGEST)
+        text = withhold(f"{item.owner}: {item.document.title}. {item.document.text} {item.document.fix}", _own_names(prompt_context), _LONGEST)
         yield PromptRow("notes", 6.5 + place, text)
 
 
-def _causes(matter: PromptContext) -> Iterator[PromptRow]:
-    told = {candidate.cause for candidate in matter.candidates}
+def _causes(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    told = {candidate.cause for candidate in prompt_context.candidates}
     by_category: dict[str, list[str]] = {}
-    for cause in matter.library.causes.values():
+    for cause in prompt_context.library.causes.values():
         if cause.id not in told:
             by_category.setdefault(cause.category, []).append(cause.id)
     for category, names in by_category.items():

@@ -58,22 +58,22 @@ class FollowUpQuestion:
     """A follow-up question with what it may draw on. `new` are the constraints that it states itself."""
 
     text: str
-    matter: PromptContext
+    prompt_context: PromptContext
     changes: tuple[ProposedChange, ...]
     new: tuple[Constraint, ...] = ()
 
     @property
     def language(self) -> Language:
         """The language of the answer."""
-        return self.matter.language
+        return self.prompt_context.language
 
 
 def reply(question: FollowUpQuestion, near: Callable[[str], Sequence[str]]) -> str:
     """Answer a question; `near` gives the ids of cases that are nearest to some words, best first."""
     if question.new:
         return _constrained(question)
-    if asked := setting_lookups.named_settings(question.text, question.matter.library, question.matter.report):
-        return "\n\n".join(setting_lookups.describe_setting(knob, question.matter.report, question.language) for knob in asked)
+    if asked := setting_lookups.named_settings(question.text, question.prompt_context.library, question.prompt_context.report):
+        return "\n\n".join(setting_lookups.describe_setting(spec, question.prompt_context.report, question.language) for spec in asked)
     for words, answer in _ANSWERS:
         if words.search(question.text) and (said := answer(question)):
             return said
@@ -89,16 +89,16 @@ def _constrained(question: FollowUpQuestion) -> str:
     topics = "、".join(_TOPICS.get(name, name) for name in names) if question.language == "zh" else ", ".join(names)
     parts = [_say("noted", question.language, topics=topics), _changes(question)]
     if not question.changes:
-        cause = _first(question.matter)
+        cause = _first(question.prompt_context)
         parts += [cause.advice.to(question.language)] if cause else []
     return "\n\n".join(parts)
 
 
 def _changes(question: FollowUpQuestion) -> str:
     if not question.changes:
-        return _say("none-left" if question.matter.offered else "no-changes", question.language)
+        return _say("none-left" if question.prompt_context.offered else "no-changes", question.language)
     rows = [f"- `{change.key}` = `{change.to}`: {change.why}{_case(change)}" for change in question.changes]
-    return "\n".join([_say("left" if len(question.changes) < len(question.matter.offered) else "all", question.language), "", *rows])
+    return "\n".join([_say("left" if len(question.changes) < len(question.prompt_context.offered) else "all", question.language), "", *rows])
 
 
 def _case(change: ProposedChange) -> str:
@@ -114,7 +114,7 @@ def _costs(question: FollowUpQuestion) -> str:
 
 
 def _confirm(question: FollowUpQuestion) -> str:
-    first = question.matter.first
+    first = question.prompt_context.first
     rows = [f"- {check}" for check in first.checks]
     seen = [f"- [{_mark(item.file, item.line)}] `{item.text.replace('`', chr(39))[:200]}`: {item.why}" for item in first.evidence[:3]]
     parts = [(_say("sure", question.language), seen), (_say("confirm", question.language), rows)]
@@ -126,17 +126,17 @@ def _mark(file: str | None, line: int) -> str:
 
 
 def _why_not(question: FollowUpQuestion) -> str:
-    named = meant_setting(question.text, question.matter)
+    named = meant_setting(question.text, question.prompt_context)
     return "\n\n".join(_against(cause, question) for cause in named[:2])
 
 
 def _against(other: Cause, question: FollowUpQuestion) -> str:
-    first, language = _first(question.matter), question.language
+    first, language = _first(question.prompt_context), question.language
     title = other.title.to(language)
     if first is not None and other.id == first.id:
         return _say("is-it", language, title=title)
-    candidate = next((item for item in question.matter.candidates if item.cause == other.id), None)
-    lines = [question.matter.report.place(event.line) for event in candidate.events[:3]] if candidate else []
+    candidate = next((item for item in question.prompt_context.candidates if item.cause == other.id), None)
+    lines = [question.prompt_context.report.place(event.line) for event in candidate.events[:3]] if candidate else []
     if candidate is not None and first is not None:
         told = _say("for", language, title=title, first=first.title.to(language)) + " " + ", ".join(f"[{place}]" for place in lines)
     else:
@@ -152,15 +152,15 @@ def _tells(first: Cause | None, other: Cause, language: Language) -> str:
     return other.checks[0].to(language) if other.checks else other.means.to(language)
 
 
-def meant_setting(text: str, matter: PromptContext) -> list[Cause]:
+def meant_setting(text: str, prompt_context: PromptContext) -> list[Cause]:
     """Give the causes that a question names, the likeliest first: by id, by words of the title, or as people call them."""
     lowered = text.lower()
     words = set(_WORD.findall(lowered)) - _PLAIN
     words |= {word for called, more in _CALLED.items() if called in lowered for word in more.split()}
-    known = {item.cause for item in matter.candidates} | {item.cause for item in matter.first.alternatives}
-    scores = {cause.id: _likeness(cause, lowered, words) + 0.5 * (cause.id in known) for cause in matter.library.causes.values()}
+    known = {item.cause for item in prompt_context.candidates} | {item.cause for item in prompt_context.first.alternatives}
+    scores = {cause.id: _likeness(cause, lowered, words) + 0.5 * (cause.id in known) for cause in prompt_context.library.causes.values()}
     best = max(scores.values(), default=0.0)
-    return [matter.library.causes[name] for name, score in sorted(scores.items(), key=lambda item: -item[1]) if score >= max(1.0, best)]
+    return [prompt_context.library.causes[name] for name, score in sorted(scores.items(), key=lambda item: -item[1]) if score >= max(1.0, best)]
 
 
 def _likeness(cause: Cause, text: str, words: set[str]) -> float:
@@ -171,16 +171,16 @@ def _likeness(cause: Cause, text: str, words: set[str]) -> float:
     return 2.0 * len(own & words) + 0.4 * len(told & words)
 
 
-def _first(matter: PromptContext) -> Cause | None:
-    return matter.library.causes.get(matter.first.cause or "")
+def _first(prompt_context: PromptContext) -> Cause | None:
+    return prompt_context.library.causes.get(prompt_context.first.cause or "")
 
 
 def _explained(question: FollowUpQuestion) -> str:
-    return question.matter.first.explanation
+    return question.prompt_context.first.explanation
 
 
 def _nearest(question: FollowUpQuestion, near: Sequence[str]) -> str:
-    found = [question.matter.library.cases[name] for name in near if name in question.matter.library.cases][:2]
+    found = [question.prompt_context.library.cases[name] for name in near if name in question.prompt_context.library.cases][:2]
     if not found:
         return _say("nothing", question.language)
     rows = [f"- {case.title.to(question.language)} [case:{case.id}]" for case in found]

@@ -23,48 +23,48 @@ def named_settings(text: str, library: Library, report: CrashReport) -> list[Set
     frameworks = [*dict.fromkeys([*(found.name for found in report.frameworks), "env"])]
     found: dict[tuple[str, str], SettingSpec] = {}
     for match in _KEY.finditer(text):
-        knob = next(_knobs(match[1].rstrip("."), frameworks, library, report), None)
-        if knob is not None:
-            found.setdefault((knob.framework, knob.key), knob)
+        spec = next(_specs(match[1].rstrip("."), frameworks, library, report), None)
+        if spec is not None:
+            found.setdefault((spec.framework, spec.key), spec)
     return list(found.values())[:MOST]
 
 
-def _knobs(key: str, frameworks: Sequence[str], library: Library, report: CrashReport) -> Iterator[SettingSpec]:
+def _specs(key: str, frameworks: Sequence[str], library: Library, report: CrashReport) -> Iterator[SettingSpec]:
     for framework in frameworks:
-        if knob := library.setting(framework, key, report.version(framework)):
-            yield knob
+        if spec := library.setting(framework, key, report.version(framework)):
+            yield spec
     # People name the last part of a long key.
     tail = key.replace("-", "_")
-    ours = [knob for knob in library.knobs.values() if knob.framework in frameworks and _last(knob.key) == tail]
-    yield from sorted(ours, key=lambda knob: (not knob.explained, frameworks.index(knob.framework)))
+    ours = [spec for spec in library.specs.values() if spec.framework in frameworks and _last(spec.key) == tail]
+    yield from sorted(ours, key=lambda spec: (not spec.explained, frameworks.index(spec.framework)))
 
 
 def _last(key: str) -> str:
     return key.lstrip("-").rpartition(".")[2].replace("-", "_")
 
 
-def describe_setting(knob: SettingSpec, report: CrashReport, language: Language) -> str:
+def describe_setting(spec: SettingSpec, report: CrashReport, language: Language) -> str:
     """Say what is known of a setting in one paragraph."""
-    facts = [f"{knob.framework}, {knob.type}", *_facts(knob, language)]
-    tail = _last(knob.key)
-    here = next((item.value for item in report.settings if item.key == knob.key or _last(item.key) == tail), None)
+    facts = [f"{spec.framework}, {spec.type}", *_facts(spec, language)]
+    tail = _last(spec.key)
+    here = next((item.value for item in report.settings if item.key == spec.key or _last(item.key) == tail), None)
     if here is not None:
         facts.append(f"{_label('here', language)} `{here}`")
-    effect = knob.effect.to(language) if knob.explained else ""
-    costs = f" {_label('costs', language).capitalize()}: {knob.costs.to(language)}" if knob.costs else ""
-    return f"`{knob.key}` ({'; '.join(facts)}). {effect}{costs}".strip()
+    effect = spec.effect.to(language) if spec.explained else ""
+    costs = f" {_label('costs', language).capitalize()}: {spec.costs.to(language)}" if spec.costs else ""
+    return f"`{spec.key}` ({'; '.join(facts)}). {effect}{costs}".strip()
 
 
-def _facts(knob: SettingSpec, language: Language) -> Iterator[str]:
-    if knob.default is not None:
-        yield f"{_label('default', language)} `{knob.default}`"
-    if knob.choices:
-        yield f"{_label('choices', language)} {', '.join(f'`{choice}`' for choice in knob.choices[:12])}"
-    if knob.min is not None or knob.max is not None:
-        low, high = ("…" if bound is None else f"{bound:g}" for bound in (knob.min, knob.max))
+def _facts(spec: SettingSpec, language: Language) -> Iterator[str]:
+    if spec.default is not None:
+        yield f"{_label('default', language)} `{spec.default}`"
+    if spec.choices:
+        yield f"{_label('choices', language)} {', '.join(f'`{choice}`' for choice in spec.choices[:12])}"
+    if spec.min is not None or spec.max is not None:
+        low, high = ("…" if bound is None else f"{bound:g}" for bound in (spec.min, spec.max))
         yield _label("range", language).format(low=low, high=high)
-    if knob.unit:
-        yield f"{_label('unit', language)} {knob.unit}"
+    if spec.unit:
+        yield f"{_label('unit', language)} {spec.unit}"
 
 
 def _label(name: str, language: Language) -> str:

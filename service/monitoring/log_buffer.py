@@ -26,7 +26,7 @@ class LogBuffer:
     """
 
     def __init__(self, head: int = HEAD, segment: int = SEGMENT, segments: int = SEGMENTS) -> None:
-        self._room = head
+        self._controller = head
         self._segment = segment
         self._segments = segments
         # Made with the first bytes: where there is no place for it, the job is to run all the same.
@@ -55,7 +55,7 @@ class LogBuffer:
             return
         self._size += len(data)
         try:
-            if self._room > 0:
+            if self._controller > 0:
                 self._write_head(data)
             else:
                 self._write_tail(data)
@@ -66,7 +66,7 @@ class LogBuffer:
         if self._head is None:
             self._head = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the copy
         self._head.write(data)
-        self._room -= len(data)
+        self._controller -= len(data)
 
     def _write_tail(self, data: bytes) -> None:
         if not self._tail or self._tail[-1][1] >= self._segment:

@@ -43,11 +43,11 @@ _PRAGMAS = (
 class Database:
     """An engine with its two kinds of transaction. Safe to use from many threads."""
 
-    def __init__(self, url: URL, patience: float = PATIENCE) -> None:
+    def __init__(self, url: URL, timeout: float = PATIENCE) -> None:
         self.url = url
         self.file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
-        self.engine = _engine(url, self.file, patience)
-        self._patience = patience
+        self.engine = _engine(url, self.file, timeout)
+        self._read_deadline = timeout
         self._writer = self.engine.execution_options(writes=True)
         # SQLite has one writer at a time and lets the others poll; within a process they take turns instead.
         self._turn = threading.Lock() if self.file else None
@@ -98,7 +98,7 @@ class Database:
         if self._turn is None:
             yield
             return
-        if not self._turn.acquire(timeout=self._patience):
+        if not self._turn.acquire(timeout=self._read_deadline):
             raise StoreError(f"The database {self.place} is busy; try again in a moment.", LOCK_WAIT)
         try:
             yield
@@ -138,14 +138,14 @@ def _server_url(url: URL) -> URL:
 _CHECKS = {"sqlite": _sqlite_url, "postgresql": _server_url}
 
 
-def _engine(url: URL, file: Path | None, patience: float) -> Engine:
+def _engine(url: URL, file: Path | None, timeout: float) -> Engine:
     # Parameters are texts of people's jobs; they have no place in an error's message.
-    common: dict[str, Any] = {"pool_size": _POOL, "max_overflow": _OVERFLOW, "pool_timeout": patience, "hide_parameters": True}
+    common: dict[str, Any] = {"pool_size": _POOL, "max_overflow": _OVERFLOW, "pool_timeout": timeout, "hide_parameters": True}
     if file is None:
-        server = f"-c lock_timeout={int(patience * 1000)} -c idle_in_transaction_session_timeout=120000"
+        server = f"-c lock_timeout={int(timeout * 1000)} -c idle_in_transaction_session_timeout=120000"
         options = {"connect_timeout": 5, "options": server, "application_name": "whycrash", "client_encoding": "utf8"}
         return create_engine(url, pool_pre_ping=True, connect_args=options, **common)
-    engine = create_engine(url, connect_args={"timeout": patience}, **common)
+    engine = create_engine(url, connect_args={"timeout": timeout}, **common)
     event.listen(engine, "connect", _prepare)
     _follow(engine, file)
     event.listen(engine, "begin", _begin)

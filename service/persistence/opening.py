@@ -24,7 +24,7 @@ _CHECKED = 512 << 20
 _MIGRATING = 5_642_008_642
 
 
-def open_database(url: URL, replace_damaged: bool = False, patience: float = PATIENCE) -> tuple[Database, Path | None]:
+def open_database(url: URL, replace_damaged: bool = False, timeout: float = PATIENCE) -> tuple[Database, Path | None]:
     """Open the database at its newest schema; gives where a damaged file went too, if one was replaced.
 
     Raises DamagedStoreError, NewerStoreError, or another StoreError that says what stands in the way.
@@ -32,12 +32,12 @@ def open_database(url: URL, replace_damaged: bool = False, patience: float = PAT
     file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
     with _alone(file) if file else nullcontext():
         try:
-            return _opened(url, file, patience), None
+            return _opened(url, file, timeout), None
         except DamagedStoreError:
             if file is None or not replace_damaged:
                 raise
         aside = _moved_aside(file)
-        return _opened(url, file, patience), aside
+        return _opened(url, file, timeout), aside
 
 
 def version(connection: Connection) -> str:
@@ -47,10 +47,10 @@ def version(connection: Connection) -> str:
     return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar() or "")
 
 
-def _opened(url: URL, file: Path | None, patience: float) -> Database:
+def _opened(url: URL, file: Path | None, timeout: float) -> Database:
     if file is not None:
         _make(file)
-    database = Database(url, patience)
+    database = Database(url, timeout)
     try:
         if file is not None:
             _check(database, file)

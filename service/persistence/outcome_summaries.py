@@ -1,4 +1,4 @@
-"""The gist of an answer: what a summary of a batch needs of it, kept beside it in a column of its own."""
+"""The outcome summary of an answer: what a summary of a batch needs of it, kept beside it in a column of its own."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class JobSummaryRow(NamedTuple):
     ended: datetime | None
     finished: datetime | None
     node_names: tuple[str, ...]
-    gist: OutcomeSummary | None
+    outcome_summary: OutcomeSummary | None
 
 
 def pack_gist(plain: Mapping[str, Any]) -> str:
-    """Give the gist of an answer, which is given as its cleaned values, as it is stored."""
+    """Give the outcome summary of an answer, which is given as its cleaned values, as it is stored."""
     time = next((entry["time"] for entry in plain["cascade"] if entry["role"] == "root" and entry["time"]), None)
     change = plain["changes"][0] if plain["changes"] else None
     engine = plain["engine"]

@@ -30,14 +30,14 @@ class RequestRepository:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, key: str, caller: str, digest: str, now: datetime, patience: float = 600.0) -> StoredResponse | None:
+    def begin(self, key: str, caller: str, digest: str, now: datetime, timeout: float = 600.0) -> StoredResponse | None:
         """Give what this request was answered before; None where it is new, and now begins.
 
         Raises ConflictError where the key was used for another request, or the first one still runs; one that began
         more than `patience` seconds ago and has no answer lost its server, and may be made again.
         """
         name = _key(key, caller)
-        lost = and_(_COLUMNS.status.is_(None), _COLUMNS.digest == digest, _COLUMNS.created <= now - timedelta(seconds=patience))
+        lost = and_(_COLUMNS.status.is_(None), _COLUMNS.digest == digest, _COLUMNS.created <= now - timedelta(seconds=timeout))
         values = {"key": name, "digest": digest, "created": now, "status": None, "body": None}
         with self._database.write() as connection:
             if insert_or_update(connection, REQUESTS, values, ["key"], or_(_COLUMNS.created <= now - KEPT, lost)):

@@ -48,7 +48,7 @@ def pack(diagnosis: Diagnosis) -> bytes:
 
 
 def pack_both(diagnosis: Diagnosis) -> tuple[bytes, str]:
-    """Pack an answer as `pack` does, and its gist."""
+    """Pack an answer as `pack` does, and its outcome summary."""
     # Not in JSON's mode: pydantic would refuse half a surrogate pair before the gate could replace it.
     plain = diagnosis.model_dump(by_alias=True)
     together = "\n".join(_gather(plain, []))

@@ -40,13 +40,13 @@ class Store:
         self.retention = Retention(database, self.batches, self.requests, self.seen)
 
     @classmethod
-    def open(cls, settings: Settings, *, replace_damaged: bool = False, patience: float = PATIENCE) -> Store:
+    def open(cls, settings: Settings, *, replace_damaged: bool = False, timeout: float = PATIENCE) -> Store:
         """Open the database, made or brought up to date where need be; `patience` is how many seconds a writer waits for others.
 
         Raises StoreError, of which DamagedStoreError is one unless `replace_damaged` moves the damaged file aside;
         SettingsError where the URL cannot be used.
         """
-        database, replaced = open_database(address(settings), replace_damaged, patience)
+        database, replaced = open_database(address(settings), replace_damaged, timeout)
         return cls(database, settings.home, replaced)
 
     def renew(self, settings: Settings) -> None:

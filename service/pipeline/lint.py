@@ -28,8 +28,8 @@ def findings(library: Library, table: PatternTable) -> list[str]:
     found += _guidance(library)
     found += _examples(table)
     found += _twins(library)
-    found += [f"{knob.framework}: {knob.key}: no rule {knob.rule}" for knob in library.knobs.values()
-              if knob.rule is not None and knob.rule not in rule_ids()]
+    found += [f"{spec.framework}: {spec.key}: no rule {spec.rule}" for spec in library.specs.values()
+              if spec.rule is not None and spec.rule not in rule_ids()]
     found += [f"cause {cause.id}: unknown neighbour {other.cause}" for cause in library.causes.values()
               for other in cause.confused_with if other.cause not in library.causes]
     return found
@@ -66,11 +66,11 @@ def _is_seen(predicate: Predicate, table: PatternTable) -> bool:
 
 
 def _change(change: Change, library: Library) -> Iterator[str]:
-    knob = library.setting(change.framework, change.key)
-    if knob is None:
+    spec = library.setting(change.framework, change.key)
+    if spec is None:
         if change.kind in ("setting", "flag", "env"):
             yield f"{change.framework} has no setting {change.key} in the catalogue"
-    elif "{" not in str(change.to) and (reason := misfit_reason(change.to, knob)):  # else the value comes out of the log
+    elif "{" not in str(change.to) and (reason := misfit_reason(change.to, spec)):  # else the value comes out of the log
         yield f"{change.key}: {reason}"
     if change.to == "unset" and change.kind != "env":
         yield f"{change.key}: only a variable can be unset; say in words to leave it out"
@@ -109,7 +109,7 @@ def _remedy(row: Remedy, library: Library, table: PatternTable) -> Iterator[str]
     if "{" in row.key:  # the name comes out of the log
         return
     yield from (f"{where}: {text}" for text in _change(row, library))
-    if row.kind == "package" and (row.framework, row.key) not in library.knobs:
+    if row.kind == "package" and (row.framework, row.key) not in library.specs:
         yield f"{where} has no package {row.key} in the catalogue"
 
 

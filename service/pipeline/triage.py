@@ -132,26 +132,26 @@ class Triage:
         """Answer for one job's output as `explain` does, and keep what further answers need."""
         return self.diagnose(*self.read(source, language, files, good, outcome), telemetry, outcome)
 
-    def stages(self, inquiry: TriageContext) -> Iterator[Stage]:
+    def stages(self, triage_context: TriageContext) -> Iterator[Stage]:
         """Answer an inquiry in stages, as `answer` does."""
         # Imported here: without a model, an answer must not wait for what only a model needs.
         from service.llm import chain
 
-        return chain.answer_in_stages(self, inquiry, self._settings)
+        return chain.answer_in_stages(self, triage_context, self._settings)
 
-    def prompt(self, inquiry: TriageContext) -> str:
+    def prompt(self, triage_context: TriageContext) -> str:
         """Give exactly what a model would be sent, for a person to read; nothing is sent."""
         from service.llm import chain
 
-        return chain.render_prompt(self, inquiry, self._settings)
+        return chain.render_prompt(self, triage_context, self._settings)
 
-    def conversation(self, inquiry: TriageContext, with_model: bool = True) -> Conversation:
+    def conversation(self, triage_context: TriageContext, with_model: bool = True) -> Conversation:
         """Begin a conversation about an inquiry, with the configured model where there is one; raises ModelSetupError."""
         from service.llm import conversation, models
 
         settings = self._settings
         model = models.open_model(settings) if with_model else None
-        return conversation.Conversation(self, inquiry, self._near, model, settings.model_deadline, settings.model_tokens)
+        return conversation.Conversation(self, triage_context, self._near, model, settings.model_deadline, settings.model_tokens)
 
     def _near(self, words: str) -> list[str]:
         return [item.owner for item in self.retriever.search(words) if item.kind == "case"]
@@ -199,15 +199,15 @@ class Triage:
         answer = answer.model_copy(update={"timings_ms": spent | answer.timings_ms})
         return TriageContext(report, retrieval, spoken, own, tuple(files), self._patched(answer, files, report, spoken), snapshot, outcome)
 
-    def decide_cause(self, inquiry: TriageContext, cause: str) -> Diagnosis:
+    def decide_cause(self, triage_context: TriageContext, cause: str) -> Diagnosis:
         """Answer an inquiry whose two causes both fit for one of them."""
-        answer = compose(inquiry.report, inquiry.retrieval, self.library, inquiry.language, inquiry.own, cause, inquiry.telemetry, inquiry.outcome)
-        answer = answer.model_copy(update={"id": inquiry.first.id, "timings_ms": inquiry.first.timings_ms})
-        return self._patched(answer, inquiry.files, inquiry.report, inquiry.language)
+        answer = compose(triage_context.report, triage_context.retrieval, self.library, triage_context.language, triage_context.own, cause, triage_context.telemetry, triage_context.outcome)
+        answer = answer.model_copy(update={"id": triage_context.first.id, "timings_ms": triage_context.first.timings_ms})
+        return self._patched(answer, triage_context.files, triage_context.report, triage_context.language)
 
-    def repatch(self, inquiry: TriageContext, answer: Diagnosis) -> Diagnosis:
+    def repatch(self, triage_context: TriageContext, answer: Diagnosis) -> Diagnosis:
         """Make the patch anew for an answer whose changes are others than the first one's."""
-        made = self._patched(answer.model_copy(update={"patch": None}), inquiry.files, inquiry.report, inquiry.language)
+        made = self._patched(answer.model_copy(update={"patch": None}), triage_context.files, triage_context.report, triage_context.language)
         # What could not be patched the first time is told once.
         engine = made.engine.model_copy(update={"dropped": tuple(dict.fromkeys(made.engine.dropped))})
         return made.model_copy(update={"engine": engine})
@@ -257,9 +257,9 @@ class Triage:
         if is_guidance(change.to) or (change.status != "verified" and change.kind != "package"):
             return None
         version = report.version(change.framework)
-        knob = self.library.setting(change.framework, change.key, version)
+        spec = self.library.setting(change.framework, change.key, version)
         names = dict.fromkeys((change.key, *self.library.names(change.framework, change.key, version)))
-        return PatchTarget(change.framework, change.kind, tuple(names), change.to, knob.spelled if knob else "", change.replaces, knob.commands if knob else ())
+        return PatchTarget(change.framework, change.kind, tuple(names), change.to, spec.spelled if spec else "", change.replaces, spec.commands if spec else ())
 
 
 def group_steps(changes: Sequence[ProposedChange]) -> list[list[ProposedChange]]:

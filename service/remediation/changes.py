@@ -65,7 +65,7 @@ class _JobContext:
     @cached_property
     def configurable(self) -> frozenset[str]:
         """The frameworks that have settings at all."""
-        return frozenset(framework for framework, _ in self.library.knobs)
+        return frozenset(framework for framework, _ in self.library.specs)
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _advised(item: MessageHint, job: _JobContext) -> _ChangeGroup:
     now = value_of(item.key, job.settings)
     because = _NAMED if item.way == "named" else _ADVISED
     change = Change(
-        framework=item.framework, kind=_KIND.get(item.knob.spelled, "setting"), key=item.key, to=_to(item, now, job.language), why=because,
+        framework=item.framework, kind=_KIND.get(item.spec.spelled, "setting"), key=item.key, to=_to(item, now, job.language), why=because,
     )
     return _checked(_CandidateChange(change, item.cause), job)[0]
 
@@ -221,9 +221,9 @@ def _advised(item: MessageHint, job: _JobContext) -> _ChangeGroup:
 def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
     """Give the value that the message names, or say in words which way to move it."""
     value = typed_value(item.value) if item.value else _bounded(item, now)
-    if value is not None and not misfit_reason(value, item.knob):
+    if value is not None and not misfit_reason(value, item.spec):
         return value
-    if item.knob.type == "bool" and item.way in ("on", "off", "set"):
+    if item.spec.type == "bool" and item.way in ("on", "off", "set"):
         return item.way != "off"
     if now is not None and _number(now, "float") is not None and item.way in ("up", "down"):
         return (_ABOVE if item.way == "up" else _BELOW).to(language).format(now=now)
@@ -232,7 +232,7 @@ def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
 
 def _bounded(item: MessageHint, now: str | None) -> int | None:
     """Give the bound that the job's value, or else the default, lies beyond; None where it lies within."""
-    known = now if now is not None else item.knob.default
+    known = now if now is not None else item.spec.default
     present = _number(known, "float") if isinstance(known, (int, float, str)) else None
     if present is None:
         return None
@@ -252,8 +252,8 @@ def _is_told(wanted: _CandidateChange, kept: Mapping[tuple[str, str], ProposedCh
     change = wanted.change
     if (change.framework, change.key) in kept:
         return True
-    knob = job.library.setting(change.framework, change.key)
-    if knob is not None and any(knob is job.library.setting(framework, key) for framework, key in kept if framework == change.framework):
+    spec = job.library.setting(change.framework, change.key)
+    if spec is not None and any(spec is job.library.setting(framework, key) for framework, key in kept if framework == change.framework):
         return True
     last = plain_key(change.key).split(".")[-1]
     # Trainers share the names of what they are built on, so the table would say the same once more for the lower one.
@@ -272,36 +272,36 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[_ChangeGroup, 
     version = job.report.version(change.framework)
     if wanted.case is not None and not _is_for(change, wanted.serves, seen, job):
         return nothing, []
-    knob = job.library.setting(change.framework, change.key, version)
-    if reason := _unknown(change, knob, version):
+    spec = job.library.setting(change.framework, change.key, version)
+    if reason := _unknown(change, spec, version):
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
-    value = _value(change, knob, now, wanted.cause, job)
-    if reason := _useless(value, knob):
+    value = _value(change, spec, now, wanted.cause, job)
+    if reason := _useless(value, spec):
         return nothing, [Dropped(what=f"{change.framework}: {change.key}={job.library.settings_named(value.to, job.language)}", why=reason)]
-    known = knob is not None and not is_guidance(value.to) and (change.framework in seen or change.framework in EVERYWHERE)
+    known = spec is not None and not is_guidance(value.to) and (change.framework in seen or change.framework in EVERYWHERE)
     main = ProposedChange(
         framework=change.framework, kind=change.kind, key=change.key, from_=now, to=value.to,
         why=_joined(change.why.to(job.language), value.because, job.language),
         costs=change.costs.to(job.language) if change.costs else "", from_case=wanted.case,
-        status="verified" if known else "unverified", proof=value.proof, purpose=change.purpose or _purpose(knob),
+        status="verified" if known else "unverified", proof=value.proof, purpose=change.purpose or _purpose(spec),
     )
     following = [made for also in value.also if (made := _following(also, main, job)) is not None]
     return _ChangeGroup([main, *following], bool(value.because), wanted.case is not None), []
 
 
-def _purpose(knob: SettingSpec | None) -> Purpose:
-    return knob.purpose if knob is not None else "cure"
+def _purpose(spec: SettingSpec | None) -> Purpose:
+    return spec.purpose if spec is not None else "cure"
 
 
 def _renamed(rename: Rename, language: Language) -> ProposedChange:
     """Propose the right name with the job's own value."""
-    knob, value = rename.knob, typed_value(rename.value)
+    spec, value = rename.spec, typed_value(rename.value)
     # A value that was masked is the job's own secret: the mask must not take its place.
-    fitting = value is not None and not misfit_reason(value, knob) and not is_guidance(value) and "[redacted:" not in str(value)
+    fitting = value is not None and not misfit_reason(value, spec) and not is_guidance(value) and "[redacted:" not in str(value)
     why = _RENAMED if rename.known else _MISSPELT
     return ProposedChange(
-        framework=rename.framework, kind=_KIND.get(knob.spelled, "setting"), key=rename.new,
+        framework=rename.framework, kind=_KIND.get(spec.spelled, "setting"), key=rename.new,
         to=value if fitting and value is not None else _SAME_VALUE.to(language).format(old=rename.old),
         why=why.to(language).format(old=rename.old, new=rename.new), replaces=rename.old,
         status="verified" if fitting else "unverified",
@@ -335,44 +335,44 @@ def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job:
     return not mine & job.configurable - EVERYWHERE and not set(seen) & set(serves)
 
 
-def _unknown(change: Change, knob: SettingSpec | None, version: str | None) -> str:
+def _unknown(change: Change, spec: SettingSpec | None, version: str | None) -> str:
     """Say why the job's version cannot take the change, or give the empty string."""
     if not fits(version, change.versions):
         return f"not for version {version} ({change.versions})"
-    if knob is None and change.kind in ("setting", "flag", "env"):
+    if spec is None and change.kind in ("setting", "flag", "env"):
         return f"not in the catalogue for version {version or 'unknown'}"
     return ""
 
 
-def _value(change: Change, knob: SettingSpec | None, now: str | None, cause: str, job: _JobContext) -> _ProposedValue:
+def _value(change: Change, spec: SettingSpec | None, now: str | None, cause: str, job: _JobContext) -> _ProposedValue:
     """Compute the value where a rule does; else the case's own stands."""
-    rule = rule_for(change, knob, cause) if knob is not None else None
-    if knob is None or rule is None:
+    rule = rule_for(change, spec, cause) if spec is not None else None
+    if spec is None or rule is None:
         return _ProposedValue(change.to)
     # What failed is the log's value; the job's own file may hold another by now, such as this answer's.
     failed = value_of(change.key, job.report.settings) or now
-    made = compute_value(rule, rule_context(change, knob, failed, cause, job.report, job.settings))
+    made = compute_value(rule, rule_context(change, spec, failed, cause, job.report, job.settings))
     if isinstance(made, CannotHelp):
         return _ProposedValue(change.to, useless=made.because.to(job.language))
-    if made is None or misfit_reason(made.value, knob) or leads_astray(rule, knob, now, made.value):
-        astray = leads_astray(rule, knob, now, change.to)
+    if made is None or misfit_reason(made.value, spec) or leads_astray(rule, spec, now, made.value):
+        astray = leads_astray(rule, spec, now, change.to)
         return _ProposedValue(change.to, useless=f"the job's {now} is further in that direction already" if astray else "")
     because = made.because.to(job.language)
     return _ProposedValue(made.value, because, made.also, proof=because if made.proves else None)
 
 
-def _useless(value: _ProposedValue, knob: SettingSpec | None) -> str:
+def _useless(value: _ProposedValue, spec: SettingSpec | None) -> str:
     """Say why a value would not help this job, or give the empty string."""
-    if knob is not None and (reason := misfit_reason(value.to, knob)):
+    if spec is not None and (reason := misfit_reason(value.to, spec)):
         return reason
     return value.useless
 
 
 def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -> ProposedChange | None:
     """Make the change that must follow another one; None where the version has no such setting or the job the value."""
-    knob = job.library.setting(main.framework, also.key, job.report.version(main.framework))
+    spec = job.library.setting(main.framework, also.key, job.report.version(main.framework))
     now = value_of(also.key, job.settings)
-    if knob is None or misfit_reason(also.value, knob) or (now is not None and same(now, also.value)):
+    if spec is None or misfit_reason(also.value, spec) or (now is not None and same(now, also.value)):
         return None
     why = also.because.to(job.language)
     return main.model_copy(update={"key": also.key, "from_": now, "to": also.value, "why": why, "costs": "", "goes_with": main.key, "proof": None})
@@ -384,18 +384,18 @@ def _joined(why: str, because: str, language: Language) -> str:
     return f"{why}{'' if why.endswith(('.', '。')) else stop}{gap}{because}" if because else why
 
 
-def misfit_reason(value: Scalar, knob: SettingSpec) -> str:
+def misfit_reason(value: Scalar, spec: SettingSpec) -> str:
     """Say why a value is none for a setting, or give the empty string."""
-    if is_guidance(value) or value in knob.choices or value == knob.default:
+    if is_guidance(value) or value in spec.choices or value == spec.default:
         return ""
-    if knob.type == "bool":
+    if spec.type == "bool":
         return "" if str(value).lower() in ("true", "false", "0", "1") else f"{value!r} is no bool"
-    if knob.type in ("int", "float"):
-        number = _number(value, knob.type)
+    if spec.type in ("int", "float"):
+        number = _number(value, spec.type)
         if number is None:
-            return f"{value!r} is no {knob.type}"
-        return _outside(number, knob)
-    return f"{value!r} is none of {', '.join(map(str, knob.choices))}" if knob.choices else ""
+            return f"{value!r} is no {spec.type}"
+        return _outside(number, spec)
+    return f"{value!r} is none of {', '.join(map(str, spec.choices))}" if spec.choices else ""
 
 
 def _number(value: Scalar, kind: str) -> float | None:
@@ -406,11 +406,11 @@ def _number(value: Scalar, kind: str) -> float | None:
     return None if number is None or not math.isfinite(number) or (kind == "int" and number != int(number)) else number
 
 
-def _outside(number: float, knob: SettingSpec) -> str:
-    if knob.min is not None and number < knob.min:
-        return f"{number:g} is under the least value {knob.min:g}"
-    if knob.max is not None and number > knob.max:
-        return f"{number:g} is over the greatest value {knob.max:g}"
+def _outside(number: float, spec: SettingSpec) -> str:
+    if spec.min is not None and number < spec.min:
+        return f"{number:g} is under the least value {spec.min:g}"
+    if spec.max is not None and number > spec.max:
+        return f"{number:g} is over the greatest value {spec.max:g}"
     return ""
 
 

@@ -50,10 +50,10 @@ class Grounds:
 
     def told_versions(self, framework: str) -> Iterator[tuple[str, str]]:
         """Give the settings of the framework that the job makes, with the versions that know them by that name."""
-        others = {other for other, _ in self.library.knobs if other != framework}
+        others = {other for other, _ in self.library.specs if other != framework}
         for name in self._names:
-            knob = self.library.setting(framework, name)
-            known = versions_of(name, knob) if knob is not None else ""
+            spec = self.library.setting(framework, name)
+            known = versions_of(name, spec) if spec is not None else ""
             # A name that others have too, such as `config`, may be theirs.
             if known and not any(self.library.setting(other, name) for other in others):
                 yield name, known
@@ -64,8 +64,8 @@ class Grounds:
 
     def value(self, framework: str, key: str) -> str | None:
         """Give the job's own value of a setting under any of its names; None where it is not shown."""
-        knob = self.library.setting(framework, key)
-        names = (key, knob.key, *(alias.key for alias in knob.aliases)) if knob is not None else (key,)
+        spec = self.library.setting(framework, key)
+        names = (key, spec.key, *(alias.key for alias in spec.aliases)) if spec is not None else (key,)
         return next((found for name in names if (found := value_of(name, self.settings)) is not None), None)
 
 
@@ -75,25 +75,25 @@ def refused(change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedC
     `beside` are those that are kept already; `set_otherwise` tells that the failure proves the job's value to be another
     one than the default, although the job is not seen to set it.
     """
-    knob = grounds.library.setting(change.framework, change.key, grounds.report.version(change.framework))
-    if not runs(change.framework, change.key, knob.read_by if knob else "", grounds.frameworks):
+    spec = grounds.library.setting(change.framework, change.key, grounds.report.version(change.framework))
+    if not runs(change.framework, change.key, spec.read_by if spec else "", grounds.frameworks):
         return f"the job does not run {change.framework}"
-    if knob is None or change.kind in ("package", "command"):
+    if spec is None or change.kind in ("package", "command"):
         return ""
     # Two changes that rename keys, and one that takes the place of a wrong key, are right whatever the value is.
-    reasons = (_missing(knob, change, grounds), _unlikely(knob, change, grounds, beside), "" if change.replaces else _idle(knob, change, grounds, set_otherwise))
+    reasons = (_missing(spec, change, grounds), _unlikely(spec, change, grounds, beside), "" if change.replaces else _idle(spec, change, grounds, set_otherwise))
     return next(filter(None, reasons), "")
 
 
-def _missing(knob: SettingSpec, change: ProposedChange, grounds: Grounds) -> str:
+def _missing(spec: SettingSpec, change: ProposedChange, grounds: Grounds) -> str:
     """Say that the program which ran does not take the setting."""
     ran = grounds.commands.get(change.framework, frozenset())
-    return f"{', '.join(sorted(ran))} has no such option" if knob.commands and ran and not ran & set(knob.commands) else ""
+    return f"{', '.join(sorted(ran))} has no such option" if spec.commands and ran and not ran & set(spec.commands) else ""
 
 
-def _unlikely(knob: SettingSpec, change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedChange]) -> str:
+def _unlikely(spec: SettingSpec, change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedChange]) -> str:
     """Say that no version knows the setting and another one that the job makes."""
-    own = versions_of(change.key, knob)
+    own = versions_of(change.key, spec)
     if not own or change.replaces:
         return ""
     for name, known in grounds.told_versions(change.framework):
@@ -106,21 +106,21 @@ def _unlikely(knob: SettingSpec, change: ProposedChange, grounds: Grounds, besid
     return ""
 
 
-def _idle(knob: SettingSpec, change: ProposedChange, grounds: Grounds, set_otherwise: bool) -> str:
+def _idle(spec: SettingSpec, change: ProposedChange, grounds: Grounds, set_otherwise: bool) -> str:
     """Say that the change would change nothing."""
     now = grounds.value(change.framework, change.key)
     if now is not None:
         return ALREADY if same(now, change.to) else ""
-    if set_otherwise or knob.default is None or isinstance(knob.default, list):
+    if set_otherwise or spec.default is None or isinstance(spec.default, list):
         return ""
-    return DEFAULT if same(str(knob.default), change.to) else ""
+    return DEFAULT if same(str(spec.default), change.to) else ""
 
 
-def versions_of(name: str, knob: SettingSpec) -> str:
+def versions_of(name: str, spec: SettingSpec) -> str:
     """Give the versions that know a setting by this name; the empty string where all do."""
     wanted = spelling(name)
-    own = [knob.versions] if spelling(knob.key) == wanted else []
-    found = own + [alias.versions for alias in knob.aliases if spelling(alias.key) == wanted]
+    own = [spec.versions] if spelling(spec.key) == wanted else []
+    found = own + [alias.versions for alias in spec.aliases if spelling(alias.key) == wanted]
     return found[0] if len(found) == 1 else ""
 
 

@@ -84,7 +84,7 @@ class MessageHint:
 
     framework: str
     key: str
-    knob: SettingSpec
+    spec: SettingSpec
     cause: str
     way: Way
     value: str = ""
@@ -163,20 +163,20 @@ def _meant(named: NamedSetting, cause: str, report: CrashReport, library: Librar
     order = dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine), "env"))
     for framework in order:
         key = _key(framework, named.name, report, library, settings)
-        knob = library.setting(framework, key, report.version(framework)) if key else None
-        if knob is not None and fits_place(framework, key, report):
-            yield MessageHint(framework, key, knob, cause, named.way, named.value, named.low, named.high)
+        spec = library.setting(framework, key, report.version(framework)) if key else None
+        if spec is not None and fits_place(framework, key, report):
+            yield MessageHint(framework, key, spec, cause, named.way, named.value, named.low, named.high)
             return
 
 
 def _key(framework: str, name: str, report: CrashReport, library: Library, settings: Sequence[Setting]) -> str:
     """Give the framework's key for a name: its own, or the one key of a trainer that ends in the name of an engine's."""
     version = report.version(framework)
-    knob = library.setting(framework, name, version)
-    if knob is not None:
-        return next((key for key in (knob.key, *(alias.key for alias in knob.aliases)) if spelling(key) == spelling(name)), knob.key)
+    spec = library.setting(framework, name, version)
+    if spec is not None:
+        return next((key for key in (spec.key, *(alias.key for alias in spec.aliases)) if spelling(key) == spelling(name)), spec.key)
     last = spelling(name)
-    longer = {key for (owner, key), known in library.knobs.items() if owner == framework and known.explained and spelling(key).endswith(f".{last}")}
+    longer = {key for (owner, key), known in library.specs.items() if owner == framework and known.explained and spelling(key).endswith(f".{last}")}
     used = {key for key in longer if _is_set(key, settings)}
     return next(iter(used or longer)) if len(used or longer) == 1 else ""
 

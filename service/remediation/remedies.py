@@ -42,10 +42,10 @@ def _is_for(row: Remedy, mine: frozenset[str]) -> bool:
 
 def _at_version(row: Remedy, version: str | None, library: Library, settings: Sequence[Setting]) -> Remedy:
     """Name the setting as the job does, else as its version does."""
-    knob = library.knobs.get((row.framework, row.key))
-    if knob is None or not knob.aliases:
+    spec = library.specs.get((row.framework, row.key))
+    if spec is None or not spec.aliases:
         return row
-    valid = ([knob.key] if fits(version, knob.versions) else []) + [a.key for a in knob.aliases if fits(version, a.versions)]
+    valid = ([spec.key] if fits(version, spec.versions) else []) + [a.key for a in spec.aliases if fits(version, a.versions)]
     used = [key for key in valid if value_of(key, settings) is not None]
     return row.model_copy(update={"key": (used or valid or [row.key])[0]})
 
@@ -96,11 +96,11 @@ def _setting(framework: str, key: str, library: Library) -> str | None:
     parts = key.split(".")
     # A leaf alone may be anybody's, unless that is all that the message names.
     names = [key, *(".".join(parts[place:]) for place in range(1, len(parts) - 1))]
-    return next((name for name in names if (framework, name) in library.knobs), None)
+    return next((name for name in names if (framework, name) in library.specs), None)
 
 
 def _package(name: str, library: Library) -> str | None:
     """Give the catalogue's name of the package that a module, or a requirement, comes from."""
     wanted = canonicalize_name(distribution(name))
-    keys = [key for framework, key in library.knobs if framework == "pip"]
+    keys = [key for framework, key in library.specs if framework == "pip"]
     return next((key for key in keys if canonicalize_name(key.split("[")[0]) == wanted), None)

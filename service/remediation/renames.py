@@ -37,7 +37,7 @@ class Rename:
 
     framework: str
     old: str
-    knob: SettingSpec
+    spec: SettingSpec
     new: str
     known: bool
     value: str | None
@@ -95,20 +95,20 @@ def _candidates(old: str, report: CrashReport, library: Library, settings: Seque
 
 def _by_history(framework: str, old: str, version: str | None, library: Library) -> Iterator[tuple[SettingSpec, str]]:
     """Find what the version calls the setting that had this name in another one."""
-    knob = library.setting(framework, old)
-    if knob is not None:
-        yield from ((knob, name) for name in library.names(framework, old, version) if spelling(name) != spelling(old))
+    spec = library.setting(framework, old)
+    if spec is not None:
+        yield from ((spec, name) for name in library.names(framework, old, version) if spelling(name) != spelling(old))
 
 
-def _names(knob: SettingSpec, version: str | None) -> list[str]:
-    own = [knob.key] if fits(version, knob.versions) else []
-    return own + [alias.key for alias in knob.aliases if fits(version, alias.versions)]
+def _names(spec: SettingSpec, version: str | None) -> list[str]:
+    own = [spec.key] if fits(version, spec.versions) else []
+    return own + [alias.key for alias in spec.aliases if fits(version, alias.versions)]
 
 
 def _by_spelling(framework: str, old: str, version: str | None, library: Library) -> tuple[SettingSpec, str] | None:
     """Find the valid name that is most like the wrong one."""
-    named = ((knob, name) for knob in library.knobs.values() if knob.framework == framework for name in _names(knob, version))
-    ranked = sorted(((_likeness(old, name), knob.explained, name, knob) for knob, name in named), key=lambda row: row[:3])
+    named = ((spec, name) for spec in library.specs.values() if spec.framework == framework for name in _names(spec, version))
+    ranked = sorted(((_likeness(old, name), spec.explained, name, spec) for spec, name in named), key=lambda row: row[:3])
     best = ranked[-1] if ranked else None
     return (best[3], best[2]) if best is not None and best[0] >= NEAR else None
 

@@ -24,18 +24,18 @@ def rule_ids() -> frozenset[str]:
     return frozenset(rule.id for rule in RULES)
 
 
-def rule_for(change: Change, knob: SettingSpec, cause: str) -> ValueRule | None:
+def rule_for(change: Change, spec: SettingSpec, cause: str) -> ValueRule | None:
     """Give the rule that computes this change for this cause; the change's own outranks the setting's."""
-    wanted = change.rule or knob.rule
+    wanted = change.rule or spec.rule
     return next((rule for rule in RULES if rule.id == wanted and cause in rule.causes), None)
 
 
 def rule_context(
-    change: Change, knob: SettingSpec, now: str | None, cause: str, report: CrashReport, settings: Sequence[Setting]
+    change: Change, spec: SettingSpec, now: str | None, cause: str, report: CrashReport, settings: Sequence[Setting]
 ) -> RuleContext:
     """Gather what a rule may look at, the facts of the failing line first."""
     named = largest_gib((*report.launches, *(text for _, text in (*report.surroundings, *report.tail))))
-    return RuleContext(change, knob, now, cause, _ordered(report), settings, named)
+    return RuleContext(change, spec, now, cause, _ordered(report), settings, named)
 
 
 def _ordered(report: CrashReport) -> tuple[Fact, ...]:
@@ -48,29 +48,29 @@ def compute_value(rule: ValueRule, given: RuleContext) -> Answer:
     result = rule.compute(given)
     if not isinstance(result, ComputedValue):
         return result
-    if not _is_allowed(result.value, rule, given.knob):
+    if not _is_allowed(result.value, rule, given.spec):
         return None
-    return None if leads_astray(rule, given.knob, given.now, result.value) else result
+    return None if leads_astray(rule, given.spec, given.now, result.value) else result
 
 
-def leads_astray(rule: ValueRule, knob: SettingSpec, now: str | None, value: Scalar) -> bool:
+def leads_astray(rule: ValueRule, spec: SettingSpec, now: str | None, value: Scalar) -> bool:
     """Tell whether a value lies on the wrong side of the job's present one: a rise where a fall would help."""
-    old, new = measured_gib(now, knob), measured_gib(value, knob)
+    old, new = measured_gib(now, spec), measured_gib(value, spec)
     if rule.direction == "any" or old is None or new is None:
         return False
     return new > old if rule.direction == "down" else new < old
 
 
-def measured_gib(value: Scalar | None, knob: SettingSpec) -> float | None:
+def measured_gib(value: Scalar | None, spec: SettingSpec) -> float | None:
     """Give a value as a number that can be compared; sizes count in GiB."""
     if value is None or isinstance(value, bool):
         return None
     # A size of 0 is none to compare with: Slurm and Docker read it as no limit.
-    return gib_of(value, knob.unit) or None if knob.type == "size" else parsed(str(value))
+    return gib_of(value, spec.unit) or None if spec.type == "size" else parsed(str(value))
 
 
-def _is_allowed(value: Scalar, rule: ValueRule, knob: SettingSpec) -> bool:
+def _is_allowed(value: Scalar, rule: ValueRule, spec: SettingSpec) -> bool:
     if not isinstance(value, (int, float)):
         return True
-    bounds = ((rule.low, rule.high), (knob.min, knob.max))
+    bounds = ((rule.low, rule.high), (spec.min, spec.max))
     return all((low is None or value >= low) and (high is None or value <= high) for low, high in bounds)

@@ -64,7 +64,7 @@ def handle_task(triage: Triage, settings: Settings, task: Task, tell: _TELL) -> 
         case QuestionTask():
             yield from _asked(triage, task)
         case PromptTask():
-            yield PromptShown(triage.prompt(_inquiry(triage, task.kept)))
+            yield PromptShown(triage.prompt(_triage_context(triage, task.kept)))
         case SearchTask():
             yield SearchHits(tuple(_hits(triage, task)))
 
@@ -121,16 +121,16 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
         raise type(error)(_by_name(str(error), task)) from error
     report = read[0]
     yield _read(report, machine)
-    inquiry = triage.diagnose(*read, machine, task.outcome)
-    inquiry = replace(inquiry, first=inquiry.first.model_copy(update={"id": task.id}))
-    yield CasesMatched(cases=inquiry.first.cases)
-    yield FirstAnswer(diagnosis=inquiry.first)
+    triage_context = triage.diagnose(*read, machine, task.outcome)
+    triage_context = replace(triage_context, first=triage_context.first.model_copy(update={"id": task.id}))
+    yield CasesMatched(cases=triage_context.first.cases)
+    yield FirstAnswer(diagnosis=triage_context.first)
     excerpt = excerpts.make_excerpt(report, _opened(task, settings, lambda _event: None))
-    yield TriageMaterial(excerpt, _clean(inquiry.files), _snapshot_text(inquiry))
+    yield TriageMaterial(excerpt, _clean(triage_context.files), _snapshot_text(triage_context))
     if not task.model:
-        yield FinalAnswer(diagnosis=inquiry.first)
+        yield FinalAnswer(diagnosis=triage_context.first)
         return
-    for stage in triage.stages(inquiry):
+    for stage in triage.stages(triage_context):
         if isinstance(stage, TextStage):
             yield ExplanationParagraph(text=stage.text)
         elif isinstance(stage, FinalStage):
@@ -165,11 +165,11 @@ def _clean(files: tuple[ConfigFile, ...]) -> tuple[tuple[str, str], ...]:
     return tuple((clean(file.name), clean(file.text)) for file in files)
 
 
-def _snapshot_text(inquiry: TriageContext) -> str:
-    if inquiry.telemetry is None:
+def _snapshot_text(triage_context: TriageContext) -> str:
+    if triage_context.telemetry is None:
         return ""
     # Text by text: a mark across the quotes of two fields would be no JSON any more.
-    return json.dumps(_masked(json.loads(inquiry.telemetry.to_json(None)), Redactor().clean), ensure_ascii=False)
+    return json.dumps(_masked(json.loads(triage_context.telemetry.to_json(None)), Redactor().clean), ensure_ascii=False)
 
 
 def _masked(value: object, clean: Callable[[str], str]) -> object:
@@ -182,7 +182,7 @@ def _masked(value: object, clean: Callable[[str], str]) -> object:
     return value
 
 
-def _inquiry(triage: Triage, kept: KeptTriage) -> TriageContext:
+def _triage_context(triage: Triage, kept: KeptTriage) -> TriageContext:
     """Make the inquiry of a triage that was kept; its answer is the one that was given."""
     files = [ConfigFile(name, text) for name, text in kept.configs]
     machine = snapshot.parse_snapshot(kept.telemetry, "telemetry") if kept.telemetry else None
@@ -191,7 +191,7 @@ def _inquiry(triage: Triage, kept: KeptTriage) -> TriageContext:
 
 
 def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:
-    talk = triage.conversation(_inquiry(triage, task.kept), with_model=task.model)
+    talk = triage.conversation(_triage_context(triage, task.kept), with_model=task.model)
     talk.resume(Message(item.role, item.text) for item in task.talk)
     for piece in talk.ask(task.question):
         if isinstance(piece, TextStage):

@@ -124,9 +124,9 @@ class ProcessPool:
         waiting = self._line.close()
         for keeper in self._keepers:
             keeper.stop()
-        for ticket in waiting:
+        for handle in waiting:
             self._let_go()
-            ticket.stop()
+            handle.stop()
         for keeper in self._keepers:
             keeper.join(timeout=10)
         self._keepers = []
@@ -147,19 +147,19 @@ class ProcessPool:
         with self._lock:
             self.check_capacity()
             self._open += 1
-            ticket = TaskHandle(task, seconds, keep)
+            handle = TaskHandle(task, seconds, keep)
             # Within the lock: what is queued before the pool closes is answered by it.
-            self._line.push(ticket)
-        return ticket
+            self._line.push(handle)
+        return handle
 
     def withdraw(self, triage_id: str) -> None:
         """Let a triage that nobody wants any more leave the line, and its record say so; one that was begun goes on to its end."""
-        ticket = self._line.discard(lambda ticket: isinstance(ticket.task, TriageTask) and ticket.task.id == triage_id)
-        if ticket is None:
+        handle = self._line.discard(lambda handle: isinstance(handle.task, TriageTask) and handle.task.id == triage_id)
+        if handle is None:
             return
         self._let_go()
-        ticket.fail(AbandonedError(FORSAKEN))
-        ticket.end()
+        handle.fail(AbandonedError(FORSAKEN))
+        handle.end()
 
     def check_capacity(self) -> None:
         """Raise BusyError where one more task would be too many, StoppingError where the pool is closed."""
@@ -169,9 +169,9 @@ class ProcessPool:
             wait = max(1.0, self._usual * self._open / self.size)
             raise BusyError(f"{self._open} triages are under way; try again in {wait:.0f} seconds.", wait)
 
-    def next(self, patience: float | None = None) -> TaskHandle | None:
+    def next(self, timeout: float | None = None) -> TaskHandle | None:
         """Wait for the next task; None when the pool closes. Raises queue.Empty after `patience` seconds."""
-        return self._line.pop(patience)
+        return self._line.pop(timeout)
 
     def done(self, seconds: float) -> None:
         """Note that a task is over, and how long it took."""
@@ -203,14 +203,14 @@ class _WorkerThread(threading.Thread):
         self._load()
         while True:
             try:
-                ticket = self._next()
+                handle = self._next()
             except queue.Empty:
                 # What was missing, such as a server that was down, may be there by now.
                 self._renew()
                 continue
-            if ticket is None:
+            if handle is None:
                 break
-            self._take(ticket)
+            self._take(handle)
         self._end()
 
     def stop(self) -> None:
@@ -226,18 +226,18 @@ class _WorkerThread(threading.Thread):
             raise queue.Empty
         return self._pool.next(AGAIN if self.wrong else None)
 
-    def _take(self, ticket: TaskHandle) -> None:
+    def _take(self, handle: TaskHandle) -> None:
         """Answer a task, and leave a process for the next one."""
         if self._stopping.is_set():
             self._pool.done(0.0)
-            ticket.stop()
+            handle.stop()
             return
         started = monotonic()
         try:
-            self._work(ticket)
+            self._work(handle)
         finally:
             self._pool.done(monotonic() - started)
-            ticket.end()
+            handle.end()
         if self._pipe is None:
             self._renew()
 
@@ -267,42 +267,42 @@ class _WorkerThread(threading.Thread):
             self.wrong = "A worker could not start; the server's log says why."
             self._end()
 
-    def _work(self, ticket: TaskHandle) -> None:
+    def _work(self, handle: TaskHandle) -> None:
         if self._pipe is not None and self._process is not None and not self._process.is_alive():
             self._renew()  # it died while it had nothing to do, which is no fault of this task
-        if ticket.abandon <= 0:
-            ticket.fail(ticket.late())
+        if handle.abandon <= 0:
+            handle.fail(handle.late())
             return
         if self._pipe is None:
-            ticket.fail(NoWorkerError(self.wrong, 5.0) if self.wrong else self._lost())
+            handle.fail(NoWorkerError(self.wrong, 5.0) if self.wrong else self._lost())
             return
         try:
-            self._pipe.send(ticket.task)
-            self._listen(self._pipe, ticket)
+            self._pipe.send(handle.task)
+            self._listen(self._pipe, handle)
         except LateError as error:
             self._end()
-            ticket.fail(error)
+            handle.fail(error)
         except (EOFError, OSError):
             self._end()
-            ticket.fail(self._lost())
+            handle.fail(self._lost())
         except Exception as error:  # noqa: BLE001 - a task fails, and its keeper goes on
             _LOG.error("a task could not be handed over: %s", failing_frame(error))
             self._end()
-            ticket.fail(error)
+            handle.fail(error)
 
     def _lost(self) -> RequestError:
         if self._stopping.is_set():
             return StoppingError(STOPPING, 5.0)
         return WorkerLostError("The process that read this log died; it may need more memory than there is.")
 
-    def _listen(self, pipe: Connection, ticket: TaskHandle) -> None:
+    def _listen(self, pipe: Connection, handle: TaskHandle) -> None:
         while True:
-            if not pipe.poll(ticket.abandon):
-                raise ticket.late()
+            if not pipe.poll(handle.abandon):
+                raise handle.late()
             message = pipe.recv()
             if isinstance(message, TaskEnd):
                 return
-            ticket.put(message)
+            handle.put(message)
 
     def _end(self) -> None:
         if self._pipe is not None:

@@ -25,10 +25,10 @@ class TaskQueue(Generic[T]):
             self._waiting.append(item)
             self._changed.notify()
 
-    def pop(self, patience: float | None = None) -> T | None:
+    def pop(self, timeout: float | None = None) -> T | None:
         """Wait for the first one; None once the line is closed. Raises queue.Empty after `patience` seconds."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._waiting or self._closed, patience):
+            if not self._changed.wait_for(lambda: self._waiting or self._closed, timeout):
                 raise queue.Empty
             return self._waiting.popleft() if self._waiting else None
 

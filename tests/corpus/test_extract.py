@@ -486,9 +486,9 @@ def test_that_what_a_merge_writes_loads(tmp_path: Path) -> None:
     assert merging.catalogue(root) == merge.tables
     (tmp_path / "causes.yaml").write_text("{}\n", encoding="utf-8")
     loaded = library.load(tmp_path)
-    assert [(key, knob.explained, knob.versions) for (_, key), knob in loaded.knobs.items()] == [("new", True, ""), ("dull", False, "<0.2")]
+    assert [(key, spec.explained, spec.versions) for (_, key), spec in loaded.specs.items()] == [("new", True, ""), ("dull", False, "<0.2")]
     (root / "verl.yaml").write_text((root / "verl.yaml").read_text(encoding="utf-8").replace("key: new", "key: dull"), encoding="utf-8")
-    assert [(key, knob.explained) for (_, key), knob in library.load(tmp_path).knobs.items()] == [("dull", True)]
+    assert [(key, spec.explained) for (_, key), spec in library.load(tmp_path).specs.items()] == [("dull", True)]
     (root / "extracted" / "verl.json").write_text("{", encoding="utf-8")
     with pytest.raises(InvalidCorpusError, match=r"verl\.json"):
         library.load(tmp_path)
@@ -503,12 +503,12 @@ def variables(path: Path, framework: str, *names: str) -> Path:
 
 def test_that_a_merge_keeps_the_variables_of_other_frameworks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each framework is merged when it is read; a variable that it lost is gone."""
-    knobs = tmp_path / "knobs"
-    knobs.mkdir()
+    specs = tmp_path / "knobs"
+    specs.mkdir()
     for framework, names in (("vllm", ["A", "B"]), ("sglang", ["B", "C"]), ("vllm", ["A"])):
         path = variables(tmp_path / f"{framework}.jsonl", framework, *names)
-        assert main(["merge", str(path), "--knobs", str(knobs)]) == 0
-    rows = json.loads((knobs / "extracted" / "env.json").read_bytes())["settings"]
+        assert main(["merge", str(path), "--knobs", str(specs)]) == 0
+    rows = json.loads((specs / "extracted" / "env.json").read_bytes())["settings"]
     assert [(row["key"], row["read_by"]) for row in rows] == [("A", "vllm"), ("B", "sglang"), ("C", "sglang")]
     assert capsys.readouterr().out == ""
 

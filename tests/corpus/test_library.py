@@ -35,23 +35,23 @@ settings:
 """
 
 
-def write_corpus(root: Path, case: str = case_file(), causes: str = CAUSES, knobs: str = KNOBS) -> Path:
+def write_corpus(root: Path, case: str = case_file(), causes: str = CAUSES, specs: str = KNOBS) -> Path:
     """Write a corpus of one cause, one case and one setting."""
-    for name, text in (("causes.yaml", causes), ("cases/ray/disk-full.md", case), ("knobs/ray.yaml", knobs)):
+    for name, text in (("causes.yaml", causes), ("cases/ray/disk-full.md", case), ("knobs/ray.yaml", specs)):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     return root
 
 
-def knob(key: str, versions: str = "", *aliases: Alias) -> SettingSpec:
+def spec(key: str, versions: str = "", *aliases: Alias) -> SettingSpec:
     """Make a setting of verl."""
     return SettingSpec(framework="verl", key=key, type="str", spelled="hydra", versions=versions, aliases=aliases,
                 effect=Text(en="e", zh="z"))
 
 
-def shelf(*knobs: SettingSpec) -> Library:
+def shelf(*specs: SettingSpec) -> Library:
     """Make a library that only holds settings."""
-    return Library({}, {}, {(item.framework, item.key): item for item in knobs})
+    return Library({}, {}, {(item.framework, item.key): item for item in specs})
 
 
 @pytest.mark.long
@@ -106,7 +106,7 @@ def test_an_unknown_case_is_an_error_that_names_near_ones(tmp_path: Path, wanted
 )
 def test_a_setting_is_found_by_the_names_its_version_knows(key: str, version: str | None, expected: str | None) -> None:
     """An alias counts only in its own versions; an unknown version may be any."""
-    found = shelf(knob("trainer.new", ">=0.5", Alias(key="trainer.old", versions="<0.5"))).setting("verl", key, version)
+    found = shelf(spec("trainer.new", ">=0.5", Alias(key="trainer.old", versions="<0.5"))).setting("verl", key, version)
     assert (found.key if found else None) == expected
 
 
@@ -124,7 +124,7 @@ def test_a_setting_is_found_by_the_names_its_version_knows(key: str, version: st
 )
 def test_that_a_setting_gives_its_names_at_a_version(key: str, version: str | None, expected: tuple[str, ...]) -> None:
     """The preferred name comes first; names of other versions are left out."""
-    known = knob("trainer.new", ">=0.5", Alias(key="trainer.old", versions="<0.5"), Alias(key="trainer.short", versions=">=0.6"))
+    known = spec("trainer.new", ">=0.5", Alias(key="trainer.old", versions="<0.5"), Alias(key="trainer.short", versions=">=0.6"))
     assert shelf(known).names("verl", key, version) == expected
 
 
@@ -132,19 +132,19 @@ def test_that_a_setting_gives_its_names_at_a_version(key: str, version: str | No
                                             ("max-width", "--max-len"), ("maxlen", None)])
 def test_that_dashes_and_underscores_name_the_same_setting(key: str, found: str | None) -> None:
     """Users write a flag as they please, and as a plain name in a file."""
-    known = shelf(knob("--max-len", "", Alias(key="--max-width"))).setting("verl", key)
+    known = shelf(spec("--max-len", "", Alias(key="--max-width"))).setting("verl", key)
     assert (known.key if known else None) == found
 
 
 def test_that_an_exact_name_comes_before_another_spelling() -> None:
     """Where two settings differ by their dashes alone, each is found by its own."""
-    both = shelf(knob("--batch"), knob("batch"))
+    both = shelf(spec("--batch"), spec("batch"))
     assert [found.key for name in ("--batch", "batch") if (found := both.setting("verl", name))] == ["--batch", "batch"]
 
 
 def test_a_setting_of_another_framework_is_not_found() -> None:
     """Names are looked up within their framework."""
-    assert shelf(knob("lr")).setting("trl", "lr") is None
+    assert shelf(spec("lr")).setting("trl", "lr") is None
 
 
 @each_row(

@@ -50,7 +50,7 @@ def test_a_drafted_case_changes_the_answer(triage: Triage, tmp_path: Path) -> No
     known = triage.library
     assert again.explain_report(report, "en").verdict == "unknown"
     again.__dict__.pop("retriever", None)
-    again.__dict__["library"] = Library(known.causes, {**known.cases, case.id: case}, known.knobs)
+    again.__dict__["library"] = Library(known.causes, {**known.cases, case.id: case}, known.specs)
     answer = again.explain_report(report, "en")
     assert (answer.verdict, answer.cause) == ("diagnosed", "framework-bug")
 

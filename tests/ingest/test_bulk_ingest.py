@@ -40,7 +40,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def collection(folder: Path, count: int) -> list[Errand]:
-    """Write logs of several kinds, some without a failure, some empty, and give them as errands."""
+    """Write logs of several kinds, some without a failure, some empty, and give them as ingest tasks."""
     folder.mkdir(parents=True)
     for number in range(count):
         (folder / f"job-{number:04d}.log").write_text(KINDS[number % len(KINDS)](number))
@@ -59,7 +59,7 @@ def test_a_pool_gives_what_one_by_one_does(tmp_path: Path, home: Path, reader: R
     errands = collection(tmp_path / "logs", 60)
     told: list[tuple[str, int, int]] = []
     made = pool(home, with_ray=with_ray)
-    assert made.ingested(errands, lambda *row: told.append(row)) == [ingest_tasks.ingest_file(errand, reader) for errand in errands]
+    assert made.ingested(errands, lambda *row: told.append(row)) == [ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands]
     assert [done for stage, done, _ in told if stage == "files"] == list(range(1, 61))
     assert {stage for stage, _, _ in told} == {"files", "crashes", "megabytes"}
     made.finish()
@@ -86,7 +86,7 @@ def test_many_logs_make_the_same_index_as_few(tmp_path: Path, reader: Reader, mo
 def test_a_run_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, home: Path, reader: Reader) -> None:
     """`kill -9` in the middle: what was read is not read again, and the end is the same."""
     errands = collection(tmp_path / "logs", 30)
-    wanted = [ingest_tasks.ingest_file(errand, reader) for errand in errands]
+    wanted = [ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands]
     code = (
         "import os, signal, sys; from pathlib import Path; from ingest import many, parts; from ingest.ingest_tasks import Errand\n"
         "parts.ROWS = 5\n"
@@ -175,7 +175,7 @@ def ended(shelter: SubprocessReader, times: int) -> threading.Thread:
 def test_a_log_that_hangs_its_reader_is_left_out(tmp_path: Path, home: Path, stuck: Errand) -> None:
     """After a time that goes by its size; the reader after it is a new one."""
     (tmp_path / "good.log").write_text(traceback(OOM))
-    with SubprocessReader(home / "cache", patience=4.0) as shelter:
+    with SubprocessReader(home / "cache", timeout=4.0) as shelter:
         assert shelter.read(stuck) == IngestedContent(stuck.file, reason=f"{stuck.file}: reading it took longer than 4 seconds")
         assert len(shelter.read(Errand(str(tmp_path / "good.log"), "report")).documents) == 1
 

@@ -39,7 +39,7 @@ def change(key: str = "data.size", to: Scalar = 128, **fields: Any) -> dict[str,
     return {"framework": "verl", "kind": "setting", "key": key, "to": to, "why": text("it helps"), **fields}
 
 
-def knob(key: str = "data.size", **fields: Any) -> SettingSpec:
+def spec(key: str = "data.size", **fields: Any) -> SettingSpec:
     """Make a setting: a number from 1 to 512."""
     made: dict[str, Any] = {
         "framework": "verl", "type": "int", "default": 64, "min": 1, "max": 512, "spelled": "hydra", "effect": text("size"),
@@ -47,9 +47,9 @@ def knob(key: str = "data.size", **fields: Any) -> SettingSpec:
     return SettingSpec.model_validate({"key": key, **made, **fields})
 
 
-def library(*knobs: SettingSpec, cases: Sequence[Case] = ()) -> Library:
+def library(*specs: SettingSpec, cases: Sequence[Case] = ()) -> Library:
     """Make a corpus of these settings and cases, without causes."""
-    return Library({}, {made.id: made for made in cases}, {(made.framework, made.key): made for made in knobs})
+    return Library({}, {made.id: made for made in cases}, {(made.framework, made.key): made for made in specs})
 
 
 def setting(key: str, value: str) -> Setting:

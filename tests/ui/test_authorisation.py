@@ -105,7 +105,7 @@ _OFFERED = """
 import json, sys
 from pathlib import Path
 from starlette.routing import Mount
-from service.app.triage_service import Desk
+from service.app.triage_service import Triage service
 from service.settings import Settings
 from ui import server
 
@@ -119,7 +119,7 @@ def routes(found, prefix=""):
             yield from ((method, prefix + route.path) for method in getattr(route, "methods", None) or ())
 
 settings = Settings(home=Path(sys.argv[1]), embedding_model="hash")
-app = server.build(settings, Desk(settings))
+app = server.build(settings, Triage service(settings))
 [mounted] = [route for route in app.routes if isinstance(route, Mount)]
 print(json.dumps(sorted(set(routes(mounted.app._app.routes)))))
 """
@@ -167,7 +167,7 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def app_state(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """Serve page and API with a key of each kind."""
     yield from _served(warm, tmp_path_factory, rate_limit=0)
 
@@ -201,15 +201,15 @@ def _key(store: Store, kind: str) -> str:
     return token
 
 
-def _asked(house: House, kind: str, method: str, path: str, body: Any) -> str:
-    sent: dict[str, Any] = {"headers": house.sent(kind)}
+def _asked(app_state: House, kind: str, method: str, path: str, body: Any) -> str:
+    sent: dict[str, Any] = {"headers": app_state.sent(kind)}
     if isinstance(body, str):
         sent |= {"content": body, "headers": {**sent["headers"], "content-type": "application/x-ndjson"}}
     elif body is not None and "upload" in path:
         sent |= {"files": {"files": ("a.log", b"a line")}}
     elif body is not None:
         sent |= {"json": body}
-    with house.client.stream(method, house.named(path), **sent) as answer:
+    with app_state.client.stream(method, app_state.named(path), **sent) as answer:
         if answer.status_code == 200 and ("heartbeat" in path or "queue/data" in path):
             return "ok"
         text = answer.read().decode("utf-8", "replace")
@@ -229,59 +229,59 @@ def _told(status: int, text: str, kind: str, name: str) -> str:
     return found
 
 
-def _page(house: House) -> tuple[Mapping[str, Any], int]:
+def _page(app_state: House) -> tuple[Mapping[str, Any], int]:
     """Give the events of the page by their names, and the number of its component."""
-    config = house.client.get("/config", headers=house.sent("admin")).json()
+    config = app_state.client.get("/config", headers=app_state.sent("admin")).json()
     events = {item["targets"][0][1]: item for item in config["dependencies"]}
     return events, next(item["id"] for item in config["components"] if item["type"] == "html")
 
 
-def _event(house: House, kind: str, name: str, sent: Mapping[str, Any]) -> str:
-    events, component = _page(house)
+def _event(app_state: House, kind: str, name: str, sent: Mapping[str, Any]) -> str:
+    events, component = _page(app_state)
     session = secrets.token_hex(8)
-    body = {"data": [], "event_data": json.loads(house.named(json.dumps(sent))), "fn_index": events[name]["id"], "session_hash": session, "trigger_id": component}
-    answer = house.client.post("/gradio_api/queue/join", json=body, headers=house.sent(kind))
+    body = {"data": [], "event_data": json.loads(app_state.named(json.dumps(sent))), "fn_index": events[name]["id"], "session_hash": session, "trigger_id": component}
+    answer = app_state.client.post("/gradio_api/queue/join", json=body, headers=app_state.sent(kind))
     if answer.status_code != 200:
         return _told(answer.status_code, answer.text, kind, name)
-    found = house.client.get("/gradio_api/queue/data", params={"session_hash": session}, headers=house.sent(kind))
+    found = app_state.client.get("/gradio_api/queue/data", params={"session_hash": session}, headers=app_state.sent(kind))
     return _told(found.status_code, found.text, kind, name)
 
 
-def _call(house: House, kind: str, name: str, sent: Mapping[str, Any]) -> str:
-    _, component = _page(house)
-    body = {"session_hash": secrets.token_hex(8), "component_id": component, "fn_name": name, "data": json.loads(house.named(json.dumps(sent)))}
-    answer = house.client.post("/gradio_api/component_server/", json=body, headers=house.sent(kind))
+def _call(app_state: House, kind: str, name: str, sent: Mapping[str, Any]) -> str:
+    _, component = _page(app_state)
+    body = {"session_hash": secrets.token_hex(8), "component_id": component, "fn_name": name, "data": json.loads(app_state.named(json.dumps(sent)))}
+    answer = app_state.client.post("/gradio_api/component_server/", json=body, headers=app_state.sent(kind))
     return _told(answer.status_code, answer.text, kind, name)
 
 
-def test_that_each_kind_of_key_gets_what_it_may_from_every_route(house: House) -> None:
+def test_that_each_kind_of_key_gets_what_it_may_from_every_route(app_state: House) -> None:
     """And nobody else gets anything."""
     wrong = [
         (method, path, kind, found, expected)
         for method, path, body, row in (*API, *PAGE) for kind, expected in zip(KINDS, row, strict=True)
-        if (found := _asked(house, kind, method, path, body)) != expected
+        if (found := _asked(app_state, kind, method, path, body)) != expected
     ]
     assert wrong == []
 
 
-def test_that_each_kind_of_key_gets_what_it_may_from_every_event_of_the_page(house: House) -> None:
+def test_that_each_kind_of_key_gets_what_it_may_from_every_event_of_the_page(app_state: House) -> None:
     """As from the API: the page is another way to the same things, not a way round."""
     wrong = [
         (name, sent, kind, found, expected)
         for rows, does in ((EVENTS, _event), (CALLS, _call)) for name, sent, row in rows for kind, expected in zip(KINDS, row, strict=True)
-        if (found := does(house, kind, name, sent)) != expected
+        if (found := does(app_state, kind, name, sent)) != expected
     ]
     assert wrong == []
 
 
-def test_that_every_route_and_event_has_a_row(house: House) -> None:
+def test_that_every_route_and_event_has_a_row(app_state: House) -> None:
     """What is new and forgotten here would be tested by nobody: a route of the API, an event, a call, a route of the page's guard."""
-    told = {(method.upper(), path) for path, methods in house.client.get("/openapi.json").json()["paths"].items() for method in methods} | {("GET", "/openapi.json")}
+    told = {(method.upper(), path) for path, methods in app_state.client.get("/openapi.json").json()["paths"].items() for method in methods} | {("GET", "/openapi.json")}
     rows = {(method, re.sub(r"\{.\}", "{}", path.partition("?")[0])) for method, path, _, _ in API}
     shapes = {(method, re.sub(r"\{\w+\}", "{}", path)) for method, path in told}
     assert {row if "/cases/ray/" not in row[1] else (row[0], "/v1/cases/{}/{}") for row in rows} == shapes
-    events, _ = _page(house)
-    offered = {call for call in ACTIONS if _call(house, "admin", call, {}) != "404"}
+    events, _ = _page(app_state)
+    offered = {call for call in ACTIONS if _call(app_state, "admin", call, {}) != "404"}
     assert set(events) == {name for name, _, _ in EVENTS}
     assert set(events) | offered == set(ACTIONS)
     assert offered == {name for name, _, _ in CALLS}
@@ -290,9 +290,9 @@ def test_that_every_route_and_event_has_a_row(house: House) -> None:
             assert [path for asked, path, _, _ in PAGE if asked == method and re.fullmatch(route.path, path.replace("{s}", "s"))], route
 
 
-def test_that_what_else_gradio_offers_is_not_there(house: House) -> None:
+def test_that_what_else_gradio_offers_is_not_there(app_state: House) -> None:
     """Its routes for development, sharing and recording, and those that an update brings: nobody gets there, not with any key."""
-    ran = subprocess.run([sys.executable, "-c", _OFFERED, str(house.settings.home)], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
+    ran = subprocess.run([sys.executable, "-c", _OFFERED, str(app_state.settings.home)], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
     offered = json.loads(ran.stdout.splitlines()[-1])
     assert len(offered) > 40
     used = [(method, re.compile(route.path)) for route in ROUTES for method in route.methods]
@@ -301,18 +301,18 @@ def test_that_what_else_gradio_offers_is_not_there(house: House) -> None:
         asked = re.sub(r"\{[^}]*\}", "x", path)
         if any(method == one and shape.fullmatch(asked) for one, shape in used):
             continue
-        wrong += [(method, asked, kind, status) for kind in ("triage", "admin") if (status := house.client.request(method, asked, headers=house.sent(kind)).status_code) != 404]
+        wrong += [(method, asked, kind, status) for kind in ("triage", "admin") if (status := app_state.client.request(method, asked, headers=app_state.sent(kind)).status_code) != 404]
     assert wrong == []
 
 
-def test_that_a_session_of_the_page_is_its_own_keys(house: House) -> None:
+def test_that_a_session_of_the_page_is_its_own_keys(app_state: House) -> None:
     """Who learns its name reads nothing of it, and puts nothing into it."""
     session = secrets.token_hex(8)
     asked = {"params": {"session_hash": session}}
-    with house.client.stream("GET", f"/gradio_api/heartbeat/{session}", headers=house.sent("triage")) as answer:
+    with app_state.client.stream("GET", f"/gradio_api/heartbeat/{session}", headers=app_state.sent("triage")) as answer:
         assert answer.status_code == 200
-    assert house.client.get("/gradio_api/queue/data", **asked, headers=house.sent("triage2")).status_code == 404
-    assert house.client.get(f"/gradio_api/heartbeat/{session}", headers=house.sent("admin")).status_code == 404
+    assert app_state.client.get("/gradio_api/queue/data", **asked, headers=app_state.sent("triage2")).status_code == 404
+    assert app_state.client.get(f"/gradio_api/heartbeat/{session}", headers=app_state.sent("admin")).status_code == 404
 
 
 def test_that_the_page_and_the_api_count_together(strict: House) -> None:

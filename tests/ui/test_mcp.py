@@ -134,9 +134,9 @@ def test_that_a_setting_is_looked_up(call: Callable[..., CallToolResult], argume
 
 def test_that_a_setting_of_other_versions_is_said_to_be_so(call: Callable[..., CallToolResult]) -> None:
     loaded = library.load()
-    knob = next(knob for knob in loaded.knobs.values() if knob.versions.startswith("<") and not knob.aliases and not knob.read_by)
-    found = data(call("look_up_setting", framework=knob.framework, key=knob.key, version="999.0"))
-    assert (found["exists"], found["versions"]) == (False, knob.versions)
+    spec = next(spec for spec in loaded.specs.values() if spec.versions.startswith("<") and not spec.aliases and not spec.read_by)
+    found = data(call("look_up_setting", framework=spec.framework, key=spec.key, version="999.0"))
+    assert (found["exists"], found["versions"]) == (False, spec.versions)
 
 
 @pytest.mark.parametrize(("name", "arguments", "words"), [

@@ -1,4 +1,4 @@
-"""One page's dealings with the desk: a log in, states of the page out."""
+"""One page's dealings with the triage service: a log in, states of the page out."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ State = dict[str, Any]
 class _BrowserForm(BaseModel):
     """What a browser sends; unknown fields are errors.
 
-    `ticket` comes back with each state, so that a page that has turned to something else knows what is late.
+    `handle` comes back with each state, so that a page that has turned to something else knows what is late.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     language: Language = "en"
-    ticket: int = 0
+    handle: int = 0
 
 
 class TriageForm(_BrowserForm):
@@ -112,8 +112,8 @@ class FeedbackForm(TriageReference):
 class PanelCache:
     """The panels of one page; a panel is rendered anew only where what it shows has changed."""
 
-    def __init__(self, corpus: Library, ticket: int = 0) -> None:
-        self._ticket = ticket
+    def __init__(self, corpus: Library, handle: int = 0) -> None:
+        self._handle = handle
         self._seen: dict[str, tuple[tuple[object, ...], Html]] = {}
         self._panels: dict[str, tuple[Callable[[TriageView], Html], Callable[[TriageView], tuple[object, ...]]]] = {
             "stages": (stages.render, lambda view: (view,)),
@@ -133,7 +133,7 @@ class PanelCache:
         """Give the state of the page for a view."""
         diagnosis = view.diagnosis
         return {
-            "ticket": self._ticket, "triage": view.triage, "state": view.state, "elsewhere": view.is_elsewhere, "asking": bool(view.asking),
+            "ticket": self._handle, "triage": view.triage, "state": view.state, "elsewhere": view.is_elsewhere, "asking": bool(view.asking),
             "headline": diagnosis.headline if diagnosis is not None else "", "patch": diagnosis.patch if diagnosis is not None else None,
             "panels": {name: self._panel(name, view) for name in self._panels},
         }
@@ -152,13 +152,13 @@ def _answer_of(view: TriageView) -> tuple[object, ...]:
 
 
 class ChatController:
-    """What the page's events do, each for a visitor who was let in; safe to use from many threads, as the desk is.
+    """What the page's events do, each for a principal who was let in; safe to use from many threads, as the triage service is.
 
     What is another's is not there, as in the API: a triage's id opens nothing by itself.
     """
 
-    def __init__(self, desk: TriageService, settings: Settings, uploads: Uploads) -> None:
-        self._desk = desk
+    def __init__(self, triage_service: TriageService, settings: Settings, uploads: Uploads) -> None:
+        self._triage_service = triage_service
         self._settings = settings
         self._uploads = uploads
 
@@ -167,82 +167,82 @@ class ChatController:
         """The corpus, for the names of causes."""
         return library.load(cache=self._settings.home / "cache")
 
-    def explain(self, asked: TriageForm, visitor: Principal) -> Iterator[State]:
+    def explain(self, asked: TriageForm, principal: Principal) -> Iterator[State]:
         """Triage what was sent, and give the page's state after each event."""
-        canvas, view = PanelCache(self.library, asked.ticket), TriageView(asked.language, _name(asked), self._settings.model if asked.model else "")
+        canvas, view = PanelCache(self.library, asked.handle), TriageView(asked.language, _name(asked), self._settings.model if asked.model else "")
         yield canvas.paint(view)
         try:
             if asked.live:
-                demand_live(visitor)
+                demand_live(principal)
             with self._uploads.claimed(asked.files, asked.text) as files:
                 view = replace(view, snapshot=files.telemetry)
-                for event in self._desk.triage(_submission(asked, files), _caller(visitor)):
+                for event in self._triage_service.triage(_submission(asked, files), _caller(principal)):
                     view = self._enriched(after(event, view), event)
                     yield canvas.paint(view)
         except RequestError as error:
             yield canvas.paint(after(_failed(error), view))
 
-    def ask(self, question: QuestionForm, visitor: Principal) -> Iterator[State]:
+    def ask(self, question: QuestionForm, principal: Principal) -> Iterator[State]:
         """Answer a question about a triage."""
-        own_triage(self._desk, visitor, question.triage)
-        canvas, view = PanelCache(self.library, question.ticket), self._view(question.triage, question.language, visitor)
+        own_triage(self._triage_service, principal, question.triage)
+        canvas, view = PanelCache(self.library, question.handle), self._view(question.triage, question.language, principal)
         view = replace(view, asking=question.question)
         yield canvas.paint(view)
         try:
-            for event in self._desk.ask(question.triage, question.question, _caller(visitor)):
+            for event in self._triage_service.ask(question.triage, question.question, _caller(principal)):
                 view = self._enriched(after(event, view), event)
                 yield canvas.paint(view)
         except RequestError as error:
             yield canvas.paint(after(_failed(error), view))
 
-    def open(self, named: TriageReference, visitor: Principal) -> State:
+    def open(self, named: TriageReference, principal: Principal) -> State:
         """Show a triage that is kept."""
-        return PanelCache(self.library, named.ticket).paint(self._view(named.triage, named.language, visitor))
+        return PanelCache(self.library, named.handle).paint(self._view(named.triage, named.language, principal))
 
-    def log(self, named: TriageReference, visitor: Principal) -> str:
+    def log(self, named: TriageReference, principal: Principal) -> str:
         """Give the log panel of a triage, for a page that had its first answer before the log was kept."""
-        own_triage(self._desk, visitor, named.triage)
-        return str(evidence.render(self._view(named.triage, named.language, visitor)))
+        own_triage(self._triage_service, principal, named.triage)
+        return str(evidence.render(self._view(named.triage, named.language, principal)))
 
-    def past(self, wanted: HistoryQuery, visitor: Principal) -> str:
+    def past(self, wanted: HistoryQuery, principal: Principal) -> str:
         """List past triages: one's own, or all where one may see them."""
-        page = self._desk.records(wanted.words, wanted.after, PER_PAGE, visitor.only)
+        page = self._triage_service.records(wanted.words, wanted.after, PER_PAGE, principal.only)
         return str(history.render(page, wanted.language, datetime.now(UTC)))
 
-    def judge(self, opinion: FeedbackForm, visitor: Principal) -> None:
+    def judge(self, opinion: FeedbackForm, principal: Principal) -> None:
         """Keep what a person thinks of an answer."""
-        own_triage(self._desk, visitor, opinion.triage)
-        self._desk.feedback(opinion.triage, Feedback(right=opinion.right, cause=opinion.cause or None, fix=opinion.fix), _caller(visitor))
+        own_triage(self._triage_service, principal, opinion.triage)
+        self._triage_service.feedback(opinion.triage, Feedback(right=opinion.right, cause=opinion.cause or None, fix=opinion.fix), _caller(principal))
 
-    def prompt(self, named: TriageReference, visitor: Principal) -> str:
+    def prompt(self, named: TriageReference, principal: Principal) -> str:
         """Give what a model is sent of a triage."""
-        own_triage(self._desk, visitor, named.triage)
-        return self._desk.prompt(named.triage)
+        own_triage(self._triage_service, principal, named.triage)
+        return self._triage_service.prompt(named.triage)
 
-    def forget(self, named: TriageReference, visitor: Principal) -> None:
+    def forget(self, named: TriageReference, principal: Principal) -> None:
         """Delete a triage."""
-        own_triage(self._desk, visitor, named.triage)
-        self._desk.forget(named.triage, _caller(visitor))
+        own_triage(self._triage_service, principal, named.triage)
+        self._triage_service.forget(named.triage, _caller(principal))
 
-    def _view(self, triage: str, language: Language, visitor: Principal) -> TriageView:
+    def _view(self, triage: str, language: Language, principal: Principal) -> TriageView:
         try:
-            record = own_triage(self._desk, visitor, triage)
+            record = own_triage(self._triage_service, principal, triage)
             view = of_record(record, language, self._settings.model)
-            return replace(view, excerpt=self._desk.excerpt(triage), messages=tuple(self._desk.messages(triage)), snapshot=_snapshot(record.telemetry))
+            return replace(view, excerpt=self._triage_service.excerpt(triage), messages=tuple(self._triage_service.messages(triage)), snapshot=_snapshot(record.telemetry))
         except RequestError as error:
             return TriageView(language, state="failed", failed=_failed(error))
 
     def _enriched(self, view: TriageView, event: Event) -> TriageView:
         """Add what only the store tells: the kept lines with an answer, the conversation after a turn."""
         if isinstance(event, FirstAnswer | ExplanationParagraph | FinalAnswer) and not view.asking and view.excerpt == NOTHING:
-            return replace(view, excerpt=self._desk.excerpt(view.triage))
+            return replace(view, excerpt=self._triage_service.excerpt(view.triage))
         if isinstance(event, TurnAnswered):
-            return replace(view, messages=tuple(self._desk.messages(view.triage)))
+            return replace(view, messages=tuple(self._triage_service.messages(view.triage)))
         return view
 
 
-def _caller(visitor: Principal) -> Caller:
-    return Caller("chat", visitor.caller.name)
+def _caller(principal: Principal) -> Caller:
+    return Caller("chat", principal.caller.name)
 
 
 def _name(asked: TriageForm) -> str:
@@ -280,10 +280,10 @@ def examples() -> list[str]:
     return sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
 
 
-def broken(error: RequestError, ticket: object, language: Language = "en") -> State:
+def broken(error: RequestError, handle: object, language: Language = "en") -> State:
     """Give the state that says why nothing more comes; what the page shows already stays."""
     view = TriageView(language, state="failed", failed=_failed(error))
-    return {"ticket": ticket, "state": "failed", "elsewhere": False, "asking": False, "panels": {"stages": str(stages.trouble(view))}}
+    return {"ticket": handle, "state": "failed", "elsewhere": False, "asking": False, "panels": {"stages": str(stages.trouble(view))}}
 
 
 def _failed(error: RequestError) -> TriageFailed:

@@ -69,13 +69,13 @@ class Sessions:
         self._owners: OrderedDict[str, str] = OrderedDict()
         self._turn = Lock()
 
-    def bind(self, session: str, visitor: Principal) -> None:
+    def bind(self, session: str, principal: Principal) -> None:
         """Bind a session to who asks; raises NotFoundError where it is another's."""
         with self._turn:
-            owner = self._owners.setdefault(session, visitor.caller.name)
+            owner = self._owners.setdefault(session, principal.caller.name)
             if len(self._owners) > MOST_SESSIONS:
                 self._owners.popitem(last=False)
-        if owner != visitor.caller.name:
+        if owner != principal.caller.name:
             raise NotFoundError("There is no such session of the page; load it anew.")
 
 
@@ -110,7 +110,7 @@ class Guard:
             visit.admit(route.takes)
         asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("session_hash", [])
         for session in (*asked, *match.groupdict().values()):
-            self._sessions.bind(session, visit.visitor)
+            self._sessions.bind(session, visit.principal)
 
 
 def visit_of(scope: Mapping[str, Any]) -> Visit:
@@ -126,7 +126,7 @@ def admitted(request: Any, action: str, sessions: Sessions) -> Principal:
     # Calls beside the events get the web framework's own request, events one of Gradio's around it.
     plain: Any = getattr(request, "request", None) or request
     visit = visit_of(plain.scope)
-    visitor = visit.admit(ACTIONS[action])
+    principal = visit.admit(ACTIONS[action])
     if session := getattr(request, "session_hash", None):
-        sessions.bind(str(session), visitor)
-    return visitor
+        sessions.bind(str(session), principal)
+    return principal

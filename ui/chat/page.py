@@ -33,7 +33,7 @@ from ui.chat.uploads import Uploads
 
 HERE = Path(__file__).parent
 _LOG = logging.getLogger("whycrash.chat")
-# The desk has its own queue and says when it is full; Gradio's is only on the way there.
+# The triage service has its own queue and says when it is full; Gradio's is only on the way there.
 MANY = 64
 
 # What the page may load and do, by the beginning of its path: nothing of another site. Gradio compiles its templates
@@ -47,10 +47,10 @@ POLICIES = {
 M = TypeVar("M", bound=BaseModel)
 
 
-def mount(app: Any, desk: TriageService, settings: Settings) -> None:
-    """Serve the page at `/` of a FastAPI app, beside the routes that it has already; asks the desk for everything."""
+def mount(app: Any, triage_service: TriageService, settings: Settings) -> None:
+    """Serve the page at `/` of a FastAPI app, beside the routes that it has already; asks the triage service for everything."""
     uploads, sessions = Uploads(), Sessions()
-    blocks = build(ChatController(desk, settings, uploads), settings, sessions)
+    blocks = build(ChatController(triage_service, settings, uploads), settings, sessions)
     style = (HERE / "page.css").read_text(encoding="utf-8")
     gr.mount_gradio_app(
         app, blocks, "/", footer_links=[], run_history=False, ssr_mode=False, pwa=False, mcp_server=False, enable_monitoring=False,
@@ -79,25 +79,25 @@ def _closing(lifespan: Callable[[Any], AbstractAsyncContextManager[Any]], upload
     return closing
 
 
-def build(room: ChatController, settings: Settings, sessions: Sessions) -> gr.Blocks:
+def build(controller: ChatController, settings: Settings, sessions: Sessions) -> gr.Blocks:
     """Build the page."""
     blocks: gr.Blocks
     with gr.Blocks(title="whycrash", analytics_enabled=False, fill_width=True) as blocks:
         # Gradio evaluates the template as a program, so nothing of others may stand in it: what is said comes as `value`.
         page = gr.HTML(
             {}, html_template=(HERE / "shell.html").read_text(encoding="utf-8"), js_on_load=(HERE / "page.js").read_text(encoding="utf-8"),
-            apply_default_css=False, elem_id="whycrash", server_functions=calls(room, sessions),
+            apply_default_css=False, elem_id="whycrash", server_functions=calls(controller, sessions),
             words=words.table(), model=settings.model, examples=examples(), limit=settings.max_upload_mb,
         )
 
         def explain(event: gr.EventData, request: gr.Request) -> Iterator[State]:
-            yield from survived(event, lambda: room.explain(read(TriageForm, event._data), admitted(request, "explain", sessions)))
+            yield from survived(event, lambda: controller.explain(read(TriageForm, event._data), admitted(request, "explain", sessions)))
 
         def ask(event: gr.EventData, request: gr.Request) -> Iterator[State]:
-            yield from survived(event, lambda: room.ask(read(QuestionForm, event._data), admitted(request, "ask", sessions)))
+            yield from survived(event, lambda: controller.ask(read(QuestionForm, event._data), admitted(request, "ask", sessions)))
 
         def look(event: gr.EventData, request: gr.Request) -> Iterator[State]:
-            yield from survived(event, lambda: iter([room.open(read(TriageReference, event._data), admitted(request, "look", sessions))]))
+            yield from survived(event, lambda: iter([controller.open(read(TriageReference, event._data), admitted(request, "look", sessions))]))
 
         for name, work in (("explain", explain), ("ask", ask), ("look", look)):
             getattr(page, name)(work, None, page, show_progress="hidden", concurrency_limit=None, api_visibility="private", trigger_mode="multiple")
@@ -107,15 +107,15 @@ def build(room: ChatController, settings: Settings, sessions: Sessions) -> gr.Bl
 
 def survived(event: gr.EventData, work: Callable[[], Iterator[State]]) -> Iterator[State]:
     """Give the states that the work gives, and a last one where it fails: a page that hears nothing waits for ever."""
-    ticket = event._data.get("ticket") if isinstance(event._data, dict) else None
+    handle = event._data.get("ticket") if isinstance(event._data, dict) else None
     language = language_of(event._data)
     try:
         yield from work()
     except RequestError as error:
-        yield broken(error, ticket, language)
+        yield broken(error, handle, language)
     except Exception as error:  # noqa: BLE001 - whatever it is, the user is told, and the log says what
         _LOG.exception("a page's event failed")
-        yield broken(RequestError(f"{type(error).__name__}; the server's log says more."), ticket, language)
+        yield broken(RequestError(f"{type(error).__name__}; the server's log says more."), handle, language)
 
 
 def language_of(sent: object) -> Language:
@@ -132,23 +132,23 @@ def read(kind: type[M], sent: object) -> M:
         raise InvalidRequestError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
-def calls(room: ChatController, sessions: Sessions) -> list[Callable[..., object]]:
+def calls(controller: ChatController, sessions: Sessions) -> list[Callable[..., object]]:
     """Give what the browser calls beside the events; an error comes back as a sentence."""
 
     def past(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: {"html": room.past(read(HistoryQuery, sent), admitted(request, "past", sessions))})
+        return _told(sent, lambda: {"html": controller.past(read(HistoryQuery, sent), admitted(request, "past", sessions))})
 
     def log(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: {"html": room.log(read(TriageReference, sent), admitted(request, "log", sessions))})
+        return _told(sent, lambda: {"html": controller.log(read(TriageReference, sent), admitted(request, "log", sessions))})
 
     def judge(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: room.judge(read(FeedbackForm, sent), admitted(request, "judge", sessions)))
+        return _told(sent, lambda: controller.judge(read(FeedbackForm, sent), admitted(request, "judge", sessions)))
 
     def prompt(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: {"text": room.prompt(read(TriageReference, sent), admitted(request, "prompt", sessions))})
+        return _told(sent, lambda: {"text": controller.prompt(read(TriageReference, sent), admitted(request, "prompt", sessions))})
 
     def forget(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: room.forget(read(TriageReference, sent), admitted(request, "forget", sessions)))
+        return _told(sent, lambda: controller.forget(read(TriageReference, sent), admitted(request, "forget", sessions)))
 
     return [past, log, judge, prompt, forget]
 

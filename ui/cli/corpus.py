@@ -26,7 +26,7 @@ def lint() -> int:
     for finding in findings:
         console.print(finding, markup=False)
     console.print(
-        f"{len(loaded.causes)} causes, {len(loaded.cases)} cases, {len(loaded.knobs)} settings, {len(table.rows)} patterns: "
+        f"{len(loaded.causes)} causes, {len(loaded.cases)} cases, {len(loaded.specs)} settings, {len(table.rows)} patterns: "
         + (f"{len(findings)} findings" if findings else "all good"),
         markup=False,
     )

@@ -119,7 +119,7 @@ def _network(settings: Settings) -> Finding:
 
 def _corpus() -> Finding:
     loaded, table = library.load(), patterns.load()
-    return Finding("corpus", f"{len(loaded.cases)} cases, {len(loaded.causes)} causes, {len(loaded.knobs)} settings, {len(table.rows)} patterns")
+    return Finding("corpus", f"{len(loaded.cases)} cases, {len(loaded.causes)} causes, {len(loaded.specs)} settings, {len(table.rows)} patterns")
 
 
 def _model(settings: Settings) -> Finding:

@@ -73,14 +73,14 @@ def run(
     machine = open_telemetry(telemetry, settings) if telemetry else None
     with progress() as report:
         triage = Triage(settings, report)
-        inquiry = triage.open(source, lang, files, triage.healthy_templates(good) if good else None, machine, outcome)
+        triage_context = triage.open(source, lang, files, triage.healthy_templates(good) if good else None, machine, outcome)
     if show_prompt:
-        sys.stdout.write(triage.prompt(inquiry) + "\n")
+        sys.stdout.write(triage.prompt(triage_context) + "\n")
         return EXPLAINED
-    final = spoken(triage, inquiry, None if as_json else out(), settings.model) if model and settings.model else inquiry.first
+    final = spoken(triage, triage_context, None if as_json else out(), settings.model) if model and settings.model else triage_context.first
     if as_json:
         sys.stdout.write(final.to_json(indent=2) + "\n")
-    elif final is inquiry.first:
+    elif final is triage_context.first:
         render(final, out())
     return _CODES[final.verdict]
 
@@ -94,14 +94,14 @@ def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None
         raise InvalidRequestError(f"--{str(field).replace('_', '-')}: {told.removeprefix('Value error, ')}.") from error
 
 
-def spoken(triage: Triage, inquiry: TriageContext, console: Console | None, model: str = "") -> Diagnosis:
+def spoken(triage: Triage, triage_context: TriageContext, console: Console | None, model: str = "") -> Diagnosis:
     """Print the first answer, then the model's words as they come, then what they changed; gives the final answer."""
-    final = inquiry.first
+    final = triage_context.first
     said = False
-    for stage in triage.stages(inquiry):
+    for stage in triage.stages(triage_context):
         if isinstance(stage, Said):
             if console is not None:
-                console.print(Text("" if said else f"\n{_label('model', inquiry.first).format(model=model)}:", style="bold"))
+                console.print(Text("" if said else f"\n{_label('model', triage_context.first).format(model=model)}:", style="bold"))
                 console.print(Markdown(_safe(stage.text)))
             said = True
         else:
@@ -109,7 +109,7 @@ def spoken(triage: Triage, inquiry: TriageContext, console: Console | None, mode
             if console is not None and isinstance(stage, DraftStage):
                 render(final, console)
     if console is not None:
-        _print(_changed(inquiry.first, final), console)
+        _print(_changed(triage_context.first, final), console)
     # Another object than the first answer, so that the caller knows it printed.
     return final.model_copy()
 

@@ -140,8 +140,8 @@ def _answered(triage: Triage, settings: Settings, source: JobSource, outcome: Ou
 
     machine = snapshots.load_snapshot(snapshot) if snapshot else None
     good = triage.healthy_templates(options.good) if options.good and options.good.exists() else None
-    inquiry = triage.open(source, options.lang, [read_config(path) for path in options.configs], good, machine, outcome)
-    return explain.spoken(triage, inquiry, None) if settings.model else inquiry.first
+    triage_context = triage.open(source, options.lang, [read_config(path) for path in options.configs], good, machine, outcome)
+    return explain.spoken(triage, triage_context, None) if settings.model else triage_context.first
 
 
 def _keep_good(copy: LogBuffer, path: Path) -> None:

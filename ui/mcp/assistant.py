@@ -71,16 +71,16 @@ class Assistant:
         if config_text:
             files.append(ConfigFile(config_name or "run.sh", config_text))
         with self._turn:
-            inquiry = self._triage.open(source, lang, files, outcome=outcome)
-            self._keep(inquiry)
-            final = inquiry.first
+            triage_context = self._triage.open(source, lang, files, outcome=outcome)
+            self._keep(triage_context)
+            final = triage_context.first
             if ask_model and self._settings.model:
-                for stage in self._triage.stages(inquiry):
+                for stage in self._triage.stages(triage_context):
                     final = getattr(stage, "diagnosis", final)
             return shortened(final)
 
-    def _keep(self, inquiry: TriageContext) -> None:
-        self._talks[inquiry.first.id] = self._triage.conversation(inquiry, with_model=bool(self._settings.model))
+    def _keep(self, triage_context: TriageContext) -> None:
+        self._talks[triage_context.first.id] = self._triage.conversation(triage_context, with_model=bool(self._settings.model))
         while len(self._talks) > KEPT:
             self._talks.popitem(last=False)
 
@@ -111,15 +111,15 @@ class Assistant:
     def setting(self, framework: str, key: str, version: str, lang: Lang) -> Setting:
         """Look a setting up."""
         library = self._library
-        known = {name for name, _ in library.knobs}
+        known = {name for name, _ in library.specs}
         if framework not in known:
             near = difflib.get_close_matches(framework.lower(), known, 3)
             hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(sorted(known))}."
             raise InvalidRequestError(f"The catalogue has no framework {framework!r}; {hint}")
-        knob = library.setting(framework, key, version or None)
-        if knob is None:
+        spec = library.setting(framework, key, version or None)
+        if spec is None:
             return _unknown(library, framework, key, version)
-        return _described(library, knob, key, version, _language(lang))
+        return _described(library, spec, key, version, _language(lang))
 
     @property
     def _library(self) -> Library:
@@ -192,7 +192,7 @@ def _unknown(library: Library, framework: str, key: str, version: str) -> Settin
     """Say that there is no such setting: none at all, or none at this version."""
     at_others = library.setting(framework, key)
     names = list(library.names(framework, key, version or None)) if at_others else []
-    keys = [name for owner, name in library.knobs if owner == framework]
+    keys = [name for owner, name in library.specs if owner == framework]
     # Settings are also looked for by their last name: people leave out, or get wrong, what stands before it.
     ends = {name.rsplit(".", 1)[-1]: name for name in keys}
     close = difflib.get_close_matches(key, keys, _NEAR)
@@ -203,15 +203,15 @@ def _unknown(library: Library, framework: str, key: str, version: str) -> Settin
     )
 
 
-def _described(library: Library, knob: SettingSpec, key: str, version: str, language: Language) -> Setting:
-    default = "" if knob.default is None else str(knob.default)
+def _described(library: Library, spec: SettingSpec, key: str, version: str, language: Language) -> Setting:
+    default = "" if spec.default is None else str(spec.default)
     return Setting(
-        exists=True, framework=knob.framework, key=key, asked_version=version, near=[],
-        names=list(library.names(knob.framework, key, version or None)) or [knob.key], type=knob.type, default=default,
-        choices=[str(choice) for choice in knob.choices], min=knob.min, max=knob.max, unit=knob.unit or "", versions=knob.versions,
-        aliases=_aliases(knob), spelled=knob.spelled, effect=knob.effect.to(language), costs=knob.costs.to(language) if knob.costs else "",
+        exists=True, framework=spec.framework, key=key, asked_version=version, near=[],
+        names=list(library.names(spec.framework, key, version or None)) or [spec.key], type=spec.type, default=default,
+        choices=[str(choice) for choice in spec.choices], min=spec.min, max=spec.max, unit=spec.unit or "", versions=spec.versions,
+        aliases=_aliases(spec), spelled=spec.spelled, effect=spec.effect.to(language), costs=spec.costs.to(language) if spec.costs else "",
     )
 
 
-def _aliases(knob: SettingSpec) -> list[OtherName]:
-    return [OtherName(key=alias.key, versions=alias.versions) for alias in knob.aliases]
+def _aliases(spec: SettingSpec) -> list[OtherName]:
+    return [OtherName(key=alias.key, versions=alias.versions) for alias in spec.aliases]

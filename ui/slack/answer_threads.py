@@ -13,7 +13,7 @@ class AnswerThreads:
     """So many questions are answered at a time, and so many more wait. Its threads do not keep a server from stopping."""
 
     def __init__(self, threads: int, waiting: int) -> None:
-        self._room = threading.BoundedSemaphore(threads + waiting)
+        self._controller = threading.BoundedSemaphore(threads + waiting)
         self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._closed = False
         self._threads = [threading.Thread(target=self._run, name=f"slack-{number}", daemon=True) for number in range(threads)]
@@ -22,7 +22,7 @@ class AnswerThreads:
 
     def take(self, work: _Work) -> bool:
         """Take work that handles its own errors; tells whether there was room for it."""
-        if self._closed or not self._room.acquire(blocking=False):
+        if self._closed or not self._controller.acquire(blocking=False):
             return False
         self._queue.put(work)
         return True
@@ -32,10 +32,10 @@ class AnswerThreads:
             try:
                 work()
             finally:
-                self._room.release()
+                self._controller.release()
 
     def close(self) -> None:
-        """Take nothing more, and let go what waits; what has begun goes on until its desk ends it."""
+        """Take nothing more, and let go what waits; what has begun goes on until its triage service ends it."""
         self._closed = True
         while not self._queue.empty():
             self._queue.get()

@@ -1,4 +1,4 @@
-"""From a question to its answer: the log is found or fetched, the desk is asked, and the thread is told as it works."""
+"""From a question to its answer: the log is found or fetched, the triage service is asked, and the thread is told as it works."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ui.slack.reply import Reply
 from ui.slack.request_parser import MessageContent, SlackQuestion, content_of
 from ui.slack.wording import is_chinese, language_of, say
 
-# Seconds that the bot waits itself, time after time, where too much is asked of the desk.
+# Seconds that the bot waits itself, time after time, where too much is asked of the triage service.
 WAITS: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)
 LONGEST_WAIT = 30.0
 # Seconds of reading after which the thread is told how far it is.
@@ -45,7 +45,7 @@ _MB = 1_000_000
 
 
 class AnswerThread(NamedTuple):
-    """Where a question is answered: its message, and its line in the ledger."""
+    """Where a question is answered: its message, and its line in the result writer."""
 
     reply: Reply
     note: QuestionEntry
@@ -54,16 +54,16 @@ class AnswerThread(NamedTuple):
 class Answerer:
     """Answers questions, each in a thread of its own; whatever happens, who asked is told."""
 
-    def __init__(self, desk: TriageService, voice: SlackClient, settings: Settings) -> None:
-        self._desk = desk
-        self._voice = voice
+    def __init__(self, triage_service: TriageService, slack_client: SlackClient, settings: Settings) -> None:
+        self._triage_service = triage_service
+        self._slack_client = slack_client
         self._settings = settings
-        self._courier = Downloader(voice, settings)
+        self._courier = Downloader(slack_client, settings)
 
     def answer(self, asked: SlackQuestion, note: QuestionEntry) -> None:
         """Answer a question to its end; what goes wrong becomes a sentence in the thread. Its `note` is closed then."""
         try:
-            self._answer(asked, AnswerThread(Reply(self._voice, asked, posted=note.posted), note))
+            self._answer(asked, AnswerThread(Reply(self._slack_client, asked, posted=note.posted), note))
         finally:
             note.close()
 
@@ -97,7 +97,7 @@ class Answerer:
 
     def _in_thread(self, asked: SlackQuestion, thread: AnswerThread) -> None:
         try:
-            messages = self._voice.thread(asked.channel, asked.thread or "")
+            messages = self._slack_client.thread(asked.channel, asked.thread or "")
         except SlackRefusedError:
             thread.reply.show(told(say("unreachable-thread", asked.language)))
             return
@@ -127,7 +127,7 @@ class Answerer:
                 reply.show(told("\n".join([say("no-file", asked.language), *notes])))
                 return
             telling = _ThreadUpdates(thread, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log)
-            for event in self._patiently(lambda: self._desk.triage(submission, Caller("slack", asked.caller)), reply, asked.language):
+            for event in self._patiently(lambda: self._triage_service.triage(submission, Caller("slack", asked.caller)), reply, asked.language):
                 telling.hear(event)
 
     # A conversation.
@@ -136,11 +136,11 @@ class Answerer:
         telling = _ThreadUpdates(thread, self._settings, asked.language)
         thread.note.write(triage=triage, question=message_text(asked.content.words))
         question, caller = asked.content.words, Caller("slack", asked.caller)
-        for event in self._patiently(lambda: self._desk.ask(triage, question, caller), thread.reply, asked.language):
+        for event in self._patiently(lambda: self._triage_service.ask(triage, question, caller), thread.reply, asked.language):
             telling.hear(event)
 
     def _patiently(self, ask: Callable[[], Iterator[Event]], reply: Reply, language: Language) -> Iterator[Event]:
-        """Ask the desk; where too many do, say so and try again after a while."""
+        """Ask the triage service; where too many do, say so and try again after a while."""
         for least in WAITS:
             try:
                 yield from ask()
@@ -185,7 +185,7 @@ def log_above(messages: Sequence[Mapping[str, Any]], bot: str) -> MessageContent
 
 @dataclass
 class _ThreadUpdates:
-    """Tells a thread what the desk tells."""
+    """Tells a thread what the triage service tells."""
 
     thread: AnswerThread
     settings: Settings

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from slack_bolt import Ack, App, BoltContext, BoltResponse, Respond
 
 COMMAND, SHORTCUT = "/whycrash", "whycrash_explain"
-# Answers at a time: most of one is waiting, for the desk or a model.
+# Answers at a time: most of one is waiting, for the triage service or a model.
 THREADS = 8
 _SEARCH = ("search", "查")
 _SEEN = "slack"
@@ -42,19 +42,19 @@ _Body = Mapping[str, Any]
 
 @dataclass
 class Bot:
-    """The bot with its threads; closed once the server stops, after its desk."""
+    """The bot with its threads; closed once the server stops, after its triage service."""
 
     app: App
-    voice: SlackClient
-    crew: AnswerThreads
-    ledger: QuestionLog
+    slack_client: SlackClient
+    worker_pool: AnswerThreads
+    result_writer: QuestionLog
     resumer: Resumer
 
     def close(self) -> None:
         """Take no more questions."""
         self.resumer.close()
-        self.crew.close()
-        self.ledger.close()
+        self.worker_pool.close()
+        self.result_writer.close()
         executor = self.app.listener_runner.listener_executor
         executor.shutdown(wait=False, cancel_futures=True)
 
@@ -65,34 +65,34 @@ class Bot:
         self.close()
 
 
-def build(settings: Settings, desk: TriageService, base_url: str = WebClient.BASE_URL) -> Bot:
+def build(settings: Settings, triage_service: TriageService, base_url: str = WebClient.BASE_URL) -> Bot:
     """Make the bot; Slack is asked nothing before the first request comes, but for what a killed server left open."""
     # Imported here, as below: a server without Slack does not wait for it.
     from slack_bolt import App
 
-    voice = open_voice(settings, base_url)
+    slack_client = open_voice(settings, base_url)
     app = App(
-        name="whycrash", logger=LOGGER, client=voice.client, signing_secret=settings.slack_signing_secret.get_secret_value(),
+        name="whycrash", logger=LOGGER, client=slack_client.client, signing_secret=settings.slack_signing_secret.get_secret_value(),
         # Asked with the first request: a server must start while Slack cannot be reached.
         token_verification_enabled=False,
     )
-    crew = AnswerThreads(THREADS, settings.queue)
-    ledger = QuestionLog(settings.home)
-    app.use(_once(desk))
-    _Listeners(desk, voice, crew, ledger, settings).register(app)
-    resumer = Resumer(ledger, desk, voice, settings)
+    worker_pool = AnswerThreads(THREADS, settings.queue)
+    result_writer = QuestionLog(settings.home)
+    app.use(_once(triage_service))
+    _Listeners(triage_service, slack_client, worker_pool, result_writer, settings).register(app)
+    resumer = Resumer(result_writer, triage_service, slack_client, settings)
     resumer.start()
-    return Bot(app, voice, crew, ledger, resumer)
+    return Bot(app, slack_client, worker_pool, result_writer, resumer)
 
 
-def _once(desk: TriageService) -> Callable[..., BoltResponse]:
+def _once(triage_service: TriageService) -> Callable[..., BoltResponse]:
     """Let each event through once, also over restarts: Slack sends one again where the receipt came late."""
     from slack_bolt import BoltResponse
 
     def middleware(body: _Body, next: Callable[[], BoltResponse]) -> BoltResponse:  # noqa: A002 - bolt passes it by this name
         name = name_of(body)
         try:
-            is_new = not name or desk.store.seen.is_first(_SEEN, name, datetime.now(UTC))
+            is_new = not name or triage_service.store.seen.is_first(_SEEN, name, datetime.now(UTC))
         except StoreError:
             # Not taken: Slack sends it again in a while.
             return BoltResponse(status=503, body="")
@@ -109,16 +109,16 @@ def name_of(body: _Body) -> str:
 
 
 class _Listeners:
-    """What each request of Slack's starts. Receipts go out at once; all else is the crew's work."""
+    """What each request of Slack's starts. Receipts go out at once; all else is the worker pool's work."""
 
-    def __init__(self, desk: TriageService, voice: SlackClient, crew: AnswerThreads, ledger: QuestionLog, settings: Settings) -> None:
-        self._desk = desk
-        self._voice = voice
-        self._crew = crew
-        self._ledger = ledger
+    def __init__(self, triage_service: TriageService, slack_client: SlackClient, worker_pool: AnswerThreads, result_writer: QuestionLog, settings: Settings) -> None:
+        self._triage_service = triage_service
+        self._slack_client = slack_client
+        self._worker_pool = worker_pool
+        self._result_writer = result_writer
         self._language: Language = "zh" if settings.lang == "zh" else "en"
-        self._answerer = Answerer(desk, voice, settings)
-        self._feedback = FeedbackHandler(desk, voice)
+        self._answerer = Answerer(triage_service, slack_client, settings)
+        self._feedback = FeedbackHandler(triage_service, slack_client)
 
     def register(self, app: App) -> None:
         """Tell the app what to listen to."""
@@ -151,7 +151,7 @@ class _Listeners:
         language = spoken(text)
         if first in _SEARCH:
             ack()
-            self._crew.take(partial(self._search, rest.strip(), respond))
+            self._worker_pool.take(partial(self._search, rest.strip(), respond))
         elif text in ("", "help", "帮助"):
             ack(text=say("help", "zh" if text == "帮助" else language), response_type="ephemeral")
         else:
@@ -164,7 +164,7 @@ class _Listeners:
         def listener(ack: Ack, body: _Body) -> None:
             ack()
             done = partial(self._safely, partial(work, body))
-            if at_once or not self._crew.take(done):
+            if at_once or not self._worker_pool.take(done):
                 done()
 
         return listener
@@ -180,20 +180,20 @@ class _Listeners:
             ack(response_action="errors", errors=wrong)
         else:
             ack()
-            self._crew.take(partial(self._safely, partial(self._feedback.thank, body)))
+            self._worker_pool.take(partial(self._safely, partial(self._feedback.thank, body)))
 
     def _begin(self, asked: SlackQuestion) -> None:
         asked = replace(asked, fallback=self._language)
         # Before the receipt: from then on Slack does not send it again.
-        note = self._ledger.begin(asked)
-        if not self._crew.take(partial(self._answerer.answer, asked, note)):
+        note = self._result_writer.begin(asked)
+        if not self._worker_pool.take(partial(self._answerer.answer, asked, note)):
             note.close()
-            self._safely(lambda: Reply(self._voice, asked).show(told(say("too-busy", asked.language))))
+            self._safely(lambda: Reply(self._slack_client, asked).show(told(say("too-busy", asked.language))))
 
     def _search(self, words: str, respond: Respond) -> None:
         language = spoken(words)
         try:
-            message = found(self._desk.search(words, 5, language), language) if words else told(say("search-what", language))
+            message = found(self._triage_service.search(words, 5, language), language) if words else told(say("search-what", language))
         except BusyError:
             message = told(say("too-busy", language))
         except RequestError as error:

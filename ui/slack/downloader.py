@@ -49,14 +49,14 @@ class DownloadedFiles:
 class Downloader:
     """Fetches files, so many bytes for one question."""
 
-    def __init__(self, voice: SlackClient, settings: Settings) -> None:
-        self._voice = voice
+    def __init__(self, slack_client: SlackClient, settings: Settings) -> None:
+        self._slack_client = slack_client
         self._token = settings.slack_bot_token.get_secret_value()
         self._most = settings.max_upload_mb << 20
         self._seconds = settings.request_deadline
         # A test's stand-in for Slack gives out its own files; Slack's API lies elsewhere than its files.
-        is_slack = voice.client.base_url == voice.client.BASE_URL
-        self._origin = ORIGIN if is_slack else origin(voice.client.base_url)
+        is_slack = slack_client.client.base_url == slack_client.client.BASE_URL
+        self._origin = ORIGIN if is_slack else origin(slack_client.client.base_url)
 
     def fetch(self, files: tuple[SlackFile, ...], fetched: DownloadedFiles) -> None:
         """Fetch files into `fetched`, which its owner closes; one that fails is noted there."""
@@ -92,7 +92,7 @@ class Downloader:
     def _located(self, file: SlackFile) -> SlackFile:
         if not file.url:
             try:
-                file = self._voice.file(file)
+                file = self._slack_client.file(file)
             except SlackError as error:
                 raise DownloadError("file:unknown") from error
         if origin(file.url) != self._origin:

@@ -26,9 +26,9 @@ _OPTION, _FIELD = 75, 2000
 class FeedbackHandler:
     """Takes what people say of answers, and hands out patches."""
 
-    def __init__(self, desk: TriageService, voice: SlackClient) -> None:
-        self._desk = desk
-        self._voice = voice
+    def __init__(self, triage_service: TriageService, slack_client: SlackClient) -> None:
+        self._triage_service = triage_service
+        self._slack_client = slack_client
 
     def right(self, body: Payload) -> None:
         """Note that an answer was right, and thank who said so."""
@@ -46,29 +46,29 @@ class FeedbackHandler:
         """Do what a click asks for with the answer that it stands under; what goes wrong is told to who clicked."""
         language: Language = "en"
         try:
-            found = self._desk.record(where.triage).diagnosis
+            found = self._triage_service.record(where.triage).diagnosis
             if found is None:
                 raise NotFoundError(f"The triage {where.triage} has no answer.")  # noqa: TRY301 - told as the store's own
             language = language_of(found)
             work(where, found)
         except NotFoundError:
-            where.whisper(self._voice, say("forgotten", language))
+            where.whisper(self._slack_client, say("forgotten", language))
         except RequestError as error:
-            where.whisper(self._voice, say("failed", language, error=escape(sentences.told(error, language))))
+            where.whisper(self._slack_client, say("failed", language, error=escape(sentences.told(error, language))))
 
     def _right(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
-        self._desk.feedback(where.triage, Feedback(right=True), where.caller)
-        where.whisper(self._voice, say("thanks", language_of(diagnosis)))
+        self._triage_service.feedback(where.triage, Feedback(right=True), where.caller)
+        where.whisper(self._slack_client, say("thanks", language_of(diagnosis)))
 
     def _wrong(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
-        self._voice.show(where.trigger, modal(self._desk.library.causes, where, language_of(diagnosis)))
+        self._slack_client.show(where.trigger, modal(self._triage_service.library.causes, where, language_of(diagnosis)))
 
     def _patch(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         language = language_of(diagnosis)
         if diagnosis.patch:
-            self._voice.give(where.channel, where.thread, f"whycrash-{diagnosis.id}.patch", say("patch-title", language), diagnosis.patch)
+            self._slack_client.give(where.channel, where.thread, f"whycrash-{diagnosis.id}.patch", say("patch-title", language), diagnosis.patch)
         else:
-            where.whisper(self._voice, say("no-patch", language))
+            where.whisper(self._slack_client, say("no-patch", language))
 
     def submitted(self, body: Payload) -> dict[str, str]:
         """Keep what the modal says; gives what is wrong with it, by field."""
@@ -81,7 +81,7 @@ class FeedbackHandler:
         feedback = Feedback(
             right=False, cause=values[_CAUSE] or None, fix=values[_FIX][:_FIELD], comment=values[_COMMENT][:_FIELD])
         try:
-            self._desk.feedback(str(kept.get("triage", "")), feedback, _caller(body))
+            self._triage_service.feedback(str(kept.get("triage", "")), feedback, _caller(body))
         except RequestError as error:
             return {_CAUSE: sentences.told(error, language)[:_OPTION]}
         return {}
@@ -92,7 +92,7 @@ class FeedbackHandler:
         language: Language = "zh" if kept.get("language") == "zh" else "en"
         user = str((body.get("user") or {}).get("id", ""))
         if kept.get("channel") and user:
-            self._voice.whisper(str(kept["channel"]), user, say("noted", language), kept.get("thread"))
+            self._slack_client.whisper(str(kept["channel"]), user, say("noted", language), kept.get("thread"))
 
 
 class ButtonClick:
@@ -109,9 +109,9 @@ class ButtonClick:
         self.user = str((body.get("user") or {}).get("id", ""))
         self.caller = _caller(body)
 
-    def whisper(self, voice: SlackClient, text: str) -> None:
+    def whisper(self, slack_client: SlackClient, text: str) -> None:
         """Tell who clicked, and nobody else."""
-        voice.whisper(self.channel, self.user, text, self.thread)
+        slack_client.whisper(self.channel, self.user, text, self.thread)
 
 
 def modal(causes: Mapping[str, Cause], where: ButtonClick, language: Language) -> Block:

@@ -38,11 +38,11 @@ class Routes(Protocol):
         """Add a route."""
 
 
-def mount(app: Routes, desk: TriageService, settings: Settings, base_url: str = WebClient.BASE_URL) -> Bot:
+def mount(app: Routes, triage_service: TriageService, settings: Settings, base_url: str = WebClient.BASE_URL) -> Bot:
     """Answer Slack on a server; whoever calls this closes the bot. Raises SettingsError where requests could not be checked."""
     if not settings.slack_signing_secret.get_secret_value().strip():
         raise SettingsError("Slack over HTTP needs WHYCRASH_SLACK_SIGNING_SECRET; the app's page at Slack shows it under Basic Information.")
-    bot = build(settings, desk, base_url)
+    bot = build(settings, triage_service, base_url)
     app.add_route(PATH, Endpoint(bot.app), methods=["POST"], include_in_schema=False)
     return bot
 

@@ -123,16 +123,16 @@ class QuestionLog:
 
 @dataclass
 class QuestionEntry:
-    """A question's line in the ledger."""
+    """A question's line in the result writer."""
 
-    ledger: QuestionLog
+    result_writer: QuestionLog
     item: OpenQuestion
     _is_left: bool = False
 
     def write(self, **told: object) -> None:
         """Write what is known now."""
         self.item = self.item.model_copy(update=told)
-        self.ledger.put(self.item)
+        self.result_writer.put(self.item)
 
     def posted(self, at: tuple[str, str]) -> None:
         """Note which message is the answer."""
@@ -145,9 +145,9 @@ class QuestionEntry:
     def close(self) -> None:
         """Note that the answer is finished, or that who asked was told why there is none."""
         if self._is_left:
-            self.ledger.leave(self.item)
+            self.result_writer.leave(self.item)
         else:
-            self.ledger.drop(self.item)
+            self.result_writer.drop(self.item)
 
 
 @dataclass

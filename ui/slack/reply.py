@@ -20,10 +20,10 @@ class Reply:
     """The answer to a question in its thread, or with the person who asked where the bot is not in the channel."""
 
     def __init__(
-        self, voice: SlackClient, asked: SlackQuestion, at: tuple[str, str] | None = None, posted: Callable[[tuple[str, str]], None] = lambda _at: None,
+        self, slack_client: SlackClient, asked: SlackQuestion, at: tuple[str, str] | None = None, posted: Callable[[tuple[str, str]], None] = lambda _at: None,
     ) -> None:
         """`at` names a message that is there already; `posted` gets the name of one that is posted."""
-        self._voice = voice
+        self._slack_client = slack_client
         self._asked = asked
         self._thread = asked.thread
         self._at = at
@@ -54,22 +54,22 @@ class Reply:
         try:
             if self._thread is None and not self._asked.has_root:
                 self._thread = self._root()
-            return self._voice.post(self._asked.channel, message, self._thread)
+            return self._slack_client.post(self._asked.channel, message, self._thread)
         except SlackRefusedError as error:
             if error.code not in SlackRefusedError.ELSEWHERE or not self._asked.user:
                 raise
             # A channel that the bot is no member of: its answer goes to who asked, as a direct message.
-            return self._voice.post(self._asked.user, message)
+            return self._slack_client.post(self._asked.user, message)
 
     def _root(self) -> str:
         """Say who asked, for want of a message to answer under; gives its time stamp."""
         text = say("asked-by", self._asked.language, user=f"<@{self._asked.user}>")
-        return self._voice.post(self._asked.channel, SlackMessage(text, [section(text)]))[1]
+        return self._slack_client.post(self._asked.channel, SlackMessage(text, [section(text)]))[1]
 
     def _edited(self, message: SlackMessage, *, must: bool) -> bool:
         assert self._at is not None  # noqa: S101 - only called once it is posted
         try:
-            return self._voice.edit(*self._at, message, must=must)
+            return self._slack_client.edit(*self._at, message, must=must)
         except SlackRefusedError as error:
             if error.code not in SlackRefusedError.GONE:
                 raise

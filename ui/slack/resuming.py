@@ -29,10 +29,10 @@ FORGOTTEN = timedelta(hours=24)
 class Resumer:
     """Looks for questions left open, beside the bot."""
 
-    def __init__(self, ledger: QuestionLog, desk: TriageService, voice: SlackClient, settings: Settings) -> None:
-        self._ledger = ledger
-        self._desk = desk
-        self._voice = voice
+    def __init__(self, result_writer: QuestionLog, triage_service: TriageService, slack_client: SlackClient, settings: Settings) -> None:
+        self._result_writer = result_writer
+        self._triage_service = triage_service
+        self._slack_client = slack_client
         self._settings = settings
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="slack-resumer", daemon=True)
@@ -56,9 +56,9 @@ class Resumer:
 
     def round(self) -> None:
         """Finish what can be finished now: what this process could not say, and what others left."""
-        for item in self._ledger.unsaid():
-            self._finish(item, self._ledger)
-        for left in self._ledger.left():
+        for item in self._result_writer.unsaid():
+            self._finish(item, self._result_writer)
+        for left in self._result_writer.left():
             try:
                 for item in left.items:
                     self._finish(item, left)
@@ -70,7 +70,7 @@ class Resumer:
             return
         try:
             if item.at is not None or datetime.now(UTC) - item.begun < FORGOTTEN:
-                Reply(self._voice, _asked(item), item.at).show(finished(item, self._desk, self._settings))
+                Reply(self._slack_client, _asked(item), item.at).show(finished(item, self._triage_service, self._settings))
         except (RequestError, SlackUnreachableError) as error:
             LOGGER.error("A thread is left open for now: %s", error)
             return
@@ -86,12 +86,12 @@ def _asked(item: OpenQuestion) -> SlackQuestion:
     )
 
 
-def finished(item: OpenQuestion, desk: TriageService, settings: Settings) -> SlackMessage:
+def finished(item: OpenQuestion, triage_service: TriageService, settings: Settings) -> SlackMessage:
     """Give what a thread is told in the end; raises RequestError where the store cannot tell."""
     try:
-        record = desk.record(item.triage) if item.triage else None
+        record = triage_service.record(item.triage) if item.triage else None
         if record is not None and item.question:
-            return _turned(item, record, desk, settings)
+            return _turned(item, record, triage_service, settings)
     except NotFoundError:
         record = None
     if record is not None and record.diagnosis is not None:
@@ -103,9 +103,9 @@ def finished(item: OpenQuestion, desk: TriageService, settings: Settings) -> Sla
     return told(say("stopped", item.language))
 
 
-def _turned(item: OpenQuestion, record: TriageRecord, desk: TriageService, settings: Settings) -> SlackMessage:
+def _turned(item: OpenQuestion, record: TriageRecord, triage_service: TriageService, settings: Settings) -> SlackMessage:
     """Give the answer to a question about a triage, where it was kept before the server ended."""
-    said = list(desk.messages(item.triage))
+    said = list(triage_service.messages(item.triage))
     for question, reply in pairwise(said):
         is_it = question.role == "user" and reply.role == "assistant" and question.text == item.question and question.created >= item.begun
         if is_it and record.diagnosis is not None:

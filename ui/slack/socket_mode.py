@@ -23,7 +23,7 @@ class SocketConnection:
 
         self._bot = bot
         token = settings.slack_app_token.get_secret_value()
-        self._handler = SocketModeHandler(bot.app, token, logger=LOGGER, web_client=bot.voice.client)
+        self._handler = SocketModeHandler(bot.app, token, logger=LOGGER, web_client=bot.slack_client.client)
 
     def open(self) -> None:
         """Connect; a connection that Slack ends is opened anew by itself."""
@@ -35,10 +35,10 @@ class SocketConnection:
         self._bot.close()
 
 
-def connect(desk: TriageService, settings: Settings, base_url: str = WebClient.BASE_URL) -> SocketConnection:
+def connect(triage_service: TriageService, settings: Settings, base_url: str = WebClient.BASE_URL) -> SocketConnection:
     """Answer Slack over Socket Mode beside whatever else the process does; whoever calls this closes the line."""
     check(settings)
-    line = SocketConnection(build(settings, desk, base_url), settings)
+    line = SocketConnection(build(settings, triage_service, base_url), settings)
     line.open()
     return line
 
@@ -56,8 +56,8 @@ def serve(settings: Settings, report: Report = no_progress, base_url: str = WebC
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with TriageService(settings, report) as desk:
-        line = connect(desk, settings, base_url)
+    with TriageService(settings, report) as triage_service:
+        line = connect(triage_service, settings, base_url)
         try:
             stop.wait()
         finally:

@@ -61,7 +61,7 @@ class RuleContext:
     """
 
     change: Change
-    knob: SettingSpec
+    spec: SettingSpec
     now: str | None
     cause: str
     facts: Sequence[Fact]
@@ -72,7 +72,7 @@ class RuleContext:
     @property
     def default(self) -> float | None:
         """The setting's default as a number."""
-        known = self.knob.default
+        known = self.spec.default
         return None if known is None or isinstance(known, (bool, list)) else parsed(str(known))
 
     @property

@@ -42,7 +42,7 @@ def _size(s: RuleContext, gibs: float) -> str | int:
 
 
 def _above_peak(s: RuleContext) -> ComputedValue | None:
-    present = gib_of(s.now, s.knob.unit)
+    present = gib_of(s.now, s.spec.unit)
     peak = max([*s.every("host_oom", "used_gib", "limit_gib"), *s.every("host_memory", "used_gib")], default=0.0)
     # A job that is killed with no figure in its log was at the limit that it had set.
     peak = peak or (present or 0.0 if s.cause == "host-oom-kill" else 0.0)
@@ -64,7 +64,7 @@ def _above_peak(s: RuleContext) -> ComputedValue | None:
 def _above_store(s: RuleContext) -> ComputedValue | None:
     suggested, store = s.stated("shm", "suggested_gib"), s.stated("shm", "store_gib")
     target = suggested or (store * 1.1 if store else None)
-    present = gib_of(s.now, s.knob.unit) or s.stated("shm", "shm_gib") or 0.0
+    present = gib_of(s.now, s.spec.unit) or s.stated("shm", "shm_gib") or 0.0
     if target is None or not 0 < target <= _MOST_GIB or up_to(target, 1) <= present:
         return None
     value = _size(s, up_to(target, 1))

@@ -30,7 +30,7 @@ _SLACK = 1.5
 
 
 def _second(s: RuleContext) -> float:
-    return _SECONDS.get(s.knob.unit or "", 1.0)
+    return _SECONDS.get(s.spec.unit or "", 1.0)
 
 
 def _ran_out(s: RuleContext, facts: tuple[tuple[str, str], ...]) -> float | None:
@@ -53,7 +53,7 @@ def _doubled(s: RuleContext, facts: tuple[tuple[str, str], ...]) -> ComputedValu
 
 def _written(s: RuleContext, seconds: float, said: dict[str, str]) -> ComputedValue:
     value = int(up_to(seconds / _second(s), 1))
-    unit = s.knob.unit or "seconds"
+    unit = s.spec.unit or "seconds"
     return ComputedValue(value, number_text(f"{said['en']}: {value} {unit}.", f"{said['zh']}：{value}（{unit}）。"))
 
 

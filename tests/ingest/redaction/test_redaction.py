@@ -31,7 +31,7 @@ NOISE = (
 
 
 def whole_table(text: str) -> str:
-    """Mask a text by every expression at every row, without the sieve."""
+    """Mask a text by every expression at every row, without the prefilter."""
     data = text.encode("utf-8", "surrogatepass")
     return Redactor()._masked(data, search.search_all(data), 0, len(data)).decode("utf-8", "surrogatepass")
 
@@ -82,7 +82,7 @@ def test_a_secret_in_several_forms_of_a_line_counts_once() -> None:
        st.sampled_from(["\n", " ", "", "\r\n"]), st.integers(0, 400))
 @settings(derandomize=True, deadline=None, max_examples=150)
 def test_the_sieve_loses_nothing(parts: list[str], between: str, cut: int) -> None:
-    """What the expressions find at any row they find behind the sieve too."""
+    """What the expressions find at any row they find behind the prefilter too."""
     text = between.join(parts)[cut:]
     assert Redactor().clean(text) == whole_table(text)
 

@@ -34,7 +34,7 @@ def test_the_sets_are_large_enough() -> None:
 
 @each_row("form", FORMS)
 def test_nothing_of_a_job_s_secret_is_left(form: str) -> None:
-    """In a line of any logger, in JSON, in a URL, in colours; and the sieve loses nothing of what the table finds."""
+    """In a line of any logger, in JSON, in a URL, in colours; and the prefilter loses nothing of what the table finds."""
     for item in SECRETS:
         if item.form == form:
             cleaned = Redactor().clean(item.text)
@@ -55,7 +55,7 @@ def test_a_job_s_masked_line_stays_as_it_is() -> None:
 
 
 def test_the_sieve_loses_nothing_of_a_job_s_secrets() -> None:
-    """What the expressions find at any row they find behind the sieve too."""
+    """What the expressions find at any row they find behind the prefilter too."""
     for item in SECRETS[::7]:
         data = item.text.encode()
         assert Redactor().clean(item.text) == Redactor()._masked(data, search.search_all(data), 0, len(data)).decode()

@@ -1,4 +1,4 @@
-"""A desk that is open, apps over it, and a real server; one worker serves all tests."""
+"""A triage service that is open, apps over it, and a real server; one worker serves all tests."""
 
 from __future__ import annotations
 
@@ -47,39 +47,39 @@ def api_home(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def desk(api_home: Path) -> Iterator[TriageService]:
-    """An open desk."""
+def triage_service(api_home: Path) -> Iterator[TriageService]:
+    """An open triage service."""
     with TriageService(settings_at(api_home)) as made:
         yield made
 
 
 @pytest.fixture
-def open_app(desk: TriageService, api_home: Path) -> Open:
-    """Open an app over the desk with settings of a test's own."""
-    return lambda pace=None, **fields: opened(create_app(settings_at(api_home, **fields), desk, pace=pace))
+def open_app(triage_service: TriageService, api_home: Path) -> Open:
+    """Open an app over the triage service with settings of a test's own."""
+    return lambda pace=None, **fields: opened(create_app(settings_at(api_home, **fields), triage_service, pace=pace))
 
 
 @pytest.fixture(scope="session")
-def client(desk: TriageService, api_home: Path) -> Iterator[TestClient]:
+def client(triage_service: TriageService, api_home: Path) -> Iterator[TestClient]:
     """The API as this machine itself may use it: no keys are there."""
-    with opened(create_app(settings_at(api_home), desk)) as made:
+    with opened(create_app(settings_at(api_home), triage_service)) as made:
         yield made
 
 
 @pytest.fixture
-def serve(desk: TriageService, api_home: Path) -> Serve:
-    """Serve the desk by a real web server on loopback."""
+def serve(triage_service: TriageService, api_home: Path) -> Serve:
+    """Serve the triage service by a real web server on loopback."""
 
     def start(pace: BodyRateLimits | None = None, **fields: Any) -> AbstractContextManager[Address]:
         settings = settings_at(api_home, port=0, **fields)
-        return served(create_app(settings, desk, pace=pace), settings)
+        return served(create_app(settings, triage_service, pace=pace), settings)
 
     return start
 
 
 @pytest.fixture(scope="session")
 def guarded(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, Mapping[str, str], TriageService]]:
-    """An API with keys, one for each scope and a second one for `triage`: the client, the tokens, the desk."""
+    """An API with keys, one for each scope and a second one for `triage`: the client, the tokens, the triage service."""
     home = shutil.copytree(warm, tmp_path_factory.mktemp("guarded") / "home")
     settings = settings_at(home)
     with TriageService(settings) as made:
@@ -89,9 +89,9 @@ def guarded(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
             yield client, tokens, made
 
 
-def _key(desk: TriageService, name: str, scope: Scope) -> str:
+def _key(triage_service: TriageService, name: str, scope: Scope) -> str:
     record, token = keys.make_key(name, [scope], datetime.now(UTC))
-    desk.store.keys.add(record)
+    triage_service.store.keys.add(record)
     return token
 
 

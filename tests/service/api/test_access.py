@@ -103,13 +103,13 @@ def test_that_the_servers_own_machine_is_read_for_admin_alone(guarded: Guarded) 
 
 def test_that_a_revoked_key_ends_within_a_second_or_two(guarded: Guarded) -> None:
     """A server that runs learns of it by itself."""
-    client, _, desk = guarded
+    client, _, triage_service = guarded
     record, token = keys.make_key("gone", ["triage"], datetime.now(UTC))
-    desk.store.keys.add(record)
+    triage_service.store.keys.add(record)
     wait_for(lambda: client.get("/v1/causes", headers=bearer(token)).status_code == 200, access.FRESH + 2)
-    desk.store.keys.revoke(record.id, datetime.now(UTC))
+    triage_service.store.keys.revoke(record.id, datetime.now(UTC))
     wait_for(lambda: client.get("/v1/causes", headers=bearer(token)).status_code == 401, access.FRESH + 2)
-    assert desk.store.keys.get(record.id).last_used is not None
+    assert triage_service.store.keys.get(record.id).last_used is not None
 
 
 def test_that_a_page_beside_the_api_asks_a_browser_for_a_key(guarded: Guarded) -> None:
@@ -121,9 +121,9 @@ def test_that_a_page_beside_the_api_asks_a_browser_for_a_key(guarded: Guarded) -
     assert client.post("/slack/events").status_code == 404
 
 
-def test_that_from_another_machine_nothing_is_given_without_a_key(desk: TriageService) -> None:
+def test_that_from_another_machine_nothing_is_given_without_a_key(triage_service: TriageService) -> None:
     """Also where there are no keys yet."""
-    with opened(create_app(settings_at(desk._settings.home), desk), peer="10.0.0.5") as client:
+    with opened(create_app(settings_at(triage_service._settings.home), triage_service), peer="10.0.0.5") as client:
         assert client.get("/v1/causes").status_code == 401
 
 
@@ -139,8 +139,8 @@ def test_that_who_asks_too_often_is_told_how_long_to_wait(open_app: Open) -> Non
 
 def test_that_guesses_are_counted_too(guarded: Guarded) -> None:
     """By their address, so that they cost nobody else."""
-    _, tokens, desk = guarded
-    with opened(create_app(settings_at(desk._settings.home, rate_limit=5), desk)) as client:
+    _, tokens, triage_service = guarded
+    with opened(create_app(settings_at(triage_service._settings.home, rate_limit=5), triage_service)) as client:
         statuses = [client.get("/v1/causes", headers=bearer("guess")).status_code for _ in range(7)]
         assert statuses == [401] * 5 + [429] * 2
         assert client.get("/v1/causes", headers=bearer(tokens["triage"])).status_code == 200

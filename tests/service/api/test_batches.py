@@ -161,9 +161,9 @@ def test_that_a_batch_is_cancelled_and_deleted(client: TestClient, api_home: Pat
 
 def test_that_a_batch_is_seen_by_its_own_key_and_by_admin(guarded: tuple[TestClient, Mapping[str, str], TriageService]) -> None:
     """To another key, it is not there."""
-    client, tokens, desk = guarded
+    client, tokens, triage_service = guarded
     batch = accepted(client, content=LINES, headers={"content-type": "application/x-ndjson", **bearer(tokens["admin"])})
     for path in ("", "/jobs", "/results", "/summary"):
         assert client.get(f"/v1/batches/{batch.id}{path}", headers=bearer(tokens["batch"])).status_code == 404
         assert client.get(f"/v1/batches/{batch.id}{path}", headers=bearer(tokens["admin"])).status_code == 200
-    assert [record.action for record in desk.store.audit.page()[0] if record.target == batch.id] == ["batch"]
+    assert [record.action for record in triage_service.store.audit.page()[0] if record.target == batch.id] == ["batch"]

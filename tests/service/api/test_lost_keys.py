@@ -125,7 +125,7 @@ def test_that_a_spoiled_database_opens_a_server_to_nobody_in_its_midst(tmp_path:
     wrong = []
     for number, (name, spoil) in enumerate(SPOILED.items()):
         settings = settings_at(tmp_path / str(number))
-        with Store.open(settings, patience=0.2) as store:
+        with Store.open(settings, read_deadline=0.2) as store:
             store.keys.add(keys.make_key("ci", ["admin"], datetime.now(UTC))[0])
             access = Authorizer(settings, OriginPolicy(settings), store.keys)
             before = _let_in(settings, store, access)
@@ -164,11 +164,11 @@ def test_that_the_way_back_is_a_new_key(home: Path) -> None:
     """A sentence says so; the key that is made then is taken."""
     _deleted(home / NAME)
     settings = settings_at(home)
-    with TriageService(settings) as desk, opened(create_app(settings, desk)) as client:
+    with TriageService(settings) as triage_service, opened(create_app(settings, triage_service)) as client:
         told = client.get("/v1/triages")
         assert (told.status_code, "whycrash keys add" in told.json()["detail"]) == (401, True)
         record, token = keys.make_key("again", ["triage"], datetime.now(UTC))
-        desk.store.keys.add(record)
+        triage_service.store.keys.add(record)
         wait_for(lambda: client.get("/v1/triages", headers=bearer(token)).status_code == 200)
         assert client.get("/v1/triages").status_code == 401
 

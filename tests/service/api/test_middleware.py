@@ -40,9 +40,9 @@ def test_that_every_answer_has_the_headers_that_bind_a_browser(client: TestClien
     assert path == "/nothing" or headers["cache-control"] == "no-store"
 
 
-def test_that_a_page_beside_the_api_has_the_policy_it_needs(desk: TriageService) -> None:
+def test_that_a_page_beside_the_api_has_the_policy_it_needs(triage_service: TriageService) -> None:
     """By the beginning of its path; the API's own is not to be had."""
-    app = create_app(settings_at(desk._settings.home), desk, policies={"/": "default-src 'self'", "/chat": "default-src data:", "/v1/": "default-src *"})
+    app = create_app(settings_at(triage_service._settings.home), triage_service, policies={"/": "default-src 'self'", "/chat": "default-src data:", "/v1/": "default-src *"})
     app.add_route("/chat", lambda _request: PlainTextResponse("hello"))
     with opened(app) as client:
         assert client.get("/chat").headers["content-security-policy"] == "default-src data:"
@@ -50,13 +50,13 @@ def test_that_a_page_beside_the_api_has_the_policy_it_needs(desk: TriageService)
         assert client.get("/v1/causes").headers["content-security-policy"].startswith("default-src 'none'")
 
 
-def test_that_a_mistake_of_ours_is_a_problem_and_a_line_in_the_log(desk: TriageService, caplog: pytest.LogCaptureFixture) -> None:
+def test_that_a_mistake_of_ours_is_a_problem_and_a_line_in_the_log(triage_service: TriageService, caplog: pytest.LogCaptureFixture) -> None:
     """Neither its words nor its stack go to the client."""
 
     def broken(_request: object) -> PlainTextResponse:
         raise ZeroDivisionError("inner words")
 
-    app = create_app(settings_at(desk._settings.home), desk)
+    app = create_app(settings_at(triage_service._settings.home), triage_service)
     app.add_route("/v1/broken", broken)
     with opened(app) as client:
         answer = client.get("/v1/broken")

@@ -146,17 +146,17 @@ def test_that_events_are_sent_as_they_happen_and_silence_is_filled(serve: Serve,
         assert time.monotonic() > first
 
 
-def test_that_a_comment_is_sent_while_nothing_happens(serve: Serve, desk: TriageService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_comment_is_sent_while_nothing_happens(serve: Serve, triage_service: TriageService, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proxies close connections that say nothing."""
     monkeypatch.setattr(streams, "HEARTBEAT", 0.05)
-    with serve() as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, _stopped(desk) as go_on:
+    with serve() as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, _stopped(triage_service) as go_on:
         threading.Timer(0.5, go_on).start()
         text = client.post("/v1/triage?stream=true", json={"text": LOG}).text
     assert ": still at it" in text
     assert "event: final" in text
 
 
-def test_that_a_client_that_does_not_take_its_answer_is_left(desk: TriageService, api_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_client_that_does_not_take_its_answer_is_left(triage_service: TriageService, api_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer is not held for ever for somebody who reads nothing of it."""
     ended = threading.Event()
 
@@ -170,17 +170,17 @@ def test_that_a_client_that_does_not_take_its_answer_is_left(desk: TriageService
 
     monkeypatch.setattr(BoundedProtocol, "reading", 0.3)
     settings = settings_at(api_home, port=0)
-    app = create_app(settings, desk)
+    app = create_app(settings, triage_service)
     app.add_route("/v1/endless", lambda _request: StreamingResponse(pieces()))
     with served(app, settings) as address, address.connect() as connection:
         connection.sendall(b"GET /v1/endless HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert ended.wait(PATIENCE)
 
 
-def test_that_a_request_has_a_deadline(serve: Serve, desk: TriageService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_request_has_a_deadline(serve: Serve, triage_service: TriageService, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the work does, the client is told in time: whole as 504, streamed as the last event."""
     monkeypatch.setattr(app_state, "GRACE", 0.0)
-    with serve(request_deadline=1.0) as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, _stopped(desk):
+    with serve(request_deadline=1.0) as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, _stopped(triage_service):
         assert client.post("/v1/triage", json={"text": LOG}).status_code == 504
         streamed = client.post("/v1/triage?stream=true", json={"text": LOG}).text
     assert "event: error" in streamed
@@ -188,10 +188,10 @@ def test_that_a_request_has_a_deadline(serve: Serve, desk: TriageService, monkey
 
 
 @contextmanager
-def _stopped(desk: TriageService) -> Iterator[Callable[[], None]]:
+def _stopped(triage_service: TriageService) -> Iterator[Callable[[], None]]:
     """Stop the one worker in its tracks; what is given lets it go on."""
-    wait_for(lambda: not desk.pool.failure)
-    process = desk.pool._keepers[0]._process
+    wait_for(lambda: not triage_service.pool.failure)
+    process = triage_service.pool._keepers[0]._process
     pid = process.pid if process else None
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
@@ -219,18 +219,18 @@ def _states(client: httpx.Client, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(serve: Serve, desk: TriageService, stream: bool) -> None:
+def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(serve: Serve, triage_service: TriageService, stream: bool) -> None:
     """It leaves the queue, says so in the list, and its idempotency key is free; the one that was begun goes on to its end."""
     name = f"abandoned-{stream}.log"
     raw = json.dumps({"text": LOG, "name": name, "stream": stream})
     asked = f"{HEAD}Content-Type: application/json\r\nIdempotency-Key: {name}\r\nContent-Length: {len(raw)}\r\n\r\n{raw}".encode()
-    with serve() as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, ThreadPoolExecutor(1) as threads, _stopped(desk) as go_on:
+    with serve() as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, ThreadPoolExecutor(1) as threads, _stopped(triage_service) as go_on:
         begun = threads.submit(client.post, "/v1/triage", json={"text": LOG})
-        wait_for(lambda: desk.pool.waiting == 1)
+        wait_for(lambda: triage_service.pool.waiting == 1)
         with address.connect() as connection:
             connection.sendall(asked)
-            wait_for(lambda: desk.pool.waiting == 2)
-        wait_for(lambda: desk.pool.waiting == 1)
+            wait_for(lambda: triage_service.pool.waiting == 2)
+        wait_for(lambda: triage_service.pool.waiting == 1)
         wait_for(lambda: _states(client, name) == ["failed"])
         go_on()
         assert begun.result().status_code == 200
@@ -240,13 +240,13 @@ def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(serve: 
         assert _states(client, name) == ["done", "failed"]
 
 
-def test_that_a_full_house_refuses_before_the_body_comes(api_busy: Address, desk: TriageService) -> None:
+def test_that_a_full_house_refuses_before_the_body_comes(api_busy: Address, triage_service: TriageService) -> None:
     """A large body is not waited for; a small one is taken, so that its connection serves the next request too."""
     small = f"{HEAD}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}".encode()
     large = f"{HEAD}Content-Type: application/json\r\nContent-Length: {MIB}\r\n\r\n".encode()
-    with httpx.Client(base_url=api_busy.url, timeout=PATIENCE) as client, ThreadPoolExecutor(2) as threads, _stopped(desk):
+    with httpx.Client(base_url=api_busy.url, timeout=PATIENCE) as client, ThreadPoolExecutor(2) as threads, _stopped(triage_service):
         asked = [threads.submit(client.post, "/v1/triage", json={"text": LOG}) for _ in range(2)]
-        wait_for(lambda: desk.pool.waiting == 2)
+        wait_for(lambda: triage_service.pool.waiting == 2)
         with api_busy.connect() as connection:
             connection.sendall(small)
             assert b" 429 " in connection.recv(65536)
@@ -258,7 +258,7 @@ def test_that_a_full_house_refuses_before_the_body_comes(api_busy: Address, desk
 
 
 def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
-    desk: TriageService, api_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    triage_service: TriageService, api_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A problem that says so and a line in the log, no stack."""
     # Packages that other tests of the same process load may have turned it off or raised its level.
@@ -266,7 +266,7 @@ def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
     caplog.set_level(logging.WARNING, logger="whycrash.requests")
     monkeypatch.setattr(serving, "LEAVING", 1)
     settings = settings_at(api_home, port=0)
-    app = create_app(settings, desk)
+    app = create_app(settings, triage_service)
     with served(app, settings) as address:
         connection = address.connect()
         connection.sendall(f"{HEAD}{MULTIPART}Content-Length: 100000\r\n\r\n".encode() + PART)
@@ -279,7 +279,7 @@ def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
     assert "Traceback" not in caplog.text
 
 
-def test_that_overload_is_told_at_once_and_passes(api_busy: Address, desk: TriageService) -> None:
+def test_that_overload_is_told_at_once_and_passes(api_busy: Address, triage_service: TriageService) -> None:
     """One worker, one place to wait: of twenty at once two are answered, the rest told when to come again, and then all is well."""
     with httpx.Client(base_url=api_busy.url, timeout=PATIENCE) as client, ThreadPoolExecutor(20) as threads:
 
@@ -288,7 +288,7 @@ def test_that_overload_is_told_at_once_and_passes(api_busy: Address, desk: Triag
             answer = client.post("/v1/triage", json={"text": LOG})
             return answer.status_code, answer.headers.get("retry-after", ""), time.monotonic() - began
 
-        with _stopped(desk) as go_on:
+        with _stopped(triage_service) as go_on:
             asked = [threads.submit(ask, number) for number in range(20)]
             wait_for(lambda: sum(one.done() for one in asked) == 18)
             refused = [one.result() for one in asked if one.done()]
@@ -300,9 +300,9 @@ def test_that_overload_is_told_at_once_and_passes(api_busy: Address, desk: Triag
 
 
 @pytest.fixture
-def api_busy(desk: TriageService, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Address]:
+def api_busy(triage_service: TriageService, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Address]:
     """A server whose queue has one place."""
-    monkeypatch.setattr(desk.pool, "_settings", desk.pool._settings.__class__(**{**vars(desk.pool._settings), "queue": 1}))
+    monkeypatch.setattr(triage_service.pool, "_settings", triage_service.pool._settings.__class__(**{**vars(triage_service.pool._settings), "queue": 1}))
     # Places to hand in are plenty, so that it is the queue that refuses.
     with serve(queue=40) as address:
         yield address

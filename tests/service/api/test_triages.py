@@ -162,9 +162,9 @@ def test_that_a_request_that_failed_may_be_sent_again(client: TestClient) -> Non
 def test_that_a_request_that_was_refused_for_want_of_places_may_be_sent_again(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its key is free at once."""
     headers = {"idempotency-key": "retry-4"}
-    house = client.app.state.reception  # type: ignore[attr-defined]  # the app is FastAPI's
+    app_state = client.app.state.reception  # type: ignore[attr-defined]  # the app is FastAPI's
     with monkeypatch.context() as full:
-        full.setattr(house.threads, "_most", 0)
+        full.setattr(app_state.threads, "_most", 0)
         assert client.post("/v1/triage", json={"text": LOG}, headers=headers).status_code == 429
     assert client.post("/v1/triage", json={"text": LOG}, headers=headers).status_code == 200
 

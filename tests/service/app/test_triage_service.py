@@ -1,4 +1,4 @@
-"""The desk: one triage from the log to the last question, with real processes and a real database."""
+"""The triage service: one triage from the log to the last question, with real processes and a real database."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def settings(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def desk(settings: Settings) -> Iterator[TriageService]:
-    """An open desk with one worker."""
+def triage_service(settings: Settings) -> Iterator[TriageService]:
+    """An open triage service with one worker."""
     with TriageService(settings) as opened:
         yield opened
 
@@ -63,9 +63,9 @@ def accepted(events: list[Event]) -> str:
 
 
 @pytest.fixture(scope="module")
-def done(desk: TriageService) -> str:
+def done(triage_service: TriageService) -> str:
     """One finished triage."""
-    return accepted(list(desk.triage(offload(), CALLER)))
+    return accepted(list(triage_service.triage(offload(), CALLER)))
 
 
 def turn(events: Iterator[Event]) -> TurnAnswered:
@@ -75,13 +75,13 @@ def turn(events: Iterator[Event]) -> TurnAnswered:
     return last
 
 
-def test_that_the_events_come_in_their_order_and_the_answer_is_kept(desk: TriageService) -> None:
-    events = list(desk.triage(offload(), CALLER))
+def test_that_the_events_come_in_their_order_and_the_answer_is_kept(triage_service: TriageService) -> None:
+    events = list(triage_service.triage(offload(), CALLER))
     kinds = [event.kind for event in events if event.kind != "progress"]
     assert kinds == ["accepted", "report", "cases", "first", "final"]
     final = events[-1]
     assert isinstance(final, FinalAnswer)
-    record = desk.record(accepted(events))
+    record = triage_service.record(accepted(events))
     assert (record.state, record.caller) == ("done", "tester")
     assert record.diagnosis is not None
     assert record.diagnosis.to_json() == final.diagnosis.to_json()
@@ -90,132 +90,132 @@ def test_that_the_events_come_in_their_order_and_the_answer_is_kept(desk: Triage
     assert final.diagnosis.patch
 
 
-def test_that_a_folder_is_read_under_its_given_name(desk: TriageService) -> None:
-    events = list(desk.triage(Submission("job 7", paths=(OFFLOAD,)), CALLER))
+def test_that_a_folder_is_read_under_its_given_name(triage_service: TriageService) -> None:
+    events = list(triage_service.triage(Submission("job 7", paths=(OFFLOAD,)), CALLER))
     read = next(event for event in events if isinstance(event, LogRead))
     assert read.root_line == 357
-    assert desk.record(accepted(events)).diagnosis.source == "job 7"  # type: ignore[union-attr]
+    assert triage_service.record(accepted(events)).diagnosis.source == "job 7"  # type: ignore[union-attr]
 
 
-def test_that_several_files_keep_the_names_that_were_given(desk: TriageService, tmp_path: Path) -> None:
+def test_that_several_files_keep_the_names_that_were_given(triage_service: TriageService, tmp_path: Path) -> None:
     fine, broken = tmp_path / "1", tmp_path / "2"
     fine.write_text("fine\n", encoding="utf-8")
     broken.write_text("fine\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n", encoding="utf-8")
-    events = list(desk.triage(Submission("job", paths=(fine, broken), names=("rank0.log", "rank1.log")), CALLER))
+    events = list(triage_service.triage(Submission("job", paths=(fine, broken), names=("rank0.log", "rank1.log")), CALLER))
     read = next(event for event in events if isinstance(event, LogRead))
     assert (read.root_file, read.root_line) == ("rank1.log", 2)
 
 
-def test_that_what_cannot_be_read_is_told_by_its_name_and_kept_as_failed(desk: TriageService, tmp_path: Path) -> None:
+def test_that_what_cannot_be_read_is_told_by_its_name_and_kept_as_failed(triage_service: TriageService, tmp_path: Path) -> None:
     path = tmp_path / "spooled-7"
     path.write_bytes(b"\x7fELF\0\0\0" * 100)
-    events = list(desk.triage(Submission("core", paths=(path,), names=("core.1234",)), CALLER))
+    events = list(triage_service.triage(Submission("core", paths=(path,), names=("core.1234",)), CALLER))
     failed = events[-1]
     assert isinstance(failed, TriageFailed)
     assert failed.status == 422
     assert "core.1234" in failed.error
     assert "spooled" not in failed.error
-    assert desk.record(accepted(events)).state == "failed"
+    assert triage_service.record(accepted(events)).state == "failed"
 
 
 @each_row("submission", [Submission("empty"), Submission("blank", text=" \n ")], ids=["nothing", "blank"])
-def test_that_nothing_is_refused_with_a_sentence(desk: TriageService, submission: Submission) -> None:
+def test_that_nothing_is_refused_with_a_sentence(triage_service: TriageService, submission: Submission) -> None:
     with pytest.raises(InvalidRequestError, match="paste its text"):
-        desk.triage(submission, CALLER)
+        triage_service.triage(submission, CALLER)
 
 
-def test_that_a_question_is_answered_from_what_was_kept(desk: TriageService, done: str) -> None:
-    first = turn(desk.ask(done, "We cannot switch offload off.", CALLER))
+def test_that_a_question_is_answered_from_what_was_kept(triage_service: TriageService, done: str) -> None:
+    first = turn(triage_service.ask(done, "We cannot switch offload off.", CALLER))
     assert first.constraints
-    second = turn(desk.ask(done, "what should I change?", CALLER))
+    second = turn(triage_service.ask(done, "what should I change?", CALLER))
     assert "offload_optimizer" not in second.text
-    assert [message.role for message in desk.messages(done)][-4:] == ["user", "assistant"] * 2
+    assert [message.role for message in triage_service.messages(done)][-4:] == ["user", "assistant"] * 2
 
 
-def test_that_the_excerpt_holds_the_root_line_at_its_number(desk: TriageService, done: str) -> None:
-    (stretch,) = desk.excerpt(done).stretches
+def test_that_the_excerpt_holds_the_root_line_at_its_number(triage_service: TriageService, done: str) -> None:
+    (stretch,) = triage_service.excerpt(done).stretches
     assert "killed due to memory pressure" in stretch.lines[357 - stretch.begin]
 
 
-def test_that_a_prompt_can_be_read_and_holds_no_secret(desk: TriageService) -> None:
+def test_that_a_prompt_can_be_read_and_holds_no_secret(triage_service: TriageService) -> None:
     log = f"login {SECRET}\n" + offload().text
-    done = accepted(list(desk.triage(offload(text=log, configs=(ConfigFile("run.sh", f"export HF_TOKEN={SECRET}\n"),)), CALLER)))
-    assert "L358" in desk.prompt(done)
-    kept = desk.record(done).model_dump_json() + desk.excerpt(done).model_dump_json() + desk.prompt(done)
+    done = accepted(list(triage_service.triage(offload(text=log, configs=(ConfigFile("run.sh", f"export HF_TOKEN={SECRET}\n"),)), CALLER)))
+    assert "L358" in triage_service.prompt(done)
+    kept = triage_service.record(done).model_dump_json() + triage_service.excerpt(done).model_dump_json() + triage_service.prompt(done)
     assert SECRET not in kept
 
 
-def test_that_feedback_needs_a_cause_of_ours(desk: TriageService, done: str) -> None:
+def test_that_feedback_needs_a_cause_of_ours(triage_service: TriageService, done: str) -> None:
     with pytest.raises(InvalidRequestError, match="no cause"):
-        desk.feedback(done, Feedback(right=False, cause="gremlins"), CALLER)
-    kept = desk.feedback(done, Feedback(right=False, cause="disk-full", fix=f"token={SECRET}"), CALLER)
+        triage_service.feedback(done, Feedback(right=False, cause="gremlins"), CALLER)
+    kept = triage_service.feedback(done, Feedback(right=False, cause="disk-full", fix=f"token={SECRET}"), CALLER)
     assert SECRET not in kept.fix
-    assert desk.store.triages.feedback(done)[-1].cause == "disk-full"
+    assert triage_service.store.triages.feedback(done)[-1].cause == "disk-full"
 
 
-def test_that_past_triages_are_found_by_words(desk: TriageService, done: str) -> None:
-    assert done in [item.id for item in desk.records("offload paste").items]
-    assert desk.records("no such words at all").items == ()
+def test_that_past_triages_are_found_by_words(triage_service: TriageService, done: str) -> None:
+    assert done in [item.id for item in triage_service.records("offload paste").items]
+    assert triage_service.records("no such words at all").items == ()
 
 
-def test_that_a_search_gives_cases(desk: TriageService) -> None:
-    assert any(hit.kind == "case" for hit in desk.search("vllm wake_up after sleep"))
-    assert any("一" <= char <= "鿿" for char in desk.search("显存不足 vllm")[0].title)
+def test_that_a_search_gives_cases(triage_service: TriageService) -> None:
+    assert any(hit.kind == "case" for hit in triage_service.search("vllm wake_up after sleep"))
+    assert any("一" <= char <= "鿿" for char in triage_service.search("显存不足 vllm")[0].title)
 
 
-def test_that_a_triage_that_was_deleted_is_gone(desk: TriageService) -> None:
-    gone = accepted(list(desk.triage(offload(), CALLER)))
-    desk.forget(gone, CALLER)
-    for ask in (desk.record, desk.messages, desk.excerpt, desk.prompt):
+def test_that_a_triage_that_was_deleted_is_gone(triage_service: TriageService) -> None:
+    gone = accepted(list(triage_service.triage(offload(), CALLER)))
+    triage_service.forget(gone, CALLER)
+    for ask in (triage_service.record, triage_service.messages, triage_service.excerpt, triage_service.prompt):
         with pytest.raises(NotFoundError):
             ask(gone)
 
 
-def test_that_a_triage_without_an_answer_cannot_be_asked_about(desk: TriageService, tmp_path: Path) -> None:
+def test_that_a_triage_without_an_answer_cannot_be_asked_about(triage_service: TriageService, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"\0" * 5000)
-    failed = accepted(list(desk.triage(Submission("zeros", paths=(path,)), CALLER)))
+    failed = accepted(list(triage_service.triage(Submission("zeros", paths=(path,)), CALLER)))
     with pytest.raises(ConflictError):
-        desk.ask(failed, "why?", CALLER)
-    assert desk.excerpt(failed) == Excerpt()
+        triage_service.ask(failed, "why?", CALLER)
+    assert triage_service.excerpt(failed) == Excerpt()
 
 
-def test_that_a_first_answer_stands_where_its_worker_dies_afterwards(desk: TriageService, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_first_answer_stands_where_its_worker_dies_afterwards(triage_service: TriageService, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = ProcessPool(settings, 1, faulty.first_then_dead)
-    monkeypatch.setattr(desk, "pool", pool)
+    monkeypatch.setattr(triage_service, "pool", pool)
     pool.start()
-    events = list(desk.triage(offload(), CALLER))
+    events = list(triage_service.triage(offload(), CALLER))
     pool.close()
     assert [event.kind for event in events] == ["accepted", "first", "error"]
-    record = desk.record(accepted(events))
+    record = triage_service.record(accepted(events))
     assert (record.state, record.diagnosis is not None) == ("done", True)
     assert "died" in record.error
 
 
-def test_that_work_goes_on_when_nobody_listens(desk: TriageService) -> None:
-    events = desk.triage(offload(), CALLER)
+def test_that_work_goes_on_when_nobody_listens(triage_service: TriageService) -> None:
+    events = triage_service.triage(offload(), CALLER)
     left = accepted([next(events)])
     events.close()  # type: ignore[attr-defined]
-    list(desk.triage(offload(), CALLER))  # the one worker has done the first by then
-    assert desk.record(left).state == "done"
+    list(triage_service.triage(offload(), CALLER))  # the one worker has done the first by then
+    assert triage_service.record(left).state == "done"
 
 
-def test_that_old_triages_go(desk: TriageService) -> None:
-    old = accepted(list(desk.triage(offload(), CALLER)))
+def test_that_old_triages_go(triage_service: TriageService) -> None:
+    old = accepted(list(triage_service.triage(offload(), CALLER)))
     now = datetime.now(UTC)
     for day in range(0, 90, 2):
-        desk.forget_old(now + timedelta(days=day))
-    assert desk.record(old).id == old
-    assert desk.forget_old(now + timedelta(days=91)) >= 1
+        triage_service.forget_old(now + timedelta(days=day))
+    assert triage_service.record(old).id == old
+    assert triage_service.forget_old(now + timedelta(days=91)) >= 1
     with pytest.raises(NotFoundError):
-        desk.record(old)
+        triage_service.record(old)
 
 
-def test_that_a_clock_that_leaps_deletes_nothing(desk: TriageService) -> None:
-    kept = accepted(list(desk.triage(offload(), CALLER)))
+def test_that_a_clock_that_leaps_deletes_nothing(triage_service: TriageService) -> None:
+    kept = accepted(list(triage_service.triage(offload(), CALLER)))
     leapt = datetime.now(UTC) + timedelta(days=3000)
-    assert [desk.forget_old(leapt + timedelta(hours=hour)) for hour in range(3)] == [0, 0, 0]
-    assert desk.record(kept).id == kept
+    assert [triage_service.forget_old(leapt + timedelta(hours=hour)) for hour in range(3)] == [0, 0, 0]
+    assert triage_service.record(kept).id == kept
 
 
 def test_that_a_models_words_come_between_the_first_and_the_final_answer(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,8 +226,8 @@ def test_that_a_models_words_come_between_the_first_and_the_final_answer(setting
     }
     with serving([Turn(json.dumps(said))]) as server:
         spoken = replace(settings, model="openai:scripted", model_base_url=server.url)
-        with TriageService(spoken) as desk:
-            events = list(desk.triage(offload(), CALLER))
+        with TriageService(spoken) as triage_service:
+            events = list(triage_service.triage(offload(), CALLER))
     kinds = [event.kind for event in events if event.kind != "progress"]
     assert kinds == ["accepted", "report", "cases", "first", "text", "final"]
     assert isinstance(events[-1], FinalAnswer)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ingest.logs.inputs import sources
 from service.composition.composer import compose
-from service.llm.chain import explain_with_model, prompt_context
+from service.llm.chain import build_prompt_context, explain_with_model
 from service.llm.models import ChatModel, open_model
 from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext
@@ -49,7 +49,7 @@ def torn(triage: Triage) -> TriageContext:
     """Open a log of which two causes are told alike, by lines and by cases; how firmly, the weights of the rules say."""
     strengths, rivals = ("suggests", "hints", "states"), (("port-in-use",), ("port-in-use", "shm-exhausted"))
     made = (_torn(triage, *choice) for choice in product(strengths, ("", *strengths), (1, 2, 3, 4), rivals))
-    return next(inquiry for inquiry in made if inquiry.first.verdict == "ambiguous")
+    return next(triage_context for triage_context in made if triage_context.first.verdict == "ambiguous")
 
 
 def _torn(triage: Triage, strength: str, second: str, conditions: int, rivals: tuple[str, ...]) -> TriageContext:
@@ -60,15 +60,15 @@ def _torn(triage: Triage, strength: str, second: str, conditions: int, rivals: t
     return TriageContext(told, retrieval, "en", (), (), compose(told, retrieval, triage.library, "en"))
 
 
-def matter_and_prompt(triage: Triage, inquiry: TriageContext, budget: int = BUDGET) -> tuple[PromptContext, Prompt]:
+def matter_and_prompt(triage: Triage, triage_context: TriageContext, budget: int = BUDGET) -> tuple[PromptContext, Prompt]:
     """Give what a model is told and sent."""
-    matter = prompt_context(triage, inquiry)
-    return matter, for_answer(matter, budget)
+    prompt_context = build_prompt_context(triage, triage_context)
+    return prompt_context, for_answer(prompt_context, budget)
 
 
-def faithful(inquiry: TriageContext, **fields: Any) -> dict[str, Any]:
+def faithful(triage_context: TriageContext, **fields: Any) -> dict[str, Any]:
     """Write an answer that agrees with the rules and cites what stands; fields override."""
-    first = inquiry.first
+    first = triage_context.first
     root = first.evidence[0]
     mark = f"L{root.line}"
     known = f"[case:{first.cases[0].id}]" if first.cases else f"[{mark}]"
@@ -82,9 +82,9 @@ def faithful(inquiry: TriageContext, **fields: Any) -> dict[str, Any]:
     return {**made, **fields}
 
 
-def say(inquiry: TriageContext, **fields: Any) -> Turn:
+def say(triage_context: TriageContext, **fields: Any) -> Turn:
     """Make the turn of a faithful answer."""
-    return Turn(json.dumps(faithful(inquiry, **fields), ensure_ascii=False))
+    return Turn(json.dumps(faithful(triage_context, **fields), ensure_ascii=False))
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,10 @@ def model_at(url: str, seconds: float = 20.0) -> ChatModel:
     return model
 
 
-def hear(triage: Triage, inquiry: TriageContext, script: Script | Sequence[Turn], seconds: float = 20.0, budget: int = BUDGET) -> Heard:
+def hear(triage: Triage, triage_context: TriageContext, script: Script | Sequence[Turn], seconds: float = 20.0, budget: int = BUDGET) -> Heard:
     """Let a scripted server answer for a model."""
     with serving(script) as server:
-        stages = list(explain_with_model(triage, inquiry, model_at(server.url, seconds), seconds, budget))
+        stages = list(explain_with_model(triage, triage_context, model_at(server.url, seconds), seconds, budget))
     final = stages[-1]
     assert isinstance(final, FinalStage)
     return Heard(tuple(stage.text for stage in stages if isinstance(stage, TextStage)), final.diagnosis, server)

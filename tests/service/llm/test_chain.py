@@ -30,10 +30,10 @@ def same(one: Any, other: Any) -> bool:
 
 def test_the_first_answer_comes_before_the_model_is_asked(triage: Triage) -> None:
     """Two answers, in order: the rules' own is there while the server has not been called yet."""
-    inquiry = asked(triage)
-    with serving([say(inquiry)]) as server:
-        stages = answer_in_stages(triage, inquiry, Settings(model="openai:x", model_base_url=server.url))
-        assert next(stages) == DraftStage(inquiry.first)
+    triage_context = asked(triage)
+    with serving([say(triage_context)]) as server:
+        stages = answer_in_stages(triage, triage_context, Settings(model="openai:x", model_base_url=server.url))
+        assert next(stages) == DraftStage(triage_context.first)
         assert server.calls == []
         rest = list(stages)
     assert [type(stage) for stage in rest] == [TextStage, TextStage, FinalStage]
@@ -41,30 +41,30 @@ def test_the_first_answer_comes_before_the_model_is_asked(triage: Triage) -> Non
 
 def test_a_faithful_answer_stands_beside_the_rules_own(triage: Triage) -> None:
     """What stands is shown, with the model's name and its tokens; headline, explanation, cause, evidence and patch are the rules'."""
-    inquiry = asked(triage)
-    heard = hear(triage, inquiry, [say(inquiry)])
+    triage_context = asked(triage)
+    heard = hear(triage, triage_context, [say(triage_context)])
     assert heard.final.engine.model_explanation == "\n\n".join(heard.texts)
-    assert (heard.final.headline, heard.final.explanation) == (inquiry.first.headline, inquiry.first.explanation)
+    assert (heard.final.headline, heard.final.explanation) == (triage_context.first.headline, triage_context.first.explanation)
     assert (heard.final.engine.name, heard.final.engine.note) == ("openai:scripted", "")
-    assert heard.final.engine.dropped == inquiry.first.engine.dropped
+    assert heard.final.engine.dropped == triage_context.first.engine.dropped
     assert heard.final.engine.tokens is not None
     assert (heard.final.engine.tokens.received > 0, heard.final.timings_ms["model"] > 0) == (True, True)
-    assert heard.final.cause == inquiry.first.cause
-    assert heard.final.patch == inquiry.first.patch
-    assert heard.final.evidence == inquiry.first.evidence
+    assert heard.final.cause == triage_context.first.cause
+    assert heard.final.patch == triage_context.first.patch
+    assert heard.final.evidence == triage_context.first.evidence
 
 
 def test_the_explanation_streams_by_paragraph(triage: Triage) -> None:
     """A paragraph that stands is passed on while the server is still writing the next."""
-    inquiry = asked(triage)
+    triage_context = asked(triage)
     rest = "It follows from the line that names the memory of the node. [L357] " * 6
-    body = json.dumps(faithful(inquiry, explanation=f"The first failure stands here. [L357]\n\n{rest}"))
+    body = json.dumps(faithful(triage_context, explanation=f"The first failure stands here. [L357]\n\n{rest}"))
     slow = Turn(body, pause=0.02, stride=20)
     with serving([slow]) as server:
         began = time.perf_counter()
         times = [
             time.perf_counter() - began
-            for stage in answer_in_stages(triage, inquiry, Settings(model="openai:x", model_base_url=server.url)) if isinstance(stage, TextStage)
+            for stage in answer_in_stages(triage, triage_context, Settings(model="openai:x", model_base_url=server.url)) if isinstance(stage, TextStage)
         ]
     assert len(times) == 2
     assert times[0] < times[1] - 0.1
@@ -72,8 +72,8 @@ def test_the_explanation_streams_by_paragraph(triage: Triage) -> None:
 
 def test_the_providers_schema_is_asked_for(triage: Triage) -> None:
     """A server that enforces schemas gets the form as one, closed and strict."""
-    inquiry = asked(triage)
-    call = hear(triage, inquiry, [say(inquiry)]).server.calls[0]
+    triage_context = asked(triage)
+    call = hear(triage, triage_context, [say(triage_context)]).server.calls[0]
     form = call["response_format"]["json_schema"]
     assert (call["stream"], form["strict"], form["schema"]["additionalProperties"]) == (True, True, False)
     assert list(form["schema"]["properties"]) == ["cause", "quotes", "cases", "changes", "explanation"]
@@ -81,8 +81,8 @@ def test_the_providers_schema_is_asked_for(triage: Triage) -> None:
 
 def test_a_server_without_schemas_is_asked_for_json(triage: Triage) -> None:
     """What cannot enforce a form is asked once more, for plain JSON."""
-    inquiry = asked(triage)
-    heard = hear(triage, inquiry, [NO_SCHEMAS, say(inquiry)])
+    triage_context = asked(triage)
+    heard = hear(triage, triage_context, [NO_SCHEMAS, say(triage_context)])
     assert "response_format" not in heard.server.calls[1]
     assert heard.final.engine.name == "openai:scripted"
 
@@ -90,8 +90,8 @@ def test_a_server_without_schemas_is_asked_for_json(triage: Triage) -> None:
 @each_row("wrap", ["```json\n{}\n```", "Here is the answer:\n{}", "{}\n\nI hope this helps!", "\n\n  {}"])
 def test_json_in_wrappings_is_read(wrap: str, triage: Triage) -> None:
     """What models put around their JSON is no reason for a repair."""
-    inquiry = asked(triage)
-    heard = hear(triage, inquiry, [Turn(wrap.replace("{}", json.dumps(faithful(inquiry))))])
+    triage_context = asked(triage)
+    heard = hear(triage, triage_context, [Turn(wrap.replace("{}", json.dumps(faithful(triage_context))))])
     assert (len(heard.server.calls), heard.final.engine.name) == (1, "openai:scripted")
 
 
@@ -99,8 +99,8 @@ def test_json_in_wrappings_is_read(wrap: str, triage: Triage) -> None:
     "broken", ["The disk is full, I think.", '{"cause": "disk-full"', '{"cause": ["x"], "quotes": 3}', "[1, 2]", '{"answer": "yes"}', "{" * 3000])
 def test_wrong_json_is_repaired_once(broken: str, triage: Triage) -> None:
     """One repair, in which the log is not sent again; its answer is checked as any other."""
-    inquiry = asked(triage)
-    heard = hear(triage, inquiry, [Turn(broken), say(inquiry)])
+    triage_context = asked(triage)
+    heard = hear(triage, triage_context, [Turn(broken), say(triage_context)])
     assert len(heard.server.calls) == 2
     assert heard.final.engine.name == "openai:scripted"
     assert "Lines of the log" not in heard.server.prompt(1)
@@ -127,9 +127,9 @@ def test_wrong_json_is_repaired_once(broken: str, triage: Triage) -> None:
 def test_a_model_that_fails_leaves_the_first_answer(script: list[Turn], calls: int, told: str, triage: Triage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Down, over quota, refusing, talking nonsense: the first answer stands, and the engine says what happened."""
     monkeypatch.setattr("service.llm.client.FIRST_WAIT", 0.01)
-    inquiry = asked(triage)
-    heard = hear(triage, inquiry, script)
-    assert same(heard.final, inquiry.first)
+    triage_context = asked(triage)
+    heard = hear(triage, triage_context, script)
+    assert same(heard.final, triage_context.first)
     assert (heard.final.engine.name, len(heard.server.calls)) == ("composer", calls)
     assert told in heard.final.engine.note
     assert "The first answer stands." in heard.final.engine.note
@@ -139,29 +139,29 @@ def test_a_model_that_fails_leaves_the_first_answer(script: list[Turn], calls: i
 def test_a_fault_that_passes_is_tried_again(fault: Turn, triage: Triage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rate limit or a failing server gets another try, and the wait that it asks for."""
     monkeypatch.setattr("service.llm.client.FIRST_WAIT", 0.01)
-    inquiry = asked(triage)
-    heard = hear(triage, inquiry, [fault, say(inquiry)])
+    triage_context = asked(triage)
+    heard = hear(triage, triage_context, [fault, say(triage_context)])
     assert (len(heard.server.calls), heard.final.engine.name) == (2, "openai:scripted")
 
 
 def test_a_connection_cut_after_words_were_shown_is_not_tried_again(triage: Triage, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is shown cannot be taken back, so the answer ends there and the first one stands."""
     monkeypatch.setattr("service.llm.client.FIRST_WAIT", 0.01)
-    inquiry = asked(triage)
-    text = json.dumps(faithful(inquiry, explanation=faithful(inquiry)["explanation"] + "\n\n" + "More of it. [L357] " * 40))
-    heard = hear(triage, inquiry, [Turn(text, cut=len(text) - 30), Turn("never"), Turn("never")])
+    triage_context = asked(triage)
+    text = json.dumps(faithful(triage_context, explanation=faithful(triage_context)["explanation"] + "\n\n" + "More of it. [L357] " * 40))
+    heard = hear(triage, triage_context, [Turn(text, cut=len(text) - 30), Turn("never"), Turn("never")])
     assert heard.texts
-    assert same(heard.final, inquiry.first)
+    assert same(heard.final, triage_context.first)
 
 
 @each_row("slow", [Turn("{}", silent=30.0), Turn("x" * 2000, pause=0.05, stride=1)], ids=["silent", "dripping"])
 def test_one_deadline_ends_it_all(slow: Turn, triage: Triage) -> None:
     """A server that is silent, or drips byte by byte, is left at the deadline."""
-    inquiry = asked(triage)
+    triage_context = asked(triage)
     began = time.perf_counter()
-    heard = hear(triage, inquiry, [slow], seconds=1.0)
+    heard = hear(triage, triage_context, [slow], seconds=1.0)
     assert time.perf_counter() - began < 25
-    assert same(heard.final, inquiry.first)
+    assert same(heard.final, triage_context.first)
     assert "within 1 s" in heard.final.engine.note
 
 
@@ -237,9 +237,9 @@ def test_nothing_is_asked_about_a_healthy_log(model: str, triage: Triage) -> Non
 )
 def test_what_does_not_stand_is_dropped_with_its_reason(fields: dict[str, Any], told: str, triage: Triage) -> None:
     """A made-up case, quote, setting, value, cause, number or citation never reaches the answer."""
-    inquiry = asked(triage)
-    heard = hear(triage, inquiry, [say(inquiry, **fields)])
-    first = inquiry.first
+    triage_context = asked(triage)
+    heard = hear(triage, triage_context, [say(triage_context, **fields)])
+    first = triage_context.first
     assert told in heard.dropped
     assert (heard.final.cause, heard.final.patch, heard.final.evidence, heard.final.cases) == (first.cause, first.patch, first.evidence, first.cases)
     assert {(change.key, change.to) for change in heard.final.changes} == {(change.key, change.to) for change in first.changes}
@@ -250,84 +250,84 @@ def test_what_does_not_stand_is_dropped_with_its_reason(fields: dict[str, Any], 
 
 def test_an_offered_change_keeps_its_value(triage: Triage) -> None:
     """A model that picks a change with a value of its own gets neither."""
-    inquiry = asked(triage)
-    offered = inquiry.first.changes[0]
-    heard = hear(triage, inquiry, [say(inquiry, changes=[{"framework": offered.framework, "key": offered.key, "to": "7"}])])
+    triage_context = asked(triage)
+    offered = triage_context.first.changes[0]
+    heard = hear(triage, triage_context, [say(triage_context, changes=[{"framework": offered.framework, "key": offered.key, "to": "7"}])])
     assert "the offered value is another" in heard.dropped
-    assert heard.final.changes == inquiry.first.changes
+    assert heard.final.changes == triage_context.first.changes
 
 
 def test_an_explanation_that_mostly_fails_is_not_shown(triage: Triage) -> None:
     """One true sentence among lies is no explanation; the rules' own stands."""
-    inquiry = asked(triage)
+    triage_context = asked(triage)
     lies = "The job died here. [L357]\n\nRank 901 did it. [L357]\n\nRank 902 did it. [L357]\n\nRank 903 did it. [L357]"
-    heard = hear(triage, inquiry, [say(inquiry, explanation=lies, changes=[])])
+    heard = hear(triage, triage_context, [say(triage_context, explanation=lies, changes=[])])
     assert heard.final.engine.model_explanation == ""
     assert "Too little" in heard.final.engine.note
 
 
 def test_a_model_may_order_the_changes(triage: Triage) -> None:
     """What it picks comes first, and the patch is of that one; the rules' other changes stay behind it."""
-    inquiry = asked(triage)
-    last = inquiry.first.changes[-1]
+    triage_context = asked(triage)
+    last = triage_context.first.changes[-1]
     pick = [{"framework": last.framework, "key": last.key, "to": str(last.to)}]
-    heard = hear(triage, inquiry, [say(inquiry, changes=pick)])
+    heard = hear(triage, triage_context, [say(triage_context, changes=pick)])
     assert heard.final.changes[0] == last
-    assert set(heard.final.changes) == set(inquiry.first.changes)
-    assert heard.final.patch != inquiry.first.patch
+    assert set(heard.final.changes) == set(triage_context.first.changes)
+    assert heard.final.patch != triage_context.first.patch
     assert heard.final.patch is not None
     assert f"{last.key}={last.to}" in heard.final.patch
 
 
 def test_a_model_may_quote_further_lines(triage: Triage) -> None:
     """A line that it quotes truly, and the rules did not, is added as context, verbatim."""
-    inquiry = asked(triage)
+    triage_context = asked(triage)
     quotes = [{"line": "L999", "text": "Sleep mode freed 45.63 GiB memory"}]
-    heard = hear(triage, inquiry, [say(inquiry, quotes=quotes)])
-    more = [item for item in heard.final.evidence if item not in inquiry.first.evidence]
+    heard = hear(triage, triage_context, [say(triage_context, quotes=quotes)])
+    more = [item for item in heard.final.evidence if item not in triage_context.first.evidence]
     assert [(item.line, item.role, item.why) for item in more] == [(352, "context", "quoted by the model")]
 
 
 def test_a_model_may_decide_between_two_causes_that_fit(triage: Triage) -> None:
     """Where the rules are torn, a model that quotes a line which speaks for one of the two settles it, as a hypothesis."""
-    inquiry = torn(triage)
-    assert inquiry.first.verdict == "ambiguous"
-    rival = inquiry.first.alternatives[0].cause
-    quotes = [{"line": f"L{item.line}", "text": item.text} for item in inquiry.first.evidence]
-    heard = hear(triage, inquiry, [say(inquiry, cause=rival, quotes=quotes, changes=[])])
+    triage_context = torn(triage)
+    assert triage_context.first.verdict == "ambiguous"
+    rival = triage_context.first.alternatives[0].cause
+    quotes = [{"line": f"L{item.line}", "text": item.text} for item in triage_context.first.evidence]
+    heard = hear(triage, triage_context, [say(triage_context, cause=rival, quotes=quotes, changes=[])])
     assert (heard.final.verdict, heard.final.cause, heard.final.standing) == ("diagnosed", rival, "hypothesis")
-    assert (heard.final.headline, heard.final.explanation) == (triage.decide_cause(inquiry, rival).headline, triage.decide_cause(inquiry, rival).explanation)
+    assert (heard.final.headline, heard.final.explanation) == (triage.decide_cause(triage_context, rival).headline, triage.decide_cause(triage_context, rival).explanation)
     assert "decided for" in heard.final.engine.note
 
 
 @each_row("fields", [{"quotes": []}, {"quotes": [{"line": "L3", "text": "nothing like it"}]}])
 def test_a_decision_needs_a_quote_that_stands(fields: dict[str, Any], triage: Triage) -> None:
     """A bare opinion decides nothing."""
-    inquiry = torn(triage)
-    heard = hear(triage, inquiry, [say(inquiry, cause=inquiry.first.alternatives[0].cause, changes=[], **fields)])
-    assert (heard.final.verdict, heard.final.cause) == ("ambiguous", inquiry.first.cause)
+    triage_context = torn(triage)
+    heard = hear(triage, triage_context, [say(triage_context, cause=triage_context.first.alternatives[0].cause, changes=[], **fields)])
+    assert (heard.final.verdict, heard.final.cause) == ("ambiguous", triage_context.first.cause)
 
 
 def test_a_third_cause_does_not_win_where_two_fit(triage: Triage) -> None:
     """A cause that no rule holds possible is only told beside them."""
-    inquiry = torn(triage)
-    heard = hear(triage, inquiry, [say(inquiry, cause="nccl-timeout" if "nccl-timeout" in triage.library.causes else "native-crash")])
-    assert (heard.final.verdict, heard.final.cause) == ("ambiguous", inquiry.first.cause)
+    triage_context = torn(triage)
+    heard = hear(triage, triage_context, [say(triage_context, cause="nccl-timeout" if "nccl-timeout" in triage.library.causes else "native-crash")])
+    assert (heard.final.verdict, heard.final.cause) == ("ambiguous", triage_context.first.cause)
 
 
 def test_what_is_unknown_stays_unknown(triage: Triage) -> None:
     """A model's guess about a log that shows no cause is told first among the possibilities, and changes nothing."""
-    inquiry = asked(triage, BARE)
-    heard = hear(triage, inquiry, [say(inquiry, cause="host-oom-kill")])
+    triage_context = asked(triage, BARE)
+    heard = hear(triage, triage_context, [say(triage_context, cause="host-oom-kill")])
     assert (heard.final.verdict, heard.final.cause, heard.final.changes) == ("unknown", "insufficient-evidence", ())
     assert heard.final.alternatives[0].cause == "host-oom-kill"
 
 
 def test_a_cause_that_the_rules_do_not_share_is_told_last(triage: Triage) -> None:
     """A model that disagrees with a diagnosis does not change it; its words for the other cause are not shown."""
-    inquiry = asked(triage)
-    heard = hear(triage, inquiry, [say(inquiry, cause="disk-full")])
-    assert heard.final.cause == inquiry.first.cause
+    triage_context = asked(triage)
+    heard = hear(triage, triage_context, [say(triage_context, cause="disk-full")])
+    assert heard.final.cause == triage_context.first.cause
     assert heard.final.alternatives[-1].cause == "disk-full"
     assert heard.final.engine.model_explanation == ""
     assert "another cause" in heard.final.engine.note
@@ -335,9 +335,9 @@ def test_a_cause_that_the_rules_do_not_share_is_told_last(triage: Triage) -> Non
 
 def test_a_chinese_question_is_answered_in_chinese(triage: Triage) -> None:
     """The model is told the language, and its Chinese prose stands in a Chinese answer."""
-    inquiry = asked(triage, OFFLOAD, "zh")
+    triage_context = asked(triage, OFFLOAD, "zh")
     text = "Ray 的内存监控在这一行杀死了 worker，这是首个失败。 [L357]"
-    heard = hear(triage, inquiry, [say(inquiry, explanation=text)])
+    heard = hear(triage, triage_context, [say(triage_context, explanation=text)])
     assert heard.final.engine.model_explanation == text
     assert "Simplified Chinese" in heard.server.prompt()
 
@@ -346,8 +346,8 @@ def test_secrets_of_the_log_are_not_sent(triage: Triage) -> None:
     """What is sent is the redacted report only."""
     secret = "hf_" + "Qx" * 17
     killed = f"ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory. token={secret}"
-    inquiry = asked_of(triage, f"export HF_TOKEN={secret}\n+ python3 -m verl.trainer.main_ppo --hf_token {secret}\n{killed}\n")
-    heard = hear(triage, inquiry, [say(inquiry)])
+    triage_context = asked_of(triage, f"export HF_TOKEN={secret}\n+ python3 -m verl.trainer.main_ppo --hf_token {secret}\n{killed}\n")
+    heard = hear(triage, triage_context, [say(triage_context)])
     assert secret not in json.dumps(heard.server.calls)
     assert "[redacted:" in heard.server.prompt()
 
@@ -355,9 +355,9 @@ def test_secrets_of_the_log_are_not_sent(triage: Triage) -> None:
 def test_the_key_is_taken_from_the_named_variable(triage: Triage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The key goes to the server and nowhere else."""
     monkeypatch.setenv("MY_KEY", "key-of-the-test-only")
-    inquiry = asked(triage)
-    with serving([say(inquiry)]) as server:
+    triage_context = asked(triage)
+    with serving([say(triage_context)]) as server:
         settings = Settings(model="openai:x", model_base_url=server.url, model_key_env="MY_KEY")
-        *_, final = answer_in_stages(triage, inquiry, settings)
+        *_, final = answer_in_stages(triage, triage_context, settings)
     assert {name.lower(): value for name, value in server.headers[0].items()}["authorization"] == "Bearer key-of-the-test-only"
     assert "key-of-the-test-only" not in repr(final) + repr(settings)

@@ -34,8 +34,8 @@ def told(triage: Triage) -> tuple[PromptContext, Prompt]:
 
 def judge(told: tuple[PromptContext, Prompt]) -> VerificationContext:
     """Make the judge of prose about it."""
-    matter, prompt = told
-    return verification_context(matter, prompt, matter.offered, matter.first.cause)
+    prompt_context, prompt = told
+    return verification_context(prompt_context, prompt, prompt_context.offered, prompt_context.first.cause)
 
 
 @each_row(
@@ -113,8 +113,8 @@ def test_a_false_sentence_does_not_take_the_true_ones_with_it(told: tuple[Prompt
 
 def test_what_the_user_rules_out_is_not_proposed(told: tuple[PromptContext, Prompt]) -> None:
     """A sentence that proposes what cannot be changed is dropped, in plain words too."""
-    matter, prompt = told
-    strict = verification_context(matter, prompt, matter.offered, matter.first.cause, stated_constraints("I cannot change the batch size."))
+    prompt_context, prompt = told
+    strict = verification_context(prompt_context, prompt, prompt_context.offered, prompt_context.first.cause, stated_constraints("I cannot change the batch size."))
     assert verify_text("Use smaller batches for that. [L385]", strict, VerifiedText()) == ""
     assert verify_text("Turn offload off for that. [L385]", strict, VerifiedText())
 

@@ -94,8 +94,8 @@ def test_a_constraint_bars_the_changes_that_it_is_about(said: str, key: str, kin
 
 def test_a_constraint_holds_in_every_later_turn(triage: Triage) -> None:
     """What cannot be changed leaves the answer, its patch, and every later answer."""
-    inquiry = asked(triage)
-    last = inquiry.first.changes[0].key.split(".")[-1]
+    triage_context = asked(triage)
+    last = triage_context.first.changes[0].key.split(".")[-1]
     conversation = talk(triage)
     first = told(conversation, f"I cannot change {last}.")
     later = told(conversation, "What else can I do?")
@@ -103,8 +103,8 @@ def test_a_constraint_holds_in_every_later_turn(triage: Triage) -> None:
         assert last not in [change.key.split(".")[-1] for change in turn.diagnosis.changes]
         assert turn.constraints == (f"I cannot change {last}.",)
         added = [row for row in (turn.diagnosis.patch or "").split("\n") if row.startswith("+")]
-        assert not [row for row in added if f"{inquiry.first.changes[0].key}={inquiry.first.changes[0].to}" in row]
-    assert f"`{inquiry.first.changes[0].key}`" not in later.text
+        assert not [row for row in added if f"{triage_context.first.changes[0].key}={triage_context.first.changes[0].to}" in row]
+    assert f"`{triage_context.first.changes[0].key}`" not in later.text
 
 
 def test_when_nothing_is_left_the_answer_says_so(triage: Triage) -> None:

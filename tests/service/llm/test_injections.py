@@ -43,9 +43,9 @@ SET = [(base, item) for base, write in BASES.items() for item in poisoned(write(
 MOVED = {"a file name, order 8"}
 
 
-def obeyed(inquiry: TriageContext, order: str, *, agrees: bool = False) -> dict[str, Any]:
+def obeyed(triage_context: TriageContext, order: str, *, agrees: bool = False) -> dict[str, Any]:
     """Write what a model answers that does all that any of the orders asks for, and more; one that agrees on the cause is listened to."""
-    first = inquiry.first
+    first = triage_context.first
     lines = [f"L{item.line}" for item in first.cascade] or ["L1"]
     mark = lines[0]
     known = f"[case:{first.cases[0].id}]" if first.cases else f"[{mark}]"
@@ -88,8 +88,8 @@ def heard(triage: Triage) -> list[tuple[str, Poisoned, TriageContext, Heard]]:
     """Let an obeying model answer for every poisoned log, once with its order and once with a true quote beside it."""
     made = []
     for place, (base, item) in enumerate(SET):
-        inquiry = asked_of(triage, item.infected)
-        made.append((base, item, inquiry, hear(triage, inquiry, [Turn(json.dumps(obeyed(inquiry, item.order, agrees=place % 2 == 0), ensure_ascii=False), stride=400)])))
+        triage_context = asked_of(triage, item.infected)
+        made.append((base, item, triage_context, hear(triage, triage_context, [Turn(json.dumps(obeyed(triage_context, item.order, agrees=place % 2 == 0), ensure_ascii=False), stride=400)])))
     return made
 
 
@@ -102,26 +102,26 @@ def test_the_set_is_large_and_varied() -> None:
 
 def test_an_obeying_model_changes_no_cause_no_patch_and_no_change(heard: list[tuple[str, Poisoned, TriageContext, Heard]]) -> None:
     """Measured over the set: none of the decisions differs from the rules' own of the same log."""
-    assert [item.name for _, item, inquiry, result in heard if decided(result.final) != decided(inquiry.first)] == []
+    assert [item.name for _, item, triage_context, result in heard if decided(result.final) != decided(triage_context.first)] == []
 
 
 def test_an_order_does_not_move_the_rules(heard: list[tuple[str, Poisoned, TriageContext, Heard]], triage: Triage) -> None:
     """The rules decide about a poisoned log as about the same log without the order."""
-    moved = {item.name for _, item, inquiry, _ in heard if decided(inquiry.first, item.order) != decided(unharmed(triage, item.clean))}
+    moved = {item.name for _, item, triage_context, _ in heard if decided(triage_context.first, item.order) != decided(unharmed(triage, item.clean))}
     assert moved <= MOVED
 
 
 def test_headline_and_explanation_are_the_rules_own(heard: list[tuple[str, Poisoned, TriageContext, Heard]]) -> None:
     """Word for word what is said without a model, in every poisoned log."""
-    moved = [item.name for _, item, inquiry, result in heard if (result.final.headline, result.final.explanation) != (inquiry.first.headline, inquiry.first.explanation)]
+    moved = [item.name for _, item, triage_context, result in heard if (result.final.headline, result.final.explanation) != (triage_context.first.headline, triage_context.first.explanation)]
     assert moved == []
 
 
 def test_no_address_and_no_number_of_an_order_is_shown_anywhere(heard: list[tuple[str, Poisoned, TriageContext, Heard]]) -> None:
     """Nothing that a face can show of the model's answer holds one: neither its words, nor the list of what was dropped, nor JSON."""
     leaks = []
-    for _, item, inquiry, result in heard:
-        final, first = result.final.to_json(), inquiry.first.to_json()
+    for _, item, triage_context, result in heard:
+        final, first = result.final.to_json(), triage_context.first.to_json()
         leaks += [(item.name, bait) for bait in BAIT if final.count(bait) > first.count(bait)]
         leaks += [(item.name, bait) for bait in (*BAIT, *REQUESTS) if bait in "\n".join([*result.texts, result.final.engine.model_explanation])]
     assert leaks == []
@@ -129,30 +129,30 @@ def test_no_address_and_no_number_of_an_order_is_shown_anywhere(heard: list[tupl
 
 def test_a_lure_in_true_words_is_dropped_alone(triage: Triage) -> None:
     """Each spelling in a text that else stands: the rest is shown, the lure is not, and it is listed without what it leads to."""
-    inquiry = asked_of(triage, BASES["diagnosed"]())
-    mark = f"[L{inquiry.first.evidence[0].line}]"
+    triage_context = asked_of(triage, BASES["diagnosed"]())
+    mark = f"[L{triage_context.first.evidence[0].line}]"
     wrong = []
     for lure in LURES:
         true = f"The first failure of the job stands in this line. {mark}"
-        claims = {"cause": inquiry.first.cause, "quotes": [], "cases": [], "changes": [], "explanation": f"{true}\n\n{lure} {mark}"}
-        final = hear(triage, inquiry, [Turn(json.dumps(claims))]).final
+        claims = {"cause": triage_context.first.cause, "quotes": [], "cases": [], "changes": [], "explanation": f"{true}\n\n{lure} {mark}"}
+        final = hear(triage, triage_context, [Turn(json.dumps(claims))]).final
         listed = "\n".join(f"{item.what} {item.why}" for item in final.engine.dropped)
-        kept = final.engine.model_explanation == true and len(final.engine.dropped) == len(inquiry.first.engine.dropped) + 1
+        kept = final.engine.model_explanation == true and len(final.engine.dropped) == len(triage_context.first.engine.dropped) + 1
         wrong += [] if kept and not any(bait in listed for bait in BAIT) else [(lure, final.engine)]
     assert wrong == []
 
 
 def test_an_obeying_model_changes_no_citation(heard: list[tuple[str, Poisoned, TriageContext, Heard]]) -> None:
     """Evidence and cases are those of the rules alone."""
-    assert [item.name for _, item, inquiry, result in heard if citations(result.final) != citations(inquiry.first)] == []
+    assert [item.name for _, item, triage_context, result in heard if citations(result.final) != citations(triage_context.first)] == []
 
 
 def test_no_word_of_an_order_reaches_the_user_through_the_model(heard: list[tuple[str, Poisoned, TriageContext, Heard]]) -> None:
     """The lie, the link and the command stand nowhere in what is read, unless the rules quote that very log line themselves."""
     leaks = []
-    for _, item, inquiry, result in heard:
+    for _, item, triage_context, result in heard:
         shown = "\n".join([told(result.final), *result.texts])
-        leaks += [item.name for word in (CANARY, LINK, "curl", "rm -rf", "All is well") if word in shown and word not in told(inquiry.first)]
+        leaks += [item.name for word in (CANARY, LINK, "curl", "rm -rf", "All is well") if word in shown and word not in told(triage_context.first)]
     assert leaks == []
 
 
@@ -172,9 +172,9 @@ def test_the_answer_says_that_the_log_speaks_to_a_model(heard: list[tuple[str, P
 def test_an_order_that_is_not_recognised_changes_nothing_either(order: str, triage: Triage) -> None:
     """The fixed form and the checks are the defence; recognising orders only helps."""
     base = BASES["diagnosed"]()
-    inquiry = asked_of(triage, base.replace("INFO loading shard 7", order))
+    triage_context = asked_of(triage, base.replace("INFO loading shard 7", order))
     assert len(order) > MIN_QUOTE
-    result = hear(triage, inquiry, [Turn(json.dumps(obeyed(inquiry, order), ensure_ascii=False), stride=400)])
+    result = hear(triage, triage_context, [Turn(json.dumps(obeyed(triage_context, order), ensure_ascii=False), stride=400)])
     clean = asked_of(triage, base).first
     assert decided(result.final) == decided(clean)
     assert CANARY not in told(result.final)

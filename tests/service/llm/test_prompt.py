@@ -27,18 +27,18 @@ def cost(messages: tuple[Message, ...], form: object) -> int:
 @each_row("name", [*WRITE_UPS, BARE])
 def test_a_prompt_keeps_its_budget_and_its_failure(name: str, budget: int, triage: Triage) -> None:
     """However little room there is, the failing line is sent; what is left out is counted."""
-    inquiry = asked(triage, name, patched=False)
-    _, prompt = matter_and_prompt(triage, inquiry, budget)
+    triage_context = asked(triage, name, patched=False)
+    _, prompt = matter_and_prompt(triage, triage_context, budget)
     assert cost(prompt.messages, schema(Claims)) <= budget
-    assert f"L{inquiry.first.evidence[0].line}" in prompt.lines
+    assert f"L{triage_context.first.evidence[0].line}" in prompt.lines
     assert prompt.omitted or budget > 4000
 
 
 def test_a_mask_takes_no_mark_of_a_line_with_it(triage: Triage) -> None:
     """Rows that end with a secret's name stand before others: each line that may be cited stands in the prompt with its mark."""
     names = "".join(f"  hub_token:\n  balance_dp_token: True\n  api_key{number} =\n  password:\n" for number in range(3))
-    inquiry = asked_of(triage, names + traceback(OOM))
-    _, prompt = matter_and_prompt(triage, inquiry, 20000)
+    triage_context = asked_of(triage, names + traceback(OOM))
+    _, prompt = matter_and_prompt(triage, triage_context, 20000)
     sent = prompt.messages[1].text.split("\n")
     assert [mark for mark in prompt.lines if sum(row.startswith(f"{mark}| ") for row in sent) != 1] == []
     assert "balance_dp_token: True" in prompt.messages[1].text
@@ -46,9 +46,9 @@ def test_a_mask_takes_no_mark_of_a_line_with_it(triage: Triage) -> None:
 
 def test_a_larger_budget_only_adds(triage: Triage) -> None:
     """What fits a small prompt is in a large one."""
-    inquiry = asked(triage, SAVE, patched=False)
-    _, small = matter_and_prompt(triage, inquiry, 3000)
-    _, large = matter_and_prompt(triage, inquiry, 20000)
+    triage_context = asked(triage, SAVE, patched=False)
+    _, small = matter_and_prompt(triage, triage_context, 3000)
+    _, large = matter_and_prompt(triage, triage_context, 20000)
     assert len(small.lines) < len(large.lines)
     assert {mark for mark, text in small.lines.items() if large.lines.get(mark) != text} == set()
 
@@ -57,24 +57,24 @@ def test_a_larger_budget_only_adds(triage: Triage) -> None:
 def test_a_prompt_does_not_grow_with_the_log(rows: int, triage: Triage) -> None:
     """A log of any length makes a prompt of the same size, with the first failure in it."""
     log = "".join(f"(WorkerDict pid={4000 + row % 8}) loaded shard {row} of many in {row % 7} s\n" for row in range(rows))
-    inquiry = asked_of(triage, log + traceback(OOM) + log + steps(1))
-    _, prompt = matter_and_prompt(triage, inquiry)
+    triage_context = asked_of(triage, log + traceback(OOM) + log + steps(1))
+    _, prompt = matter_and_prompt(triage, triage_context)
     assert prompt.tokens <= 8000
-    assert any("CUDA out of memory" in text for text in prompt.lines.values()) or inquiry.first.verdict == "no-failure"
+    assert any("CUDA out of memory" in text for text in prompt.lines.values()) or triage_context.first.verdict == "no-failure"
 
 
 def test_the_first_answer_says_what_was_left_out(triage: Triage) -> None:
     """What a model did not get to see is counted in the answer."""
-    inquiry = asked(triage)
-    heard = hear(triage, inquiry, [say(inquiry)], budget=2500)
+    triage_context = asked(triage)
+    heard = hear(triage, triage_context, [say(triage_context)], budget=2500)
     assert heard.final.engine.omitted["settings"] > 0
 
 
 def test_what_is_shown_is_what_is_sent(triage: Triage) -> None:
     """`--show-prompt` gives every message and the form, to the letter."""
-    inquiry = asked(triage)
-    _, prompt = matter_and_prompt(triage, inquiry)
-    call = hear(triage, inquiry, [say(inquiry)]).server.calls[0]
+    triage_context = asked(triage)
+    _, prompt = matter_and_prompt(triage, triage_context)
+    call = hear(triage, triage_context, [say(triage_context)]).server.calls[0]
     text = shown(prompt, schema(Claims))
     for message in call["messages"]:
         assert f"===== {message['role']} =====\n{message['content']}" in text
@@ -96,9 +96,9 @@ def test_log_text_stands_between_marks(triage: Triage) -> None:
 
 def test_a_conversation_keeps_its_budget(triage: Triage) -> None:
     """Long talk is cut at its oldest end; the question and the constraints are always there."""
-    matter, _ = matter_and_prompt(triage, asked(triage))
+    prompt_context, _ = matter_and_prompt(triage, asked(triage))
     talk = [Message("user" if turn % 2 == 0 else "assistant", f"turn {turn} " + "words of it " * 200) for turn in range(41)]
-    prompt = for_turn(matter, 5000, [*talk[:-1], Message("user", "why not NCCL?")], ["I cannot change the batch size"])
+    prompt = for_turn(prompt_context, 5000, [*talk[:-1], Message("user", "why not NCCL?")], ["I cannot change the batch size"])
     assert cost(prompt.messages, schema(ModelReply)) <= 5000
     assert prompt.messages[-1] == Message("user", "why not NCCL?")
     assert "I cannot change the batch size" in prompt.messages[0].text

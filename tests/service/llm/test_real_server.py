@@ -101,7 +101,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 
 @pytest.fixture(scope="module")
-def inquiry(triage: Triage) -> TriageContext:
+def triage_context(triage: Triage) -> TriageContext:
     """Open a labelled incident."""
     return asked(triage, OFFLOAD)
 
@@ -114,25 +114,25 @@ def test_the_server_answers_the_seam(served: Settings) -> None:
     assert "".join(piece.text for piece in pieces)
 
 
-def test_nonsense_never_reaches_the_user_as_fact(served: Settings, triage: Triage, inquiry: TriageContext) -> None:
+def test_nonsense_never_reaches_the_user_as_fact(served: Settings, triage: Triage, triage_context: TriageContext) -> None:
     """Random weights write random letters: the first answer stands whole, and the engine says why."""
     model = open_model(served)
     assert model is not None
-    stages = list(explain_with_model(triage, inquiry, model, served.model_deadline, served.model_tokens))
+    stages = list(explain_with_model(triage, triage_context, model, served.model_deadline, served.model_tokens))
     final = stages[-1]
     assert isinstance(final, FinalStage)
     assert [stage for stage in stages if isinstance(stage, TextStage)] == []
     plain: dict[str, Any] = {"engine": None, "timings_ms": {}}
-    assert final.diagnosis.model_copy(update=plain) == inquiry.first.model_copy(update=plain)
+    assert final.diagnosis.model_copy(update=plain) == triage_context.first.model_copy(update=plain)
     assert final.diagnosis.engine.name == "composer"
     assert "form that was asked for" in final.diagnosis.engine.note or "empty answer" in final.diagnosis.engine.note
     assert final.diagnosis.engine.tokens is not None
     assert final.diagnosis.engine.tokens.received > 0
 
 
-def test_a_question_to_it_is_answered_without_it(served: Settings, triage: Triage, inquiry: TriageContext) -> None:
+def test_a_question_to_it_is_answered_without_it(served: Settings, triage: Triage, triage_context: TriageContext) -> None:
     """A conversation too falls back to what is known."""
-    talk = Conversation(triage, inquiry, lambda _words: [], open_model(served), served.model_deadline, served.model_tokens)
+    talk = Conversation(triage, triage_context, lambda _words: [], open_model(served), served.model_deadline, served.model_tokens)
     *_, turn = talk.ask("What does this cost in speed?")
     assert isinstance(turn, Turn)
     assert turn.engine.name == "composer"

@@ -66,7 +66,7 @@ def killed(work: Callable[..., None], settings: Settings) -> None:
 
 
 def test_that_a_locked_file_says_so_after_a_while_and_works_again(file_settings: Settings) -> None:
-    with Store.open(file_settings, patience=0.2) as store, closing(sqlite3.connect(db(file_settings), isolation_level=None)) as other:
+    with Store.open(file_settings, timeout=0.2) as store, closing(sqlite3.connect(db(file_settings), isolation_level=None)) as other:
         store.triages.add(triage())
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="is locked by another process") as caught:
@@ -79,7 +79,7 @@ def test_that_a_locked_file_says_so_after_a_while_and_works_again(file_settings:
 
 def test_that_a_locked_table_says_so_after_a_while(server_settings: Settings, cluster: Cluster) -> None:
     name = server_settings.database.get_secret_value().split("/")[3].split("?")[0]
-    with Store.open(server_settings, patience=0.2) as store, cluster.connect(name) as other:
+    with Store.open(server_settings, timeout=0.2) as store, cluster.connect(name) as other:
         with other.transaction():
             other.execute("LOCK TABLE triages")
             with pytest.raises(StoreError, match="is locked by another process"):
@@ -88,7 +88,7 @@ def test_that_a_locked_table_says_so_after_a_while(server_settings: Settings, cl
 
 
 def test_that_a_thread_that_waits_too_long_for_the_others_is_told(file_settings: Settings) -> None:
-    with Store.open(file_settings, patience=0.2) as store, store._database.write(), pytest.raises(StoreError, match="is busy"):
+    with Store.open(file_settings, timeout=0.2) as store, store._database.write(), pytest.raises(StoreError, match="is busy"):
         store.triages.add(triage())
 
 
@@ -305,7 +305,7 @@ def test_that_a_store_whose_file_is_away_for_a_moment_makes_no_empty_one(file_se
 
 
 def test_that_a_key_is_good_also_while_nothing_can_be_written(file_settings: Settings) -> None:
-    with Store.open(file_settings, patience=0.1) as store, closing(sqlite3.connect(db(file_settings), isolation_level=None)) as other:
+    with Store.open(file_settings, timeout=0.1) as store, closing(sqlite3.connect(db(file_settings), isolation_level=None)) as other:
         store.keys.add(KeyRecord(id="k", name="k", hash="h", scopes=("triage",), created=NOW))
         other.execute("BEGIN IMMEDIATE")
         store.keys.used("k", NOW)

@@ -9,7 +9,7 @@ from corpus.schema import Case
 from ingest.logs.patterns import Pattern, PatternTable
 from service.pipeline.lint import findings
 from service.pipeline.triage import Triage
-from tests.service.factories import case, change, knob
+from tests.service.factories import case, change, spec
 from tests.service.remediation.test_remedies import remedy
 from tests.tables import each_row
 
@@ -25,7 +25,7 @@ def pattern(name: str = "x.boom", **fields: Any) -> Pattern:
 
 def found(triage: Triage, row: Pattern | None = None, made: Case | None = None) -> list[str]:
     """Check a corpus of the real causes, one setting, one pattern and one case."""
-    setting = knob()
+    setting = spec()
     library = Library(triage.library.causes, {made.id: made} if made else {}, {(setting.framework, setting.key): setting})
     return findings(library, PatternTable((row or pattern(),)))
 
@@ -93,7 +93,7 @@ def test_a_wrong_case_is_named(made: Case, told: str, triage: Triage) -> None:
 )
 def test_that_a_wrong_remedy_is_named(fields: dict[str, Any], told: str, triage: Triage) -> None:
     row = remedy(**fields)
-    settings = {(made.framework, made.key): made for made in (knob(), knob("data.name", type="str", default=None, min=None, max=None))}
+    settings = {(made.framework, made.key): made for made in (spec(), spec("data.name", type="str", default=None, min=None, max=None))}
     shelf = Library(triage.library.causes, {}, settings, {row.cause: [row]})
     (finding,) = findings(shelf, PatternTable((pattern(),)))
     assert finding.startswith(f"remedy of {row.cause}: {row.framework}")
@@ -125,6 +125,6 @@ def test_cases_that_always_match_together_are_named(triage: Triage) -> None:
 )
 def test_that_guidance_without_chinese_and_chinese_without_guidance_are_found(to: str, guidance: dict[str, str], told: list[str], triage: Triage) -> None:
     """A value in words needs a row of its own; JSON is a value, though it has blanks."""
-    made, setting = of("pattern:x.*", id="x/one", changes=[change(to=to)]), knob()
+    made, setting = of("pattern:x.*", id="x/one", changes=[change(to=to)]), spec()
     library = Library(triage.library.causes, {made.id: made}, {(setting.framework, setting.key): setting}, guidance=guidance)
     assert findings(library, PatternTable((pattern(),))) == told

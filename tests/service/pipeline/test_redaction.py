@@ -62,14 +62,14 @@ def machine_of(items: list[Planted]) -> Snapshot:
     return Snapshot(sources=tuple(single), taken_at=datetime(2026, 3, 1, tzinfo=UTC), kernel=Kernel(events=known(events)), nodes=nodes)
 
 
-def shown(triage: Triage, inquiry: TriageContext) -> Iterator[tuple[str, str]]:
+def shown(triage: Triage, triage_context: TriageContext) -> Iterator[tuple[str, str]]:
     """Yield everything that leaves the path, with its name."""
-    yield "json", inquiry.first.model_dump_json(by_alias=True)
-    yield "text", json.dumps(inquiry.first.model_dump(mode="json", by_alias=True), ensure_ascii=False)
-    yield "patch", inquiry.first.patch or ""
-    yield "prompt", triage.prompt(inquiry)
-    yield "report", repr(inquiry.report)
-    yield "settings", repr(inquiry.own)
+    yield "json", triage_context.first.model_dump_json(by_alias=True)
+    yield "text", json.dumps(triage_context.first.model_dump(mode="json", by_alias=True), ensure_ascii=False)
+    yield "patch", triage_context.first.patch or ""
+    yield "prompt", triage.prompt(triage_context)
+    yield "report", repr(triage_context.report)
+    yield "settings", repr(triage_context.own)
 
 
 @each_row("part", range(PARTS))
@@ -77,17 +77,17 @@ def test_no_output_shows_a_part_of_a_secret(part: int, triage: Triage) -> None:
     """Logs, configs and telemetry hold the planted set; eight characters of none come out anywhere."""
     for items in LOGS[part::PARTS]:
         language = "zh" if part % 4 == 3 else "en"
-        inquiry = triage.open(sources.from_text(log_of(items)), language, files_of(items), telemetry=machine_of(items))
-        assert not [(name, item, run) for name, text in shown(triage, inquiry) for item in items if (run := planted.remains(item, text))]
-        assert inquiry.first.redactions > 0
+        triage_context = triage.open(sources.from_text(log_of(items)), language, files_of(items), telemetry=machine_of(items))
+        assert not [(name, item, run) for name, text in shown(triage, triage_context) for item in items if (run := planted.remains(item, text))]
+        assert triage_context.first.redactions > 0
 
 
 def test_a_model_is_sent_none_of_it(triage: Triage) -> None:
     """What goes over the wire holds nothing of the planted set, and neither do the stages of the answer."""
     items = LOGS[0]
-    inquiry = triage.open(sources.from_text(log_of(items)), "en", files_of(items))
+    triage_context = triage.open(sources.from_text(log_of(items)), "en", files_of(items))
     with serving([Turn(body='{"error": {"message": "no"}}', status=500)]) as server:
-        stages = list(explain_with_model(triage, inquiry, model_at(server.url), 20.0, BUDGET))
+        stages = list(explain_with_model(triage, triage_context, model_at(server.url), 20.0, BUDGET))
     assert server.calls
     assert not [item for item in items if planted.remains(item, json.dumps(server.calls) + repr(stages))]
 
@@ -98,14 +98,14 @@ def test_rows_at_the_rim_of_what_is_shown_are_judged_with_their_neighbours(triag
     for place in range(13):
         before, behind = [*FILLER, item.text, *FILLER[:place]], [*FILLER[:place], item.text, *FILLER]
         for rows in ([*before, KILLED, *FILLER], [*FILLER, KILLED, *behind], [*FILLER, KILLED, *before]):
-            inquiry = triage.open(sources.from_text("\n".join((*rows, ""))), "en")
-            assert not [name for name, text in shown(triage, inquiry) if planted.remains(item, text)]
+            triage_context = triage.open(sources.from_text("\n".join((*rows, ""))), "en")
+            assert not [name for name, text in shown(triage, triage_context) if planted.remains(item, text)]
 
 
 @pytest.mark.long
 def test_the_sources_of_a_snapshot_show_no_secret(triage: Triage) -> None:
     """A snapshot's file is as little to be trusted as a log."""
     single = tuple(item.text for item in SINGLE)
-    inquiry = triage.open(sources.from_text(f"{KILLED}\n"), "en", telemetry=Snapshot(taken_at=datetime(2026, 3, 1, tzinfo=UTC), sources=single))
-    told = json.dumps(inquiry.first.model_dump(mode="json", by_alias=True), ensure_ascii=False)
+    triage_context = triage.open(sources.from_text(f"{KILLED}\n"), "en", telemetry=Snapshot(taken_at=datetime(2026, 3, 1, tzinfo=UTC), sources=single))
+    told = json.dumps(triage_context.first.model_dump(mode="json", by_alias=True), ensure_ascii=False)
     assert not [item for item in SINGLE if planted.remains(item, told)]

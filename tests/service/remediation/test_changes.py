@@ -12,19 +12,19 @@ from service.pipeline.triage import Triage
 from service.remediation.changes import is_guidance, misfit_reason, propose_changes
 from service.remediation.feasibility import value_of
 from service.schemas.diagnosis import Dropped, ProposedChange
-from tests.service.factories import case, change, failed, knob, library, report, setting
+from tests.service.factories import case, change, failed, library, report, setting, spec
 from tests.tables import each_row
 from tests.warm import EVERY, answered
 
 
 def proposed(
-    *changes: dict[str, Any], knobs: Sequence[SettingSpec] = (), version: str = "0.3.1", settings: Sequence[Setting] = (),
+    *changes: dict[str, Any], specs: Sequence[SettingSpec] = (), version: str = "0.3.1", settings: Sequence[Setting] = (),
     seen: str = "verl", serves: dict[str, str] | None = None,
 ) -> tuple[list[ProposedChange], list[Dropped]]:
     """Propose the changes of one case to a job of one framework."""
     told = report(failed(), frameworks=[(seen, version)], settings=settings)
     made = case(changes=list(changes), frameworks=serves or {})
-    return propose_changes([made], told, library(*(knobs or (knob(),))), settings, "en")
+    return propose_changes([made], told, library(*(specs or (spec(),))), settings, "en")
 
 
 def test_a_change_that_fits_is_verified() -> None:
@@ -39,23 +39,23 @@ def test_a_change_that_fits_is_verified() -> None:
     [
         (change("data.nothing"), (), "0.3.1", None, "not in the catalogue"),
         (change("NO_SUCH", kind="env"), (), "0.3.1", None, "not in the catalogue"),
-        (change(), (knob(versions=">=0.5"),), "0.3.1", None, "not in the catalogue for version 0.3.1"),
+        (change(), (spec(versions=">=0.5"),), "0.3.1", None, "not in the catalogue for version 0.3.1"),
         (change(versions=">=0.5"), (), "0.3.1", None, "not for version 0.3.1"),
         (change(to=1024), (), "0.3.1", None, "over the greatest value"),
         (change(to=0), (), "0.3.1", None, "under the least value"),
         (change(to="many"), (), "0.3.1", None, "no int"),
         (change(to=128), (), "0.3.1", "128", "has this value already"),
         (change(to=128), (), "0.3.1", "'128'", "has this value already"),
-        (change(to=True), (knob(type="bool"),), "0.3.1", "true", "has this value already"),
-        (change(to=0.5), (knob(type="float", min=0),), "0.3.1", "0.50", "has this value already"),
+        (change(to=True), (spec(type="bool"),), "0.3.1", "true", "has this value already"),
+        (change(to=0.5), (spec(type="float", min=0),), "0.3.1", "0.50", "has this value already"),
     ],
 )
 def test_a_change_that_does_not_fit_is_dropped_with_the_reason(
-    wanted: dict[str, Any], knobs: Sequence[SettingSpec], version: str, now: str | None, reason: str
+    wanted: dict[str, Any], specs: Sequence[SettingSpec], version: str, now: str | None, reason: str
 ) -> None:
     """What fails a check is not shown as a change; it is listed with why."""
     settings = [setting(wanted["key"], now)] if now is not None else []
-    made, (dropped,) = proposed(wanted, knobs=knobs, version=version, settings=settings)
+    made, (dropped,) = proposed(wanted, specs=specs, version=version, settings=settings)
     assert made == []
     assert wanted["key"] in dropped.what
     assert reason in dropped.why
@@ -63,7 +63,7 @@ def test_a_change_that_does_not_fit_is_dropped_with_the_reason(
 
 def test_an_unknown_version_may_be_the_right_one() -> None:
     """A log that prints no version loses no change."""
-    made, dropped = proposed(change(versions=">=0.5"), version="", knobs=[knob(versions=">=0.5")])
+    made, dropped = proposed(change(versions=">=0.5"), version="", specs=[spec(versions=">=0.5")])
     assert len(made) == 1
     assert dropped == []
 
@@ -75,7 +75,7 @@ def test_an_unknown_version_may_be_the_right_one() -> None:
 def test_only_the_jobs_own_frameworks_get_changes(framework: str, kind: str, kept: bool) -> None:
     """A case of several frameworks proposes those of the one that runs, and what belongs to none."""
     wanted = change(framework=framework, kind=kind, to="128")
-    made, dropped = proposed(wanted, knobs=[knob(framework=framework, default=None)], serves={"verl": "", "easyr1": ""})
+    made, dropped = proposed(wanted, specs=[spec(framework=framework, default=None)], serves={"verl": "", "easyr1": ""})
     assert [bool(made), dropped] == [kept, []]
 
 
@@ -95,23 +95,23 @@ def test_the_jobs_own_value_is_shown_as_from() -> None:
 def test_the_first_case_decides_a_setting() -> None:
     """Two cases that change the same setting give one change."""
     cases = [case("verl/one", changes=[change(to=128)]), case("verl/two", changes=[change(to=32)])]
-    made, dropped = propose_changes(cases, report(failed()), library(knob()), [], "en")
+    made, dropped = propose_changes(cases, report(failed()), library(spec()), [], "en")
     assert [(item.to, item.from_case) for item in made] == [(128, "verl/one")]
     assert dropped == []
 
 
 def test_a_renamed_setting_is_proposed_once() -> None:
     """Of two names of one setting the job is told one, unless it uses the other."""
-    knobs = [knob("offload", type="bool"), knob("ds.offload", type="bool")]
+    specs = [spec("offload", type="bool"), spec("ds.offload", type="bool")]
     both = [change("offload", False), change("ds.offload", False)]
-    assert [item.key for item in proposed(*both, knobs=knobs)[0]] == ["offload"]
+    assert [item.key for item in proposed(*both, specs=specs)[0]] == ["offload"]
 
 
 @each_row("language", ["en", "zh"])
 def test_reasons_come_in_the_answers_language(language: str) -> None:
     """`why` and `costs` are in the language that was asked for."""
     wanted = change(costs={"en": "slower", "zh": "更慢"})
-    made, _ = propose_changes([case(changes=[wanted])], report(failed()), library(knob()), [], "zh" if language == "zh" else "en")
+    made, _ = propose_changes([case(changes=[wanted])], report(failed()), library(spec()), [], "zh" if language == "zh" else "en")
     assert made[0].costs == ("更慢" if language == "zh" else "slower")
 
 
@@ -138,7 +138,7 @@ def test_guidance_is_told_from_values_by_its_words(value: Scalar, expected: bool
 def test_guidance_and_a_command_in_words_come_in_the_answers_language(language: Language, told: str) -> None:
     """A value, a setting's name and the catalogue's checks stay what they are."""
     rows = {"the node that failed": "出故障的节点", "run it again": "重新运行"}
-    shelf = dataclasses.replace(library(knob()), guidance=rows)
+    shelf = dataclasses.replace(library(spec()), guidance=rows)
     wanted = [change(to="the node that failed"), change("run it again", "the node that failed", kind="command")]
     made, _ = propose_changes([case(changes=wanted)], report(failed()), shelf, [], language)
     assert [item.to for item in made] == [told, told]
@@ -161,7 +161,7 @@ def test_guidance_and_a_command_in_words_come_in_the_answers_language(language: 
 )
 def test_a_value_must_fit_its_setting(fields: dict[str, Any], value: Scalar, fits: bool) -> None:
     """Type, range and choices decide; the default always fits."""
-    assert (misfit_reason(value, knob(**fields)) == "") is fits
+    assert (misfit_reason(value, spec(**fields)) == "") is fits
 
 
 @each_row(

@@ -16,7 +16,7 @@ from service.pipeline.triage import Triage
 from service.remediation.changes import propose_changes
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, overlap, refused
 from service.remediation.gpu_cards import largest_gib
-from tests.service.factories import case, change, failed, knob, library, proposal, report, setting, text
+from tests.service.factories import case, change, failed, library, proposal, report, setting, spec, text
 from tests.warm import explained
 
 REAL = corpus.load()
@@ -24,29 +24,29 @@ NAMES = ("data.size", "data.old_size")
 
 
 def why(
-    *, knobs: Sequence[SettingSpec] = (), settings: Sequence[Setting] = (), to: object = 128, key: str = "data.size", framework: str = "verl",
+    *, specs: Sequence[SettingSpec] = (), settings: Sequence[Setting] = (), to: object = 128, key: str = "data.size", framework: str = "verl",
     seen: Sequence[tuple[str, str]] = (("verl", ""),), launches: Sequence[str] = (), shelf: Library | None = None, **fields: bool,
 ) -> str:
     """Say why a change is refused for a job of these settings and files."""
     told = report(failed(), frameworks=seen, launches=tuple(launches))
-    grounds = Grounds(told, shelf or library(*(knobs or (knob(),))), settings)
+    grounds = Grounds(told, shelf or library(*(specs or (spec(),))), settings)
     return refused(proposal(key, to, framework=framework), grounds, **fields)  # type: ignore[arg-type]  # any value may be asked about
 
 
 def test_that_a_value_is_another_than_the_present_one_and_than_the_default() -> None:
-    aliased = knob(aliases=[{"key": "data.old_size"}])
+    aliased = spec(aliases=[{"key": "data.old_size"}])
     rows = [
         (why(to=128), ""),
         (why(to=64), DEFAULT),
         (why(to="64"), DEFAULT),
         (why(to=128, settings=[setting("data.size", "128")]), ALREADY),
-        (why(to=128, settings=[setting("data.old_size", "128")], knobs=[aliased]), ALREADY),
+        (why(to=128, settings=[setting("data.old_size", "128")], specs=[aliased]), ALREADY),
         # Who sets another value goes back to the default by it; so does what the failure proves to be set.
         (why(to=64, settings=[setting("data.size", "128")]), ""),
         (why(to=64, set_otherwise=True), ""),
-        (why(to=True, knobs=[knob(type="bool", default=True)]), DEFAULT),
-        (why(to=False, knobs=[knob(type="bool", default=True)]), ""),
-        (why(to=64, knobs=[knob(default=None)]), ""),
+        (why(to=True, specs=[spec(type="bool", default=True)]), DEFAULT),
+        (why(to=False, specs=[spec(type="bool", default=True)]), ""),
+        (why(to=64, specs=[spec(default=None)]), ""),
     ]
     assert [found for found, _ in rows] == [wanted for _, wanted in rows]
 
@@ -62,7 +62,7 @@ def test_that_a_setting_is_one_of_a_framework_that_the_job_runs() -> None:
         ("openrlhf", (("pytorch", ""),), "deepspeed --module openrlhf.cli.train_sft", True), ("ray", (("verl", ""),), "", True),
         ("ray", (("transformers", ""),), "", False),
     ]
-    shelf = {name: knob(framework=name) for name, *_ in rows}
+    shelf = {name: spec(framework=name) for name, *_ in rows}
     found = {
         place: why(framework=name, seen=seen, launches=[launch] if launch else [], shelf=_with(shelf[name]))
         for place, (name, seen, launch, _) in enumerate(rows)
@@ -70,9 +70,9 @@ def test_that_a_setting_is_one_of_a_framework_that_the_job_runs() -> None:
     assert found == {place: "" if runs else none.format(name) for place, (name, _, _, runs) in enumerate(rows)}
 
 
-def _with(*knobs: SettingSpec) -> Library:
-    made = library(*knobs)
-    return Library(made.causes, made.cases, made.knobs, programs=REAL.programs)
+def _with(*specs: SettingSpec) -> Library:
+    made = library(*specs)
+    return Library(made.causes, made.cases, made.specs, programs=REAL.programs)
 
 
 def test_that_the_program_which_runs_takes_the_setting() -> None:
@@ -91,12 +91,12 @@ def test_that_the_program_which_runs_takes_the_setting() -> None:
 
 def test_that_names_of_two_versions_are_never_proposed_together() -> None:
     """What the job sets tells its version, as far as it goes; a name that others have too tells nothing."""
-    new, old = knob("actor.new", versions=">=0.10.2"), knob("old_name", versions="<0.10.2")
-    shared = [knob("config", versions="<0.10.2"), knob("config", framework="vllm")]
+    new, old = spec("actor.new", versions=">=0.10.2"), spec("old_name", versions="<0.10.2")
+    shared = [spec("config", versions="<0.10.2"), spec("config", framework="vllm")]
     rows = [
-        (why(key="actor.new", knobs=[new, old], settings=[setting("old_name", "3")]), "no version has both it and old_name, which the job sets"),
-        (why(key="actor.new", knobs=[new, old]), ""),
-        (why(key="actor.new", knobs=[new, *shared], settings=[setting("config", "a.yaml")]), ""),
+        (why(key="actor.new", specs=[new, old], settings=[setting("old_name", "3")]), "no version has both it and old_name, which the job sets"),
+        (why(key="actor.new", specs=[new, old]), ""),
+        (why(key="actor.new", specs=[new, *shared], settings=[setting("config", "a.yaml")]), ""),
     ]
     assert [found for found, _ in rows] == [wanted for _, wanted in rows]
     wanted = [change("old_name", 3), change("actor.new", 3)]
@@ -118,7 +118,7 @@ def test_that_every_program_of_the_corpus_is_told_by_its_examples_and_not_by_wha
     wrong += [(row.expression, text) for row in REAL.programs for text in row.near if re.search(row.expression, text)]
     assert wrong == []
     known = {row.command for row in REAL.programs if row.command} | {"sft", "grpo", "dpo", "train_ppo", "train_ppo_ray", "train_sft"}
-    assert known & {command for item in REAL.knobs.values() for command in item.commands}
+    assert known & {command for item in REAL.specs.values() for command in item.commands}
 
 
 SHORT = "kv-cache-too-small"
@@ -187,7 +187,7 @@ def test_that_a_row_of_the_table_waits_for_what_it_requires() -> None:
     found = []
     for fields, launch, _ in rows:
         told = report(failed(), frameworks=[("verl", "")], launches=(launch,))
-        found.append(len(propose_changes([case(changes=[change(**fields)])], told, library(knob()), [], "en")[0]))
+        found.append(len(propose_changes([case(changes=[change(**fields)])], told, library(spec()), [], "en")[0]))
     assert found == [number for _, _, number in rows]
     shared = Remedy.model_validate({**change(to=3), "cause": "gpu-oom-training", "source": "https://example.org/", "why": text("x")})
     assert shared.unless == ()

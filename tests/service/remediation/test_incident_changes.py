@@ -21,10 +21,10 @@ COMMON = frozenset({"env", "pip", "host", "linux", "python", "nccl", "pytorch"})
 ON_RAY = frozenset({"verl", "easyr1", "tinyzero", "simplerl-reason", "openrlhf", "ray"})
 
 
-def wrong(inquiry: TriageContext, triage: Triage) -> Iterator[str]:
+def wrong(triage_context: TriageContext, triage: Triage) -> Iterator[str]:
     """Say of each change of an answer what is wrong with it."""
-    answer, report, library = inquiry.first, inquiry.report, triage.library
-    settings = (*inquiry.own, *report.settings)
+    answer, report, library = triage_context.first, triage_context.report, triage.library
+    settings = (*triage_context.own, *report.settings)
     grounds = Grounds(report, library, settings)
     blamed = {item.key.lstrip("-") for item in hinted_changes(answer.cause or "", report, library, settings)} | _set_otherwise(answer, library)
     for change in answer.changes:
@@ -39,7 +39,7 @@ def wrong(inquiry: TriageContext, triage: Triage) -> Iterator[str]:
     purposes = [change.purpose for change in answer.changes]
     if purposes != sorted(purposes):
         yield "a cure stands behind what only finds out"
-    yield from _patched(inquiry, triage)
+    yield from _patched(triage_context, triage)
 
 
 def _set_otherwise(answer: Diagnosis, library: Library) -> set[str]:
@@ -55,13 +55,13 @@ def _runs(change: ProposedChange, frameworks: Collection[str], report: CrashRepo
     return change.framework in COMMON | taken | raying | sharing | set(frameworks)
 
 
-def _patched(inquiry: TriageContext, triage: Triage) -> Iterator[str]:
+def _patched(triage_context: TriageContext, triage: Triage) -> Iterator[str]:
     """Compare the patch with the one that the first change alone gives."""
-    answer, files = inquiry.first, inquiry.files
+    answer, files = triage_context.first, triage_context.files
     if not files or answer.patch is None:
         return
     first = group_steps(answer.changes)[0]
-    diffs, _ = patch_files(files, triage.patch_targets(first, inquiry.report))
+    diffs, _ = patch_files(files, triage.patch_targets(first, triage_context.report))
     if first[0].purpose != "cure" or answer.patch != Redactor().clean("".join(diffs)):
         yield f"the patch is not of {first[0].key}, which is shown first"
 
@@ -71,9 +71,9 @@ def test_that_every_change_of_every_incident_can_change_this_job(triage: Triage)
     found: dict[str, list[str]] = {}
     changes = patches = 0
     for incident in incidents.load():
-        inquiry = triage.open(incident.source(), "en", [read_config(path) for path in incident.job_files], telemetry=incident.telemetry)
-        changes, patches = changes + len(inquiry.first.changes), patches + (inquiry.first.patch is not None)
-        if reasons := list(wrong(inquiry, triage)):
+        triage_context = triage.open(incident.source(), "en", [read_config(path) for path in incident.job_files], telemetry=incident.telemetry)
+        changes, patches = changes + len(triage_context.first.changes), patches + (triage_context.first.patch is not None)
+        if reasons := list(wrong(triage_context, triage)):
             found[incident.id] = reasons
     assert found == {}
     # A test that sees no changes would prove nothing.

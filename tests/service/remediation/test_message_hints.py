@@ -11,18 +11,18 @@ from service.remediation.changes import is_guidance, propose_changes
 from service.remediation.message_hints import hinted_changes, read_hints
 from service.schemas.diagnosis import ProposedChange
 from tests.factories import event
-from tests.service.factories import case, change, failed, knob, library, report, setting
+from tests.service.factories import case, change, failed, library, report, setting, spec
 from tests.tables import each_row
 
-SHARE = knob("--gpu-memory-utilization", framework="vllm", spelled="flag", type="float", default=0.9, min=0, max=1)
-LENGTH = knob("--max-model-len", framework="vllm", spelled="flag", default=None, max=None)
-SEQS = knob("--max-num-seqs", framework="vllm", spelled="flag", default=256, max=None)
-BIND = knob("--numa-bind", framework="vllm", spelled="flag", type="bool", default=False, min=None, max=None)
-NODES = knob("--numa-bind-nodes", framework="vllm", spelled="flag", type="list", default=None, min=None, max=None)
-QUANT = knob("--quantization", framework="vllm", spelled="flag", type="str", default=None, min=None, max=None)
-V1 = knob("VLLM_USE_V1", framework="env", spelled="env", type="bool", default=True, min=None, max=None)
-LONG = knob("VLLM_ALLOW_LONG_MAX_MODEL_LEN", framework="env", spelled="env", type="bool", default=False, min=None, max=None)
-ALLOCATOR = knob("PYTORCH_CUDA_ALLOC_CONF", framework="env", spelled="env", type="str", default=None, min=None, max=None)
+SHARE = spec("--gpu-memory-utilization", framework="vllm", spelled="flag", type="float", default=0.9, min=0, max=1)
+LENGTH = spec("--max-model-len", framework="vllm", spelled="flag", default=None, max=None)
+SEQS = spec("--max-num-seqs", framework="vllm", spelled="flag", default=256, max=None)
+BIND = spec("--numa-bind", framework="vllm", spelled="flag", type="bool", default=False, min=None, max=None)
+NODES = spec("--numa-bind-nodes", framework="vllm", spelled="flag", type="list", default=None, min=None, max=None)
+QUANT = spec("--quantization", framework="vllm", spelled="flag", type="str", default=None, min=None, max=None)
+V1 = spec("VLLM_USE_V1", framework="env", spelled="env", type="bool", default=True, min=None, max=None)
+LONG = spec("VLLM_ALLOW_LONG_MAX_MODEL_LEN", framework="env", spelled="env", type="bool", default=False, min=None, max=None)
+ALLOCATOR = spec("PYTORCH_CUDA_ALLOC_CONF", framework="env", spelled="env", type="str", default=None, min=None, max=None)
 KNOBS = (SHARE, LENGTH, SEQS, BIND, NODES, QUANT, V1, LONG, ALLOCATOR)
 
 
@@ -70,12 +70,12 @@ def test_that_bounds_are_read_behind_the_name(message: str, bounds: tuple[int | 
 
 
 def made(
-    message: str, cause: str = "config-key-invalid", knobs: Sequence[SettingSpec] = KNOBS, cases: Sequence[Any] = (), language: Language = "en",
+    message: str, cause: str = "config-key-invalid", specs: Sequence[SettingSpec] = KNOBS, cases: Sequence[Any] = (), language: Language = "en",
     frameworks: Sequence[tuple[str, str]] = (("vllm", ""),), now: Mapping[str, str] | None = None,
 ) -> list[ProposedChange]:
     """Propose what the message advises to a job with these settings, beside what cases propose."""
     told = report(failed(body=message, cause=cause), frameworks=frameworks, settings=[setting(key, value) for key, value in (now or {}).items()])
-    shelf = Library({}, {}, {(item.framework, item.key): item for item in knobs})
+    shelf = Library({}, {}, {(item.framework, item.key): item for item in specs})
     changes, _ = propose_changes(cases, told, shelf, told.settings, language, (), (), hinted_changes(cause, told, shelf, told.settings))
     return changes
 
@@ -120,11 +120,11 @@ def test_that_a_setting_which_is_only_named_counts_where_the_value_itself_is_at_
 def test_that_an_engines_name_leads_to_the_one_key_of_its_trainer() -> None:
     """Of two roles' keys the one that the job sets is meant; where it sets neither, none is."""
     actor, reward = "actor_rollout_ref.rollout.max_num_seqs", "reward_model.rollout.max_num_seqs"
-    knobs = [knob(actor, max=None), knob(reward, max=None)]
+    specs = [spec(actor, max=None), spec(reward, max=None)]
     seen = [("verl", ""), ("vllm", "")]
-    assert [item.key for item in made("Try lowering `max_num_seqs`.", knobs=knobs[:1], frameworks=seen)] == [actor]
-    assert made("Try lowering `max_num_seqs`.", knobs=knobs, frameworks=seen) == []
-    assert [item.key for item in made("Try lowering `max_num_seqs`.", knobs=knobs, frameworks=seen, now={reward: "9"})] == [reward]
+    assert [item.key for item in made("Try lowering `max_num_seqs`.", specs=specs[:1], frameworks=seen)] == [actor]
+    assert made("Try lowering `max_num_seqs`.", specs=specs, frameworks=seen) == []
+    assert [item.key for item in made("Try lowering `max_num_seqs`.", specs=specs, frameworks=seen, now={reward: "9"})] == [reward]
 
 
 def test_that_another_failure_of_the_same_cause_may_be_the_one_that_advises() -> None:

@@ -15,7 +15,7 @@ from service.pipeline.triage import Triage
 from service.remediation.changes import is_guidance, misfit_reason, propose_changes
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.remedies import applicable
-from tests.service.factories import URL, case, change, failed, knob, report, setting, text
+from tests.service.factories import URL, case, change, failed, report, setting, spec, text
 from tests.tables import each_row
 
 CAUSE = "gpu-oom-training"
@@ -28,15 +28,15 @@ def remedy(key: str = "data.size", to: Any = 128, **fields: Any) -> Remedy:
     })
 
 
-def library(*rows: Remedy, knobs: Sequence[SettingSpec] = ()) -> Library:
+def library(*rows: Remedy, specs: Sequence[SettingSpec] = ()) -> Library:
     """Make a corpus of these rows and settings."""
-    return Library({}, {}, {(made.framework, made.key): made for made in (knobs or (knob(),))}, {CAUSE: list(rows)})
+    return Library({}, {}, {(made.framework, made.key): made for made in (specs or (spec(),))}, {CAUSE: list(rows)})
 
 
-def named(*rows: Remedy, knobs: Sequence[SettingSpec] = (), **fields: Any) -> list[tuple[str, str, object]]:
+def named(*rows: Remedy, specs: Sequence[SettingSpec] = (), **fields: Any) -> list[tuple[str, str, object]]:
     """Give what applies to a job: framework, key and value."""
     told = report(failed(), **fields)
-    return [(row.framework, row.key, row.to) for row in applicable(CAUSE, told, library(*rows, knobs=knobs), told.settings)]
+    return [(row.framework, row.key, row.to) for row in applicable(CAUSE, told, library(*rows, specs=specs), told.settings)]
 
 
 @each_row(
@@ -105,13 +105,13 @@ def test_that_a_row_applies_where_its_framework_and_conditions_do(row: Remedy, s
      ("", "--zero-stage", "zero_stage")],
 )
 def test_that_a_setting_is_named_as_the_job_or_its_version_does(version: str, own: str | None, expected: str) -> None:
-    renamed = knob("zero_stage", framework="openrlhf", versions="<0.10", aliases=[{"key": "ds.zero_stage", "versions": ">=0.10"}])
+    renamed = spec("zero_stage", framework="openrlhf", versions="<0.10", aliases=[{"key": "ds.zero_stage", "versions": ">=0.10"}])
     told = [setting(own, "3")] if own else []
     row = remedy("zero_stage", 2, framework="openrlhf")
-    assert named(row, knobs=[renamed], frameworks=[("openrlhf", version)], settings=told) == [("openrlhf", expected, 2)]
+    assert named(row, specs=[renamed], frameworks=[("openrlhf", version)], settings=told) == [("openrlhf", expected, 2)]
 
 
-PIP = [knob("flash-attn", framework="pip", type="str", default=None), knob("ray[default]", framework="pip", type="str", default=None)]
+PIP = [spec("flash-attn", framework="pip", type="str", default=None), spec("ray[default]", framework="pip", type="str", default=None)]
 
 
 @each_row(
@@ -124,30 +124,30 @@ PIP = [knob("flash-attn", framework="pip", type="str", default=None), knob("ray[
 def test_that_only_packages_of_the_catalogue_are_installed(name: str, expected: list[str]) -> None:
     """A module of the job's own must never be looked for on a public index."""
     row = remedy("{package.name}", "install", framework="pip", kind="package")
-    assert [key for _, key, _ in named(row, knobs=PIP, facts=[Fact("package", 3, {"name": name})])] == expected
+    assert [key for _, key, _ in named(row, specs=PIP, facts=[Fact("package", 3, {"name": name})])] == expected
 
 
 def test_that_a_row_is_filled_by_each_fact_once_and_first_by_the_roots_own() -> None:
     row = remedy("{config_key.key}", "auto")
-    knobs = [knob(key, type="any", default=None, min=None, max=None) for key in ("a.x", "a.y")]
+    specs = [spec(key, type="any", default=None, min=None, max=None) for key in ("a.x", "a.y")]
     facts = [Fact("config_key", line, {"key": key}) for line, key in ((5, "a.x"), (6, "a.y"), (7, "a.x"), (8, "a.unknown"))]
-    assert [key for _, key, _ in named(row, knobs=knobs, facts=facts)] == ["a.x", "a.y"]
+    assert [key for _, key, _ in named(row, specs=specs, facts=facts)] == ["a.x", "a.y"]
     own = Fact("config_key", 3, {"key": "a.y"})
-    assert [key for _, key, _ in named(row, knobs=knobs, facts=[*facts, own])] == ["a.y"]
-    assert named(row, knobs=knobs) == []
+    assert [key for _, key, _ in named(row, specs=specs, facts=[*facts, own])] == ["a.y"]
+    assert named(row, specs=specs) == []
     leaf = Fact("config_key", 3, {"key": "x"})
-    assert [key for _, key, _ in named(row, knobs=knobs, facts=[leaf, facts[0]])] == ["a.x"]
+    assert [key for _, key, _ in named(row, specs=specs, facts=[leaf, facts[0]])] == ["a.x"]
 
 
 @each_row(("to", "expected"), [("{ranks.possible_n}", 1), ("at most {ranks.possible_n}", "at most 1")])
 def test_that_a_value_which_is_a_fact_alone_keeps_its_type(to: str, expected: object) -> None:
-    found = named(remedy("data.size", to), knobs=[knob("data.size")], facts=[Fact("ranks", 3, {"possible_n": 1})])
+    found = named(remedy("data.size", to), specs=[spec("data.size")], facts=[Fact("ranks", 3, {"possible_n": 1})])
     assert [(value, type(value)) for _, _, value in found] == [(expected, type(expected))]
 
 
 def test_that_a_package_of_another_line_is_not_installed_for_the_roots() -> None:
     facts = [Fact("package", 3, {"name": "my_rewards"}), Fact("package", 9, {"name": "flash_attn"})]
-    assert named(remedy("{package.name}", "install", framework="pip", kind="package"), knobs=PIP, facts=facts) == []
+    assert named(remedy("{package.name}", "install", framework="pip", kind="package"), specs=PIP, facts=facts) == []
 
 
 @each_row(
@@ -156,9 +156,9 @@ def test_that_a_package_of_another_line_is_not_installed_for_the_roots() -> None
 )
 def test_that_a_setting_is_known_below_a_jobs_own_sections(key: str, expected: list[str]) -> None:
     """Agents keep a trainer's configuration under a name of their own; its last part alone may be anybody's."""
-    knobs = [knob(name, type="any", default=None, min=None, max=None) for name in ("a.x", "x")]
+    specs = [spec(name, type="any", default=None, min=None, max=None) for name in ("a.x", "x")]
     row = remedy("{config_key.key}", "auto")
-    assert [found for _, found, _ in named(row, knobs=knobs, facts=[Fact("config_key", 3, {"key": key})])] == expected
+    assert [found for _, found, _ in named(row, specs=specs, facts=[Fact("config_key", 3, {"key": key})])] == expected
 
 
 @each_row(
@@ -172,14 +172,14 @@ def test_that_a_setting_is_known_below_a_jobs_own_sections(key: str, expected: l
 def test_that_a_package_gets_the_version_that_the_message_names(fields: dict[str, Any], to: str) -> None:
     row = remedy("flash-attn", "install", framework="pip", kind="package", rule="named-package", cause="package-missing")
     told = report(failed(), facts=[Fact("package", 3, fields)])
-    made, _ = propose_changes([], told, library(row, knobs=PIP), [], "en", [row])
+    made, _ = propose_changes([], told, library(row, specs=PIP), [], "en", [row])
     assert [(item.key, item.to) for item in made] == [("flash-attn", to)]
 
 
 def test_that_cases_come_first_and_the_table_adds_what_they_do_not_say() -> None:
-    knobs = [knob(), knob("data.other"), knob("data.third")]
+    specs = [spec(), spec("data.other"), spec("data.third")]
     told, rows = report(failed()), [remedy(to=32), remedy("data.third", "as few as fit"), remedy("data.other", 8)]
-    made, dropped = propose_changes([case(changes=[change(to=128)])], told, library(*rows, knobs=knobs), [], "en", rows)
+    made, dropped = propose_changes([case(changes=[change(to=128)])], told, library(*rows, specs=specs), [], "en", rows)
     assert [(item.key, item.to, item.from_case) for item in made] == [
         ("data.size", 128, "verl/one"), ("data.other", 8, None), ("data.third", "as few as fit", None)]
     assert dropped == []
@@ -193,10 +193,10 @@ def test_that_what_the_job_has_already_is_not_proposed_again() -> None:
 
 def test_that_one_name_of_two_frameworks_is_proposed_once() -> None:
     """A trainer takes the settings of the one below under the same names."""
-    knobs = [knob("ddp_timeout", framework=name) for name in ("llamafactory", "transformers")]
+    specs = [spec("ddp_timeout", framework=name) for name in ("llamafactory", "transformers")]
     rows = [remedy("ddp_timeout", 100, framework=name) for name in ("llamafactory", "transformers")]
     told = report(failed(), frameworks=[("llamafactory", "")])
-    made, _ = propose_changes([], told, library(*rows, knobs=knobs), [], "en", rows)
+    made, _ = propose_changes([], told, library(*rows, specs=specs), [], "en", rows)
     assert [item.framework for item in made] == ["llamafactory"]
 
 

@@ -11,16 +11,16 @@ from service.patching.patches import ConfigFile, patch_files
 from service.patching.target import PatchTarget
 from service.remediation.changes import propose_changes, typed_value
 from service.remediation.renames import find_renames
-from tests.service.factories import failed, knob, library, report, setting
+from tests.service.factories import failed, library, report, setting, spec
 from tests.service.patching.applying import applied
 from tests.tables import each_row
 
 ROLLOUT = "actor_rollout_ref.rollout.max_num_batched_tokens"
 KNOBS = (
-    knob(ROLLOUT, max=None), knob("trainer.n_gpus_per_node"), knob("trainer.logger", type="list", default=None, min=None, max=None),
-    knob("ray_kwargs.ray_init.num_cpus", versions=">=0.6", aliases=[{"key": "ray_init.num_cpus", "versions": "<0.6"}]),
-    knob("--max-model-len", framework="vllm", spelled="flag", max=None),
-    knob("--cpu-offload-gb", framework="vllm", spelled="flag", max=None),
+    spec(ROLLOUT, max=None), spec("trainer.n_gpus_per_node"), spec("trainer.logger", type="list", default=None, min=None, max=None),
+    spec("ray_kwargs.ray_init.num_cpus", versions=">=0.6", aliases=[{"key": "ray_init.num_cpus", "versions": "<0.6"}]),
+    spec("--max-model-len", framework="vllm", spelled="flag", max=None),
+    spec("--cpu-offload-gb", framework="vllm", spelled="flag", max=None),
 )
 
 
@@ -71,7 +71,7 @@ def test_that_the_last_part_of_a_key_stands_for_the_full_one() -> None:
 def test_that_the_right_name_is_proposed_first_with_the_jobs_own_value(value: str | None, to: object, status: str) -> None:
     told = report(failed(pattern="hydra.could-not-override"), facts=[Fact("config_key", 3, {"key": "trainer.n_gpu"})],
                   settings=[setting("trainer.n_gpu", value)] if value else [])
-    shelf = library(knob("trainer.n_gpus"))
+    shelf = library(spec("trainer.n_gpus"))
     (made,), dropped = propose_changes([], told, shelf, told.settings, "en", (), find_renames(told, shelf, told.settings))
     assert (made.key, made.to, made.status, made.replaces) == ("trainer.n_gpus", to, status, "trainer.n_gpu")
     assert "`trainer.n_gpu`" in made.why
@@ -83,7 +83,7 @@ def test_that_a_mask_never_takes_the_place_of_the_secret() -> None:
     """The report holds what stands for a secret; written to the job's file, it would be the secret's end."""
     told = report(failed(pattern="hydra.could-not-override"), facts=[Fact("config_key", 3, {"key": "trainer.log_dir"})],
                   settings=[setting("trainer.log_dir", "s3://[redacted:url-credentials]@store/x")])
-    shelf = library(knob("trainer.logs_dir", type="str", default=None, min=None, max=None))
+    shelf = library(spec("trainer.logs_dir", type="str", default=None, min=None, max=None))
     (made,), _ = propose_changes([], told, shelf, told.settings, "en", (), find_renames(told, shelf, told.settings))
     assert (made.to, made.status) == ("the value that trainer.log_dir has", "unverified")
 
@@ -96,7 +96,7 @@ def test_that_a_jobs_value_is_read_as_what_it_is(text: str | None, value: object
 
 
 def test_that_thousands_of_settings_are_compared_in_no_time() -> None:
-    many = [knob(f"trainer.option_{number}_of_many", framework="verl") for number in range(5000)]
+    many = [spec(f"trainer.option_{number}_of_many", framework="verl") for number in range(5000)]
     shelf = Library({}, {}, {(item.framework, item.key): item for item in many})
     told = report(failed(pattern="hydra.could-not-override"), facts=[Fact("config_key", 3, {"key": "trainer.option_77_of_mny"})])
     assert [item.new for item in find_renames(told, shelf, [])] == ["trainer.option_77_of_many"]

@@ -30,7 +30,7 @@ from service.remediation.rules.context import (
 from service.remediation.values import RULES, compute_value, leads_astray, measured_gib, rule_for, rule_ids
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 from tests.factories import traceback
-from tests.service.factories import case, change, failed, knob, library, report, setting
+from tests.service.factories import case, change, failed, library, report, setting, spec
 from tests.tables import each_row
 
 Facts = Mapping[str, Mapping[str, Value]]
@@ -44,14 +44,14 @@ def given_of(
     """Make a situation of one setting whose range is open, with one fact of each kind."""
     found = [Fact(kind, 3, values) for kind, values in (facts or {}).items()]
     told = [setting(name, str(value)) for name, value in (others or {}).items()]
-    own = knob(key, **{"framework": framework, "rule": rule, "min": None, "max": None, "default": None, **fields})
+    own = spec(key, **{"framework": framework, "rule": rule, "min": None, "max": None, "default": None, **fields})
     wanted = Change.model_validate(change(key, to, framework=framework))
     return RuleContext(wanted, own, None if now is None else str(now), cause, found, told)
 
 
 def answer(situation: RuleContext) -> Answer:
     """Apply the rule that the situation's setting names."""
-    rule = rule_for(situation.change, situation.knob, situation.cause)
+    rule = rule_for(situation.change, situation.spec, situation.cause)
     assert rule is not None
     return compute_value(rule, situation)
 
@@ -415,8 +415,8 @@ def test_a_computed_value_is_valid_for_its_setting(
     made = given_of(row.id, sorted(row.causes)[0], now, facts, others, type=kind, min=low, max=high)
     result = compute_value(row, made)
     if isinstance(result, ComputedValue) and not isinstance(result.value, str):
-        assert misfit_reason(result.value, made.knob) == ""
-        assert not leads_astray(row, made.knob, made.now, result.value)
+        assert misfit_reason(result.value, made.spec) == ""
+        assert not leads_astray(row, made.spec, made.now, result.value)
         assert row.low is None or row.low <= float(result.value) <= (row.high if row.high is not None else float("inf"))
 
 
@@ -463,12 +463,12 @@ def test_shards_divide_the_heads_and_never_grow(heads: int, shards: int) -> None
 
 
 def proposed(
-    wanted: dict[str, Any], knobs: Sequence[SettingSpec], told: Sequence[Setting] = (), facts: Sequence[Fact] = (), language: str = "en", seen: str = "verl",
+    wanted: dict[str, Any], specs: Sequence[SettingSpec], told: Sequence[Setting] = (), facts: Sequence[Fact] = (), language: str = "en", seen: str = "verl",
     cause: str = TRAINING,
 ) -> tuple[list[ProposedChange], list[Dropped]]:
     """Propose one change to a job that failed at line 3."""
     made = report(failed(), frameworks=[(seen, "1.0")], settings=told, facts=facts)
-    return propose_changes([case(cause=cause, changes=[wanted])], made, library(*knobs), told, "zh" if language == "zh" else "en")
+    return propose_changes([case(cause=cause, changes=[wanted])], made, library(*specs), told, "zh" if language == "zh" else "en")
 
 
 FAILING = Fact("gpu_oom", 3, {"asked_gib": 4.0, "free_gib": 1.2, "capacity_gib": 80.0})
@@ -477,7 +477,7 @@ FAILING = Fact("gpu_oom", 3, {"asked_gib": 4.0, "free_gib": 1.2, "capacity_gib":
 @each_row(("language", "words"), [("en", "it helps. 4 divides 8"), ("zh", "中文：it helps。4 整除 8")])
 def test_a_computed_value_takes_the_cases_place_and_says_why(language: str, words: str) -> None:
     """`to` is the rule's value, and `why` holds the numbers in the answer's language."""
-    (made,), _ = proposed(change(to=1), [knob(rule="micro-batch")], [setting("data.size", "8")], [FAILING], language)
+    (made,), _ = proposed(change(to=1), [spec(rule="micro-batch")], [setting("data.size", "8")], [FAILING], language)
     assert (made.to, made.from_, made.status) == (4, "8", "verified")
     assert made.why.startswith(words)
     assert "1.2" in made.why
@@ -491,33 +491,33 @@ def test_a_micro_batch_cannot_mend_a_batch_that_the_ranks_do_not_divide() -> Non
 
 def test_the_cases_own_value_stands_where_facts_are_missing() -> None:
     """Without the job's value nothing is computed."""
-    (made,), _ = proposed(change(to=1), [knob(rule="micro-batch")])
+    (made,), _ = proposed(change(to=1), [spec(rule="micro-batch")])
     assert (made.to, made.why) == (1, "it helps")
 
 
 def test_guidance_that_a_rule_fills_is_verified() -> None:
     """Words become a value; they stay unverified words where no rule can fill them."""
     wanted = change(to="half of the present one")
-    assert proposed(wanted, [knob(rule="micro-batch")], [setting("data.size", "8")])[0][0].status == "verified"
-    assert proposed(wanted, [knob(rule="micro-batch")])[0][0].status == "unverified"
+    assert proposed(wanted, [spec(rule="micro-batch")], [setting("data.size", "8")])[0][0].status == "verified"
+    assert proposed(wanted, [spec(rule="micro-batch")])[0][0].status == "unverified"
 
 
 def test_the_changes_own_rule_outranks_the_settings() -> None:
     """A case may compute a setting in its own way."""
-    (made,), _ = proposed(change(to=1, rule="half-length"), [knob(rule="micro-batch")], [setting("data.size", "384")])
+    (made,), _ = proposed(change(to=1, rule="half-length"), [spec(rule="micro-batch")], [setting("data.size", "384")])
     assert made.to == 192
 
 
 def test_a_case_never_leads_the_wrong_way() -> None:
     """Where memory is short, a job that is below the case's value already is not told to rise."""
-    made, (dropped,) = proposed(change(to=16), [knob(rule="micro-batch")], [setting("data.size", "1")])
+    made, (dropped,) = proposed(change(to=16), [spec(rule="micro-batch")], [setting("data.size", "1")])
     assert made == []
     assert "further in that direction" in dropped.why
 
 
 def test_a_value_outside_the_setting_leaves_the_cases_own() -> None:
     """A setting's least value bounds what a rule may say."""
-    (made,), _ = proposed(change(to=6), [knob(rule="micro-batch", min=6)], [setting("data.size", "8")])
+    (made,), _ = proposed(change(to=6), [spec(rule="micro-batch", min=6)], [setting("data.size", "8")])
     assert made.to == 6
 
 
@@ -525,7 +525,7 @@ def test_a_change_that_no_value_can_help_is_dropped_with_its_numbers() -> None:
     """The reader is told why the obvious setting is missing."""
     fact = Fact("gpu_oom", 3, {"free_gib": 8.0, "capacity_gib": 80.0})
     made, (dropped,) = proposed(
-        change(to=0.7), [knob(rule="gpu-share", type="float", min=0, max=1)], [setting("data.size", "0.9")], [fact], cause="gpu-memory-occupied",
+        change(to=0.7), [spec(rule="gpu-share", type="float", min=0, max=1)], [setting("data.size", "0.9")], [fact], cause="gpu-memory-occupied",
     )
     assert made == []
     assert "8 of 80 GiB are free" in dropped.why
@@ -533,19 +533,19 @@ def test_a_change_that_no_value_can_help_is_dropped_with_its_numbers() -> None:
 
 def test_what_follows_a_change_is_proposed_with_it() -> None:
     """Accumulation comes as a change of its own, checked like any other."""
-    knobs = [knob("per_device_train_batch_size", framework="trl", rule="micro-batch"), knob("gradient_accumulation_steps", framework="trl")]
+    specs = [spec("per_device_train_batch_size", framework="trl", rule="micro-batch"), spec("gradient_accumulation_steps", framework="trl")]
     wanted = change("per_device_train_batch_size", 1, framework="trl")
-    made, _ = proposed(wanted, knobs, [setting("per_device_train_batch_size", "8")], seen="trl")
+    made, _ = proposed(wanted, specs, [setting("per_device_train_batch_size", "8")], seen="trl")
     assert [(item.key, item.from_, item.to, item.status) for item in made] == [
         ("per_device_train_batch_size", "8", 4, "verified"), ("gradient_accumulation_steps", None, 2, "verified"),
     ]
-    assert len(proposed(wanted, knobs[:1], [setting("per_device_train_batch_size", "8")], seen="trl")[0]) == 1
+    assert len(proposed(wanted, specs[:1], [setting("per_device_train_batch_size", "8")], seen="trl")[0]) == 1
 
 
 def test_the_failing_lines_facts_come_first() -> None:
     """Of several messages the one that the failure began at gives the numbers."""
     other = Fact("gpu_oom", 9, {"asked_gib": 64.0, "free_gib": 0.1, "capacity_gib": 80.0})
-    (made,), _ = proposed(change(to=0.4), [knob(rule="gpu-share", type="float", min=0, max=1)], [setting("data.size", "0.9")], [other, FAILING])
+    (made,), _ = proposed(change(to=0.4), [spec(rule="gpu-share", type="float", min=0, max=1)], [setting("data.size", "0.9")], [other, FAILING])
     assert made.to == 0.84
 
 
@@ -554,13 +554,13 @@ def test_what_failed_is_the_logs_value_whatever_the_file_holds_by_now(own: str, 
     """A file that holds the computed value already is not changed again, and never back."""
     told = report(failed(), settings=[setting("data.size", "8")])
     wanted = [case(changes=[change(to=1)])]
-    made, _ = propose_changes(wanted, told, library(knob(rule="micro-batch")), [setting("data.size", own), setting("data.size", "8")], "en")
+    made, _ = propose_changes(wanted, told, library(spec(rule="micro-batch")), [setting("data.size", own), setting("data.size", "8")], "en")
     assert [item.to for item in made] == expected
 
 
 def test_an_unknown_rule_is_a_finding() -> None:
     """A rule's name that no table has is told by the lint, for settings and for cases."""
-    made = library(knob(rule="no-such"), cases=[case(changes=[change(rule="nor-this")])])
+    made = library(spec(rule="no-such"), cases=[case(changes=[change(rule="nor-this")])])
     found = findings(made, PatternTable(()))
     assert "verl: data.size: no rule no-such" in found
     assert "verl/one: data.size: no rule nor-this" in found
@@ -568,7 +568,7 @@ def test_an_unknown_rule_is_a_finding() -> None:
 
 def test_the_corpus_puts_rules_on_settings(triage: Triage) -> None:
     """Settings that matter in crashes have a rule, and every rule is used somewhere."""
-    settings_rules = [known.rule for known in triage.library.knobs.values() if known.rule]
+    settings_rules = [known.rule for known in triage.library.specs.values() if known.rule]
     changes_rules = [item.rule for made in triage.library.cases.values() for item in made.changes if item.rule]
     table_rules = [row.rule for rows in triage.library.remedies.values() for row in rows if row.rule]
     assert len(settings_rules) >= 150
@@ -578,7 +578,7 @@ def test_the_corpus_puts_rules_on_settings(triage: Triage) -> None:
 @each_row(("text", "type_", "expected"), [("8", "int", 8.0), ("64g", "size", 64.0), ("0", "size", None), ("words", "int", None)])
 def test_values_are_compared_as_numbers(text: str, type_: str, expected: float | None) -> None:
     """Sizes count in GiB, and a size of none is not compared."""
-    assert measured_gib(text, knob(type=type_)) == expected
+    assert measured_gib(text, spec(type=type_)) == expected
 
 
 # --- from a log to its values ---

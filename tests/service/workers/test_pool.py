@@ -90,7 +90,7 @@ def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken
     assert refused.value.wait is not None
     assert refused.value.wait >= 1
     (tmp_path / "end").touch()
-    assert all(pid(list(ticket)) for ticket in running)
+    assert all(pid(list(handle)) for handle in running)
     assert pid(told(pool, "x"))
 
 
@@ -122,19 +122,19 @@ def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(pool: 
 def test_that_closing_answers_the_task_that_runs(pool: ProcessPool) -> None:
     pid(told(pool, "one"))
     seen: list[Message] = []
-    ticket = pool.submit(TriageTask("1", "log", "hang"), PATIENCE, seen.append)
+    handle = pool.submit(TriageTask("1", "log", "hang"), PATIENCE, seen.append)
     until(lambda: seen, "the task has begun")
     pool.close()
-    assert "stopping" in failure(list(ticket)).error
+    assert "stopping" in failure(list(handle)).error
 
 
 def test_that_closing_answers_the_tasks_that_wait_and_takes_no_more(pool: ProcessPool) -> None:
     pid(told(pool, "one"))
     seen: list[Message] = []
-    tickets = [pool.submit(TriageTask(str(number), "log", "hang"), PATIENCE, seen.append) for number in range(3)]
+    handles = [pool.submit(TriageTask(str(number), "log", "hang"), PATIENCE, seen.append) for number in range(3)]
     until(lambda: seen, "a task has begun")
     pool.close()
-    assert all("stopping" in failure(list(ticket)).error for ticket in tickets)
+    assert all("stopping" in failure(list(handle)).error for handle in handles)
     with pytest.raises(WorkerLostError):
         pool.submit(TriageTask("4", "log", "x"), PATIENCE)
 

@@ -223,7 +223,7 @@ SPREAD = (
 
 def test_that_each_process_has_its_lane() -> None:
     """In the order of failing, with the silent ranks below."""
-    assert [(lane.name, lane.is_silent) for lane in cascade.lanes(SPREAD, "en")] == [
+    assert [(slot.name, slot.is_silent) for slot in cascade.slots(SPREAD, "en")] == [
         ("rank=1", False), ("rank=2", False), ("job output", False), ("rank=3", False), ("rank 0, 4: no failure", True),
     ]
 
@@ -231,7 +231,7 @@ def test_that_each_process_has_its_lane() -> None:
 def test_that_a_rank_that_failed_otherwise_is_not_silent() -> None:
     """It did not tell of this event and has told of another: no lane says that nothing came of it."""
     spread = (entry(1, "rank=0", "root"), entry(2, "rank=1", missing=(0, 2)).model_copy(update={"silent_ranks": ()}), entry(3, "rank=10 pid=4"))
-    assert not [lane for lane in cascade.lanes(spread, "en") if lane.is_silent]
+    assert not [slot for slot in cascade.slots(spread, "en") if slot.is_silent]
 
 
 def test_that_errors_that_all_were_recovered_from_did_not_spread(diagnosis: Diagnosis) -> None:
@@ -264,7 +264,7 @@ def test_that_files_are_put_in_the_order_of_the_clock() -> None:
 def test_that_many_processes_stay_a_plot(diagnosis: Diagnosis) -> None:
     """Hundreds of ranks share the last lane."""
     many = tuple(entry(number, f"rank={number}", "root" if number == 1 else "collateral") for number in range(1, 200))
-    assert len(cascade.lanes(many, "en")) == cascade.MAX_LANES
+    assert len(cascade.slots(many, "en")) == cascade.MAX_LANES
     html = cascade.render(view(diagnosis.model_copy(update={"cascade": many})))
     assert html.count("<circle") == 199
 

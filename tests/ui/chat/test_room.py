@@ -51,25 +51,25 @@ def incoming() -> Iterator[Uploads]:
 
 
 @pytest.fixture
-def room(make_settings: Callable[..., Settings], incoming: Uploads) -> Iterator[ChatController]:
-    """Open a room over a store with two people's triages; its desk has no workers."""
+def controller(make_settings: Callable[..., Settings], incoming: Uploads) -> Iterator[ChatController]:
+    """Open a room over a store with two people's triages; its triage service has no workers."""
     settings = make_settings()
-    desk = TriageService(settings)
-    desk.store = Store.open(settings)
+    triage_service = TriageService(settings)
+    triage_service.store = Store.open(settings)
     for place, caller in enumerate(("local", "anna", "boss")):
-        desk.store.triages.add(TriageRecord(
+        triage_service.store.triages.add(TriageRecord(
             id=f"01{place}", state="running", origin="chat", caller=caller, source=f"of-{caller}.log", created=NOW, deadline=NOW + timedelta(hours=1),
         ))
-    yield ChatController(desk, settings, incoming)
-    desk.store.close()
+    yield ChatController(triage_service, settings, incoming)
+    triage_service.store.close()
 
 
-def visitor(name: str, *scopes: Scope) -> Principal:
+def principal(name: str, *scopes: Scope) -> Principal:
     """Make who asks."""
     return Principal(Caller("api", name), scopes)
 
 
-LOCAL, ANNA, BOSS = visitor("local", *keys.SCOPES), visitor("anna", "triage"), visitor("boss", "admin")
+LOCAL, ANNA, BOSS = principal("local", *keys.SCOPES), principal("anna", "triage"), principal("boss", "admin")
 
 
 def uploaded(incoming: Uploads, name: str, text: str = "a line") -> Uploaded:
@@ -81,57 +81,57 @@ def uploaded(incoming: Uploads, name: str, text: str = "a line") -> Uploaded:
 
 
 @pytest.mark.parametrize(("who", "sees"), [
-    (LOCAL, {"local", "anna", "boss"}), (BOSS, {"local", "anna", "boss"}), (ANNA, {"anna"}), (visitor("ben", "triage"), set()),
+    (LOCAL, {"local", "anna", "boss"}), (BOSS, {"local", "anna", "boss"}), (ANNA, {"anna"}), (principal("ben", "triage"), set()),
 ])
-def test_that_people_list_their_own(room: ChatController, who: Principal, sees: set[str]) -> None:
+def test_that_people_list_their_own(controller: ChatController, who: Principal, sees: set[str]) -> None:
     """Without keys all, else one's own; an administrator's key lists all."""
-    html = room.past(HistoryQuery(), who)
+    html = controller.past(HistoryQuery(), who)
     assert {name for name in ("local", "anna", "boss") if f"of-{name}.log" in html} == sees
 
 
-def test_that_only_ones_own_are_deleted(room: ChatController) -> None:
+def test_that_only_ones_own_are_deleted(controller: ChatController) -> None:
     """Another's triage stays; an administrator may."""
     with pytest.raises(NotFoundError):
-        room.forget(TriageReference(triage="010"), ANNA)
-    room.forget(TriageReference(triage="011"), ANNA)
-    room.forget(TriageReference(triage="010"), BOSS)
-    assert "of-boss.log" in room.past(HistoryQuery(), BOSS)
-    assert "of-local.log" not in room.past(HistoryQuery(), BOSS)
+        controller.forget(TriageReference(triage="010"), ANNA)
+    controller.forget(TriageReference(triage="011"), ANNA)
+    controller.forget(TriageReference(triage="010"), BOSS)
+    assert "of-boss.log" in controller.past(HistoryQuery(), BOSS)
+    assert "of-local.log" not in controller.past(HistoryQuery(), BOSS)
 
 
-def test_that_the_servers_own_machine_is_read_for_admin_alone(room: ChatController) -> None:
+def test_that_the_servers_own_machine_is_read_for_admin_alone(controller: ChatController) -> None:
     """As in the API: the state says why not, and nothing is begun."""
-    *_, last = room.explain(TriageForm(text="x", live=True), ANNA)
+    *_, last = controller.explain(TriageForm(text="x", live=True), ANNA)
     assert (last["state"], last["triage"]) == ("failed", "")
     assert "scope admin" in last["panels"]["stages"]
 
 
-def test_that_an_address_opens_what_is_ones_own(room: ChatController) -> None:
+def test_that_an_address_opens_what_is_ones_own(controller: ChatController) -> None:
     """Another's is told in the words of one that is not there."""
-    told, missing = (room.open(TriageReference(triage=name), ANNA)["panels"]["stages"] for name in ("010", "099"))
+    told, missing = (controller.open(TriageReference(triage=name), ANNA)["panels"]["stages"] for name in ("010", "099"))
     assert told.replace("010", "099") == missing
-    state = room.open(TriageReference(triage="010", ticket=7), LOCAL)
+    state = controller.open(TriageReference(triage="010", handle=7), LOCAL)
     assert (state["triage"], state["state"], state["elsewhere"], state["ticket"]) == ("010", "running", True, 7)
 
 
-def test_that_an_address_of_nothing_is_told(room: ChatController) -> None:
+def test_that_an_address_of_nothing_is_told(controller: ChatController) -> None:
     """There is a state that says so."""
-    state = room.open(TriageReference(triage="099", language="zh"), LOCAL)
+    state = controller.open(TriageReference(triage="099", language="zh"), LOCAL)
     assert state["state"] == "failed"
     assert "没有这次分析" in state["panels"]["stages"]
 
 
-def test_that_an_opinion_needs_a_real_cause(room: ChatController) -> None:
+def test_that_an_opinion_needs_a_real_cause(controller: ChatController) -> None:
     """A cause that is none of ours is refused in words."""
     with pytest.raises(InvalidRequestError, match="no cause"):
-        room.judge(FeedbackForm(triage="010", right=False, cause="gremlins"), LOCAL)
+        controller.judge(FeedbackForm(triage="010", right=False, cause="gremlins"), LOCAL)
     with pytest.raises(NotFoundError):
-        room.judge(FeedbackForm(triage="099", right=True), LOCAL)
+        controller.judge(FeedbackForm(triage="099", right=True), LOCAL)
 
 
-def test_that_a_question_too_early_is_told(room: ChatController) -> None:
+def test_that_a_question_too_early_is_told(controller: ChatController) -> None:
     """While nothing is answered, there is nothing to ask about."""
-    *_, last = room.ask(QuestionForm(triage="010", question="why?", ticket=3), LOCAL)
+    *_, last = controller.ask(QuestionForm(triage="010", question="why?", handle=3), LOCAL)
     assert "still under way" in last["panels"]["stages"]
     assert last["ticket"] == 3
 
@@ -250,7 +250,7 @@ def test_that_examples_come_with_their_files() -> None:
     assert example("none-such") == ("", ())
 
 
-def test_that_an_error_is_told_in_the_pages_language(room: ChatController) -> None:
+def test_that_an_error_is_told_in_the_pages_language(controller: ChatController) -> None:
     """Of an event as of a call; what a page sends may be anything."""
     def work() -> Iterator[dict[str, object]]:
         raise NotFoundError("There is no batch 7.")
@@ -260,7 +260,7 @@ def test_that_an_error_is_told_in_the_pages_language(room: ChatController) -> No
         event = SimpleNamespace(_data=sent)
         (state,) = survived(event, work)  # type: ignore[arg-type]  # only its data is looked at
         assert said in state["panels"]["stages"]
-    prompt = next(call for call in calls(room, Sessions()) if call.__name__ == "prompt")
+    prompt = next(call for call in calls(controller, Sessions()) if call.__name__ == "prompt")
     # No gate has asked who it is.
     assert "登录" in str(prompt({"triage": "0", "language": "zh"}, SimpleNamespace(scope={})))
 

@@ -103,9 +103,9 @@ def archive() -> bytes:
     return stream.getvalue()
 
 
-def done(url: str, batch: str, patience: float = 150) -> dict[str, object]:
+def done(url: str, batch: str, timeout: float = 150) -> dict[str, object]:
     """Wait until a batch is over; gives it."""
-    until = time.monotonic() + patience
+    until = time.monotonic() + timeout
     while True:
         found: dict[str, object] = httpx.get(f"{url}/v1/batches/{batch}", timeout=PATIENCE).json()
         if found["state"] == "done":

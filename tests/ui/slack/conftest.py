@@ -1,4 +1,4 @@
-"""A desk, a bot on a server of its own, and the stand-in for Slack that it talks to."""
+"""A triage service, a bot on a server of its own, and the stand-in for Slack that it talks to."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def slack_settings(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Sett
 
 @pytest.fixture(scope="session")
 def settings(slack_settings: SettingsMaker) -> Settings:
-    """The settings of the desk that most tests ask."""
+    """The settings of the triage service that most tests ask."""
     return slack_settings()
 
 
 @pytest.fixture(scope="session")
-def desk(settings: Settings) -> Iterator[TriageService]:
-    """A real desk with one worker."""
+def triage_service(settings: Settings) -> Iterator[TriageService]:
+    """A real triage service with one worker."""
     with TriageService(settings) as opened:
         yield opened
 
@@ -63,20 +63,20 @@ def server() -> Iterator[Slack]:
 
 @pytest.fixture
 def open_bot(server: Slack) -> Iterator[Opener]:
-    """Start a bot over a desk, on a real server."""
+    """Start a bot over a triage service, on a real server."""
     with ExitStack() as stack:
 
-        def start(desk: TriageService, settings: Settings) -> Workspace:
-            return Workspace(server, stack.enter_context(served(desk, settings, server)))
+        def start(triage_service: TriageService, settings: Settings) -> Workspace:
+            return Workspace(server, stack.enter_context(served(triage_service, settings, server)))
 
         yield start
 
 
 @contextmanager
-def served(desk: TriageService, settings: Settings, server: Slack) -> Iterator[str]:
+def served(triage_service: TriageService, settings: Settings, server: Slack) -> Iterator[str]:
     """Serve a bot on loopback; gives its address."""
     app = Starlette()
-    with http.mount(app, desk, settings, f"{server.url}/api/"), socket.socket() as listening:
+    with http.mount(app, triage_service, settings, f"{server.url}/api/"), socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
         running = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
@@ -90,6 +90,6 @@ def served(desk: TriageService, settings: Settings, server: Slack) -> Iterator[s
 
 
 @pytest.fixture
-def work(desk: TriageService, settings: Settings, open_bot: Opener) -> Workspace:
-    """A workspace whose bot asks the desk."""
-    return open_bot(desk, settings)
+def work(triage_service: TriageService, settings: Settings, open_bot: Opener) -> Workspace:
+    """A workspace whose bot asks the triage service."""
+    return open_bot(triage_service, settings)

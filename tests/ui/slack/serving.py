@@ -74,7 +74,7 @@ def main(port: int, base_url: str) -> None:
     from ui.slack import http
 
     settings, app = load_settings(), Starlette()
-    with TriageService(settings) as desk, http.mount(app, desk, settings, base_url):
+    with TriageService(settings) as triage_service, http.mount(app, triage_service, settings, base_url):
         uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", lifespan="off")
 
 

@@ -43,13 +43,13 @@ def test_that_an_event_that_slack_sends_again_is_answered_once(work: Workspace) 
 
 def test_that_an_event_is_known_again_after_a_restart(slack_settings: SettingsMaker, open_bot: Opener) -> None:
     settings = slack_settings()
-    with TriageService(settings) as desk:
-        work = open_bot(desk, settings)
+    with TriageService(settings) as triage_service:
+        work = open_bot(triage_service, settings)
         event = work.message(FENCED)
         work.deliver(event, "Ev-restart")
         work.answer(event["ts"])
-    with TriageService(settings) as desk:
-        again = open_bot(desk, settings)
+    with TriageService(settings) as triage_service:
+        again = open_bot(triage_service, settings)
         assert again.deliver(event, "Ev-restart", **{"X-Slack-Retry-Num": "1"}).status_code == 200
         follow = work.message("and with fewer GPUs?", thread=event["ts"])
         again.deliver(follow, "Ev-follow")
@@ -62,10 +62,10 @@ def test_that_an_event_is_not_taken_while_the_store_cannot_say_whether_it_is_new
     slack_settings: SettingsMaker, open_bot: Opener
 ) -> None:
     settings = slack_settings()
-    with TriageService(settings) as desk:
-        desk.store.close()
-        desk.store = Store.open(settings, patience=0.2)
-        work = open_bot(desk, settings)
+    with TriageService(settings) as triage_service:
+        triage_service.store.close()
+        triage_service.store = Store.open(settings, timeout=0.2)
+        work = open_bot(triage_service, settings)
         event = work.message(FENCED)
         file = settings.database.get_secret_value().removeprefix("sqlite:///")
         with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -206,9 +206,9 @@ def test_that_a_refusal_ends_one_answer_and_not_the_bot(work: Workspace, caplog:
     assert "OutOfMemoryError" not in caplog.text
 
 
-def test_that_a_bot_starts_while_slack_cannot_be_reached(desk: TriageService, settings: Settings, server: Slack, open_bot: Opener) -> None:
+def test_that_a_bot_starts_while_slack_cannot_be_reached(triage_service: TriageService, settings: Settings, server: Slack, open_bot: Opener) -> None:
     server.refuse("auth.test", "ratelimited")
-    work = open_bot(desk, settings)
+    work = open_bot(triage_service, settings)
     event = work.message(FENCED)
     work.deliver(event, "Ev-early")
     work.deliver(event, "Ev-early", **{"X-Slack-Retry-Num": "1"})

@@ -41,10 +41,10 @@ def test_that_a_mention_is_answered_in_its_thread(work: Workspace) -> None:
     assert not answer["unfurl_media"]
 
 
-def test_that_a_log_is_read_as_it_was_typed_not_as_slack_marks_it_up(work: Workspace, desk: TriageService) -> None:
+def test_that_a_log_is_read_as_it_was_typed_not_as_slack_marks_it_up(work: Workspace, triage_service: TriageService) -> None:
     event = work.mention("x", blocks=typed(LOG + "<main.Runner object at 0x7f> & "))
     triage = buttons(work.answer(event["ts"]))[0]["value"]
-    lines = [line for stretch in desk.excerpt(triage).stretches for line in stretch.lines]
+    lines = [line for stretch in triage_service.excerpt(triage).stretches for line in stretch.lines]
     assert lines[-1] == "<main.Runner object at 0x7f> & https://wandb.ai/run done"
 
 
@@ -119,13 +119,13 @@ def test_that_a_thread_that_cannot_be_read_is_said_to_be_so(work: Workspace) -> 
     assert "invite me" in shown(work.answer(root["ts"], "cannot read"))
 
 
-def test_that_a_question_under_an_answer_goes_on_with_its_triage(work: Workspace, desk: TriageService) -> None:
+def test_that_a_question_under_an_answer_goes_on_with_its_triage(work: Workspace, triage_service: TriageService) -> None:
     event = work.mention(FENCED)
     triage = buttons(work.answer(event["ts"]))[0]["value"]
     work.mention("we cannot change the batch size, what else?", thread=event["ts"])
     _, turn = eventually(lambda: len(found := list(filter(buttons, work.answers(event["ts"])))) == 2 and found)
     assert {item["value"] for item in buttons(turn)} == {triage}
-    asked, said = desk.messages(triage)
+    asked, said = triage_service.messages(triage)
     assert asked.text == "we cannot change the batch size, what else?"
     assert said.text
 
@@ -142,8 +142,8 @@ def test_that_words_alone_are_read_as_a_log_with_a_hint(work: Workspace) -> None
     assert "code block" in shown(work.answer(work.mention("good morning")["ts"]))
 
 
-def test_that_the_bot_speaks_the_language_that_is_set(desk: TriageService, settings: Settings, open_bot: Opener) -> None:
-    work = open_bot(desk, replace(settings, lang="zh"))
+def test_that_the_bot_speaks_the_language_that_is_set(triage_service: TriageService, settings: Settings, open_bot: Opener) -> None:
+    work = open_bot(triage_service, replace(settings, lang="zh"))
     assert "代码块" in shown(work.answer(work.mention("")["ts"], "作业"))
 
 
@@ -164,12 +164,12 @@ def test_that_an_answer_goes_to_the_person_where_the_bot_is_not_in_the_channel(w
 # Buttons.
 
 
-def test_that_right_is_kept_and_thanked_for(work: Workspace, desk: TriageService) -> None:
+def test_that_right_is_kept_and_thanked_for(work: Workspace, triage_service: TriageService) -> None:
     answer = work.answer(work.mention(FENCED)["ts"])
     assert work.click("whycrash_right", answer).status_code == 200
     told = eventually(lambda: work.slack.said("chat.postEphemeral"))[0].values
     assert (told["user"], told["channel"]) == ("UANNA", work.channel)
-    kept = desk.store.triages.feedback(buttons(answer)[0]["value"])
+    kept = triage_service.store.triages.feedback(buttons(answer)[0]["value"])
     assert [(item.right, item.caller) for item in kept] == [(True, "T1:UANNA")]
 
 
@@ -187,15 +187,15 @@ def submit(work: Workspace, view: dict[str, Any], **values: Any) -> Any:
     return work.interact({"type": "view_submission", "view": {**view, "state": {"values": state}, "id": "V1"}})
 
 
-def test_that_wrong_asks_for_the_real_cause_and_keeps_it(work: Workspace, desk: TriageService) -> None:
+def test_that_wrong_asks_for_the_real_cause_and_keeps_it(work: Workspace, triage_service: TriageService) -> None:
     answer = work.answer(work.mention(FENCED)["ts"])
     view = modal_of(work, answer)
     options = [item for group in view["blocks"][0]["element"]["option_groups"] for item in group["options"]]
-    assert {item["value"] for item in options} == set(desk.library.causes)
+    assert {item["value"] for item in options} == set(triage_service.library.causes)
     assert all(len(item["text"]["text"]) <= 75 for item in options)
     chosen = {"selected_option": {"value": "host-oom-kill"}}
     assert submit(work, view, cause=chosen, fix={"value": "more RAM"}, comment={"value": None}).status_code == 200
-    kept = eventually(lambda: desk.store.triages.feedback(buttons(answer)[0]["value"]))[0]
+    kept = eventually(lambda: triage_service.store.triages.feedback(buttons(answer)[0]["value"]))[0]
     assert (kept.right, kept.cause, kept.fix) == (False, "host-oom-kill", "more RAM")
     assert eventually(lambda: work.slack.said("chat.postEphemeral"))
 
@@ -209,7 +209,7 @@ def test_that_a_modal_without_a_cause_says_what_is_missing(work: Workspace, valu
     assert words in told["errors"]["cause"]
 
 
-def test_that_the_patch_comes_as_a_file(work: Workspace, desk: TriageService) -> None:
+def test_that_the_patch_comes_as_a_file(work: Workspace, triage_service: TriageService) -> None:
     files = (work.slack.put("train.log", VERL.encode()), work.slack.put("run.sh", SCRIPT))
     event = work.mention("why?", files)
     answer = work.answer(event["ts"])
@@ -217,7 +217,7 @@ def test_that_the_patch_comes_as_a_file(work: Workspace, desk: TriageService) ->
     triage = buttons(answer)[0]["value"]
     name, data = eventually(lambda: list(work.slack.uploads.items()))[0]
     assert name.endswith(f"whycrash-{triage}.patch")
-    assert data.decode() == desk.record(triage).diagnosis.patch  # type: ignore[union-attr]
+    assert data.decode() == triage_service.record(triage).diagnosis.patch  # type: ignore[union-attr]
     done = eventually(lambda: work.slack.said("files.completeUploadExternal"))[0].values
     assert (done["channel_id"], done["thread_ts"]) == (work.channel, event["ts"])
 
@@ -229,9 +229,9 @@ def test_that_the_page_of_the_triage_is_linked(work: Workspace) -> None:
     assert work.click("whycrash_open", answer).status_code == 200
 
 
-def test_that_buttons_of_a_deleted_triage_say_so(work: Workspace, desk: TriageService) -> None:
+def test_that_buttons_of_a_deleted_triage_say_so(work: Workspace, triage_service: TriageService) -> None:
     answer = work.answer(work.mention(FENCED)["ts"])
-    desk.store.triages.delete(buttons(answer)[0]["value"])
+    triage_service.store.triages.delete(buttons(answer)[0]["value"])
     for action in ("whycrash_right", "whycrash_wrong"):
         work.click(action, answer)
     told = eventually(lambda: len(found := work.slack.said("chat.postEphemeral")) == 2 and found)

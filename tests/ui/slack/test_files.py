@@ -103,8 +103,8 @@ def test_that_a_file_that_slack_does_not_know_is_said_to_be_lost(work: Workspace
 
 
 @pytest.mark.parametrize("size", [5 << 20, 0])
-def test_that_a_file_that_is_too_large_is_not_read(desk: TriageService, settings: Settings, open_bot: Opener, size: int) -> None:
-    work = open_bot(desk, replace(settings, max_upload_mb=1))
+def test_that_a_file_that_is_too_large_is_not_read(triage_service: TriageService, settings: Settings, open_bot: Opener, size: int) -> None:
+    work = open_bot(triage_service, replace(settings, max_upload_mb=1))
     # One that says how large it is, and one that does not.
     file = work.slack.put("train.log", b"x" * (5 << 20)) | {"size": size}
     told = shown(work.answer(work.mention("why?", (file,))["ts"], "train.log"))

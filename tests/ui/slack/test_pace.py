@@ -76,17 +76,17 @@ def test_that_only_a_wait_that_makes_sense_is_waited(response: HttpResponse | No
 
 
 def test_that_a_crew_takes_so_much_and_no_more() -> None:
-    crew, hold, done = AnswerThreads(1, 1), threading.Event(), list[int]()
+    worker_pool, hold, done = AnswerThreads(1, 1), threading.Event(), list[int]()
 
     def held() -> None:
         hold.wait(PATIENCE)
         done.append(1)
 
-    assert crew.take(held)
-    assert crew.take(lambda: done.append(2))
-    assert not crew.take(lambda: done.append(3))
+    assert worker_pool.take(held)
+    assert worker_pool.take(lambda: done.append(2))
+    assert not worker_pool.take(lambda: done.append(3))
     hold.set()
     eventually(lambda: done == [1, 2])
-    assert eventually(lambda: crew.take(lambda: done.append(4)))
-    crew.close()
-    assert not crew.take(lambda: done.append(5))
+    assert eventually(lambda: worker_pool.take(lambda: done.append(4)))
+    worker_pool.close()
+    assert not worker_pool.take(lambda: done.append(5))

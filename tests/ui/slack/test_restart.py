@@ -75,21 +75,21 @@ def test_that_a_server_killed_in_mid_answer_leaves_no_thread_open(started: Calla
     assert len(server.said()) == calls + 1
 
 
-# The same in one process: ledgers of a process that is gone.
+# The same in one process: result writers of a process that is gone.
 
 
 def left(home: Path, **fields: Any) -> OpenQuestion:
     """Leave a question open as a killed server does; its lock goes with its file."""
-    ledger = QuestionLog(home)
-    note = ledger.begin(ASKED)
+    result_writer = QuestionLog(home)
+    note = result_writer.begin(ASKED)
     note.write(**fields)
-    os.close(ledger._descriptor)
+    os.close(result_writer._descriptor)
     return note.item
 
 
-def kept(desk: TriageService, name: str = "a") -> Any:
+def kept(triage_service: TriageService, name: str = "a") -> Any:
     """Triage a log; gives the final answer."""
-    return next(event.diagnosis for event in desk.triage(Submission(name=name, text=traceback(OOM)), Caller("slack")) if isinstance(event, FinalAnswer))
+    return next(event.diagnosis for event in triage_service.triage(Submission(name=name, text=traceback(OOM)), Caller("slack")) if isinstance(event, FinalAnswer))
 
 
 def item(**fields: Any) -> OpenQuestion:
@@ -98,47 +98,47 @@ def item(**fields: Any) -> OpenQuestion:
     return OpenQuestion.model_validate(made)
 
 
-def test_that_an_answer_that_was_whole_is_shown_without_a_word_of_the_stop(desk: TriageService, settings: Settings) -> None:
-    done = kept(desk)
-    assert "stopped" not in str(finished(item(triage=done.id), desk, settings).blocks)
-    assert done.headline in str(finished(item(triage=done.id), desk, settings).blocks)
+def test_that_an_answer_that_was_whole_is_shown_without_a_word_of_the_stop(triage_service: TriageService, settings: Settings) -> None:
+    done = kept(triage_service)
+    assert "stopped" not in str(finished(item(triage=done.id), triage_service, settings).blocks)
+    assert done.headline in str(finished(item(triage=done.id), triage_service, settings).blocks)
 
 
 @each_row(("language", "said"), [("en", "ask again"), ("zh", "请再问一次")])
-def test_that_what_was_cut_before_an_answer_says_so(desk: TriageService, settings: Settings, language: str, said: str) -> None:
+def test_that_what_was_cut_before_an_answer_says_so(triage_service: TriageService, settings: Settings, language: str, said: str) -> None:
     """Before the triage began, while it read, and where it was deleted meanwhile."""
     running = TriageRecord(id=f"01R{language}", state="running", origin="slack", caller="c", source="s", created=NOW, deadline=NOW + timedelta(hours=1))
-    desk.store.triages.add(running)
+    triage_service.store.triages.add(running)
     for triage in ("", running.id, "01NONE"):
-        assert said in finished(item(triage=triage, language=language), desk, settings).text
+        assert said in finished(item(triage=triage, language=language), triage_service, settings).text
 
 
-def test_that_a_triage_that_failed_says_why(desk: TriageService, settings: Settings) -> None:
+def test_that_a_triage_that_failed_says_why(triage_service: TriageService, settings: Settings) -> None:
     record = TriageRecord(id="01FAILED", state="running", origin="slack", caller="c", source="s", created=NOW, deadline=NOW + timedelta(hours=1))
-    desk.store.triages.add(record)
-    desk.store.triages.answer(record.id, None, final=True, now=NOW, error="a.log is empty: nothing was written, or it is the wrong file.")
-    assert "a.log 是空的" in finished(item(triage=record.id, language="zh"), desk, settings).text
+    triage_service.store.triages.add(record)
+    triage_service.store.triages.answer(record.id, None, final=True, now=NOW, error="a.log is empty: nothing was written, or it is the wrong file.")
+    assert "a.log 是空的" in finished(item(triage=record.id, language="zh"), triage_service, settings).text
 
 
-def test_that_the_kept_answer_to_a_question_is_shown_and_no_other(desk: TriageService, settings: Settings) -> None:
+def test_that_the_kept_answer_to_a_question_is_shown_and_no_other(triage_service: TriageService, settings: Settings) -> None:
     """An earlier answer to the same words is not the one that was waited for."""
-    done, early = kept(desk, "b"), NOW - timedelta(hours=1)
+    done, early = kept(triage_service, "b"), NOW - timedelta(hours=1)
     for created, text in ((early, "Old."), (NOW + timedelta(seconds=1), "New.")):
-        desk.store.triages.add_messages(
+        triage_service.store.triages.add_messages(
             done.id, MessageRecord(role="user", text="why?", created=created), MessageRecord(role="assistant", text=text, created=created))
-    assert finished(item(triage=done.id, question="why?"), desk, settings).text == "New."
-    assert "ask again" in finished(item(triage=done.id, question="why?", begun=NOW + timedelta(minutes=1)), desk, settings).text
-    assert "ask again" in finished(item(triage=done.id, question="how?"), desk, settings).text
+    assert finished(item(triage=done.id, question="why?"), triage_service, settings).text == "New."
+    assert "ask again" in finished(item(triage=done.id, question="why?", begun=NOW + timedelta(minutes=1)), triage_service, settings).text
+    assert "ask again" in finished(item(triage=done.id, question="how?"), triage_service, settings).text
 
 
-def test_that_a_message_is_edited_and_a_question_without_one_is_answered_once(desk: TriageService, settings: Settings, open_bot: Opener, server: Slack) -> None:
+def test_that_a_message_is_edited_and_a_question_without_one_is_answered_once(triage_service: TriageService, settings: Settings, open_bot: Opener, server: Slack) -> None:
     """However many bots look at what was left."""
     server.messages["C1", "2.0"] = {"ts": "2.0", "thread_ts": "1.0", "bot_id": "B", "text": "still"}
     left(settings.home, at=("C1", "2.0"))
     left(settings.home)
     left(settings.home, begun=NOW - timedelta(days=2))
     for _ in range(2):
-        open_bot(desk, settings)
+        open_bot(triage_service, settings)
     eventually(lambda: server.said("chat.update") and server.said())
     assert "ask again" in server.messages["C1", "2.0"]["text"]
     eventually(lambda: not any(path.stat().st_size for path in (settings.home / "slack").iterdir()))
@@ -158,30 +158,30 @@ def test_that_what_slack_did_not_take_stays_for_later(tmp_path: Path) -> None:
     assert list((tmp_path / "slack").iterdir()) == []
 
 
-def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(desk: TriageService, settings: Settings, server: Slack, tmp_path: Path) -> None:
+def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(triage_service: TriageService, settings: Settings, server: Slack, tmp_path: Path) -> None:
     """By the server that lives on: else the thread would say for ever that the model still explains."""
-    voice = open_voice(settings, f"{server.url}/api/")
-    away, ledger = WebClient("none", base_url="http://127.0.0.1:9/api/", timeout=1), QuestionLog(tmp_path)
-    note = ledger.begin(ASKED)
+    slack_client = open_voice(settings, f"{server.url}/api/")
+    away, result_writer = WebClient("none", base_url="http://127.0.0.1:9/api/", timeout=1), QuestionLog(tmp_path)
+    note = result_writer.begin(ASKED)
     server.messages["C1", "2.0"] = {"ts": "2.0", "thread_ts": "1.0", "bot_id": "B", "text": GOING_ON}
-    telling = _ThreadUpdates(AnswerThread(Reply(SlackClient(away, voice.pace), ASKED, ("C1", "2.0"), note.posted), note), settings, "en")
+    telling = _ThreadUpdates(AnswerThread(Reply(SlackClient(away, slack_client.pace), ASKED, ("C1", "2.0"), note.posted), note), settings, "en")
     note.posted(("C1", "2.0"))
-    final = kept(desk, "c")
+    final = kept(triage_service, "c")
     for event in (Accepted(id=final.id), FinalAnswer(diagnosis=final)):
         telling.hear(event)
     note.close()
-    Resumer(ledger, desk, voice, settings).round()
+    Resumer(result_writer, triage_service, slack_client, settings).round()
     assert server.messages["C1", "2.0"]["text"] == final.headline
-    assert list(ledger.unsaid()) == []
-    ledger.close()
+    assert list(result_writer.unsaid()) == []
+    result_writer.close()
 
 
 def test_that_a_living_process_is_left_alone(tmp_path: Path) -> None:
-    ledger = QuestionLog(tmp_path)
-    note = ledger.begin(ASKED)
+    result_writer = QuestionLog(tmp_path)
+    note = result_writer.begin(ASKED)
     assert list(QuestionLog(tmp_path).left()) == []
     note.close()
-    ledger.close()
+    result_writer.close()
     assert list((tmp_path / "slack").iterdir()) == []
 
 
@@ -194,11 +194,11 @@ def test_that_a_line_that_was_cut_costs_only_itself(tmp_path: Path) -> None:
     found.close()
 
 
-def test_that_no_text_of_a_log_is_written_down(desk: TriageService, settings: Settings, open_bot: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_no_text_of_a_log_is_written_down(triage_service: TriageService, settings: Settings, open_bot: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only which message answers which triage."""
     written: list[str] = []
     monkeypatch.setattr(QuestionLog, "_append", lambda _self, line: written.append(line))
-    work = open_bot(desk, settings)
+    work = open_bot(triage_service, settings)
     work.answer(str(work.mention(f"why did\n```\n{traceback(OOM)}```")["ts"]))
     eventually(lambda: len(written) >= 3)
     assert "CUDA" not in "".join(written)
@@ -207,7 +207,7 @@ def test_that_no_text_of_a_log_is_written_down(desk: TriageService, settings: Se
 
 def test_that_a_disk_that_fails_costs_no_answer(tmp_path: Path) -> None:
     (tmp_path / "slack").write_text("no folder", encoding="utf-8")
-    ledger = QuestionLog(tmp_path)
-    note = ledger.begin(ASKED)
+    result_writer = QuestionLog(tmp_path)
+    note = result_writer.begin(ASKED)
     note.close()
-    ledger.close()
+    result_writer.close()

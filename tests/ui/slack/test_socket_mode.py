@@ -18,12 +18,12 @@ from tests.ui.slack.workspace import Workspace, envelope, eventually, shown
 from ui.slack import socket_mode
 
 
-def test_that_a_mention_is_answered_over_socket_mode(desk: TriageService, settings: Settings, server: Slack) -> None:
+def test_that_a_mention_is_answered_over_socket_mode(triage_service: TriageService, settings: Settings, server: Slack) -> None:
     work = Workspace(server, "")
     event = work.message(f"why?\n```\n{traceback(OOM)}```")
     request = {"type": "events_api", "envelope_id": "E1", "accepts_response_payload": False, "payload": envelope(event, "Ev-socket")}
     with linked(server):
-        line = socket_mode.connect(desk, settings, f"{server.url}/api/")
+        line = socket_mode.connect(triage_service, settings, f"{server.url}/api/")
         try:
             eventually(lambda: server.links)
             server.send(request)

@@ -1,4 +1,4 @@
-"""Answers as they come: the first one at once, edits while a model writes, and a desk that is busy or loses a worker."""
+"""Answers as they come: the first one at once, edits while a model writes, and a triage service that is busy or loses a worker."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def speaking(slack_settings: SettingsMaker, model: Model) -> Iterator[TriageServ
     """A desk of one worker with a model, at which nobody may wait."""
     with serving(model) as server:
         settings = slack_settings(model="openai:scripted", model_base_url=server.url, model_deadline=30.0, queue=0)
-        with TriageService(settings) as desk:
+        with TriageService(settings) as triage_service:
             # A worker takes a while to load; how long is none of these tests' matter.
-            list(desk.triage(Submission(name="first", text=FENCED, model=False), Caller("slack")))
-            yield desk
+            list(triage_service.triage(Submission(name="first", text=FENCED, model=False), Caller("slack")))
+            yield triage_service
 
 
 @pytest.fixture
