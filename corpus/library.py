@@ -129,7 +129,7 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
     stored = cache / f"corpus-{digest(root)[:16]}.json" if cache else None
     shelf = read_cache(CachedCorpus, stored)
     if shelf is None:
-        specs = tuple(_specs(root / "knobs"))
+        specs = tuple(_specs(root / "settings"))
         twice = [name for name, count in Counter((spec.framework, spec.key) for spec in specs).items() if count > 1]
         if twice:
             raise InvalidCorpusError(f"{twice[0][0]}: the setting {twice[0][1]} stands twice in the catalogue")
@@ -191,8 +191,8 @@ def write_cache(record: Record, stored: Path | None) -> None:
 def digest(root: Path = ROOT) -> str:
     """Give a hash over all files of the corpus, to tell whether an index is up to date."""
     total = sha256()
-    for path in sorted([root / "causes.yaml", *root.glob("cases/**/*.md"), *root.glob("knobs/*.yaml"),
-                       *root.glob("remedies/*.yaml"), *root.glob("knobs/extracted/*.json"), *root.glob(GUIDANCE), *root.glob(PROGRAMS)]):
+    for path in sorted([root / "causes.yaml", *root.glob("cases/**/*.md"), *root.glob("settings/*.yaml"),
+                       *root.glob("remedies/*.yaml"), *root.glob("settings/extracted/*.json"), *root.glob(GUIDANCE), *root.glob(PROGRAMS)]):
         total.update(str(path.relative_to(root)).encode())
         total.update(path.read_bytes())
     return total.hexdigest()

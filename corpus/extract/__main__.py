@@ -25,7 +25,7 @@ def _merge(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m corpus.extract merge", description="Merge what was read into the catalogue.")
     parser.add_argument("found", nargs="+", type=Path, help="files that the reading wrote")
     parser.add_argument("--words", type=Path, help="a folder of what people write on new settings, a YAML file per catalogue")
-    parser.add_argument("--knobs", type=Path, default=ROOT / "knobs", help="the catalogue's folder")
+    parser.add_argument("--settings", dest="specs", type=Path, default=ROOT / "settings", help="the catalogue's folder")
     given = parser.parse_args(words)
     for correction in merging.into(given.specs, given.found, given.words):
         sys.stdout.write(f"{correction}\n")

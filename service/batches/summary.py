@@ -265,8 +265,8 @@ class SummaryTables:
     def _count(self, job: JobSummaryRow) -> None:
         key = job.same_as or job.number
         crash = self._crashes.get(key) or self._crashes.setdefault(key, _Crash(number=key))
-        if job.outcome_summary is not None:
-            crash.answer, crash.fingerprint, crash.name = job.outcome_summary, job.fingerprint, job.name
+        if job.gist is not None:
+            crash.answer, crash.fingerprint, crash.name = job.gist, job.fingerprint, job.name
         when = _when(job)
         crash.add(job, when)
         if when is not None:
@@ -309,9 +309,9 @@ def summarize(batch: BatchRecord, jobs: Iterable[JobSummaryRow], titles: Mapping
 
 def _when(job: JobSummaryRow) -> datetime | None:
     """Tell when a job died: as it was given, else as its log's root line says."""
-    if job.ended or job.started or job.outcome_summary is None:
+    if job.ended or job.started or job.gist is None:
         return job.ended or job.started
-    told = job.outcome_summary.time
+    told = job.gist.time
     seconds = clock.parse_time(told, job.finished.year if job.finished else None) if told else None
     try:
         return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None

@@ -57,7 +57,7 @@ class JobSummaryRow(NamedTuple):
     ended: datetime | None
     finished: datetime | None
     node_names: tuple[str, ...]
-    outcome_summary: OutcomeSummary | None
+    gist: OutcomeSummary | None
 
 
 def pack_gist(plain: Mapping[str, Any]) -> str:

@@ -88,7 +88,7 @@ def _represented(connection: Connection, batch: str, key: str, number: int) -> i
 def pack(outcome: JobOutcome, now: datetime) -> dict[str, Any]:
     """Give what a job's row becomes; made before the transaction, which keeps other writers waiting."""
     same_as = job_key(outcome.same_as)[1] if outcome.same_as and is_followed(outcome) else None
-    packed, outcome_summary = sanitizer.pack_both(outcome.diagnosis) if outcome.diagnosis else (None, None)
+    packed, gist = sanitizer.pack_both(outcome.diagnosis) if outcome.diagnosis else (None, None)
     return _key(outcome.job) | {
         "new_fingerprint": outcome.fingerprint,
         "new_same_as": same_as,
@@ -97,7 +97,7 @@ def pack(outcome: JobOutcome, now: datetime) -> dict[str, Any]:
         "new_root_text": sanitizer.clean_text(outcome.root_text),
         "new_diagnosis": packed,
         "new_config": outcome.config,
-        "new_gist": outcome_summary,
+        "new_gist": gist,
         "new_finished": now,
     }
 

@@ -126,7 +126,7 @@ def spec_values(batch: str, number: int, spec: JobSpec) -> dict[str, Any]:
 
 def job_values(record: JobRecord) -> dict[str, Any]:
     """Give the row of a job with all that is known of it, as it comes from a batch's journal."""
-    packed, outcome_summary = sanitizer.pack_both(record.diagnosis) if record.diagnosis else (None, None)
+    packed, gist = sanitizer.pack_both(record.diagnosis) if record.diagnosis else (None, None)
     return spec_values(record.batch, record.number, record) | {
         "state": record.state,
         "attempts": record.attempts,
@@ -142,7 +142,7 @@ def job_values(record: JobRecord) -> dict[str, Any]:
         "finished": record.finished,
         "diagnosis": packed,
         "config": record.config,
-        "gist": outcome_summary,
+        "gist": gist,
     }
 
 
@@ -166,7 +166,7 @@ def job_record(row: Row[Any] | Mapping[str, Any]) -> JobRecord:
 
 def job_line(row: Row[Any]) -> JobSummaryRow:
     """Read what a summary counts of a job."""
-    return JobSummaryRow._make((*row[:-2], sanitizer.names(row.node_names), unpack_gist(row.outcome_summary) if row.outcome_summary else None))
+    return JobSummaryRow._make((*row[:-2], sanitizer.names(row.node_names), unpack_gist(row.gist) if row.gist else None))
 
 
 def job_records(found: Sequence[Row[Any]]) -> list[JobRecord]:

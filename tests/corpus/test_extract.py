@@ -479,7 +479,7 @@ def test_that_inherited_arguments_neither_come_nor_go(tmp_path: Path) -> None:
 def test_that_what_a_merge_writes_loads(tmp_path: Path) -> None:
     """Both files of a framework are read as one catalogue; an extracted setting has no words."""
     merge = merging.merged(table(), [found("new", {"new": SAMPLE}), found("dull", {"dull": ["0.1"]})], {"verl": {"new": WORDS}})
-    root = tmp_path / "knobs"
+    root = tmp_path / "settings"
     root.mkdir()
     (root / "verl.yaml").write_text("framework: verl\nspelled: hydra\nsettings: []\n", encoding="utf-8")
     merging.write(root, merge)
@@ -503,11 +503,11 @@ def variables(path: Path, framework: str, *names: str) -> Path:
 
 def test_that_a_merge_keeps_the_variables_of_other_frameworks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each framework is merged when it is read; a variable that it lost is gone."""
-    specs = tmp_path / "knobs"
+    specs = tmp_path / "settings"
     specs.mkdir()
     for framework, names in (("vllm", ["A", "B"]), ("sglang", ["B", "C"]), ("vllm", ["A"])):
         path = variables(tmp_path / f"{framework}.jsonl", framework, *names)
-        assert main(["merge", str(path), "--knobs", str(specs)]) == 0
+        assert main(["merge", str(path), "--settings", str(specs)]) == 0
     rows = json.loads((specs / "extracted" / "env.json").read_bytes())["settings"]
     assert [(row["key"], row["read_by"]) for row in rows] == [("A", "vllm"), ("B", "sglang"), ("C", "sglang")]
     assert capsys.readouterr().out == ""

@@ -37,7 +37,7 @@ settings:
 
 def write_corpus(root: Path, case: str = case_file(), causes: str = CAUSES, specs: str = KNOBS) -> Path:
     """Write a corpus of one cause, one case and one setting."""
-    for name, text in (("causes.yaml", causes), ("cases/ray/disk-full.md", case), ("knobs/ray.yaml", specs)):
+    for name, text in (("causes.yaml", causes), ("cases/ray/disk-full.md", case), ("settings/ray.yaml", specs)):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     return root
@@ -200,7 +200,7 @@ def test_a_case_is_named_by_its_path(tmp_path: Path) -> None:
     ("parts", "message"),
     [
         ({"causes": CAUSES.replace("    action: change-environment\n", "")}, r"causes\.yaml: disk-full: action"),
-        ({"knobs": KNOBS.replace("type: str", "type: text")}, r"knobs/ray\.yaml: --temp-dir: type"),
+        ({"specs": KNOBS.replace("type: str", "type: text")}, r"settings/ray\.yaml: --temp-dir: type"),
     ],
 )
 def test_a_broken_table_names_file_row_and_field(tmp_path: Path, parts: dict[str, str], message: str) -> None:
@@ -231,7 +231,7 @@ def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
     assert list(library.load(write_corpus(tmp_path / "corpus"), tmp_path / "cache").cases) == ["ray/disk-full"]
 
 
-@each_row("name", ["causes.yaml", "cases/ray/disk-full.md", "knobs/ray.yaml"])
+@each_row("name", ["causes.yaml", "cases/ray/disk-full.md", "settings/ray.yaml"])
 def test_the_digest_follows_every_file(tmp_path: Path, name: str) -> None:
     """One changed byte anywhere makes an index stale."""
     root = write_corpus(tmp_path)

@@ -50,9 +50,9 @@ def job(number: int, diagnosis: Diagnosis | None = None, **fields: Any) -> JobRe
 
 def line(record: JobRecord) -> JobSummaryRow:
     """Give a job as a summary counts it."""
-    outcome_summary = unpack_gist(sanitizer.pack_both(record.diagnosis)[1]) if record.diagnosis else None
+    gist = unpack_gist(sanitizer.pack_both(record.diagnosis)[1]) if record.diagnosis else None
     same_as = job_key(record.same_as)[1] if record.same_as else None
-    return JobSummaryRow(**{name: getattr(record, name, None) for name in JobSummaryRow._fields} | {"gist": outcome_summary, "same_as": same_as})
+    return JobSummaryRow(**{name: getattr(record, name, None) for name in JobSummaryRow._fields} | {"gist": gist, "same_as": same_as})
 
 
 def lookup(*jobs: JobRecord) -> Callable[[str], JobRecord]:

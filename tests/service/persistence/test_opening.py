@@ -72,7 +72,7 @@ def test_that_an_older_schema_is_migrated_with_all_its_rows(older: Settings) -> 
         assert [item.id for item in store.triages.page("log-1234 rank stopped")[0]] == ["T1234"]
         assert [item.id for item in store.triages.page("LOG-1235.")[0]] == ["T1235"]
         assert store.batches.claim("me", 9, 60, NOW)[0].place.paths == ("/a.log",)
-        assert [line.outcome_summary and line.outcome_summary.headline for line in store.batches.lines("B1")] == [f"It is {number}" for number in range(2, 602)]
+        assert [line.gist and line.gist.headline for line in store.batches.lines("B1")] == [f"It is {number}" for number in range(2, 602)]
         (job,) = store.batches.jobs("B1", after=600)[0]
         assert (job.config, job.diagnosis) == ("", diagnosis(headline="It is 601"))
 

@@ -236,8 +236,8 @@ def test_that_a_summary_reads_what_it_needs_and_no_answer(store: Store) -> None:
     store.batches.finish_many("me", [JobOutcome(keys[0], fingerprint="f", diagnosis=answer), JobOutcome(keys[1], fingerprint="f", same_as=keys[0])], NOW)
     store.batches.fail(keys[2], "me", "no text", None, NOW)
     first, second, third = store.batches.lines("B1")
-    assert first.outcome_summary is not None
-    assert first.outcome_summary.proposal == answer.changes[0]
-    assert (first.outcome_summary.cause, first.outcome_summary.engine, secret in first.outcome_summary.headline) == ("disk-full", "composer", False)
-    assert (second.outcome_summary, second.same_as, second.number, second.finished) == (None, 1, 2, NOW)
+    assert first.gist is not None
+    assert first.gist.proposal == answer.changes[0]
+    assert (first.gist.cause, first.gist.engine, secret in first.gist.headline) == ("disk-full", "composer", False)
+    assert (second.gist, second.same_as, second.number, second.finished) == (None, 1, 2, NOW)
     assert (third.state, third.error) == ("failed", "no text")

@@ -35,7 +35,7 @@ def test_a_change_that_fits_is_verified() -> None:
 
 
 @each_row(
-    ("wanted", "knobs", "version", "now", "reason"),
+    ("wanted", "specs", "version", "now", "reason"),
     [
         (change("data.nothing"), (), "0.3.1", None, "not in the catalogue"),
         (change("NO_SUCH", kind="env"), (), "0.3.1", None, "not in the catalogue"),
