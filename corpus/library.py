@@ -139,21 +139,17 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
             programs=tuple(_programs(root / PROGRAMS)),
         )
         write_cache(shelf, stored)
+    table: dict[str, list[Remedy]] = {}
+    for remedy in shelf.remedies:
+        table.setdefault(remedy.cause, []).append(remedy)
     return Library(
         causes={cause.id: cause for cause in shelf.causes},
         cases={case.id: case for case in shelf.cases},
         specs={(spec.framework, spec.key): spec for spec in shelf.specs},
-        remedies=_by_cause(shelf.remedies),
+        remedies=table,
         guidance={text.en: text.zh for text in shelf.guidance},
         programs=shelf.programs,
     )
-
-
-def _by_cause(remedies: Sequence[Remedy]) -> dict[str, list[Remedy]]:
-    table: dict[str, list[Remedy]] = {}
-    for remedy in remedies:
-        table.setdefault(remedy.cause, []).append(remedy)
-    return table
 
 
 class CachedCorpus(Record):

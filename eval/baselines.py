@@ -245,19 +245,16 @@ class RarestTemplates:
         """Answer one incident; of equally rare templates the earlier line counts more."""
         started = perf_counter()
         rows = [row for row in rows_of(incident) if row.text.strip()]
-        templates = _templates([row.text for row in rows])
+        # Each line's template, by its number in Drain3's tree with its own settings.
+        # Imported by name: the package is optional, and no extra brings it.
+        texts = [row.text for row in rows]
+        config = import_module("drain3.template_miner_config").TemplateMinerConfig()
+        miner = import_module("drain3").TemplateMiner(config=config)
+        templates = [miner.add_log_message(lines.parse_line(text.encode(), 1).body)["cluster_id"] for text in texts]
         sizes = Counter(templates)
         worded = [(sizes[template], row) for template, row in zip(templates, rows, strict=True) if row.has_error_word]
         rarest = [row for _, row in sorted(worded, key=lambda pair: (pair[0], pair[1].number))][:SHOWN]
         return judged(incident, Picked(rarest, bool(rarest)), self._grep, started)
-
-
-def _templates(texts: Iterable[str]) -> list[int]:
-    """Give each line's template, by its number in Drain3's tree with its own settings."""
-    # Imported by name: the package is optional, and no extra brings it.
-    config = import_module("drain3.template_miner_config").TemplateMinerConfig()
-    miner = import_module("drain3").TemplateMiner(config=config)
-    return [miner.add_log_message(lines.parse_line(text.encode(), 1).body)["cluster_id"] for text in texts]
 
 
 def missing(*packages: str) -> str:

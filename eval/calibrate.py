@@ -23,7 +23,7 @@ from service.pipeline.triage import Triage
 from service.scoring import calibration
 from service.scoring.calibration import Weights
 from service.scoring.features import Signs
-from service.scoring.scoring import FeatureTable, feature_table
+from service.scoring.scoring import feature_table
 from service.settings import load_settings
 
 # Strength of the pull towards zero; chosen by four-fold cross-validation, flat from 0.3 to 3.
@@ -58,17 +58,11 @@ def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
         if report.root is None:
             continue
         weighed = feature_table(report, triage.retriever.retrieve(report), triage.library)
-        right = _right(incident, weighed)
+        right = (((len(weighed.options),)) if incident.label.verdict != "diagnosed" else tuple(place for place, option in enumerate(weighed.options) if option.cause in incident.label.causes))
         if right:
             best = incident.label.causes[:1]
             worth = (1.0 if place == len(weighed.options) or (weighed.options[place].cause,) == best else ALSO for place in right)
             yield Example((*(option.signs for option in weighed.options), weighed.doubt), right, tuple(worth))
-
-
-def _right(incident: Incident, weighed: FeatureTable) -> tuple[int, ...]:
-    if incident.label.verdict != "diagnosed":
-        return (len(weighed.options),)
-    return tuple(place for place, option in enumerate(weighed.options) if option.cause in incident.label.causes)
 
 
 def fitted(found: Sequence[Example]) -> dict[str, float]:
@@ -111,12 +105,6 @@ def cooled(found: Sequence[Example], learned: dict[str, float]) -> float:
     return round(float(TEMPERATURES[int(np.argmin(losses))]), 2)
 
 
-def _heat(told: str, triage: Triage, learned: dict[str, float]) -> float:
-    if Path(told).is_dir():
-        return cooled(list(examples(incidents.load(Path(told)), triage)), learned)
-    return float(told)
-
-
 def main(words: Sequence[str]) -> int:
     """Fit, print what came of it, and write it where that is asked for."""
     parser = argparse.ArgumentParser(prog="python -m eval.calibrate", description="Fit the weights of the signs.")
@@ -128,7 +116,7 @@ def main(words: Sequence[str]) -> int:
     logs = [*incidents.load(split="fit"), *(incident for folder in chosen.folders for incident in incidents.load(folder))]
     found = list(examples(logs, triage))
     learned = fitted(found)
-    heat = _heat(chosen.temperature, triage, learned)
+    heat = (cooled(list(examples(incidents.load(Path(chosen.temperature)), triage)), learned) if Path(chosen.temperature).is_dir() else float(chosen.temperature))
     made = Weights(signs=learned, temperature=heat, corpus=digest()[:16], incidents=len(found))
     if chosen.write:
         calibration.FILE.write_text(made.model_dump_json(indent=1) + "\n")

@@ -59,7 +59,9 @@ class RestartAgent:
         picked = [rows[number - 1] for number in numbers if 0 < number <= len(rows)][:MOST_LINES]
         if primary is None:
             # Candidates alone are lines to look at: the agent names none of them as the failure.
-            return _unnamed(incident, picked, started)
+            verdict = "unknown" if picked else NO_FAILURE
+            lines = tuple(row.number for row in picked)
+            return Answer(incident.id, verdict, (), None, lines, seconds=perf_counter() - started)
         return judged(incident, Picked(picked, True, primary.failure_class), self._grep, started)
 
 
@@ -69,12 +71,6 @@ def _agent_lines(bundle: Any, evidence: Any) -> list[int]:
     own = [primary.line, evidence.canonical_observed_identity["identity_anchor_line"]] if primary is not None else []
     found = dict.fromkeys([*own, *(anchor.line for anchor in bundle.candidate_anchors)])
     return [number for number in found if number is not None]
-
-
-def _unnamed(incident: Incident, picked: list[LogLine], started: float) -> Answer:
-    verdict = "unknown" if picked else NO_FAILURE
-    lines = tuple(row.number for row in picked)
-    return Answer(incident.id, verdict, (), None, lines, seconds=perf_counter() - started)
 
 
 class LogDetective:

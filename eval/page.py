@@ -46,10 +46,17 @@ def page(run: Run) -> str:
     """Write the page: headline figures, tables, plots, and each wrong answer with its log's lines."""
     # What counts comes first: the answers' rules were written with the split fit at hand.
     tables = {split: table(run, split) for split in reversed(splits(run))}
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    footer = element("footer", paragraph(f"Run of {run.started}, {run.seconds:.1f} s. {versions}."), class_="soft")
+    figures = (section(
+        "figures", _SECTIONS["figures"],
+        paragraph("Means with 95 % bootstrap intervals over n scored answers; “-” is unscored, which is neither right nor wrong.", class_="soft"),
+        *(_metrics(run, split, rows) for split, rows in tables.items()),
+    ))
     return markup.document(
         "whycrash: evaluation", _header(run),
-        element("main", _headline(tables), _figures(run, tables), _plots(run, tables), _retrieval(run), _costs(run), _wrong(run)),
-        _footer(run),
+        element("main", _headline(tables), figures, _plots(run, tables), _retrieval(run), _costs(run), _wrong(run)),
+        footer,
     )
 
 
@@ -62,11 +69,6 @@ def _header(run: Run) -> Html:
         paragraph(f"{len(run.incidents)} labelled incidents ({told}), {run.started}", class_="soft"),
         element("nav", *links, aria_label="Sections"),
     )
-
-
-def _footer(run: Run) -> Html:
-    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-    return element("footer", paragraph(f"Run of {run.started}, {run.seconds:.1f} s. {versions}."), class_="soft")
 
 
 def _chip(row: MetricRow) -> str:
@@ -86,14 +88,6 @@ def _card(row: MetricRow) -> Html:
         "li", element("span", row.words), element("strong", number(found.value, row.goal)),
         element("span", f"{interval(found)} n={found.count}".strip(), class_="soft"),
         element("span", f"goal {aim(row)} ", class_="soft"), _chip(row),
-    )
-
-
-def _figures(run: Run, tables: Tables) -> Html:
-    return section(
-        "figures", _SECTIONS["figures"],
-        paragraph("Means with 95 % bootstrap intervals over n scored answers; “-” is unscored, which is neither right nor wrong.", class_="soft"),
-        *(_metrics(run, split, rows) for split, rows in tables.items()),
     )
 
 

@@ -22,7 +22,6 @@ from eval.figures import (
     systems,
     table,
 )
-from eval.incidents import Split
 from eval.page import page
 
 __all__ = ["Run", "page", "terminal"]
@@ -33,7 +32,11 @@ _STYLES = {"reached": "green", "not reached": "red", "": ""}
 def terminal(run: Run, console: Console) -> None:
     """Print a run's figures: each split, the retrievers, the cost."""
     for split in splits(run):
-        console.print(_metrics(run, split))
+        count = sum(incident.label.split == split for incident in run.incidents)
+        made = _empty(f"{split}: {count} incidents, mean [95 % interval]", "metric", "goal", *systems(run))
+        for row in table(run, split):
+            made.add_row(row.words, aim(row), *(_figure(row, name) for name in systems(run)))
+        console.print(made)
     if run.rankings:
         console.print(_retrievers(run))
     console.print(_costs(run))
@@ -49,14 +52,6 @@ def _empty(title: str, first: str, *columns: str) -> Table:
     made.add_column(first, overflow="fold")
     for column in columns:
         made.add_column(Text(column), overflow="fold", no_wrap=column == COMPOSER)  # its figure and mark stay on one line
-    return made
-
-
-def _metrics(run: Run, split: Split) -> Table:
-    count = sum(incident.label.split == split for incident in run.incidents)
-    made = _empty(f"{split}: {count} incidents, mean [95 % interval]", "metric", "goal", *systems(run))
-    for row in table(run, split):
-        made.add_row(row.words, aim(row), *(_figure(row, name) for name in systems(run)))
     return made
 
 

@@ -40,12 +40,8 @@ def run(incidents: Sequence[Incident], systems: Sequence[System], library: Libra
     return Run(
         incidents=tuple(incidents), answers=answers, scores=scores, rankings=ranking(test, first, library),
         causes={cause.id: cause.category for cause in library.causes.values()}, started=began.isoformat(timespec="seconds"),
-        seconds=time.perf_counter() - started, versions=_versions(),
+        seconds=time.perf_counter() - started, versions={"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}},
     )
-
-
-def _versions() -> dict[str, str]:
-    return {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}}
 
 
 def write(result: Run, path: Path) -> None:

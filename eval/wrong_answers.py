@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from eval.figures import Wrong
-from eval.incidents import Label
 from ingest.redaction.redactor import Redactor
 from service.html.markup import Html, element, escape, join
 
@@ -43,13 +42,14 @@ def article(item: Wrong) -> Html:
 
 def _facts(item: Wrong) -> Html:
     label, answer = item.incident.label, item.answer
+    labelled_changes = (_change(change.framework, change.key, "" if change.to is None else str(change.to)) for change in label.changes)
     rows = {
         "labelled": _causes(label.causes, label.verdict),
         "named": _causes(answer.causes[:1], answer.verdict),
         "other candidates": _list(map(_code, answer.causes[1:])),
         "confidence": "" if answer.confidence is None else f"{answer.confidence:.2f}",
         "headline": answer.headline,
-        "labelled changes": _list(_labelled_changes(label)),
+        "labelled changes": _list(labelled_changes),
         "proposed changes": _list(_change(*change) for change in answer.changes or ()),
         "traps": _list(label.traps, "; "),
     }
@@ -66,10 +66,6 @@ def _list(words: Iterable[str], between: str = ", ") -> Html:
 
 def _causes(causes: Sequence[str], verdict: str) -> Html:
     return join((_list(map(_code, causes)), f" ({verdict})" if causes else verdict))
-
-
-def _labelled_changes(label: Label) -> Iterable[Html]:
-    return (_change(change.framework, change.key, "" if change.to is None else str(change.to)) for change in label.changes)
 
 
 def _change(framework: str, key: str, value: str) -> Html:
@@ -113,8 +109,4 @@ def _rows(row: Quoted, before: Quoted | None) -> Html:
         "tr", element("th", str(row.number), scope="row"), element("td", why, class_="why"), element("td", row.text, class_="row"),
         class_="hit" if why else None,
     )
-    return join((_gap(), shown)) if gap else shown
-
-
-def _gap() -> Html:
-    return element("tr", element("td", "⋯", colspan=3), class_="soft")
+    return join((element("tr", element("td", "⋯", colspan=3), class_="soft"), shown)) if gap else shown

@@ -221,7 +221,11 @@ def _ray(address: str, workers: int) -> Iterator[Any]:
         folder = "" if address else sockets.new_folder("wc")
         here: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": OBJECTS, "_temp_dir": folder}
         ray.init(**usual, **({"address": address} if address else here))
-    _quieten(ray)
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    for name in ("ray.data", "ray"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     try:
         yield ray
     finally:
@@ -229,14 +233,6 @@ def _ray(address: str, workers: int) -> Iterator[Any]:
             ray.shutdown()
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _quieten(started: Any) -> None:
-    context = started.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.print_on_execution_start = False
-    for name in ("ray.data", "ray"):
-        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def task_id(path: Path) -> list[int]:

@@ -94,7 +94,10 @@ def ingest(
     outcome = IngestOutcome(index=None)  # type: ignore[arg-type]  # set below
     changed: dict[str, IngestedContent] = {}
     for made in _taken(errands, reader, pool, report):
-        _count(outcome, made)
+        outcome.unchanged += made.unchanged
+        outcome.added += bool(made.documents)
+        if made.reason:
+            outcome.skipped.append(made.reason)
         if made.content and not made.unchanged:
             changed[made.file] = made
     run = _Run(home, embedder, report, places, pool, tuple(str(path.resolve()) for path in (*notes, *logs)), changed)
@@ -142,19 +145,13 @@ class _Run:
         name = self.embedder.name
         taken = [*(item for file, item in kept.items() if file not in self.changed), *map(_row, self.changed.values())]
         roots = sorted({*(old.manifest.roots if old else ()), *self.given})
-        everything = [*_cases(), *shared.documents(self.home, [*_notes(self.home, old, kept, self.changed), *_crashes(taken)])]
+        crashes = documents.collapsed(item.crash for item in taken if item.crash)
+        everything = [*_cases(), *shared.documents(self.home, [*_notes(self.home, old, kept, self.changed), *crashes])]
         manifest = Manifest(name, library.digest(), len(everything), roots=tuple(roots))
         return index.write(
             self.home, everything, self.embedder, manifest, self.report, taken=taken, server=shared.server, known=shared.vectors,
             compute=self.pool.compute(name), upon=old.folder.name if old else "",
         )
-
-
-def _count(outcome: IngestOutcome, made: IngestedContent) -> None:
-    outcome.unchanged += made.unchanged
-    outcome.added += bool(made.documents)
-    if made.reason:
-        outcome.skipped.append(made.reason)
 
 
 def _errands(notes: Sequence[Path], logs: Sequence[Path], before: Mapping[str, IngestedFile]) -> Iterator[Errand]:
@@ -203,10 +200,6 @@ def _notes(home: Path, old: Index | None, kept: Mapping[str, IngestedFile], chan
             yield document
     for made in changed.values():
         yield from (document for document in made.documents if document.kind == "note")
-
-
-def _crashes(taken: Sequence[IngestedFile]) -> Iterator[Document]:
-    return documents.collapsed(item.crash for item in taken if item.crash)
 
 
 @dataclass(frozen=True)

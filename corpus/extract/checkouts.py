@@ -83,9 +83,5 @@ def version_of(place: str) -> str:
 
 def matching(checkout: Checkout, patterns: Sequence[str]) -> dict[str, str]:
     """Give the texts of the files whose path ends as one of the patterns says."""
-    chosen = [path for path in checkout.paths if any(_ends(path, pattern) for pattern in patterns)]
+    chosen = [path for path in checkout.paths if any((fnmatchcase(path, pattern) or fnmatchcase(path, f"*/{pattern}")) for pattern in patterns)]
     return {path: checkout.read(path) for path in chosen}
-
-
-def _ends(path: str, pattern: str) -> bool:
-    return fnmatchcase(path, pattern) or fnmatchcase(path, f"*/{pattern}")

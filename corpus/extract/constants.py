@@ -18,9 +18,6 @@ def read(source: Source, places: Mapping[str, str]) -> Iterator[Declaration]:
             continue
         default = value(expression, source)
         known = None if default is UNKNOWN else default
-        yield Declaration(_placed(name, key, places), kind_of(known), known)
-
-
-def _placed(name: str, key: str, places: Mapping[str, str]) -> str:
-    longest = max((prefix for prefix in places if name.startswith(prefix)), key=len, default="")
-    return places.get(longest, "") + key
+        longest = max((prefix for prefix in places if name.startswith(prefix)), key=len, default="")
+        placed = places.get(longest, "") + key
+        yield Declaration(placed, kind_of(known), known)

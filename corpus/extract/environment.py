@@ -44,13 +44,10 @@ def _typed(source: Source) -> Iterator[Declaration]:
     blocks = (block for block in statements if isinstance(block, ast.If) and last_word(block.test) == "TYPE_CHECKING")
     for node in chain.from_iterable(block.body for block in blocks):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and _NAME.fullmatch(node.target.id):
-            yield _annotated(node, node.target.id, source)
-
-
-def _annotated(node: ast.AnnAssign, name: str, source: Source) -> Declaration:
-    found, default = shape(node.annotation, source), value(node.value, source)
-    known = None if default is UNKNOWN else default
-    return Declaration(name, kind_of(known) if found.type == "any" else found.type, known, found.choices)
+            found, default = shape(node.annotation, source), value(node.value, source)
+            known = None if default is UNKNOWN else default
+            annotated = Declaration(node.target.id, kind_of(known) if found.type == "any" else found.type, known, found.choices)
+            yield annotated
 
 
 def _fields(source: Source) -> Iterator[Declaration]:

@@ -26,7 +26,10 @@ def of_class(name: str, source: Source, place: str = "", style: Style = "as-is",
         if field.name.startswith("_") or last_word(field.annotation) == "ClassVar" or _hidden(field):
             continue
         found = shape(field.annotation, source)
-        key = place + _own_name(field, source)
+        # A field's name in configurations; pydantic lets `alias` replace it.
+        alias = value(keyword(field.default, "alias"), source) if isinstance(field.default, ast.Call) else None
+        own_name = alias if isinstance(alias, str) else field.name
+        key = place + own_name
         if found.nested and depth < _DEEPEST and fields_of(found.nested, source):
             yield from of_class(found.nested, source, f"{key}.", style, depth + 1)
         else:
@@ -54,12 +57,6 @@ def bounds(node: ast.expr | None, source: Source) -> tuple[float | None, float |
         return None, None
     low, high = value(keyword(node, "ge"), source), value(keyword(node, "le"), source)
     return (low if isinstance(low, int | float) else None), (high if isinstance(high, int | float) else None)
-
-
-def _own_name(field: Field, source: Source) -> str:
-    """Give a field's name in configurations; pydantic lets `alias` replace it."""
-    alias = value(keyword(field.default, "alias"), source) if isinstance(field.default, ast.Call) else None
-    return alias if isinstance(alias, str) else field.name
 
 
 def _notes(field: Field) -> list[ast.Call]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import statistics
 import subprocess
 import time
@@ -41,8 +40,4 @@ def _once(command: Sequence[str], environment: Mapping[str, str] | None) -> tupl
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **(environment or {})})
     _, _, usage = os.wait4(process.pid, 0)
     process.returncode = 0
-    return time.perf_counter() - started, _mib(usage)
-
-
-def _mib(usage: resource.struct_rusage) -> float:
-    return usage.ru_maxrss / 1024  # Linux counts kibibytes
+    return time.perf_counter() - started, (usage.ru_maxrss / 1024)

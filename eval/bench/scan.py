@@ -138,19 +138,15 @@ def _ripgrep(log: Path, small: Path, folder: Path) -> Iterator[ScanRate]:
         return
     base = [program, "--text", "--count", "--no-unicode", "--no-config"]
     yield _best("rg -c, seven error words, no table", lambda: _timed("", log, [*base, "--ignore-case", WORDS, str(log)]))
-    known, refused = _for_ripgrep(base)
+    # Write the patterns as Rust's regex has them; what it cannot take is left out and counted.
+    written = [_rust(row) for row in patterns.load().rows]
+    kept = [text for text in written if subprocess.run([*base, "-e", text], input=b"", capture_output=True).returncode != 2]
+    known, refused = kept, len(written) - len(kept)
     table = folder / "patterns.txt"
     table.write_text("\n".join(known))
     limits = ["--dfa-size-limit", "1G", "--regex-size-limit", "1G"]
     name = f"rg -c, the same {len(known)} patterns ({refused} it refuses; first {FOR_RIPGREP >> 20} MiB)"
     yield _timed(name, small, [*base, *limits, "--file", str(table), str(small)])
-
-
-def _for_ripgrep(base: Sequence[str]) -> tuple[list[str], int]:
-    """Write the patterns as Rust's regex has them; what it cannot take is left out and counted."""
-    written = [_rust(row) for row in patterns.load().rows]
-    kept = [text for text in written if subprocess.run([*base, "-e", text], input=b"", capture_output=True).returncode != 2]
-    return kept, len(written) - len(kept)
 
 
 def _rust(row: Pattern) -> str:

@@ -138,14 +138,11 @@ def _one(url: str, bodies: Sequence[bytes], ends: float, keep: Callable[[TimedRe
         for body in itertools.cycle(bodies):
             if time.monotonic() >= ends:
                 return
-            keep(asked := _timed(client, body))
+            began = time.perf_counter()
+            status = client.post("/v1/triage", content=body).status_code
+            timed = TimedRequest(status, 1000 * (time.perf_counter() - began))
+            keep(asked := timed)
             time.sleep(PAUSE if asked.status == 429 else 0.0)
-
-
-def _timed(client: httpx.Client, body: bytes) -> TimedRequest:
-    began = time.perf_counter()
-    status = client.post("/v1/triage", content=body).status_code
-    return TimedRequest(status, 1000 * (time.perf_counter() - began))
 
 
 def _overhead(url: str, pid: int) -> dict[str, float]:

@@ -52,15 +52,12 @@ def fuzz(name: str, seconds: int, again: Sequence[str] = ()) -> Ended:
         told = subprocess.run(  # noqa: S603 - our own module
             [sys.executable, "-m", "eval.fuzz.process", name, *options, *given], capture_output=True, text=True, errors="replace", check=False
         )
-    return _ended(name, told.stdout + told.stderr, told.returncode)
-
-
-def _ended(name: str, output: str, code: int) -> Ended:
+    output = told.stdout + told.stderr
     executions = max((int(match[1] or match[2]) for match in _EXECUTIONS.finditer(output)), default=0)
     branches = max((int(match[1]) for match in _COVERED.finditer(output)), default=0)
     raised = _RAISED.search(output)
     said = (raised[1] or raised[2]).strip() if raised else output[-400:]
-    return Ended(name, executions, branches, said if code else "")
+    return Ended(name, executions, branches, said if told.returncode else "")
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from ingest.logs.events import CascadeRole, Event
+from ingest.logs.events import Event
 from ingest.logs.stacks.stack import EXCEPTION
 from ingest.logs.timeline import Timeline
 
@@ -187,7 +187,7 @@ def arrange_cascade(
         runs = [replace(run, finished=0) for run in runs]
     recovered = {id(event) for event in events if _is_recovered(event, runs, timeline)}
     # Once a run has said that it is done, what falls over while it closes is no failure of it.
-    closing = {id(event) for event in events if event.pattern_role != "origin" and _is_closing(event, runs, timeline)}
+    closing = {id(event) for event in events if event.pattern_role != "origin" and (0 < runs[timeline.number(event.line)].finished < event.line)}
     standing = [event for event in events if id(event) not in recovered | closing]
     root = min(standing, key=partial(_worth, timeline), default=None)
     if root is not None and (told := _told_before(root, [event for event in events if id(event) in recovered])):
@@ -204,7 +204,7 @@ def arrange_cascade(
             chosen = replace(event, role="root")
             placed.append(chosen)
         else:
-            placed.append(replace(event, role=_role(event, recovered, closing)))
+            placed.append(replace(event, role=("teardown" if id(event) in closing else ("recovered" if id(event) in recovered else "collateral"))))
     return Cascade(tuple(placed), chosen)
 
 
@@ -259,16 +259,6 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
 def _loses_results(event: Event) -> bool:
     """Tell whether a failure came while a model or checkpoint was written, fetched back or sent away."""
     return any(_KEEPING.match(frame.function) for frame in event.frames) and not any(_TRACKING.search(frame.file) for frame in event.frames)
-
-
-def _is_closing(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:
-    return 0 < runs[timeline.number(event.line)].finished < event.line
-
-
-def _role(event: Event, recovered: set[int], closing: set[int]) -> CascadeRole:
-    if id(event) in closing:
-        return "teardown"
-    return "recovered" if id(event) in recovered else "collateral"
 
 
 def _worth(timeline: Timeline, event: Event) -> tuple[int, float, int]:

@@ -233,13 +233,11 @@ class LogReading:
                 self._frameworks.see_text(frame.file, found.end)
         elif not (self._runs[-1].count or self._runs[-1].finished):
             for line in levels.error_levels(block):
-                self._events.add(self._called_error(line))
-
-    def _called_error(self, line: Line) -> Event:
-        return Event(
+                called_error = (Event(
             ERROR_LEVEL, "warning", "none", line.number, self._shown(line.text), self._shown(line.body),
             source=self._redactor.clean(line.source), rank=line.rank or line.told, time=line.time,
-        )
+        ))
+                self._events.add(called_error)
 
     def _clock_above(self, block: Block, offset: int, line: Line) -> str:
         """Give the time of the nearest line above that has one: Python prints none before a traceback."""
@@ -289,7 +287,9 @@ class LogReading:
         elif row.fact and fields and (row.kind != "progress" or row.fact in TOLD_BY_PROGRESS):
             self._fact(row.fact, line.number, fields)
         if row.id == "structure.command":
-            self._command(block, offset, line)
+            text, found = self._launch.command(launch.rows_below(block.data, offset, line), line.source)
+            self._frameworks.see_text(text[:8000], line.number)
+            self._set(found)
         elif row.id.startswith("structure.dump"):
             self._set(self._launch.dump(line, launch.rows_below(block.data, offset, line)))
 
@@ -326,11 +326,6 @@ class LogReading:
                 self._frameworks.see(name, line.number)
         if dialect in row.frameworks and not (dialect in SHARED and (row.fails or row.kind == "warning")):
             self._frameworks.see(dialect, line.number)
-
-    def _command(self, block: Block, offset: int, line: Line) -> None:
-        text, found = self._launch.command(launch.rows_below(block.data, offset, line), line.source)
-        self._frameworks.see_text(text[:8000], line.number)
-        self._set(found)
 
     def _set(self, settings: list[launch.Setting]) -> None:
         clean = self._redactor
@@ -369,6 +364,9 @@ class LogReading:
             best = best.model_copy(update={"role": "wrapper", "strength": "hints"})
         elif traceback is None and _WARNING.search(line.body):
             best = best.model_copy(update={"role": "wrapper"})  # a warning means what it says, and may be survived
+        # How many lines Ray says that this one stands for.
+        match = _REPEATED.search(line.body)
+        folded = max(1, int(match[1])) if match else 1
         event = Event(
             best.id, best.kind, best.role, line.number, self._shown(line.text, _place(best, line.text)),
             self._shown(line.body, _place(best, line.body)),
@@ -376,7 +374,7 @@ class LogReading:
             exception=self._redactor.clean(traceback.exception) if traceback else "", frames=self._frames(traceback) if traceback else (),
             remote=traceback.remote if traceback else "", facts=fields, frameworks=best.frameworks,
             also=tuple(row.id for row in rows[1:]), traceback=traceback.start if traceback else 0,
-            count=_folded(line.body),
+            count=folded,
         )
         self._sight.group = self._events.add(event)
         self._timeline.event(line.number, line.time)
@@ -411,10 +409,13 @@ class LogReading:
         limits = Limits(self._size, self._lines, bool(omitted.keys() - HARMLESS), omitted)
         root_line = cascade.root.line if cascade.root else 0
         has_begun = self._phases.has_begun(root_line, self._timeline)
+        # The root's surroundings as they may be shown.
+        rows = self._cleaned(self._around.get(root_line, ()))
+        shown_around = tuple(row for row in rows if abs(row[0] - root_line) <= SURROUNDINGS)
         return CrashReport(
             self._redactor.clean(lines.printable(source.name)), cascade.events, cascade.root, facts, tuple(job.frameworks), tuple(job.settings), limits,
-            finished=max(run.finished for run in self._runs), log_end=log_end(self._runs, self._timeline), marks=sum(run.count for run in self._runs), last_step=self._last_step(),
-            has_begun=has_begun, marked_phase=self._phases.before(root_line or self._lines, has_begun=has_begun), surroundings=self._shown_around(root_line),
+            finished=max(run.finished for run in self._runs), log_end=log_end(self._runs, self._timeline), marks=sum(run.count for run in self._runs), last_step=max((run.step for run in self._runs if run.step is not None), default=None),
+            has_begun=has_begun, marked_phase=self._phases.before(root_line or self._lines, has_begun=has_begun), surroundings=shown_around,
             tail=tail, redactions=self._redactor.count,
             seen=frozenset(self._seen), timeline=self._timeline, novel=self._novel(),
             command=(self._launch.shown.number, self._redactor.clean(self._launch.shown.body)),
@@ -427,14 +428,6 @@ class LogReading:
         rows = self._last.data.split(b"\n")
         fresh = [(self._last.line + place, raw) for place, raw in enumerate(rows) if raw.strip() and not self._good.has(raw)]
         return self._cleaned([(number, raw[:MAX_AROUND]) for number, raw in fresh[-NOVEL:]])
-
-    def _last_step(self) -> float | None:
-        return max((run.step for run in self._runs if run.step is not None), default=None)
-
-    def _shown_around(self, number: int) -> tuple[tuple[int, str], ...]:
-        """Give the root's surroundings as they may be shown."""
-        rows = self._cleaned(self._around.get(number, ()))
-        return tuple(row for row in rows if abs(row[0] - number) <= SURROUNDINGS)
 
     def _cleaned(self, rows: Sequence[tuple[int, bytes]]) -> tuple[tuple[int, str], ...]:
         """Give numbered rows as they may be shown."""
@@ -471,12 +464,6 @@ def _stands(row: Pattern, line: Line) -> bool:
 def _place(row: Pattern, text: str) -> int:
     match = row.compiled.search(text) if len(text) > SHOWN else None
     return match.start() if match else 0
-
-
-def _folded(body: str) -> int:
-    """Give how many lines Ray says that this one stands for."""
-    match = _REPEATED.search(body)
-    return max(1, int(match[1])) if match else 1
 
 
 def _telling(row: Pattern) -> tuple[bool, int, bool, int]:

@@ -131,7 +131,9 @@ def load(folder: Path = FOLDER, cache: Path | None = None) -> PatternTable:
     stored = cache / f"patterns-{total.hexdigest()[:16]}.json" if cache else None
     shelf = read_cache(CachedPatterns, stored)
     if shelf is None:
-        words = _words()
+        # What the system says in English, each with an expression for it in all languages that are known.
+        table: dict[str, list[str]] = read_yaml(SYSTEM_WORDS)
+        words = {english: f"(?:{'|'.join([english, *others])})" for english, others in table.items()}
         shelf = CachedPatterns(rows=tuple(_unique(_spoken(row, words) for path in paths for row in _rows(path))))
         write_cache(shelf, stored)
     return PatternTable(shelf.rows)
@@ -143,12 +145,6 @@ def _rows(path: Path) -> Iterator[Pattern]:
         raise InvalidCorpusError(f"{path.name}: a table of patterns is a list of mappings")
     for row in table:
         yield validated(Pattern, row, f"{path.name}: {row.get('id')}")
-
-
-def _words() -> dict[str, str]:
-    """Give what the system says in English, each with an expression for it in all languages that are known."""
-    table: dict[str, list[str]] = read_yaml(SYSTEM_WORDS)
-    return {english: f"(?:{'|'.join([english, *others])})" for english, others in table.items()}
 
 
 def _spoken(row: Pattern, words: Mapping[str, str]) -> Pattern:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -103,7 +103,9 @@ def of_frames(frames: Sequence[Frame], *, has_begun: bool) -> str:
     for place, frame in reversed(list(enumerate(frames))):
         name = _named(frame)
         if name == INITIALISE:
-            name = next(_turns(frames[:place]), "" if has_begun else name)
+            # What turns of the loop the calls around a frame are, the innermost first.
+            turns = (name for frame in reversed(frames[:place]) for name, expression in _TURNS if expression.match(frame.function))
+            name = next(turns, "" if has_begun else name)
         if name:
             return name
     return ""
@@ -112,8 +114,3 @@ def of_frames(frames: Sequence[Frame], *, has_begun: bool) -> str:
 def _named(frame: Frame) -> str:
     text = f"{frame} {frame.code}"
     return next((name for name, expression in _PHASES if expression.search(text)), "")
-
-
-def _turns(outer: Sequence[Frame]) -> Iterator[str]:
-    """Give what turns of the loop the calls around a frame are, the innermost first."""
-    return (name for frame in reversed(outer) for name, expression in _TURNS if expression.match(frame.function))

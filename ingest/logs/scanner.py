@@ -105,7 +105,10 @@ def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK, first: int 
         while len(data) - start >= size + AFTER:
             stop = _line_end(data, start, start + size)
             yield Block(data, line, start, stop)
-            drop = _droppable(data, stop)
+            # How many bytes before `stop` nobody needs any more: whole lines, or a piece of one without end.
+            wish = max(0, stop - BEFORE)
+            newline = data.rfind(b"\n", 0, wish) + 1
+            drop = newline if newline or wish < LONG_LINE else wish
             line += newlines(data, 0, drop)
             data, start = data[drop:], stop - drop
         parts, filled = [data], len(data)
@@ -138,13 +141,6 @@ def _whole(text: bytes) -> int:
             return place
         place = text.find(b"\x1b", match.end())
     return len(text)
-
-
-def _droppable(data: bytes, stop: int) -> int:
-    """Give how many bytes before `stop` nobody needs any more: whole lines, or a piece of one without end."""
-    wish = max(0, stop - BEFORE)
-    newline = data.rfind(b"\n", 0, wish) + 1
-    return newline if newline or wish < LONG_LINE else wish
 
 
 def _line_end(data: bytes, start: int, wish: int) -> int:

@@ -132,7 +132,8 @@ class Prefilter:
     def _rows(self, plain: bytes, ends: Sequence[tuple[int, int]]) -> tuple[dict[tuple[int, int], CandidateKinds], set[int]]:
         """Give the rows in which the conditions are met, or begin to be, and the numbers of those that are too many to look at."""
         rows: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
-        begin, end, most, beyond = 0, -1, _most(plain), list[int]()
+        # How many rows of a text are looked at one by one.
+        begin, end, most, beyond = 0, -1, (ROWS + len(plain) // BYTES_A_ROW), list[int]()
         for at, (number, place) in enumerate(ends):
             if number >= self._bare:
                 continue
@@ -146,7 +147,9 @@ class Prefilter:
             wanted.first = min(wanted.first, place)
             if not found <= wanted.kinds:
                 wanted.kinds |= found
-            if self._reaches(plain, place, begin, end, found):
+            # Whether what was found at a place may go on in the row below.
+            reaches = (True if end - place <= LONGEST_TAIL and not _BLANK.search(plain[place:end].strip(_BETWEEN)) else found <= self._far and end - begin <= LONGEST_TAIL)
+            if reaches:
                 wanted.going_on |= found
         seams = self._seams.ends(plain) if b"\n" in plain else []
         most *= SEAMS_A_ROW
@@ -154,18 +157,14 @@ class Prefilter:
         for row, number in self._cut(plain, seams[:most]):
             rows[row].going_on.add(number)
             rows[row].first = 0
-        return rows, _numbers(plain, beyond)
+        # The numbers of the rows that some places are in.
+        numbers = (set() if not beyond else set(np.unique(np.searchsorted(np.flatnonzero(np.frombuffer(plain, np.uint8) == ord("\n")), beyond)).tolist()))
+        return rows, numbers
 
     def _ends(self, data: bytes) -> tuple[bytes, list[tuple[int, int]]]:
         """Give the bytes without escape sequences, and where in them the conditions are met."""
         plain = ESCAPES.sub(b"", data) if b"\x1b" in data else data
         return plain, self._finder.ends(plain)
-
-    def _reaches(self, plain: bytes, place: int, begin: int, end: int, found: frozenset[int]) -> bool:
-        """Tell whether what was found at a place may go on in the row below."""
-        if end - place <= LONGEST_TAIL and not _BLANK.search(plain[place:end].strip(_BETWEEN)):
-            return True
-        return found <= self._far and end - begin <= LONGEST_TAIL
 
     def _cut(self, plain: bytes, seams: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], int]]:
         """Yield rows that end within a literal of a kind, with the kind."""
@@ -199,13 +198,6 @@ class Prefilter:
                 yield from (number for head, number in self._rests[below[:size]] if any(tail.endswith(head) for tail in tails))
 
 
-def _numbers(plain: bytes, places: list[int]) -> set[int]:
-    """Give the numbers of the rows that some places are in."""
-    if not places:
-        return set()
-    return set(np.unique(np.searchsorted(np.flatnonzero(np.frombuffer(plain, np.uint8) == ord("\n")), places)).tolist())
-
-
 def _floods(data: bytes, numbers: Sequence[int], number: int) -> Iterator[CandidateRow]:
     """Yield rows, by their numbers, those that stand below each other, or nearly, as one."""
     ends = [-1, *np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")).tolist(), len(data)]
@@ -216,11 +208,6 @@ def _floods(data: bytes, numbers: Sequence[int], number: int) -> Iterator[Candid
             yield CandidateRow(ends[first] + 1, ends[last + 1], kind, kind, flood=True)
             first = row
         last = row
-
-
-def _most(data: bytes) -> int:
-    """Give how many rows of a text are looked at one by one."""
-    return ROWS + len(data) // BYTES_A_ROW
 
 
 def _row(data: bytes, place: int) -> tuple[int, int]:

@@ -7,7 +7,6 @@ own. What is beyond the bounds here is answered 431 (RFC 6585) or 414, and nothi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -187,7 +186,11 @@ class BoundedProtocol(HttpToolsProtocol):
             # Another answer is on its way; a second one in its middle would be read as a part of it.
             self.transport.close()
             return
-        self.transport.write(_answer(why, dict(self.server_state.default_headers)))
+        headers = dict(self.server_state.default_headers)
+        body = why.why.encode()
+        told = {**headers, b"content-type": b"text/plain; charset=utf-8", b"content-length": str(len(body)).encode(), b"connection": b"close"}
+        answer = b"".join((STATUS_LINE[why.status], *(b"%b: %b\r\n" % item for item in told.items()), b"\r\n", body))
+        self.transport.write(answer)
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self._clock = self.loop.call_later(_LINGER, self.transport.abort)
@@ -200,9 +203,3 @@ class BoundedProtocol(HttpToolsProtocol):
     def _give_up(self) -> None:
         if not self.transport.is_closing():
             self.transport.close()
-
-
-def _answer(refusal: _Refusal, headers: Mapping[bytes, bytes]) -> bytes:
-    body = refusal.why.encode()
-    told = {**headers, b"content-type": b"text/plain; charset=utf-8", b"content-length": str(len(body)).encode(), b"connection": b"close"}
-    return b"".join((STATUS_LINE[refusal.status], *(b"%b: %b\r\n" % item for item in told.items()), b"\r\n", body))

@@ -50,7 +50,11 @@ class BodyReader:
         if message["type"] == "http.request":
             self.bytes += len(message.get("body", b""))
             self.over = not message.get("more_body", False)
-            self._check()
+            if self.bytes > self._most:
+                raise too_large(self._most)
+            spent = monotonic() - self._began
+            if not self.over and spent > self._pace.grace and self.bytes < spent * self._pace.rate:
+                raise SlowClientError(f"The body comes at less than {self._pace.rate:g} bytes a second.")
         return message
 
     async def _soon(self) -> Message:
@@ -60,13 +64,6 @@ class BodyReader:
                 return await self._receive()
         except TimeoutError as error:
             raise SlowClientError(f"No byte of the body came for {self._pace.idle:g} seconds.") from error
-
-    def _check(self) -> None:
-        if self.bytes > self._most:
-            raise too_large(self._most)
-        spent = monotonic() - self._began
-        if not self.over and spent > self._pace.grace and self.bytes < spent * self._pace.rate:
-            raise SlowClientError(f"The body comes at less than {self._pace.rate:g} bytes a second.")
 
 
 def too_large(most: int) -> TooLargeError:

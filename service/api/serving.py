@@ -30,16 +30,12 @@ def check_binding(settings: Settings, keys: Sequence[KeyRecord]) -> None:
     )
 
 
-def _many_files() -> None:
-    """Let this process have as many files open as it may: each connection and each upload is one."""
+def server(app: Any, settings: Settings) -> uvicorn.Server:
+    """Make the web server for an app; `Server.run` serves until it is told to stop."""
+    # Let this process have as many files open as it may: each connection and each upload is one.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def server(app: Any, settings: Settings) -> uvicorn.Server:
-    """Make the web server for an app; `Server.run` serves until it is told to stop."""
-    _many_files()
     # It writes down what bytes of a damaged body it did not expect.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
     config = uvicorn.Config(

@@ -222,19 +222,15 @@ def _turned(app_state: AppState, triage_id: str, question: str, principal: Princ
     """Ask, and keep the answer under the request's key before anybody sees it."""
     try:
         for event in app_state.triage_service.ask(triage_id, question, principal.caller):
-            _note_turn(event, memory)
+            match event:
+                case TurnAnswered():
+                    memory.finish(200, event.model_dump_json(by_alias=True))
+                case TriageFailed():
+                    memory.abandon()
             yield event
     except BaseException:
         memory.abandon()
         raise
-
-
-def _note_turn(event: Event, memory: IdempotentRequest) -> None:
-    match event:
-        case TurnAnswered():
-            memory.finish(200, event.model_dump_json(by_alias=True))
-        case TriageFailed():
-            memory.abandon()
 
 
 @router.post("/triages/{triage_id}/feedback", response_model=FeedbackRecord, status_code=201, responses=documented_problems(404, 409))

@@ -283,7 +283,10 @@ class BatchEngine:
         if job.attempts > MAX_CLAIMS:
             self._result_writer.add_failure(job, f"It was begun {MAX_CLAIMS} times, and each time the program that worked on it ended.", None)
         else:
-            in_flight.slot.add(_order(job, batch, self._settings))
+            place, model = job.place, batch.options.model
+            seconds = deadlines.step_deadline(place.paths, self._settings, model=model)
+            order = JobCommand(job.id, job.name, place.paths, place.configs, batch.options.language, model, seconds, job.outcome)
+            in_flight.slot.add(order)
 
     # Hearing what comes of them.
 
@@ -375,12 +378,6 @@ def _inherit(store: Store) -> None:
 
 def _give_back(store: Store, owner: str) -> None:
     store.batches.give_back(owner)
-
-
-def _order(job: JobRecord, batch: BatchRecord, settings: Settings) -> JobCommand:
-    place, model = job.place, batch.options.model
-    seconds = deadlines.step_deadline(place.paths, settings, model=model)
-    return JobCommand(job.id, job.name, place.paths, place.configs, batch.options.language, model, seconds, job.outcome)
 
 
 def _result(in_flight: _InFlightJob, same_as: str | None, diagnosis: Diagnosis | None) -> Result:

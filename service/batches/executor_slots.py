@@ -108,7 +108,10 @@ class ExecutorSlot:
             return []
         found: list[Outcome] = []
         self._tell(lambda executor: found.extend(self._round(executor, timeout)))
-        self._rest()
+        if not self.empty:
+            self._busy = monotonic()
+        elif monotonic() - self._busy > IDLE:
+            self._end()
         return found
 
     def close(self) -> None:
@@ -198,9 +201,3 @@ class ExecutorSlot:
             _LOG.warning("%s cannot be used; its jobs run on processes of this machine", self.name)
             self._opener = self._openers["local"]
             self._pause.end()
-
-    def _rest(self) -> None:
-        if not self.empty:
-            self._busy = monotonic()
-        elif monotonic() - self._busy > IDLE:
-            self._end()

@@ -119,7 +119,9 @@ class Journal:
         with self._turn, _controller():
             handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                _write_all(handle, data)
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(handle, view) :]
                 if durable:
                     _sync(handle, self.folder)
             finally:
@@ -214,12 +216,6 @@ def _entry(line: bytes) -> Entry | None:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
 
 
 def _sync(handle: int, folder: Path) -> None:

@@ -87,7 +87,9 @@ class RayExecutor:
         """Wait for outcomes."""
         try:
             if not self._pipe.poll(timeout):
-                return self._silent()
+                if monotonic() > self._ends:
+                    raise ExecutorLostError("Ray does not answer.")
+                return []
             told = list(self._heard())
         except (EOFError, OSError) as error:
             raise ExecutorLostError("The process that speaks with Ray ended; its head may be gone.") from error
@@ -121,11 +123,6 @@ class RayExecutor:
             if not isinstance(outcome, JobWasRead):
                 self._out.discard(outcome.id)
         return found
-
-    def _silent(self) -> Sequence[Outcome]:
-        if monotonic() > self._ends:
-            raise ExecutorLostError("Ray does not answer.")
-        return []
 
 
 def sweep() -> None:

@@ -73,7 +73,11 @@ def serve(pipe: Connection, settings: Settings, folder: str) -> None:
     resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]  # Ray's own is missing
     size = settings.workers or max(1, int(resources.get("CPU", 1)))
     if not settings.ray_address.startswith(CLIENT):
-        _watch_head()
+        # End this process once the head of the cluster is gone: Ray itself would wait a minute, then do the same.
+        import ray
+
+        host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+        threading.Thread(target=_look, args=(host, int(port)), name="head", daemon=True).start()
     actors = _ActorSpawner(settings)
     worker_pool = WorkerPool(actors, size, first_alone=not has_index(settings))
     threading.Thread(target=actors.listen, args=(pipe,), name="commands", daemon=True).start()
@@ -234,14 +238,6 @@ class RayWorker:
     def take(self, step: Step) -> Outcome | None:
         """Do one step."""
         return self._worker.run(step)
-
-
-def _watch_head() -> None:
-    """End this process once the head of the cluster is gone: Ray itself would wait a minute, then do the same."""
-    import ray
-
-    host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
-    threading.Thread(target=_look, args=(host, int(port)), name="head", daemon=True).start()
 
 
 def _look(host: str, port: int) -> None:

@@ -47,7 +47,10 @@ def _jobs(journal: Journal, record: BatchRecord, ends: dict[int, int]) -> Iterat
     for number, spec in enumerate(specs, 1):
         end = journal.at(ends[number]) if number in ends else None
         if isinstance(end, JobEnded) and _stands(journal, end, ends):
-            yield _ended(record, number, spec, end)
+            same_as = job_id(record.id, end.same_as) if end.same_as is not None else None
+            told = {name: getattr(end, name) for name in JobEnded.model_fields if name not in ("kind", "number", "same_as")}
+            ended = JobRecord(**_named(record, number, spec), **told, same_as=same_as)
+            yield ended
         else:
             state: JobState = "cancelled" if record.state == "cancelled" else "queued"
             yield JobRecord(**_named(record, number, spec), state=state)
@@ -59,12 +62,6 @@ def _stands(journal: Journal, end: JobEnded, ends: dict[int, int]) -> bool:
         return True
     other = journal.at(ends[end.same_as]) if end.same_as in ends else None
     return isinstance(other, JobEnded) and other.diagnosis is not None
-
-
-def _ended(record: BatchRecord, number: int, spec: JobSpec, end: JobEnded) -> JobRecord:
-    same_as = job_id(record.id, end.same_as) if end.same_as is not None else None
-    told = {name: getattr(end, name) for name in JobEnded.model_fields if name not in ("kind", "number", "same_as")}
-    return JobRecord(**_named(record, number, spec), **told, same_as=same_as)
 
 
 def _named(record: BatchRecord, number: int, spec: JobSpec) -> dict[str, Any]:

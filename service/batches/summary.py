@@ -254,13 +254,10 @@ class SummaryTables:
         """Count a job."""
         self._states[job.state] += 1
         if job.state == "failed":
-            self._fail(job)
+            self._failures[job.error] += 1
+            self._examples.setdefault(job.error, JobName(id=job_id(self._batch, job.number), name=job.name))
         elif job.state == "done":
             self._count(job)
-
-    def _fail(self, job: JobSummaryRow) -> None:
-        self._failures[job.error] += 1
-        self._examples.setdefault(job.error, JobName(id=job_id(self._batch, job.number), name=job.name))
 
     def _count(self, job: JobSummaryRow) -> None:
         key = job.same_as or job.number
@@ -289,13 +286,10 @@ class SummaryTables:
             actions=_counted((crash.answer.action, crash.jobs) for crash in died if crash.answer),
             died=whole.cost(), healthy=healthy, open_ends=sum(crash.jobs for crash in answered) - whole.jobs - healthy,
             untriaged=failed + lost + self._states["cancelled"],
-            crashes=len({crash.key for crash in died}), causes=_causes(died, titles, batch.id), changes=_savings(died), failures=self._why(), nodes_hit=whole.hardest_hit(MAX_NODES),
-            times=_bins(died), model=_model_use([crash.answer for crash in answered if crash.answer]),
-        )
-
-    def _why(self) -> tuple[FailureReason, ...]:
-        return tuple(
+            crashes=len({crash.key for crash in died}), causes=_causes(died, titles, batch.id), changes=_savings(died), failures=(tuple(
             FailureReason(error=error, jobs=jobs, example=self._examples[error]) for error, jobs in self._failures.most_common(MAX_FAILURES)
+        )), nodes_hit=whole.hardest_hit(MAX_NODES),
+            times=_bins(died), model=_model_use([crash.answer for crash in answered if crash.answer]),
         )
 
 

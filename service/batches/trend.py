@@ -65,7 +65,11 @@ class BatchSummaries:
         return made
 
     def _made(self, record: BatchRecord, language: Language) -> Summary:
-        return summarize(record, self._store.batches.lines(record.id), self._titles_in(language), language)
+        if language not in self._titles:
+            causes = library.load(cache=self._settings.home / "cache").causes
+            self._titles[language] = {name: cause.title.to(language) for name, cause in causes.items()}
+        titles_in = self._titles[language]
+        return summarize(record, self._store.batches.lines(record.id), titles_in, language)
 
     def _so_far(self, record: BatchRecord, language: Language) -> Summary:
         """Sum up a running batch; whoever asks again at once gets the same, so that watching costs a tenth of a core at most."""
@@ -97,12 +101,6 @@ class BatchSummaries:
             items, after = self._store.batches.page(after=after, limit=50, caller=caller)
             looked += len(items)
             yield from items
-
-    def _titles_in(self, language: Language) -> dict[str, str]:
-        if language not in self._titles:
-            causes = library.load(cache=self._settings.home / "cache").causes
-            self._titles[language] = {name: cause.title.to(language) for name, cause in causes.items()}
-        return self._titles[language]
 
 
 def _point(summary: Summary) -> TrendPoint:

@@ -125,15 +125,16 @@ class _Answer:
     def write(self) -> Diagnosis:
         verdict = self._verdict()
         cause = self._cause(verdict)
-        cases = self._cases(cause)
+        cases = ([] if cause is None or not self._candidates else [match.case for match in self._candidates[0].cases if match.case.cause == cause.id])
         changes = self._changes(cases) if verdict == "diagnosed" else []
+        hits = [self._hit(item) for item in self._retrieval.ranked[:MAX_CASES]]
         return Diagnosis(
             id=str(ULID()), source=self._report.source, verdict=verdict, cause=cause.id if cause else None,
-            category=cause.category if cause else None, confidence=self._stated(verdict), standing=self._standing(verdict),
+            category=cause.category if cause else None, confidence=0.0 if verdict == "no-failure" else self._confidence, standing=self._standing(verdict),
             action=self._action(verdict, cause, cases), alternatives=self._alternatives(verdict),
             headline=self._headline(verdict, cause, cases), explanation=self._explanation(verdict, cause, cases),
-            evidence=tuple(self._evidence()), cascade=tuple(self._cascade()), cases=tuple(self._hits()),
-            changes=tuple(changes), checks=self._checks(verdict, cause, cases), frameworks=self._frameworks(),
+            evidence=tuple(self._evidence()), cascade=tuple(self._cascade()), cases=tuple(hits),
+            changes=tuple(changes), checks=self._checks(verdict, cause, cases), frameworks=tuple(self._framework(found) for found in self._report.frameworks),
             telemetry=self._telemetry(cause),
             engine=Engine(dropped=reasons.translate_reasons(self._dropped, self._language)), outcome=self._end.outcome, redactions=self._report.redactions, limits=self._limits(),
         )
@@ -142,7 +143,10 @@ class _Answer:
         if self._chosen:
             return "diagnosed"
         if self._report.root is None and not self._candidates:
-            return self._verdict_of_silence()
+            # Judge a log in which nothing failed: silence is no proof of a good end, and a failed end outweighs it.
+            if self._end.end == "unknown":
+                return "unknown" if self._report.log_end.kind == "unseen" or self._report.limits.cut else "no-failure"
+            return "unknown" if self._end.end == "failed" else "no-failure"
         if is_doubtful(self._candidates):
             return "unknown"
         return "ambiguous" if is_close(self._candidates) and self._is_open() else "diagnosed"
@@ -158,19 +162,10 @@ class _Answer:
         seen = self._report.log_end.kind == "closed" and not self._report.limits.cut
         return self._end.end == "succeeded" or (self._end.end == "unknown" and seen)
 
-    def _verdict_of_silence(self) -> Verdict:
-        """Judge a log in which nothing failed: silence is no proof of a good end, and a failed end outweighs it."""
-        if self._end.end == "unknown":
-            return "unknown" if self._report.log_end.kind == "unseen" or self._report.limits.cut else "no-failure"
-        return "unknown" if self._end.end == "failed" else "no-failure"
-
     def _cause(self, verdict: Verdict) -> Cause | None:
         if verdict == "no-failure":
             return None
         return self._library.causes[UNKNOWN if verdict == "unknown" else self._candidates[0].cause]
-
-    def _stated(self, verdict: Verdict) -> float:
-        return 0.0 if verdict == "no-failure" else self._confidence
 
     def _standing(self, verdict: Verdict) -> Standing:
         if self._chosen:
@@ -178,11 +173,6 @@ class _Answer:
         if verdict == "no-failure":
             return "established" if self._has_ended else "none"
         return self._candidates[0].standing if verdict in ("diagnosed", "ambiguous") else "none"
-
-    def _cases(self, cause: Cause | None) -> list[Case]:
-        if cause is None or not self._candidates:
-            return []
-        return [match.case for match in self._candidates[0].cases if match.case.cause == cause.id]
 
     def _action(self, verdict: Verdict, cause: Cause | None, cases: Sequence[Case]) -> Action:
         if cause is None:
@@ -216,7 +206,8 @@ class _Answer:
 
     def _alternatives(self, verdict: Verdict) -> tuple[Alternative, ...]:
         first = None if verdict == "unknown" else (self._candidates[0] if self._candidates else None)
-        rest = [item for item in self._candidates if item is not first and item.cause != UNKNOWN and _is_worth_naming(item)][:3]
+        # Whether another cause deserves a line: likeness alone has to be a strong one.
+        rest = [item for item in self._candidates if item is not first and item.cause != UNKNOWN and (item.probability >= (SLIGHT if item.score > 0 else ALIKE))][:3]
         return tuple(
             Alternative(cause=item.cause, confidence=round(item.probability, 3), tell_apart=self._tell(first, item)) for item in rest
         )
@@ -243,7 +234,10 @@ class _Answer:
         if cause is None:
             return self._healthy()
         if verdict == "unknown" and self._report.root is None and self._end.end != "failed":
-            return self._silent(cause)
+            # Say that a text tells neither of a failure nor of a good end.
+            rows = [phrase(self._silence(), self._language), self._novel(), self._machine(cause), self._nearest()]
+            rows.append(f"**{phrase('collect', self._language)}.** {cause.advice.to(self._language)}")
+            return "\n\n".join(row for row in rows if row)
         parts = [self._end.told(self._report), self._what_happened() if self._report.root else ""]
         if verdict == "unknown" and self._report.root is None:
             parts += [self._novel(), self._end.next]
@@ -285,12 +279,6 @@ class _Answer:
         if report.limits.cut:
             return "cut"
         return "no-sign" if report.marks or report.frameworks or report.events else "unrecognised"
-
-    def _silent(self, cause: Cause) -> str:
-        """Say that a text tells neither of a failure nor of a good end."""
-        rows = [phrase(self._silence(), self._language), self._novel(), self._machine(cause), self._nearest()]
-        rows.append(f"**{phrase('collect', self._language)}.** {cause.advice.to(self._language)}")
-        return "\n\n".join(row for row in rows if row)
 
     def _novel(self) -> str:
         """Quote what a healthy run of the job does not print."""
@@ -422,9 +410,6 @@ class _Answer:
             events = tuple(event for event in events if id(event) in chosen)
         return [_entry(event, self._place(event)) for event in events]
 
-    def _hits(self) -> list[CaseHit]:
-        return [self._hit(item) for item in self._retrieval.ranked[:MAX_CASES]]
-
     def _hit(self, item: Ranked) -> CaseHit:
         case = self._library.cases.get(item.owner)
         title = case.title.to(self._language) if case else (item.document.title if item.document else item.owner)
@@ -438,9 +423,6 @@ class _Answer:
         own = [check.to(self._language) for case in cases[:1] for check in case.checks]
         general = [check.to(self._language) for check in cause.checks]
         return tuple(dict.fromkeys([*own, *general]))[: 8 if verdict == "unknown" else 5]
-
-    def _frameworks(self) -> tuple[SeenFramework, ...]:
-        return tuple(self._framework(found) for found in self._report.frameworks)
 
     def _framework(self, found: Framework) -> SeenFramework:
         place = self._report.place(found.line)
@@ -456,11 +438,6 @@ def _entry(event: Event, place: Place) -> CascadeEntry:
         line=place.line, time=event.time or None, source=event.source, event=event.body[:300], role=event.role, count=event.count,
         file=place.file or None, missing_ranks=event.missing[:MAX_RANKS], silent_ranks=event.silent[:MAX_RANKS],
     )
-
-
-def _is_worth_naming(candidate: Candidate) -> bool:
-    """Tell whether another cause deserves a line: likeness alone has to be a strong one."""
-    return candidate.probability >= (SLIGHT if candidate.score > 0 else ALIKE)
 
 
 def _ranks(numbers: Sequence[int]) -> str:

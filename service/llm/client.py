@@ -89,12 +89,9 @@ class LlmClient:
         try:
             yield from heard.texts(within(self.deadline, lambda: self.model.stream(messages, form)))
         finally:
-            self._count(messages, heard)
-
-    def _count(self, messages: Sequence[Message], heard: _ReceivedAnswer) -> None:
-        self.counted = self.counted and heard.sent > 0
-        self.sent += heard.sent or sum(estimate_tokens(message.text) for message in messages)
-        self.received += heard.received or estimate_tokens(heard.text)
+            self.counted = self.counted and heard.sent > 0
+            self.sent += heard.sent or sum(estimate_tokens(message.text) for message in messages)
+            self.received += heard.received or estimate_tokens(heard.text)
 
     def whole(self, messages: Sequence[Message], kind: type[Claim]) -> str:
         """Give the whole answer; raises ModelError."""

@@ -43,7 +43,9 @@ def ground_claims(claims: Claims, prompt_context: PromptContext, prompt: Prompt)
     """Check all claims but the prose."""
     dropped: list[Dropped] = []
     quotes = _quotes(claims.quotes, prompt, dropped)
-    cases = _cases(claims.cases, prompt, dropped)
+    wanted = dict.fromkeys(name.removeprefix("case:").strip("[] ") for name in claims.cases)
+    dropped.extend(Dropped(what=f"case {name[:_SHOWN]}", why="is not among those that were sent") for name in wanted if name not in prompt.cases)
+    cases = tuple(name for name in wanted if name in prompt.cases)
     changes = _picked(claims.changes, prompt_context, dropped)
     chosen, hypothesis = _cause(claims.cause.strip(), quotes, prompt_context, prompt, dropped)
     return Grounded(chosen, hypothesis, quotes, cases, changes, tuple(dropped))
@@ -76,12 +78,6 @@ def place_of(quote: Quote, prompt: Prompt) -> str | None:
 
 def _bare(text: str) -> str:
     return " ".join(text.split())
-
-
-def _cases(names: Sequence[str], prompt: Prompt, dropped: list[Dropped]) -> tuple[str, ...]:
-    wanted = dict.fromkeys(name.removeprefix("case:").strip("[] ") for name in names)
-    dropped.extend(Dropped(what=f"case {name[:_SHOWN]}", why="is not among those that were sent") for name in wanted if name not in prompt.cases)
-    return tuple(name for name in wanted if name in prompt.cases)
 
 
 def _picked(picks: Sequence[Pick], prompt_context: PromptContext, dropped: list[Dropped]) -> tuple[ProposedChange, ...]:

@@ -246,13 +246,10 @@ class _OutputPump:
                 self._selector.unregister(0)
             self._let_go()
             self._take = lambda _target, _data: None
-            self._pass_rest()
+            while self.is_open:
+                for key, _ in self._selector.select():
+                    self._pass(key.fd, key.data)
         os._exit(0)
-
-    def _pass_rest(self) -> None:
-        while self.is_open:
-            for key, _ in self._selector.select():
-                self._pass(key.fd, key.data)
 
     def _let_go(self) -> None:
         """Close all files but those that are passed on between: the copy's would take room on the disk for as long."""

@@ -58,7 +58,11 @@ class LogBuffer:
             if self._controller > 0:
                 self._write_head(data)
             else:
-                self._write_tail(data)
+                if not self._tail or self._tail[-1][1] >= self._segment:
+                    self._turn()
+                file, size = self._tail.pop()
+                file.write(data)
+                self._tail.append((file, size + len(data)))
         except OSError as error:
             self.broken = f"The copy of the job's output stopped after {self._size >> 20} MiB: {error.strerror}."
 
@@ -67,13 +71,6 @@ class LogBuffer:
             self._head = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the copy
         self._head.write(data)
         self._controller -= len(data)
-
-    def _write_tail(self, data: bytes) -> None:
-        if not self._tail or self._tail[-1][1] >= self._segment:
-            self._turn()
-        file, size = self._tail.pop()
-        file.write(data)
-        self._tail.append((file, size + len(data)))
 
     def _turn(self) -> None:
         """Begin another segment; the oldest goes once there are too many."""

@@ -106,7 +106,11 @@ def _written(text: str, target: PatchTarget, found: Sequence[re.Match[str]], off
     if to == "unset" or target.names[0] in COMPOSED or re.search(r"[$'\"\\`\n]", to):
         raise NotPatchableError("the variable is to be removed or composed by hand")
     if not found:
-        return _added(text, offset, head + (to if _BARE.fullmatch(to) else f'"{to}"'))
+        row = head + (to if _BARE.fullmatch(to) else f'"{to}"')
+        ending = "\r\n" if "\r\n" in text else "\n"
+        if offset and text[offset - 1] != "\n":
+            return f"{text[:offset]}{ending}{row}{text[offset:]}"
+        return f"{text[:offset]}{row}{ending}{text[offset:]}"
     return _replaced(text, found[0], target)
 
 
@@ -122,10 +126,3 @@ def _replaced(text: str, match: re.Match[str], target: PatchTarget) -> str:
     quote = old[0] if old[:1] in ("'", '"') else "" if _BARE.fullmatch(to) else '"'
     begin, end = match.span("value")
     return text[:begin] + quote + to + quote + text[end:]
-
-
-def _added(text: str, offset: int, row: str) -> str:
-    ending = "\r\n" if "\r\n" in text else "\n"
-    if offset and text[offset - 1] != "\n":
-        return f"{text[:offset]}{ending}{row}{text[offset:]}"
-    return f"{text[:offset]}{row}{ending}{text[offset:]}"

@@ -179,18 +179,15 @@ def _changed(script: Script, place: VariablePlace, target: PatchTarget) -> Itera
     if place.carrier == "shell":
         if place.declared:
             raise NotPatchableError(f"line {script.line(place.start)}: {place.declared} sets it for the script alone")
-        if _is_later(script.text, place.start):
+        # Whether an assignment follows another one of the same statement (`A=1 B=2`).
+        before = script.text[script.text.rfind("\n", 0, place.start) + 1 : place.start].rstrip()
+        is_later = bool(before) and before[-1] not in ";&|{("
+        if is_later:
             raise NotPatchableError(f"line {script.line(place.start)}: it is set for the script alone, behind another variable")
         yield WordEdit(place.start, place.start, "export ")
     held_word = changeable(script, place.value)
     if not same(held_word.text, target.to):
         yield held_word.replaced(spelled(target.to, held_word.text, ("1", "0")))
-
-
-def _is_later(text: str, start: int) -> bool:
-    """Tell whether an assignment follows another one of the same statement (`A=1 B=2`)."""
-    before = text[text.rfind("\n", 0, start) + 1 : start].rstrip()
-    return bool(before) and before[-1] not in ";&|{("
 
 
 def _unset(script: Script, target: PatchTarget, found: list[VariablePlace]) -> list[WordEdit]:
@@ -240,22 +237,14 @@ def _line(script: Script, row: str, started: list[ShellCommand]) -> WordEdit:
     first = min(command.statement for command in started)
     behind = [each.start for each in script.assignments if is_export(each.declared) and not each.branch and each.start < first]
     behind += [statement for _, _, statement in script.unset if statement < first]
-    lines = [start for start in behind if not _shares_line(script, start, first)]
-    at = _line_start(script, max(lines, default=first))
+    lines = [start for start in behind if not ("\n" not in script.text[start:first])]
+    at = script.text.rfind("\n", 0, max(lines, default=first)) + 1
     indent = re.match(r"[ \t]*", script.text[at:])
     lead = indent[0] if indent else ""
     if not lines:
         return WordEdit(at, at, f"{lead}{row}\n")
     end = _statement_end(script, max(lines))
     return WordEdit(end, end, f"\n{lead}{row}")
-
-
-def _shares_line(script: Script, start: int, first: int) -> bool:
-    return "\n" not in script.text[start:first]
-
-
-def _line_start(script: Script, offset: int) -> int:
-    return script.text.rfind("\n", 0, offset) + 1
 
 
 def _statement_end(script: Script, start: int) -> int:

@@ -23,7 +23,8 @@ def behind_name(script: Script, stage: ProgramWords, words: Sequence[str]) -> Wo
     name = stage.words[stage.names - 1]
     following = [word for word in _direct(stage) if word.start > name.end]
     between = script.text[name.end : following[0].start] if following else " "
-    return _put(name, _blank(between), words)
+    blank = between if between and not between.strip(" \t\n\\") else " "
+    return _put(name, blank, words)
 
 
 def behind_words(script: Script, stage: ProgramWords, words: Sequence[str]) -> WordEdit:
@@ -57,10 +58,6 @@ def _separator(script: Script, words: list[Word], last: Word) -> str:
     ]
     lines = [gap for gap in gaps if "\n" in gap and not gap.strip(" \t\n\\")]
     return lines[-1] if lines else " "
-
-
-def _blank(gap: str) -> str:
-    return gap if gap and not gap.strip(" \t\n\\") else " "
 
 
 def _put(behind: Word, separator: str, words: Sequence[str]) -> WordEdit:

@@ -94,17 +94,14 @@ class ProgramWords:
             return framework in _STARTERS
         if self.owner == SCRIPT:
             return framework not in _OWN_COMMANDS
-        if not _is_known(framework):
+        is_known = framework in _OWNERS or any(framework in names for names in _SHARED.values())
+        if not is_known:
             return not self.launcher and self.owner != "ray"
         return framework == self.owner or framework in _SHARED.get(self.owner, ())
 
     def takes(self, framework: str) -> bool:
         """Tell whether a further setting of the framework can be given to the program."""
         return framework == self.owner or framework in _TAKEN.get(self.owner, ())
-
-
-def _is_known(framework: str) -> bool:
-    return framework in _OWNERS or any(framework in names for names in _SHARED.values())
 
 
 def stages(script: Script) -> list[ProgramWords]:

@@ -248,20 +248,16 @@ def _variable(document: YamlFile, holder: ManifestContainer, target: PatchTarget
     return ManifestSlot(line, None, to, partial(_new_variable, document, holder, pairs, name, to), holder.gpu)
 
 
-def _value_of(document: YamlFile, item: TreeNode, name: str) -> TreeEntry:
-    value = item.entry("value")
-    if value is None:
-        raise NotPatchableError(f"{name} in line {line_of(document.text, item.start)} gets its value from elsewhere")
-    return value
-
-
 def _pairs(document: YamlFile, pairs: TreeNode, name: str, to: str) -> Iterator[ManifestSlot]:
     """Give the slots of a variable in a mapping, a list of `NAME=value`, or a list of names and values."""
     entries = [entry for entry in pairs.entries if entry.key == name]
     for item in pairs.items:
         named = item.child("name")
         if named is not None and named.value == name:
-            entries.append(_value_of(document, item, name))
+            value = item.entry("value")
+            if value is None:
+                raise NotPatchableError(f"{name} in line {line_of(document.text, item.start)} gets its value from elsewhere")
+            entries.append(value)
         elif item.kind == "scalar" and item.value.partition("=")[0] == name:
             make = partial(yaml_document.item_replacement, document, item, f"{name}={to}")
             yield _slot(document, pairs, item, item.value.partition("=")[2], to, make)

@@ -192,15 +192,12 @@ def _changed(script: Script, place: SettingPlace, target: PatchTarget) -> Iterat
         if place.crowded:
             raise NotPatchableError(f"line {place.line}: several values may follow {place.word.text}")
         held = changeable(script, place.value)
-        yield held.replaced(spelled(target.to, held.text, _style(place, target)))
+        style = HYDRA if place.form == "override" and target.spelled == "hydra" else ("true", "false")
+        yield held.replaced(spelled(target.to, held.text, style))
         return
     if not isinstance(target.to, bool):
         raise NotPatchableError(f"line {place.line}: it stands there as a switch without a value")
     yield from _switched(place, target)
-
-
-def _style(place: SettingPlace, target: PatchTarget) -> tuple[str, str]:
-    return HYDRA if place.form == "override" and target.spelled == "hydra" else ("true", "false")
 
 
 def _switched(place: SettingPlace, target: PatchTarget) -> Iterator[WordEdit]:
@@ -281,20 +278,16 @@ def _new_words(stage: ProgramWords, target: PatchTarget) -> list[str]:
         raise NotPatchableError("it is part of a configuration file, which the script does not hold")
     flag = name if name.startswith("-") else f"--{name}"
     if isinstance(target.to, bool):
-        return _new_switch(flag, target)
+        if target.framework not in _STORE_TRUE:
+            return [flag, "true" if target.to else "false"]
+        if target.to:
+            return [flag]
+        raise NotPatchableError("the script does not set it, and how it is turned off is not known")
     joined = sum(1 for word in stage.words if word.text.startswith("--") and word.equals_at() is not None)
     apart = sum(1 for word in stage.words if word.text.startswith("--") and word.equals_at() is None)
     value = spelled(target.to, "")
     # Slurm takes the value of some options only behind an equals sign.
     return [f"{flag}={value}"] if joined > apart or target.framework == "slurm" else [flag, value]
-
-
-def _new_switch(flag: str, target: PatchTarget) -> list[str]:
-    if target.framework not in _STORE_TRUE:
-        return [flag, "true" if target.to else "false"]
-    if target.to:
-        return [flag]
-    raise NotPatchableError("the script does not set it, and how it is turned off is not known")
 
 
 def _sign(stage: ProgramWords, name: str) -> str:

@@ -161,7 +161,9 @@ def apply_to_conda(text: str, target: PatchTarget, name: str = "") -> str:
     if conda_holds(text, target):
         return text
     line = RequirementLine(0, len(item.value), text.count("\n", 0, item.start) + 1, item.value, "")
-    if _is_pip_item(document, item):
+    pip = _conda_lists(document)[1]
+    is_pip_item = pip is not None and item in pip.items
+    if is_pip_item:
         return yaml_document.applied(document, [yaml_document.item_replacement(document, item, _body(line, specifier))])
     match = _CONDA.fullmatch(item.value)
     if match is None:
@@ -207,11 +209,6 @@ def _conda_item(document: YamlFile, package: str) -> TreeNode | None:
     if len(found) > 1:
         raise NotPatchableError(f"{package} stands more than once")
     return found[0] if found else None
-
-
-def _is_pip_item(document: YamlFile, item: TreeNode) -> bool:
-    pip = _conda_lists(document)[1]
-    return pip is not None and item in pip.items
 
 
 def _conda_added(document: YamlFile, requirement: str) -> str:

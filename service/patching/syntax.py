@@ -216,15 +216,11 @@ def _read_declaration(node: tree_sitter.Node, script: Script, _statement: int, b
     )
     for child in node.children:
         if child.type == "variable_assignment":
-            _read_declared(child, script, declared, branch)
+            script.assignments.append(_assignment(child, script.text, branch, declared))
+            for part in child.children[1:]:
+                _walk(part, script, child.start_byte, branch)
         elif child.type == "variable_name" and is_export(declared):
             script.exported.setdefault(_text(child, script), node.start_byte)
-
-
-def _read_declared(node: tree_sitter.Node, script: Script, declared: str, branch: bool) -> None:
-    script.assignments.append(_assignment(node, script.text, branch, declared))
-    for part in node.children[1:]:
-        _walk(part, script, node.start_byte, branch)
 
 
 def is_export(declared: str) -> bool:

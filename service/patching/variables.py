@@ -36,16 +36,12 @@ def _expanded(script: Script, word: Word, evaluated: bool, seen: tuple[str, ...]
     if not held or arrays != reference.items or not (arrays or evaluated or reference.quote != '"'):
         yield word
         return
-    parts = [part for each in held for part in (each.words if each.array else _pieces(each))]
+    parts = [part for each in held for part in (each.words if each.array else [piece for word in each.words for piece in word.pieces()])]
     if not arrays and not _are_arguments(parts):
         yield word
         return
     for part in parts:
         yield from _expanded(script, part, evaluated, (*seen, reference.name))
-
-
-def _pieces(assignment: Assignment) -> list[Word]:
-    return [piece for word in assignment.words for piece in word.pieces()]
 
 
 def _are_arguments(pieces: list[Word]) -> bool:

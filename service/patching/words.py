@@ -111,7 +111,11 @@ class Word:
             raise NotPatchableError(f"line {self.line}: the string there is cut at blanks, and the value has one")
         quotes = {unit.quote for unit in self.units}
         if not self.units:
-            return self._filled(new)
+            # Write into a word without a character: nothing, an empty pair of quotes, or an open quoting.
+            raw = self.source[self.start : self.end]
+            if self.opened == "" and raw in ("''", '""'):
+                return WordEdit(self.start + 1, self.start + 1, written(new, _quote(raw[0])))
+            return WordEdit(self.start, self.start, written(new, self.opened))
         first, last = self.units[0], self.units[-1]
         if len(quotes) == 1:
             return WordEdit(first.start, last.end, written(new, first.quote))
@@ -126,13 +130,6 @@ class Word:
             raise NotPatchableError(f"line {self.line}: its quoting is mixed ({self.source[self.start : self.end]})")
         before = self.units[begin - 1]
         return WordEdit(before.end, self.units[end - 1].end, written(new, before.quote))
-
-    def _filled(self, new: str) -> WordEdit:
-        """Write into a word without a character: nothing, an empty pair of quotes, or an open quoting."""
-        raw = self.source[self.start : self.end]
-        if self.opened == "" and raw in ("''", '""'):
-            return WordEdit(self.start + 1, self.start + 1, written(new, _quote(raw[0])))
-        return WordEdit(self.start, self.start, written(new, self.opened))
 
     def pieces(self) -> Iterator[Word]:
         """Cut at blanks, as bash does with the value of an unquoted variable."""

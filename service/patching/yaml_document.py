@@ -358,7 +358,12 @@ def _plain(document: YamlFile, value: object, old: TreeNode | None = None, *, in
         upper = re.fullmatch("True|False", old.value) if old is not None and old.value else _prefers_upper(document.text)
         return str(value) if upper else str(value).lower()
     if isinstance(value, float):
-        return _float(value)
+        # `1e-05` is a string for YAML 1.1: it wants the point and the sign.
+        if not math.isfinite(value):
+            raise NotPatchableError(f"{value} is no number to write")
+        mantissa, _, exponent = repr(value).partition("e")
+        # `1e-05` is a string for YAML 1.1: it wants the point and the sign.
+        return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent if exponent[0] in '+-' else '+' + exponent}" if exponent else mantissa
     if isinstance(value, str) and (_is_other(value) or not _is_bare(value, inside=inside)):
         return _quoted(value, '"' if document.text.count('"') > document.text.count("'") else "'")
     return str(value)
@@ -366,14 +371,6 @@ def _plain(document: YamlFile, value: object, old: TreeNode | None = None, *, in
 
 def _prefers_upper(text: str) -> bool:
     return len(re.findall(r":\s+(?:True|False)\b", text)) > len(re.findall(r":\s+(?:true|false)\b", text))
-
-
-def _float(value: float) -> str:
-    if not math.isfinite(value):
-        raise NotPatchableError(f"{value} is no number to write")
-    mantissa, _, exponent = repr(value).partition("e")
-    # `1e-05` is a string for YAML 1.1: it wants the point and the sign.
-    return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent if exponent[0] in '+-' else '+' + exponent}" if exponent else mantissa
 
 
 def _is_other(word: str) -> bool:

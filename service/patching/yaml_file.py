@@ -73,18 +73,14 @@ def _asked(
 
 
 def _edit(document: YamlFile, target: PatchTarget, name: str) -> TreeEdit:
-    _check_kind(target)
-    place = locate(document.only(), target, document.text, name)
-    if isinstance(place, MissingKey):
-        return yaml_document.insertion(document, place.parent, place.missing, meant(target.to), place.entry)
-    return yaml_document.replacement(document, place, target.to)
-
-
-def _check_kind(target: PatchTarget) -> None:
     if target.kind == "env":
         raise NotPatchableError("environment variables are set where the job is started, not in a file of settings")
     if target.kind in ("package", "command") or target.spelled in _ELSEWHERE:
         raise NotPatchableError(f"it is {_ELSEWHERE.get(target.spelled) or f'a {target.kind}'}, which a YAML file of settings does not hold")
+    place = locate(document.only(), target, document.text, name)
+    if isinstance(place, MissingKey):
+        return yaml_document.insertion(document, place.parent, place.missing, meant(target.to), place.entry)
+    return yaml_document.replacement(document, place, target.to)
 
 
 def _entry(document: YamlFile, target: PatchTarget, name: str) -> TreeEntry | None:

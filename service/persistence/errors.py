@@ -53,28 +53,20 @@ def translate_error(place: str, file: Path | None = None) -> Iterator[None]:
     except exc.TimeoutError as error:
         raise StoreError("Too many ask the database at once; try again in a moment.", LOCK_WAIT) from error
     except (SQLAlchemyError, sqlite3.Error) as error:
-        ours = _ours(error, place, file)
+        original = error.orig if isinstance(error, DBAPIError) else error
+        said = str(original or error).strip().split("\n")[0]
+        kind = _sqlite_kind(original, file) if isinstance(original, sqlite3.Error) else _server_kind(error)
+        ours = _MAKERS[kind](place, said)
         if isinstance(ours, DamagedStoreError) and file is not None:
-            _suspect(file)
+            # Where even this cannot be written, the next start still looks at a file of moderate size.
+            with suppress(OSError):
+                suspicion(file).touch(mode=0o600)
         raise ours from error
 
 
 def suspicion(file: Path) -> Path:
     """Name the mark that a damage was met in the file, so that the next start looks at all of it."""
     return file.with_name(f"{file.name}.suspect")
-
-
-def _suspect(file: Path) -> None:
-    # Where even this cannot be written, the next start still looks at a file of moderate size.
-    with suppress(OSError):
-        suspicion(file).touch(mode=0o600)
-
-
-def _ours(error: SQLAlchemyError | sqlite3.Error, place: str, file: Path | None) -> RequestError:
-    original = error.orig if isinstance(error, DBAPIError) else error
-    said = str(original or error).strip().split("\n")[0]
-    kind = _sqlite_kind(original, file) if isinstance(original, sqlite3.Error) else _server_kind(error)
-    return _MAKERS[kind](place, said)
 
 
 def _sqlite_kind(error: sqlite3.Error, file: Path | None) -> str:

@@ -56,6 +56,7 @@ def keys_by_batch(jobs: Iterable[str]) -> list[tuple[str, list[int]]]:
 
 def batch_values(record: BatchRecord) -> dict[str, Any]:
     """Give a batch's row."""
+    clean_values = {sanitizer.clean_text(key): sanitizer.clean_text(value) if isinstance(value, str) else value for key, value in record.left_out.items()}
     return {
         "id": record.id,
         "name": sanitizer.clean_text(record.name),
@@ -65,7 +66,7 @@ def batch_values(record: BatchRecord) -> dict[str, Any]:
         "created": record.created,
         "finished": record.finished,
         "options": record.options.model_dump_json(),
-        "left_out": json.dumps(_clean_values(record.left_out), ensure_ascii=False),
+        "left_out": json.dumps(clean_values, ensure_ascii=False),
         "counts": None,
     }
 
@@ -172,7 +173,3 @@ def job_line(row: Row[Any]) -> JobSummaryRow:
 def job_records(found: Sequence[Row[Any]]) -> list[JobRecord]:
     """Read rows of jobs."""
     return [job_record(row) for row in found]
-
-
-def _clean_values(values: Mapping[str, int | str]) -> dict[str, int | str]:
-    return {sanitizer.clean_text(key): sanitizer.clean_text(value) if isinstance(value, str) else value for key, value in values.items()}

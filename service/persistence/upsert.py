@@ -20,7 +20,8 @@ def insert_or_update(
 ) -> bool:
     """Insert the row, or put its values into the one with its key where `where` holds of that; tells whether it did either."""
     changed = {name: value for name, value in values.items() if name not in key}
-    statement = _insert(connection, table).values(**values)
+    insert = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
+    statement = insert.values(**values)
     return _did(connection, table, statement.on_conflict_do_update(index_elements=key, set_=changed, where=where))
 
 
@@ -28,10 +29,6 @@ def insert_or_update(
 def _absent(dialect: str, table: Table) -> Any:
     # Built once: it is asked for each crash of a batch, and takes longer to build than to do.
     return (sqlite if dialect == "sqlite" else postgresql).insert(table).on_conflict_do_nothing().returning(*table.primary_key)
-
-
-def _insert(connection: Connection, table: Table) -> Any:
-    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
 
 
 def _did(connection: Connection, table: Table, statement: Any) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from corpus.library import Library, chinese_guidance, fits
-from corpus.schema import Case, Change, ChangeKind, Language, Purpose, Remedy, Scalar, SettingSpec, Text
+from corpus.schema import Case, Change, ChangeKind, Language, Remedy, Scalar, SettingSpec, Text
 from ingest.logs.conditions import all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
@@ -284,14 +284,10 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[_ChangeGroup, 
         framework=change.framework, kind=change.kind, key=change.key, from_=now, to=value.to,
         why=_joined(change.why.to(job.language), value.because, job.language),
         costs=change.costs.to(job.language) if change.costs else "", from_case=wanted.case,
-        status="verified" if known else "unverified", proof=value.proof, purpose=change.purpose or _purpose(spec),
+        status="verified" if known else "unverified", proof=value.proof, purpose=change.purpose or (spec.purpose if spec is not None else "cure"),
     )
     following = [made for also in value.also if (made := _following(also, main, job)) is not None]
     return _ChangeGroup([main, *following], bool(value.because), wanted.case is not None), []
-
-
-def _purpose(spec: SettingSpec | None) -> Purpose:
-    return spec.purpose if spec is not None else "cure"
 
 
 def _renamed(rename: Rename, language: Language) -> ProposedChange:
@@ -394,7 +390,11 @@ def misfit_reason(value: Scalar, spec: SettingSpec) -> str:
         number = _number(value, spec.type)
         if number is None:
             return f"{value!r} is no {spec.type}"
-        return _outside(number, spec)
+        if spec.min is not None and number < spec.min:
+            return f"{number:g} is under the least value {spec.min:g}"
+        if spec.max is not None and number > spec.max:
+            return f"{number:g} is over the greatest value {spec.max:g}"
+        return ""
     return f"{value!r} is none of {', '.join(map(str, spec.choices))}" if spec.choices else ""
 
 
@@ -404,14 +404,6 @@ def _number(value: Scalar, kind: str) -> float | None:
     except ValueError:
         return None
     return None if number is None or not math.isfinite(number) or (kind == "int" and number != int(number)) else number
-
-
-def _outside(number: float, spec: SettingSpec) -> str:
-    if spec.min is not None and number < spec.min:
-        return f"{number:g} is under the least value {spec.min:g}"
-    if spec.max is not None and number > spec.max:
-        return f"{number:g} is over the greatest value {spec.max:g}"
-    return ""
 
 
 def is_guidance(value: object) -> bool:

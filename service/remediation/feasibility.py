@@ -81,14 +81,11 @@ def refused(change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedC
     if spec is None or change.kind in ("package", "command"):
         return ""
     # Two changes that rename keys, and one that takes the place of a wrong key, are right whatever the value is.
-    reasons = (_missing(spec, change, grounds), _unlikely(spec, change, grounds, beside), "" if change.replaces else _idle(spec, change, grounds, set_otherwise))
-    return next(filter(None, reasons), "")
-
-
-def _missing(spec: SettingSpec, change: ProposedChange, grounds: Grounds) -> str:
-    """Say that the program which ran does not take the setting."""
+    # Say that the program which ran does not take the setting.
     ran = grounds.commands.get(change.framework, frozenset())
-    return f"{', '.join(sorted(ran))} has no such option" if spec.commands and ran and not ran & set(spec.commands) else ""
+    missing = f"{', '.join(sorted(ran))} has no such option" if spec.commands and ran and not ran & set(spec.commands) else ""
+    reasons = (missing, _unlikely(spec, change, grounds, beside), "" if change.replaces else _idle(spec, change, grounds, set_otherwise))
+    return next(filter(None, reasons), "")
 
 
 def _unlikely(spec: SettingSpec, change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedChange]) -> str:

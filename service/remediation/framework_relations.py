@@ -46,20 +46,14 @@ def runs(framework: str, key: str, reader: str, seen: Collection[str]) -> bool:
 def fits_place(framework: str, key: str, report: CrashReport) -> bool:
     """Tell whether a setting outside of the trainer can be one of this job, as far as the log shows what it uses."""
     seen = shown_frameworks(report)
-    engine = _serving(seen)
+    # Name the engine that runs by itself, with no trainer above it; the empty string where there is none.
+    engine = ("" if (_DRIVES.keys() - _ENGINES | _TRAINING) & set(seen) else next((name for name in ("sglang", "vllm") if name in seen), ""))
     if engine and (key in _LAUNCHING or (framework == "pytorch" and key.startswith("--"))):
         return False
     reader = next((name for prefix, name in _READ_BY if key.startswith(prefix)), "ray" if framework == "ray" else "")
     if reader and seen:
         return reader in seen and not (reader in _ENGINES and engine not in ("", reader))
     return framework not in PLACES or framework in seen or not seen & PLACES
-
-
-def _serving(seen: Collection[str]) -> str:
-    """Name the engine that runs by itself, with no trainer above it; the empty string where there is none."""
-    if (_DRIVES.keys() - _ENGINES | _TRAINING) & set(seen):
-        return ""
-    return next((name for name in ("sglang", "vllm") if name in seen), "")
 
 
 def settable_frameworks(report: CrashReport) -> frozenset[str]:

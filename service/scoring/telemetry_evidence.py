@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from corpus.library import Library
-from corpus.schema import Language, Scalar
+from corpus.schema import Language
 from ingest.logs.lines import printable
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
@@ -145,13 +145,9 @@ def _of(cause: str, findings: TelemetryFindings, language: Language) -> CauseTel
     pro = max((item.rule.weight for item in held if item.rule.effect != "contradicts"), default=0.0)
     chosen = [item for item in held if (item.rule.effect == "contradicts") is (against > pro)]
     return CauseTelemetry(
-        cause=cause, says="contradicts" if against > pro else "agrees", why=_joined(chosen, language),
+        cause=cause, says="contradicts" if against > pro else "agrees", why=(" " if language == "en" else "").join(item.rule.why.to(language) for item in chosen[:3]),
         rules=tuple(item.rule.id for item in held), readings=_readings(item.outcome for item in held),
     )
-
-
-def _joined(chosen: Sequence[TelemetryFinding], language: Language) -> str:
-    return (" " if language == "en" else "").join(item.rule.why.to(language) for item in chosen[:3])
 
 
 def _open(cause: str, about: Sequence[TelemetryFinding], language: Language) -> CauseTelemetry:
@@ -174,15 +170,7 @@ def _readings(outcomes: Iterable[ConditionResult], known: bool = True) -> tuple[
     # A snapshot's file is as little to be trusted as a log: names and messages in it may hold anything.
     clean = Redactor().clean
     return tuple(
-        TelemetryReading(name=clean(printable(item.name)), value=_clean(item.value, clean), unavailable=_text(item.unavailable, clean))
+        TelemetryReading(name=clean(printable(item.name)), value=clean(printable(item.value))[:MAX_TEXT] if isinstance(item.value, str) else item.value, unavailable=None if item.unavailable is None else clean(printable(item.unavailable))[:MAX_TEXT])
         for item in list(found.values())[:MAX_READINGS]
     )
-
-
-def _clean(value: Scalar | None, clean: Callable[[str], str]) -> Scalar | None:
-    return clean(printable(value))[:MAX_TEXT] if isinstance(value, str) else value
-
-
-def _text(value: str | None, clean: Callable[[str], str]) -> str | None:
-    return None if value is None else clean(printable(value))[:MAX_TEXT]
 

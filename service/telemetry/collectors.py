@@ -14,7 +14,6 @@ from service.telemetry.metric_collector import CollectedParts
 from service.telemetry.snapshot import (
     EngineMetrics,
     Gpu,
-    Host,
     Kernel,
     KernelEvent,
     Reading,
@@ -56,26 +55,14 @@ def take_snapshot(sources: SnapshotSources, before: Snapshot | None = None, job_
     now = datetime.now(UTC)
     gpus = cards.gpus or found.gpus
     made = Snapshot(
-        taken_at=now, sources=("host", *(("nvml",) if cards.gpu_count.known else ()), *told), host=_with_driver(machine, cards),
+        taken_at=now, sources=("host", *(("nvml",) if cards.gpu_count.known else ()), *told), host=(machine.model_copy(update={
+        "driver_version": cards.driver_version, "driver_error": cards.driver_error, "gpu_count": cards.gpu_count,
+    })),
         cgroup=cgroup.read_cgroup(), disks=host.read_disks(host.folders()), nics=host.read_nics(),
-        gpus=tuple(_held(gpu) for gpu in gpus) if job_is_over else gpus, kernel=_kernel(machine, now), nodes=cluster.nodes,
+        gpus=tuple(gpu.model_copy(update={"others_gib": baseline.carry_over(gpu)}) for gpu in gpus) if job_is_over else gpus, kernel=kernel.read_kernel_log(machine.boot_time.value, now.year, machine.utc_offset_s.value or 0.0), nodes=cluster.nodes,
         ray=cluster.state, serving=found.serving, scheduler=scheduler.read_scheduler(sources.job),
     )
     return baseline.compare(made, before)
-
-
-def _with_driver(machine: Host, cards: nvml.GpuList) -> Host:
-    return machine.model_copy(update={
-        "driver_version": cards.driver_version, "driver_error": cards.driver_error, "gpu_count": cards.gpu_count,
-    })
-
-
-def _held(gpu: Gpu) -> Gpu:
-    return gpu.model_copy(update={"others_gib": baseline.carry_over(gpu)})
-
-
-def _kernel(machine: Host, now: datetime) -> Kernel:
-    return kernel.read_kernel_log(machine.boot_time.value, now.year, machine.utc_offset_s.value or 0.0)
 
 
 def _pages(addresses: Sequence[str]) -> tuple[CollectedParts, tuple[str, ...]]:
@@ -87,13 +74,9 @@ def _pages(addresses: Sequence[str]) -> tuple[CollectedParts, tuple[str, ...]]:
             told.append(clean(f"{address}: {why}"))
             continue
         page = dcgm.read_metrics_page(text)
-        found = replace(found, gpus=found.gpus or page.gpus, serving=_first(found.serving, page.serving))
+        found = replace(found, gpus=found.gpus or page.gpus, serving=found.serving if any(_reading(found.serving, name).known for name in EngineMetrics.model_fields) else page.serving)
         told.append(clean(address))
     return found, tuple(told)
-
-
-def _first(one: EngineMetrics, other: EngineMetrics) -> EngineMetrics:
-    return one if any(_reading(one, name).known for name in EngineMetrics.model_fields) else other
 
 
 def _reading(piece: SnapshotPart, name: str) -> Reading[object]:

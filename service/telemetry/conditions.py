@@ -157,14 +157,10 @@ def check(text: str) -> None:
     for path in (match.groupdict().get("path"), scaled["path"] if scaled else None):
         if path:
             part, _, name = path.partition(".")
-            _has_field(part, name, text)
-
-
-def _has_field(part: str, name: str, text: str) -> None:
-    kind = _KINDS.get(part)
-    field = kind.model_fields.get(name) if kind else None
-    if field is None or "Reading[" not in str(field.annotation):
-        raise ValueError(f"{text!r}: a snapshot has no reading {part}.{name}")
+            kind = _KINDS.get(part)
+            field = kind.model_fields.get(name) if kind else None
+            if field is None or "Reading[" not in str(field.annotation):
+                raise ValueError(f"{text!r}: a snapshot has no reading {part}.{name}")
 
 
 def _compared(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
@@ -191,7 +187,8 @@ def _one(item: SnapshotPart, shown: str, name: str, match: re.Match[str], moment
     right, why = _right(match["value"], item, moment)
     if right is None:
         return ConditionResult(None, (SeenReading(match["value"], unavailable=why),))
-    return ConditionResult(_holds(left.value, match["op"], right), (SeenReading(shown, _plain(left.value)),))
+    plain = (round(left.value, 3) if isinstance(left.value, float) else (left.value if isinstance(left.value, bool | int | str) else ", ".join(map(str, left.value)) if isinstance(left.value, tuple) else str(left.value)))
+    return ConditionResult(_holds(left.value, match["op"], right), (SeenReading(shown, plain),))
 
 
 def _reading(item: SnapshotPart, name: str, moment: ConditionContext) -> Reading[object]:
@@ -242,12 +239,6 @@ def _holds(left: object, op: str, right: Scalar | tuple[str, ...]) -> bool:
     if isinstance(left, int | float) and isinstance(right, int | float):
         return _OPERATORS[op](float(left), float(right))
     return (str(left) == str(right)) is (op == "==")
-
-
-def _plain(value: object) -> Scalar:
-    if isinstance(value, float):
-        return round(value, 3)
-    return value if isinstance(value, bool | int | str) else ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _none_of(outcomes: Sequence[ConditionResult]) -> ConditionResult:

@@ -6,7 +6,7 @@ Names are those of DCGM's exporter (`etc/default-counters.csv` of its releases a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -145,11 +145,7 @@ def is_blank(name: str, value: float) -> bool:
 
 def identity(part: Part, labels: Mapping[str, str]) -> tuple[str, ...]:
     """Give what names one thing of a part: a card, a file system, an interface; empty where there is only one."""
-    return tuple(_first(labels, group) for group in IDENTITY.get(part, ()))
-
-
-def _first(labels: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((labels[name] for name in names if labels.get(name)), "")
+    return tuple(next((labels[name] for name in group if labels.get(name)), "") for group in IDENTITY.get(part, ()))
 
 
 def names() -> tuple[str, ...]:

@@ -204,10 +204,11 @@ def _gpu(library: Any, number: int, xids: dict[int, list[int]] | None) -> Gpu:
     card = _Card(library, handle)
     uuid = card.call("nvmlDeviceGetUUID")
     memory = card.call("nvmlDeviceGetMemoryInfo")
+    heard = (unavailable("NVML tells Xid events only while it is watched; see the kernel's log") if xids is None else known(tuple(dict.fromkeys(xids.get(number, ())))))
     return Gpu.model_validate({
         "id": str(uuid.value or number), "index": number, "name": card.call("nvmlDeviceGetName"), "pci": card.tried(lambda: _bus(card)),
         "state": _state(uuid, memory), **_memory(memory), "processes": card.tried(lambda: _processes(card)), **_load(card),
-        **_errors(card), **_links(card), "xids": _heard(xids, number),
+        **_errors(card), **_links(card), "xids": heard,
         "recovery_action": card.tried(lambda: RECOVERY.get(card.field(RECOVERY_FIELD), "unknown")),
     })
 
@@ -283,12 +284,6 @@ def _link_states(card: _Card) -> Iterator[int]:
         if state.value is None:
             return
         yield int(state.value)
-
-
-def _heard(xids: dict[int, list[int]] | None, number: int) -> Reading[Any]:
-    if xids is None:
-        return unavailable("NVML tells Xid events only while it is watched; see the kernel's log")
-    return known(tuple(dict.fromkeys(xids.get(number, ()))))
 
 
 def _xids(library: Any, listen_s: float) -> dict[int, list[int]] | None:

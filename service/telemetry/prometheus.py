@@ -129,7 +129,11 @@ def query_snapshot(server: PrometheusQuery, crash: float | None) -> Snapshot:
         return _silent(taken, f"{WHO} could not be asked: {str(error) or type(error).__name__}")
     if not lines:
         return _silent(taken, f"{WHO} has no series of these labels from {server.minutes} minutes before the crash on")
-    return _snapshot(collect_parts(lines, WHO, end - AFTER_S), taken, datetime.fromtimestamp(start, UTC), _courses(lines))
+    courses = (tuple(
+        Series(name=COURSES[line.name], labels=_named(line), points=_scaled(line))
+        for line in lines if line.name in COURSES
+    ))
+    return _snapshot(collect_parts(lines, WHO, end - AFTER_S), taken, datetime.fromtimestamp(start, UTC), courses)
 
 
 def _snapshot(found: CollectedParts, taken: datetime, start: datetime, courses: tuple[Series, ...]) -> Snapshot:
@@ -193,13 +197,6 @@ def _parsed(result: Any) -> Iterator[MetricSeries]:
         points = tuple((float(at), float(value)) for at, value in row["values"] if value not in ("NaN", "+Inf", "-Inf"))
         if points:
             yield MetricSeries(labels.pop("__name__", ""), labels, points)
-
-
-def _courses(lines: Sequence[MetricSeries]) -> tuple[Series, ...]:
-    return tuple(
-        Series(name=COURSES[line.name], labels=_named(line), points=_scaled(line))
-        for line in lines if line.name in COURSES
-    )
 
 
 def _named(line: MetricSeries) -> dict[str, str]:

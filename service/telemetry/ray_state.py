@@ -41,7 +41,10 @@ def read_ray_state(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S
         with httpx.Client(base_url=dashboard, timeout=timeout_s, headers=headers, trust_env=False) as client:
             listed = _asked(client, "/api/v0/nodes", {"detail": "1", "limit": str(MAX_NODES)})["result"]["result"]
             summary = _asked(client, "/nodes", {"view": "summary"})["summary"]
-        return RayClusterState(_state(listed, summary), _nodes(listed, summary))
+        shares = {row.get("raylet", {}).get("nodeId"): _share(row) for row in summary}
+        clean = Redactor().clean
+        nodes = tuple(_node(row, shares.get(row["node_id"]), clean(str(row.get("state_message") or ""))[:MAX_MESSAGE]) for row in listed)
+        return RayClusterState(_state(listed, summary), nodes)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError) as error:
         return no_ray_state(f"Ray's dashboard could not be asked: {str(error) or type(error).__name__}")
 
@@ -92,12 +95,6 @@ def _store(row: Mapping[str, Any]) -> tuple[int, int] | None:
 def _share(row: Mapping[str, Any]) -> float | None:
     told = row.get("mem")
     return round(1 - told[1] / told[0], 4) if isinstance(told, list) and len(told) > 1 and told[0] else None
-
-
-def _nodes(listed: Sequence[Mapping[str, Any]], summary: Sequence[Mapping[str, Any]]) -> tuple[ClusterNode, ...]:
-    shares = {row.get("raylet", {}).get("nodeId"): _share(row) for row in summary}
-    clean = Redactor().clean
-    return tuple(_node(row, shares.get(row["node_id"]), clean(str(row.get("state_message") or ""))[:MAX_MESSAGE]) for row in listed)
 
 
 def _node(row: Mapping[str, Any], share: float | None, message: str) -> ClusterNode:

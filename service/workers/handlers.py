@@ -11,7 +11,7 @@ from time import monotonic
 from ingest.errors import InputError
 from ingest.logs.inputs import jobs, sources
 from ingest.logs.inputs.jobs import JobSource
-from ingest.logs.inputs.members import LIMITS, JobLimits
+from ingest.logs.inputs.members import LIMITS
 from ingest.logs.inputs.sources import Budget
 from ingest.logs.inputs.streams import Decompressed
 from ingest.logs.report import CrashReport
@@ -94,7 +94,7 @@ def _opened(task: TriageTask, settings: Settings, tell: _TELL) -> JobSource:
         source = sources.from_text(task.text, task.name)
         return JobSource(task.name, source.omitted, single=source)
     limits = replace(LIMITS, bytes=settings.max_unpacked_mb << 20)
-    job = _job(task, limits)
+    job = (jobs.open_job(Path(task.files[0][1]), limits) if len(task.files) == 1 else jobs.open_named([(name, Path(path)) for name, path in task.files], task.name, limits))
     job.name = task.name
     total = sum(Path(path).stat().st_size for _, path in task.files)
     left = job.budget.left if job.budget else limits.bytes
@@ -107,14 +107,8 @@ def _opened(task: TriageTask, settings: Settings, tell: _TELL) -> JobSource:
     return job
 
 
-def _job(task: TriageTask, limits: JobLimits) -> JobSource:
-    if len(task.files) == 1:
-        return jobs.open_job(Path(task.files[0][1]), limits)
-    return jobs.open_named([(name, Path(path)) for name, path in task.files], task.name, limits)
-
-
 def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) -> Iterator[Answer]:
-    machine = _telemetry(task.telemetry, settings)
+    machine = (None if not task.telemetry else (opening.open_telemetry(task.telemetry, settings) if task.telemetry == opening.LIVE else snapshot.parse_snapshot(task.telemetry, "telemetry")))
     try:
         read = triage.read(_opened(task, settings, tell), task.language, task.configs, outcome=task.outcome)
     except InputError as error:
@@ -126,7 +120,9 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
     yield CasesMatched(cases=triage_context.first.cases)
     yield FirstAnswer(diagnosis=triage_context.first)
     excerpt = excerpts.make_excerpt(report, _opened(task, settings, lambda _event: None))
-    yield TriageMaterial(excerpt, _clean(triage_context.files), _snapshot_text(triage_context))
+    # Text by text: a mark across the quotes of two fields would be no JSON any more.
+    snapshot_text = ("" if triage_context.telemetry is None else json.dumps(_masked(json.loads(triage_context.telemetry.to_json(None)), Redactor().clean), ensure_ascii=False))
+    yield TriageMaterial(excerpt, _clean(triage_context.files), snapshot_text)
     if not task.model:
         yield FinalAnswer(diagnosis=triage_context.first)
         return
@@ -154,22 +150,9 @@ def _read(report: CrashReport, machine: Snapshot | Taking | None) -> LogRead:
     )
 
 
-def _telemetry(text: str, settings: Settings) -> Snapshot | Taking | None:
-    if not text:
-        return None
-    return opening.open_telemetry(text, settings) if text == opening.LIVE else snapshot.parse_snapshot(text, "telemetry")
-
-
 def _clean(files: tuple[ConfigFile, ...]) -> tuple[tuple[str, str], ...]:
     clean = Redactor().clean
     return tuple((clean(file.name), clean(file.text)) for file in files)
-
-
-def _snapshot_text(triage_context: TriageContext) -> str:
-    if triage_context.telemetry is None:
-        return ""
-    # Text by text: a mark across the quotes of two fields would be no JSON any more.
-    return json.dumps(_masked(json.loads(triage_context.telemetry.to_json(None)), Redactor().clean), ensure_ascii=False)
 
 
 def _masked(value: object, clean: Callable[[str], str]) -> object:

@@ -138,26 +138,21 @@ def _change(change: ProposedChange, frameworks: str, language: Language) -> Html
         told.append(say("replaces", language, key=change.replaces))
     cost = element("p", element("b", say("costs", language)), ": ", change.costs, class_="cost") if change.costs else None
     doubtful = change.status == "unverified" and change.kind not in ("package", "command")
+    # Tell whose setting it is and of which kind; what every program reads is nobody's.
+    kind = say(f"kind-{change.kind}", language)
+    tag = kind if frameworks == change.kind else f"{frameworks} · {kind}"
+    # Begin a text with a capital letter; a name of code stays as it is.
+    text = "; ".join(part for part in told if part)
+    word = text.split(" ", 1)[0]
+    sentence = text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text
     return element(
         "li",
         element("p", element("code", _setting(change), class_="setting"), " ", element("span", was, class_="was") if was else None,
-                element("span", _tag(change, frameworks, language), class_="tag"), class_="what"),
-        element("p", _sentence("; ".join(part for part in told if part))),
+                element("span", tag, class_="tag"), class_="what"),
+        element("p", sentence),
         cost,
         element("p", say("unverified", language), class_="doubt") if doubtful else None,
     )
-
-
-def _tag(change: ProposedChange, frameworks: str, language: Language) -> str:
-    """Tell whose setting it is and of which kind; what every program reads is nobody's."""
-    kind = say(f"kind-{change.kind}", language)
-    return kind if frameworks == change.kind else f"{frameworks} · {kind}"
-
-
-def _sentence(text: str) -> str:
-    """Begin a text with a capital letter; a name of code stays as it is."""
-    word = text.split(" ", 1)[0]
-    return text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text
 
 
 def _setting(change: ProposedChange) -> str:

@@ -26,7 +26,6 @@ from service.batches.page import page
 from service.batches.sources import folder, kubernetes, ray_jobs, slurm, upload
 from service.batches.sources.found import FoundJobs
 from service.batches.sources.spool import BatchSpool, open_spool
-from service.batches.summary import Summary
 from service.batches.trend import BatchSummaries
 from service.persistence.spool import free_bytes
 from service.persistence.store import Store
@@ -89,7 +88,10 @@ def run(wanted: BatchArguments) -> int:
     settings = load_settings()
     if wanted.workers:
         settings = replace(settings, workers=wanted.workers)
-    _check_out(wanted)
+    if not wanted.out.absolute().parent.is_dir():
+        raise InvalidRequestError(f"There is no folder {wanted.out.absolute().parent} for --out.")
+    if wanted.out.exists():
+        raise InvalidRequestError(f"{wanted.out} is there already and whole; give another --out, or delete it to triage anew.")
     with open_store(settings) as store:
         batches = BatchService(settings, store)
         record = _begun(wanted, store) or _begin(wanted, kind, batches, settings)
@@ -177,13 +179,6 @@ class _File:
 
 
 # Begin, go on, work.
-
-
-def _check_out(wanted: BatchArguments) -> None:
-    if not wanted.out.absolute().parent.is_dir():
-        raise InvalidRequestError(f"There is no folder {wanted.out.absolute().parent} for --out.")
-    if wanted.out.exists():
-        raise InvalidRequestError(f"{wanted.out} is there already and whole; give another --out, or delete it to triage anew.")
 
 
 def _begun(wanted: BatchArguments, store: Store) -> BatchRecord | None:
@@ -304,7 +299,9 @@ def _written(wanted: BatchArguments, record: BatchRecord, settings: Settings, st
     render(summary, out())
     files = ", ".join(str(path) for path in (wanted.out, wanted.csv, wanted.html) if path)
     out().print(Text(f"\n{files}", style="dim"))
-    return _code(summary)
+    if summary.untriaged:
+        return UNKNOWN
+    return EXPLAINED if summary.died.jobs else HEALTHY
 
 
 def _whole(path: Path, texts: Iterable[str]) -> None:
@@ -316,9 +313,3 @@ def _whole(path: Path, texts: Iterable[str]) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _code(summary: Summary) -> int:
-    if summary.untriaged:
-        return UNKNOWN
-    return EXPLAINED if summary.died.jobs else HEALTHY

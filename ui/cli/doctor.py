@@ -64,7 +64,11 @@ def findings(settings: Settings) -> Iterator[Finding]:
     yield _guarded("database", lambda: _database(settings))
     if settings.chroma_url:
         yield _guarded("chroma server", lambda: _chroma(settings))
-    yield _disk(settings)
+    place = next(path for path in (settings.home, *settings.home.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    mend = f"free some space or set WHYCRASH_HOME elsewhere; {place} is full" if free < _NEEDED_BYTES else ""
+    disk = Finding("disk", f"{free / 2**30:.1f} GiB free at {place}", mend)
+    yield disk
     yield _guarded("network", lambda: _network(settings))
 
 
@@ -139,10 +143,3 @@ def _index(settings: Settings) -> Finding:
     name = settings.embedding_model or embedder.DEFAULT_NAME
     fresh = "up to date" if pipeline.is_current(found, name) else "of another corpus or model; rebuilt on next use"
     return Finding("index", f"{found.manifest.documents} documents, {fresh}")
-
-
-def _disk(settings: Settings) -> Finding:
-    place = next(path for path in (settings.home, *settings.home.parents) if path.exists())
-    free = shutil.disk_usage(place).free
-    mend = f"free some space or set WHYCRASH_HOME elsewhere; {place} is full" if free < _NEEDED_BYTES else ""
-    return Finding("disk", f"{free / 2**30:.1f} GiB free at {place}", mend)

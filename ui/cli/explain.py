@@ -151,7 +151,12 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
         console.print(Text(" · ".join(part for part in (diagnosis.cause, standing) if part), style="dim"))
     if ending := phrases.outcome(diagnosis.outcome, "zh" if chinese else "en"):
         console.print(Text(ending, style="dim"))
-    _print_root(diagnosis, console)
+    # One row: the whole line stands among the evidence.
+    root = next((item for item in diagnosis.evidence if item.role == "root"), None)
+    if root is not None and diagnosis.changes:
+        place = f"{root.file}:L{root.line}" if root.file else f"L{root.line}"
+        # One row: the whole line stands among the evidence.
+        console.print(Text(f"{place}  ", style="cyan").append(root.text, style="dim"), no_wrap=True, overflow="ellipsis")
     _print(_changes(diagnosis, chinese), console)
     _print_patch(diagnosis, chinese, console)
     if diagnosis.changes:
@@ -167,14 +172,6 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
     _print(_lists(diagnosis, chinese), console)
     if diagnosis.redactions:
         console.print(Text(_LABELS["redacted"][chinese].format(n=diagnosis.redactions), style="dim"))
-
-
-def _print_root(diagnosis: Diagnosis, console: Console) -> None:
-    root = next((item for item in diagnosis.evidence if item.role == "root"), None)
-    if root is not None and diagnosis.changes:
-        place = f"{root.file}:L{root.line}" if root.file else f"L{root.line}"
-        # One row: the whole line stands among the evidence.
-        console.print(Text(f"{place}  ", style="cyan").append(root.text, style="dim"), no_wrap=True, overflow="ellipsis")
 
 
 def _safe(markdown: str) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 from service.api import keys
 from service.batches.batches import open_store
 from service.persistence.store import Store
-from service.schemas.records import AuditRecord, KeyRecord
+from service.schemas.records import AuditRecord
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import load_settings, out
 
@@ -42,7 +42,9 @@ def show() -> int:
     for title in ("id", "name", "scopes", "made", "last used", ""):
         table.add_column(title)
     for key in found:
-        table.add_row(*map(Text, _row(key)))
+        state = "revoked" if key.revoked else ""
+        row = key.id, key.name, ", ".join(key.scopes), _day(key.created), _day(key.last_used), state
+        table.add_row(*map(Text, row))
     out().print(table)
     return EXPLAINED
 
@@ -55,11 +57,6 @@ def revoke(key_id: str) -> int:
         _note(store, "revoke key", key_id, now)
     out().print(f"Key {key_id} is revoked.")
     return EXPLAINED
-
-
-def _row(key: KeyRecord) -> tuple[str, ...]:
-    state = "revoked" if key.revoked else ""
-    return key.id, key.name, ", ".join(key.scopes), _day(key.created), _day(key.last_used), state
 
 
 def _day(when: datetime | None) -> str:

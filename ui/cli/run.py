@@ -56,7 +56,11 @@ def run(command: Sequence[str], options: RunOptions) -> int:
         if ended is None:
             raise
         with suppress(Exception, SystemExit):
-            _say(_unexplained(error, options))
+            from ui import sentences
+            from ui.cli.console import language
+
+            unexplained = f"whycrash: the job's end could not be explained: {sentences.told(error, language(options.lang))}"
+            _say(unexplained)
     finally:
         copy.close()
     return job.exit_like(ended)
@@ -84,13 +88,6 @@ def _afterwards(command: Sequence[str], ended: JobExit, copy: LogBuffer, snapsho
         _keep_good(copy, options.good)
 
 
-def _unexplained(error: Exception, options: RunOptions) -> str:
-    from ui import sentences
-    from ui.cli.console import language
-
-    return f"whycrash: the job's end could not be explained: {sentences.told(error, language(options.lang))}"
-
-
 def _say(text: str) -> None:
     # Imported here, as below: a job that ends well should not have waited for any of it.
     from ui.cli.console import err
@@ -116,7 +113,8 @@ def _explain(command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: 
     settings = load_settings()
     if not options.quiet:
         _say(f"\nwhycrash: the job failed after {ended.seconds:.0f} s: {ended.describe}.")
-    for told in filter(None, (copy.broken, _dropped(copy))):
+    dropped = f"{copy.dropped_bytes >> 20} MiB from the middle of the output were not kept." if copy.dropped_bytes else ""
+    for told in filter(None, (copy.broken, dropped)):
         _say(f"whycrash: {told}")
     with progress() as report:
         triage = Triage(settings, report)
@@ -127,10 +125,6 @@ def _explain(command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: 
         options.out.write_text(final.to_json(indent=2) + "\n", encoding="utf-8")
     if options.post:
         _post(final, copy, ended.outcome, snapshot, options)
-
-
-def _dropped(copy: LogBuffer) -> str:
-    return f"{copy.dropped_bytes >> 20} MiB from the middle of the output were not kept." if copy.dropped_bytes else ""
 
 
 def _answered(triage: Triage, settings: Settings, source: JobSource, outcome: Outcome, snapshot: Path | None, options: RunOptions) -> Diagnosis:

@@ -50,7 +50,10 @@ def render(summary: Summary, console: Console) -> None:
     if summary.causes:
         console.print(_causes(summary, chinese, console.width))
     if summary.failures:
-        console.print(_failures(summary, chinese, console.width))
+        table = _table(["jobs", "failures", "example"], chinese, console.width)
+        for failure in summary.failures:
+            table.add_row(number(failure.jobs), Text(sentences.worded("", failure.error, summary.language)), Text(failure.example.name, style="dim"))
+        console.print(table)
 
 
 def _label(name: str, chinese: bool, **values: object) -> str:
@@ -84,10 +87,3 @@ def _causes(summary: Summary, chinese: bool, width: int) -> Table:
 
 def _figures(cost: Cost, hours: bool) -> list[str]:
     return [number(cost.jobs), *([number(cost.gpu_hours)] if hours else [])]
-
-
-def _failures(summary: Summary, chinese: bool, width: int) -> Table:
-    table = _table(["jobs", "failures", "example"], chinese, width)
-    for failure in summary.failures:
-        table.add_row(number(failure.jobs), Text(sentences.worded("", failure.error, summary.language)), Text(failure.example.name, style="dim"))
-    return table

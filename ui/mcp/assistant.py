@@ -20,7 +20,6 @@ from ingest.logs.inputs.jobs import JobSource
 from service.batches.sources import folder
 from service.llm.conversation import Conversation
 from service.llm.conversation import Turn as Turned
-from service.llm.triage_context import TriageContext
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage, read_config
 from service.schemas.diagnosis import CaseHit, Outcome
@@ -72,17 +71,14 @@ class Assistant:
             files.append(ConfigFile(config_name or "run.sh", config_text))
         with self._turn:
             triage_context = self._triage.open(source, lang, files, outcome=outcome)
-            self._keep(triage_context)
+            self._talks[triage_context.first.id] = self._triage.conversation(triage_context, with_model=bool(self._settings.model))
+            while len(self._talks) > KEPT:
+                self._talks.popitem(last=False)
             final = triage_context.first
             if ask_model and self._settings.model:
                 for stage in self._triage.stages(triage_context):
                     final = getattr(stage, "diagnosis", final)
             return shortened(final)
-
-    def _keep(self, triage_context: TriageContext) -> None:
-        self._talks[triage_context.first.id] = self._triage.conversation(triage_context, with_model=bool(self._settings.model))
-        while len(self._talks) > KEPT:
-            self._talks.popitem(last=False)
 
     def ask(self, triage: str, question: str) -> Turn:
         """Answer a question about a triage of this session; raises NotFoundError."""

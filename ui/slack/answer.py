@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from corpus.schema import Language
 from service.composition import phrases
-from service.schemas.diagnosis import CaseHit, Diagnosis, Evidence, ProposedChange
+from service.schemas.diagnosis import CaseHit, Diagnosis, ProposedChange
 from service.settings import Settings
 from ui.slack.fitting import AnswerPiece, fit
 from ui.slack.mrkdwn import (
@@ -146,12 +146,9 @@ _ROLES = {"root": 88.0, "context": 60.0, "collateral": 50.0}
 
 def _evidence(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
     for place, item in enumerate(diagnosis.evidence):
-        yield AnswerPiece(say("evidence", language), _ROLES[item.role] - place, _line(item), is_log=True)
-
-
-def _line(item: Evidence) -> str:
-    where = f"{item.file}:{item.line}" if item.file else f"L{item.line}"
-    return f"{where}  {clip(item.text, _LINE)}"
+        where = f"{item.file}:{item.line}" if item.file else f"L{item.line}"
+        line = f"{where}  {clip(item.text, _LINE)}"
+        yield AnswerPiece(say("evidence", language), _ROLES[item.role] - place, line, is_log=True)
 
 
 def _machine(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:

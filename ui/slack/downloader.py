@@ -108,7 +108,10 @@ class Downloader:
                 _check(response, file)
                 for chunk in response.iter_raw():
                     got += len(chunk)
-                    _bound(got, left, until)
+                    if got > left:
+                        raise DownloadError("file:large")
+                    if time.monotonic() > until:
+                        raise DownloadError("file:slow")
                     yield chunk
         except httpx.TimeoutException as error:
             raise DownloadError("file:slow") from error
@@ -116,13 +119,6 @@ class Downloader:
             raise DownloadError("file:short") from error
         if got < file.size:
             raise DownloadError("file:short")
-
-
-def _bound(got: int, left: int, until: float) -> None:
-    if got > left:
-        raise DownloadError("file:large")
-    if time.monotonic() > until:
-        raise DownloadError("file:slow")
 
 
 def _check(response: httpx.Response, file: SlackFile) -> None:

@@ -75,7 +75,11 @@ class FeedbackHandler:
         view = body.get("view") or {}
         kept = json.loads(str(view.get("private_metadata") or "{}"))
         language: Language = "zh" if kept.get("language") == "zh" else "en"
-        values = _values(view)
+        state = (view.get("state") or {}).get("values") or {}
+        given = {name: (state.get(name) or {}).get(name) or {} for name in (_CAUSE, _FIX, _COMMENT)}
+        chosen = given[_CAUSE].get("selected_option") or {}
+        texts = {name: str(given[name].get("value") or "").strip() for name in (_FIX, _COMMENT)}
+        values = {_CAUSE: str(chosen.get("value") or ""), **texts}
         if not any(values.values()):
             return {_CAUSE: say("unnamed-cause", language)}
         feedback = Feedback(
@@ -142,14 +146,6 @@ def _groups(causes: Mapping[str, Cause], language: Language) -> list[Block]:
 def _field(name: str, label: str) -> Block:
     element = {"type": "plain_text_input", "action_id": name, "multiline": True, "max_length": _FIELD}
     return {"type": "input", "block_id": name, "optional": True, "label": plain(label), "element": element}
-
-
-def _values(view: Mapping[str, Any]) -> dict[str, str]:
-    state = (view.get("state") or {}).get("values") or {}
-    given = {name: (state.get(name) or {}).get(name) or {} for name in (_CAUSE, _FIX, _COMMENT)}
-    chosen = given[_CAUSE].get("selected_option") or {}
-    texts = {name: str(given[name].get("value") or "").strip() for name in (_FIX, _COMMENT)}
-    return {_CAUSE: str(chosen.get("value") or ""), **texts}
 
 
 def _caller(body: Payload) -> Caller:

@@ -46,11 +46,7 @@ def code(text: str) -> str:
 
 def from_markdown(text: str) -> str:
     """Turn an answer's Markdown into Slack's markup: bold, headings, lists and code; all else is text."""
-    return "".join(_coded(part) if place % 2 else _prose(part) for place, part in enumerate(_CODE.split(text)))
-
-
-def _coded(part: str) -> str:
-    return escape(part)
+    return "".join(escape(part) if place % 2 else _prose(part) for place, part in enumerate(_CODE.split(text)))
 
 
 def _prose(part: str) -> str:

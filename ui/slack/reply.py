@@ -53,18 +53,15 @@ class Reply:
     def _sent(self, message: SlackMessage) -> tuple[str, str]:
         try:
             if self._thread is None and not self._asked.has_root:
-                self._thread = self._root()
+                # Say who asked, for want of a message to answer under; gives its time stamp.
+                text = say("asked-by", self._asked.language, user=f"<@{self._asked.user}>")
+                self._thread = self._slack_client.post(self._asked.channel, SlackMessage(text, [section(text)]))[1]
             return self._slack_client.post(self._asked.channel, message, self._thread)
         except SlackRefusedError as error:
             if error.code not in SlackRefusedError.ELSEWHERE or not self._asked.user:
                 raise
             # A channel that the bot is no member of: its answer goes to who asked, as a direct message.
             return self._slack_client.post(self._asked.user, message)
-
-    def _root(self) -> str:
-        """Say who asked, for want of a message to answer under; gives its time stamp."""
-        text = say("asked-by", self._asked.language, user=f"<@{self._asked.user}>")
-        return self._slack_client.post(self._asked.channel, SlackMessage(text, [section(text)]))[1]
 
     def _edited(self, message: SlackMessage, *, must: bool) -> bool:
         assert self._at is not None  # noqa: S101 - only called once it is posted

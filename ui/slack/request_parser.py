@@ -102,7 +102,7 @@ def from_shortcut(body: Payload, bot: str) -> SlackQuestion:
 def from_command(body: Payload, bot: str) -> SlackQuestion:
     """Read a slash command; it has no message of its own to answer under."""
     text = str(body.get("text", ""))
-    content = MessageContent(logs=(readable(_unfenced(text)),), words="") if text.strip() else MessageContent()
+    content = MessageContent(logs=(readable("\n".join(part for part in _FENCE.split(text) if part.strip())),), words="") if text.strip() else MessageContent()
     return SlackQuestion(
         team=str(body.get("team_id", "")), channel=str(body.get("channel_id", "")), user=str(body.get("user_id", "")),
         bot=bot, content=content, has_root=False,
@@ -178,10 +178,6 @@ _SPOKEN: Mapping[str, Callable[[Payload], str]] = {
 def _fenced(text: str) -> Iterator[tuple[bool, str]]:
     for place, part in enumerate(_FENCE.split(text)):
         yield bool(place % 2), readable(part)
-
-
-def _unfenced(text: str) -> str:
-    return "\n".join(part for part in _FENCE.split(text) if part.strip())
 
 
 def readable(text: str) -> str:

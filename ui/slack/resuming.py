@@ -70,7 +70,10 @@ class Resumer:
             return
         try:
             if item.at is not None or datetime.now(UTC) - item.begun < FORGOTTEN:
-                Reply(self._slack_client, _asked(item), item.at).show(finished(item, self._triage_service, self._settings))
+                asked = (SlackQuestion(
+        team="", channel=item.channel, user=item.user, bot="", content=MessageContent(), thread=item.thread, has_root=item.has_root, fallback=item.language,
+    ))
+                Reply(self._slack_client, asked, item.at).show(finished(item, self._triage_service, self._settings))
         except (RequestError, SlackUnreachableError) as error:
             LOGGER.error("A thread is left open for now: %s", error)
             return
@@ -78,12 +81,6 @@ class Resumer:
             # The channel is gone, or the bot is not in it any more: another try would end the same way.
             LOGGER.error("A thread cannot be finished: %s", error)
         left.drop(item)
-
-
-def _asked(item: OpenQuestion) -> SlackQuestion:
-    return SlackQuestion(
-        team="", channel=item.channel, user=item.user, bot="", content=MessageContent(), thread=item.thread, has_root=item.has_root, fallback=item.language,
-    )
 
 
 def finished(item: OpenQuestion, triage_service: TriageService, settings: Settings) -> SlackMessage:

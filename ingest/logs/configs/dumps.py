@@ -7,7 +7,7 @@ vLLM, SGLang, torch elastic, NCCL. A reader of a format gets the text behind the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -150,11 +150,8 @@ def _outline(begun: OpenDump) -> Iterable[Setting]:
 def _engine(begun: OpenDump) -> Iterable[Setting]:
     """Read vLLM's `key=value, ...` of an engine."""
     found = literals.entries([(begun.line, begun.behind)], is_call=True)
-    return printed(_renamed(found, _NAMES))
-
-
-def _renamed(found: Iterable[LiteralEntry], names: dict[str, str]) -> Iterator[LiteralEntry]:
-    return (entry._replace(path=names.get(entry.path, entry.path)) for entry in found)
+    renamed = (entry._replace(path=_NAMES.get(entry.path, entry.path)) for entry in found)
+    return printed(renamed)
 
 
 def _dotted(begun: OpenDump) -> Iterable[Setting]:

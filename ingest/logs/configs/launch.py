@@ -76,7 +76,10 @@ def _printed(redactor: Redactor, head: ConfigLine, rows: Iterable[ConfigLine], f
 def rows_below(data: bytes, offset: int, line: Line) -> Iterator[ConfigLine]:
     """Give the row of `data` that holds `offset`, in full, and those below it of the same source; none of a cluster's Secret."""
     begin = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
-    if _is_manifest(data, begin):
+    # Whether a row belongs to a Secret's manifest, whose keys and values have any name, and configure no job.
+    place = data.rfind(b"Secret", max(0, begin - MANIFEST), begin)
+    is_manifest = place >= 0 and _SECRET.search(data, max(0, place - 12), place + 7) is not None and data.find(b"\n---", place, begin) < 0
+    if is_manifest:
         return
     end = _end(data, offset)
     yield ConfigLine(line.number, _body(data[begin:end].split(b"\r", 1)[0], line.number)[1])
@@ -90,12 +93,6 @@ def rows_below(data: bytes, offset: int, line: Line) -> Iterator[ConfigLine]:
         if source == line.source:
             others = 0
             yield ConfigLine(number, body)
-
-
-def _is_manifest(data: bytes, begin: int) -> bool:
-    """Tell whether a row belongs to a Secret's manifest, whose keys and values have any name, and configure no job."""
-    place = data.rfind(b"Secret", max(0, begin - MANIFEST), begin)
-    return place >= 0 and _SECRET.search(data, max(0, place - 12), place + 7) is not None and data.find(b"\n---", place, begin) < 0
 
 
 def _end(data: bytes, start: int) -> int:

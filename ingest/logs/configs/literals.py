@@ -134,7 +134,11 @@ class LiteralReader:
             case "open":
                 self._open(text)
             case "close":
-                self._close()
+                self._end()
+                frame = self._frames.pop()
+                if not frame.filled and self._frames:
+                    self.entries.append(LiteralEntry(frame.path[:-1], "{}", self._line))
+                self.closed = not self._frames
             case "comma":
                 self._end()
             case _ if not self._is_named(kind):
@@ -170,13 +174,6 @@ class LiteralReader:
         self._frames[-1].filled = True
         self._frames.append(_OpenBracket(f"{self._frames[-1].path}{self._key}.", is_call))
         self._key, self._pieces = None, []
-
-    def _close(self) -> None:
-        self._end()
-        frame = self._frames.pop()
-        if not frame.filled and self._frames:
-            self.entries.append(LiteralEntry(frame.path[:-1], "{}", self._line))
-        self.closed = not self._frames
 
     def _end(self) -> None:
         """Take the value that a comma or bracket ends."""

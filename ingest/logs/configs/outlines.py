@@ -45,7 +45,7 @@ class Outline:
         text = body.rstrip()
         plain = text.lstrip()
         indent = len(text) - len(plain)
-        if self._key and plain and indent > self._indent() and (self._block or self._goes_on(text)):
+        if self._key and plain and indent > (self._path[-1][0] if self._path else -1) and (self._block or self._goes_on(text)):
             self._more.append(plain[:_LONGEST])
             self._depth += literals.depth(plain)
             return True
@@ -64,9 +64,6 @@ class Outline:
         lists = [LiteralEntry(path, f"[{', '.join(values)}]", line) for path, (values, line) in self._lists.items()]
         self._lists = {}
         return sorted([*self.entries, *lists], key=lambda entry: entry.line)
-
-    def _indent(self) -> int:
-        return self._path[-1][0] if self._path else -1
 
     def _goes_on(self, text: str) -> bool:
         """Tell whether a deeper row is more of the value before: that is open, or no name stands here."""

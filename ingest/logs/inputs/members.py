@@ -130,10 +130,7 @@ def order(name: str) -> tuple[object, ...]:
         name, age = _PREVIOUS.sub("", name), age + 1
     last = name.rsplit("/", 1)[-1]
     place = next((place for place, expression in _WRITERS if expression.search(last)), 1)
-    return place, _natural(name), -age
-
-
-def _natural(name: str) -> list[tuple[int, int, str]]:
-    """Split a name so that its numbers are compared as numbers; int() takes 4300 digits, names are shorter."""
+    # Split a name so that its numbers are compared as numbers; int() takes 4300 digits, names are shorter.
     parts = _DIGITS.split(name)
-    return [(int(part) if part.isdecimal() and len(part) < 400 else -1, len(part), part) if index % 2 else (-1, 0, part) for index, part in enumerate(parts)]
+    natural = [(int(part) if part.isdecimal() and len(part) < 400 else -1, len(part), part) if index % 2 else (-1, 0, part) for index, part in enumerate(parts)]
+    return place, natural, -age

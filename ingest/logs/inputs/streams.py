@@ -76,7 +76,10 @@ def ahead(pieces: Pieces) -> Pieces:
         yield from _got(queue)
     finally:
         stopped.set()
-        _drain(queue)
+        # Make room for what the thread is about to put.
+        with suppress(Empty):
+            while True:
+                queue.get_nowait()
         thread.join(PATIENCE_S)
 
 
@@ -85,13 +88,6 @@ def _got(queue: Queue[bytes | Exception | None]) -> Pieces:
         if isinstance(item, Exception):
             raise item
         yield item
-
-
-def _drain(queue: Queue[bytes | Exception | None]) -> None:
-    """Make room for what the thread is about to put."""
-    with suppress(Empty):
-        while True:
-            queue.get_nowait()
 
 
 def _fill(pieces: Pieces, queue: Queue[bytes | Exception | None], stopped: Event) -> None:
@@ -167,11 +163,6 @@ class _Input:
         return data
 
 
-def _refuse_bomb(given: int, source: _Input, codec: Codec, ratio: int) -> None:
-    if given > max(UNSUSPICIOUS, ratio * source.taken):
-        raise BombInputError(f"the {codec.name} stream holds more than {ratio} times its size")
-
-
 def _members(raw: Readable, codec: Codec, ratio: int) -> Iterator[bytes]:
     """Unpack one member after the other; raises DamagedArchiveError where the stream is cut or damaged."""
     source = _Input(raw, codec)
@@ -181,7 +172,8 @@ def _members(raw: Readable, codec: Codec, ratio: int) -> Iterator[bytes]:
         decoder = codec.decoder()
         for piece in _member(source, decoder, data):
             given += len(piece)
-            _refuse_bomb(given, source, codec, ratio)
+            if given > max(UNSUSPICIOUS, ratio * source.taken):
+                raise BombInputError(f"the {codec.name} stream holds more than {ratio} times its size")
             yield piece
         if codec is DEFLATE:
             return

@@ -58,15 +58,11 @@ def _box_frames(rows: Iterable[str]) -> list[Frame]:
     for is_text, group in groupby(rows, key=lambda row: bool(row.strip())):
         paragraph = list(group) if is_text else []
         named = _BOX_FRAME.match("".join(row.strip() for row in paragraph))
-        if named and not _is_shown(paragraph):
+        if named and not any(_BOX_CODE.match(row) for row in paragraph):
             frames.append(Frame(named["file"], int(named["line"]), named["function"].strip()))
         elif frames and not frames[-1].code:
             frames[-1] = replace(frames[-1], code=_code(paragraph))
     return frames
-
-
-def _is_shown(paragraph: list[str]) -> bool:
-    return any(_BOX_CODE.match(row) for row in paragraph)
 
 
 def _code(paragraph: Iterable[str]) -> str:

@@ -53,7 +53,7 @@ def read_panic(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> 
 def _rust(first: Line, rest: str, lines: Iterator[Line]) -> list[Traceback]:
     # A call's number in the backtrace looks like Slurm's label: where the panic has no label, it is none.
     own = (line for line in lines if line.source == first.source or replace(line, rank="").source == first.source)
-    rows = list(islice((line.text[_indent(first) :] if line.rank != first.rank else line.body for line in own), MAX_CALLS))
+    rows = list(islice((line.text[(len(first.text) - len(first.body)) :] if line.rank != first.rank else line.body for line in own), MAX_CALLS))
     place = _RUST_PLACE.match(rest)
     for row in rows[:MAX_MESSAGE] if place is None else []:
         rest += f"\n{row}"
@@ -63,10 +63,6 @@ def _rust(first: Line, rest: str, lines: Iterator[Line]) -> list[Traceback]:
     message = place["message"] or "\n".join(_until(_RUST_END, rows[:MAX_MESSAGE]))
     frames = (*reversed(list(_rust_calls(rows))), Frame(place["file"], int(place["line"]), "panic"))
     return [Traceback(first.number, first.number, first.source, frames, "panic", message, first.text, language="rust")]
-
-
-def _indent(first: Line) -> int:
-    return len(first.text) - len(first.body)
 
 
 def _until(expression: re.Pattern[str], rows: list[str]) -> list[str]:

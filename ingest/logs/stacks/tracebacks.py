@@ -227,7 +227,8 @@ class _OpenTraceback:
             return None
         if not body.strip() or body[0].isspace():
             self._held = line if body.strip() else self._held
-            self._code(body)
+            if self.frames and not self.frames[-1].code and body.strip() and not _REPEATED.match(body):
+                self.frames[-1] = replace(self.frames[-1], code=body.strip())
             return None
         if _START.search(body) or stack.links(body):
             return False
@@ -244,10 +245,6 @@ class _OpenTraceback:
             self._broken.clear()
             return whole
         return ""
-
-    def _code(self, body: str) -> None:
-        if self.frames and not self.frames[-1].code and body.strip() and not _REPEATED.match(body):
-            self.frames[-1] = replace(self.frames[-1], code=body.strip())
 
     def _end(self, line: Line, body: str) -> bool | None:
         exception = stack.EXCEPTION.match(body)
@@ -273,14 +270,12 @@ class _OpenTraceback:
             if _START.search(body) or _FRAME.match(body):
                 return False
             if is_linked and body.strip():
-                return self._begins(line, _REMOTE.match(body))
+                call = _REMOTE.match(body)
+                if call:
+                    self._part(line, call["call"])
+                return call is not None
             is_linked = is_linked or stack.links(body)
         return False
-
-    def _begins(self, line: Line, call: re.Match[str] | None) -> bool:
-        if call:
-            self._part(line, call["call"])
-        return call is not None
 
     def _built(self, line: Line, exception: str, message: str) -> Traceback:
         return Traceback(self._start, line.number, self.first.source, tuple(self.frames), exception, message, line.text, self.remote)

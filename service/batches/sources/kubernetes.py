@@ -106,15 +106,13 @@ def _of_dumps(listed: Contents) -> dict[str, list[str]]:
     places: dict[str, list[str]] = defaultdict(list)
     for log in sorted(listed.logs, key=lambda member: member.name):
         parent, _, _ = log.name.rpartition("/")
-        name = _ROLE.sub("", _unranked(log.name))
+        # A pod's `-worker-0` is a rank to the rule for files, too, and leaves the job's name.
+        found = parse_stem(log.name)
+        # A pod's `-worker-0` is a rank to the rule for files, too, and leaves the job's name.
+        unranked = found.key or "job"
+        name = _ROLE.sub("", unranked)
         places[f"{parent}/{name}" if parent else name].append(log.name)
     return places
-
-
-def _unranked(name: str) -> str:
-    found = parse_stem(name)
-    # A pod's `-worker-0` is a rank to the rule for files, too, and leaves the job's name.
-    return found.key or "job"
 
 
 def _specs(places: Mapping[str, list[str]], home: Path, ends: Mapping[str, Outcome]) -> Iterator[JobSpec]:

@@ -182,18 +182,15 @@ def _is_allowed(path: str, roots: Sequence[str] | None) -> bool:
 def _spec(row: Row, paths: Sequence[str]) -> JobSpec:
     gpus = _gpus(row["AllocTRES"])
     elapsed = row["ElapsedRaw"]
+    # How a job ended; sacct's ExitCode is the exit code and the signal, such as 1:0 or 0:9.
+    code, _, number = row["ExitCode"].partition(":")
+    outcome = Outcome.told(code or None, number if number.isdecimal() and int(number) else None, row["State"]).if_given
     return JobSpec(
         name=shown_path(f"{row['JobName']} ({row['JobID']})"), place=JobPlace(paths=tuple(dict.fromkeys(os.path.realpath(path) for path in paths))),
         nodes=int(row["NNodes"]) if row["NNodes"].isdecimal() and int(row["NNodes"]) else None, gpus=gpus,
         gpu_hours=round(gpus * int(elapsed) / 3600, 3) if gpus is not None and elapsed.isdecimal() else None,
-        started=_time(row["Start"]), ended=_time(row["End"]), node_names=nodelist.expand(row["NodeList"]), outcome=_outcome(row),
+        started=_time(row["Start"]), ended=_time(row["End"]), node_names=nodelist.expand(row["NodeList"]), outcome=outcome,
     )
-
-
-def _outcome(row: Row) -> Outcome | None:
-    """Give how a job ended; sacct's ExitCode is the exit code and the signal, such as 1:0 or 0:9."""
-    code, _, number = row["ExitCode"].partition(":")
-    return Outcome.told(code or None, number if number.isdecimal() and int(number) else None, row["State"]).if_given
 
 
 def _gpus(resources: str) -> int | None:

@@ -106,7 +106,8 @@ class SpooledJob:
                 # Taken by a name that signs told apart which no file name of ours has, or by one that is a folder here.
                 with suppress(FileExistsError, IsADirectoryError, NotADirectoryError):
                     self._make(path.parent)
-                    return str(path), _opened(path)
+                    opened = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb")
+                    return str(path), opened
         raise AssertionError("there is always a next number")
 
     def _make(self, folder: Path) -> None:
@@ -133,7 +134,3 @@ def _candidates(folder: Path, name: str) -> Iterator[Path]:
     for number in count(2):
         yield path.with_name(f"{number}-{path.name}")
         yield folder / f"{number}-{path.name}"
-
-
-def _opened(path: Path) -> BinaryIO:
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb")

@@ -143,7 +143,11 @@ def _read(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) ->
     sent = _SentFiles(settings, spool)
     with closing(sent):
         if only is not None and (contents := _archive(only, sent)):
-            _take(contents, sent)
+            for member in contents.logs:
+                sent.add(member, config=False)
+            for member in contents.configs:
+                sent.add(member, config=True)
+            _tell(contents, sent)
         else:
             for upload in uploads:
                 _file(upload, sent)
@@ -200,14 +204,6 @@ def _archive(upload: SentFile, sent: _SentFiles) -> Contents | None:
         file.seek(0)
     sent.opened.append(contents)
     return contents
-
-
-def _take(contents: Contents, sent: _SentFiles) -> None:
-    for member in contents.logs:
-        sent.add(member, config=False)
-    for member in contents.configs:
-        sent.add(member, config=True)
-    _tell(contents, sent)
 
 
 def _tell(contents: Contents, sent: _SentFiles) -> None:

@@ -27,7 +27,8 @@ def upgrade() -> None:
     connection = op.get_bind()
     after = ""
     while found := connection.execute(_after(after)).all():
-        connection.execute(_filled(), [{"key": row.id, "folded": _folded(row.source, row.headline, row.cause)} for row in found])
+        filled = sa.update(_TRIAGES).where(_TRIAGES.c.id == sa.bindparam("key")).values(words=sa.bindparam("folded"))
+        connection.execute(filled, [{"key": row.id, "folded": _folded(row.source, row.headline, row.cause)} for row in found])
         after = found[-1].id
 
 
@@ -39,10 +40,6 @@ def downgrade() -> None:
 def _after(key: str) -> sa.Select[str, str, str, str]:
     columns = _TRIAGES.c
     return sa.select(columns.id, columns.source, columns.headline, columns.cause).where(columns.id > key).order_by(columns.id).limit(_STEP)
-
-
-def _filled() -> sa.Update:
-    return sa.update(_TRIAGES).where(_TRIAGES.c.id == sa.bindparam("key")).values(words=sa.bindparam("folded"))
 
 
 def _folded(*parts: str | None) -> str:

@@ -30,7 +30,9 @@ def upgrade() -> None:
     connection = op.get_bind()
     after: tuple[str, int] = ("", 0)
     while found := connection.execute(_after(after)).all():
-        connection.execute(_filled(), [{"key": row.batch, "place": row.number, "text": _gist(row.diagnosis)} for row in found])
+        here = sa.and_(_JOBS.c.batch == sa.bindparam("key"), _JOBS.c.number == sa.bindparam("place"))
+        filled = sa.update(_JOBS).where(here).values(gist=sa.bindparam("text"))
+        connection.execute(filled, [{"key": row.batch, "place": row.number, "text": _gist(row.diagnosis)} for row in found])
         after = (found[-1].batch, found[-1].number)
 
 
@@ -44,11 +46,6 @@ def _after(key: tuple[str, int]) -> sa.Select[Any]:
     later = sa.or_(columns.batch > key[0], sa.and_(columns.batch == key[0], columns.number > key[1]))
     query = sa.select(columns.batch, columns.number, columns.diagnosis).where(later, columns.diagnosis.is_not(None))
     return query.order_by(columns.batch, columns.number).limit(_STEP)
-
-
-def _filled() -> sa.Update:
-    here = sa.and_(_JOBS.c.batch == sa.bindparam("key"), _JOBS.c.number == sa.bindparam("place"))
-    return sa.update(_JOBS).where(here).values(gist=sa.bindparam("text"))
 
 
 def _gist(packed: bytes) -> str:
