@@ -58,16 +58,26 @@ class Library:
     def setting(self, framework: str, key: str, version: str | None = None) -> SettingSpec | None:
         """Give the setting of that name or alias that `version` of the framework knows, if any.
 
-        Dashes and underscores count as the same, and so do a flag and its plain name, unless both are settings.
+        Dashes and underscores count as the same, and so do a flag and its plain name, unless both are
+        settings.
         """
         exact = self._known((framework, key), key, version)
-        return exact or next((found for name in self._by_spelling.get((framework, spelling(key)), ())
-                              if (found := self._known((framework, name), name, version)) is not None), None)
+        return exact or next(
+            (
+                found
+                for name in self._by_spelling.get((framework, spelling(key)), ())
+                if (found := self._known((framework, name), name, version)) is not None
+            ),
+            None,
+        )
 
     def names(self, framework: str, key: str, version: str | None = None) -> tuple[str, ...]:
-        """Give the names of a setting that are valid at the version, the preferred one first; none if it has none there.
+        """Give the names of a setting that are valid at the version, the preferred one first.
 
-        `key` may be a name of another version: the new name asks for the old one, and the old one for the new.
+        None if it has none there.
+
+        `key` may be a name of another version: the new name asks for the old one, and the old one for the
+        new.
         """
         spec = self.setting(framework, key, version) or self.setting(framework, key)
         if spec is None:
@@ -76,7 +86,10 @@ class Library:
         return (*preferred, *(alias.key for alias in spec.aliases if fits(version, alias.versions)))
 
     def settings_named(self, value: Scalar, language: Language) -> Scalar:
-        """Give a change's value in `language` where it says in words what to put there; any other value as it is."""
+        """Give a change's value in `language` where it says in words what to put there.
+
+        Any other value as it is.
+        """
         return self.guidance.get(value, value) if language == "zh" and isinstance(value, str) else value
 
     def _known(self, name: tuple[str, str], key: str, version: str | None) -> SettingSpec | None:
@@ -130,12 +143,19 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
     shelf = read_cache(CachedCorpus, stored)
     if shelf is None:
         specs = tuple(_specs(root / "settings"))
-        twice = [name for name, count in Counter((spec.framework, spec.key) for spec in specs).items() if count > 1]
+        twice = [
+            name for name, count in Counter((spec.framework, spec.key) for spec in specs).items() if count > 1
+        ]
         if twice:
-            raise InvalidCorpusError(f"{twice[0][0]}: the setting {twice[0][1]} stands twice in the catalogue")
+            raise InvalidCorpusError(
+                f"{twice[0][0]}: the setting {twice[0][1]} stands twice in the catalogue"
+            )
         shelf = CachedCorpus(
-            causes=tuple(_causes(root / "causes.yaml")), cases=tuple(_cases(root / "cases")), specs=specs,
-            remedies=tuple(_remedies(root / "remedies")), guidance=tuple(_guidance(root / GUIDANCE)),
+            causes=tuple(_causes(root / "causes.yaml")),
+            cases=tuple(_cases(root / "cases")),
+            specs=specs,
+            remedies=tuple(_remedies(root / "remedies")),
+            guidance=tuple(_guidance(root / GUIDANCE)),
             programs=tuple(_programs(root / PROGRAMS)),
         )
         write_cache(shelf, stored)
@@ -187,8 +207,17 @@ def write_cache(record: Record, stored: Path | None) -> None:
 def digest(root: Path = ROOT) -> str:
     """Give a hash over all files of the corpus, to tell whether an index is up to date."""
     total = sha256()
-    for path in sorted([root / "causes.yaml", *root.glob("cases/**/*.md"), *root.glob("settings/*.yaml"),
-                       *root.glob("remedies/*.yaml"), *root.glob("settings/extracted/*.json"), *root.glob(GUIDANCE), *root.glob(PROGRAMS)]):
+    for path in sorted(
+        [
+            root / "causes.yaml",
+            *root.glob("cases/**/*.md"),
+            *root.glob("settings/*.yaml"),
+            *root.glob("remedies/*.yaml"),
+            *root.glob("settings/extracted/*.json"),
+            *root.glob(GUIDANCE),
+            *root.glob(PROGRAMS),
+        ]
+    ):
         total.update(str(path.relative_to(root)).encode())
         total.update(path.read_bytes())
     return total.hexdigest()
@@ -262,10 +291,14 @@ def _remedies(folder: Path) -> Iterator[Remedy]:
     documented = read_yaml(pages) if pages.exists() else {}
     for path in sorted(set(folder.glob("*.yaml")) - {pages}):
         for cause, measures in read_yaml(path).items():
-            yield from (remedy for measure in measures for remedy in _spellings(measure, cause, documented, path))
+            yield from (
+                remedy for measure in measures for remedy in _spellings(measure, cause, documented, path)
+            )
 
 
-def _spellings(measure: dict[str, Any], cause: str, documented: Mapping[str, str], path: Path) -> Iterator[Remedy]:
+def _spellings(
+    measure: dict[str, Any], cause: str, documented: Mapping[str, str], path: Path
+) -> Iterator[Remedy]:
     shared = {name: value for name, value in measure.items() if name != "rows"}
     for row in measure["rows"]:
         made = {"cause": cause, "source": documented.get(row.get("framework"), ""), **shared, **row}
@@ -312,7 +345,10 @@ def _written(path: Path) -> Iterator[SettingSpec]:
 
 
 def _extracted(path: Path) -> Iterator[SettingSpec]:
-    """Read settings that only their source describes; thousands of rows, hence JSON, which loads in no time."""
+    """Read settings that only their source describes.
+
+    Thousands of rows, hence JSON, which loads in no time.
+    """
     try:
         table = json.loads(path.read_bytes())
     except ValueError as error:

@@ -58,8 +58,18 @@ class Endings:
     exit_codes: Mapping[str, Ending]
 
     def of_state(self, state: str) -> Ending | None:
-        """Give how a state is read: the whole of it, else its first word (`CANCELLED by 1001`); None where nobody knows it."""
-        return next((self.states[word] for word in (_plain(state), _plain(state.partition(" ")[0])) if word in self.states), None)
+        """Give how a state is read: the whole of it, else its first word (`CANCELLED by 1001`).
+
+        None where nobody knows it.
+        """
+        return next(
+            (
+                self.states[word]
+                for word in (_plain(state), _plain(state.partition(" ")[0]))
+                if word in self.states
+            ),
+            None,
+        )
 
     def of_signal(self, name: str) -> Ending:
         """Give how the signal of that name is read."""
@@ -89,7 +99,10 @@ def _plain(word: str) -> str:
 
 
 def signal_name(given: str | int) -> str:
-    """Give a signal's name from a name or number in any spelling (`SIGKILL`, `kill`, `9`); raises ValueError where it is none."""
+    """Give a signal's name from a name or number in any spelling (`SIGKILL`, `kill`, `9`).
+
+    Raises ValueError where it is none.
+    """
     text = str(given).strip().upper()
     if text.isdecimal() and len(text) <= 3:
         return _numbered(int(text))
@@ -110,7 +123,12 @@ def _numbered(number: int) -> str:
 
 
 def signal_of(exit_code: int | None) -> str | None:
-    """Give the signal that an exit code stands for: 137 as a shell writes SIGKILL, -9 as Python does; None where it is none."""
-    if exit_code is None or not (-_LAST_SIGNAL <= exit_code < 0 or _SHELL < exit_code <= _SHELL + _LAST_SIGNAL):
+    """Give the signal that an exit code stands for: 137 as a shell writes SIGKILL, -9 as Python does.
+
+    None where it is none.
+    """
+    if exit_code is None or not (
+        -_LAST_SIGNAL <= exit_code < 0 or _SHELL < exit_code <= _SHELL + _LAST_SIGNAL
+    ):
         return None
     return _numbered(-exit_code if exit_code < 0 else exit_code - _SHELL)

@@ -93,9 +93,12 @@ class Cause(Record):
 class Change(Record):
     """One change of a job's configuration, as a case proposes it.
 
-    `rule` names how a value follows from the log's facts; `to` stands where they do not suffice. All conditions in
-    `when` must hold and none in `unless`. `purpose` stands where the setting's own does not tell it, such as for a
-    command. `set_otherwise` says that the failure itself proves the job's value to be another one, so that even the default
+    `rule` names how a value follows from the log's facts; `to` stands where they do not suffice. All
+    conditions in
+    `when` must hold and none in `unless`. `purpose` stands where the setting's own does not tell it, such as
+    for a
+    command. `set_otherwise` says that the failure itself proves the job's value to be another one, so that
+    even the default
     is a change.
     """
 
@@ -116,7 +119,8 @@ class Change(Record):
 class Remedy(Change):
     """A setting of one framework that mends a cause, whichever case tells of it.
 
-    The rows of a cause stand in the order in which to try them. `key` and `to` may hold a fact of the log in braces (`{package.name}`); without that fact the row does not apply.
+    The rows of a cause stand in the order in which to try them. `key` and `to` may hold a fact of the log in
+    braces (`{package.name}`); without that fact the row does not apply.
     """
 
     cause: str
@@ -169,9 +173,12 @@ class Alias(Record):
 class SettingSpec(Record):
     """A setting of a framework, with what it frees and what it costs.
 
-    `rule` names how its value follows from a log's facts, unless a change names its own. `read_by` is the framework
-    whose versions `versions` counts, where that is not `framework`: an environment variable has no versions itself.
-    `commands` names the programs of the framework that take it, where not all of them do (see `Program`). A setting that
+    `rule` names how its value follows from a log's facts, unless a change names its own. `read_by` is the
+    framework
+    whose versions `versions` counts, where that is not `framework`: an environment variable has no versions
+    itself.
+    `commands` names the programs of the framework that take it, where not all of them do (see `Program`). A
+    setting that
     only shows more of a failure has the purpose `find-out`.
     A setting that was only read from the source, because no failure turns on it, has an empty `effect`.
     """

@@ -39,14 +39,24 @@ def main(words: list[str]) -> int:
 
 def _options(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m eval", description=__doc__)
-    parser.add_argument("--incidents", type=Path, default=incidents.FOLDER, help="folder of labelled incidents, yours or ours")
+    parser.add_argument(
+        "--incidents", type=Path, default=incidents.FOLDER, help="folder of labelled incidents, yours or ours"
+    )
     parser.add_argument("--split", choices=("fit", "test"), help="only this part of them")
     parser.add_argument("--out", type=Path, default=OUT, help="folder for results.jsonl and report.html")
     parser.add_argument("--no-baselines", action="store_true", help="only the composer")
-    parser.add_argument("--model", action="store_true", help="also with the configured model (WHYCRASH_MODEL), its tokens counted")
-    parser.add_argument("--compare", type=Path, metavar="OLD", help="results.jsonl of an earlier run: say what changed")
+    parser.add_argument(
+        "--model",
+        action="store_true",
+        help="also with the configured model (WHYCRASH_MODEL), its tokens counted",
+    )
+    parser.add_argument(
+        "--compare", type=Path, metavar="OLD", help="results.jsonl of an earlier run: say what changed"
+    )
     parser.add_argument("--gate", action="store_true", help="fail where a figure falls through its floor")
-    parser.add_argument("--raise-floors", action="store_true", help="lift the floors to what is reached; none is lowered")
+    parser.add_argument(
+        "--raise-floors", action="store_true", help="lift the floors to what is reached; none is lowered"
+    )
     return parser.parse_args(words)
 
 
@@ -64,7 +74,10 @@ def _evaluate(options: argparse.Namespace) -> int:
     report.terminal(result, console)
     for reason in skipped:
         console.print(f"left out: {reason}", markup=False, style="dim")
-    console.print(f"{options.out / 'report.html'} shows each wrong answer; {options.out / 'results.jsonl'} holds all.", markup=False)
+    console.print(
+        f"{options.out / 'report.html'} shows each wrong answer; {options.out / 'results.jsonl'} holds all.",
+        markup=False,
+    )
     if options.compare:
         _compared(result, options.compare, console)
     return _gated(result, options, console)
@@ -93,7 +106,8 @@ def _compared(result: Run, old: Path, console: Console) -> None:
     for words, change in changed:
         console.print(
             f"{words}: {change.before:.3f} -> {change.after:.3f} (p {change.p:.3f}); "
-            f"better {', '.join(change.better) or '-'}; worse {', '.join(change.worse) or '-'}", markup=False,
+            f"better {', '.join(change.better) or '-'}; worse {', '.join(change.worse) or '-'}",
+            markup=False,
         )
     if not changed:
         console.print(f"nothing changed since {old}", markup=False)

@@ -54,14 +54,23 @@ class System(Protocol):
         """Answer one incident."""
 
 
-def of_diagnosis(diagnosis: Diagnosis, incident: Incident, seconds: float, retrieved: Mapping[str, tuple[str, ...]]) -> Answer:
+def of_diagnosis(
+    diagnosis: Diagnosis, incident: Incident, seconds: float, retrieved: Mapping[str, tuple[str, ...]]
+) -> Answer:
     """Put a Diagnosis into the common form, its claims checked against the log."""
     named = () if diagnosis.cause is None else (diagnosis.cause,)
     return Answer(
-        incident.id, diagnosis.verdict, (*named, *(item.cause for item in diagnosis.alternatives)), diagnosis.confidence,
+        incident.id,
+        diagnosis.verdict,
+        (*named, *(item.cause for item in diagnosis.alternatives)),
+        diagnosis.confidence,
         tuple(item.line for item in diagnosis.evidence),
         tuple((change.framework, change.key, str(change.to)) for change in diagnosis.changes),
-        diagnosis.patch, _grounded(diagnosis, incident), retrieved, diagnosis.headline, seconds,
+        diagnosis.patch,
+        _grounded(diagnosis, incident),
+        retrieved,
+        diagnosis.headline,
+        seconds,
     )
 
 

@@ -70,7 +70,11 @@ class Grep:
     def cause(self, text: str) -> str | None:
         """Name the cause that the most telling matching row gives; None where none matches."""
         line = lines.parse_line(_ESCAPE.sub("", text).encode(), 1)
-        found = (row.cause for row in self._patterns if row.compiled.search(line.body) or row.compiled.search(line.text))
+        found = (
+            row.cause
+            for row in self._patterns
+            if row.compiled.search(line.body) or row.compiled.search(line.text)
+        )
         return next(found, None)
 
     def causes(self, picked: Iterable[LogLine]) -> list[tuple[int, str]]:
@@ -97,7 +101,9 @@ def judged(incident: Incident, picked: Picked, grep: Grep, started: float) -> An
     causes = tuple(dict.fromkeys(cause for _, cause in grep.causes(picked.rows)))
     verdict = "diagnosed" if causes else "unknown" if picked.failed else NO_FAILURE
     numbers = tuple(dict.fromkeys(row.number for row in picked.rows))
-    return Answer(incident.id, verdict, causes, None, numbers, headline=picked.words, seconds=perf_counter() - started)
+    return Answer(
+        incident.id, verdict, causes, None, numbers, headline=picked.words, seconds=perf_counter() - started
+    )
 
 
 class LastLines:
@@ -183,12 +189,17 @@ class DenseAlone:
     @cached_property
     def _store(self) -> Any:
         os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")  # Chroma would report its use otherwise
-        # Imported by name: the packages are optional and slow, and the splitter may be missing when types are checked.
+        # Imported by name: the packages are optional and slow, and the splitter may be missing when types are
+        # checked.
         chroma = import_module("langchain_chroma").Chroma
         splitters = import_module("langchain_text_splitters")
-        splitter = splitters.RecursiveCharacterTextSplitter(chunk_size=CHUNK_SIZE, chunk_overlap=CHUNK_OVERLAP)
+        splitter = splitters.RecursiveCharacterTextSplitter(
+            chunk_size=CHUNK_SIZE, chunk_overlap=CHUNK_OVERLAP
+        )
         cases = self._triage.library.cases.values()
-        pieces = [(piece, case.id) for case in cases for text in _texts(case) for piece in splitter.split_text(text)]
+        pieces = [
+            (piece, case.id) for case in cases for text in _texts(case) for piece in splitter.split_text(text)
+        ]
         folder = tempfile.mkdtemp(prefix="whycrash-dense-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         store = chroma("cases", _embeddings(self._triage.embedder), persist_directory=folder)
@@ -200,7 +211,11 @@ class DenseAlone:
         store = self._store  # filled before the clock starts, as the index of the product is
         started = perf_counter()
         query = incident.text.rstrip()[-self._characters :]
-        found = [document.metadata["case"] for document in store.similarity_search(query, k=DEPTH)] if query else []
+        found = (
+            [document.metadata["case"] for document in store.similarity_search(query, k=DEPTH)]
+            if query
+            else []
+        )
         return _of_cases(incident, "dense", found, self._triage.library, started)
 
 
@@ -223,13 +238,19 @@ def _embeddings(embedder: Embedder) -> Any:
     return Ours()
 
 
-def _of_cases(incident: Incident, retriever: str, owners: Iterable[str], library: Library, started: float) -> Answer:
+def _of_cases(
+    incident: Incident, retriever: str, owners: Iterable[str], library: Library, started: float
+) -> Answer:
     """Name the causes of retrieved cases, in their order."""
     ranked = tuple(dict.fromkeys(owners))
     causes = tuple(dict.fromkeys(library.cases[owner].cause for owner in ranked if owner in library.cases))
     return Answer(
-        incident.id, "diagnosed" if causes else "unknown", causes[:SHOWN], None,
-        retrieved={retriever: ranked}, seconds=perf_counter() - started,
+        incident.id,
+        "diagnosed" if causes else "unknown",
+        causes[:SHOWN],
+        None,
+        retrieved={retriever: ranked},
+        seconds=perf_counter() - started,
     )
 
 
@@ -250,9 +271,15 @@ class RarestTemplates:
         texts = [row.text for row in rows]
         config = import_module("drain3.template_miner_config").TemplateMinerConfig()
         miner = import_module("drain3").TemplateMiner(config=config)
-        templates = [miner.add_log_message(lines.parse_line(text.encode(), 1).body)["cluster_id"] for text in texts]
+        templates = [
+            miner.add_log_message(lines.parse_line(text.encode(), 1).body)["cluster_id"] for text in texts
+        ]
         sizes = Counter(templates)
-        worded = [(sizes[template], row) for template, row in zip(templates, rows, strict=True) if row.has_error_word]
+        worded = [
+            (sizes[template], row)
+            for template, row in zip(templates, rows, strict=True)
+            if row.has_error_word
+        ]
         rarest = [row for _, row in sorted(worded, key=lambda pair: (pair[0], pair[1].number))][:SHOWN]
         return judged(incident, Picked(rarest, bool(rarest)), self._grep, started)
 
@@ -266,7 +293,12 @@ def missing(*packages: str) -> str:
 def all_systems(triage: Triage, fit: Sequence[Incident]) -> tuple[list[System], list[str]]:
     """Give the baselines that can run here, and why the others are skipped; `fit` is the fitting split."""
     grep = Grep(patterns.load().rows)
-    systems: list[System] = [LastLines(grep), FirstErrorLine(grep), WordsAlone(triage), MostFrequentCause(fit)]
+    systems: list[System] = [
+        LastLines(grep),
+        FirstErrorLine(grep),
+        WordsAlone(triage),
+        MostFrequentCause(fit),
+    ]
     skipped = []
     optional: list[tuple[System, tuple[str, ...]]] = [
         (DenseAlone(triage), ("langchain_core", "langchain_chroma", "langchain_text_splitters")),

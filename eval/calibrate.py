@@ -39,7 +39,10 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Example:
-    """One log's options as rows of signs, doubt last; the rows that are right, and how much each is wanted."""
+    """One log's options as rows of signs, doubt last.
+
+    The rows that are right, and how much each is wanted.
+    """
 
     rows: tuple[Signs, ...]
     right: tuple[int, ...]
@@ -47,7 +50,9 @@ class Example:
 
 
 def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
-    """Read logs and give what can be learned from each; what has no failure, or no right option, teaches nothing.
+    """Read logs and give what can be learned from each.
+
+    What has no failure, or no right option, teaches nothing.
 
     Where telemetry decides, the log alone would teach what it does not say.
     """
@@ -58,10 +63,19 @@ def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
         if report.root is None:
             continue
         weighed = feature_table(report, triage.retriever.retrieve(report), triage.library)
-        right = (((len(weighed.options),)) if incident.label.verdict != "diagnosed" else tuple(place for place, option in enumerate(weighed.options) if option.cause in incident.label.causes))
+        right = (
+            ((len(weighed.options),))
+            if incident.label.verdict != "diagnosed"
+            else tuple(
+                place for place, option in enumerate(weighed.options) if option.cause in incident.label.causes
+            )
+        )
         if right:
             best = incident.label.causes[:1]
-            worth = (1.0 if place == len(weighed.options) or (weighed.options[place].cause,) == best else ALSO for place in right)
+            worth = (
+                1.0 if place == len(weighed.options) or (weighed.options[place].cause,) == best else ALSO
+                for place in right
+            )
             yield Example((*(option.signs for option in weighed.options), weighed.doubt), right, tuple(worth))
 
 
@@ -100,23 +114,42 @@ def _slope(table: Matrix, right: list[int], worth: Matrix, weights: Matrix) -> M
 def cooled(found: Sequence[Example], learned: dict[str, float]) -> float:
     """Give the temperature under which the labels of other logs are likeliest."""
     names = list(learned)
-    sums = [(_table(example, names) @ np.array([learned[name] for name in names]), list(example.right)) for example in found]
-    losses = [sum(-np.log(max(_shares(values / heat)[right].sum(), 1e-12)) for values, right in sums) for heat in TEMPERATURES]
+    sums = [
+        (_table(example, names) @ np.array([learned[name] for name in names]), list(example.right))
+        for example in found
+    ]
+    losses = [
+        sum(-np.log(max(_shares(values / heat)[right].sum(), 1e-12)) for values, right in sums)
+        for heat in TEMPERATURES
+    ]
     return round(float(TEMPERATURES[int(np.argmin(losses))]), 2)
 
 
 def main(words: Sequence[str]) -> int:
     """Fit, print what came of it, and write it where that is asked for."""
-    parser = argparse.ArgumentParser(prog="python -m eval.calibrate", description="Fit the weights of the signs.")
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.calibrate", description="Fit the weights of the signs."
+    )
     parser.add_argument("folders", nargs="*", type=Path, help="further folders of labelled logs")
-    parser.add_argument("--temperature", default="1", help="a folder of labelled logs that no rule was written for, or what one gave")
+    parser.add_argument(
+        "--temperature",
+        default="1",
+        help="a folder of labelled logs that no rule was written for, or what one gave",
+    )
     parser.add_argument("--write", action="store_true", help=f"replace {calibration.FILE.name}")
     chosen = parser.parse_args(words)
     triage = Triage(load_settings())
-    logs = [*incidents.load(split="fit"), *(incident for folder in chosen.folders for incident in incidents.load(folder))]
+    logs = [
+        *incidents.load(split="fit"),
+        *(incident for folder in chosen.folders for incident in incidents.load(folder)),
+    ]
     found = list(examples(logs, triage))
     learned = fitted(found)
-    heat = (cooled(list(examples(incidents.load(Path(chosen.temperature)), triage)), learned) if Path(chosen.temperature).is_dir() else float(chosen.temperature))
+    heat = (
+        cooled(list(examples(incidents.load(Path(chosen.temperature)), triage)), learned)
+        if Path(chosen.temperature).is_dir()
+        else float(chosen.temperature)
+    )
     made = Weights(signs=learned, temperature=heat, corpus=digest()[:16], incidents=len(found))
     if chosen.write:
         calibration.FILE.write_text(made.model_dump_json(indent=1) + "\n")

@@ -36,18 +36,32 @@ def _axes(across: Scale, up: Scale, names: tuple[str, str]) -> list[Html]:
         *(text(across.at(tick), up.start + 16, f"{tick:.1f}", "small", "middle") for tick in ticks),
         text((across.start + across.end) / 2, up.start + 36, names[0], "small", "middle"),
         element(
-            "text", names[1], x=-(up.start + up.end) / 2, y=11, class_="small", text_anchor="middle", transform="rotate(-90)"
+            "text",
+            names[1],
+            x=-(up.start + up.end) / 2,
+            y=11,
+            class_="small",
+            text_anchor="middle",
+            transform="rotate(-90)",
         ),
     ]
 
 
 def reliability(bins: Sequence[Bin], colour: str) -> Html:
-    """Draw how often answers of like confidence are right; on the dashed line they are as sure as they should be."""
+    """Draw how often answers of like confidence are right.
+
+    On the dashed line they are as sure as they should be.
+    """
     across, up = Scale(0, 1, _LEFT, _RIGHT), Scale(0, 1, _BOTTOM, _TOP)
-    told = "; ".join(f"confidence {item.confidence:.2f}: {item.right:.2f} right of {item.count}" for item in bins)
+    told = "; ".join(
+        f"confidence {item.confidence:.2f}: {item.right:.2f} right of {item.count}" for item in bins
+    )
     return svg(
-        _SQUARE, f"Reliability: {told or 'nothing to show'}", *_axes(across, up, ("confidence", "share right")),
-        text(across.start - 6, up.end - 13, "n", "small", "end"), line(across.at(0), up.at(0), across.at(1), up.at(1), "ideal"),
+        _SQUARE,
+        f"Reliability: {told or 'nothing to show'}",
+        *_axes(across, up, ("confidence", "share right")),
+        text(across.start - 6, up.end - 13, "n", "small", "end"),
+        line(across.at(0), up.at(0), across.at(1), up.at(1), "ideal"),
         *(part for item in bins for part in _point(item, across, up, colour)),
     )
 
@@ -67,9 +81,15 @@ def risk_coverage(curves: Mapping[str, Sequence[tuple[float, float]]], colours: 
     """Draw how much of what is answered is right, for ever lower thresholds of confidence."""
     least = min((right for points in curves.values() for _, right in points), default=0.0)
     across, up = Scale(0, 1, _LEFT, _RIGHT), Scale(min(int(least * 10) / 10, 0.9), 1, _BOTTOM, _TOP)
-    told = "; ".join(f"{name}: {points[-1][1]:.2f} right at coverage {points[-1][0]:.2f}" for name, points in curves.items() if points)
+    told = "; ".join(
+        f"{name}: {points[-1][1]:.2f} right at coverage {points[-1][0]:.2f}"
+        for name, points in curves.items()
+        if points
+    )
     return svg(
-        _SQUARE, f"Risk and coverage: {told or 'nothing to show'}", *_axes(across, up, ("share answered", "share right of those")),
+        _SQUARE,
+        f"Risk and coverage: {told or 'nothing to show'}",
+        *_axes(across, up, ("share answered", "share right of those")),
         *(_curve(points, across, up, colours[name]) for name, points in curves.items()),
         *(_key(number, name, colours[name]) for number, name in enumerate(curves)),
     )
@@ -92,7 +112,9 @@ def bars(title: str, rows: Sequence[Bar], goal: tuple[float, str] | None = None)
     told = "; ".join(f"{row.name} {counted(row.found)}" for row in rows)
     bottom = 24 + _BAR * len(rows)
     return svg(
-        bottom + 4, f"{title}: {told}", text(0, 14, title, "title"),
+        bottom + 4,
+        f"{title}: {told}",
+        text(0, 14, title, "title"),
         *(part for number, row in enumerate(rows) for part in _bar(row, 24 + _BAR * number, across)),
         *(() if goal is None else _goal(goal, across, bottom)),
     )
@@ -100,12 +122,21 @@ def bars(title: str, rows: Sequence[Bar], goal: tuple[float, str] | None = None)
 
 def _bar(row: Bar, y: float, across: Scale) -> list[Html]:
     found, middle = row.found, y + _BAR / 2
-    track = element("rect", x=across.start, y=y + 2, width=across.end - across.start, height=_BAR - 4, class_="track")
+    track = element(
+        "rect", x=across.start, y=y + 2, width=across.end - across.start, height=_BAR - 4, class_="track"
+    )
     told = f"{found.value:.2f} n={found.count}" if found.count else "-"
     words = [text(0, middle + 4, row.name), text(WIDTH - 84, middle + 4, told)]
     if not found.count:
         return [track, *words]
-    filled = element("rect", x=across.start, y=y + 2, width=across.at(found.value) - across.start, height=_BAR - 4, class_=f"bar {row.colour}")
+    filled = element(
+        "rect",
+        x=across.start,
+        y=y + 2,
+        width=across.at(found.value) - across.start,
+        height=_BAR - 4,
+        class_=f"bar {row.colour}",
+    )
     return [track, filled, *_whisker(found, middle, across), *words]
 
 
@@ -122,21 +153,38 @@ def _goal(goal: tuple[float, str], across: Scale, bottom: float) -> list[Html]:
 
 
 def confusion(pairs: Mapping[tuple[str, str], int]) -> Html:
-    """Draw labelled categories down and named ones across; a cell is the deeper the larger its share of the row."""
+    """Draw labelled categories down and named ones across.
+
+    A cell is the deeper the larger its share of the row.
+    """
     rows = sorted({row for row, _ in pairs})
     columns = [*rows, *sorted({column for _, column in pairs} - set(rows))]
     left = max((len(name) for name in columns), default=0) * _LETTER + 16
     top = left * 0.9 + 16
     totals = {row: sum(count for (name, _), count in pairs.items() if name == row) for row in rows}
-    wrong = "; ".join(f"{row} named {column}: {count}" for (row, column), count in sorted(pairs.items()) if row != column)
+    wrong = "; ".join(
+        f"{row} named {column}: {count}" for (row, column), count in sorted(pairs.items()) if row != column
+    )
     cells = [
-        part for (row, column), count in sorted(pairs.items())
-        for part in _cell(left + _CELL * columns.index(column), top + _CELL * rows.index(row), count, count / totals[row], row == column)
+        part
+        for (row, column), count in sorted(pairs.items())
+        for part in _cell(
+            left + _CELL * columns.index(column),
+            top + _CELL * rows.index(row),
+            count,
+            count / totals[row],
+            row == column,
+        )
     ]
     return svg(
-        top + _CELL * len(rows) + 8, f"Confusion of categories: {wrong or 'none'}",
-        *_grid(left, top, len(columns), len(rows)), *cells,
-        *(text(left - 8, top + _CELL * (number + 0.65), name, anchor="end") for number, name in enumerate(rows)),
+        top + _CELL * len(rows) + 8,
+        f"Confusion of categories: {wrong or 'none'}",
+        *_grid(left, top, len(columns), len(rows)),
+        *cells,
+        *(
+            text(left - 8, top + _CELL * (number + 0.65), name, anchor="end")
+            for number, name in enumerate(rows)
+        ),
         *(_slanted(left + _CELL * (number + 0.6), top - 8, name) for number, name in enumerate(columns)),
         text(0, 12, "labelled ↓  named →", "small"),
         *(
@@ -151,14 +199,23 @@ def _grid(left: float, top: float, columns: int, rows: int) -> list[Html]:
     right, bottom = left + _CELL * columns, top + _CELL * rows
     return [
         *(line(left, top + _CELL * row, right, top + _CELL * row, "rule") for row in range(rows + 1)),
-        *(line(left + _CELL * column, top, left + _CELL * column, bottom, "rule") for column in range(columns + 1)),
+        *(
+            line(left + _CELL * column, top, left + _CELL * column, bottom, "rule")
+            for column in range(columns + 1)
+        ),
     ]
 
 
 def _cell(x: float, y: float, count: int, share: float, right: bool) -> list[Html]:
     # A light wash under the ink, so that the number stays readable in both colour schemes.
     wash = element(
-        "rect", x=x, y=y, width=_CELL, height=_CELL, class_="one" if right else "two", fill_opacity=0.12 + 0.33 * share
+        "rect",
+        x=x,
+        y=y,
+        width=_CELL,
+        height=_CELL,
+        class_="one" if right else "two",
+        fill_opacity=0.12 + 0.33 * share,
     )
     return [wash, text(x + _CELL / 2, y + _CELL * 0.65, str(count), anchor="middle")]
 

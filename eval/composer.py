@@ -22,7 +22,9 @@ class Composer:
         started = perf_counter()
         report = self._triage.reader.read(incident.source())
         files = [read_config(path) for path in incident.job_files]
-        diagnosis = self._triage.explain_report(report, incident.label.language, files, telemetry=incident.telemetry)
+        diagnosis = self._triage.explain_report(
+            report, incident.label.language, files, telemetry=incident.telemetry
+        )
         seconds = perf_counter() - started
         retrieval = self._triage.retriever.retrieve(report)
         rankings = dict(retrieval.by_retriever) | {"fused": tuple(item.owner for item in retrieval.ranked)}

@@ -27,7 +27,10 @@ class Truth:
 
 
 def signature(report: CrashReport) -> dict[str, list[str]]:
-    """Suggest conditions: the root's pattern, or its exception and innermost call; and the job's framework."""
+    """Suggest conditions: the root's pattern, or its exception and innermost call.
+
+    And the job's framework.
+    """
     root = report.root
     if root is None:
         raise EvalError("the log shows no failure, so there is nothing to draft a case from")
@@ -52,20 +55,41 @@ def case_id(report: CrashReport, truth: Truth) -> str:
 def case_draft(report: CrashReport, truth: Truth, library: Library) -> str:
     """Give a case file's text; raises EvalError where the cause is none of the corpus."""
     if truth.cause not in library.causes:
-        raise EvalError(f"there is no cause {truth.cause!r}; `whycrash corpus lint` knows {len(library.causes)} of them")
+        raise EvalError(
+            f"there is no cause {truth.cause!r}; `whycrash corpus lint` knows {len(library.causes)} of them"
+        )
     cause = library.causes[truth.cause]
     front = {
-        "id": case_id(report, truth), "title": {"en": cause.title.en, "zh": cause.title.zh}, "cause": truth.cause,
-        "action": cause.action, "frameworks": {found.name: "" for found in report.frameworks[:2]},
-        "signatures": signature(report), "changes": [],
-        "sources": [{"url": "https://example.org/where-it-was-solved", "kind": "writeup", "says": "confirmed"}],
+        "id": case_id(report, truth),
+        "title": {"en": cause.title.en, "zh": cause.title.zh},
+        "cause": truth.cause,
+        "action": cause.action,
+        "frameworks": {found.name: "" for found in report.frameworks[:2]},
+        "signatures": signature(report),
+        "changes": [],
+        "sources": [
+            {"url": "https://example.org/where-it-was-solved", "kind": "writeup", "says": "confirmed"}
+        ],
     }
     seen = report.root.body if report.root else ""
     settings = "\n".join(f"- `{item.key} = {item.value}` (line {item.line})" for item in report.settings[:20])
     body = [
-        "## en", "### What you see", f"The log says: `{seen}`", "### Why", cause.means.en, "### What to do", truth.fix or cause.advice.en,
+        "## en",
+        "### What you see",
+        f"The log says: `{seen}`",
+        "### Why",
+        cause.means.en,
+        "### What to do",
+        truth.fix or cause.advice.en,
         *(["", "Settings seen in the log:", settings] if settings else []),
-        "", "## zh", "### 现象", f"日志写道：`{seen}`", "### 原因", cause.means.zh, "### 处理", truth.fix or cause.advice.zh,
+        "",
+        "## zh",
+        "### 现象",
+        f"日志写道：`{seen}`",
+        "### 原因",
+        cause.means.zh,
+        "### 处理",
+        truth.fix or cause.advice.zh,
     ]
     return f"---\n{dump_yaml(front)}---\n" + "\n".join(body) + "\n"
 
@@ -75,10 +99,17 @@ def incident_draft(report: CrashReport, truth: Truth, text: str) -> tuple[str, s
     clean = Redactor()
     log = "\n".join(clean.clean(row) for row in clean.clean(text).split("\n"))
     label = {
-        "id": f"reported-{report.fingerprint}", "causes": [truth.cause], "verdict": "diagnosed",
-        "root_lines": [report.root.line] if report.root else [], "changes": [],
-        "frameworks": {found.name: found.version for found in report.frameworks}, "language": "en", "kind": "short",
-        "mechanism": f"reported-{report.fingerprint}", "split": "fit", "origin": {"kind": "written", "note": "from feedback"},
+        "id": f"reported-{report.fingerprint}",
+        "causes": [truth.cause],
+        "verdict": "diagnosed",
+        "root_lines": [report.root.line] if report.root else [],
+        "changes": [],
+        "frameworks": {found.name: found.version for found in report.frameworks},
+        "language": "en",
+        "kind": "short",
+        "mechanism": f"reported-{report.fingerprint}",
+        "split": "fit",
+        "origin": {"kind": "written", "note": "from feedback"},
     }
     return dump_yaml(label), log
 

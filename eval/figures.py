@@ -77,7 +77,12 @@ def table(run: Run, split: Split) -> list[MetricRow]:
         MetricRow(words, goal, metric in LOWER_IS_BETTER, {name: means[name][metric] for name in scores})
         for metric, words, goal in METRICS
     ]
-    return [*rows, MetricRow("calibration error (ECE)", ECE_GOAL, True, {name: _ece(rows) for name, rows in scores.items()})]
+    return [
+        *rows,
+        MetricRow(
+            "calibration error (ECE)", ECE_GOAL, True, {name: _ece(rows) for name, rows in scores.items()}
+        ),
+    ]
 
 
 def _ece(scores: Sequence[Score]) -> Mean:
@@ -186,7 +191,9 @@ def by_category(run: Run) -> dict[str, dict[Split, Mean]]:
     for item in run.scores.get(COMPOSER, ()):
         label = known[item.incident]
         if label.verdict == "diagnosed":
-            values.setdefault(labelled_category(label, run.causes), {}).setdefault(label.split, []).append(item.cause_top1)
+            values.setdefault(labelled_category(label, run.causes), {}).setdefault(label.split, []).append(
+                item.cause_top1
+            )
     return {name: {split: mean(rows) for split, rows in values[name].items()} for name in sorted(values)}
 
 
@@ -204,7 +211,11 @@ def wrong(run: Run) -> list[Wrong]:
     incidents = {incident.id: incident for incident in run.incidents}
     right = {item.incident: item.right for item in run.scores.get(COMPOSER, ())}
     found = [
-        Wrong(incidents[answer.incident], answer, labelled_category(incidents[answer.incident].label, run.causes))
+        Wrong(
+            incidents[answer.incident],
+            answer,
+            labelled_category(incidents[answer.incident].label, run.causes),
+        )
         for answer in run.answers.get(COMPOSER, ())
         if not right[answer.incident]
     ]

@@ -17,8 +17,8 @@ from eval.metrics import LOWER_IS_BETTER, METRICS, Score, ece, summary
 FILE = Path(__file__).parent / "floors.yaml"
 GATED = (*(name for name, _, _ in METRICS if name != "patch"), "ece")
 LOWER = LOWER_IS_BETTER | {"ece"}
-# The probabilities are cooled to what logs that no rule was written for bore out, so on the incidents that the
-# rules were written with they must look too modest.
+# The probabilities are cooled to what logs that no rule was written for bore out, so on the incidents that
+# the rules were written with they must look too modest.
 UNJUDGED = frozenset({("fit", "ece")})
 # One incident of a hundred may change sides with an honest change elsewhere.
 MARGIN = 0.01
@@ -77,4 +77,7 @@ def lifted(by_split: Mapping[str, Sequence[Score]], floors: Floors) -> dict[str,
 def save(floors: Floors, path: Path = FILE) -> None:
     """Write the floors."""
     head = "# Floors under the composer's figures, by split; they only rise: python -m eval --raise-floors\n"
-    path.write_text(head + dump_yaml({split: dict(sorted(rows.items())) for split, rows in sorted(floors.items())}), encoding="utf-8")
+    path.write_text(
+        head + dump_yaml({split: dict(sorted(rows.items())) for split, rows in sorted(floors.items())}),
+        encoding="utf-8",
+    )

@@ -145,7 +145,9 @@ def findings(incidents: Sequence[Incident], causes: Iterable[str]) -> list[str]:
 def _own(incident: Incident, causes: set[str]) -> list[str]:
     label = incident.label
     found = [f"{label.id}: unknown cause {cause}" for cause in label.causes if cause not in causes]
-    found += [f"{label.id}: has no line {line}" for line in label.root_lines if not 0 < line <= len(incident.lines)]
+    found += [
+        f"{label.id}: has no line {line}" for line in label.root_lines if not 0 < line <= len(incident.lines)
+    ]
     if label.verdict == "diagnosed" and not (label.causes and label.root_lines):
         found.append(f"{label.id}: a diagnosed incident needs a cause and a root line")
     if label.verdict == "no-failure" and (label.causes or label.root_lines):
@@ -158,11 +160,16 @@ def _own(incident: Incident, causes: set[str]) -> list[str]:
 
 
 def _twice(incidents: Sequence[Incident]) -> list[str]:
-    """Find logs that are the same but for numbers, ids and paths; the same log with telemetry beside it is another question."""
+    """Find logs that are the same but for numbers, ids and paths.
+
+    The same log with telemetry beside it is another question.
+    """
     seen: dict[str, str] = {}
     found = []
     for incident in incidents:
-        shape = "\n".join(masked(line) for line in incident.lines) + ("\nwith telemetry" if incident.telemetry else "")
+        shape = "\n".join(masked(line) for line in incident.lines) + (
+            "\nwith telemetry" if incident.telemetry else ""
+        )
         if shape in seen:
             found.append(f"{incident.id}: the same text as {seen[shape]} but for numbers and names")
         seen.setdefault(shape, incident.id)

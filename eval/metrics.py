@@ -79,12 +79,16 @@ def score(incident: Incident, answer: Answer, library: Library) -> Score:
         label.id,
         cause_top1=_when(diagnosed, first),
         cause_top3=_when(diagnosed, any(cause in label.causes for cause in top)),
-        category=_when(diagnosed, told and bool(top) and _category(top[0], library) in _categories(label.causes, library)),
+        category=_when(
+            diagnosed, told and bool(top) and _category(top[0], library) in _categories(label.causes, library)
+        ),
         root_line_1=_line(incident, answer, 1),
         root_line_5=_line(incident, answer, 5),
         setting=_setting(incident, answer, library),
         patch=_patch(incident, answer),
-        grounded=None if not answer.grounded or not answer.grounded[1] else answer.grounded[0] / answer.grounded[1],
+        grounded=None
+        if not answer.grounded or not answer.grounded[1]
+        else answer.grounded[0] / answer.grounded[1],
         healthy=_when(healthy, answer.verdict == "no-failure"),
         abstained=_when(unknown, answer.verdict == "unknown"),
         answered=_when(not healthy, told),
@@ -133,11 +137,16 @@ def _plain(key: str) -> str:
 
 
 def _patch(incident: Incident, answer: Answer) -> float | None:
-    """Score a patch by whether it writes one of the labelled settings; only where the job's files are there."""
+    """Score a patch by whether it writes one of the labelled settings.
+
+    Only where the job's files are there.
+    """
     settings = [change for change in incident.label.changes if _is_written(change, incident)]
     if not settings or answer.changes is None:
         return None
-    added = [row for row in (answer.patch or "").split("\n") if row.startswith("+") and not row.startswith("+++")]
+    added = [
+        row for row in (answer.patch or "").split("\n") if row.startswith("+") and not row.startswith("+++")
+    ]
     return float(any(_plain(change.key) in _plain_text(row) for change in settings for row in added))
 
 
@@ -191,7 +200,13 @@ def reliability(scores: Sequence[Score]) -> list[Bin]:
     for number in range(BINS):
         inside = [pair for pair in pairs if number == min(int(pair[0] * BINS), BINS - 1)]
         if inside:
-            found.append(Bin(float(np.mean([pair[0] for pair in inside])), float(np.mean([pair[1] for pair in inside])), len(inside)))
+            found.append(
+                Bin(
+                    float(np.mean([pair[0] for pair in inside])),
+                    float(np.mean([pair[1] for pair in inside])),
+                    len(inside),
+                )
+            )
     return found
 
 
@@ -204,7 +219,9 @@ def ece(scores: Sequence[Score]) -> float:
 
 def risk_coverage(scores: Sequence[Score]) -> list[tuple[float, float]]:
     """Give, for ever lower thresholds of confidence, the share that is answered and how much of it is right."""
-    named = sorted((item for item in scores if item.confidence is not None), key=lambda item: -(item.confidence or 0.0))
+    named = sorted(
+        (item for item in scores if item.confidence is not None), key=lambda item: -(item.confidence or 0.0)
+    )
     possible = sum(item.answered is not None for item in scores)
     points, right = [], 0.0
     for count, item in enumerate(named, 1):
@@ -228,12 +245,19 @@ class Difference:
 def compare(before: Sequence[Score], after: Sequence[Score], metric: str) -> Difference:
     """Compare two runs on the incidents that both have, pair by pair (exact McNemar test)."""
     old = {item.incident: getattr(item, metric) for item in before}
-    pairs = [(item.incident, old[item.incident], getattr(item, metric)) for item in after if item.incident in old]
+    pairs = [
+        (item.incident, old[item.incident], getattr(item, metric)) for item in after if item.incident in old
+    ]
     pairs = [pair for pair in pairs if pair[1] is not None and pair[2] is not None]
     up = tuple(name for name, first, second in pairs if second > first)
     down = tuple(name for name, first, second in pairs if second < first)
     return Difference(
-        metric, mean([pair[1] for pair in pairs]).value, mean([pair[2] for pair in pairs]).value, up, down, _sign_test(len(up), len(down))
+        metric,
+        mean([pair[1] for pair in pairs]).value,
+        mean([pair[2] for pair in pairs]).value,
+        up,
+        down,
+        _sign_test(len(up), len(down)),
     )
 
 
@@ -260,7 +284,9 @@ def ranking(
             continue
         for name, found in answers[incident.id].retrieved.items():
             _add_ranks(rows.setdefault(name, {}), found, relevant)
-    return {name: {metric: mean(values) for metric, values in columns.items()} for name, columns in rows.items()}
+    return {
+        name: {metric: mean(values) for metric, values in columns.items()} for name, columns in rows.items()
+    }
 
 
 def _add_ranks(columns: dict[str, list[float | None]], found: Sequence[str], relevant: set[str]) -> None:
@@ -269,4 +295,3 @@ def _add_ranks(columns: dict[str, list[float | None]], found: Sequence[str], rel
     for depth in DEPTHS:
         columns.setdefault(f"recall@{depth}", []).append(float(first is not None and first <= depth))
     columns.setdefault("MRR", []).append(1.0 / first if first else 0.0)
-

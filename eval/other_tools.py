@@ -68,7 +68,11 @@ class RestartAgent:
 def _agent_lines(bundle: Any, evidence: Any) -> list[int]:
     """Order the agent's lines; each once."""
     primary = evidence.deterministic_primary_candidate
-    own = [primary.line, evidence.canonical_observed_identity["identity_anchor_line"]] if primary is not None else []
+    own = (
+        [primary.line, evidence.canonical_observed_identity["identity_anchor_line"]]
+        if primary is not None
+        else []
+    )
     found = dict.fromkeys([*own, *(anchor.line for anchor in bundle.candidate_anchors)])
     return [number for number in found if number is not None]
 
@@ -87,7 +91,10 @@ class LogDetective:
         module = import_module(EXTRACTORS)
         # It tells of each log on standard error, across the progress of the evaluation.
         logging.getLogger("logdetective").setLevel(logging.ERROR)
-        self._kinds: tuple[Callable[[], Extractor], ...] = (module.PythonTracebackExtractor, module.DrainExtractor)
+        self._kinds: tuple[Callable[[], Extractor], ...] = (
+            module.PythonTracebackExtractor,
+            module.DrainExtractor,
+        )
 
     def answer(self, incident: Incident) -> Answer:
         """Answer one incident; an extractor remembers the logs that it has read, so each gets new ones."""
@@ -97,7 +104,9 @@ class LogDetective:
         text = "\n".join(" ".join(row.text.splitlines()) for row in rows)
         snippets = [snippet for kind in self._kinds for snippet in kind()(text)]
         picked = [row for number, piece in snippets for row in _worded(rows, number, piece)]
-        return judged(incident, Picked(list(dict.fromkeys(picked))[:MOST_LINES], bool(picked)), self._grep, started)
+        return judged(
+            incident, Picked(list(dict.fromkeys(picked))[:MOST_LINES], bool(picked)), self._grep, started
+        )
 
 
 def _worded(rows: list[LogLine], number: int, piece: str) -> list[LogLine]:

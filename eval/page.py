@@ -38,7 +38,13 @@ Tables = dict[Split, list[MetricRow]]
 
 _COLOURS: dict[Split, str] = {"test": "one", "fit": "two"}
 _SHADES = {"reached": "good", "not reached": "bad"}
-_SECTIONS = {"figures": "Figures", "plots": "Plots", "retrieval": "Retrieval", "cost": "Cost", "wrong": "Wrong answers"}
+_SECTIONS = {
+    "figures": "Figures",
+    "plots": "Plots",
+    "retrieval": "Retrieval",
+    "cost": "Cost",
+    "wrong": "Wrong answers",
+}
 _MIXED = 6
 
 
@@ -47,15 +53,25 @@ def page(run: Run) -> str:
     # What counts comes first: the answers' rules were written with the split fit at hand.
     tables = {split: table(run, split) for split in reversed(splits(run))}
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-    footer = element("footer", paragraph(f"Run of {run.started}, {run.seconds:.1f} s. {versions}."), class_="soft")
-    figures = (section(
-        "figures", _SECTIONS["figures"],
-        paragraph("Means with 95 % bootstrap intervals over n scored answers; “-” is unscored, which is neither right nor wrong.", class_="soft"),
+    footer = element(
+        "footer", paragraph(f"Run of {run.started}, {run.seconds:.1f} s. {versions}."), class_="soft"
+    )
+    figures = section(
+        "figures",
+        _SECTIONS["figures"],
+        paragraph(
+            "Means with 95 % bootstrap intervals over n scored answers; “-” is unscored, which is neither "
+            "right nor wrong.",
+            class_="soft",
+        ),
         *(_metrics(run, split, rows) for split, rows in tables.items()),
-    ))
+    )
     return markup.document(
-        "whycrash: evaluation", _header(run),
-        element("main", _headline(tables), figures, _plots(run, tables), _retrieval(run), _costs(run), _wrong(run)),
+        "whycrash: evaluation",
+        _header(run),
+        element(
+            "main", _headline(tables), figures, _plots(run, tables), _retrieval(run), _costs(run), _wrong(run)
+        ),
         footer,
     )
 
@@ -65,7 +81,8 @@ def _header(run: Run) -> Html:
     told = ", ".join(f"{counts[split]} {split}" for split in splits(run))
     links = (element("a", title, href=f"#{name}") for name, title in _SECTIONS.items())
     return element(
-        "header", element("h1", "How good are the answers?"),
+        "header",
+        element("h1", "How good are the answers?"),
         paragraph(f"{len(run.incidents)} labelled incidents ({told}), {run.started}", class_="soft"),
         element("nav", *links, aria_label="Sections"),
     )
@@ -79,15 +96,22 @@ def _chip(row: MetricRow) -> str:
 def _headline(tables: Tables) -> Html:
     split, rows = next(iter(tables.items()), (None, []))
     cards = [_card(row) for row in rows if row.goal is not None]
-    return section("headline", f"Goals, split {split}" if split else "No incidents", element("ul", *cards, class_="cards"))
+    return section(
+        "headline",
+        f"Goals, split {split}" if split else "No incidents",
+        element("ul", *cards, class_="cards"),
+    )
 
 
 def _card(row: MetricRow) -> Html:
     found = row.means.get(COMPOSER) or Mean(float("nan"), float("nan"), float("nan"), 0)
     return element(
-        "li", element("span", row.words), element("strong", number(found.value, row.goal)),
+        "li",
+        element("span", row.words),
+        element("strong", number(found.value, row.goal)),
         element("span", f"{interval(found)} n={found.count}".strip(), class_="soft"),
-        element("span", f"goal {aim(row)} ", class_="soft"), _chip(row),
+        element("span", f"goal {aim(row)} ", class_="soft"),
+        _chip(row),
     )
 
 
@@ -95,7 +119,8 @@ def _metrics(run: Run, split: Split, rows: Sequence[MetricRow]) -> Html:
     names = systems(run)
     count = sum(incident.label.split == split for incident in run.incidents)
     return markup.table(
-        f"Split {split}, {count} incidents", ("metric", "goal", *names),
+        f"Split {split}, {count} incidents",
+        ("metric", "goal", *names),
         ((row.words, aim(row), *(_figure(row, name) for name in names)) for row in rows),
     )
 
@@ -108,9 +133,11 @@ def _figure(row: MetricRow, system: str) -> Html:
 def _retrieval(run: Run) -> Html:
     columns = retriever_columns(run)
     return section(
-        "retrieval", _SECTIONS["retrieval"],
+        "retrieval",
+        _SECTIONS["retrieval"],
         markup.table(
-            "Split test: whether a case of an accepted cause is among the first k, and the mean reciprocal rank of the first",
+            "Split test: whether a case of an accepted cause is among the first k, and the mean "
+            "reciprocal rank of the first",
             ("retriever", *columns),
             ((name, *(counted(means[column]) for column in columns)) for name, means in run.rankings.items()),
         ),
@@ -120,19 +147,27 @@ def _retrieval(run: Run) -> Html:
 def _costs(run: Run) -> Html:
     found = {name: cost(run.answers.get(name, ())) for name in systems(run)}
     return section(
-        "cost", _SECTIONS["cost"],
+        "cost",
+        _SECTIONS["cost"],
         markup.table(
-            "Seconds for one incident, tokens for all", ("system", "median s", "p95 s", "tokens"),
-            ((name, seconds(item.median), seconds(item.p95), str(item.tokens)) for name, item in found.items()),
+            "Seconds for one incident, tokens for all",
+            ("system", "median s", "p95 s", "tokens"),
+            (
+                (name, seconds(item.median), seconds(item.p95), str(item.tokens))
+                for name, item in found.items()
+            ),
         ),
     )
 
 
 def _plots(run: Run, tables: Tables) -> Html:
     return section(
-        "plots", _SECTIONS["plots"],
-        element("h3", "Confidence"), _confidence(run, list(tables)),
-        element("h3", "Cause, top 1, by category"), _categories(run, list(tables)),
+        "plots",
+        _SECTIONS["plots"],
+        element("h3", "Confidence"),
+        _confidence(run, list(tables)),
+        element("h3", "Cause, top 1, by category"),
+        _categories(run, list(tables)),
         element("h3", "Categories, labelled and named"),
         element("div", *(_confusion(run, split) for split in tables), class_="matrices"),
         *(part for split, rows in tables.items() for part in _systems(run, split, rows)),
@@ -149,10 +184,16 @@ def _confidence(run: Run, names: Sequence[Split]) -> Html:
     return element(
         "div",
         *(
-            _figure_of(f"Reliability, split {split}: on the dashed line, confidence is truth", charts.reliability(reliability(rows), _COLOURS[split]))
+            _figure_of(
+                f"Reliability, split {split}: on the dashed line, confidence is truth",
+                charts.reliability(reliability(rows), _COLOURS[split]),
+            )
             for split, rows in scores.items()
         ),
-        _figure_of("Risk and coverage: the surest answers first", charts.risk_coverage(curves, {str(split): _COLOURS[split] for split in names})),
+        _figure_of(
+            "Risk and coverage: the surest answers first",
+            charts.risk_coverage(curves, {str(split): _COLOURS[split] for split in names}),
+        ),
         class_="plots",
     )
 
@@ -161,7 +202,9 @@ def _categories(run: Run, names: Sequence[Split]) -> Html:
     return element(
         "div",
         *(
-            charts.bars(title, [Bar(split, means[split], _COLOURS[split]) for split in names if split in means])
+            charts.bars(
+                title, [Bar(split, means[split], _COLOURS[split]) for split in names if split in means]
+            )
             for title, means in by_category(run).items()
         ),
         class_="plots",
@@ -174,7 +217,11 @@ def _confusion(run: Run, split: Split) -> Html:
     words = ", ".join(f"{row} named {column} {count}×" for (row, column), count in mixed)
     return element(
         "div",
-        _figure_of(f"Split {split}: rows are labelled, columns named; the deeper, the larger the share of the row", charts.confusion(pairs), "matrix"),
+        _figure_of(
+            f"Split {split}: rows are labelled, columns named; the deeper, the larger the share of the row",
+            charts.confusion(pairs),
+            "matrix",
+        ),
         paragraph(f"Most often mixed up: {words or 'none'}.", class_="soft"),
     )
 
@@ -183,17 +230,26 @@ def _systems(run: Run, split: Split, rows: Sequence[MetricRow]) -> tuple[Html, H
     names = systems(run)
     drawn = (
         charts.bars(
-            row.words, [Bar(name, row.means[name], "one" if name == COMPOSER else "other") for name in names],
+            row.words,
+            [Bar(name, row.means[name], "one" if name == COMPOSER else "other") for name in names],
             None if row.goal is None else (row.goal, aim(row)),
         )
         for row in rows
         if any(found.count for found in row.means.values())
     )
-    return element("h3", f"The composer beside the baselines, split {split}"), element("div", *drawn, class_="plots")
+    return element("h3", f"The composer beside the baselines, split {split}"), element(
+        "div", *drawn, class_="plots"
+    )
 
 
 def _wrong(run: Run) -> Html:
     found = wrong(run)
-    groups = [category(name, [item for item in found if item.category == name]) for name in sorted({item.category for item in found})]
-    told = f"{len(found)} of {len(run.answers.get(COMPOSER, ()))} answers of the composer; open a category to see them."
+    groups = [
+        category(name, [item for item in found if item.category == name])
+        for name in sorted({item.category for item in found})
+    ]
+    told = (
+        f"{len(found)} of {len(run.answers.get(COMPOSER, ()))} answers of the composer; open a category "
+        "to see them."
+    )
     return section("wrong", _SECTIONS["wrong"], paragraph(told if found else "None.", class_="soft"), *groups)

@@ -48,10 +48,14 @@ def _versions(run: Run) -> str:
 
 
 def _empty(title: str, first: str, *columns: str) -> Table:
-    made = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    made = Table(
+        title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
+    )
     made.add_column(first, overflow="fold")
     for column in columns:
-        made.add_column(Text(column), overflow="fold", no_wrap=column == COMPOSER)  # its figure and mark stay on one line
+        made.add_column(
+            Text(column), overflow="fold", no_wrap=column == COMPOSER
+        )  # its figure and mark stay on one line
     return made
 
 
@@ -64,7 +68,9 @@ def _figure(row: MetricRow, system: str) -> Text:
 
 def _retrievers(run: Run) -> Table:
     columns = retriever_columns(run)
-    made = _empty("retrievers: a case of an accepted cause among the first k, split test", "retriever", *columns)
+    made = _empty(
+        "retrievers: a case of an accepted cause among the first k, split test", "retriever", *columns
+    )
     for name, means in run.rankings.items():
         made.add_row(Text(name), *(Text(counted(means[column])) for column in columns))
     return made

@@ -22,7 +22,9 @@ Progress = Callable[[str, int, int], None]
 _PACKAGES = ("whycrash", "hyperscan", "chromadb", "onnxruntime", "bm25s")
 
 
-def run(incidents: Sequence[Incident], systems: Sequence[System], library: Library, progress: Progress) -> Run:
+def run(
+    incidents: Sequence[Incident], systems: Sequence[System], library: Library, progress: Progress
+) -> Run:
     """Let every system answer every incident, and score them."""
     began, started = datetime.now(UTC), time.perf_counter()
     answers: dict[str, tuple[Answer, ...]] = {}
@@ -34,13 +36,20 @@ def run(incidents: Sequence[Incident], systems: Sequence[System], library: Libra
             rows.append(system.answer(incident))
         progress(system.name, len(incidents), len(incidents))
         answers[system.name] = tuple(rows)
-        scores[system.name] = tuple(score(incident, row, library) for incident, row in zip(incidents, rows, strict=True))
+        scores[system.name] = tuple(
+            score(incident, row, library) for incident, row in zip(incidents, rows, strict=True)
+        )
     test = [incident for incident in incidents if incident.label.split == "test"]
     first = {answer.incident: answer for answer in answers[systems[0].name]}
     return Run(
-        incidents=tuple(incidents), answers=answers, scores=scores, rankings=ranking(test, first, library),
-        causes={cause.id: cause.category for cause in library.causes.values()}, started=began.isoformat(timespec="seconds"),
-        seconds=time.perf_counter() - started, versions={"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}},
+        incidents=tuple(incidents),
+        answers=answers,
+        scores=scores,
+        rankings=ranking(test, first, library),
+        causes={cause.id: cause.category for cause in library.causes.values()},
+        started=began.isoformat(timespec="seconds"),
+        seconds=time.perf_counter() - started,
+        versions={"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}},
     )
 
 

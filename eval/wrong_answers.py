@@ -42,7 +42,10 @@ def article(item: Wrong) -> Html:
 
 def _facts(item: Wrong) -> Html:
     label, answer = item.incident.label, item.answer
-    labelled_changes = (_change(change.framework, change.key, "" if change.to is None else str(change.to)) for change in label.changes)
+    labelled_changes = (
+        _change(change.framework, change.key, "" if change.to is None else str(change.to))
+        for change in label.changes
+    )
     rows = {
         "labelled": _causes(label.causes, label.verdict),
         "named": _causes(answer.causes[:1], answer.verdict),
@@ -53,7 +56,9 @@ def _facts(item: Wrong) -> Html:
         "proposed changes": _list(_change(*change) for change in answer.changes or ()),
         "traps": _list(label.traps, "; "),
     }
-    return element("dl", *(join((element("dt", name), element("dd", words))) for name, words in rows.items() if words))
+    return element(
+        "dl", *(join((element("dt", name), element("dd", words))) for name, words in rows.items() if words)
+    )
 
 
 def _code(words: str) -> Html:
@@ -106,7 +111,10 @@ def _rows(row: Quoted, before: Quoted | None) -> Html:
     gap = before is not None and row.number > before.number + 1
     why = " + ".join(word for word, said in (("root", row.labelled), ("named", row.named)) if said)
     shown = element(
-        "tr", element("th", str(row.number), scope="row"), element("td", why, class_="why"), element("td", row.text, class_="row"),
+        "tr",
+        element("th", str(row.number), scope="row"),
+        element("td", why, class_="why"),
+        element("td", row.text, class_="row"),
         class_="hit" if why else None,
     )
     return join((element("tr", element("td", "⋯", colspan=3), class_="soft"), shown)) if gap else shown

@@ -47,7 +47,9 @@ class BulkReader:
     `with_ray` is for those who know better than the number of logs does.
     """
 
-    def __init__(self, home: Path, ray_address: str = "", workers: int = 0, *, with_ray: bool | None = None) -> None:
+    def __init__(
+        self, home: Path, ray_address: str = "", workers: int = 0, *, with_ray: bool | None = None
+    ) -> None:
         self._home = home
         self._address = ray_address
         self._workers = workers or os.cpu_count() or 1
@@ -118,7 +120,9 @@ class BulkReader:
 
         pool = ThreadPoolExecutor(self._workers)
         try:
-            yield from _as_they_finish((pool.submit(take, ingest_task) for ingest_task in errands), 2 * self._workers)
+            yield from _as_they_finish(
+                (pool.submit(take, ingest_task) for ingest_task in errands), 2 * self._workers
+            )
         finally:
             pool.shutdown(cancel_futures=True)
             for shelter in shelters:
@@ -130,8 +134,11 @@ class BulkReader:
             rows = [{"errand": json.dumps(asdict(ingest_task))} for ingest_task in errands]
             blocks = max(1, min(len(rows) // BATCH, 4000))
             found = started.data.from_items(rows, override_num_blocks=blocks).map_batches(
-                _ReadActor, batch_size=BATCH, fn_constructor_args=[str(self._home / "cache")],
-                compute=started.data.ActorPoolStrategy(size=self._size(started)), num_cpus=1,
+                _ReadActor,
+                batch_size=BATCH,
+                fn_constructor_args=[str(self._home / "cache")],
+                compute=started.data.ActorPoolStrategy(size=self._size(started)),
+                num_cpus=1,
             )
             for row in found.iter_rows():
                 yield ingest_tasks.restored(json.loads(row["intake"]))
@@ -181,13 +188,22 @@ class _EmbedActor:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         """Embed the lists of texts of a batch."""
-        return {"place": list(batch["place"]), "vectors": [self._embedder.embed(json.loads(texts)) for texts in batch["texts"]]}
+        return {
+            "place": list(batch["place"]),
+            "vectors": [self._embedder.embed(json.loads(texts)) for texts in batch["texts"]],
+        }
 
 
-def _embedded(started: Any, steps: Iterable[Sequence[str]], model: str, home: Path, size: int) -> Iterator[Vectors]:
+def _embedded(
+    started: Any, steps: Iterable[Sequence[str]], model: str, home: Path, size: int
+) -> Iterator[Vectors]:
     rows = [{"place": place, "texts": json.dumps(list(texts))} for place, texts in enumerate(steps)]
     found = started.data.from_items(rows, override_num_blocks=max(1, len(rows))).map_batches(
-        _EmbedActor, batch_size=1, fn_constructor_args=[model, str(home)], compute=started.data.ActorPoolStrategy(size=size), num_cpus=1,
+        _EmbedActor,
+        batch_size=1,
+        fn_constructor_args=[model, str(home)],
+        compute=started.data.ActorPoolStrategy(size=size),
+        num_cpus=1,
     )
     early: dict[int, Vectors] = {}
     following = 0
@@ -201,9 +217,11 @@ def _embedded(started: Any, steps: Iterable[Sequence[str]], model: str, home: Pa
 @contextmanager
 def _ray(address: str, workers: int) -> Iterator[Any]:
     """Give Ray, connected to a cluster or started on this machine for as long as it is needed."""
-    # Nothing is told to anybody outside, and Ray's ports, which are open to the network, answer nobody without a token.
+    # Nothing is told to anybody outside, and Ray's ports, which are open to the network, answer nobody
+    # without a token.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    # Ray's own processes write into the terminal what only its makers can read; what matters comes as an exception.
+    # Ray's own processes write into the terminal what only its makers can read; what matters comes as an
+    # exception.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     folder = ""
     if not address:
@@ -219,7 +237,12 @@ def _ray(address: str, workers: int) -> Iterator[Any]:
     if mine:
         usual: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         folder = "" if address else sockets.new_folder("wc")
-        here: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": OBJECTS, "_temp_dir": folder}
+        here: dict[str, Any] = {
+            "num_cpus": workers,
+            "include_dashboard": False,
+            "object_store_memory": OBJECTS,
+            "_temp_dir": folder,
+        }
         ray.init(**usual, **({"address": address} if address else here))
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False

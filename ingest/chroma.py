@@ -88,16 +88,28 @@ class ChromaServer:
         with self._translated():
             collection = self._client.get_or_create_collection(name, embedding_function=None, metadata=_GRAPH)
             if collection.count() != len(documents):
-                _fill(collection, documents, vectors, min(BATCH, int(self._client.get_max_batch_size())), report)
+                _fill(
+                    collection, documents, vectors, min(BATCH, int(self._client.get_max_batch_size())), report
+                )
 
     def point(self, model: str, corpus: str, name: str) -> None:
-        """Let a published generation be the one that stands; the one before it stays for who reads it, older ones go."""
+        """Let a published generation be the one that stands.
+
+        The one before it stays for who reads it, older ones go.
+        """
         with self._translated():
             pointer = self._client.get_or_create_collection(_pointer(model, corpus), embedding_function=None)
             facts = dict(pointer.metadata or {})
             if facts.get("collection") == name:
                 return
-            pointer.modify(metadata={"collection": name, "before": facts.get("collection", ""), "model": model, "corpus": corpus})
+            pointer.modify(
+                metadata={
+                    "collection": name,
+                    "before": facts.get("collection", ""),
+                    "model": model,
+                    "corpus": corpus,
+                }
+            )
             before = facts.get("before")
             if before and before != name and _find(self._client, str(before)):
                 self._client.delete_collection(before)
@@ -112,7 +124,9 @@ class ChromaServer:
             ]
         documents = tuple(document for page in pages for document in _documents(page))
         vectors = [np.asarray(page["embeddings"], dtype=np.float32) for page in pages]
-        return CollectionContents(documents, np.concatenate(vectors) if vectors else np.zeros((0, 0), dtype=np.float32))
+        return CollectionContents(
+            documents, np.concatenate(vectors) if vectors else np.zeros((0, 0), dtype=np.float32)
+        )
 
     def nearest(self, name: str, vector: Vectors, count: int) -> list[tuple[str, float]]:
         """Give the ids nearest to a unit vector with their cosines, best first."""
@@ -141,7 +155,10 @@ class ChromaServer:
         httpx.get(f"{self.url.rstrip('/')}/api/v2/heartbeat", timeout=self._timeout).raise_for_status()
         parts = urlsplit(self.url)
         client = chromadb.HttpClient(
-            host=parts.hostname or "127.0.0.1", port=parts.port or 8000, ssl=parts.scheme == "https", settings=_quiet()
+            host=parts.hostname or "127.0.0.1",
+            port=parts.port or 8000,
+            ssl=parts.scheme == "https",
+            settings=_quiet(),
         )
         for session in _sessions(client):
             session.timeout = self._timeout
@@ -159,7 +176,8 @@ class ChromaServer:
             self._failed_at = monotonic()
             self._collections.clear()
             self.trouble = (
-                f"The Chroma server at {self.url} gives no answer ({str(error)[:200] or type(error).__name__}); "
+                f"The Chroma server at {self.url} gives no answer "
+                f"({str(error)[:200] or type(error).__name__}); "
                 "start it, or set WHYCRASH_CHROMA_URL to where it is."
             )
             raise ChromaServerError(self.trouble) from error
@@ -204,7 +222,8 @@ def _quiet() -> Any:
 def _chromadb() -> Any:
     """Import chromadb without the `.env` of the current folder.
 
-    Its settings are read from there at import, and that folder may be a log's: the file could name a server for
+    Its settings are read from there at import, and that folder may be a log's: the file could name a server
+    for
     traces, break the import, or be a pipe that is waited for.
     """
     # Imported here: it takes over a second, and a single command does without it.
@@ -225,7 +244,9 @@ def _opened(folder: Path) -> Any:
     return _chromadb().PersistentClient(path=str(folder), settings=_quiet())
 
 
-def _fill(collection: Any, documents: Sequence[Document], vectors: Vectors, most: int, report: Report) -> None:
+def _fill(
+    collection: Any, documents: Sequence[Document], vectors: Vectors, most: int, report: Report
+) -> None:
     for begin in range(0, len(documents), most):
         report("store", begin, len(documents))
         batch = documents[begin : begin + most]

@@ -74,7 +74,9 @@ def _in_language(case: Case, language: Language) -> Iterator[Document]:
             yield Document(name, "case", case.id, title, piece, language, cause=case.cause)
 
 
-def of_report(report: CrashReport, owner: str, origin: str, cause: str = "", fix: str = "") -> Document | None:
+def of_report(
+    report: CrashReport, owner: str, origin: str, cause: str = "", fix: str = ""
+) -> Document | None:
     """Turn a crash into one document: its fingerprint, root event and facts, never the raw log."""
     if report.root is None:
         return None
@@ -82,22 +84,38 @@ def of_report(report: CrashReport, owner: str, origin: str, cause: str = "", fix
     frameworks = ", ".join(f"{found.name} {found.version}".strip() for found in report.frameworks)
     facts = "; ".join(
         f"{fact.kind} " + " ".join(f"{key}={value}" for key, value in fact.fields.items())
-        for fact in report.facts if fact.line == root.line
+        for fact in report.facts
+        if fact.line == root.line
     )
-    lines = [root.body, f"exception {root.exception}" if root.exception else "", f"in {frame_path(report)}",
-             f"phase {report.phase}" if report.phase else "", facts, f"frameworks {frameworks}"]
+    lines = [
+        root.body,
+        f"exception {root.exception}" if root.exception else "",
+        f"in {frame_path(report)}",
+        f"phase {report.phase}" if report.phase else "",
+        facts,
+        f"frameworks {frameworks}",
+    ]
     text = "\n".join(line for line in lines if line and line != "in ")
     title = f"{owner}: {root.exception or root.pattern}"
     return Document(
-        f"report:{hashlib.sha256((origin + report.fingerprint).encode()).hexdigest()[:16]}", "report", owner, title,
-        text, "en", origin=origin, cause=cause, fix=fix, heading=report.fingerprint,
+        f"report:{hashlib.sha256((origin + report.fingerprint).encode()).hexdigest()[:16]}",
+        "report",
+        owner,
+        title,
+        text,
+        "en",
+        origin=origin,
+        cause=cause,
+        fix=fix,
+        heading=report.fingerprint,
     )
 
 
 def collapsed(crashes: Iterable[Document]) -> Iterator[Document]:
     """Make one document of the same crash of many jobs, in the order of their first files.
 
-    First and last go by the file's path: jobs' names count up or begin with a date, and not every log has times.
+    First and last go by the file's path: jobs' names count up or begin with a date, and not every log has
+    times.
     Where people gave jobs different causes or fixes, those stay apart.
     """
     groups: dict[tuple[str, str, str], list[Document]] = {}

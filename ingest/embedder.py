@@ -61,7 +61,9 @@ class HashEmbedder:
         vectors = np.zeros((len(texts), self._dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
             for word in text.lower().split():
-                place = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest()) % self._dimensions
+                place = (
+                    int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest()) % self._dimensions
+                )
                 vectors[row, place] += 1.0
         return _unit(vectors)
 
@@ -222,7 +224,9 @@ def _export(setting: str, home: Path) -> Path | None:
     try:
         part.mkdir(parents=True)
     except OSError as error:
-        raise ModelError(f"{part.parent} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours.") from error
+        raise ModelError(
+            f"{part.parent} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours."
+        ) from error
     probe = ["CUDA out of memory during rollout", "Ray 节点内存不足", "x " * 400]
     try:
         _write_onnx(model, part)
@@ -266,7 +270,9 @@ def _sentence_transformer(model: str) -> Any:
 
 
 def _encode(model: Any, texts: Sequence[str]) -> Vectors:
-    return np.asarray(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False), dtype=np.float32)
+    return np.asarray(
+        model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False), dtype=np.float32
+    )
 
 
 def _write_onnx(model: Any, folder: Path) -> None:
@@ -274,7 +280,8 @@ def _write_onnx(model: Any, folder: Path) -> None:
 
     tokenizer = model.tokenizer
     if (inner := getattr(model, "transformers_model", None)) is not None:
-        # The fused attention exports a guard against rows without a token, which costs a tenth of long batches.
+        # The fused attention exports a guard against rows without a token, which costs a tenth of long
+        # batches.
         inner.set_attn_implementation("eager")
     sample = dict(tokenizer(["a probe", "of two lengths, one longer"], padding=True, return_tensors="pt"))
 
@@ -292,14 +299,22 @@ def _write_onnx(model: Any, folder: Path) -> None:
         warnings.simplefilter("ignore")
         # The newer exporter fixes the shapes of this model's attention mask; the older one does not.
         torch.onnx.export(
-            Encoder().eval(), tuple(sample.values()), str(raw), input_names=list(sample), output_names=["embedding"],
-            dynamic_axes=axes, opset_version=17, dynamo=False,
+            Encoder().eval(),
+            tuple(sample.values()),
+            str(raw),
+            input_names=list(sample),
+            output_names=["embedding"],
+            dynamic_axes=axes,
+            opset_version=17,
+            dynamo=False,
         )
     _optimise(raw, folder / "model.onnx")
     tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"))
     facts = {
-        "inputs": list(sample), "max_tokens": int(model.max_seq_length or 512),
-        "pad_id": int(tokenizer.pad_token_id or 0), "pad_token": str(tokenizer.pad_token),
+        "inputs": list(sample),
+        "max_tokens": int(model.max_seq_length or 512),
+        "pad_id": int(tokenizer.pad_token_id or 0),
+        "pad_token": str(tokenizer.pad_token),
     }
     (folder / "export.json").write_text(json.dumps(facts), encoding="utf-8")
 

@@ -78,7 +78,11 @@ class IngestedFile:
 
     def record(self) -> dict[str, object]:
         """Give the fields for storage."""
-        return {"file": self.file, "content": self.content, "crash": self.crash.record() if self.crash else None}
+        return {
+            "file": self.file,
+            "content": self.content,
+            "crash": self.crash.record() if self.crash else None,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,9 @@ class SearchHit:
 class Index:
     """One generation, opened for reading."""
 
-    def __init__(self, folder: Path, manifest: Manifest, server: ChromaServer | None = None, note: str = "") -> None:
+    def __init__(
+        self, folder: Path, manifest: Manifest, server: ChromaServer | None = None, note: str = ""
+    ) -> None:
         self.folder = folder
         self.manifest = manifest
         self._note = note
@@ -118,7 +124,10 @@ class Index:
         """All files that were taken in on this machine."""
         if self.manifest.format == 1:
             crashes = {document.origin: document for document in self.documents if document.kind == "report"}
-            return tuple(IngestedFile(name, content, crashes.get(name)) for name, content in self.manifest.files.items())
+            return tuple(
+                IngestedFile(name, content, crashes.get(name))
+                for name, content in self.manifest.files.items()
+            )
         try:
             with (self.folder / "taken.jsonl").open(encoding="utf-8") as stream:
                 return tuple(_taken(json.loads(row)) for row in stream)
@@ -168,7 +177,9 @@ class Index:
 
     def _top(self, scores: NDArray[np.float32], count: int) -> list[SearchHit]:
         order = np.argsort(-scores, kind="stable")[:count]
-        return [SearchHit(self.documents[place], float(scores[place])) for place in order if scores[place] > 0]
+        return [
+            SearchHit(self.documents[place], float(scores[place])) for place in order if scores[place] > 0
+        ]
 
 
 def _taken(row: dict[str, Any]) -> IngestedFile:
@@ -205,15 +216,25 @@ def _unreadable(home: Path, reason: object) -> SearchIndexError:
 
 
 def write(
-    home: Path, documents: Sequence[Document], embedder: Embedder, manifest: Manifest, report: Report, *,
-    taken: Sequence[IngestedFile] = (), server: ChromaServer | None = None, known: Mapping[str, Vectors] | None = None, compute: Compute | None = None,
+    home: Path,
+    documents: Sequence[Document],
+    embedder: Embedder,
+    manifest: Manifest,
+    report: Report,
+    *,
+    taken: Sequence[IngestedFile] = (),
+    server: ChromaServer | None = None,
+    known: Mapping[str, Vectors] | None = None,
+    compute: Compute | None = None,
     upon: str | None = None,
 ) -> Index:
     """Write a new generation, put it in place, and give it opened.
 
     With a server, the generation is published there too; where that fails, the index says so in its note, and
-    the next run tries again. `known` are vectors by their documents' digests; `compute` embeds in place of the
-    embedder. `upon` names the generation that must still stand, empty for none at all; raises OutdatedError where
+    the next run tries again. `known` are vectors by their documents' digests; `compute` embeds in place of
+    the
+    embedder. `upon` names the generation that must still stand, empty for none at all; raises OutdatedError
+    where
     another one does.
     """
     with _locked(home):
@@ -230,7 +251,9 @@ def write(
             report("words", 1, 1)
             manifest, note = _searchable(folder, server, documents, vectors, manifest, report)
             facts = asdict(manifest) | {"roots": list(manifest.roots)}
-            (folder / "manifest.json").write_text(json.dumps(facts, ensure_ascii=False, indent=1), encoding="utf-8")
+            (folder / "manifest.json").write_text(
+                json.dumps(facts, ensure_ascii=False, indent=1), encoding="utf-8"
+            )
             _switch(home, folder)
         VectorParts(home).clear()
     return Index(folder, manifest, server, note)
@@ -242,7 +265,12 @@ def _write_rows(path: Path, rows: Iterable[Document | IngestedFile]) -> None:
 
 
 def _searchable(
-    folder: Path, server: ChromaServer | None, documents: Sequence[Document], vectors: Vectors, manifest: Manifest, report: Report
+    folder: Path,
+    server: ChromaServer | None,
+    documents: Sequence[Document],
+    vectors: Vectors,
+    manifest: Manifest,
+    report: Report,
 ) -> tuple[Manifest, str]:
     """Give the vectors to the server, or write them beside the words where there is none."""
     if server is not None:
@@ -277,7 +305,9 @@ class _Source:
         """Give the known vectors by digest."""
         held = dict(self.known)
         if self.old is not None and self.old.manifest.model == self.embedder.name:
-            held.update(zip((document.digest for document in self.old.documents), self.old.vectors, strict=True))
+            held.update(
+                zip((document.digest for document in self.old.documents), self.old.vectors, strict=True)
+            )
         return held
 
     def computed(self, texts: Iterable[Sequence[str]]) -> Iterable[Vectors]:
@@ -288,17 +318,27 @@ class _Source:
 def _vectors(documents: Sequence[Document], source: _Source, parts: VectorParts, report: Report) -> Vectors:
     known = source.held() | parts.load(source.embedder.name)
     digests = [document.digest for document in documents]
-    texts = {digest: document.embedded for digest, document in zip(digests, documents, strict=True) if digest not in known}
+    texts = {
+        digest: document.embedded
+        for digest, document in zip(digests, documents, strict=True)
+        if digest not in known
+    }
     # Texts of like length go together; the long ones first, so that the end comes sooner than it seems.
     fresh = sorted(texts, key=lambda digest: -len(texts[digest].encode()))
     steps = [fresh[begin : begin + STEP] for begin in range(0, len(fresh), STEP)]
     report("vectors", 0, len(fresh))
     done = saved = 0
-    for step, made in zip(steps, source.computed([texts[digest] for digest in step] for step in steps), strict=True):
+    for step, made in zip(
+        steps, source.computed([texts[digest] for digest in step] for step in steps), strict=True
+    ):
         known.update(zip(step, made, strict=True))
         done += len(step)
         if done - saved >= PART:
-            parts.add(source.embedder.name, fresh[saved:done], np.stack([known[digest] for digest in fresh[saved:done]]))
+            parts.add(
+                source.embedder.name,
+                fresh[saved:done],
+                np.stack([known[digest] for digest in fresh[saved:done]]),
+            )
             saved = done
         report("vectors", done, len(fresh))
     return np.stack([known[digest] for digest in digests]).astype(np.float32)
@@ -315,12 +355,14 @@ def _next_folder(home: Path) -> Iterator[Path]:
         yield folder
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
-        # Chroma holds on to a database by its path as long as this process lives: no other may come to lie there.
+        # Chroma holds on to a database by its path as long as this process lives: no other may come to lie
+        # there.
         with suppress(OSError):
             folder.mkdir()
         if isinstance(error, OSError):
             raise SearchIndexError(
-                f"The index cannot be written to {base} ({error.strerror or error}); make room there. What stood before still stands."
+                f"The index cannot be written to {base} ({error.strerror or error}); make room there. "
+                "What stood before still stands."
             ) from error
         raise
 
@@ -345,4 +387,6 @@ def _locked(home: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
     except (PermissionError, NotADirectoryError, FileExistsError, FileNotFoundError) as error:
-        raise SearchIndexError(f"{base} cannot be written; set WHYCRASH_HOME to a folder of yours.") from error
+        raise SearchIndexError(
+            f"{base} cannot be written; set WHYCRASH_HOME to a folder of yours."
+        ) from error

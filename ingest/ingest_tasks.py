@@ -31,7 +31,10 @@ class Label:
 
 @dataclass(frozen=True)
 class IngestedContent:
-    """What a file gave. `content` is its hash, empty where it could not be read; `reason` says why nothing came of it."""
+    """What a file gave. `content` is its hash, empty where it could not be read.
+
+    `reason` says why nothing came of it.
+    """
 
     file: str
     content: str = ""
@@ -41,8 +44,13 @@ class IngestedContent:
 
     def record(self) -> dict[str, Any]:
         """Give the fields for storage."""
-        return {"file": self.file, "content": self.content, "reason": self.reason, "unchanged": self.unchanged,
-                "documents": [document.record() for document in self.documents]}
+        return {
+            "file": self.file,
+            "content": self.content,
+            "reason": self.reason,
+            "unchanged": self.unchanged,
+            "documents": [document.record() for document in self.documents],
+        }
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,9 @@ def _crash(path: Path, reader: Reader | None) -> tuple[list[Document], str]:
     report = reader.read(sources.from_path(path))
     label = _label(path)
     # Two jobs' logs may both be called worker.log.
-    owner = label.job or Redactor().clean(printable(f"{path.stem}-{hashlib.sha256(str(path).encode()).hexdigest()[:6]}"))
+    owner = label.job or Redactor().clean(
+        printable(f"{path.stem}-{hashlib.sha256(str(path).encode()).hexdigest()[:6]}")
+    )
     made = documents.of_report(report, f"job/{owner}", str(path), label.cause, label.fix)
     return ([made], "") if made else ([], f"{path}: no failure found in it")
 

@@ -75,11 +75,21 @@ def refresh(home: Path, embedder: Embedder, report: Report, places: IndexPlaces 
 
 def is_current(found: Index | None, embedder_name: str) -> bool:
     """Tell whether an index was made of this corpus with this model."""
-    return found is not None and found.manifest.corpus == library.digest() and found.manifest.model == embedder_name
+    return (
+        found is not None
+        and found.manifest.corpus == library.digest()
+        and found.manifest.model == embedder_name
+    )
 
 
 def ingest(
-    home: Path, embedder: Embedder, report: Report, *, notes: Sequence[Path], logs: Sequence[Path], reader: Reader | None,
+    home: Path,
+    embedder: Embedder,
+    report: Report,
+    *,
+    notes: Sequence[Path],
+    logs: Sequence[Path],
+    reader: Reader | None,
     places: IndexPlaces = HERE,
 ) -> IngestOutcome:
     """Take in write-ups and logs, besides the corpus.
@@ -100,7 +110,9 @@ def ingest(
             outcome.skipped.append(made.reason)
         if made.content and not made.unchanged:
             changed[made.file] = made
-    run = _Run(home, embedder, report, places, pool, tuple(str(path.resolve()) for path in (*notes, *logs)), changed)
+    run = _Run(
+        home, embedder, report, places, pool, tuple(str(path.resolve()) for path in (*notes, *logs)), changed
+    )
     while not run.settle(old, outcome):
         # Another run has put its index in place meanwhile: what this one took in comes on top of that.
         old = index.current(home)
@@ -114,7 +126,10 @@ def _before(old: Index | None) -> dict[str, IngestedFile]:
 
 @dataclass(frozen=True)
 class _Run:
-    """What one run has taken in, and where it is to go; `given` are the files and folders that it was given."""
+    """What one run has taken in, and where it is to go.
+
+    `given` are the files and folders that it was given.
+    """
 
     home: Path
     embedder: Embedder
@@ -125,13 +140,20 @@ class _Run:
     changed: Mapping[str, IngestedContent]
 
     def settle(self, old: Index | None, outcome: IngestOutcome) -> bool:
-        """Put an index in place of the old one, if there is anything to change; tells whether the old one stood until then."""
+        """Put an index in place of the old one, if there is anything to change.
+
+        Tells whether the old one stood until then.
+        """
         before = _before(old)
         # What was taken in earlier stays, as long as its file does.
         kept = {name: item for name, item in before.items() if Path(name).exists()}
         outcome.removed = len(before) - len(kept)
         shared = _shared(self.places.server, self.embedder.name, old)
-        if old and not (self.changed or outcome.removed or shared.differs) and is_current(old, self.embedder.name):
+        if (
+            old
+            and not (self.changed or outcome.removed or shared.differs)
+            and is_current(old, self.embedder.name)
+        ):
             outcome.rebuilt = False
             outcome.index = opened(self.home, self.embedder.name, self.places) or old
             return True
@@ -143,18 +165,34 @@ class _Run:
 
     def _written(self, old: Index | None, kept: Mapping[str, IngestedFile], shared: _Shared) -> Index:
         name = self.embedder.name
-        taken = [*(item for file, item in kept.items() if file not in self.changed), *map(_row, self.changed.values())]
+        taken = [
+            *(item for file, item in kept.items() if file not in self.changed),
+            *map(_row, self.changed.values()),
+        ]
         roots = sorted({*(old.manifest.roots if old else ()), *self.given})
         crashes = documents.collapsed(item.crash for item in taken if item.crash)
-        everything = [*_cases(), *shared.documents(self.home, [*_notes(self.home, old, kept, self.changed), *crashes])]
+        everything = [
+            *_cases(),
+            *shared.documents(self.home, [*_notes(self.home, old, kept, self.changed), *crashes]),
+        ]
         manifest = Manifest(name, library.digest(), len(everything), roots=tuple(roots))
         return index.write(
-            self.home, everything, self.embedder, manifest, self.report, taken=taken, server=shared.server, known=shared.vectors,
-            compute=self.pool.compute(name), upon=old.folder.name if old else "",
+            self.home,
+            everything,
+            self.embedder,
+            manifest,
+            self.report,
+            taken=taken,
+            server=shared.server,
+            known=shared.vectors,
+            compute=self.pool.compute(name),
+            upon=old.folder.name if old else "",
         )
 
 
-def _errands(notes: Sequence[Path], logs: Sequence[Path], before: Mapping[str, IngestedFile]) -> Iterator[Errand]:
+def _errands(
+    notes: Sequence[Path], logs: Sequence[Path], before: Mapping[str, IngestedFile]
+) -> Iterator[Errand]:
     wanted = {str(path): "note" for path in _files(notes, writeups.SUFFIXES)}
     wanted |= {str(path): "report" for path in _files(logs, _LOG_SUFFIXES)}
     for name, kind in wanted.items():
@@ -172,7 +210,9 @@ def _files(paths: Iterable[Path], suffixes: frozenset[str]) -> Iterator[Path]:
         yield from (child for child in shown if child.is_file() and child.suffix.lower() in suffixes)
 
 
-def _taken(errands: Sequence[Errand], reader: Reader | None, pool: bulk_ingest.BulkReader, report: Report) -> Iterator[IngestedContent]:
+def _taken(
+    errands: Sequence[Errand], reader: Reader | None, pool: bulk_ingest.BulkReader, report: Report
+) -> Iterator[IngestedContent]:
     """Take in files here, or many logs with a pool."""
     if sum(ingest_task.kind == "report" for ingest_task in errands) < bulk_ingest.FROM:
         for number, ingest_task in enumerate(errands):
@@ -180,19 +220,27 @@ def _taken(errands: Sequence[Errand], reader: Reader | None, pool: bulk_ingest.B
             yield ingest_tasks.ingest_file(ingest_task, reader)
         report("files", len(errands), len(errands))
         return
-    yield from (ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands if ingest_task.kind == "note")
-    yield from pool.ingested([bulk_ingest.sized(ingest_task) for ingest_task in errands if ingest_task.kind == "report"], report)
+    yield from (
+        ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands if ingest_task.kind == "note"
+    )
+    yield from pool.ingested(
+        [bulk_ingest.sized(ingest_task) for ingest_task in errands if ingest_task.kind == "report"], report
+    )
 
 
 def _row(made: IngestedContent) -> IngestedFile:
-    return IngestedFile(made.file, made.content, next((item for item in made.documents if item.kind == "report"), None))
+    return IngestedFile(
+        made.file, made.content, next((item for item in made.documents if item.kind == "report"), None)
+    )
 
 
 def _cases() -> Iterator[Document]:
     return (document for case in library.load().cases.values() for document in documents.of_case(case))
 
 
-def _notes(home: Path, old: Index | None, kept: Mapping[str, IngestedFile], changed: Mapping[str, IngestedContent]) -> Iterator[Document]:
+def _notes(
+    home: Path, old: Index | None, kept: Mapping[str, IngestedFile], changed: Mapping[str, IngestedContent]
+) -> Iterator[Document]:
     """Give the notes of this machine: those from before, then those of this run."""
     for document in old.documents if old else ():
         still = document.kind == "note" and document.origin in kept and document.origin not in changed
@@ -204,7 +252,10 @@ def _notes(home: Path, old: Index | None, kept: Mapping[str, IngestedFile], chan
 
 @dataclass(frozen=True)
 class _Shared:
-    """What a Chroma server holds for this corpus and model. `differs` where this machine's index is another."""
+    """What a Chroma server holds for this corpus and model.
+
+    `differs` where this machine's index is another.
+    """
 
     server: ChromaServer | None = None
     held: CollectionContents | None = None
@@ -213,7 +264,14 @@ class _Shared:
     @property
     def vectors(self) -> dict[str, Vectors]:
         """Give its vectors by their documents' digests."""
-        return {document.digest: vector for document, vector in zip(self.held.documents, self.held.vectors, strict=True)} if self.held else {}
+        return (
+            {
+                document.digest: vector
+                for document, vector in zip(self.held.documents, self.held.vectors, strict=True)
+            }
+            if self.held
+            else {}
+        )
 
     def documents(self, home: Path, own: Sequence[Document]) -> Iterator[Document]:
         """Give other homes' notes and crashes, then this one's, marked as its own."""

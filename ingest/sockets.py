@@ -7,7 +7,8 @@ import tempfile
 
 # What an address of a Unix socket holds, without the zero at its end.
 _LONGEST = 107
-# The longest of our folders, with the longest that Ray makes below it: its sessions are named by time and process.
+# The longest of our folders, with the longest that Ray makes below it: its sessions are named by time and
+# process.
 _BELOW = "/wc-ray-4194304-12345678/session_2026-01-01_00-00-00_000000_4194304/sockets/plasma_store"
 
 

@@ -35,7 +35,10 @@ def folder_of(home: Path) -> Path:
 
 @contextmanager
 def _whole(folder: Path, suffix: str) -> Iterator[Path]:
-    """Give where to write a part, which has its own name once it is written; raises SearchIndexError where it cannot be."""
+    """Give where to write a part, which has its own name once it is written.
+
+    Raises SearchIndexError where it cannot be.
+    """
     part = folder / f"{uuid4().hex}.part"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,7 +46,9 @@ def _whole(folder: Path, suffix: str) -> Iterator[Path]:
         part.replace(part.with_suffix(suffix))
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise SearchIndexError(f"{folder} cannot be written ({error.strerror or error}); make room there.") from error
+        raise SearchIndexError(
+            f"{folder} cannot be written ({error.strerror or error}); make room there."
+        ) from error
 
 
 class VectorParts:
@@ -125,7 +130,9 @@ class RowParts:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 yield
         except BlockingIOError as error:
-            raise SearchIndexError(f"Another run takes logs in under {self._base.parent.parent.parent}; wait until it is done.") from error
+            raise SearchIndexError(
+                f"Another run takes logs in under {self._base.parent.parent.parent}; wait until it is done."
+            ) from error
 
     def clear(self) -> None:
         """Remove all parts, unless another run has begun to write some."""

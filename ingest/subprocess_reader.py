@@ -1,6 +1,7 @@
 """Read logs in a process of their own: one that kills or hangs its reader takes nothing else along.
 
-The process is `python -m ingest.subprocess_reader CACHE`: an ingest task a line comes in, an intake a line goes out.
+The process is `python -m ingest.subprocess_reader CACHE`: an ingest task a line comes in, an intake a line
+goes out.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ class _SlowError(_GoneError):
 
 
 class SubprocessReader:
-    """Takes ingest tasks one after the other in a process that is started anew when it died; for one thread."""
+    """Takes ingest tasks one after the other in a process that is started anew when it died.
+
+    For one thread.
+    """
 
     def __init__(self, cache: Path, timeout: float = PATIENCE) -> None:
         self._cache = cache
@@ -85,8 +89,11 @@ class SubprocessReader:
     def _started(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 - this very program
             # -P: the current folder may hold modules of our names.
-            [sys.executable, "-P", "-m", "ingest.subprocess_reader", str(self._cache)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, start_new_session=True,  # Ctrl-C is for this process, which closes the pipe
+            [sys.executable, "-P", "-m", "ingest.subprocess_reader", str(self._cache)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for this process, which closes the pipe
         )
 
     def close(self) -> None:

@@ -15,7 +15,54 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[.-][A-Za-z_][A-Za-z0-9_]*)*|\d+(?
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _CHINESE = re.compile(r"[一-鿿]")
 _STOP = frozenset(
-    ["a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "has", "have", "in", "is", "it", "its", "of", "on", "or", "that", "the", "this", "to", "was", "were", "will", "with", "not", "no", "的", "了", "和", "是", "在", "与", "或", "及", "对", "中", "为", "等", "时", "可", "会", "将", "个"]
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "for",
+        "from",
+        "has",
+        "have",
+        "in",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "this",
+        "to",
+        "was",
+        "were",
+        "will",
+        "with",
+        "not",
+        "no",
+        "的",
+        "了",
+        "和",
+        "是",
+        "在",
+        "与",
+        "或",
+        "及",
+        "对",
+        "中",
+        "为",
+        "等",
+        "时",
+        "可",
+        "会",
+        "将",
+        "个",
+    ]
 )
 
 
@@ -53,7 +100,9 @@ def build(texts: Sequence[str], folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     tokens = [words(text) or ["<empty>"] for text in texts]
-    vocabulary = {word: number for number, word in enumerate(sorted({word for row in tokens for word in row}))}
+    vocabulary = {
+        word: number for number, word in enumerate(sorted({word for row in tokens for word in row}))
+    }
     ids = [[vocabulary[word] for word in row] for row in tokens]
     retriever = bm25s.BM25(method="lucene")
     retriever.index((ids, vocabulary), create_empty_token=False, show_progress=False)
@@ -69,10 +118,14 @@ class WordIndex:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._vocabulary: dict[str, int] = json.loads((folder / "vocab.index.json").read_text(encoding="utf-8"))
+        self._vocabulary: dict[str, int] = json.loads(
+            (folder / "vocab.index.json").read_text(encoding="utf-8")
+        )
         self._total: int = json.loads((folder / "params.index.json").read_text(encoding="utf-8"))["num_docs"]
         parts = ("data", "indices", "indptr")
-        self._weights, self._rows, self._starts = (np.load(folder / f"{part}.csc.index.npy") for part in parts)
+        self._weights, self._rows, self._starts = (
+            np.load(folder / f"{part}.csc.index.npy") for part in parts
+        )
 
     def scores(self, query: str) -> NDArray[np.float32]:
         """Give each document's BM25 score for the query; shape (documents,)."""

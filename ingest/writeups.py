@@ -22,19 +22,39 @@ MAX_BYTES = 4 << 20
 # An article may end in a number or two of its own.
 FEWEST_CARDS = 3
 
-_CLUTTER = ["nav", "header", "footer", "aside", "script", "style", "form", "noscript", "iframe", "svg", "button"]
+_CLUTTER = [
+    "nav",
+    "header",
+    "footer",
+    "aside",
+    "script",
+    "style",
+    "form",
+    "noscript",
+    "iframe",
+    "svg",
+    "button",
+]
 # Captions that portals put over what does not belong to the article.
 _CAPTION = re.compile(
     r"^(?:登录后(?:查看|复制)?.{0,6}(?:全文)?|(?:热门|相关|最新)?(?:项目|内容|文章|阅读|课程)?推荐|项目优选|收起|展开|"
     r"阅读全文|热门.{0,4}推荐|相关.{0,4}推荐|最新.{0,4}推荐|猜你喜欢|评论区?|"
-    r"related (?:articles|posts|projects|reading)|recommended(?: for you| reading)?|you (?:may|might) also like|"
-    r"sign in to (?:read|view).*|read more|share this.*|leave a (?:comment|reply)|comments?|subscribe.*|cookie.*)$",
+    r"related (?:articles|posts|projects|reading)|recommended(?: for you| reading)?|you (?:may|might) "
+    r"also like|"
+    r"sign in to (?:read|view).*|read more|share this.*|leave a "
+    r"(?:comment|reply)|comments?|subscribe.*|cookie.*)$",
     re.IGNORECASE,
 )
 # A card's last line: a language's name glued to counters, a bare counter, or a bare language's name.
 _COUNTERS = re.compile(r"(?:[A-Za-z+#]{1,12}|[。！？.!?】）)]|[一-鿿])\d{2,4}$")
-_BARE = re.compile(r"^(?:\d{1,4}(?:\.\d+)?(?: ?[KkMm万])?|C|C\+\+|C#|Dart|Go|Java|JavaScript|TypeScript|Kotlin|Less|Python|Rust|Cangjie|Jinja|Ruby|PHP|Swift|Shell|HTML|Vue|暂无简介)$")
-_BYLINE = re.compile(r"^(?:\d{4}[-/]\d\d[-/]\d\d(?: \d\d:\d\d(?::\d\d)?)?\s*)?(?:作者|来源|author|by)\s*[:：].{1,60}$", re.IGNORECASE)
+_BARE = re.compile(
+    r"^(?:\d{1,4}(?:\.\d+)?(?: "
+    r"?[KkMm万])?|C|C\+\+|C#|Dart|Go|Java|JavaScript|TypeScript|Kotlin|Less|Python|Rust|Cangjie|Jinja|Ruby|PHP|Swift|Shell|HTML|Vue|暂无简介)$"
+)
+_BYLINE = re.compile(
+    r"^(?:\d{4}[-/]\d\d[-/]\d\d(?: \d\d:\d\d(?::\d\d)?)?\s*)?(?:作者|来源|author|by)\s*[:：].{1,60}$",
+    re.IGNORECASE,
+)
 _HEADING = re.compile(r"^(#{1,6})\s+(?P<title>.+?)\s*#*$")
 _NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)*[.、)]|[一二三四五六七八九十]+、)\s*(?P<title>\S.{0,60})$")
 _SENTENCE_END = "。.:：,，;；!?！？、"
@@ -55,7 +75,11 @@ def read_writeup(path: Path) -> list[Document]:
     refuse_binary(str(path), content)
     raw = content.decode("utf-8", "replace")
     rows = from_html(raw) if path.suffix.lower() in (".html", ".htm") else raw.splitlines()
-    rows = [printable(row) for row in Redactor().clean("\n".join(strip_recommendations(rows))).split("\n") if row.strip()]
+    rows = [
+        printable(row)
+        for row in Redactor().clean("\n".join(strip_recommendations(rows))).split("\n")
+        if row.strip()
+    ]
     if not rows:
         return []
     title, rest = rows[0].lstrip("# ").strip(), rows[1:]
@@ -64,13 +88,23 @@ def read_writeup(path: Path) -> list[Document]:
     return list(_documents(title, sections(rest), language, owner, str(path)))
 
 
-def _documents(title: str, parts: list[Section], language: str, owner: str, origin: str) -> Iterator[Document]:
+def _documents(
+    title: str, parts: list[Section], language: str, owner: str, origin: str
+) -> Iterator[Document]:
     number = 0
     for section in parts:
         for piece in pieces(section.text):
             text = f"{section.heading}\n{piece}" if section.heading else piece
-            yield Document(f"note:{owner}:{number}", "note", f"note/{owner}", title, text, language, origin=origin,
-                           heading=section.heading)
+            yield Document(
+                f"note:{owner}:{number}",
+                "note",
+                f"note/{owner}",
+                title,
+                text,
+                language,
+                origin=origin,
+                heading=section.heading,
+            )
             number += 1
 
 
@@ -151,6 +185,10 @@ def _heading(row: str, following: str) -> str:
         return "" if title[-1] in _SENTENCE_END else title
     bare = row.strip()
     limit = 24 if _CHINESE.search(bare) else 50
-    looks = 0 < len(bare) <= limit and bare[-1] not in _SENTENCE_END and not re.match(r"[-*>|`$#\d{}()\[\]]|\w+ ?=", bare)
+    looks = (
+        0 < len(bare) <= limit
+        and bare[-1] not in _SENTENCE_END
+        and not re.match(r"[-*>|`$#\d{}()\[\]]|\w+ ?=", bare)
+    )
     wordy = looks and (bool(_CHINESE.match(bare)) or (bare[0].isupper() and " " in bare and "=" not in bare))
     return bare if wordy and len(following) > len(bare) else ""

@@ -1,7 +1,9 @@
 """Settings: `WHYCRASH_*` variables, then the user's own `whycrash.toml`, then that of the folder, then the defaults here.
 
-Whoever wrote a log may have written the file beside it, so a folder's file sets only what can neither send data, open
-an address or a path, name a variable, nor weaken a bound: the fields marked `in_folder`. All else in it is named and
+Whoever wrote a log may have written the file beside it, so a folder's file sets only what can neither send
+data, open
+an address or a path, name a variable, nor weaken a bound: the fields marked `in_folder`. All else in it is
+named and
 left alone, and no fault of it keeps anybody from reading the log.
 """
 
@@ -26,9 +28,18 @@ PREFIX = "WHYCRASH_"
 FILE = "whycrash.toml"
 # Settings that are numbers: what reads them, and the least that makes sense.
 NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {
-    "model_deadline": (float, 1), "model_tokens": (int, 2000), "port": (int, 0), "workers": (int, 0), "queue": (int, 0),
-    "request_deadline": (float, 1), "max_upload_mb": (int, 1), "max_unpacked_mb": (int, 1), "max_jobs": (int, 1), "rate_limit": (int, 0),
-    "retention_days": (int, 0), "ray_from": (int, 1),
+    "model_deadline": (float, 1),
+    "model_tokens": (int, 2000),
+    "port": (int, 0),
+    "workers": (int, 0),
+    "queue": (int, 0),
+    "request_deadline": (float, 1),
+    "max_upload_mb": (int, 1),
+    "max_unpacked_mb": (int, 1),
+    "max_jobs": (int, 1),
+    "rate_limit": (int, 0),
+    "retention_days": (int, 0),
+    "ray_from": (int, 1),
 }
 SECRETS = frozenset({"database", "slack_bot_token", "slack_signing_secret", "slack_app_token"})
 
@@ -53,43 +64,99 @@ class Settings:
         metadata={"says": "Folder of the index, the exported model and caches.", "in_folder": False},
     )
     embedding_model: str = _setting(
-        "", "A sentence-transformers model or folder; empty is all-MiniLM-L6-v2 as installed; `hash` needs no model."
+        "",
+        "A sentence-transformers model or folder; empty is all-MiniLM-L6-v2 as installed; `hash` needs no "
+        "model.",
     )
-    lang: str = _setting("", "Language of answers, `en` or `zh`; empty follows the log's text, then the locale.", in_folder=True)
-    prometheus_hosts: str = _setting("", "Hosts, or host:port, that `--telemetry prometheus://...` may ask, by commas; empty is none.")
+    lang: str = _setting(
+        "",
+        "Language of answers, `en` or `zh`; empty follows the log's text, then the locale.",
+        in_folder=True,
+    )
+    prometheus_hosts: str = _setting(
+        "", "Hosts, or host:port, that `--telemetry prometheus://...` may ask, by commas; empty is none."
+    )
     metrics_pages: str = _setting(
-        "", "Pages of metrics on this machine that a snapshot reads, by commas: a DCGM exporter's, an inference server's."
+        "",
+        "Pages of metrics on this machine that a snapshot reads, by commas: a DCGM exporter's, an "
+        "inference server's.",
     )
-    ray_dashboard: str = _setting("", "Address of Ray's dashboard that a snapshot asks, such as http://127.0.0.1:8265; empty is none.")
+    ray_dashboard: str = _setting(
+        "", "Address of Ray's dashboard that a snapshot asks, such as http://127.0.0.1:8265; empty is none."
+    )
     model: str = _setting(
-        "", "Chat model that explains beside the rules, as `provider:name` (`openai:...`, `anthropic:...`, `ollama:...`); empty is none."
+        "",
+        "Chat model that explains beside the rules, as `provider:name` (`openai:...`, `anthropic:...`, "
+        "`ollama:...`); empty is none.",
     )
-    model_base_url: str = _setting("", "Base URL of the model's server, such as that of vLLM; empty is the provider's own.")
+    model_base_url: str = _setting(
+        "", "Base URL of the model's server, such as that of vLLM; empty is the provider's own."
+    )
     model_key_env: str = _setting(
-        "", "Name of the variable that holds the model's key; empty is the provider's own, such as `OPENAI_API_KEY`."
+        "",
+        "Name of the variable that holds the model's key; empty is the provider's own, such as "
+        "`OPENAI_API_KEY`.",
     )
-    model_deadline: float = _setting(60.0, "Seconds for everything that a model is asked of one answer; then the first answer stands.")
-    model_tokens: int = _setting(8000, "Most tokens of a prompt, 2000 or more; what ranks lowest is left out, and the answer says so.")
-    host: str = _setting("127.0.0.1", "Address that the server binds to; any but a loopback one needs an API key first (`whycrash keys add`).")
+    model_deadline: float = _setting(
+        60.0, "Seconds for everything that a model is asked of one answer; then the first answer stands."
+    )
+    model_tokens: int = _setting(
+        8000, "Most tokens of a prompt, 2000 or more; what ranks lowest is left out, and the answer says so."
+    )
+    host: str = _setting(
+        "127.0.0.1",
+        "Address that the server binds to; any but a loopback one needs an API key first (`whycrash keys "
+        "add`).",
+    )
     port: int = _setting(8642, "Port of the server; 0 is any free one.")
-    public_url: str = _setting("", "Address at which people reach the server, for links in Slack and shared triages; empty is where it listens.")
-    database: SecretStr = _setting(NO_SECRET, "SQLAlchemy URL of the database, such as `postgresql+psycopg://...`; empty is SQLite under the home folder.")  # noqa: RUF009 - a field, as all of these
+    public_url: str = _setting(
+        "",
+        "Address at which people reach the server, for links in Slack and shared triages; empty is where "
+        "it listens.",
+    )
+    database: SecretStr = _setting(  # noqa: RUF009
+        NO_SECRET,
+        "SQLAlchemy URL of the database, such as `postgresql+psycopg://...`; empty is SQLite under the "
+        "home folder.",
+    )
     workers: int = _setting(0, "Processes that triage beside the server; 0 is one for each core.")
-    queue: int = _setting(32, "Most triages that wait for a process; one more is answered 429 with the time to wait.")
+    queue: int = _setting(
+        32, "Most triages that wait for a process; one more is answered 429 with the time to wait."
+    )
     request_deadline: float = _setting(120.0, "Seconds after which a triage that is not finished is ended.")
     max_upload_mb: int = _setting(1024, "Largest body of a request, MiB.")
     max_unpacked_mb: int = _setting(16_384, "Most that the files of one request unpack to, MiB.")
     max_jobs: int = _setting(100_000, "Most jobs of one batch.")
-    rate_limit: int = _setting(600, "Requests that one key, or one address without a key, may make in a minute; 0 is any number.")
+    rate_limit: int = _setting(
+        600, "Requests that one key, or one address without a key, may make in a minute; 0 is any number."
+    )
     retention_days: int = _setting(90, "Days that triages, batches and the audit are kept; 0 is for ever.")
-    batch_roots: str = _setting("", "Folders of the server, by commas, from which a batch may take its logs; empty is none.")
-    ray_address: str = _setting("", "Ray cluster that works on batches, such as `ray://head:10001` or `head:6379`; empty is this machine.")
-    ray_from: int = _setting(500, "Batches of at least so many jobs run on Ray; smaller ones on the server's own processes.")
-    ray_dashboards: str = _setting("", "Addresses of Ray dashboards whose failed jobs a batch may ask for, by commas; empty is none.")
-    chroma_url: str = _setting("", "Chroma server that holds the vectors, such as `http://127.0.0.1:8000`; empty keeps them under the home folder.")
-    slack_bot_token: SecretStr = _setting(NO_SECRET, "Slack's bot token (`xoxb-...`); empty switches Slack off.")  # noqa: RUF009 - a field, as all of these
+    batch_roots: str = _setting(
+        "", "Folders of the server, by commas, from which a batch may take its logs; empty is none."
+    )
+    ray_address: str = _setting(
+        "",
+        "Ray cluster that works on batches, such as `ray://head:10001` or `head:6379`; empty is this "
+        "machine.",
+    )
+    ray_from: int = _setting(
+        500, "Batches of at least so many jobs run on Ray; smaller ones on the server's own processes."
+    )
+    ray_dashboards: str = _setting(
+        "", "Addresses of Ray dashboards whose failed jobs a batch may ask for, by commas; empty is none."
+    )
+    chroma_url: str = _setting(
+        "",
+        "Chroma server that holds the vectors, such as `http://127.0.0.1:8000`; empty keeps them under "
+        "the home folder.",
+    )
+    slack_bot_token: SecretStr = _setting(  # noqa: RUF009
+        NO_SECRET, "Slack's bot token (`xoxb-...`); empty switches Slack off."
+    )
     slack_signing_secret: SecretStr = _setting(NO_SECRET, "Slack's signing secret, for events over HTTP.")  # noqa: RUF009 - a field, as all of these
-    slack_app_token: SecretStr = _setting(NO_SECRET, "Slack's app-level token (`xapp-...`), for Socket Mode instead of HTTP.")  # noqa: RUF009 - a field, as all of these
+    slack_app_token: SecretStr = _setting(  # noqa: RUF009
+        NO_SECRET, "Slack's app-level token (`xapp-...`), for Socket Mode instead of HTTP."
+    )
 
 
 def without_secrets(settings: Settings) -> Settings:
@@ -100,7 +167,10 @@ def without_secrets(settings: Settings) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Something in a folder's file that was left alone; `name` is a setting's, or empty for the file as a whole."""
+    """Something in a folder's file that was left alone.
+
+    `name` is a setting's, or empty for the file as a whole.
+    """
 
     trouble: Trouble
     file: Path
@@ -123,12 +193,16 @@ def own_file() -> Path:
         return Path("~/.config/whycrash", FILE)
 
 
-def load_settings(environment: Mapping[str, str] | None = None, own: Path | None = None, folder: Path | None = None) -> Settings:
+def load_settings(
+    environment: Mapping[str, str] | None = None, own: Path | None = None, folder: Path | None = None
+) -> Settings:
     """Load the settings as `read` does, and pass over what it ignored."""
     return read(environment, own, folder).settings
 
 
-def read(environment: Mapping[str, str] | None = None, own: Path | None = None, folder: Path | None = None) -> Loaded:
+def read(
+    environment: Mapping[str, str] | None = None, own: Path | None = None, folder: Path | None = None
+) -> Loaded:
     """Load the settings; raises SettingsError naming the variable or key that is wrong.
 
     `own` is the user's own file, `folder` the folder whose file may be anybody's (default: the current one).
@@ -152,7 +226,9 @@ def _made(values: Mapping[str, Any]) -> Settings:
         made = None
     # A relative default would be a path in whatever folder a log lies in.
     if made is None or not (made.home.is_absolute() or "home" in values):
-        raise SettingsError("There is no home folder to keep the index in; set WHYCRASH_HOME to a folder of yours.")
+        raise SettingsError(
+            "There is no home folder to keep the index in; set WHYCRASH_HOME to a folder of yours."
+        )
     return made
 
 
@@ -168,7 +244,10 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _of_user(file: Path) -> dict[str, Any]:
-    """Read the user's own file; raises SettingsError where it is wrong, or somebody else could have written it."""
+    """Read the user's own file.
+
+    Raises SettingsError where it is wrong, or somebody else could have written it.
+    """
     # Where there is no home folder, the path is relative, and leads into the folder of a log.
     if not file.is_absolute():
         return {}
@@ -179,7 +258,9 @@ def _of_user(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror}.") from error
     if about.st_uid not in (os.geteuid(), 0) or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise SettingsError(f"{file} is not used: it must be yours, and no others may write it (chown to you, chmod go-w).")
+        raise SettingsError(
+            f"{file} is not used: it must be yours, and no others may write it (chown to you, chmod go-w)."
+        )
     try:
         table = _parsed(file)
     except (OSError, ValueError, RecursionError) as error:
@@ -237,7 +318,9 @@ def _parsed(file: Path) -> dict[str, Any]:
 
 
 def _is_typed(name: str, value: Any) -> bool:
-    return isinstance(value, str) or (name in NUMBERS and isinstance(value, int | float) and not isinstance(value, bool))
+    return isinstance(value, str) or (
+        name in NUMBERS and isinstance(value, int | float) and not isinstance(value, bool)
+    )
 
 
 def _checked(given: Mapping[str, Any]) -> dict[str, Any]:

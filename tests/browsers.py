@@ -19,7 +19,9 @@ def require_browser() -> None:
 
 
 def launch_browser(playwright: Playwright) -> Browser:
-    """Start Chromium. About one start in some hundred ends in a trap of Chromium's own before it answers; it is started again then.
+    """Start Chromium. About one start in some hundred ends in a trap of Chromium's own before it answers.
+
+    It is started again then.
 
     Raises:
         Error: it did not start in three attempts

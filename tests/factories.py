@@ -57,7 +57,9 @@ def prefixed(prefix: str, text: str) -> str:
 
 def interleaved(*texts: str) -> str:
     """Mix logs of equal length line by line, as processes that print at the same time do."""
-    return "".join(row for rows in zip(*(text.splitlines(keepends=True) for text in texts), strict=True) for row in rows)
+    return "".join(
+        row for rows in zip(*(text.splitlines(keepends=True) for text in texts), strict=True) for row in rows
+    )
 
 
 def steps(*numbers: int) -> str:
@@ -68,8 +70,14 @@ def steps(*numbers: int) -> str:
 def event(line: int, **fields: Any) -> Event:
     """Make an event of an error that states its cause; fields override."""
     made: dict[str, Any] = {
-        "pattern": "x.error", "kind": "error", "pattern_role": "origin", "text": "boom", "body": "boom",
-        "cause": "gpu-oom-training", "strength": "states", "last": line,
+        "pattern": "x.error",
+        "kind": "error",
+        "pattern_role": "origin",
+        "text": "boom",
+        "body": "boom",
+        "cause": "gpu-oom-training",
+        "strength": "states",
+        "last": line,
     }
     return Event(line=line, **{**made, **fields})
 

@@ -10,8 +10,17 @@ from ingest import sockets
 
 # Where programs look for settings and caches before they look below HOME, or for a cluster of somebody else.
 _POINTERS = (
-    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
-    "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE", "SENTENCE_TRANSFORMERS_HOME", "TORCH_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    "HF_HOME",
+    "HF_HUB_CACHE",
+    "HUGGINGFACE_HUB_CACHE",
+    "TRANSFORMERS_CACHE",
+    "SENTENCE_TRANSFORMERS_HOME",
+    "TORCH_HOME",
     "RAY_ADDRESS",
 )
 # What of ours stands where a user has it, were a test to forget that it has a home of its own.
@@ -28,9 +37,16 @@ def move_in() -> Path:
     folder = short_folder("wh-")
     for name in [*_POINTERS, *(name for name in os.environ if name.startswith("WHYCRASH_"))]:
         os.environ.pop(name, None)
-    (folder / "ray").mkdir()  # Ray writes there which cluster runs, and does not make the folder for a cluster of tests
-    # Programs of the tests' own are found also after a part of the service has forbidden Python to look where it stands.
-    os.environ |= {"HOME": str(folder), "RAY_TMPDIR": str(folder), "PYTHONPATH": str(Path(__file__).parent.parent)}
+    (
+        folder / "ray"
+    ).mkdir()  # Ray writes there which cluster runs, and does not make the folder for a cluster of tests
+    # Programs of the tests' own are found also after a part of the service has forbidden Python to look where
+    # it stands.
+    os.environ |= {
+        "HOME": str(folder),
+        "RAY_TMPDIR": str(folder),
+        "PYTHONPATH": str(Path(__file__).parent.parent),
+    }
     return folder
 
 

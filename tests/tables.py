@@ -26,7 +26,10 @@ class RowsFailedError(AssertionError):
 
 
 def each_row(
-    names: str | Sequence[str], rows: Iterable[Any], *, ids: Iterable[str] | Callable[[Any], object] | None = None
+    names: str | Sequence[str],
+    rows: Iterable[Any],
+    *,
+    ids: Iterable[str] | Callable[[Any], object] | None = None,
 ) -> Callable[[Test], Test]:
     """Call a test with each row, as `pytest.mark.parametrize` does, but as one test: thousands take long to collect.
 
@@ -63,7 +66,9 @@ def _values(row: Any, count: int) -> tuple[tuple[Any, ...], str | None]:
     return (tuple(row) if count > 1 else (row,)), None
 
 
-def _labels(table: Sequence[tuple[tuple[Any, ...], str | None]], ids: Iterable[str] | Callable[[Any], object] | None) -> list[str]:
+def _labels(
+    table: Sequence[tuple[tuple[Any, ...], str | None]], ids: Iterable[str] | Callable[[Any], object] | None
+) -> list[str]:
     if ids is None:
         return [name or ", ".join(_short(repr(value)) for value in values) for values, name in table]
     if callable(ids):
@@ -99,5 +104,7 @@ def _told(error: BaseException, test: Test) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename == file] or frames
     place = f"{Path(own[-1].filename).name}:{own[-1].lineno}"
-    raised = "" if own[-1] is frames[-1] else f" (raised at {Path(frames[-1].filename).name}:{frames[-1].lineno})"
+    raised = (
+        "" if own[-1] is frames[-1] else f" (raised at {Path(frames[-1].filename).name}:{frames[-1].lineno})"
+    )
     return f"{place}: {type(error).__name__}: {str(error).strip()}{raised}".replace("\n", "\n    ")

@@ -28,7 +28,9 @@ def _commands() -> list[str]:
 
 
 @each_row("command", _commands())
-def test_commands_of_the_readme_run(command: str, warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_of_the_readme_run(
+    command: str, warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every command of the README's tested blocks does what it says, without an error."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("WHYCRASH_HOME", str(shutil.copytree(warm, tmp_path / "home")))

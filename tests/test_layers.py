@@ -11,7 +11,8 @@ from tests.tables import each_row
 ROOT = Path(__file__).parent.parent
 ORDER = ["corpus", "ingest", "service", "eval", "ui"]
 
-# A package, and the one module or folder that may import it; several where each does a thing of its own with it.
+# A package, and the one module or folder that may import it; several where each does a thing of its own with
+# it.
 SEAMS: dict[str, str | tuple[str, ...]] = {
     "hyperscan": "ingest/logs/scanner.py",
     "chromadb": "ingest/chroma.py",
@@ -43,11 +44,32 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
     "psutil": "service/telemetry/host.py",
     "langchain": "service/llm/models.py",
     "langsmith": "service/llm/models.py",
-    "httpx": ("ingest/chroma.py", "service/telemetry", "service/api/client.py", "service/batches/sources", "service/monitoring", "ui/slack"),
+    "httpx": (
+        "ingest/chroma.py",
+        "service/telemetry",
+        "service/api/client.py",
+        "service/batches/sources",
+        "service/monitoring",
+        "ui/slack",
+    ),
     "typer": "ui",
 }
 # The slow packages of which an answer must not wait at import.
-SLOW = {"chromadb", "sentence_transformers", "torch", "onnxruntime", "bm25s", "jieba", "langchain", "langsmith", "openai", "ray", "alembic", "pandas", "pyarrow"}
+SLOW = {
+    "chromadb",
+    "sentence_transformers",
+    "torch",
+    "onnxruntime",
+    "bm25s",
+    "jieba",
+    "langchain",
+    "langsmith",
+    "openai",
+    "ray",
+    "alembic",
+    "pandas",
+    "pyarrow",
+}
 
 
 def _modules() -> list[Path]:
@@ -84,13 +106,18 @@ def test_outside_packages_have_one_seam(path: Path) -> None:
     strangers = [
         module
         for module, _ in _imports(path)
-        if (seam := SEAMS.get(module.split(".")[0])) and not _name(path).startswith((*((seam,) if isinstance(seam, str) else seam), *inside))
+        if (seam := SEAMS.get(module.split(".")[0]))
+        and not _name(path).startswith((*((seam,) if isinstance(seam, str) else seam), *inside))
     ]
     assert strangers == []
 
 
 # A benchmark or a failing job imports what it measures or breaks.
-@each_row("path", [path for path in _modules() if not _name(path).startswith(("eval/lab/", "eval/bench/"))], ids=_name)
+@each_row(
+    "path",
+    [path for path in _modules() if not _name(path).startswith(("eval/lab/", "eval/bench/"))],
+    ids=_name,
+)
 def test_slow_packages_are_not_imported_at_import(path: Path) -> None:
     """A slow package is imported inside the function that needs it."""
     assert [module for module, top in _imports(path) if top and module.split(".")[0] in SLOW] == []
@@ -109,7 +136,10 @@ def _depends(start: str, graph: dict[str, set[str]]) -> set[str]:
 
 def test_no_module_imports_itself_through_others() -> None:
     """There is no import cycle."""
-    names = {_name(path).removesuffix(".py").replace("/", ".").removesuffix(".__init__"): path for path in _modules()}
+    names = {
+        _name(path).removesuffix(".py").replace("/", ".").removesuffix(".__init__"): path
+        for path in _modules()
+    }
     graph: dict[str, set[str]] = {}
     for name, path in names.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -15,15 +15,32 @@ from ingest import sockets
 ROOT = Path(__file__).parent.parent
 # Where programs that tests start keep things.
 FOLDERS = (
-    "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HF_HOME", "UV_CACHE_DIR", "PIP_CACHE_DIR",
+    "HOME",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR",
+    "HF_HOME",
+    "UV_CACHE_DIR",
+    "PIP_CACHE_DIR",
     "RAY_TMPDIR",
 )
-LOOK = 'for name in "$@"; do echo "$name=${!name}=$(ls -A "${!name}")"; done; echo "left=${WHYCRASH_HOME-}${RAY_ADDRESS-}${HF_HUB_CACHE-}="; touch "$HOME/used"'
+LOOK = (
+    'for name in "$@"; do echo "$name=${!name}=$(ls -A "${!name}")"; done; echo '
+    '"left=${WHYCRASH_HOME-}${RAY_ADDRESS-}${HF_HUB_CACHE-}="; touch "$HOME/used"'
+)
 
 
 def surroundings(tmp_path: Path) -> dict[str, dict[str, str]]:
     """Run CI's script with a used machine around it; gives each folder's path, and what lies in it."""
-    used = {"HOME": str(tmp_path), "WHYCRASH_HOME": "/used", "RAY_ADDRESS": "1.2.3.4:1", "HF_HUB_CACHE": "/used"}
+    used = {
+        "HOME": str(tmp_path),
+        "WHYCRASH_HOME": "/used",
+        "RAY_ADDRESS": "1.2.3.4:1",
+        "HF_HUB_CACHE": "/used",
+    }
     command = [str(ROOT / ".ci" / "run"), "bash", "-c", LOOK, "look", *FOLDERS]
     ended = subprocess.run(command, env={**os.environ, **used}, capture_output=True, text=True, check=True)
     rows = [row.split("=", 2) for row in ended.stdout.splitlines()]

@@ -15,5 +15,8 @@ def test_a_connection_beyond_loopback_fails() -> None:
 
 def test_a_connection_to_loopback_works() -> None:
     """Servers that a test starts itself can be reached."""
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+    ):
         assert client.getpeername() == server.getsockname()

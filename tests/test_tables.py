@@ -60,7 +60,9 @@ def test_that_tables_multiply() -> None:
     assert "[2] [1] " in told
 
 
-def test_that_each_row_has_a_folder_and_surroundings_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_each_row_has_a_folder_and_surroundings_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     @each_row("name", ["a", "b"])
     def rule(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,7 @@
-"""A home that is ready (patterns compiled, index built) and answers made with it; shared by service and ui."""
+"""A home that is ready (patterns compiled, index built) and answers made with it.
+
+Shared by service and ui.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,11 @@ from service.settings import Settings
 ROOT = Path(__file__).parent.parent
 INCIDENTS = ROOT / "eval" / "incidents"
 WRITE_UPS = (
-    "openrlhf-save-host-peak", "openrlhf-zero3-generate-hang", "w-easyr1-offload-host-ram",
-    "w-simplerl-free-cache-host-leak", "w-tinyzero-h20-cublas-sigfpe",
+    "openrlhf-save-host-peak",
+    "openrlhf-zero3-generate-hang",
+    "w-easyr1-offload-host-ram",
+    "w-simplerl-free-cache-host-leak",
+    "w-tinyzero-h20-cublas-sigfpe",
 )
 HEALTHY = "openrlhf-healthy-noisy"
 BARE = "openrlhf-bare-actor-died"

@@ -17,10 +17,17 @@ def stats(library: Library, table: PatternTable) -> dict[str, Counts | SettingCo
     """Count the knowledge by what its users ask for; each table from the most frequent on."""
     cases, specs = library.cases.values(), library.specs.values()
     return {
-        "total": {"causes": len(library.causes), "cases": len(cases), "settings": len(specs), "patterns": len(table.rows)},
+        "total": {
+            "causes": len(library.causes),
+            "cases": len(cases),
+            "settings": len(specs),
+            "patterns": len(table.rows),
+        },
         "causes_by_category": _most(cause.category for cause in library.causes.values()),
         "cases_by_framework": _most(case.id.split("/")[0] for case in cases),
-        "cases_by_category": _most(library.causes[case.cause].category for case in cases if case.cause in library.causes),
+        "cases_by_category": _most(
+            library.causes[case.cause].category for case in cases if case.cause in library.causes
+        ),
         "cases_by_action": _most(case.action for case in cases),
         "cases_by_language": {"en": _told(cases, "en"), "zh": _told(cases, "zh")},
         "settings_by_framework": _settings(specs),
@@ -62,4 +69,6 @@ def _cell(item: int | Mapping[str, int]) -> str:
 def markdown(counts: Mapping[str, Counts | SettingCounts]) -> str:
     """Write the counts as a table; settings as explained by a person + read from the source."""
     rows = ["| what | how many |", "|---|---|"]
-    return "\n".join([*rows, *(f"| {name.replace('_', ' ')} | {_line(table)} |" for name, table in counts.items())])
+    return "\n".join(
+        [*rows, *(f"| {name.replace('_', ' ')} | {_line(table)} |" for name, table in counts.items())]
+    )

@@ -27,7 +27,9 @@ def help_text() -> str:
     blocks = []
     for command in COMMANDS:
         words = [*command.split(), "--help"]
-        shown = runner.invoke(app, words, env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}, prog_name="whycrash").stdout
+        shown = runner.invoke(
+            app, words, env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}, prog_name="whycrash"
+        ).stdout
         rows = "\n".join(row.rstrip() for row in shown.strip().splitlines())
         blocks.append(f"```text\n$ {' '.join(['whycrash', *words])}\n{rows}\n```")
     return "\n\n".join(blocks)
@@ -37,7 +39,8 @@ def settings_table() -> str:
     """Give the settings as a Markdown table."""
     rows = ["| variable | in your `whycrash.toml` | in a folder's | what it sets |", "|---|---|---|---|"]
     rows += [
-        f"| `{PREFIX}{item.name.upper()}` | `{item.name}` | {'yes' if item.metadata.get('in_folder') else 'no'} | {item.metadata['says']} |"
+        f"| `{PREFIX}{item.name.upper()}` | `{item.name}` | "
+        f"{'yes' if item.metadata.get('in_folder') else 'no'} | {item.metadata['says']} |"
         for item in fields(Settings)
     ]
     return "\n".join(rows)
@@ -54,7 +57,9 @@ PARTS = {"help": help_text, "settings": settings_table, "coverage": coverage_tab
 def written(text: str) -> str:
     """Give the README's text with its generated parts as they should be."""
     for name, make in PARTS.items():
-        mark = re.compile(rf"(<!-- {name}: written by `python -m ui.docs` -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+        mark = re.compile(
+            rf"(<!-- {name}: written by `python -m ui.docs` -->\n).*?(<!-- end of {name} -->)", re.DOTALL
+        )
         block = make()
         text = mark.sub(lambda match, block=block: f"{match[1]}{block}\n{match[2]}", text)  # type: ignore[misc]
     return text

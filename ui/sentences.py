@@ -1,6 +1,7 @@
 """What went wrong, in the reader's language: errors are made in English, which stays the API's, and told here in Chinese.
 
-A sentence is known by its words, also where only those are left, as with a triage that was kept; where it is not
+A sentence is known by its words, also where only those are left, as with a triage that was kept; where it is
+not
 known, the kind of the error has a sentence of its own.
 """
 
@@ -14,7 +15,8 @@ from corpus.schema import Language
 from service.schemas.errors import RequestError
 from service.schemas.events import TriageFailed
 
-# The name of an error's type without its ending. `{wait}` are the seconds after which another try makes sense.
+# The name of an error's type without its ending. `{wait}` are the seconds after which another try makes
+# sense.
 KINDS: Mapping[str, str] = {
     "Request": "请求无法完成。",
     "InvalidRequest": "请求的内容不符合要求。",
@@ -75,8 +77,27 @@ KINDS: Mapping[str, str] = {
     "Model": "模型无法使用。",
 }
 # Kinds whose own sentence says too little without the particulars.
-_VAGUE = frozenset({"Request", "InvalidRequest", "Forbidden", "Settings", "Service", "Telemetry", "InvalidSnapshot", "Ingest", "Input",
-                    "SearchIndex", "ChromaServer", "Corpus", "InvalidCorpus", "Model", "Post", "ExecutorLost", "MediaType"})
+_VAGUE = frozenset(
+    {
+        "Request",
+        "InvalidRequest",
+        "Forbidden",
+        "Settings",
+        "Service",
+        "Telemetry",
+        "InvalidSnapshot",
+        "Ingest",
+        "Input",
+        "SearchIndex",
+        "ChromaServer",
+        "Corpus",
+        "InvalidCorpus",
+        "Model",
+        "Post",
+        "ExecutorLost",
+        "MediaType",
+    }
+)
 
 # Each `{}` stands for what differs; the Chinese takes them in the same order, or by number.
 SENTENCES: Mapping[str, str] = {
@@ -105,8 +126,8 @@ SENTENCES: Mapping[str, str] = {
     "A worker could not start; the server's log says why.": "处理进程无法启动，原因见服务器日志。",
     "The process that read this log died; it may need more memory than there is.": "读取这份日志的进程意外结束，可能是内存不足。",
     "The server was stopped before the answer was finished.": "答案完成之前服务器停止了。",
-    "Something went wrong here that should not; the server's log says where. The log itself was not lost: hand it in again.":
-        "服务器出错了，详情在服务器日志里；日志没有丢失，请重新提交。",
+    "Something went wrong here that should not; the server's log says where. The log itself was not lost: "
+    "hand it in again.": "服务器出错了，详情在服务器日志里；日志没有丢失，请重新提交。",
     "Too little of this log was kept to answer further questions; hand it in again.": "保存下来的日志太少，无法继续回答；请重新提交日志。",
     "There is no such session of the page; load it anew.": "没有这个页面会话，请重新加载页面。",
     "{}; the server's log says more.": "服务器出错（{}），详情在服务器日志里。",
@@ -131,12 +152,10 @@ SENTENCES: Mapping[str, str] = {
     "Reading the server's own machine takes a key with the scope admin.": "读取服务器自身的遥测需要 admin 权限的密钥。",
     "This key's scopes are {}; this takes {}.": "该密钥的权限是 {}，而这项操作需要 {}。",
     "The key is not valid. Make one on the server with `whycrash keys add`.": "密钥无效。请在服务器上用 `whycrash keys add` 创建。",
-    "Send `Authorization: Bearer whycrash_...`. Make a key on the server with `whycrash keys add`.":
-        "请发送 `Authorization: Bearer whycrash_...`。密钥在服务器上用 `whycrash keys add` 创建。",
-    "Log in with any name, and an API key as the password. Make one on the server with `whycrash keys add`.":
-        "请登录：用户名任意，密码填 API 密钥。密钥在服务器上用 `whycrash keys add` 创建。",
-    "This server had API keys, and its database has none now: it was replaced or damaged. Make one on the server with `whycrash keys add`.":
-        "服务器曾有 API 密钥，而数据库中现在没有：数据库已被替换或损坏。请在服务器上用 `whycrash keys add` 创建密钥。",
+    "Send `Authorization: Bearer whycrash_...`. Make a key on the server with `whycrash keys add`.": "请发送 `Authorization: Bearer whycrash_...`。密钥在服务器上用 `whycrash keys add` 创建。",
+    "Log in with any name, and an API key as the password. Make one on the server with `whycrash keys add`.": "请登录：用户名任意，密码填 API 密钥。密钥在服务器上用 `whycrash keys add` 创建。",
+    "This server had API keys, and its database has none now: it was replaced or damaged. Make one on the "
+    "server with `whycrash keys add`.": "服务器曾有 API 密钥，而数据库中现在没有：数据库已被替换或损坏。请在服务器上用 `whycrash keys add` 创建密钥。",
     "A key in the database cannot be read: the database is damaged.": "数据库中有一个密钥无法读取：数据库已损坏。",
     "A key has a name of 1 to {} printable characters.": "密钥的名称是 1 到 {} 个可打印字符。",
     "A key's scopes are of {}; got {}.": "密钥的权限只能是 {}；收到的是 {}。",
@@ -173,8 +192,8 @@ SENTENCES: Mapping[str, str] = {
     "There is no job in this batch. {}": "这个批次中没有作业。{}",
     "There is no room on the disk for this batch; free some space, then try again.": "磁盘空间不足，无法保存这个批次；请清理后重试。",
     "Line {} is longer than {} MiB; send such a log as a file.": "第 {} 行超过 {} MiB；这样的日志请作为文件发送。",
-    "The logs unpack to more than a request may hold (WHYCRASH_MAX_UNPACKED_MB), or to far more than logs do.":
-        "日志解压后超过上限（WHYCRASH_MAX_UNPACKED_MB），或远超正常日志的大小。",
+    "The logs unpack to more than a request may hold (WHYCRASH_MAX_UNPACKED_MB), or to far more than logs "
+    "do.": "日志解压后超过上限（WHYCRASH_MAX_UNPACKED_MB），或远超正常日志的大小。",
     "{} holds more jobs than the {} that a batch takes (WHYCRASH_MAX_JOBS).": "{} 中的作业超过一个批次的上限 {}（WHYCRASH_MAX_JOBS）。",
     "{} holds no job's log.": "{} 中没有作业的日志。",
     "{} holds no job's log. Left out: {}.": "{} 中没有作业的日志。略过：{}。",
@@ -204,10 +223,10 @@ SENTENCES: Mapping[str, str] = {
     "{} answered, but not as a whycrash service does.": "{} 有回答，但不是 whycrash 服务。",
     "{} answered {}: {}": "{} 返回 {}：{}",
     # The database.
-    "The database {} is damaged ({}). Start whycrash's server, which moves it aside and makes a new one, or put back a copy of it.":
-        "数据库 {} 已损坏（{}）。请启动 whycrash 服务器，它会把损坏的文件移开并新建一个；或恢复备份。",
-    "The database {} is damaged ({}). Stop whycrash and start it again: the damaged file is moved aside and kept, and a new one is made.":
-        "数据库 {} 已损坏（{}）。请停止 whycrash 再启动：损坏的文件会移开保存，并新建一个。",
+    "The database {} is damaged ({}). Start whycrash's server, which moves it aside and makes a new one, "
+    "or put back a copy of it.": "数据库 {} 已损坏（{}）。请启动 whycrash 服务器，它会把损坏的文件移开并新建一个；或恢复备份。",
+    "The database {} is damaged ({}). Stop whycrash and start it again: the damaged file is moved aside "
+    "and kept, and a new one is made.": "数据库 {} 已损坏（{}）。请停止 whycrash 再启动：损坏的文件会移开保存，并新建一个。",
     "There is no room for the database {} ({}); free some space, then try again.": "数据库 {} 没有空间（{}）；请清理后重试。",
     "The database {} is changed by too many at once ({}); try again in a moment.": "数据库 {} 正被太多请求同时修改（{}），请稍后重试。",
     "The database {} cannot be made ({}); see the folder's permissions and its disk.": "无法创建数据库 {}（{}）；请检查文件夹权限和磁盘。",
@@ -219,8 +238,8 @@ SENTENCES: Mapping[str, str] = {
     "The folder {} of the database cannot be written ({}).": "数据库所在的文件夹 {} 无法写入（{}）。",
     "Too many ask the database at once; try again in a moment.": "同时访问数据库的请求过多，请稍后重试。",
     "This is in the database {} already, or what it belongs to was deleted ({}).": "数据库 {} 中已有这一项，或它所属的内容已被删除（{}）。",
-    "The database {} has the schema {}, of a newer whycrash than this one, which knows {}: update whycrash, or give it another database by WHYCRASH_DATABASE.":
-        "数据库 {} 的结构版本是 {}，比本 whycrash 所知的 {} 更新：请升级 whycrash，或用 WHYCRASH_DATABASE 指定另一个数据库。",
+    "The database {} has the schema {}, of a newer whycrash than this one, which knows {}: update "
+    "whycrash, or give it another database by WHYCRASH_DATABASE.": "数据库 {} 的结构版本是 {}，比本 whycrash 所知的 {} 更新：请升级 whycrash，或用 WHYCRASH_DATABASE 指定另一个数据库。",
     "{} cannot be written ({}); set WHYCRASH_HOME to a folder of yours.": "{} 无法写入（{}）；请把 WHYCRASH_HOME 设为自己的文件夹。",
     # What was given to read.
     "There is no file {}.": "没有文件 {}。",
@@ -234,14 +253,13 @@ SENTENCES: Mapping[str, str] = {
     "{} is empty: nothing was written, or it is the wrong file.": "{} 是空的：没有写入任何内容，或给错了文件。",
     "{} holds no log that can be read. {}": "{} 中没有可以读取的日志。{}",
     "{} is a tar archive, not a text log.": "{} 是 tar 压缩包，不是文本日志。",
-    "{} is a zip archive or a PyTorch checkpoint, not a text log; zips of logs are read from a file, not from a pipe.":
-        "{} 是 zip 压缩包或 PyTorch 检查点，不是文本日志；日志的 zip 要以文件给出，不能通过管道。",
+    "{} is a zip archive or a PyTorch checkpoint, not a text log; zips of logs are read from a file, not "
+    "from a pipe.": "{} 是 zip 压缩包或 PyTorch 检查点，不是文本日志；日志的 zip 要以文件给出，不能通过管道。",
     "{} is a zip archive with a directory of {} MiB: too many files to be a job's logs.": "{} 是目录达 {} MiB 的 zip 压缩包：文件太多，不像作业的日志。",
     "{} is a model's weights, not a text log.": "{} 是模型权重，不是文本日志。",
     "{} is not text: most of its bytes are no characters.": "{} 不是文本：大部分字节都不是字符。",
     "{} is not text: {} % of its first bytes are control codes.": "{} 不是文本：开头 {}% 的字节是控制字符。",
-    "{} is not text: it begins with {} NUL bytes and has no line; what was written to it is lost.":
-        "{} 不是文本：开头是 {} 个 NUL 字节，没有任何一行；写入的内容已丢失。",
+    "{} is not text: it begins with {} NUL bytes and has no line; what was written to it is lost.": "{} 不是文本：开头是 {} 个 NUL 字节，没有任何一行；写入的内容已丢失。",
     "{} is a device, not a file; give a file, or `-` for standard input.": "{} 是设备，不是文件；请给出文件，或用 `-` 表示标准输入。",
     "Nothing came through the pipe {} in {} s; start what writes to it, or give a file.": "管道 {} 在 {} 秒内没有任何内容；请启动向它写入的程序，或给出文件。",
     "A log's name is empty; a variable of the shell that is not set leaves such a one.": "日志的名称为空；shell 中没有设置的变量会造成这种情况。",
@@ -263,8 +281,7 @@ SENTENCES: Mapping[str, str] = {
     "at={} is no time; write it as 2026-11-21T15:02:00Z.": "at={} 不是时间；请写成 2026-11-21T15:02:00Z。",
     "minutes={} is no number from 1 to {}.": "minutes={} 不是 1 到 {} 之间的数。",
     "{} begins with none of {}.": "{} 的开头不是 {} 之一。",
-    "{} does not say whose metrics are the job's: add a label, such as ?instance=node7.* or ?pod=train-0.":
-        "{} 没有说明哪些指标属于该作业：请加上标签，例如 ?instance=node7.* 或 ?pod=train-0。",
+    "{} does not say whose metrics are the job's: add a label, such as ?instance=node7.* or ?pod=train-0.": "{} 没有说明哪些指标属于该作业：请加上标签，例如 ?instance=node7.* 或 ?pod=train-0。",
     "{} is no address: {}.": "{} 不是地址：{}。",
     "{} is not among the hosts that WHYCRASH_PROMETHEUS_HOSTS allows ({}).": "{} 不在 WHYCRASH_PROMETHEUS_HOSTS 允许的主机之列（{}）。",
     # Settings.
@@ -272,16 +289,16 @@ SENTENCES: Mapping[str, str] = {
     "{} cannot be written; give a file in a folder that is there.": "{} 无法写入；请给出已有文件夹中的文件。",
     "{} is {}; it takes an address that begins with http:// or https://.": "{} 的值是 {}；应是以 http:// 或 https:// 开头的地址。",
     "--slack takes the address of Slack's incoming webhook from {}, which is empty.": "--slack 从 {} 读取 Slack incoming webhook 的地址，而它是空的。",
-    "Slack over HTTP needs WHYCRASH_SLACK_SIGNING_SECRET; the app's page at Slack shows it under Basic Information.":
-        "通过 HTTP 接入 Slack 需要 WHYCRASH_SLACK_SIGNING_SECRET；它在 Slack 应用页面的 Basic Information 中。",
+    "Slack over HTTP needs WHYCRASH_SLACK_SIGNING_SECRET; the app's page at Slack shows it under Basic "
+    "Information.": "通过 HTTP 接入 Slack 需要 WHYCRASH_SLACK_SIGNING_SECRET；它在 Slack 应用页面的 Basic Information 中。",
     "Socket Mode needs WHYCRASH_{}, which begins with `{}`; the README tells how to get it.": "Socket Mode 需要 WHYCRASH_{}，以 `{}` 开头；README 说明了如何获取。",
-    "WHYCRASH_DATABASE is no URL of a database; it looks like postgresql+psycopg://user:password@host/name.":
-        "WHYCRASH_DATABASE 不是数据库的 URL；应形如 postgresql+psycopg://user:password@host/name。",
+    "WHYCRASH_DATABASE is no URL of a database; it looks like postgresql+psycopg://user:password@host/name.": "WHYCRASH_DATABASE 不是数据库的 URL；应形如 postgresql+psycopg://user:password@host/name。",
     "WHYCRASH_DATABASE names {}; whycrash keeps its data in SQLite or PostgreSQL.": "WHYCRASH_DATABASE 指定了 {}；whycrash 的数据只保存在 SQLite 或 PostgreSQL 中。",
-    "WHYCRASH_DATABASE takes a file, as sqlite:////folder/whycrash.db; what is in memory is lost.":
-        "WHYCRASH_DATABASE 要指定文件，例如 sqlite:////folder/whycrash.db；内存中的数据会丢失。",
-    "WHYCRASH_HOST is {}, which others can reach, and there is no API key. Make one first with `whycrash keys add NAME`, or leave WHYCRASH_HOST at 127.0.0.1.":
-        "WHYCRASH_HOST 是 {}，其他人可以访问，而现在没有 API 密钥。请先用 `whycrash keys add NAME` 创建，或让 WHYCRASH_HOST 保持 127.0.0.1。",
+    "WHYCRASH_DATABASE takes a file, as sqlite:////folder/whycrash.db; what is in memory is lost.": "WHYCRASH_DATABASE 要指定文件，例如 sqlite:////folder/whycrash.db；内存中的数据会丢失。",
+    "WHYCRASH_HOST is {}, which others can reach, and there is no API key. Make one first with `whycrash keys add NAME`, or leave WHYCRASH_HOST at 127.0.0.1.": (
+        "WHYCRASH_HOST 是 {}，其他人可以访问，而现在没有 API 密钥。请先用 `whycrash keys add NAME` 创建，或让 WHYCRASH_HOST 保持 "
+        "127.0.0.1。"
+    ),
     "WHYCRASH_PORT is {}; it takes at most {}, or 0 for any free one.": "WHYCRASH_PORT 是 {}；最大为 {}，0 表示任一空闲端口。",
     "WHYCRASH_LANG is {}; it takes en or zh.": "WHYCRASH_LANG 是 {}；只能是 en 或 zh。",
     "WHYCRASH_{} is {}; it takes a number.": "WHYCRASH_{} 是 {}；应是一个数。",
@@ -296,8 +313,8 @@ SENTENCES: Mapping[str, str] = {
     "Another run takes logs in under {}; wait until it is done.": "另一个进程正在向 {} 导入日志，请等它完成。",
     "The index cannot be written to {} ({}); make room there. What stood before still stands.": "索引无法写入 {}（{}），请清理空间；原有的索引不受影响。",
     "The index under {} cannot be read ({}); remove {}.": "{} 下的索引无法读取（{}）；请删除 {}。",
-    "The index under {} has format {}, this whycrash reads up to {}: get a newer whycrash, or set WHYCRASH_HOME to another folder.":
-        "{} 下的索引格式是 {}，本 whycrash 最多读取 {}：请升级 whycrash，或把 WHYCRASH_HOME 设为另一个文件夹。",
+    "The index under {} has format {}, this whycrash reads up to {}: get a newer whycrash, or set "
+    "WHYCRASH_HOME to another folder.": "{} 下的索引格式是 {}，本 whycrash 最多读取 {}：请升级 whycrash，或把 WHYCRASH_HOME 设为另一个文件夹。",
     "{} cannot be written; set WHYCRASH_HOME to a folder of yours.": "{} 无法写入；请把 WHYCRASH_HOME 设为自己的文件夹。",
     "{} cannot be written ({}); make room there.": "{} 无法写入（{}），请清理空间。",
     "No case {}.": "没有案例 {}。",
@@ -305,18 +322,36 @@ SENTENCES: Mapping[str, str] = {
 
 # What a sentence may call a file that is no log.
 NAMES: Mapping[str, str] = {
-    "a compiled program": "编译好的程序", "an image": "图片", "a zip archive or a PyTorch checkpoint": "zip 压缩包或 PyTorch 检查点",
-    "an empty zip archive": "空的 zip 压缩包", "a zstd archive": "zstd 压缩包", "an xz archive": "xz 压缩包", "a bzip2 archive": "bzip2 压缩包",
-    "a 7z archive": "7z 压缩包", "an lz4 archive": "lz4 压缩包", "a database": "数据库", "an HDF5 file": "HDF5 文件", "a NumPy array": "NumPy 数组",
-    "a Parquet file": "Parquet 文件", "an Arrow file": "Arrow 文件", "a model's weights": "模型权重", "a pickle": "pickle 文件", "a PDF": "PDF 文件",
-    "a PyTorch checkpoint": "PyTorch 检查点", "a Python wheel": "Python wheel 包", "an Office document": "Office 文档", "a Java archive": "Java 归档",
+    "a compiled program": "编译好的程序",
+    "an image": "图片",
+    "a zip archive or a PyTorch checkpoint": "zip 压缩包或 PyTorch 检查点",
+    "an empty zip archive": "空的 zip 压缩包",
+    "a zstd archive": "zstd 压缩包",
+    "an xz archive": "xz 压缩包",
+    "a bzip2 archive": "bzip2 压缩包",
+    "a 7z archive": "7z 压缩包",
+    "an lz4 archive": "lz4 压缩包",
+    "a database": "数据库",
+    "an HDF5 file": "HDF5 文件",
+    "a NumPy array": "NumPy 数组",
+    "a Parquet file": "Parquet 文件",
+    "an Arrow file": "Arrow 文件",
+    "a model's weights": "模型权重",
+    "a pickle": "pickle 文件",
+    "a PDF": "PDF 文件",
+    "a PyTorch checkpoint": "PyTorch 检查点",
+    "a Python wheel": "Python wheel 包",
+    "an Office document": "Office 文档",
+    "a Java archive": "Java 归档",
     "It holds nothing.": "里面什么都没有。",
 }
 
 
 def told(error: Exception, language: Language) -> str:
     """Give the sentence of an error."""
-    return worded(type(error).__name__, str(error), language, error.wait if isinstance(error, RequestError) else None)
+    return worded(
+        type(error).__name__, str(error), language, error.wait if isinstance(error, RequestError) else None
+    )
 
 
 def of_failed(failed: TriageFailed, language: Language) -> str:
@@ -325,7 +360,10 @@ def of_failed(failed: TriageFailed, language: Language) -> str:
 
 
 def worded(kind: str, english: str, language: Language, wait: float | None = None) -> str:
-    """Give a sentence in a language, by its words or by its kind; what is not known stays English rather than be lost."""
+    """Give a sentence in a language, by its words or by its kind.
+
+    What is not known stays English rather than be lost.
+    """
     if language == "en":
         return english
     if found := known(english):
@@ -347,4 +385,7 @@ def known(english: str) -> str:
 def _shapes() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Make expressions of the table, those with the most words of their own first: they say more of what they match."""
     ordered = sorted(SENTENCES, key=lambda english: -len(english.replace("{}", "")))
-    return tuple((re.compile("(.+?)".join(map(re.escape, english.split("{}"))), re.DOTALL), SENTENCES[english]) for english in ordered)
+    return tuple(
+        (re.compile("(.+?)".join(map(re.escape, english.split("{}"))), re.DOTALL), SENTENCES[english])
+        for english in ordered
+    )

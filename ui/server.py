@@ -31,7 +31,10 @@ def build(settings: Settings, triage_service: TriageService) -> FastAPI:
 
 
 def serve(settings: Settings, report: Report, started: Callable[[str], None]) -> None:
-    """Serve until told to stop; `started` gets the address. Raises SettingsError where it cannot be bound, or has no key."""
+    """Serve until told to stop; `started` gets the address.
+
+    Raises SettingsError where it cannot be bound, or has no key.
+    """
     with _bound(settings) as bound, TriageService(settings, report) as triage_service:
         serving.check_binding(settings, triage_service.store.keys.all())
         server = serving.server(build(settings, triage_service), settings)
@@ -47,12 +50,15 @@ def address(settings: Settings, port: int) -> str:
 
 def _bound(settings: Settings) -> socket.socket:
     if settings.port > MAX_PORT:
-        raise SettingsError(f"WHYCRASH_PORT is {settings.port}; it takes at most {MAX_PORT}, or 0 for any free one.")
+        raise SettingsError(
+            f"WHYCRASH_PORT is {settings.port}; it takes at most {MAX_PORT}, or 0 for any free one."
+        )
     # Bound here and not by the web server, which would leave with its own words where the port is taken.
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
     except OSError as error:
         raise SettingsError(
-            f"{settings.host}:{settings.port} cannot be bound ({os.strerror(error.errno or 0)}); set WHYCRASH_PORT or WHYCRASH_HOST to another."
+            f"{settings.host}:{settings.port} cannot be bound ({os.strerror(error.errno or 0)}); set "
+            "WHYCRASH_PORT or WHYCRASH_HOST to another."
         ) from error

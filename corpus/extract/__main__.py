@@ -22,10 +22,16 @@ def main(words: Sequence[str]) -> int:
 
 
 def _merge(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m corpus.extract merge", description="Merge what was read into the catalogue.")
+    parser = argparse.ArgumentParser(
+        prog="python -m corpus.extract merge", description="Merge what was read into the catalogue."
+    )
     parser.add_argument("found", nargs="+", type=Path, help="files that the reading wrote")
-    parser.add_argument("--words", type=Path, help="a folder of what people write on new settings, a YAML file per catalogue")
-    parser.add_argument("--settings", dest="specs", type=Path, default=ROOT / "settings", help="the catalogue's folder")
+    parser.add_argument(
+        "--words", type=Path, help="a folder of what people write on new settings, a YAML file per catalogue"
+    )
+    parser.add_argument(
+        "--settings", dest="specs", type=Path, default=ROOT / "settings", help="the catalogue's folder"
+    )
     given = parser.parse_args(words)
     for correction in merging.into(given.specs, given.found, given.words):
         sys.stdout.write(f"{correction}\n")
@@ -41,9 +47,14 @@ def _read(words: Sequence[str]) -> int:
     rows = read(given.framework, {version: opened(places[version]) for version in sample})
     lines = [
         json.dumps(
-            {"catalogue": row.catalogue, "spelled": row.spelled, "key": row.key, **facts(row),
-             "sure": row.sure,
-             "seen": {name: ordered(found) for name, found in row.names.items()}},
+            {
+                "catalogue": row.catalogue,
+                "spelled": row.spelled,
+                "key": row.key,
+                **facts(row),
+                "sure": row.sure,
+                "seen": {name: ordered(found) for name, found in row.names.items()},
+            },
             ensure_ascii=False,
         )
         for row in rows
@@ -58,7 +69,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m corpus.extract", description=__doc__)
     parser.add_argument("framework", choices=sorted(ORIGINS))
     parser.add_argument("checkout", nargs="+", help="an unpacked source tree, or GITDIR@REVISION")
-    parser.add_argument("--version", action="append", help="the version of a checkout, in their order; default: as its name ends")
+    parser.add_argument(
+        "--version",
+        action="append",
+        help="the version of a checkout, in their order; default: as its name ends",
+    )
     parser.add_argument("--out", type=Path, required=True, help="the file for what was found")
     return parser
 

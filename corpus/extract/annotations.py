@@ -10,9 +10,24 @@ from corpus.extract.expressions import Source, last_word, members, value
 from corpus.schema import Scalar
 
 _PLAIN: dict[str, Kind] = {
-    "bool": "bool", "StrictBool": "bool", "int": "int", "PositiveInt": "int", "NonNegativeInt": "int", "float": "float",
-    "PositiveFloat": "float", "NonNegativeFloat": "float", "str": "str", "Path": "str", "PathLike": "str",
-    "list": "list", "List": "list", "tuple": "list", "Tuple": "list", "Sequence": "list", "set": "list", "Set": "list",
+    "bool": "bool",
+    "StrictBool": "bool",
+    "int": "int",
+    "PositiveInt": "int",
+    "NonNegativeInt": "int",
+    "float": "float",
+    "PositiveFloat": "float",
+    "NonNegativeFloat": "float",
+    "str": "str",
+    "Path": "str",
+    "PathLike": "str",
+    "list": "list",
+    "List": "list",
+    "tuple": "list",
+    "Tuple": "list",
+    "Sequence": "list",
+    "set": "list",
+    "Set": "list",
 }
 _WRAPPERS = frozenset({"Optional", "Annotated", "A", "SkipValidation", "Final", "InitVar"})
 _DEEPEST = 8

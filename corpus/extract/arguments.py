@@ -12,12 +12,27 @@ from corpus.extract.declarations import Declaration, Kind, Style, kind_of, style
 from corpus.extract.expressions import UNKNOWN, Field, Source, fields_of, keyword, last_word, nodes, value
 
 _TYPES: dict[str, Kind] = {
-    "int": "int", "nullable_int": "int", "human_readable_int": "int", "float": "float", "str": "str", "bool": "bool",
-    "str2bool": "bool", "str_to_bool": "bool", "strtobool": "bool", "nullable_str": "str", "Path": "str",
+    "int": "int",
+    "nullable_int": "int",
+    "human_readable_int": "int",
+    "float": "float",
+    "str": "str",
+    "bool": "bool",
+    "str2bool": "bool",
+    "str_to_bool": "bool",
+    "strtobool": "bool",
+    "nullable_str": "str",
+    "Path": "str",
 }
 _ACTIONS: dict[str, tuple[Kind, Any]] = {
-    "store_true": ("bool", False), "store_false": ("bool", False), "append": ("list", None), "extend": ("list", None),
-    "count": ("int", 0), "BooleanOptionalAction": ("bool", None), "StoreBoolean": ("bool", None), "check_env": ("any", None),
+    "store_true": ("bool", False),
+    "store_false": ("bool", False),
+    "append": ("list", None),
+    "extend": ("list", None),
+    "count": ("int", 0),
+    "BooleanOptionalAction": ("bool", None),
+    "StoreBoolean": ("bool", None),
+    "check_env": ("any", None),
 }
 _NEGATABLE = "BooleanOptionalAction"
 
@@ -39,7 +54,9 @@ def _tables(source: Source) -> dict[str, str]:
     return {
         target.id: last_word(node.value.args[0])
         for node in nodes(source)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and last_word(node.value.func) == "get_kwargs"
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and last_word(node.value.func) == "get_kwargs"
         and node.value.args
         for target in node.targets
         if isinstance(target, ast.Name)
@@ -47,7 +64,9 @@ def _tables(source: Source) -> dict[str, str]:
 
 
 def _argument(node: ast.Call, source: Source, tables: dict[str, str], style: Style) -> Iterator[Declaration]:
-    names = [found for arg in node.args if isinstance(found := value(arg, source), str) and found.startswith("-")]
+    names = [
+        found for arg in node.args if isinstance(found := value(arg, source), str) and found.startswith("-")
+    ]
     long = [name for name in names if name.startswith("--")]
     if not long:
         return
@@ -55,9 +74,13 @@ def _argument(node: ast.Call, source: Source, tables: dict[str, str], style: Sty
     made = _from_field(field, source) if field else _from_words(node, source)
     key, *others = [styled(name, style) for name in long]
     short = [name for name in names if not name.startswith("--")] if style == "flag" else []
-    yield Declaration(key=key, spellings=tuple(dict.fromkeys(name for name in (*others, *short) if name != key)), **made)
+    yield Declaration(
+        key=key, spellings=tuple(dict.fromkeys(name for name in (*others, *short) if name != key)), **made
+    )
     action = keyword(node, "action")
-    if style == "flag" and (made["type"] == "bool" if field else action is not None and last_word(action) == _NEGATABLE):
+    if style == "flag" and (
+        made["type"] == "bool" if field else action is not None and last_word(action) == _NEGATABLE
+    ):
         yield Declaration(key=f"--no-{key.removeprefix('--')}", type="bool")
 
 
@@ -75,13 +98,21 @@ def _spread(word: ast.keyword) -> list[ast.expr]:
     if word.arg is not None:
         return []
     inner = word.value
-    return [item for key, item in zip(inner.keys, inner.values, strict=True) if key is None] if isinstance(inner, ast.Dict) else [inner]
+    return (
+        [item for key, item in zip(inner.keys, inner.values, strict=True) if key is None]
+        if isinstance(inner, ast.Dict)
+        else [inner]
+    )
 
 
 def _from_field(field: Field, source: Source) -> dict[str, Any]:
     found, default = shape(field.annotation, source), value(field.default, source)
     known = None if default is UNKNOWN else default
-    return {"type": kind_of(known) if found.type == "any" else found.type, "default": known, "choices": found.choices}
+    return {
+        "type": kind_of(known) if found.type == "any" else found.type,
+        "default": known,
+        "choices": found.choices,
+    }
 
 
 def _from_words(node: ast.Call, source: Source) -> dict[str, Any]:
@@ -107,7 +138,9 @@ def _typed(node: ast.Call, source: Source, default: Any, chosen: bool) -> Kind:
     if chosen and kind in ("str", "any"):
         return "enum"
     # An argument without a type is text, unless its default is of another type.
-    return kind_of(default) if kind == "any" or (declared is None and default not in (None, UNKNOWN)) else kind
+    return (
+        kind_of(default) if kind == "any" or (declared is None and default not in (None, UNKNOWN)) else kind
+    )
 
 
 def _group(node: ast.Call, source: Source, style: Style) -> Iterator[Declaration]:
@@ -120,15 +153,26 @@ def _group(node: ast.Call, source: Source, style: Style) -> Iterator[Declaration
         made = _from_field(field, source)
         names = _group_names(field, source) or [field.name]
         if made["type"] == "bool" and made["default"] is True:
-            names, made = [f"no_{names[0].lstrip('-')}", f"disable_{names[0].lstrip('-')}"], {"type": "bool", "default": False}
-        key, *others = [styled(name.replace("_", "-") if name.startswith("--") else name, style) for name in names]
+            names, made = (
+                [f"no_{names[0].lstrip('-')}", f"disable_{names[0].lstrip('-')}"],
+                {"type": "bool", "default": False},
+            )
+        key, *others = [
+            styled(name.replace("_", "-") if name.startswith("--") else name, style) for name in names
+        ]
         yield Declaration(key=key, spellings=tuple(others), **made)
 
 
 def _group_names(field: Field, source: Source) -> list[str]:
     """Find the names that a field's metadata gives to its argument."""
-    tables = (node for node in ast.walk(field.default) if isinstance(node, ast.Dict)) if field.default is not None else ()
+    tables = (
+        (node for node in ast.walk(field.default) if isinstance(node, ast.Dict))
+        if field.default is not None
+        else ()
+    )
     pairs = (pair for table in tables for pair in zip(table.keys, table.values, strict=True))
-    named = next((item for key, item in pairs if isinstance(key, ast.Constant) and key.value == "arg_names"), None)
+    named = next(
+        (item for key, item in pairs if isinstance(key, ast.Constant) and key.value == "arg_names"), None
+    )
     found = value(named, source)
     return found if isinstance(found, list) else []

@@ -48,7 +48,9 @@ def read(framework: str, checkouts: Mapping[str, Checkout]) -> list[SettingHisto
         seen = {version: declared(checkout, origins) for version, checkout in checkouts.items()}
         for family in _families(seen, RENAMES.get(framework, {})):
             sure = all(row.declared for row in family.rows)
-            names = {name: frozenset(versions if sure else checkouts) for name, versions in family.names.items()}
+            names = {
+                name: frozenset(versions if sure else checkouts) for name, versions in family.names.items()
+            }
             rows.append(SettingHistory(catalogue, spelled, _newest(family.rows), names, sure))
     return rows
 
@@ -91,8 +93,16 @@ def _newest(rows: Sequence[Declaration]) -> Declaration:
     """Give the last declaration, its type from an older one where it shows none, its choices of all versions."""
     last = rows[-1]
     same = [row for row in rows if row.key == last.key]
-    kind: Kind = last.type if last.type != "any" else next((row.type for row in reversed(rows) if row.type != "any"), "any")
-    choices = tuple(dict.fromkeys(choice for row in (last, *reversed(same)) for choice in row.choices)) if last.choices else ()
+    kind: Kind = (
+        last.type
+        if last.type != "any"
+        else next((row.type for row in reversed(rows) if row.type != "any"), "any")
+    )
+    choices = (
+        tuple(dict.fromkeys(choice for row in (last, *reversed(same)) for choice in row.choices))
+        if last.choices
+        else ()
+    )
     return Declaration(last.key, kind, last.default, choices, last.min, last.max, last.spellings)
 
 
@@ -101,5 +111,8 @@ def facts(row: SettingHistory) -> dict[str, Any]:
     found = {name: getattr(row.newest, name) for name in _FACTS}
     if isinstance(found["default"], str) and "\n" in found["default"]:
         del found["default"]  # a text, such as a prompt, is no fact about the setting
-    return {name: list(item) if isinstance(item, tuple) else item for name, item in found.items() if item not in (None, ())}
-
+    return {
+        name: list(item) if isinstance(item, tuple) else item
+        for name, item in found.items()
+        if item not in (None, ())
+    }

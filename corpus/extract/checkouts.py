@@ -36,7 +36,9 @@ class Folder:
     @cached_property
     def paths(self) -> Sequence[str]:
         """Give all files, relative to the root."""
-        return sorted(path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if path.is_file())
+        return sorted(
+            path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if path.is_file()
+        )
 
     def read(self, path: str) -> str:
         """Give the text of one file."""
@@ -63,7 +65,9 @@ class Revision:
         command = ["git", f"--git-dir={self.git}", *words]
         done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - fixed words, no shell
         if done.returncode:
-            raise InvalidCorpusError(f"{self.git}@{self.name}: {done.stderr.decode(errors='replace').strip()}")
+            raise InvalidCorpusError(
+                f"{self.git}@{self.name}: {done.stderr.decode(errors='replace').strip()}"
+            )
         return done.stdout.decode(errors="replace")
 
 
@@ -83,5 +87,9 @@ def version_of(place: str) -> str:
 
 def matching(checkout: Checkout, patterns: Sequence[str]) -> dict[str, str]:
     """Give the texts of the files whose path ends as one of the patterns says."""
-    chosen = [path for path in checkout.paths if any((fnmatchcase(path, pattern) or fnmatchcase(path, f"*/{pattern}")) for pattern in patterns)]
+    chosen = [
+        path
+        for path in checkout.paths
+        if any((fnmatchcase(path, pattern) or fnmatchcase(path, f"*/{pattern}")) for pattern in patterns)
+    ]
     return {path: checkout.read(path) for path in chosen}

@@ -45,7 +45,13 @@ def kind_of(value: object) -> Kind:
     return "any"
 
 
-_SHOWN: tuple[tuple[type, Kind], ...] = ((bool, "bool"), (int, "int"), (float, "float"), (str, "str"), (list, "list"))
+_SHOWN: tuple[tuple[type, Kind], ...] = (
+    (bool, "bool"),
+    (int, "int"),
+    (float, "float"),
+    (str, "str"),
+    (list, "list"),
+)
 
 
 def unique(rows: Iterable[Declaration]) -> dict[str, Declaration]:
@@ -67,7 +73,13 @@ def completed(one: Declaration, two: Declaration) -> Declaration:
 
 
 def _joined(one: Declaration, two: Declaration) -> Declaration:
-    kind = one.type if two.type in (one.type, "any") else two.type if one.type == "any" else _wider(one.type, two.type)
+    kind = (
+        one.type
+        if two.type in (one.type, "any")
+        else two.type
+        if one.type == "any"
+        else _wider(one.type, two.type)
+    )
     return replace(
         one,
         type=kind,

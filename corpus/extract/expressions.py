@@ -125,8 +125,13 @@ def _unary(node: ast.UnaryOp, source: Source, depth: int) -> Any:
 
 
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
 }
 
 
@@ -134,7 +139,11 @@ def _arithmetic(node: ast.BinOp, source: Source, depth: int) -> Any:
     left, right = value(node.left, source, depth), value(node.right, source, depth)
     act = _ARITHMETIC.get(type(node.op))
     numbers = isinstance(left, int | float) and isinstance(right, int | float)
-    if act is None or not numbers or (isinstance(node.op, ast.Pow | ast.LShift) and abs(right) > _LARGEST_POWER):
+    if (
+        act is None
+        or not numbers
+        or (isinstance(node.op, ast.Pow | ast.LShift) and abs(right) > _LARGEST_POWER)
+    ):
         return UNKNOWN
     try:
         return act(left, right)
@@ -199,9 +208,20 @@ def _class_field(node: ast.Call, source: Source, depth: int) -> Any:
 
 
 _CALLS: dict[str, Callable[[ast.Call, Source, int], Any]] = {
-    "field": _field, "Field": _field, "int": _whole, "pp_int": _whole, "get_field": _class_field, "float": _first,
+    "field": _field,
+    "Field": _field,
+    "int": _whole,
+    "pp_int": _whole,
+    "get_field": _class_field,
+    "float": _first,
 }
 _HANDLERS: dict[type, Callable[[Any, Source, int], Any]] = {
-    ast.Constant: _constant, ast.UnaryOp: _unary, ast.BinOp: _arithmetic, ast.List: _sequence, ast.Tuple: _sequence,
-    ast.Name: _name, ast.Attribute: _attribute, ast.Call: _call,
+    ast.Constant: _constant,
+    ast.UnaryOp: _unary,
+    ast.BinOp: _arithmetic,
+    ast.List: _sequence,
+    ast.Tuple: _sequence,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Call: _call,
 }

@@ -20,14 +20,18 @@ def read(source: Source, roots: Mapping[str, str], style: Style) -> Iterator[Dec
             yield from of_class(name, source, place, style)
 
 
-def of_class(name: str, source: Source, place: str = "", style: Style = "as-is", depth: int = 0) -> Iterator[Declaration]:
+def of_class(
+    name: str, source: Source, place: str = "", style: Style = "as-is", depth: int = 0
+) -> Iterator[Declaration]:
     """Give the fields of one class; a field that holds a known class gives that class's fields below it."""
     for field in fields_of(name, source).values():
         if field.name.startswith("_") or last_word(field.annotation) == "ClassVar" or _hidden(field):
             continue
         found = shape(field.annotation, source)
         # A field's name in configurations; pydantic lets `alias` replace it.
-        alias = value(keyword(field.default, "alias"), source) if isinstance(field.default, ast.Call) else None
+        alias = (
+            value(keyword(field.default, "alias"), source) if isinstance(field.default, ast.Call) else None
+        )
         own_name = alias if isinstance(alias, str) else field.name
         key = place + own_name
         if found.nested and depth < _DEEPEST and fields_of(found.nested, source):
@@ -66,7 +70,9 @@ def _notes(field: Field) -> list[ast.Call]:
 
 
 def _noted(field: Field, name: str, source: Source) -> object:
-    return next((value(found, source) for note in _notes(field) if (found := keyword(note, name)) is not None), None)
+    return next(
+        (value(found, source) for note in _notes(field) if (found := keyword(note, name)) is not None), None
+    )
 
 
 def _hidden(field: Field) -> bool:

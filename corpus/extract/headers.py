@@ -10,7 +10,9 @@ from corpus.extract.declarations import Declaration, Default, Kind
 
 _NCCL_PARAM = re.compile(r'^\s*NCCL_PARAM\(\s*\w+\s*,\s*"(\w+)"\s*,\s*([^;]*?)\)\s*;', re.MULTILINE)
 _NCCL_READ = re.compile(r'(?:ncclGetEnv|getenv|ncclLoadParam)\(\s*"(NCCL_\w+)"')
-_RAY_CONFIG = re.compile(r"^RAY_CONFIG\(\s*([\w:<>, ]+?)\s*,\s*(\w+)\s*,\s*([^;]*?)\)\s*;?[ \t]*(?://[^\n]*)?$", re.MULTILINE)
+_RAY_CONFIG = re.compile(
+    r"^RAY_CONFIG\(\s*([\w:<>, ]+?)\s*,\s*(\w+)\s*,\s*([^;]*?)\)\s*;?[ \t]*(?://[^\n]*)?$", re.MULTILINE
+)
 _TORCH_NAMES = re.compile(r"std::vector<std::string>\s+(\w+)\s*=\s*\{([^}]*)\}")
 _TORCH_READ = re.compile(r"(?:get_env|getCvarBool|getCvarInt|getCvarString|check_env|getenv)\(\s*\"(\w+)\"")
 _SLURM_OPTION = re.compile(r"slurm_cli_opt_t\s+\w+\s*=\s*\{(.*?)\n\};", re.DOTALL)

@@ -14,10 +14,25 @@ from corpus.library import EXTRACTED, dump_yaml, read_yaml
 Table = dict[str, Any]
 # Trainers whose arguments include those of another framework: a setting both declare never comes or goes.
 INHERITS = {"trl": "transformers", "llamafactory": "transformers", "ms-swift": "transformers"}
-_SAME_TYPES = frozenset({
-    ("enum", "str"), ("str", "enum"), ("size", "int"), ("size", "str"), ("float", "int"), ("str", "list"), ("list", "str"), ("enum", "list"),
-    ("enum", "bool"), ("int", "enum"), ("int", "bool"), ("bool", "int"), ("int", "float"), ("str", "bool"), ("bool", "str"),
-})
+_SAME_TYPES = frozenset(
+    {
+        ("enum", "str"),
+        ("str", "enum"),
+        ("size", "int"),
+        ("size", "str"),
+        ("float", "int"),
+        ("str", "list"),
+        ("list", "str"),
+        ("enum", "list"),
+        ("enum", "bool"),
+        ("int", "enum"),
+        ("int", "bool"),
+        ("bool", "int"),
+        ("int", "float"),
+        ("str", "bool"),
+        ("bool", "str"),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -64,13 +79,21 @@ def _settled(one: MergedSetting) -> MergedSetting:
     return MergedSetting(one.framework, row, one.sample, {**one.seen, one.row["key"]: one.sample})
 
 
-def merged(tables: Mapping[str, Table], found: Iterable[MergedSetting], effects: Mapping[str, Mapping[str, Table]]) -> Merge:
+def merged(
+    tables: Mapping[str, Table], found: Iterable[MergedSetting], effects: Mapping[str, Mapping[str, Table]]
+) -> Merge:
     """Correct the written settings by the sources' facts, and add the settings that nobody wrote yet.
 
-    `effects` holds, by catalogue and key, what a person writes on a new setting; such a setting goes to the written
+    `effects` holds, by catalogue and key, what a person writes on a new setting; such a setting goes to the
+    written
     ones, any other to the extracted ones.
     """
-    merge = Merge({name: {**table, "settings": [dict(row) for row in table["settings"]]} for name, table in tables.items()})
+    merge = Merge(
+        {
+            name: {**table, "settings": [dict(row) for row in table["settings"]]}
+            for name, table in tables.items()
+        }
+    )
     written = _by_name(merge.tables)
     for one in found:
         catalogue = one.row["catalogue"]
@@ -86,7 +109,13 @@ def _by_name(tables: Mapping[str, Table]) -> dict[tuple[str, str], Table]:
     found: dict[tuple[str, str], Table] = {}
     for name, table in tables.items():
         for row in table["settings"]:
-            found.update({(name, alias["key"]): row for alias in row.get("aliases", ()) if (name, alias["key"]) not in found})
+            found.update(
+                {
+                    (name, alias["key"]): row
+                    for alias in row.get("aliases", ())
+                    if (name, alias["key"]) not in found
+                }
+            )
     for name, table in tables.items():
         found.update({(name, row["key"]): row for row in table["settings"]})
     return found
@@ -105,7 +134,11 @@ def _add(one: MergedSetting, effects: Mapping[str, Table], merge: Merge) -> None
     if written is None:
         others = merge.extracted.setdefault(catalogue, [])
         # Two frameworks may read one variable: the first keeps it.
-        others.extend([] if any(other["key"] == row["key"] for other in others) else [{**row, "spelled": one.row["spelled"]}])
+        others.extend(
+            []
+            if any(other["key"] == row["key"] for other in others)
+            else [{**row, "spelled": one.row["spelled"]}]
+        )
         return
     table = merge.tables[catalogue]
     own = {} if one.row["spelled"] == table["spelled"] else {"spelled": one.row["spelled"]}
@@ -113,10 +146,17 @@ def _add(one: MergedSetting, effects: Mapping[str, Table], merge: Merge) -> None
 
 
 def _row(one: MergedSetting) -> Table:
-    kept: Table = {name: one.row[name] for name in ("key", "type", "default", "choices", "min", "max") if name in one.row}
+    kept: Table = {
+        name: one.row[name] for name in ("key", "type", "default", "choices", "min", "max") if name in one.row
+    }
     versions = one.versions(one.row["key"])
     names = [_alias(one, name) for name in one.seen if name != one.row["key"]]
-    return {**kept, **({"versions": versions} if versions else {}), **({"aliases": names} if names else {}), **_reader(one)}
+    return {
+        **kept,
+        **({"versions": versions} if versions else {}),
+        **({"aliases": names} if names else {}),
+        **_reader(one),
+    }
 
 
 def _alias(one: MergedSetting, name: str) -> Table:
@@ -150,13 +190,21 @@ def _wrong(written: str, name: str, one: MergedSetting) -> bool:
 
     Who wrote an end knew a program that dropped the setting; another program of the framework may keep it.
     """
-    return one.row["sure"] and not agrees(written, one.seen[name], one.sample) and not ("<" in written and "<" not in one.versions(name))
+    return (
+        one.row["sure"]
+        and not agrees(written, one.seen[name], one.sample)
+        and not ("<" in written and "<" not in one.versions(name))
+    )
 
 
 def _aliases(row: Table, one: MergedSetting) -> list[Table]:
-    """Give the aliases with versions as seen, further ones of the source at the end; unseen ones stay as written."""
+    """Give the aliases with versions as seen, further ones of the source at the end.
+
+    Unseen ones stay as written.
+    """
     kept = [
-        _alias(one, alias["key"]) if alias["key"] in one.seen and _wrong(alias.get("versions") or "", alias["key"], one)
+        _alias(one, alias["key"])
+        if alias["key"] in one.seen and _wrong(alias.get("versions") or "", alias["key"], one)
         else alias
         for alias in row.get("aliases", [])
     ]
@@ -170,7 +218,11 @@ def _facts(row: Table, source: Table) -> Table:
     if kind not in ("any", row["type"]) and (row["type"], kind) not in _SAME_TYPES:
         changes["type"] = kind
     default = source.get("default")
-    if default not in (None, "") and default != row.get("default") and (isinstance(default, bool) is (row["type"] == "bool")):
+    if (
+        default not in (None, "")
+        and default != row.get("default")
+        and (isinstance(default, bool) is (row["type"] == "bool"))
+    ):
         changes["default"] = default
     choices = [choice for choice in source.get("choices", ()) if choice not in row.get("choices", ())]
     if choices and row.get("choices"):
@@ -195,7 +247,9 @@ def write(root: Path, merge: Merge) -> None:
             path.write_text(dump_yaml(table), encoding="utf-8")
     (root / EXTRACTED).mkdir(exist_ok=True)
     for name, rows in merge.extracted.items():
-        lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in sorted(rows, key=lambda row: row["key"]))
+        lines = ",\n".join(
+            json.dumps(row, ensure_ascii=False) for row in sorted(rows, key=lambda row: row["key"])
+        )
         text = f'{{"framework": {json.dumps(name)}, "settings": [\n{lines}\n]}}\n'
         (root / EXTRACTED / f"{name}.json").write_text(text, encoding="utf-8")
 
@@ -211,7 +265,11 @@ def into(root: Path, paths: Sequence[Path], words: Path | None) -> list[str]:
     frameworks = {one.framework for one in found}
     for path in (root / EXTRACTED).glob("*.json"):
         # Variables of frameworks that were not read this time stay as they are.
-        others = [row for row in json.loads(path.read_bytes())["settings"] if row.get("read_by", "") not in {"", *frameworks}]
+        others = [
+            row
+            for row in json.loads(path.read_bytes())["settings"]
+            if row.get("read_by", "") not in {"", *frameworks}
+        ]
         if others:
             rows = merge.extracted.get(path.stem, [])
             merge.extracted[path.stem] = [*rows, *_further(others, rows)]

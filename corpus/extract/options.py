@@ -8,28 +8,44 @@ from collections.abc import Iterator, Sequence
 from corpus.extract.declarations import Declaration, Kind, Style, kind_of, styled
 from corpus.extract.expressions import UNKNOWN, Source, keyword, last_word, nodes, value
 
-_TYPES: dict[str, Kind] = {"int": "int", "INT": "int", "float": "float", "FLOAT": "float", "str": "str", "STRING": "str", "bool": "bool"}
+_TYPES: dict[str, Kind] = {
+    "int": "int",
+    "INT": "int",
+    "float": "float",
+    "FLOAT": "float",
+    "str": "str",
+    "STRING": "str",
+    "bool": "bool",
+}
 
 
 def read(source: Source, commands: Sequence[str], style: Style) -> Iterator[Declaration]:
     """Give the options of the functions named in `commands`."""
     for node in nodes(source):
         if isinstance(node, ast.FunctionDef) and node.name in commands:
-            yield from (row for call in node.decorator_list if (row := _option(call, source, style)) is not None)
+            yield from (
+                row for call in node.decorator_list if (row := _option(call, source, style)) is not None
+            )
 
 
 def _option(call: ast.expr, source: Source, style: Style) -> Declaration | None:
     if not isinstance(call, ast.Call) or last_word(call.func) != "option":
         return None
-    names = [found for arg in call.args if isinstance(found := value(arg, source), str) and found.startswith("--")]
+    names = [
+        found for arg in call.args if isinstance(found := value(arg, source), str) and found.startswith("--")
+    ]
     if not names:
         return None
     key, *others = [styled(name.split("/")[0], style) for name in names]
     default = value(keyword(call, "default"), source)
     known = None if default is UNKNOWN else default
     choices = _choices(keyword(call, "type"), source)
-    kind: Kind = "bool" if value(keyword(call, "is_flag"), source) is True else "enum" if choices else _typed(call)
-    return Declaration(key, kind_of(known) if kind == "any" else kind, known, choices, spellings=tuple(others))
+    kind: Kind = (
+        "bool" if value(keyword(call, "is_flag"), source) is True else "enum" if choices else _typed(call)
+    )
+    return Declaration(
+        key, kind_of(known) if kind == "any" else kind, known, choices, spellings=tuple(others)
+    )
 
 
 def _typed(call: ast.Call) -> Kind:

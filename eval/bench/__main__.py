@@ -8,7 +8,18 @@ from rich.console import Console
 
 from eval.bench import batch, hostile, ingest, redact, run, scan, serve, start, vectors, warm
 
-BENCHES = {"batch": batch.run, "hostile": hostile.run, "ingest": ingest.run, "redact": redact.run, "run": run.run, "scan": scan.run, "serve": serve.run, "start": start.run, "vectors": vectors.run, "warm": warm.run}
+BENCHES = {
+    "batch": batch.run,
+    "hostile": hostile.run,
+    "ingest": ingest.run,
+    "redact": redact.run,
+    "run": run.run,
+    "scan": scan.run,
+    "serve": serve.run,
+    "start": start.run,
+    "vectors": vectors.run,
+    "warm": warm.run,
+}
 
 
 def main(names: list[str]) -> int:

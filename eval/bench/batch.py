@@ -1,7 +1,9 @@
 """How many jobs a second a batch is worked through with, by one worker process and by two, and what memory that takes.
 
-The logs are those of the labelled incidents, each with healthy output before it up to a usual size. Every second one
-that has a traceback gets functions of its own names, so that it is a crash of its own; the others are doubles.
+The logs are those of the labelled incidents, each with healthy output before it up to a usual size. Every
+second one
+that has a traceback gets functions of its own names, so that it is a crash of its own; the others are
+doubles.
 """
 
 from __future__ import annotations
@@ -69,15 +71,31 @@ def run() -> Table:
         specs = write(Path(folder) / "logs", count)
         runs = {workers: _worked(Path(folder) / f"home-{workers}", specs, workers) for workers in (1, 2)}
     ratio = runs[2].per_second / runs[1].per_second
-    title = f"{count} jobs of {SIZE / 1000:.0f} kB on processes of this machine; two workers are {ratio:.2f} times one (goal {GOAL_RATIO})"
+    title = (
+        f"{count} jobs of {SIZE / 1000:.0f} kB on processes of this machine; two workers are {ratio:.2f} "
+        f"times one (goal {GOAL_RATIO})"
+    )
     table = Table(title=title)
-    for column in ("workers", f"jobs/s (goal {GOAL})", "answered", "same crash", "engine ms/job", "MiB at first", "MiB at last"):
+    for column in (
+        "workers",
+        f"jobs/s (goal {GOAL})",
+        "answered",
+        "same crash",
+        "engine ms/job",
+        "MiB at first",
+        "MiB at last",
+    ):
         table.add_column(column, justify="right")
     for workers, told in runs.items():
         jobs = len(told.ends)
         table.add_row(
-            str(workers), f"{told.per_second:.1f}", str(told.answered), str(jobs - told.answered), f"{1000 * told.engine_seconds / jobs:.2f}",
-            f"{told.quarter(0):.0f}", f"{told.quarter(3):.0f}",
+            str(workers),
+            f"{told.per_second:.1f}",
+            str(told.answered),
+            str(jobs - told.answered),
+            f"{1000 * told.engine_seconds / jobs:.2f}",
+            f"{told.quarter(0):.0f}",
+            f"{told.quarter(3):.0f}",
         )
     return table
 
@@ -88,7 +106,10 @@ def write(folder: Path, count: int) -> list[JobSpec]:
     dice = random.Random(SEED)  # noqa: S311 - made logs, no secret
     texts = [incident.text for incident in incidents.load() if len(incident.text) < SIZE]
     fillings = [_filling(dice) for _ in range(FILLINGS)]
-    return [_job(folder / f"job-{number:05d}.log", texts[number % len(texts)], fillings, number) for number in range(count)]
+    return [
+        _job(folder / f"job-{number:05d}.log", texts[number % len(texts)], fillings, number)
+        for number in range(count)
+    ]
 
 
 def _job(path: Path, text: str, fillings: Sequence[str], number: int) -> JobSpec:

@@ -1,6 +1,7 @@
 """Logs made to break a reader: how fast each is read, in how much memory, and what the report says was left out.
 
-Each is made while it is read and read in a process of its own, `python -m eval.bench.hostile CASE`, so that the
+Each is made while it is read and read in a process of its own, `python -m eval.bench.hostile CASE`, so that
+the
 peak is its own; the time for making it is taken off. WHYCRASH_BENCH_SCALE makes all of them smaller.
 """
 
@@ -29,7 +30,10 @@ from ingest.logs.reader import Reader
 
 SCALE = float(os.environ.get("WHYCRASH_BENCH_SCALE", "1"))
 GIB = 1 << 30
-OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.25 GiB is free."
+OOM = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
+    "of 79.15 GiB of which 1.25 GiB is free."
+)
 WELL = "(TaskRunner pid=4242) step:{0} - actor/pg_loss:0.0{0} - perf/throughput:812.4"
 STACK = (
     "Traceback (most recent call last):\n"
@@ -39,8 +43,9 @@ STACK = (
     "    loss = self.model(batch)\n"
 )
 ASSERT = (
-    "/pytorch/aten/src/ATen/native/cuda/IndexKernel.cu:93: operator(): block: [{block},0,0], thread: [{thread},0,0] "
-    "Assertion `-sizes[i] <= index && index < sizes[i] && \"index out of bounds\"` failed."
+    "/pytorch/aten/src/ATen/native/cuda/IndexKernel.cu:93: operator(): block: [{block},0,0], thread: "
+    "[{thread},0,0] "
+    'Assertion `-sizes[i] <= index && index < sizes[i] && "index out of bounds"` failed.'
 )
 # How many bytes a writer appends at once to the log that grows, and how often.
 APPENDED = 1 << 20
@@ -132,24 +137,33 @@ def other_tracebacks(number: int) -> Pieces:
 
 def other_errors(number: int) -> Pieces:
     """Give failures of a known pattern, each in words of its own."""
-    return _gathered(f"RuntimeError: the tensor {_letters(place)} is on another device\n{OOM[:-1]} on {_letters(place)}\n" for place in range(number))
+    return _gathered(
+        f"RuntimeError: the tensor {_letters(place)} is on another device\n{OOM[:-1]} on {_letters(place)}\n"
+        for place in range(number)
+    )
 
 
 def nul_bytes(size: int) -> Pieces:
     """Give lines with a NUL here and there, and a page of them at times."""
-    return _filled((WELL.format(1) + "\n").encode() * 50 + b"a\0b\n" + b"\0" * 300 + b"\n" + OOM.encode() + b"\n", size)
+    return _filled(
+        (WELL.format(1) + "\n").encode() * 50 + b"a\0b\n" + b"\0" * 300 + b"\n" + OOM.encode() + b"\n", size
+    )
 
 
 def encodings(size: int) -> Pieces:
     """Give lines of four encodings in turn."""
     said = "显存不足 at größe: "
-    forms = [f"{said}{OOM}\n".encode(form, "replace") for form in ("utf-8", "gb18030", "latin-1", "utf-16-le")]
+    forms = [
+        f"{said}{OOM}\n".encode(form, "replace") for form in ("utf-8", "gb18030", "latin-1", "utf-16-le")
+    ]
     return _filled((WELL.format(2) + "\n").encode() * 20 + b"".join(forms), size)
 
 
 def asserts(number: int) -> Pieces:
     """Give a device-side assertion of each thread of each block."""
-    return _gathered(ASSERT.format(block=place // 1024, thread=place % 1024) + "\n" for place in range(number))
+    return _gathered(
+        ASSERT.format(block=place // 1024, thread=place % 1024) + "\n" for place in range(number)
+    )
 
 
 def colours(size: int) -> Pieces:
@@ -191,7 +205,10 @@ def sparse(path: Path) -> None:
         stream.write(f"{WELL.format(5)}\n{OOM}\n".encode())
 
 
-FILES = {"growing": ("256 MiB, written to while it is read", growing), "sparse": ("10 GiB sparse file", sparse)}
+FILES = {
+    "growing": ("256 MiB, written to while it is read", growing),
+    "sparse": ("10 GiB sparse file", sparse),
+}
 
 
 def run() -> Table:
@@ -199,7 +216,9 @@ def run() -> Table:
     table = Table(title=f"logs made to break a reader, at {SCALE:g} of their size")
     for column in ("what", "MB", "lines", "MB/s", "peak MiB", "events", "root", "omitted"):
         table.add_column(column, justify="left" if column in ("what", "omitted") else "right")
-    told = {name: case.what for name, case in CASES.items()} | {name: what for name, (what, _) in FILES.items()}
+    told = {name: case.what for name, case in CASES.items()} | {
+        name: what for name, (what, _) in FILES.items()
+    }
     for name, what in told.items():
         table.add_row(what, *_shown(_measured(name)))
     return table
@@ -209,13 +228,20 @@ def _shown(reading: HostileResult) -> tuple[str, ...]:
     omitted = "; ".join(f"{key}: {value}" for key, value in reading.omitted.items())
     speed = reading.size / 1e6 / max(reading.seconds, 1e-6)
     return (
-        f"{reading.size / 1e6:.0f}", f"{reading.lines}", f"{speed:.1f}", f"{reading.peak_mib:.0f}",
-        f"{reading.events}", f"L{reading.root}" if reading.root else "", omitted,
+        f"{reading.size / 1e6:.0f}",
+        f"{reading.lines}",
+        f"{speed:.1f}",
+        f"{reading.peak_mib:.0f}",
+        f"{reading.events}",
+        f"L{reading.root}" if reading.root else "",
+        omitted,
     )
 
 
 def _measured(name: str) -> HostileResult:
-    told = subprocess.run([sys.executable, "-m", "eval.bench.hostile", name], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-m", "eval.bench.hostile", name], capture_output=True, text=True, check=True
+    )
     return HostileResult(*json.loads(told.stdout))
 
 
@@ -230,14 +256,22 @@ def read(name: str, reader: Reader, path: Path) -> HostileResult:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     root = report.root.line if report.root else 0
     # A hole is read as well, and no part of the report's bytes.
-    size = report.limits.bytes if made else max(report.limits.bytes, path.stat().st_size if name == "sparse" else 0)
-    return HostileResult(size, report.limits.lines, seconds, peak, len(report.events), root, dict(report.limits.omitted))
+    size = (
+        report.limits.bytes
+        if made
+        else max(report.limits.bytes, path.stat().st_size if name == "sparse" else 0)
+    )
+    return HostileResult(
+        size, report.limits.lines, seconds, peak, len(report.events), root, dict(report.limits.omitted)
+    )
 
 
 def main(name: str) -> int:
     """Read one case, and print what it took."""
     with tempfile.TemporaryDirectory(prefix="whycrash-hostile-") as folder:
-        sys.stdout.write(json.dumps(read(name, Reader(patterns.load(cache=CACHE), CACHE), Path(folder) / "log.txt")) + "\n")
+        sys.stdout.write(
+            json.dumps(read(name, Reader(patterns.load(cache=CACHE), CACHE), Path(folder) / "log.txt")) + "\n"
+        )
     return 0
 
 

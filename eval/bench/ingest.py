@@ -1,6 +1,7 @@
 """How fast a collection is taken in: vectors beside a plain loop over sentence-transformers, and what a query costs.
 
-The peer is what one writes first: `SentenceTransformer.encode`, text by text; and, since that package sorts and
+The peer is what one writes first: `SentenceTransformer.encode`, text by text; and, since that package sorts
+and
 batches too, all texts at once. All see the same texts, in turn, in one process with the same threads.
 """
 
@@ -43,7 +44,9 @@ def run() -> Table:
     ours = open_embedder("", load_settings().home)
     plain = SentenceEmbedder(str(model_folder()), "plain")
     ways: dict[str, Callable[[Sequence[str]], Vectors]] = {
-        "sentence-transformers, text by text": lambda these: np.concatenate([plain.embed([text]) for text in these]),
+        "sentence-transformers, text by text": lambda these: np.concatenate(
+            [plain.embed([text]) for text in these]
+        ),
         "sentence-transformers, all at once": plain.embed,
         "whycrash, each text as if it were new": lambda these: _spread(ours.embed, these),
         "whycrash, the same crash once": ours.embed,
@@ -71,9 +74,15 @@ def _spread(embed: Callable[[Sequence[str]], Vectors], texts: Sequence[str]) -> 
 
 
 def _texts(triage: Triage) -> list[str]:
-    pieces = [document.embedded for case in library.load().cases.values() for document in documents.of_case(case)]
+    pieces = [
+        document.embedded for case in library.load().cases.values() for document in documents.of_case(case)
+    ]
     small = [incident.text for incident in incidents.load() if len(incident.text) < 10 * PASTE]
-    crashes = [document.embedded for text in small[:: max(1, len(small) // CRASHES)] if (document := _crash(triage, text))]
+    crashes = [
+        document.embedded
+        for text in small[:: max(1, len(small) // CRASHES)]
+        if (document := _crash(triage, text))
+    ]
     return pieces[:: max(1, len(pieces) // PIECES)][:PIECES] + crashes[:CRASHES] * JOBS
 
 
@@ -81,18 +90,26 @@ def _crash(triage: Triage, text: str) -> Document | None:
     return documents.of_report(triage.reader.read(sources.from_text(text)), "job/one", "one")
 
 
-def _table(texts: Sequence[str], spent: dict[str, list[float]], made: dict[str, Vectors], triage: Triage) -> Table:
+def _table(
+    texts: Sequence[str], spent: dict[str, list[float]], made: dict[str, Vectors], triage: Triage
+) -> Table:
     names = list(spent)
     difference = max(float(np.abs(made[name] - made[names[1]]).max()) for name in names)
     table = Table(
-        title=f"{len(texts)} documents, {len(set(texts))} different, {os.cpu_count()} cores; largest difference of a component {difference:.1e} "
+        title=f"{len(texts)} documents, {len(set(texts))} different, {os.cpu_count()} cores; largest "
+        f"difference of a component {difference:.1e} "
         f"(goal 1e-3, and {GOAL:.0f} times a plain loop)"
     )
     for column in ("what", "documents/s", "ratio to text by text", "to all at once"):
         table.add_column(column, justify="left" if column == "what" else "right")
     best = {name: statistics.median(values) for name, values in spent.items()}
     for name, seconds in best.items():
-        table.add_row(name, f"{len(texts) / seconds:.0f}", f"{best[names[0]] / seconds:.2f}", f"{best[names[1]] / seconds:.2f}")
+        table.add_row(
+            name,
+            f"{len(texts) / seconds:.0f}",
+            f"{best[names[0]] / seconds:.2f}",
+            f"{best[names[1]] / seconds:.2f}",
+        )
     for name, values in _costs(triage).items():
         table.add_row(f"{name}, ms of processor time", f"{statistics.median(values):.1f}", "", "")
     return table

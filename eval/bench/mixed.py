@@ -14,54 +14,106 @@ PIECE = 1 << 20
 # Distinct lines that the log is drawn from.
 POOL = 40_000
 
-_WORDS = ["solve", "the", "integral", "of", "x", "squared", "then", "check", "whether", "each", "answer", "is", "a", "prime", "and", "explain", "why", "rate", "limit", "memory"]
+_WORDS = [
+    "solve",
+    "the",
+    "integral",
+    "of",
+    "x",
+    "squared",
+    "then",
+    "check",
+    "whether",
+    "each",
+    "answer",
+    "is",
+    "a",
+    "prime",
+    "and",
+    "explain",
+    "why",
+    "rate",
+    "limit",
+    "memory",
+]
 
 
 def _verl(dice: random.Random, step: int) -> str:
-    values = " - ".join(f"{name}:{dice.random():.4f}" for name in ("actor/entropy_loss", "actor/pg_loss", "critic/score/mean"))
-    return f"(TaskRunner pid={dice.randint(1000, 9999)}) step:{step} - {values} - perf/throughput:{dice.randint(100, 9000)}"
+    values = " - ".join(
+        f"{name}:{dice.random():.4f}" for name in ("actor/entropy_loss", "actor/pg_loss", "critic/score/mean")
+    )
+    return (
+        f"(TaskRunner pid={dice.randint(1000, 9999)}) step:{step} - {values} - "
+        f"perf/throughput:{dice.randint(100, 9000)}"
+    )
 
 
 def _ray(dice: random.Random, step: int) -> str:
     address = f"10.0.{dice.randint(0, 7)}.{dice.randint(2, 250)}"
-    return f"(WorkerDict pid={dice.randint(1000, 9999)}, ip={address}) batch {step}: sequence lengths {dice.randint(9, 99)} to {dice.randint(999, 9999)}"
+    return (
+        f"(WorkerDict pid={dice.randint(1000, 9999)}, ip={address}) batch {step}: sequence lengths "
+        f"{dice.randint(9, 99)} to {dice.randint(999, 9999)}"
+    )
 
 
 def _vllm(dice: random.Random, step: int) -> str:
     return (
-        f"INFO 05-03 {_clock(dice)} [loggers.py:118] Engine {step % 8:03d}: Avg prompt throughput: {dice.random() * 1000:.1f} tokens/s, "
-        f"Avg generation throughput: {dice.random() * 1000:.1f} tokens/s, Running: {dice.randint(0, 99)} reqs, Waiting: 0 reqs, "
+        f"INFO 05-03 {_clock(dice)} [loggers.py:118] Engine {step % 8:03d}: Avg prompt throughput: "
+        f"{dice.random() * 1000:.1f} tokens/s, "
+        f"Avg generation throughput: {dice.random() * 1000:.1f} tokens/s, Running: {dice.randint(0, 99)} "
+        "reqs, Waiting: 0 reqs, "
         f"GPU KV cache usage: {dice.random() * 100:.1f}%"
     )
 
 
 def _rank(dice: random.Random, step: int) -> str:
-    return f"[rank{dice.randint(0, 63)}]: 2026-05-03 {_clock(dice)},{step % 1000:03d} - trainer - INFO - loss {dice.random():.5f} lr 1.0e-05"
+    return (
+        f"[rank{dice.randint(0, 63)}]: 2026-05-03 {_clock(dice)},{step % 1000:03d} - trainer - INFO - "
+        f"loss {dice.random():.5f} lr 1.0e-05"
+    )
 
 
 def _nccl(dice: random.Random, step: int) -> str:
     rank = dice.randint(0, 62)
-    return f"node-{rank // 8}:{step}:{step + 9} [{rank % 8}] NCCL INFO Channel {step % 16:02d}/0 : {rank}[{rank}] -> {rank + 1}[{rank + 1}] via P2P/CUMEM"
+    return (
+        f"node-{rank // 8}:{step}:{step + 9} [{rank % 8}] NCCL INFO Channel {step % 16:02d}/0 : "
+        f"{rank}[{rank}] -> {rank + 1}[{rank + 1}] via P2P/CUMEM"
+    )
 
 
 def _trainer(dice: random.Random, step: int) -> str:
-    return f"{{'loss': {dice.random():.4f}, 'grad_norm': {dice.random():.4f}, 'learning_rate': 1e-05, 'epoch': {step / 9000:.2f}}}"
+    return (
+        f"{{'loss': {dice.random():.4f}, 'grad_norm': {dice.random():.4f}, 'learning_rate': 1e-05, "
+        f"'epoch': {step / 9000:.2f}}}"
+    )
 
 
 def _megatron(dice: random.Random, step: int) -> str:
-    return f" iteration {step:8d}/ 1000000 | consumed samples: {step * 512:12d} | elapsed time per iteration (ms): {dice.random() * 999:.1f} | lm loss: {dice.random():.6E} |"
+    return (
+        f" iteration {step:8d}/ 1000000 | consumed samples: {step * 512:12d} | elapsed time per iteration "
+        f"(ms): {dice.random() * 999:.1f} | lm loss: {dice.random():.6E} |"
+    )
 
 
 def _deepspeed(dice: random.Random, step: int) -> str:
-    return f"[2026-05-03 {_clock(dice)}] [INFO] [logging.py:96:log_dist] [Rank 0] step={step}, skipped=0, lr=[1e-05], mom=[(0.9, 0.95)]"
+    return (
+        f"[2026-05-03 {_clock(dice)}] [INFO] [logging.py:96:log_dist] [Rank 0] step={step}, skipped=0, "
+        "lr=[1e-05], mom=[(0.9, 0.95)]"
+    )
 
 
 def _slurm(dice: random.Random, step: int) -> str:
-    return f"{dice.randint(0, 63)}: Training: {dice.randint(0, 99)}%|####      | {step}/100000 [00:12<02:11, {dice.random() * 9:.2f}it/s]"
+    return (
+        f"{dice.randint(0, 63)}: Training: {dice.randint(0, 99)}%|####      | {step}/100000 [00:12<02:11, "
+        f"{dice.random() * 9:.2f}it/s]"
+    )
 
 
 def _requests(dice: random.Random, step: int) -> str:
-    return f'10.0.{dice.randint(0, 7)}.{dice.randint(2, 250)}:{step} - "POST /v1/chat/completions HTTP/1.1" 200 OK'
+    return (
+        f'10.0.{dice.randint(0, 7)}.{dice.randint(2, 250)}:{step} - "POST /v1/chat/completions HTTP/1.1" '
+        "200 OK"
+    )
 
 
 def _prose(dice: random.Random, step: int) -> str:
@@ -73,7 +125,17 @@ def _clock(dice: random.Random) -> str:
 
 
 DIALECTS: tuple[Callable[[random.Random, int], str], ...] = (
-    _verl, _ray, _vllm, _rank, _nccl, _trainer, _megatron, _deepspeed, _slurm, _requests, _prose,
+    _verl,
+    _ray,
+    _vllm,
+    _rank,
+    _nccl,
+    _trainer,
+    _megatron,
+    _deepspeed,
+    _slurm,
+    _requests,
+    _prose,
 )
 
 
@@ -107,5 +169,9 @@ def write(path: Path, size: int) -> None:
 
 def _notable(dice: random.Random) -> list[bytes]:
     """Draw lines that speak of failures from the patterns' own examples."""
-    lines = [row.examples[0] for row in patterns.load().rows if row.fails and row.examples and "\n" not in row.examples[0]]
+    lines = [
+        row.examples[0]
+        for row in patterns.load().rows
+        if row.fails and row.examples and "\n" not in row.examples[0]
+    ]
     return [line.encode() for line in dice.sample(lines, NOTABLE)]

@@ -24,11 +24,15 @@ class Timing:
         return statistics.median(self.seconds)
 
 
-def in_turn(commands: Mapping[str, Sequence[str]], runs: int, environment: Mapping[str, str] | None = None) -> list[Timing]:
+def in_turn(
+    commands: Mapping[str, Sequence[str]], runs: int, environment: Mapping[str, str] | None = None
+) -> list[Timing]:
     """Run the commands A B A B ..., one round of it uncounted, and give each one's times."""
     spent: dict[str, list[float]] = {name: [] for name in commands}
     peaks: dict[str, float] = dict.fromkeys(commands, 0.0)
-    timed = [(name, *_once(command, environment)) for _ in range(runs + 1) for name, command in commands.items()]
+    timed = [
+        (name, *_once(command, environment)) for _ in range(runs + 1) for name, command in commands.items()
+    ]
     for name, seconds, peak in timed[len(commands) :]:
         spent[name].append(seconds)
         peaks[name] = max(peaks[name], peak)
@@ -37,7 +41,12 @@ def in_turn(commands: Mapping[str, Sequence[str]], runs: int, environment: Mappi
 
 def _once(command: Sequence[str], environment: Mapping[str, str] | None) -> tuple[float, float]:
     started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **(environment or {})})
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **(environment or {})},
+    )
     _, _, usage = os.wait4(process.pid, 0)
     process.returncode = 0
     return time.perf_counter() - started, (usage.ru_maxrss / 1024)

@@ -1,6 +1,7 @@
 """How fast secrets are taken out of usual training logs: as a stream, as a whole, and line by line.
 
-The logs are the labelled incidents, one after the other. The peer in the same run is the same table without its
+The logs are the labelled incidents, one after the other. The peer in the same run is the same table without
+its
 prefilter: every expression at every line, as a redactor does that has only `re`; it reads the first part.
 """
 
@@ -58,7 +59,9 @@ def _rows(logs: bytes) -> Iterator[RedactionRate]:
     yield _best("stream", len(large), lambda: sum(map(len, Redactor().stream(_chunks(large)))))
     yield _best("clean, the whole text", len(logs), lambda: Redactor().clean(text))
     yield _best("clean, line by line", len(logs), lambda: [Redactor().clean(line) for line in lines])
-    yield _best("every expression at every line (first part)", len(start), lambda: search.search_all(start), 1)
+    yield _best(
+        "every expression at every line (first part)", len(start), lambda: search.search_all(start), 1
+    )
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:

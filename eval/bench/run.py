@@ -1,4 +1,7 @@
-"""What `whycrash run` costs: a job that prints 100 MB, against the bare command, in pairs; and the sampler beside a long job."""
+"""What `whycrash run` costs: a job that prints 100 MB, against the bare command, in pairs.
+
+And the sampler beside a long job.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from rich.table import Table
 
 PAIRS = 11
 GOAL = 0.03
-# The sampler's share of a core at most, over the first two minutes that it runs; how often it samples is the command's default.
+# The sampler's share of a core at most, over the first two minutes that it runs; how often it samples is the
+# command's default.
 SHARE, SAMPLED, EVERY = 0.01, 120.0, 15.0
 # Seconds in which it has loaded and taken its first sample.
 _LOADED = 12.0
@@ -36,10 +40,18 @@ def run() -> Table:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         pairs = [(_seconds(bare, out), _seconds(watched, out)) for _ in range(PAIRS)]
-    table = Table(title=f"a job that prints 100 MB, {PAIRS} pairs (goals: at most {GOAL:.0%} longer; sampling {SHARE:.0%} of a core)")
+    table = Table(
+        title=(
+            f"a job that prints 100 MB, {PAIRS} pairs (goals: at most {GOAL:.0%} longer; sampling "
+            f"{SHARE:.0%} of a core)"
+        )
+    )
     for column in ("", "median s", "least s", "most s"):
         table.add_column(column, justify="left" if not column else "right")
-    for name, values in (("bare", [one for one, _ in pairs]), ("whycrash run", [other for _, other in pairs])):
+    for name, values in (
+        ("bare", [one for one, _ in pairs]),
+        ("whycrash run", [other for _, other in pairs]),
+    ):
         table.add_row(name, f"{statistics.median(values):.2f}", f"{min(values):.2f}", f"{max(values):.2f}")
     ratios = [other / one - 1 for one, other in pairs]
     table.add_row("longer by", f"{statistics.median(ratios):.1%}", f"{min(ratios):.1%}", f"{max(ratios):.1%}")
@@ -52,8 +64,19 @@ def run() -> Table:
 def _sampling() -> tuple[float, float]:
     """Give the processor seconds that the sampler takes to begin, and until it is stopped after that."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "ui.cli.main", "snapshot", "--watch", f"{EVERY:g}", "--out", f"{folder}/snapshot.json"]
-        sampler = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [
+            sys.executable,
+            "-m",
+            "ui.cli.main",
+            "snapshot",
+            "--watch",
+            f"{EVERY:g}",
+            "--out",
+            f"{folder}/snapshot.json",
+        ]
+        sampler = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         try:
             sleep(_LOADED)
             begun = _spent(sampler.pid)
@@ -67,13 +90,18 @@ def _sampling() -> tuple[float, float]:
 def _spent(process: int) -> float:
     """Give the processor seconds of a process, its children, and theirs that have ended."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="utf-8").split()
-    # utime, stime and the two of ended children stand 14th to 17th: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
-    ticks = sum(map(int, Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11:15]))
+    # utime, stime and the two of ended children stand 14th to 17th:
+    # https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+    ticks = sum(
+        map(int, Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11:15])
+    )
     return ticks / os.sysconf("SC_CLK_TCK") + sum(_spent(int(child)) for child in children)
 
 
 def _seconds(command: Sequence[str], out: Path) -> float:
     started = perf_counter()
     with out.open("wb") as stream:
-        subprocess.run(command, stdout=stream, check=True, env={**os.environ, "WHYCRASH_EMBEDDING_MODEL": "hash"})
+        subprocess.run(
+            command, stdout=stream, check=True, env={**os.environ, "WHYCRASH_EMBEDDING_MODEL": "hash"}
+        )
     return perf_counter() - started

@@ -1,7 +1,8 @@
 """How fast the reader gets from bytes to a CrashReport, and in how much memory.
 
 Peers in the same run: ripgrep counting lines of the same patterns, and of a handful of error words; Drain3;
-NVIDIA's restart agent where it is installed; the bare decompressors. The slow peers read the first part of the
+NVIDIA's restart agent where it is installed; the bare decompressors. The slow peers read the first part of
+the
 same log, which is said in the table.
 """
 
@@ -42,11 +43,15 @@ RESTART_AGENT_SPEED = 2_000_000
 WORDS = "error|exception|traceback|killed|timeout|out of memory|failed"
 
 _DRAIN = (
-    "import sys; from drain3 import TemplateMiner; from drain3.template_miner_config import TemplateMinerConfig;"
+    "import sys; from drain3 import TemplateMiner; from drain3.template_miner_config import "
+    "TemplateMinerConfig;"
     "miner = TemplateMiner(config=TemplateMinerConfig());"
     "[miner.add_log_message(line.rstrip()) for line in open(sys.argv[1], errors='replace')]"
 )
-_AGENT = f"import sys; from importlib import import_module; import_module({RESTART_AGENT!r}).build_l0_bundle(sys.argv[1])"
+_AGENT = (
+    "import sys; from importlib import import_module; "
+    f"import_module({RESTART_AGENT!r}).build_l0_bundle(sys.argv[1])"
+)
 _GROUP = re.compile(r"\(\?P<\w+>")
 _QUOTE = re.compile(r"""\\(["'<>])""")
 
@@ -71,12 +76,16 @@ def run() -> Table:
     with tempfile.TemporaryDirectory(prefix="whycrash-scan-") as folder:
         rows = list(_rows(Path(folder)))
     ours = rows[0].speed
-    table = Table(title=f"log to CrashReport, {SIZE / GIB:.1f} GiB of mixed dialects, {mixed.NOTABLE} notable lines")
+    table = Table(
+        title=f"log to CrashReport, {SIZE / GIB:.1f} GiB of mixed dialects, {mixed.NOTABLE} notable lines"
+    )
     for column in ("what", "MB read", "MB/s", "reader is ... times as fast", "peak MiB"):
         table.add_column(column, justify="left" if column == "what" else "right")
     for row in rows:
         peak = "" if row.peak_mib is None else f"{row.peak_mib:.0f}"
-        table.add_row(row.name, f"{row.size / 1e6:.0f}", f"{row.speed / 1e6:.1f}", f"{ours / row.speed:.1f}", peak)
+        table.add_row(
+            row.name, f"{row.size / 1e6:.0f}", f"{row.speed / 1e6:.1f}", f"{ours / row.speed:.1f}", peak
+        )
     return table
 
 
@@ -92,7 +101,9 @@ def _rows(folder: Path) -> Iterator[ScanRate]:
     if find_spec(RESTART_AGENT.partition(".")[0]):
         yield _timed("NVIDIA restart agent, L0 (first part)", tiny, [sys.executable, "-c", _AGENT, str(tiny)])
     else:
-        yield ScanRate("NVIDIA restart agent, L0 (not installed: as measured elsewhere)", RESTART_AGENT_SPEED, 1.0)
+        yield ScanRate(
+            "NVIDIA restart agent, L0 (not installed: as measured elsewhere)", RESTART_AGENT_SPEED, 1.0
+        )
     yield from _packed(log, folder)
     yield _piped(log, TIMES_LARGER)
 
@@ -104,7 +115,9 @@ def _best(name: str, measure: Callable[[], ScanRate]) -> ScanRate:
 
 
 def _read(path: Path) -> ScanRate:
-    told = subprocess.run([sys.executable, "-m", read_child.__name__, str(path)], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-m", read_child.__name__, str(path)], capture_output=True, text=True, check=True
+    )
     size, seconds, peak, _ = told.stdout.split()
     return ScanRate("reader", int(size), float(seconds), float(peak))
 
@@ -118,7 +131,9 @@ def _pour(logs: Iterable[Path], pipe: IO[bytes]) -> None:
 
 def _piped(log: Path, times: int) -> ScanRate:
     """Read the log several times over through a pipe: memory must not grow with it."""
-    with subprocess.Popen([sys.executable, "-m", read_child.__name__, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", read_child.__name__, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdin is not None  # noqa: S101 - asked for above
         assert process.stdout is not None  # noqa: S101
         _pour([log] * times, process.stdin)
@@ -137,10 +152,17 @@ def _ripgrep(log: Path, small: Path, folder: Path) -> Iterator[ScanRate]:
     if program is None:
         return
     base = [program, "--text", "--count", "--no-unicode", "--no-config"]
-    yield _best("rg -c, seven error words, no table", lambda: _timed("", log, [*base, "--ignore-case", WORDS, str(log)]))
+    yield _best(
+        "rg -c, seven error words, no table",
+        lambda: _timed("", log, [*base, "--ignore-case", WORDS, str(log)]),
+    )
     # Write the patterns as Rust's regex has them; what it cannot take is left out and counted.
     written = [_rust(row) for row in patterns.load().rows]
-    kept = [text for text in written if subprocess.run([*base, "-e", text], input=b"", capture_output=True).returncode != 2]
+    kept = [
+        text
+        for text in written
+        if subprocess.run([*base, "-e", text], input=b"", capture_output=True).returncode != 2
+    ]
     known, refused = kept, len(written) - len(kept)
     table = folder / "patterns.txt"
     table.write_text("\n".join(known))

@@ -58,7 +58,10 @@ def run() -> RenderableType:
         overhead = _overhead(url, pid)
         beyond = _ask(url, bodies, OVERLOAD, SECONDS / 2)
         after = _ask(url, bodies, CONNECTIONS, SECONDS / 2)
-    return _table({f"{CONNECTIONS} connections": usual, f"{OVERLOAD} connections": beyond, "and after that": after}, overhead)
+    return _table(
+        {f"{CONNECTIONS} connections": usual, f"{OVERLOAD} connections": beyond, "and after that": after},
+        overhead,
+    )
 
 
 def pastes() -> list[bytes]:
@@ -72,7 +75,10 @@ def pastes() -> list[bytes]:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[tuple[str, int]]:
-    """Start a server over the index that is there, with a database of its own and no limit of requests; gives its address and process."""
+    """Start a server over the index that is there, with a database of its own and no limit of requests.
+
+    Gives its address and process.
+    """
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     settings = load_settings()
@@ -80,8 +86,18 @@ def serving(folder: Path) -> Iterator[tuple[str, int]]:
     home.mkdir()
     _borrow(settings, home)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WHYCRASH_")}
-    environment |= {"WHYCRASH_HOME": str(home), "WHYCRASH_RATE_LIMIT": "0", "WHYCRASH_PORT": str(port), "WHYCRASH_EMBEDDING_MODEL": settings.embedding_model}
-    process = subprocess.Popen([sys.executable, "-m", "eval.bench.server"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment |= {
+        "WHYCRASH_HOME": str(home),
+        "WHYCRASH_RATE_LIMIT": "0",
+        "WHYCRASH_PORT": str(port),
+        "WHYCRASH_EMBEDDING_MODEL": settings.embedding_model,
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eval.bench.server"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(url, process)
@@ -120,7 +136,10 @@ def _ask(url: str, bodies: Sequence[bytes], connections: int, seconds: float) ->
     """Ask from so many connections at once, each as soon as it is answered; a refused one waits a little."""
     found: list[TimedRequest] = []
     ends = time.monotonic() + seconds
-    work = [threading.Thread(target=_one, args=(url, bodies[number::connections] or bodies, ends, found.append)) for number in range(connections)]
+    work = [
+        threading.Thread(target=_one, args=(url, bodies[number::connections] or bodies, ends, found.append))
+        for number in range(connections)
+    ]
     for thread in work:
         thread.start()
     for thread in work:
@@ -160,7 +179,11 @@ def _overhead(url: str, pid: int) -> dict[str, float]:
         for _ in range(REQUESTS):
             client.get("/healthz")
         idle = 1000 * (_busy(pid) - before) / REQUESTS
-    return {"outside of reading, searching and composing, whole way": median(extra), "processor time of the server's own process": spent, "of it for a request that does nothing": idle}
+    return {
+        "outside of reading, searching and composing, whole way": median(extra),
+        "processor time of the server's own process": spent,
+        "of it for a request that does nothing": idle,
+    }
 
 
 def _busy(pid: int) -> float:
@@ -171,7 +194,18 @@ def _busy(pid: int) -> float:
 
 def _table(runs: dict[str, list[TimedRequest]], overhead: dict[str, float]) -> Table:
     table = Table(title="Single triages of 4 kB over HTTP")
-    for title in ("load", "answered a second", "goal", "p50 ms", "p99 ms", "goal", "refused (429)", "p99 of a refusal ms", "goal", "other"):
+    for title in (
+        "load",
+        "answered a second",
+        "goal",
+        "p50 ms",
+        "p99 ms",
+        "goal",
+        "refused (429)",
+        "p99 of a refusal ms",
+        "goal",
+        "other",
+    ):
         table.add_column(title, justify="right")
     for name, asked in runs.items():
         good = sorted(item.ms for item in asked if item.status == 200)
@@ -179,8 +213,16 @@ def _table(runs: dict[str, list[TimedRequest]], overhead: dict[str, float]) -> T
         others = Counter(item.status for item in asked if item.status not in (200, 429))
         seconds = {f"{CONNECTIONS} connections": SECONDS}.get(name, SECONDS / 2)
         table.add_row(
-            name, f"{len(good) / seconds:.1f}", f"{GOAL_RATE:g}", _at(good, 0.5), _at(good, 0.99), f"{GOAL_P99_MS:g}",
-            str(len(refused)), _at(refused, 0.99), f"{GOAL_REFUSED_P99_MS:g}", str(dict(others) or ""),
+            name,
+            f"{len(good) / seconds:.1f}",
+            f"{GOAL_RATE:g}",
+            _at(good, 0.5),
+            _at(good, 0.99),
+            f"{GOAL_P99_MS:g}",
+            str(len(refused)),
+            _at(refused, 0.99),
+            f"{GOAL_REFUSED_P99_MS:g}",
+            str(dict(others) or ""),
         )
     table.caption = "; ".join(f"{name}: {value:.2f} ms" for name, value in overhead.items())
     return table

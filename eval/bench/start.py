@@ -33,12 +33,21 @@ def run() -> Table:
             "python -c pass": [sys.executable, "-c", "pass"],
         }
         timings = in_turn(commands, RUNS, {"WHYCRASH_HOME": home})
-    table = Table(title=f"from the shell, small log, warm index ({SAMPLE.stat().st_size / 1000:.0f} kB; goal {GOAL_SECONDS} s)")
+    table = Table(
+        title=(
+            f"from the shell, small log, warm index ({SAMPLE.stat().st_size / 1000:.0f} kB; goal "
+            f"{GOAL_SECONDS} s)"
+        )
+    )
     for column in ("command", "median s", "min s", "max s", "peak MiB", "ratio"):
         table.add_column(column, justify="left" if column == "command" else "right")
     for timing in timings:
         table.add_row(
-            timing.name, f"{timing.median:.2f}", f"{min(timing.seconds):.2f}", f"{max(timing.seconds):.2f}",
-            f"{timing.peak_mib:.0f}", f"{timing.median / timings[0].median:.2f}",
+            timing.name,
+            f"{timing.median:.2f}",
+            f"{min(timing.seconds):.2f}",
+            f"{max(timing.seconds):.2f}",
+            f"{timing.peak_mib:.0f}",
+            f"{timing.median / timings[0].median:.2f}",
         )
     return table

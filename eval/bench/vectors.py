@@ -17,13 +17,20 @@ from ingest.embedder import Embedder, SentenceEmbedder, Vectors, model_folder, o
 
 def run() -> Table:
     """Measure and give the table."""
-    texts = [document.embedded for case in library.load().cases.values() for document in documents.of_case(case)]
+    texts = [
+        document.embedded for case in library.load().cases.values() for document in documents.of_case(case)
+    ]
     with tempfile.TemporaryDirectory() as home:
         ours = open_embedder("", Path(home))
         plain = SentenceEmbedder(str(model_folder()), "plain")
         rows = [("onnxruntime", *_timed(ours, texts)), ("sentence-transformers", *_timed(plain, texts))]
     difference = float(np.abs(rows[0][2] - rows[1][2]).max())
-    table = Table(title=f"{len(texts)} documents of the corpus; largest difference of a component {difference:.1e} (goal 1e-3)")
+    table = Table(
+        title=(
+            f"{len(texts)} documents of the corpus; largest difference of a component {difference:.1e} "
+            "(goal 1e-3)"
+        )
+    )
     for column in ("embedder", "documents/s", "ratio"):
         table.add_column(column, justify="left" if column == "embedder" else "right")
     for name, seconds, _ in rows:

@@ -1,6 +1,7 @@
 """How long one triage takes in a process that is warm: nothing loaded, only read, looked up and composed.
 
-The peer is the same question asked the plain way: embed the last lines of the log, and search the same vectors.
+The peer is the same question asked the plain way: embed the last lines of the log, and search the same
+vectors.
 """
 
 from __future__ import annotations
@@ -32,7 +33,12 @@ def run() -> Table:
     spent = [_explained(triage, incident) for incident in chosen for _ in range(RUNS)]
     plain = [_plain(triage, incident) for incident in chosen for _ in range(RUNS)]
     sizes = [len(incident.text) / 1000 for incident in chosen]
-    table = Table(title=f"one triage in a warm process, {LOGS} logs of {min(sizes):.0f} to {max(sizes):.0f} kB (goal {GOAL_MS} ms)")
+    table = Table(
+        title=(
+            f"one triage in a warm process, {LOGS} logs of {min(sizes):.0f} to {max(sizes):.0f} kB (goal "
+            f"{GOAL_MS} ms)"
+        )
+    )
     for column in ("stage", "median ms", "95 of 100 ms"):
         table.add_column(column, justify="left" if column == "stage" else "right")
     for stage in ("all", "scan", "retrieve", "compose"):

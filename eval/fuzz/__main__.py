@@ -37,7 +37,10 @@ class Ended:
     found: str
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.executions} executions, {self.branches} branches reached, {self.found or 'nothing found'}"
+        return (
+            f"{self.name}: {self.executions} executions, {self.branches} branches reached, "
+            f"{self.found or 'nothing found'}"
+        )
 
 
 def fuzz(name: str, seconds: int, again: Sequence[str] = ()) -> Ended:
@@ -48,9 +51,18 @@ def fuzz(name: str, seconds: int, again: Sequence[str] = ()) -> Ended:
         for number, seed in enumerate(SUBJECTS[name].seeds()):
             (Path(folder) / f"{number}").write_bytes(seed)
         given = list(again) or [folder, f"-max_total_time={seconds}", f"-max_len={LONGEST}"]
-        options = [f"-timeout={SLOWEST}", f"-rss_limit_mb={MOST_MIB}", f"-artifact_prefix={kept}/", "-print_final_stats=1"]
+        options = [
+            f"-timeout={SLOWEST}",
+            f"-rss_limit_mb={MOST_MIB}",
+            f"-artifact_prefix={kept}/",
+            "-print_final_stats=1",
+        ]
         told = subprocess.run(  # noqa: S603 - our own module
-            [sys.executable, "-m", "eval.fuzz.process", name, *options, *given], capture_output=True, text=True, errors="replace", check=False
+            [sys.executable, "-m", "eval.fuzz.process", name, *options, *given],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
         )
     output = told.stdout + told.stderr
     executions = max((int(match[1] or match[2]) for match in _EXECUTIONS.finditer(output)), default=0)

@@ -12,7 +12,9 @@ from ingest.logs.report import CrashReport
 def misfits(report: CrashReport) -> list[str]:
     """Give what in a report does not fit the rest of it, a sentence each; empty where all is well."""
     last = report.limits.lines
-    found = [f"{what} is line {number} of {last}" for what, number in _numbers(report) if not 1 <= number <= last]
+    found = [
+        f"{what} is line {number} of {last}" for what, number in _numbers(report) if not 1 <= number <= last
+    ]
     found += [f"not to be shown: {text!r}" for text in _texts(report) if printable(text) != text]
     return found + list(_roles(report)) + list(_order(report))
 
@@ -31,7 +33,15 @@ def _numbers(report: CrashReport) -> Iterator[tuple[str, int]]:
 
 def _texts(report: CrashReport) -> Iterator[str]:
     for event in report.events:
-        yield from (event.text, event.body, event.source, event.exception, event.remote, event.time, event.rank)
+        yield from (
+            event.text,
+            event.body,
+            event.source,
+            event.exception,
+            event.remote,
+            event.time,
+            event.rank,
+        )
         yield from chain.from_iterable((frame.file, frame.function, frame.code) for frame in event.frames)
     yield from chain.from_iterable((setting.key, setting.value) for setting in report.settings)
     yield from (value for fact in report.facts for value in fact.fields.values() if isinstance(value, str))
@@ -52,5 +62,8 @@ def _roles(report: CrashReport) -> Iterator[str]:
 def _order(report: CrashReport) -> Iterator[str]:
     if any(before.line > after.line for before, after in pairwise(report.events)):
         yield "events are not in the order of their lines"
-    yield from (f"{event.pattern} has {event.count} lines up to {event.last}" for event in report.events
-                if event.count < 1 or event.last < event.line)
+    yield from (
+        f"{event.pattern} has {event.count} lines up to {event.last}"
+        for event in report.events
+        if event.count < 1 or event.last < event.line
+    )

@@ -34,7 +34,18 @@ LIMITS = JobLimits(files=40, bytes=4 << 20, ratio=1000, depth=4, spool=4 << 20)
 TOGETHER = 12
 
 # Names that each stand for a format of the job's own files; the input's first byte chooses.
-NAMES = ("run.sh", "job.sbatch", "config.yaml", "environment.yml", "ds.json", "requirements.txt", ".env", "Dockerfile", "pyproject.toml", "notes")
+NAMES = (
+    "run.sh",
+    "job.sbatch",
+    "config.yaml",
+    "environment.yml",
+    "ds.json",
+    "requirements.txt",
+    ".env",
+    "Dockerfile",
+    "pyproject.toml",
+    "notes",
+)
 CHANGES = (
     PatchTarget("verl", "setting", ("actor_rollout_ref.rollout.gpu_memory_utilization",), 0.5, "hydra"),
     PatchTarget("transformers", "flag", ("--per_device_train_batch_size", "--batch"), 1, "flag"),
@@ -46,16 +57,26 @@ CHANGES = (
     PatchTarget("kubernetes", "setting", ("resources.limits.memory",), "64Gi", "yaml"),
 )
 FILES = (
-    "#!/bin/bash\n#SBATCH --mem=1G\nexport PYTORCH_CUDA_ALLOC_CONF=a:1\npython3 -m verl.trainer.main_ppo \\\n    +a.b='[1,2]' \\\n"  # noqa: ISC004 - one file
-    "    actor_rollout_ref.rollout.gpu_memory_utilization=0.9  # why\ntorchrun t.py --batch 8 \"$@\"\n",
-    "#SBATCH --mem=1G\nA=1\nsrun --mem=2G bash -c \"python t.py --batch $A | tee x\" <<EOF\nb: 1\nEOF\n",
-    "micro_batch_size: 4  # rows\nzero_optimization: {stage: 2}\nresources:\n  limits:\n  - &a {memory: 1Gi}\n  - *a\nx: |\n  y\n",
+    (
+        "#!/bin/bash\n#SBATCH --mem=1G\nexport PYTORCH_CUDA_ALLOC_CONF=a:1\npython3 -m verl.trainer.main_ppo "
+        "\\\n    +a.b='[1,2]' \\\n"
+        '    actor_rollout_ref.rollout.gpu_memory_utilization=0.9  # why\ntorchrun t.py --batch 8 "$@"\n'
+    ),
+    '#SBATCH --mem=1G\nA=1\nsrun --mem=2G bash -c "python t.py --batch $A | tee x" <<EOF\nb: 1\nEOF\n',
+    (
+        "micro_batch_size: 4  # rows\nzero_optimization: {stage: 2}\nresources:\n  limits:\n  - &a {memory: "
+        "1Gi}\n  - *a\nx: |\n  y\n"
+    ),
     "name: x\ndependencies:\n- python=3.11\n- pip:\n  - vllm==0.6.0\n",
     '{"zero_optimization": {"stage": 2, "x": [1, 2.5e3, null]},\n  "micro_batch_size": 4}\n',
     "vllm==0.6.0  # pinned\ntorch>=2,<3 ; python_version < '3.12'\n-r other.txt\n",
     "PYTORCH_CUDA_ALLOC_CONF=a:1\nB='x y'\n",
-    "FROM a:1 AS b\nENV PYTORCH_CUDA_ALLOC_CONF=a:1 B=2\nRUN pip install vllm==0.6.0\nCMD [\"python\", \"t.py\"]\n",
-    "[tool.x]\na = 1\n", "config: {'a': {'b': 1}}\nNamespace(a=1, b='x')\n",
+    (
+        'FROM a:1 AS b\nENV PYTORCH_CUDA_ALLOC_CONF=a:1 B=2\nRUN pip install vllm==0.6.0\nCMD ["python", '
+        '"t.py"]\n'
+    ),
+    "[tool.x]\na = 1\n",
+    "config: {'a': {'b': 1}}\nNamespace(a=1, b='x')\n",
 )
 
 
@@ -99,7 +120,12 @@ def open_archive(data: bytes) -> None:
 def read_launch(data: bytes) -> None:
     """Read bytes as one of the job's own files, change it, and find the changes in it."""
     name, text = NAMES[data[0] % len(NAMES)] if data else "run.sh", data[1:].decode("utf-8", "replace")
-    for setting in (*launch.from_file(text, name), *launch.from_file(text), *launch.from_command(text, 1), *launch.from_dump(text, 1)):
+    for setting in (
+        *launch.from_file(text, name),
+        *launch.from_file(text),
+        *launch.from_command(text, 1),
+        *launch.from_dump(text, 1),
+    ):
         if setting.line < 0:
             raise MisfitError(f"{setting} has no line")
     patch.patch(name, text, CHANGES)
@@ -113,7 +139,10 @@ def logs() -> Iterator[bytes]:
     for begin in range(0, len(lines), TOGETHER):
         yield "\n".join(lines[begin : begin + TOGETHER]).encode()
     for begin in range(0, len(lines), TOGETHER * 10):
-        yield "\r\n".join(f"(W pid={begin})\x1b[0m [rank3]: {line[: len(line) // 2]}" for line in lines[begin : begin + TOGETHER]).encode()
+        yield "\r\n".join(
+            f"(W pid={begin})\x1b[0m [rank3]: {line[: len(line) // 2]}"
+            for line in lines[begin : begin + TOGETHER]
+        ).encode()
     yield "\n".join(lines[:TOGETHER]).encode("utf-16")
     yield ("显存不足\n" + "\n".join(lines[:TOGETHER])).encode("gb18030")
 
@@ -121,8 +150,21 @@ def logs() -> Iterator[bytes]:
 def archives() -> Iterator[bytes]:
     """Give one log packed in every way, and archives inside archives."""
     text = next(logs())
-    packed = [text, gzip.compress(text), bz2.compress(text), lzma.compress(text), gzip.compress(text)[:-9], gzip.compress(text) * 2]
-    members = {"a/rank0.log": text, "a/rank1.log.gz": gzip.compress(text), "config.yaml": b"a: 1\n", "../up.log": b"x", "n.zip": b"PK\x03\x04"}
+    packed = [
+        text,
+        gzip.compress(text),
+        bz2.compress(text),
+        lzma.compress(text),
+        gzip.compress(text)[:-9],
+        gzip.compress(text) * 2,
+    ]
+    members = {
+        "a/rank0.log": text,
+        "a/rank1.log.gz": gzip.compress(text),
+        "config.yaml": b"a: 1\n",
+        "../up.log": b"x",
+        "n.zip": b"PK\x03\x04",
+    }
     yield from packed
     for mode in ("w", "w:gz", "w:bz2", "w:xz"):
         yield _tar(members, mode)
@@ -154,4 +196,8 @@ def files() -> Iterator[bytes]:
         yield from (bytes([number]) + text.encode() for text in FILES)
 
 
-SUBJECTS = {"reader": Subject(read_log, logs), "archives": Subject(open_archive, archives), "launch": Subject(read_launch, files)}
+SUBJECTS = {
+    "reader": Subject(read_log, logs),
+    "archives": Subject(open_archive, archives),
+    "launch": Subject(read_launch, files),
+}

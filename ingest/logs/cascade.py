@@ -40,8 +40,10 @@ class ProgressMark:
 class Progress:
     """Marks of progress: how many, the latest ones, and where the run said that it was done.
 
-    `step` is the last training step that the run itself counted; a progress bar may count anything. `finished` is
-    where it said that it was done, `closed` the latest sign of any kind of a good end, `last` the latest mark, and
+    `step` is the last training step that the run itself counted; a progress bar may count anything.
+    `finished` is
+    where it said that it was done, `closed` the latest sign of any kind of a good end, `last` the latest
+    mark, and
     `whole` the latest one that counts all of the run's steps, whose greatest total is `total`.
     """
 
@@ -87,11 +89,18 @@ class Progress:
     def reached(self, last_line: int) -> ProgressMark | None:
         """Give the mark of the last of all steps, if the text ends behind it."""
         whole = self.whole
-        is_last = whole is not None and whole.step >= whole.total == self.total and last_line - whole.line < LAST_WORDS
+        is_last = (
+            whole is not None
+            and whole.step >= whole.total == self.total
+            and last_line - whole.line < LAST_WORDS
+        )
         return whole if is_last else None
 
     def trim(self, line: int | None) -> None:
-        """Keep only the marks that can tell whether work went on after a line; all go where nothing failed."""
+        """Keep only the marks that can tell whether work went on after a line.
+
+        All go where nothing failed.
+        """
         kept = [] if line is None else [mark for mark in self.latest if mark.line > line]
         self.latest = deque(kept, maxlen=self.LATEST)
         self._last.clear()
@@ -119,7 +128,8 @@ class Progress:
 class LogEnd:
     """How a text ends, as far as no failure says it.
 
-    `closed`: it shows a good end, at `line`. `open`: the job works on until the last lines, the last sign of it at
+    `closed`: it shows a good end, at `line`. `open`: the job works on until the last lines, the last sign of
+    it at
     `line`. `unseen`: neither. `step` and `total` are those of the last step, where the text counts them.
     """
 
@@ -145,8 +155,12 @@ def log_end(runs: Sequence[Progress], timeline: Timeline) -> LogEnd:
     if reached:
         return LogEnd("closed", reached[-1].line, reached[-1].step, reached[-1].total)
     counted = max((run.whole for run in runs if run.whole), key=lambda mark: mark.step, default=None)
-    step = max((value for value in (step, counted.step if counted else None) if value is not None), default=None)
-    marks = [(line - run.last.line, run.last.line) for run, line in zip(runs, last_lines, strict=True) if run.last]
+    step = max(
+        (value for value in (step, counted.step if counted else None) if value is not None), default=None
+    )
+    marks = [
+        (line - run.last.line, run.last.line) for run, line in zip(runs, last_lines, strict=True) if run.last
+    ]
     if not marks:
         return UNSEEN
     away, line = min(marks)
@@ -176,26 +190,41 @@ _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _REPEATED = range(5)
 
 
 def arrange_cascade(
-    events: Sequence[Event], runs: Sequence[Progress], timeline: Timeline, warnings: Sequence[Event] = (), *,
+    events: Sequence[Event],
+    runs: Sequence[Progress],
+    timeline: Timeline,
+    warnings: Sequence[Event] = (),
+    *,
     failed: bool = False,
 ) -> Cascade:
     """Give each event its role and name the root among the failures that stand; `runs` tells of each part.
 
-    Where the job is known to have `failed`, its own word that it is done undoes no failure; work that went on does.
+    Where the job is known to have `failed`, its own word that it is done undoes no failure; work that went on
+    does.
     """
     if failed:
         runs = [replace(run, finished=0) for run in runs]
     recovered = {id(event) for event in events if _is_recovered(event, runs, timeline)}
     # Once a run has said that it is done, what falls over while it closes is no failure of it.
-    closing = {id(event) for event in events if event.pattern_role != "origin" and (0 < runs[timeline.number(event.line)].finished < event.line)}
+    closing = {
+        id(event)
+        for event in events
+        if event.pattern_role != "origin" and (0 < runs[timeline.number(event.line)].finished < event.line)
+    }
     standing = [event for event in events if id(event) not in recovered | closing]
     root = min(standing, key=partial(_worth, timeline), default=None)
-    if root is not None and (told := _told_before(root, [event for event in events if id(event) in recovered])):
+    if root is not None and (
+        told := _told_before(root, [event for event in events if id(event) in recovered])
+    ):
         recovered.remove(id(told))
         root = told
     if root is None and not any(run.count or run.finished for run in runs):
         # A few pasted lines without any sign of a run: what warns is what was asked about.
-        root = min((event for event in warnings if _is_asked_about(event)), key=partial(_worth, timeline), default=None)
+        root = min(
+            (event for event in warnings if _is_asked_about(event)),
+            key=partial(_worth, timeline),
+            default=None,
+        )
         events = [*events, root] if root else events
     placed: list[Event] = []
     chosen: Event | None = None
@@ -204,12 +233,26 @@ def arrange_cascade(
             chosen = replace(event, role="root")
             placed.append(chosen)
         else:
-            placed.append(replace(event, role=("teardown" if id(event) in closing else ("recovered" if id(event) in recovered else "collateral"))))
+            placed.append(
+                replace(
+                    event,
+                    role=(
+                        "teardown"
+                        if id(event) in closing
+                        else ("recovered" if id(event) in recovered else "collateral")
+                    ),
+                )
+            )
     return Cascade(tuple(placed), chosen)
 
 
 def arrange_worded(
-    events: Sequence[Event], last_resort: Container[str], runs: Sequence[Progress], timeline: Timeline, *, failed: bool = False
+    events: Sequence[Event],
+    last_resort: Container[str],
+    runs: Sequence[Progress],
+    timeline: Timeline,
+    *,
+    failed: bool = False,
 ) -> Cascade:
     """Arrange a job's events; patterns of `last_resort` count only where no other failure stands."""
     warnings = [event for event in events if event.kind == "warning"]
@@ -243,7 +286,12 @@ def _is_asked_about(event: Event) -> bool:
 def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:
     progress = runs[timeline.number(event.last)]
     # A traceback that states its cause, with no work after it, is not undone by a line that says "done".
-    fatal = event.traceback > 0 and event.cause is not None and event.strength != "hints" and event.pattern_role == "origin"
+    fatal = (
+        event.traceback > 0
+        and event.cause is not None
+        and event.strength != "hints"
+        and event.pattern_role == "origin"
+    )
     # Nor is what was lost while the results were written: a script that logs it and goes on has none.
     end_counts = not fatal or (progress.count > 0 and not _loses_results(event))
     if event.usual or progress.goes_on_after(event.last, end_counts):
@@ -258,7 +306,9 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
 
 def _loses_results(event: Event) -> bool:
     """Tell whether a failure came while a model or checkpoint was written, fetched back or sent away."""
-    return any(_KEEPING.match(frame.function) for frame in event.frames) and not any(_TRACKING.search(frame.file) for frame in event.frames)
+    return any(_KEEPING.match(frame.function) for frame in event.frames) and not any(
+        _TRACKING.search(frame.file) for frame in event.frames
+    )
 
 
 def _worth(timeline: Timeline, event: Event) -> tuple[int, float, int]:

@@ -16,18 +16,21 @@ _CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fractio
 _ZONE = r"\s?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)?"
 
 _EPOCH = re.compile(r"(?P<seconds>\d{10})(?P<millis>\d{3})?(?:\.(?P<fraction>\d{1,12}))?")
-_FORMS = tuple(re.compile(row) for row in (
-    rf"(?P<year>\d{{4}})[-/.](?P<month>\d\d)[-/.](?P<day>\d\d)[ T_]{_CLOCK}{_ZONE}",
-    rf"(?P<year>\d{{4}})(?P<month>\d\d)(?P<day>\d\d)[ T]{_CLOCK}{_ZONE}",
-    rf"(?P<day>\d\d?)/(?P<month>[A-Z][a-z]{{2}})/(?P<year>\d{{4}}):{_CLOCK}{_ZONE}",
-    rf"(?:[A-Z][a-z]{{2}} )?(?P<month>[A-Z][a-z]{{2}}) +(?P<day>\d\d?) {_CLOCK}(?: (?P<year>\d{{4}}))?",
-    # The month comes first, as in the United States; where it cannot be one, it is the day.
-    rf"(?P<month>0\d|1[0-2])/(?P<day>\d\d)/(?P<year>\d{{4}}),? {_CLOCK}",
-    rf"(?P<day>\d\d)/(?P<month>\d\d)/(?P<year>\d{{4}}),? {_CLOCK}",
-    rf"(?P<year>\d\d)/(?P<month>\d\d)/(?P<day>\d\d) {_CLOCK}",
-    rf"(?P<month>\d\d)-(?P<day>\d\d) {_CLOCK}",
-    rf"(?P<month>\d\d?)(?P<day>\d\d) {_CLOCK}",
-))
+_FORMS = tuple(
+    re.compile(row)
+    for row in (
+        rf"(?P<year>\d{{4}})[-/.](?P<month>\d\d)[-/.](?P<day>\d\d)[ T_]{_CLOCK}{_ZONE}",
+        rf"(?P<year>\d{{4}})(?P<month>\d\d)(?P<day>\d\d)[ T]{_CLOCK}{_ZONE}",
+        rf"(?P<day>\d\d?)/(?P<month>[A-Z][a-z]{{2}})/(?P<year>\d{{4}}):{_CLOCK}{_ZONE}",
+        rf"(?:[A-Z][a-z]{{2}} )?(?P<month>[A-Z][a-z]{{2}}) +(?P<day>\d\d?) {_CLOCK}(?: (?P<year>\d{{4}}))?",
+        # The month comes first, as in the United States; where it cannot be one, it is the day.
+        rf"(?P<month>0\d|1[0-2])/(?P<day>\d\d)/(?P<year>\d{{4}}),? {_CLOCK}",
+        rf"(?P<day>\d\d)/(?P<month>\d\d)/(?P<year>\d{{4}}),? {_CLOCK}",
+        rf"(?P<year>\d\d)/(?P<month>\d\d)/(?P<day>\d\d) {_CLOCK}",
+        rf"(?P<month>\d\d)-(?P<day>\d\d) {_CLOCK}",
+        rf"(?P<month>\d\d?)(?P<day>\d\d) {_CLOCK}",
+    )
+)
 
 
 def parse_time(text: str, year_hint: int | None = None) -> float | None:
@@ -51,7 +54,12 @@ def _seconds(told: Callable[[str], str | None], year_hint: int | None) -> float 
     try:
         # A leap second is the last of its minute.
         when = datetime(
-            year, month, _number(told("day")), _number(told("hour")), _number(told("minute")), min(59, _number(told("second"))),
+            year,
+            month,
+            _number(told("day")),
+            _number(told("hour")),
+            _number(told("minute")),
+            min(59, _number(told("second"))),
             tzinfo=_zone(told("zone")),
         )
         return when.timestamp() + _fraction(told("fraction"))

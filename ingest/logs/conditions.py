@@ -20,7 +20,8 @@ from ingest.logs.frameworks import Framework
 class ReportView:
     """What conditions may look at. `events` are the ones that were not recovered from.
 
-    `launches` are the job's own files. With a `focus`, frames and exceptions are that event's alone, while patterns are still the whole log's.
+    `launches` are the job's own files. With a `focus`, frames and exceptions are that event's alone, while
+    patterns are still the whole log's.
     """
 
     events: Sequence[Event]
@@ -63,7 +64,9 @@ def _pattern(predicate: Predicate, view: ReportView) -> bool:
     if predicate.name in view.names:
         return True
     # Most conditions name a pattern as it is called; only the others need to be matched against each.
-    return any(sign in predicate.name for sign in "*?[") and any(fnmatchcase(name, predicate.name) for name in view.names)
+    return any(sign in predicate.name for sign in "*?[") and any(
+        fnmatchcase(name, predicate.name) for name in view.names
+    )
 
 
 def _root(predicate: Predicate, view: ReportView) -> bool:
@@ -77,7 +80,9 @@ def _frame(predicate: Predicate, view: ReportView) -> bool:
 
 def _in_frames(expression: re.Pattern[str], event: Event) -> bool:
     if event.frames:
-        return any(expression.search(str(frame)) for frame in event.frames) or bool(expression.search(event.remote))
+        return any(expression.search(str(frame)) for frame in event.frames) or bool(
+            expression.search(event.remote)
+        )
     return bool(expression.search(event.body))
 
 
@@ -87,7 +92,9 @@ def _exception(predicate: Predicate, view: ReportView) -> bool:
 
 def _framework(predicate: Predicate, view: ReportView) -> bool:
     names = predicate.name.split("|")
-    return any(found.name in names and fits(found.version or None, predicate.value) for found in view.frameworks)
+    return any(
+        found.name in names and fits(found.version or None, predicate.value) for found in view.frameworks
+    )
 
 
 def _phase(predicate: Predicate, view: ReportView) -> bool:
@@ -109,7 +116,9 @@ def _fact(predicate: Predicate, view: ReportView) -> bool:
     kind, field = predicate.name.split(".", 1)
     assert predicate.op is not None  # noqa: S101 - the grammar has no fact without a comparison
     return any(
-        fact.kind == kind and field in fact.fields and compare(fact.fields[field], predicate.op, predicate.value)
+        fact.kind == kind
+        and field in fact.fields
+        and compare(fact.fields[field], predicate.op, predicate.value)
         for fact in view.facts
     )
 

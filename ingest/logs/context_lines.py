@@ -8,7 +8,8 @@ from ingest.logs.lines import MAX_TEXT
 from ingest.logs.scanner import Block, newlines
 
 SURROUNDINGS = 8
-# Rows beside those that are shown are judged with them: a secret may begin above what is shown, or end below it.
+# Rows beside those that are shown are judged with them: a secret may begin above what is shown, or end below
+# it.
 BESIDE = 4
 MAX_AROUND = 8192
 # Bytes before and behind a line in which the rows around it are looked for.
@@ -38,13 +39,18 @@ def _whole_rows(data: bytes, end: int) -> list[bytes]:
 def last_rows(block: Block) -> list[tuple[int, bytes]]:
     """Give the numbered rows that a block ends with."""
     end = len(block.data.rstrip(b"\n"))
-    rows = _whole_rows(block.data, end)[-TAIL - BESIDE :] or [block.data[block.data.rfind(b"\n", 0, end) + 1 : end]]
+    rows = _whole_rows(block.data, end)[-TAIL - BESIDE :] or [
+        block.data[block.data.rfind(b"\n", 0, end) + 1 : end]
+    ]
     first = block.line + newlines(block.data, 0, end) - len(rows) + 1
     return [(first + place, raw) for place, raw in enumerate(rows)]
 
 
 def uncut(raw: bytes, clean: Callable[[str], str]) -> bytes:
-    """Mask a row that is too long to be shown whole before it is cut; what it ends with here may be half a secret."""
+    """Mask a row that is too long to be shown whole before it is cut.
+
+    What it ends with here may be half a secret.
+    """
     if len(raw) <= MAX_TEXT:
         return raw
     text = clean(raw.decode("utf-8", "replace"))

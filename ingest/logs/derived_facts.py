@@ -58,7 +58,10 @@ def _spread(facts: Iterable[Fact], ranks: dict[int, str]) -> list[Fact]:
             first.setdefault(ranks.get(fact.line, str(fact.fields.get("rank", ""))), fact)
     if len(first) < 2:
         return []
-    calls = {(fact.fields.get("op"), fact.fields.get("numel_in"), fact.fields.get("numel_out")) for fact in first.values()}
+    calls = {
+        (fact.fields.get("op"), fact.fields.get("numel_in"), fact.fields.get("numel_out"))
+        for fact in first.values()
+    }
     numbers = {fact.fields["seq"] for fact in first.values() if "seq" in fact.fields}
     line = min(fact.line for fact in first.values())
     fields: dict[str, Value] = {"ranks_n": len(first), "calls_n": len(calls), "seqs_n": len(numbers)}
@@ -67,14 +70,18 @@ def _spread(facts: Iterable[Fact], ranks: dict[int, str]) -> list[Fact]:
 
 def _growth(facts: Iterable[Fact]) -> list[Fact]:
     """Tell how the host's memory rose over the readings that the log prints, if it rose all along."""
-    readings = [fact for fact in facts if fact.kind == "host_memory" and _number(fact.fields, "used_gib") is not None]
+    readings = [
+        fact for fact in facts if fact.kind == "host_memory" and _number(fact.fields, "used_gib") is not None
+    ]
     if len(readings) < MIN_READINGS:
         return []
     values = [_number(fact.fields, "used_gib") or 0.0 for fact in readings]
     rises = sum(later >= earlier for earlier, later in pairwise(values))
     share = rises / (len(values) - 1)
     fields: dict[str, Value] = {
-        "ratio": round(values[-1] / max(values[0], 1e-9), 2), "last_gib": values[-1], "rising_share": round(share, 2),
+        "ratio": round(values[-1] / max(values[0], 1e-9), 2),
+        "last_gib": values[-1],
+        "rising_share": round(share, 2),
         "readings_n": len(values),
     }
     return [Fact("host_growth", readings[-1].line, fields)]

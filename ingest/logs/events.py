@@ -41,9 +41,11 @@ class Event:
     """A failure's line, or many alike.
 
     `line`, `source`, `time` are those of the first; `count` and `last` cover all; `sources` names up to
-    64 streams, `ranks` every rank that said it, `missing` those of the job that did not, and of these `silent` those
+    64 streams, `ranks` every rank that said it, `missing` those of the job that did not, and of these
+    `silent` those
     that tell of no other failure either. `usual` tells
-    that a healthy run of the same job says it too. `pattern_role` is what such lines are as a rule, `role` what this one is here.
+    that a healthy run of the same job says it too. `pattern_role` is what such lines are as a rule, `role`
+    what this one is here.
     """
 
     pattern: str
@@ -119,8 +121,14 @@ class EventLog:
         # A first sight without its traceback takes the frames of a later one: the same failure told twice.
         told = known if known.frames or not event.frames else event
         self._groups[key] = replace(
-            known, count=known.count + event.count, last=max(known.last, event.line), sources=sources,
-            frames=told.frames, exception=told.exception, remote=told.remote, traceback=told.traceback,
+            known,
+            count=known.count + event.count,
+            last=max(known.last, event.line),
+            sources=sources,
+            frames=told.frames,
+            exception=told.exception,
+            remote=told.remote,
+            traceback=told.traceback,
         )
         return key
 
@@ -141,7 +149,9 @@ class EventLog:
 
     def _cut(self) -> None:
         # By weight, then by place: an early line is never dropped because later ones are many.
-        ranked = sorted(self._groups.items(), key=lambda item: (tuple(-part for part in item[1].weight), item[1].line))
+        ranked = sorted(
+            self._groups.items(), key=lambda item: (tuple(-part for part in item[1].weight), item[1].line)
+        )
         keep = self.LIMIT * 3 // 4
         self.omitted += sum(event.count for _, event in ranked[keep:])
         self._groups = dict(sorted(ranked[:keep], key=lambda item: item[1].line))
@@ -152,8 +162,14 @@ class EventLog:
         return min((event.line for event in self._groups.values() if event.line >= line), default=None)
 
     def fails_from(self, line: int, besides: Container[str] = ()) -> bool:
-        """Tell whether anything failed from a line on; a warning did not, and patterns `besides` do not count."""
-        return any(event.last >= line and event.kind != "warning" and event.pattern not in besides for event in self._groups.values())
+        """Tell whether anything failed from a line on.
+
+        A warning did not, and patterns `besides` do not count.
+        """
+        return any(
+            event.last >= line and event.kind != "warning" and event.pattern not in besides
+            for event in self._groups.values()
+        )
 
     @property
     def groups(self) -> frozenset[GroupKey]:

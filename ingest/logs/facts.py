@@ -10,9 +10,22 @@ Value = int | float | str
 
 _SIZE = re.compile(r"^\s*(\d[\d,]{0,18}(?:\.\d{0,9})?)\s*([KMGTP]?)(i?)(B|b|Bytes|bytes)?\s*$")
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
-_DURATION = re.compile(r"^\s*(\d{1,12}(?:\.\d{1,9})?)\s*(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h)?\s*$")
-_SECONDS = {"milliseconds": 1e-3, "millisecond": 1e-3, "ms": 1e-3, "m": 60, "min": 60, "mins": 60, "minute": 60,
-            "minutes": 60, "h": 3600, "hour": 3600, "hours": 3600}
+_DURATION = re.compile(
+    r"^\s*(\d{1,12}(?:\.\d{1,9})?)\s*(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h)?\s*$"
+)
+_SECONDS = {
+    "milliseconds": 1e-3,
+    "millisecond": 1e-3,
+    "ms": 1e-3,
+    "m": 60,
+    "min": 60,
+    "mins": 60,
+    "minute": 60,
+    "minutes": 60,
+    "h": 3600,
+    "hour": 3600,
+    "hours": 3600,
+}
 _CLOCK = re.compile(r"^(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d(?:\.\d+)?)$")
 _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?$")
 

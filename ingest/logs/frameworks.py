@@ -25,23 +25,50 @@ _CUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("tinyzero", r"(?i)\bTinyZero\b"),
         ("simplerl-reason", r"(?i)\bsimpleRL(?:-reason|-Zoo)?\b"),
         ("search-r1", r"(?i)\bSearch-R1\b"),
-        ("verl", r"(?:^|[/.\s(])verl(?:/|\.(?:trainer|workers|utils|single_controller|third_party))|actor_rollout_ref\."),
+        (
+            "verl",
+            r"(?:^|[/.\s(])verl(?:/|\.(?:trainer|workers|utils|single_controller|third_party))|actor_rollout_ref\.",
+        ),
         ("openrlhf", r"(?:^|[/.\s(])openrlhf(?:/|\.(?:cli|trainer|models|utils))|\btrain_ppo_ray\b|OpenRLHF"),
         ("trl", r"(?:^|[/\s(])trl/(?:trainer|extras|scripts|models)|\btrl (?:sft|grpo|dpo|vllm-serve)\b"),
         ("llamafactory", r"(?:^|[/.\s(])llamafactory(?:/|-cli|\.)|LLaMA-Factory"),
-        ("ms-swift", r"(?:^|[/\s(])swift/(?:llm|trainers|cli|plugin|megatron)|\bswift (?:sft|rlhf|pt)\b|ms-swift"),
-        ("vllm", r"(?:^|[/.\s(])vllm(?:/|\.(?:engine|worker|entrypoints|executor|v1|model_executor))|\bvllm serve\b"),
+        (
+            "ms-swift",
+            r"(?:^|[/\s(])swift/(?:llm|trainers|cli|plugin|megatron)|\bswift (?:sft|rlhf|pt)\b|ms-swift",
+        ),
+        (
+            "vllm",
+            (
+                r"(?:^|[/.\s(])vllm(?:/|\.(?:engine|worker|entrypoints|executor|v1|model_executor))|\bvllm "
+                r"serve\b"
+            ),
+        ),
         ("sglang", r"(?:^|[/.\s(])sglang(?:/|\.(?:srt|launch_server))"),
-        ("deepspeed", r"(?:^|[/\s(])deepspeed(?:/(?:runtime|launcher|ops|comm|utils|inference)| --|\.runtime)"),
+        (
+            "deepspeed",
+            r"(?:^|[/\s(])deepspeed(?:/(?:runtime|launcher|ops|comm|utils|inference)| --|\.runtime)",
+        ),
         ("megatron", r"(?:^|[/\s(])megatron/(?:core|training|legacy|bridge)"),
         ("accelerate", r"(?:^|[/\s(])accelerate/(?:commands|utils|accelerator|state)|\baccelerate launch\b"),
-        ("transformers", r"(?:^|[/\s(])transformers/(?:models|trainer|modeling_|generation|utils|tokenization|integrations)"),
+        (
+            "transformers",
+            r"(?:^|[/\s(])transformers/(?:models|trainer|modeling_|generation|utils|tokenization|integrations)",
+        ),
         ("datasets", r"site-packages/datasets/"),
         ("peft", r"site-packages/peft/"),
         ("lightning", r"(?:^|[/\s(])(?:pytorch_)?lightning/(?:pytorch|trainer|fabric)"),
         ("fsdp", r"torch/distributed/fsdp/|fully_sharded_data_parallel|FullyShardedDataParallel"),
-        ("pytorch", r"(?:^|[/\s(])torch/(?:nn|distributed|utils|_|cuda|autograd|optim|multiprocessing)|\btorchrun\b"),
-        ("ray", r"(?:^|[/\s(])ray/(?:_private|_raylet|worker|util|serve|train|data|exceptions)|\bray::|\bray (?:job submit|start)\b"),
+        (
+            "pytorch",
+            r"(?:^|[/\s(])torch/(?:nn|distributed|utils|_|cuda|autograd|optim|multiprocessing)|\btorchrun\b",
+        ),
+        (
+            "ray",
+            (
+                r"(?:^|[/\s(])ray/(?:_private|_raylet|worker|util|serve|train|data|exceptions)|\bray::|\bray "
+                r"(?:job submit|start)\b"
+            ),
+        ),
         ("flash-attn", r"\bflash_attn(?:_2_cuda|_interface|/)"),
         ("triton", r"(?:^|[/\s(])triton/(?:compiler|runtime|backends|language)"),
         ("axolotl", r"(?:^|[/.\s(])axolotl(?:/|\.cli)"),
@@ -82,4 +109,6 @@ class FrameworkLog:
     def all(self) -> tuple[Framework, ...]:
         """Give what was found, the job's own framework before what it runs on."""
         rank = {name: place for place, name in enumerate(_ORDER)}
-        return tuple(sorted(self._found.values(), key=lambda found: (rank.get(found.name, len(rank)), found.line)))
+        return tuple(
+            sorted(self._found.values(), key=lambda found: (rank.get(found.name, len(rank)), found.line))
+        )

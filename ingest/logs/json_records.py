@@ -10,10 +10,20 @@ import re
 from typing import Any
 
 _MESSAGE = ("log", "message", "msg", "event", "MESSAGE", "textPayload")
-_TIME = ("time", "timestamp", "ts", "@timestamp", "asctime", "_SOURCE_REALTIME_TIMESTAMP", "__REALTIME_TIMESTAMP")
+_TIME = (
+    "time",
+    "timestamp",
+    "ts",
+    "@timestamp",
+    "asctime",
+    "_SOURCE_REALTIME_TIMESTAMP",
+    "__REALTIME_TIMESTAMP",
+)
 _LEVEL = ("level", "levelname", "severity", "lvl")
 _OTHER: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("node", ("hostname", "_HOSTNAME", "host")), ("pid", ("process", "_PID", "pid")), ("rank", ("rank", "global_rank")),
+    ("node", ("hostname", "_HOSTNAME", "host")),
+    ("pid", ("process", "_PID", "pid")),
+    ("rank", ("rank", "global_rank")),
 )
 _JOURNAL_MICROSECONDS = re.compile(r"\d{16}")
 # What tells a structured logger's line from prose that happens to hold an equals sign.
@@ -22,7 +32,10 @@ _PAIR = re.compile(r'(?<![\w.@])(?P<key>[\w.@]+)=(?:"(?P<quoted>(?:[^"\\]|\\.)*)
 
 
 def unwrap_record(text: str, fields: dict[str, str]) -> str | None:
-    """Give the message of a record and note in `fields` what else it says; None where the line is no record."""
+    """Give the message of a record and note in `fields` what else it says.
+
+    None where the line is no record.
+    """
     if text.startswith('{"'):
         return _json(text, fields)
     if text.startswith("MESSAGE="):
@@ -42,7 +55,10 @@ def _json(text: str, fields: dict[str, str]) -> str | None:
 
 
 def _logfmt(text: str, fields: dict[str, str]) -> str | None:
-    pairs = {match["key"]: match["quoted"] if match["quoted"] is not None else match["bare"] for match in _PAIR.finditer(text)}
+    pairs = {
+        match["key"]: match["quoted"] if match["quoted"] is not None else match["bare"]
+        for match in _PAIR.finditer(text)
+    }
     return _message({key: value.replace('\\"', '"') for key, value in pairs.items()}, fields)
 
 

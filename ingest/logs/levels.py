@@ -10,7 +10,8 @@ from ingest.logs import lines
 from ingest.logs.lines import Line
 from ingest.logs.scanner import Block, newlines
 
-# How far from the end such lines are looked for, how many lines with the word are read, and how many of them taken.
+# How far from the end such lines are looked for, how many lines with the word are read, and how many of them
+# taken.
 REACH = 256 << 10
 TRIED = 2000
 MOST = 32
@@ -20,7 +21,10 @@ _LEVEL = re.compile(r"(?:ERR|CRIT|FATAL)")
 
 
 def error_levels(block: Block) -> Iterator[Line]:
-    """Give the lines near a block's end whose own prefix has the level of an error; a word in the message is none."""
+    """Give the lines near a block's end whose own prefix has the level of an error.
+
+    A word in the message is none.
+    """
     number, counted, found = block.line, 0, 0
     for match in islice(_WORD.finditer(block.data, max(0, len(block.data) - REACH)), TRIED):
         begin, end = block.line_bounds(match.start())

@@ -39,7 +39,11 @@ class Line:
     def source(self) -> str:
         """Name the stream that printed the line; equal for lines of one process."""
         parts = [self.actor] if self.actor else []
-        parts += [f"{key}={value}" for key, value in (("rank", self.rank), ("pid", self.pid), ("ip", self.node)) if value]
+        parts += [
+            f"{key}={value}"
+            for key, value in (("rank", self.rank), ("pid", self.pid), ("ip", self.node))
+            if value
+        ]
         return " ".join(parts)
 
 
@@ -53,7 +57,15 @@ def parse_line(raw: bytes, number: int, column: int | None = None) -> Line:
         return Line(number, text, body)
     get = fields.get
     return Line(
-        number, text, body, get("actor", ""), get("pid", ""), get("node", ""), get("rank", ""), get("time", ""), get("level", ""),
+        number,
+        text,
+        body,
+        get("actor", ""),
+        get("pid", ""),
+        get("node", ""),
+        get("rank", ""),
+        get("time", ""),
+        get("level", ""),
         get("told", ""),
     )
 

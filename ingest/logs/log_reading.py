@@ -40,10 +40,24 @@ UNKNOWN_EXCEPTION = "python.exception"
 # Rows for any exception's line, which give way to every row that knows the message.
 GENERIC = frozenset({UNKNOWN_EXCEPTION, "python.assertion-bare", "python.exception-below"})
 # Dialects whose failures are worded like anybody's: a key that is missing says nothing of the trainer.
-SHARED = frozenset({"python", "verl", "openrlhf", "trl", "megatron", "llamafactory", "ms-swift", "axolotl", "lightning", "hydra"})
+SHARED = frozenset(
+    {
+        "python",
+        "verl",
+        "openrlhf",
+        "trl",
+        "megatron",
+        "llamafactory",
+        "ms-swift",
+        "axolotl",
+        "lightning",
+        "hydra",
+    }
+)
 # What loggers call a line that is no trouble; glog writes one letter.
 REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
-# What C++ cores call a warning may be their last word; what they warn of in the words of Python or the system, they survived.
+# What C++ cores call a warning may be their last word; what they warn of in the words of Python or the
+# system, they survived.
 SURVIVED = ("python.", "native.", "kernels.", "linux.", "cuda.")
 # Dialects that are no framework's name: a failure's row says itself whose message it is.
 UNNAMED = frozenset({("hf", "transformers"), ("common", "accelerate")})
@@ -52,7 +66,9 @@ MAX_FACTS = 2000
 # What only a progress line tells: how far the preparation of the data was.
 TOLD_BY_PROGRESS = frozenset({"preprocess"})
 # What is left out of a folder or an archive because it is no log at all.
-HARMLESS = frozenset({"empty", "code", "image", "configs", "checkpoint", "not_a_log", "link_out_of_the_folder"})
+HARMLESS = frozenset(
+    {"empty", "code", "image", "configs", "checkpoint", "not_a_log", "link_out_of_the_folder"}
+)
 # The names of facts that tell how many ranks a job has.
 WORLD = ("world", "world_n", "nranks")
 NOVEL = 8
@@ -148,7 +164,11 @@ class LogReading:
             self._sight = Sighting()
             return False
         is_stack = not self._starts.isdisjoint(rows)
-        wording = stack_wording(block.data, begin) if is_stack else block.data[begin : min(block.line_bounds(begin)[1], begin + LINE_HEAD)]
+        wording = (
+            stack_wording(block.data, begin)
+            if is_stack
+            else block.data[begin : min(block.line_bounds(begin)[1], begin + LINE_HEAD)]
+        )
         self._sight = self._repeats.sight(rows, wording, number, STACKS if is_stack else FULL)
         return self._sight.is_known or self._repeats.is_spent(rows, counts=not is_stack)
 
@@ -160,7 +180,9 @@ class LogReading:
         rank = line.rank or line.told
         if rank.isdecimal():
             self._ranks_seen = max(self._ranks_seen, int(rank) + 1)
-        rows = [row for row in dict.fromkeys(self._rows[match.row] for match in matches) if _stands(row, line)]
+        rows = [
+            row for row in dict.fromkeys(self._rows[match.row] for match in matches) if _stands(row, line)
+        ]
         if not rows:
             return
         if any(row.id.startswith("structure.traceback") for row in rows):
@@ -195,7 +217,9 @@ class LogReading:
         """Tell whether a line ends an exception that Python itself says it ignores, as in a `__del__`."""
         stack = self._stacks.ending(line.source, line.number)
         begin = stack.traceback.start if stack else line.number
-        return self._is_below_ignored(line.source, begin) and (stack is not None or line.number - self._ignored[line.source] <= 1)
+        return self._is_below_ignored(line.source, begin) and (
+            stack is not None or line.number - self._ignored[line.source] <= 1
+        )
 
     def _is_below_ignored(self, source: str, number: int) -> bool:
         said = self._ignored.get(source)
@@ -233,10 +257,17 @@ class LogReading:
                 self._frameworks.see_text(frame.file, found.end)
         elif not (self._runs[-1].count or self._runs[-1].finished):
             for line in levels.error_levels(block):
-                called_error = (Event(
-            ERROR_LEVEL, "warning", "none", line.number, self._shown(line.text), self._shown(line.body),
-            source=self._redactor.clean(line.source), rank=line.rank or line.told, time=line.time,
-        ))
+                called_error = Event(
+                    ERROR_LEVEL,
+                    "warning",
+                    "none",
+                    line.number,
+                    self._shown(line.text),
+                    self._shown(line.body),
+                    source=self._redactor.clean(line.source),
+                    rank=line.rank or line.told,
+                    time=line.time,
+                )
                 self._events.add(called_error)
 
     def _clock_above(self, block: Block, offset: int, line: Line) -> str:
@@ -255,19 +286,42 @@ class LogReading:
         frames = self._frames(traceback)
         if not traceback.exception:
             return Event(
-                CUT_TRACEBACK, "error", "wrapper", traceback.end, text, text.strip(), source=self._redactor.clean(traceback.source),
-                frames=frames, traceback=traceback.start,
+                CUT_TRACEBACK,
+                "error",
+                "wrapper",
+                traceback.end,
+                text,
+                text.strip(),
+                source=self._redactor.clean(traceback.source),
+                frames=frames,
+                traceback=traceback.start,
             )
-        body = self._shown(f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception)
+        body = self._shown(
+            f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception
+        )
         return Event(
-            UNKNOWN_EXCEPTION, "error", "origin", traceback.end, text, body, source=self._redactor.clean(traceback.source),
-            exception=self._redactor.clean(traceback.exception), frames=frames, remote=traceback.remote, traceback=traceback.start,
+            UNKNOWN_EXCEPTION,
+            "error",
+            "origin",
+            traceback.end,
+            text,
+            body,
+            source=self._redactor.clean(traceback.source),
+            exception=self._redactor.clean(traceback.exception),
+            frames=frames,
+            remote=traceback.remote,
+            traceback=traceback.start,
         )
 
     def _frames(self, traceback: Traceback) -> tuple[Frame, ...]:
         clean = self._redactor.clean
         return tuple(
-            replace(frame, file=clean(frame.file)[-PATH:], function=clean(frame.function)[:CODE], code=clean(frame.code)[:CODE])
+            replace(
+                frame,
+                file=clean(frame.file)[-PATH:],
+                function=clean(frame.function)[:CODE],
+                code=clean(frame.code)[:CODE],
+            )
             for frame in traceback.frames
         )
 
@@ -280,7 +334,9 @@ class LogReading:
     def _mark(self, row: Pattern, line: Line, block: Block, offset: int) -> None:
         self._seen.add(row.id)
         fields = self._fields(row, line)
-        self._world = max([self._world, *(int(told) for name in WORLD if isinstance(told := fields.get(name), int | float))])
+        self._world = max(
+            [self._world, *(int(told) for name in WORLD if isinstance(told := fields.get(name), int | float))]
+        )
         self._note(row, line, fields)
         if row.phase or (row.fact == "phase" and "name" in fields):
             self._phases.tell(line.number, row.phase or str(fields["name"]), self._lines + 1)
@@ -309,7 +365,15 @@ class LogReading:
             counted = float(step) if isinstance(step, (int, float)) else -1.0
             is_bar = _BAR.search(line.body) is not None
             total = fields.get("total") if row.whole and not counts_part(line.body) else None
-            self._runs[-1].add(ProgressMark(line.number, counted, f"{row.id} {line.source}", float(total) if isinstance(total, (int, float)) else 0.0, is_bar))
+            self._runs[-1].add(
+                ProgressMark(
+                    line.number,
+                    counted,
+                    f"{row.id} {line.source}",
+                    float(total) if isinstance(total, (int, float)) else 0.0,
+                    is_bar,
+                )
+            )
             self._timeline.mark(counted, line.time)
             if counted >= 0 and not is_bar:
                 self._runs[-1].step = counted
@@ -329,12 +393,18 @@ class LogReading:
 
     def _set(self, settings: list[launch.Setting]) -> None:
         clean = self._redactor
-        self._settings.add(replace(item, key=clean.clean(item.key), value=clean.value(item.key, item.value)) for item in settings)
+        self._settings.add(
+            replace(item, key=clean.clean(item.key), value=clean.value(item.key, item.value))
+            for item in settings
+        )
 
     def _fields(self, row: Pattern, line: Line) -> dict[str, Value]:
         match = row.compiled.search(line.text) if row.compiled.groupindex else None
         fields = typed(match.groupdict()) if match else {}
-        return {key: self._redactor.clean(value) if isinstance(value, str) else value for key, value in fields.items()}
+        return {
+            key: self._redactor.clean(value) if isinstance(value, str) else value
+            for key, value in fields.items()
+        }
 
     def _fact(self, kind: str, number: int, fields: dict[str, Value], stream: str = "") -> None:
         if kind == "config_key" and "key" in fields:
@@ -358,28 +428,48 @@ class LogReading:
         if _VALIDATION.search(line.body):
             self._misfit(block, offset, line)
         if best.kind == "error" and best.role == "origin" and shrugged:
-            best = best.model_copy(update={"kind": "warning", "strength": "hints"})  # whoever says so has gone on
+            best = best.model_copy(
+                update={"kind": "warning", "strength": "hints"}
+            )  # whoever says so has gone on
         if traceback is None and _is_remark(line, best):
             # A remark that mentions a failure's words: it stands only where nothing else does.
             best = best.model_copy(update={"role": "wrapper", "strength": "hints"})
         elif traceback is None and _WARNING.search(line.body):
-            best = best.model_copy(update={"role": "wrapper"})  # a warning means what it says, and may be survived
+            best = best.model_copy(
+                update={"role": "wrapper"}
+            )  # a warning means what it says, and may be survived
         # How many lines Ray says that this one stands for.
         match = _REPEATED.search(line.body)
         folded = max(1, int(match[1])) if match else 1
         event = Event(
-            best.id, best.kind, best.role, line.number, self._shown(line.text, _place(best, line.text)),
+            best.id,
+            best.kind,
+            best.role,
+            line.number,
+            self._shown(line.text, _place(best, line.text)),
             self._shown(line.body, _place(best, line.body)),
-            cause=best.cause, strength=best.strength, source=self._redactor.clean(line.source), rank=line.rank or line.told, time=line.time,
-            exception=self._redactor.clean(traceback.exception) if traceback else "", frames=self._frames(traceback) if traceback else (),
-            remote=traceback.remote if traceback else "", facts=fields, frameworks=best.frameworks,
-            also=tuple(row.id for row in rows[1:]), traceback=traceback.start if traceback else 0,
+            cause=best.cause,
+            strength=best.strength,
+            source=self._redactor.clean(line.source),
+            rank=line.rank or line.told,
+            time=line.time,
+            exception=self._redactor.clean(traceback.exception) if traceback else "",
+            frames=self._frames(traceback) if traceback else (),
+            remote=traceback.remote if traceback else "",
+            facts=fields,
+            frameworks=best.frameworks,
+            also=tuple(row.id for row in rows[1:]),
+            traceback=traceback.start if traceback else 0,
             count=folded,
         )
         self._sight.group = self._events.add(event)
         self._timeline.event(line.number, line.time)
         # Several frameworks share their checks' words: where the calls are shown, they say whose it is.
-        if len(best.frameworks) < 2 or not (traceback and traceback.frames) or set(best.frameworks) & self._cued(traceback):
+        if (
+            len(best.frameworks) < 2
+            or not (traceback and traceback.frames)
+            or set(best.frameworks) & self._cued(traceback)
+        ):
             self._see(best, line)
         if line.number not in self._around and len(self._around) < EventLog.LIMIT:
             self._around[line.number] = context_lines(block, offset, line.number)
@@ -389,7 +479,9 @@ class LogReading:
         rows = tracebacks.under(block, offset, line, self._parsed, 2)
         if len(rows) == 2 and _FIELD.match(rows[0].body) and rows[1].body[:1].isspace():
             kind = "config_key" if "Extra inputs" in rows[1].body else "config_value"
-            self._fact(kind, line.number, {"key": rows[0].body.strip(), "reason": rows[1].body.strip()[:CODE]})
+            self._fact(
+                kind, line.number, {"key": rows[0].body.strip(), "reason": rows[1].body.strip()[:CODE]}
+            )
 
     def report(self, source: LogSource | JobSource) -> CrashReport:
         """Order what was gathered and give the report."""
@@ -399,11 +491,23 @@ class LogReading:
                 self._events.repeat(sight.group, sight.last, sight.count - sight.full)
         tail = self._cleaned(last_rows(self._last))[-TAIL:] if self._last else ()
         facts = derive_facts(self._facts, self._ranks)
-        job = ReportView(self._events.all(max(self._world, self._ranks_seen), self._good.events), None, facts, self._frameworks.all(), self._settings.all(), seen=self._seen)
+        job = ReportView(
+            self._events.all(max(self._world, self._ranks_seen), self._good.events),
+            None,
+            facts,
+            self._frameworks.all(),
+            self._settings.all(),
+            seen=self._seen,
+        )
         events = tuple(self._refined(event, job) for event in job.events)
         self._timeline.settle(events)
-        cascade = arrange_worded(events, self._table.last_resort, self._runs, self._timeline, failed=self._failed)
-        omitted = {reason: self._redactor.clean(told) if isinstance(told, str) else told for reason, told in source.omitted.items()}
+        cascade = arrange_worded(
+            events, self._table.last_resort, self._runs, self._timeline, failed=self._failed
+        )
+        omitted = {
+            reason: self._redactor.clean(told) if isinstance(told, str) else told
+            for reason, told in source.omitted.items()
+        }
         if self._events.omitted or self._repeats.omitted:
             omitted["events"] = self._events.omitted + self._repeats.omitted
         limits = Limits(self._size, self._lines, bool(omitted.keys() - HARMLESS), omitted)
@@ -413,11 +517,25 @@ class LogReading:
         rows = self._cleaned(self._around.get(root_line, ()))
         shown_around = tuple(row for row in rows if abs(row[0] - root_line) <= SURROUNDINGS)
         return CrashReport(
-            self._redactor.clean(lines.printable(source.name)), cascade.events, cascade.root, facts, tuple(job.frameworks), tuple(job.settings), limits,
-            finished=max(run.finished for run in self._runs), log_end=log_end(self._runs, self._timeline), marks=sum(run.count for run in self._runs), last_step=max((run.step for run in self._runs if run.step is not None), default=None),
-            has_begun=has_begun, marked_phase=self._phases.before(root_line or self._lines, has_begun=has_begun), surroundings=shown_around,
-            tail=tail, redactions=self._redactor.count,
-            seen=frozenset(self._seen), timeline=self._timeline, novel=self._novel(),
+            self._redactor.clean(lines.printable(source.name)),
+            cascade.events,
+            cascade.root,
+            facts,
+            tuple(job.frameworks),
+            tuple(job.settings),
+            limits,
+            finished=max(run.finished for run in self._runs),
+            log_end=log_end(self._runs, self._timeline),
+            marks=sum(run.count for run in self._runs),
+            last_step=max((run.step for run in self._runs if run.step is not None), default=None),
+            has_begun=has_begun,
+            marked_phase=self._phases.before(root_line or self._lines, has_begun=has_begun),
+            surroundings=shown_around,
+            tail=tail,
+            redactions=self._redactor.count,
+            seen=frozenset(self._seen),
+            timeline=self._timeline,
+            novel=self._novel(),
             command=(self._launch.shown.number, self._redactor.clean(self._launch.shown.body)),
         )
 
@@ -426,12 +544,18 @@ class LogReading:
         if not self._good.lines or self._last is None:
             return ()
         rows = self._last.data.split(b"\n")
-        fresh = [(self._last.line + place, raw) for place, raw in enumerate(rows) if raw.strip() and not self._good.has(raw)]
+        fresh = [
+            (self._last.line + place, raw)
+            for place, raw in enumerate(rows)
+            if raw.strip() and not self._good.has(raw)
+        ]
         return self._cleaned([(number, raw[:MAX_AROUND]) for number, raw in fresh[-NOVEL:]])
 
     def _cleaned(self, rows: Sequence[tuple[int, bytes]]) -> tuple[tuple[int, str], ...]:
         """Give numbered rows as they may be shown."""
-        cleaned = self._redactor.rows([lines.parse_line(uncut(raw, self._redactor.clean), number).text for number, raw in rows])
+        cleaned = self._redactor.rows(
+            [lines.parse_line(uncut(raw, self._redactor.clean), number).text for number, raw in rows]
+        )
         return tuple((number, text) for (number, _), text in zip(rows, cleaned, strict=True))
 
     def _refined(self, event: Event, job: ReportView) -> Event:
@@ -443,7 +567,9 @@ class LogReading:
         view = replace(job, root=event, facts=facts, focus=event)
         for refinement in row.refine:
             if all_hold(refinement.when, view):
-                return classify_exception(replace(event, cause=refinement.cause, strength=refinement.strength or event.strength))
+                return classify_exception(
+                    replace(event, cause=refinement.cause, strength=refinement.strength or event.strength)
+                )
         return classify_exception(event)
 
 
@@ -471,7 +597,10 @@ def _telling(row: Pattern) -> tuple[bool, int, bool, int]:
 
 
 def _is_remark(line: Line, row: Pattern) -> bool:
-    """Tell whether a line is of a level that is no trouble; what NCCL says so of its own failures counts by its row."""
+    """Tell whether a line is of a level that is no trouble.
+
+    What NCCL says so of its own failures counts by its row.
+    """
     return line.level in REMARKS or (line.body.startswith("NCCL INFO ") and not row.id.startswith("nccl."))
 
 

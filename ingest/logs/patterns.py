@@ -42,9 +42,12 @@ class Pattern(Record):
     `expression` is searched in one line, by Hyperscan over raw bytes and by `re` for its named groups,
     so it keeps to what both know. `role` says whether a failure can begin at such a line (origin),
     whether it as a rule follows another (collateral), or repeats another (wrapper). `strength` says how
-    far the line alone settles `cause`. A `finish` undoes the failures before it; an `end` only closes a log in
-    which nothing stands, since servers and scripts close in good order after a failure too. A `last_resort` row
-    says in anybody's words that something failed: it counts only where no other row knows a failure of the job. A progress
+    far the line alone settles `cause`. A `finish` undoes the failures before it; an `end` only closes a log
+    in
+    which nothing stands, since servers and scripts close in good order after a failure too. A `last_resort`
+    row
+    says in anybody's words that something failed: it counts only where no other row knows a failure of the
+    job. A progress
     row that is `whole` counts all steps of the run, so that its `total` is the run's end.
     """
 
@@ -103,14 +106,17 @@ class PatternTable:
     def alike(self) -> frozenset[int]:
         """The numbers of rows of which one line says what the next of the same wording says."""
         return frozenset(
-            number for number, row in enumerate(self.rows)
+            number
+            for number, row in enumerate(self.rows)
             if row.fails or row.kind in ("warning", "teardown") or row.id.startswith("structure.")
         )
 
     @cached_property
     def starts(self) -> frozenset[int]:
         """The numbers of rows that begin a traceback."""
-        return frozenset(number for number, row in enumerate(self.rows) if row.id.startswith("structure.traceback"))
+        return frozenset(
+            number for number, row in enumerate(self.rows) if row.id.startswith("structure.traceback")
+        )
 
 
 class CachedPatterns(Record):
@@ -134,7 +140,9 @@ def load(folder: Path = FOLDER, cache: Path | None = None) -> PatternTable:
         # What the system says in English, each with an expression for it in all languages that are known.
         table: dict[str, list[str]] = read_yaml(SYSTEM_WORDS)
         words = {english: f"(?:{'|'.join([english, *others])})" for english, others in table.items()}
-        shelf = CachedPatterns(rows=tuple(_unique(_spoken(row, words) for path in paths for row in _rows(path))))
+        shelf = CachedPatterns(
+            rows=tuple(_unique(_spoken(row, words) for path in paths for row in _rows(path)))
+        )
         write_cache(shelf, stored)
     return PatternTable(shelf.rows)
 

@@ -17,9 +17,18 @@ _PHASES = tuple(
     (name, re.compile(expression))
     for name, expression in (
         ("save", r"(?:^|[_.: ])save(?:_\w+)?\b(?!r)|save_checkpoint|save_pretrained"),
-        ("log-prob", r"compute_(?:ref_)?log_prob|logprobs_from_logits|log_softmax|entropy_from_logits|compute_logprob"),
-        ("rollout", r"generate_sequences|rollout|vllm/.*(?:execute_model|generate|wake_up|sleep)|sample|generation"),
-        ("update", r"update_actor|update_critic|update_policy|training_step|backward|optimizer|ppo_train|train_batch|:step$"),
+        (
+            "log-prob",
+            r"compute_(?:ref_)?log_prob|logprobs_from_logits|log_softmax|entropy_from_logits|compute_logprob",
+        ),
+        (
+            "rollout",
+            r"generate_sequences|rollout|vllm/.*(?:execute_model|generate|wake_up|sleep)|sample|generation",
+        ),
+        (
+            "update",
+            r"update_actor|update_critic|update_policy|training_step|backward|optimizer|ppo_train|train_batch|:step$",
+        ),
         ("validate", r"_validate|evaluation_loop|:evaluate$"),
         ("load", r"from_pretrained|load_checkpoint|load_state_dict|load_weights|load_model"),
         (INITIALISE, r"init_model|init_workers|__init__|initialize|init_process_group|setup"),
@@ -30,7 +39,10 @@ _TURNS = tuple(
     (name, re.compile(expression))
     for name, expression in (
         ("rollout", r"^(?:generate_sequences|generate_rollouts?|rollout_step|make_experience)$"),
-        ("update", r"^_?(?:train(?:ing)?_step|train_batch|train_one_(?:step|batch)|forward_backward\w*|update_(?:actor|critic|policy)\w*|backward|optimizer_step)$"),
+        (
+            "update",
+            r"^_?(?:train(?:ing)?_step|train_batch|train_one_(?:step|batch)|forward_backward\w*|update_(?:actor|critic|policy)\w*|backward|optimizer_step)$",
+        ),
         ("validate", r"^_?(?:validat(?:e|ion_step)|evaluation_loop|evaluate|eval_step)$"),
         ("save", r"^_?save_(?:checkpoint|model|pretrained)\w*$"),
     )
@@ -79,13 +91,20 @@ class Phases:
     def has_begun(self, line: int, timeline: Timeline) -> bool:
         """Tell whether steps were counted before a line and since the last start that is seen before it.
 
-        In a file of its own a process may count none, as its job's first rank does it for all: then the others' count.
+        In a file of its own a process may count none, as its job's first rank does it for all: then the
+        others' count.
         """
         part = timeline.number(line) if timeline.parts else 0
-        own = [counts for at, counts in self._changes if at < line and (not timeline.parts or timeline.number(at) == part)]
+        own = [
+            counts
+            for at, counts in self._changes
+            if at < line and (not timeline.parts or timeline.number(at) == part)
+        ]
         if True in own:
             return own[-1]
-        return timeline.has_parts and any(counts and timeline.number(at) != part for at, counts in self._changes)
+        return timeline.has_parts and any(
+            counts and timeline.number(at) != part for at, counts in self._changes
+        )
 
     def before(self, line: int, *, has_begun: bool) -> str:
         """Name the phase that the last line before a failure tells that tells any, unless the job has left it behind."""
@@ -98,13 +117,19 @@ class Phases:
 def of_frames(frames: Sequence[Frame], *, has_begun: bool) -> str:
     """Name the phase that a traceback tells, or give the empty string.
 
-    An object made within a turn of the loop is part of that turn, and once steps were counted nothing is initialised.
+    An object made within a turn of the loop is part of that turn, and once steps were counted nothing is
+    initialised.
     """
     for place, frame in reversed(list(enumerate(frames))):
         name = _named(frame)
         if name == INITIALISE:
             # What turns of the loop the calls around a frame are, the innermost first.
-            turns = (name for frame in reversed(frames[:place]) for name, expression in _TURNS if expression.match(frame.function))
+            turns = (
+                name
+                for frame in reversed(frames[:place])
+                for name, expression in _TURNS
+                if expression.match(frame.function)
+            )
             name = next(turns, "" if has_begun else name)
         if name:
             return name

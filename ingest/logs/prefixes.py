@@ -37,50 +37,101 @@ class PrefixForm(NamedTuple):
     is_label: bool = False
 
 
-def _form(firsts: str, expression: str, *, inside: str = printable, is_inner: bool = False, is_label: bool = False) -> PrefixForm:
+def _form(
+    firsts: str, expression: str, *, inside: str = printable, is_inner: bool = False, is_label: bool = False
+) -> PrefixForm:
     return PrefixForm(firsts, re.compile(expression), inside, is_inner, is_label)
 
 
 _ROWS: tuple[PrefixForm, ...] = (
     # ray/_private/worker.py print_worker_logs; vllm/v1/utils.py decorate_logs. An actor's name is its repr.
-    _form("([", rf"{_LOST_COLOR}?\((?:(?P<actor>[^\n]{{1,120}}?)(?: rank=(?P<rank>\d+))? )?pid=(?P<pid>\d+)"
-                rf"(?:, ip=(?P<node>[^\s)]{{1,64}}))?\){_LOST_COLOR}?(?: |$)", inside=digits),
-    _form("([", rf"{_LOST_COLOR}?\((?P<actor>raylet|gcs_server|autoscaler|scheduler|dashboard|dashboard_agent|log_monitor|"
-                r"monitor|plasma_store|driver)"
-                rf"(?:, ip=(?P<node>[\w.:-]+)| [^)]{{0,20}})?\){_LOST_COLOR}?(?: |$)", inside=digits),
+    _form(
+        "([",
+        rf"{_LOST_COLOR}?\((?:(?P<actor>[^\n]{{1,120}}?)(?: rank=(?P<rank>\d+))? )?pid=(?P<pid>\d+)"
+        rf"(?:, ip=(?P<node>[^\s)]{{1,64}}))?\){_LOST_COLOR}?(?: |$)",
+        inside=digits,
+    ),
+    _form(
+        "([",
+        rf"{_LOST_COLOR}?\((?P<actor>raylet|gcs_server|autoscaler|scheduler|dashboard|dashboard_agent|log_monitor|"
+        r"monitor|plasma_store|driver)"
+        rf"(?:, ip=(?P<node>[\w.:-]+)| [^)]{{0,20}})?\){_LOST_COLOR}?(?: |$)",
+        inside=digits,
+    ),
     _form("[", r"\[pod/(?P<node>[\w.-]+)/[\w.-]+\](?: |$)", inside="p"),
     # torch/distributed/elastic: "[${role_name}${local_rank}]:", or a template of the job's own.
     _form("[", r"\[(?:rank|default)(?P<rank>\d{1,5})\]:? ?", inside="rd"),
-    _form("[", r"\[(?:(?P<actor>[A-Za-z]\w{0,30}?)(?P<rank>\d{1,5})\|\d{1,5}"
-               r"|(?P<role>trainer|worker|actor|learner|proc|gpu|local_rank)(?P<number>\d{1,5}))\]: ?", inside=ascii_letters),
+    _form(
+        "[",
+        r"\[(?:(?P<actor>[A-Za-z]\w{0,30}?)(?P<rank>\d{1,5})\|\d{1,5}"
+        r"|(?P<role>trainer|worker|actor|learner|proc|gpu|local_rank)(?P<number>\d{1,5}))\]: ?",
+        inside=ascii_letters,
+    ),
     # Open MPI --tag-output, and SageMaker's reading of it.
-    _form("[", r"\[\d+,(?:mpirank:)?(?P<rank>\d{1,5})(?:,(?P<node>[\w.-]+))?\]<std(?:out|err)>: ?", inside=digits),
-    _form("[IWEF", rf"\[?(?P<level>[IWEF])(?P<time>(?:\d{{8}}|\d{{3,4}})? {_CLOCK}(?:\.\d+)?)\s+"
-                   rf"(?:\d+\s+)?{_WHERE}\](?: |$)", inside="IWEF"),
+    _form(
+        "[",
+        r"\[\d+,(?:mpirank:)?(?P<rank>\d{1,5})(?:,(?P<node>[\w.-]+))?\]<std(?:out|err)>: ?",
+        inside=digits,
+    ),
+    _form(
+        "[IWEF",
+        rf"\[?(?P<level>[IWEF])(?P<time>(?:\d{{8}}|\d{{3,4}})? {_CLOCK}(?:\.\d+)?)\s+"
+        rf"(?:\d+\s+)?{_WHERE}\](?: |$)",
+        inside="IWEF",
+    ),
     _form("[", rf"\[(?P<level>[IWEF]) {_WHERE}\](?: |$)", inside="IWEF"),
-    _form("[", rf"\[(?P<time>\d{{4}}-\d\d-\d\d [\d:,.]+)(?: (?P<level>[IWEFC]))? (?P<pid>\d+)(?: \d+)?\]"
-               rf"(?: \((?P<actor>[\w-]+)\))? {_WHERE}:?(?: |$)", inside=digits),
+    _form(
+        "[",
+        rf"\[(?P<time>\d{{4}}-\d\d-\d\d [\d:,.]+)(?: (?P<level>[IWEFC]))? (?P<pid>\d+)(?: \d+)?\]"
+        rf"(?: \((?P<actor>[\w-]+)\))? {_WHERE}:?(?: |$)",
+        inside=digits,
+    ),
     # sglang/srt/utils: the ranks of the parallel groups stand behind the time.
-    _form("[", rf"\[(?P<time>{_DAY} {_CLOCK}(?:[.,]\d+)?) (?P<told>[A-Z]{{2}}\d+(?: [A-Z]{{2}}\d+)*)\](?: |$)", inside=digits),
-    _form("[", rf"\[(?P<level>{_LEVELS})\|(?:{_WHERE}\] (?P<time>{_FULL})"
-               rf"|(?P<date>{_FULL})\] (?P<place>[\w./-]+:\d+)) >>(?: |$)", inside="DIWECF"),
+    _form(
+        "[",
+        rf"\[(?P<time>{_DAY} {_CLOCK}(?:[.,]\d+)?) (?P<told>[A-Z]{{2}}\d+(?: [A-Z]{{2}}\d+)*)\](?: |$)",
+        inside=digits,
+    ),
+    _form(
+        "[",
+        rf"\[(?P<level>{_LEVELS})\|(?:{_WHERE}\] (?P<time>{_FULL})"
+        rf"|(?P<date>{_FULL})\] (?P<place>[\w./-]+:\d+)) >>(?: |$)",
+        inside="DIWECF",
+    ),
     _form("[", rf"\[NeMo (?P<level>[DIWEC]) (?P<time>{_FULL}) [^\]\s]+:\d+\] ?", inside="N"),
     _form("[", rf"\[(?P<level>{_LEVELS}):(?P<where>[\w.]+)\](?: |$)", inside="DIWECF"),
-    _form("[", r"\[(?P<time>\s*\d+\.\d{6}|\s*\+\d+\.\d{6}|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}"
-               r"|[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d|\d{10}(?:\.\d+)?)\](?:\[ *[TC]\d+\])?(?: |$)", inside=f" {digits}{ascii_uppercase}"),
-    _form("[", rf"\[(?P<time>{_CLOCK}(?:[.,]\d+)?|{_DAY} \d\d:\d\d|\d\d-\d\d {_CLOCK})\](?: |$)", inside=digits),
+    _form(
+        "[",
+        r"\[(?P<time>\s*\d+\.\d{6}|\s*\+\d+\.\d{6}|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}"
+        r"|[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d|\d{10}(?:\.\d+)?)\](?:\[ *[TC]\d+\])?(?: |$)",
+        inside=f" {digits}{ascii_uppercase}",
+    ),
+    _form(
+        "[", rf"\[(?P<time>{_CLOCK}(?:[.,]\d+)?|{_DAY} \d\d:\d\d|\d\d-\d\d {_CLOCK})\](?: |$)", inside=digits
+    ),
     # Open MPI's show_help and signal handler.
-    _form("[", r"\[(?P<node>[A-Za-z][\w.-]*):(?P<pid>\d{2,8})\] (?=\*\*\* |Signal|Failing at|\[ ?\d+\] |Process )", inside=ascii_letters),
+    _form(
+        "[",
+        r"\[(?P<node>[A-Za-z][\w.-]*):(?P<pid>\d{2,8})\] (?=\*\*\* |Signal|Failing at|\[ ?\d+\] |Process )",
+        inside=ascii_letters,
+    ),
     _form(digits, r"(?P<time>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP](?: |$)"),
     _form(f"[({digits} ", rf" ?[\[(]?(?P<time>{_FULL})[\])]?(?:,| -|:)?(?: |\t|$)", inside=digits),
     _form(f" {digits}", r"\s{0,4}(?P<rank>\d{1,5}):(?: |$)", is_label=True),
-    _form(f"[{digits}", rf"\[?(?P<time>\d\d/\d\d/(?:\d{{4}}|\d\d) {_CLOCK}(?:[.,]\d+)?"
-                        rf"|\d\d?/(?:{_MONTHS})/\d{{4}}:{_CLOCK}(?: [+-]\d{{4}})?)\]?(?: -|:)?(?: |\t|$)", inside=digits),
+    _form(
+        f"[{digits}",
+        rf"\[?(?P<time>\d\d/\d\d/(?:\d{{4}}|\d\d) {_CLOCK}(?:[.,]\d+)?"
+        rf"|\d\d?/(?:{_MONTHS})/\d{{4}}:{_CLOCK}(?: [+-]\d{{4}})?)\]?(?: -|:)?(?: |\t|$)",
+        inside=digits,
+    ),
     _form(digits, rf"(?P<time>{_CLOCK}[.,]\d{{3,9}}|{_CLOCK}(?=(?: -| \|)? \[?(?:{_LEVELS})\b))(?: -| \|)? "),
     # vllm/logging_utils: the file stands in brackets since 0.8, before that only a closing one.
     _form("DIWEC", rf"(?P<level>{_LEVELS}) (?P<time>\d\d-\d\d {_CLOCK})(?:\.\d+)? \[?{_WHERE}\] ?"),
-    _form("JFMASOND", r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?) (?P<node>[\w.-]+) "
-                      r"(?=[\w.-]+(?:\[\d+\])?:)(?:[\w.-]+(?:\[(?P<pid>\d+)\])?:(?: |$))"),
+    _form(
+        "JFMASOND",
+        r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?) (?P<node>[\w.-]+) "
+        r"(?=[\w.-]+(?:\[\d+\])?:)(?:[\w.-]+(?:\[(?P<pid>\d+)\])?:(?: |$))",
+    ),
     _form("<", r"<\d{1,3}>(?:1 )?(?=[\[A-Z\d])"),
     _form("k", r"kern  ?:(?P<level>\w+) *: (?=\[)"),
     _form("DIWECF", rf"(?P<level>{_LEVELS}):(?P<time>{_FULL}):"),
@@ -89,14 +140,20 @@ _ROWS: tuple[PrefixForm, ...] = (
     _form("DNAE", rf"(?P<level>DEFAULT|NOTICE|ALERT|EMERGENCY) (?={_DAY})"),
     _form("[DIWECF", rf"\[?(?P<level>{_LEVELS})\]?(?: -|:)? (?=\S)", inside="DIWECF"),
     _form(ascii_letters, r"(?P<node>[A-Za-z][\w.-]{0,80}):(?P<pid>\d+):\d+ \[\d+\] (?=NCCL )"),
-    _form("wnhgidacr", r"(?P<node>(?:worker|node|host|gpu|ip|dgx|hgx|compute|a100|a800|h100|h200|h800|"
-                       r"cn|gn|nid|rack)[\w-]*\d(?:\.[\w.-]+)?): "),
+    _form(
+        "wnhgidacr",
+        r"(?P<node>(?:worker|node|host|gpu|ip|dgx|hgx|compute|a100|a800|h100|h200|h800|"
+        r"cn|gn|nid|rack)[\w-]*\d(?:\.[\w.-]+)?): ",
+    ),
     _form("w", r"(?P<actor>wandb): "),
     # docker compose: the service and its number, padded to a column.
     _form(ascii_lowercase, r"(?P<node>[a-z][\w.-]{0,60}[-_]\d{1,4}) {1,40}\|(?: |$)"),
     # stern: pod and container; only where the pod's name has what a controller adds.
-    _form(ascii_lowercase, r"(?P<node>[a-z][a-z0-9-]{0,60}-(?:[a-z0-9]{6,10}-[a-z0-9]{5}"
-                           r"|(?:worker|master|launcher|head|leader|ps|chief)-\d{1,4})) [a-z][a-z0-9-]{0,60} "),
+    _form(
+        ascii_lowercase,
+        r"(?P<node>[a-z][a-z0-9-]{0,60}-(?:[a-z0-9]{6,10}-[a-z0-9]{5}"
+        r"|(?:worker|master|launcher|head|leader|ps|chief)-\d{1,4})) [a-z][a-z0-9-]{0,60} ",
+    ),
     _form("#", r"#033\[[\d;]{0,8}m"),
     # What people put before a line that they quote: Markdown's marks of quotation, code, stress and lists.
     _form(">", r"(?:> ?){1,4}(?=\S)"),
@@ -108,23 +165,41 @@ _ROWS: tuple[PrefixForm, ...] = (
     # What only means something behind another prefix.
     _form("|", r"\| (?P<level>[A-Z]+) *\| (?P<where>[^\s|]+:[^\s|]*:\d+) - ", is_inner=True),
     _form("|", r"\| (?P<level>[A-Z]+) *\| ", is_inner=True),
-    _form("[", r"\[(?P<where>[\w./-]+\.(?:py|cc|cpp|cu|h|rs|go):\d+(?::[\w<>]+)?"
-               r"|[a-z_][\w]*(?:\.\w+)*:\d+)\](?: |$)", is_inner=True, inside=ascii_letters),
+    _form(
+        "[",
+        r"\[(?P<where>[\w./-]+\.(?:py|cc|cpp|cu|h|rs|go):\d+(?::[\w<>]+)?"
+        r"|[a-z_][\w]*(?:\.\w+)*:\d+)\](?: |$)",
+        is_inner=True,
+        inside=ascii_letters,
+    ),
     _form("[", r"\[(?:PID:\d+|RANK:(?P<told>\d+))\] ?", is_inner=True, inside="PR"),
     _form(f"{ascii_letters}_", r"(?P<where>[\w./-]+\.py:\d+) -- ", is_inner=True),
     _form("IWEF", r"(?P<level>[IWEF]) (?:\d+ )?(?P<where>[\w./-]+:\d+)\] ", is_inner=True),
     # Rust's tracing, as TGI, TEI, Dynamo and tokenizers' servers print: the level is padded to five letters.
-    _form(" TDIWE", r" ?(?P<level>TRACE|DEBUG|INFO|WARN|ERROR) (?P<where>[a-z_]\w*(?:::\w+)*)(?:\{[^}]{0,200}\})?: ", is_inner=True),
-    _form(f"{ascii_letters}_", rf"(?P<where>[A-Za-z_][\w.]{{0,80}}) - (?P<level>{_LEVELS}) - ", is_inner=True),
-    _form(ascii_letters, r"(?P<node>[A-Za-z][\w.-]{0,80}) (?:kernel|(?:systemd|slurmd|slurmstepd|containerd|dockerd|"
-                         r"kubelet|nvidia-[\w-]+|python[\d.]*|[\w.-]+(?=\[))(?:\[(?P<pid>\d+)\])?): ", is_inner=True),
+    _form(
+        " TDIWE",
+        r" ?(?P<level>TRACE|DEBUG|INFO|WARN|ERROR) (?P<where>[a-z_]\w*(?:::\w+)*)(?:\{[^}]{0,200}\})?: ",
+        is_inner=True,
+    ),
+    _form(
+        f"{ascii_letters}_", rf"(?P<where>[A-Za-z_][\w.]{{0,80}}) - (?P<level>{_LEVELS}) - ", is_inner=True
+    ),
+    _form(
+        ascii_letters,
+        r"(?P<node>[A-Za-z][\w.-]{0,80}) (?:kernel|(?:systemd|slurmd|slurmstepd|containerd|dockerd|"
+        r"kubelet|nvidia-[\w-]+|python[\d.]*|[\w.-]+(?=\[))(?:\[(?P<pid>\d+)\])?): ",
+        is_inner=True,
+    ),
 )
 
 # What a message itself tells of who it is about; it stays in the message.
 _TOLD: tuple[PrefixForm, ...] = (
     _form("[", r"\[(?:PG [^\]]{1,80}? )?[Rr](?:ank|ANK)[ :]?(?P<told>\d{1,5})\]", inside="PRr"),
-    _form("s", r"(?:srun|slurmstepd): error: (?:\*\*\* .{1,60}? ON )?"
-               r"(?P<node>[A-Za-z][\w.-]*\d|[A-Za-z][\w.-]*\[[\d,-]+\])(?=[: ](?: task|CANCELLED|tasks? \d))"),
+    _form(
+        "s",
+        r"(?:srun|slurmstepd): error: (?:\*\*\* .{1,60}? ON )?"
+        r"(?P<node>[A-Za-z][\w.-]*\d|[A-Za-z][\w.-]*\[[\d,-]+\])(?=[: ](?: task|CANCELLED|tasks? \d))",
+    ),
 )
 
 
@@ -157,7 +232,7 @@ def strip_prefix(body: str, fields: dict[str, str], *, is_inner: bool) -> str | 
         match = row.expression.match(body)
         if match and match.end():
             _note(match, fields)
-            return body[match.end():]
+            return body[match.end() :]
     return None
 
 

@@ -24,10 +24,13 @@ class Reader:
         if cache:
             prefilter.save_prefilter(cache)
 
-    def read(self, source: LogSource | JobSource, good: Templates | None = None, *, failed: bool = False) -> CrashReport:
+    def read(
+        self, source: LogSource | JobSource, good: Templates | None = None, *, failed: bool = False
+    ) -> CrashReport:
         """Read a job's output to its end; raises InputError where it cannot be read at all.
 
-        What also stands in `good`, a healthy run of the same job, is no failure here. `failed` tells that the job is known
+        What also stands in `good`, a healthy run of the same job, is no failure here. `failed` tells that the
+        job is known
         to have failed, whatever it says of itself.
         """
         reading = LogReading(self._table, good or NOTHING, failed=failed)

@@ -30,8 +30,10 @@ _DIGITS = b"0123456789"
 def stack_wording(data: bytes, begin: int) -> bytes:
     """Give what tells a traceback from others: how it begins, and the line that ends it.
 
-    Ranks that fail in the same deep calls differ in that line alone. `begin` is where the header's line begins; lines
-    of the same process begin with the same prefix. Where no end is found (a prefix with a clock), the beginning tells.
+    Ranks that fail in the same deep calls differ in that line alone. `begin` is where the header's line
+    begins; lines
+    of the same process begin with the same prefix. Where no end is found (a prefix with a clock), the
+    beginning tells.
     """
     head = data.find(b"Traceback (", begin, begin + LINE_HEAD)
     mark = b"\n" + data[begin:head]
@@ -45,7 +47,10 @@ def stack_wording(data: bytes, begin: int) -> bytes:
     if last < 0:
         return data[begin : begin + STACK_HEAD]
     end = data.find(b"\n", last + 1)
-    return data[begin : min(last, begin + STACK_HEAD)] + data[last : min(len(data) if end < 0 else end, last + LINE_HEAD)]
+    return (
+        data[begin : min(last, begin + STACK_HEAD)]
+        + data[last : min(len(data) if end < 0 else end, last + LINE_HEAD)]
+    )
 
 
 @dataclass(slots=True)
@@ -65,7 +70,10 @@ class Sighting:
 
 @dataclass
 class Repeats:
-    """What was seen so far, by wording; `omitted` counts lines that were neither read nor counted with others."""
+    """What was seen so far, by wording.
+
+    `omitted` counts lines that were neither read nor counted with others.
+    """
 
     omitted: int = 0
     _sights: dict[tuple[tuple[int, ...], bytes], Sighting] = field(default_factory=dict)
@@ -88,7 +96,10 @@ class Repeats:
         return (sight for sight in self._sights.values() if sight.is_known)
 
     def is_spent(self, rows: tuple[int, ...], counts: bool = True) -> bool:
-        """Charge a line that is to be read in full; tell whether every pattern in it has used up its allowance."""
+        """Charge a line that is to be read in full.
+
+        Tell whether every pattern in it has used up its allowance.
+        """
         spent = all(self._spent.get(row, 0) >= ALLOWANCE for row in rows)
         for row in rows:
             self._spent[row] = self._spent.get(row, 0) + 1

@@ -17,7 +17,9 @@ from ingest.logs.frameworks import Framework
 from ingest.logs.timeline import Place, Timeline
 
 # Reasons in `omitted` for which a log was not read to its end.
-_ENDLESS = frozenset({"damaged_archive", "hole_at_end", "unread", "read_error", "beyond_limit", "still_growing"})
+_ENDLESS = frozenset(
+    {"damaged_archive", "hole_at_end", "unread", "read_error", "beyond_limit", "still_growing"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class CrashReport:
 
     Lines are 1-based numbers of the source; of several files they count on, and `place` leads back.
     `seen` holds the ids of the patterns that matched and speak of no failure; `novel` the last lines that a
-    healthy run, where one was given, has none like; `has_begun` tells that steps were counted before the failure and since
+    healthy run, where one was given, has none like; `has_begun` tells that steps were counted before the
+    failure and since
     the last start; `command` the line and text of the command that started
     the job, where the log shows it; `launches` the job's own files, each with its name in the last line.
     """
@@ -99,8 +102,19 @@ class CrashReport:
 
     def view(self) -> ReportView:
         """Give what signatures are evaluated against."""
-        return ReportView(self.standing, self.root, self.facts, self.frameworks, self.settings, self.phase, self.seen, launches=self.launches)
+        return ReportView(
+            self.standing,
+            self.root,
+            self.facts,
+            self.frameworks,
+            self.settings,
+            self.phase,
+            self.seen,
+            launches=self.launches,
+        )
 
     def version(self, framework: str) -> str | None:
         """Give the version of a framework as the log prints it."""
-        return next((found.version for found in self.frameworks if found.name == framework and found.version), None)
+        return next(
+            (found.version for found in self.frameworks if found.name == framework and found.version), None
+        )

@@ -33,7 +33,8 @@ LONG_LINE = 64 << 10
 LONGEST_ESCAPE = 4096
 # How often a pattern that only tells of a version is noted.
 SCARCE = 3
-# How many of a block's first and last lines of progress are kept; in a large block, whose neighbours tell too.
+# How many of a block's first and last lines of progress are kept; in a large block, whose neighbours tell
+# too.
 FEW = 48
 FEWER = 8
 # What a healthy run prints at every step is looked for in the whole of a small block; of a larger one in its
@@ -44,8 +45,12 @@ TAIL = 64 << 10
 BEHIND = 32 << 10
 WINDOWS = 64
 
-# Who quotes a message puts marks around it, and may end it as a sentence; the last two are full stops of Chinese.
-_ANCHORS = {"^": r"(?:^|[\r\t \]):|>*`])", "$": r"(?:(?:[`*.,;!)\]]|\xe3\x80\x82|\xef\xbc\x81){0,4} ?(?:$|\r))"}
+# Who quotes a message puts marks around it, and may end it as a sentence; the last two are full stops of
+# Chinese.
+_ANCHORS = {
+    "^": r"(?:^|[\r\t \]):|>*`])",
+    "$": r"(?:(?:[`*.,;!)\]]|\xe3\x80\x82|\xef\xbc\x81){0,4} ?(?:$|\r))",
+}
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 
@@ -85,7 +90,10 @@ class Tally:
 
 
 def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK, first: int = 1) -> Iterator[Block]:
-    """Cut chunks of bytes into blocks whose own parts join without gap or overlap; `first` is the first line's number."""
+    """Cut chunks of bytes into blocks whose own parts join without gap or overlap.
+
+    `first` is the first line's number.
+    """
     line, start, held, carry = first, 0, b"", b""
     parts: list[bytes] = []
     filled = 0
@@ -124,7 +132,9 @@ def newlines(data: bytes, begin: int, end: int) -> int:
         return data.count(b"\n", begin, end)
     view = np.frombuffer(data, np.uint8, end - begin, begin)
     # By pieces, since each comparison makes an array of the piece's size.
-    return sum(int(np.count_nonzero(view[place : place + (1 << 18)] == 10)) for place in range(0, len(view), 1 << 18))
+    return sum(
+        int(np.count_nonzero(view[place : place + (1 << 18)] == 10)) for place in range(0, len(view), 1 << 18)
+    )
 
 
 def _plain(text: bytes) -> bytes:
@@ -186,7 +196,9 @@ class Scanner:
         self._seen = dict.fromkeys(self._scarce, 0)
         # What a healthy run prints at every step: of a block's, the first and the last ones tell enough.
         self._plenty = frozenset(
-            n for n, row in enumerate(rows) if row.kind in ("progress", "end", "fact") and not row.id.startswith("structure.")
+            n
+            for n, row in enumerate(rows)
+            if row.kind in ("progress", "end", "fact") and not row.id.startswith("structure.")
         )
         self._telling = frozenset(n for n, row in enumerate(rows) if row.fails)
         numbered = list(enumerate(rows))
@@ -234,7 +246,9 @@ class Scanner:
         return hits.all()
 
 
-def _results(waiting: deque[tuple[Block, Future[list[Match]]]], left: int) -> Iterator[tuple[Block, list[Match]]]:
+def _results(
+    waiting: deque[tuple[Block, Future[list[Match]]]], left: int
+) -> Iterator[tuple[Block, list[Match]]]:
     """Give what is scanned until only `left` blocks wait."""
     while len(waiting) > left:
         block, future = waiting.popleft()
@@ -289,9 +303,16 @@ class Finder:
     Those numbered in `once` are told of a single time.
     """
 
-    def __init__(self, expressions: Sequence[str], cache: Path | None = None, once: Sequence[int] = ()) -> None:
-        flags = [hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_SINGLEMATCH if number in once else 0) for number in range(len(expressions))]
-        self._database = _database([text.encode() for text in expressions], list(range(len(expressions))), flags, cache)
+    def __init__(
+        self, expressions: Sequence[str], cache: Path | None = None, once: Sequence[int] = ()
+    ) -> None:
+        flags = [
+            hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_SINGLEMATCH if number in once else 0)
+            for number in range(len(expressions))
+        ]
+        self._database = _database(
+            [text.encode() for text in expressions], list(range(len(expressions))), flags, cache
+        )
         self._local = threading.local()
 
     def ends(self, data: bytes) -> list[tuple[int, int]]:
@@ -300,7 +321,11 @@ class Finder:
         if scratch is None:  # a scratch serves one scan at a time
             scratch = self._local.scratch = hyperscan.Scratch(self._database)
         found: list[tuple[int, int]] = []
-        self._database.scan(data, match_event_handler=lambda number, _start, end, _flags, _context: found.append((number, end)), scratch=scratch)
+        self._database.scan(
+            data,
+            match_event_handler=lambda number, _start, end, _flags, _context: found.append((number, end)),
+            scratch=scratch,
+        )
         return found
 
 
@@ -330,15 +355,21 @@ def _compiled(rows: list[tuple[int, Pattern]], cache: Path | None) -> hyperscan.
         return None
     ids = [number for number, _ in rows]
     expressions = [relaxed(row.expression).encode() for _, row in rows]
-    flags = [hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_CASELESS if row.caseless else 0) for _, row in rows]
+    flags = [
+        hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_CASELESS if row.caseless else 0) for _, row in rows
+    ]
     try:
         return _database(expressions, ids, flags, cache)
     except hyperscan.error as error:
         names = ", ".join(row.id for _, row in rows[:3])
-        raise InvalidCorpusError(f"patterns ({names} ...): Hyperscan refuses an expression: {error}") from error
+        raise InvalidCorpusError(
+            f"patterns ({names} ...): Hyperscan refuses an expression: {error}"
+        ) from error
 
 
-def _database(expressions: list[bytes], ids: list[int], flags: list[int], cache: Path | None) -> hyperscan.Database:
+def _database(
+    expressions: list[bytes], ids: list[int], flags: list[int], cache: Path | None
+) -> hyperscan.Database:
     """Compile expressions, or load what the same ones were compiled to before."""
     key = hashlib.sha256(repr((version("hyperscan"), ids, expressions, flags)).encode()).hexdigest()[:16]
     stored = cache / f"patterns-{key}.hsdb" if cache else None

@@ -64,6 +64,9 @@ def load(path: Path) -> Templates:
         told = json.loads(path.read_bytes())
         if told["format"] != FORMAT:
             raise BrokenTemplatesError(f"{path} holds {told['format']}, and this version reads {FORMAT}.")
-        return Templates(frozenset(map(int, told["lines"])), frozenset((str(name), str(text)) for name, text in told["events"]))
+        return Templates(
+            frozenset(map(int, told["lines"])),
+            frozenset((str(name), str(text)) for name, text in told["events"]),
+        )
     except (ValueError, TypeError, KeyError, OSError) as error:
         raise BrokenTemplatesError(f"{path} holds no templates of a healthy run ({error}).") from error

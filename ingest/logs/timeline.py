@@ -92,7 +92,9 @@ class Timeline:
         if not self.has_parts:
             return
         texts = [text for part in self.parts for text in part.steps.values()]
-        year = next((int(match[1]) for text in (*self._times.values(), *texts) if (match := _YEAR.search(text))), YEAR)
+        year = next(
+            (int(match[1]) for text in (*self._times.values(), *texts) if (match := _YEAR.search(text))), YEAR
+        )
         offsets = self._offsets(year)
         for event in events:
             when = parse_time(event.time or self._times.get(event.line, ""), year)

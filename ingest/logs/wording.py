@@ -6,13 +6,17 @@ import re
 
 # Whoever says so goes on without what failed.
 _SHRUGGED = re.compile(
-    r"(?i)\bignor(?:e|ing|ed) (?:\w+ )?(?:import|error|exception|failure)|import error msg|fall(?:ing|s)? ?back (?:to|on)|will be (?:disabled|skipped|ignored)|"
-    r"continuing without|non-?fatal|not fatal|inotify_(?:add_watch|init)|(?:error|exception|failure)s? (?:is|are|was|were|will be)? ?ignored"
+    r"(?i)\bignor(?:e|ing|ed) (?:\w+ )?(?:import|error|exception|failure)|import error msg|fall(?:ing|s)? "
+    r"?back (?:to|on)|will be (?:disabled|skipped|ignored)|"
+    r"continuing without|non-?fatal|not fatal|inotify_(?:add_watch|init)|(?:error|exception|failure)s? "
+    r"(?:is|are|was|were|will be)? ?ignored"
 )
 # What general words of a failure are beside: the run has another try, does without, or counts none.
 _GOES_ON = re.compile(
     r"(?i)\b(?:retr(?:y|ies|ied|ying)|re-?start(?:ed|ing)|re-?connect(?:ed|ing)|skip(?:ped|ping)|recover(?:ed|ing)|resum(?:ed|ing)|"
-    r"(?:0|no|without(?: any)?) (?:\w+ )?(?:fail(?:ed|ures?)|errors?|crash\w*)|(?:fail(?:ed|ures?)|errors?)[ =:]{1,3}0\b|not a git repository)|"
+    r"(?:0|no|without(?: any)?) (?:\w+ "
+    r")?(?:fail(?:ed|ures?)|errors?|crash\w*)|(?:fail(?:ed|ures?)|errors?)[ =:]{1,3}0\b|not a git "
+    r"repository)|"
     r"忽略|跳过|重试|重启|恢复|失败(?:数|次数)?[:：= ]{0,2}0\b|没有(?:失败|错误|异常)"
 )
 _EPOCH = re.compile(r"(?i)\bepochs?\b\W{0,4}(\d+(?:\.\d+)?)(?: ?/ ?(\d+))?")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# In bytes that one expression looks through. A text has so many to begin with, which a usual log never needs; each of
-# its bytes earns some more. About 20 to 50 ns each.
+# In bytes that one expression looks through. A text has so many to begin with, which a usual log never needs;
+# each of its bytes earns some more. About 20 to 50 ns each.
 FLOOR, EARNED = 8_000_000, 3
 # What looking at anything costs, however short.
 CALL = 150
@@ -13,7 +13,10 @@ CALL = 150
 
 @dataclass(slots=True)
 class RedactionBudget:
-    """What may still be spent; what it does not last for is masked without being read, so that nothing gets by."""
+    """What may still be spent.
+
+    What it does not last for is masked without being read, so that nothing gets by.
+    """
 
     left: int = field(default_factory=lambda: FLOOR)
 

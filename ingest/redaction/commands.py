@@ -16,8 +16,12 @@ _EITHER = r"(?:\s|%20)?(?:/|:|%2F|%3A|\\{1,8}(?:/|u002f|u003a))(?:\s|%20)?"
 _BLANK = r"(?:\s|%20|\\|['\"])"
 
 
-def _command(prefilter: str, expression: str, check: Callable[[bytes], bool] | None = entropy.is_telling) -> SecretKind:
-    return SecretKind("command-password", rf"(?i){prefilter}", rf"(?i){expression}", check=check, far=True, shaped=False)
+def _command(
+    prefilter: str, expression: str, check: Callable[[bytes], bool] | None = entropy.is_telling
+) -> SecretKind:
+    return SecretKind(
+        "command-password", rf"(?i){prefilter}", rf"(?i){expression}", check=check, far=True, shaped=False
+    )
 
 
 def _call(name: str, prefilter: str, expression: str) -> SecretKind:
@@ -26,42 +30,139 @@ def _call(name: str, prefilter: str, expression: str) -> SecretKind:
 
 COMMANDS = (
     # Devices of a network.
-    _command(r"(?:snmp-server|r[ow]community6?)\W", rf"\b(?:snmp-server[ ]+community|r[ow]community6?)[ ]+['\"]?(?P<secret>{WORD}{{4,64}})", entropy.is_key),
-    _command(r"snmp(?:walk|bulkwalk|get|getnext|bulkget|set|table|status|inform|trap|df)\W", rf"\bsnmp\w{{2,8}}\b[^\n]{{0,200}}?\s-[cAX]{_FLAG_VALUE}", None),
-    _command(r"snmp-server\W", rf"\bsnmp-server[ ]+user\b[^\n]{{0,100}}?\sauth[ ]+\w{{2,10}}[ ]+(?P<secret>{WORD}{{4,64}})"),
-    _command(r"snmp-server\W", rf"\bsnmp-server[ ]+user\b[^\n]{{0,200}}?\spriv[ ]+\w{{2,10}}(?:[ ]+\d{{3}})?[ ]+(?P<secret>{WORD}{{4,64}})"),
-    _command(rf"(?:radius|tacacs|enable|neighbor){_BLANK}?[^\n]{{0,80}}?(?:key|secret|password){_BLANK}|(?:radius|tacacs)-server\W",
-             rf"(?:\b(?:radius|tacacs)(?:-server)?\b[^\n]{{0,80}}?\bkey|\benable[ ]+(?:secret|password)|\bneighbor[ ]+\S+[ ]+password)[ ]+(?:\d[ ]+)?(?P<secret>{WORD}{{4,120}})", entropy.is_key),
+    _command(
+        r"(?:snmp-server|r[ow]community6?)\W",
+        rf"\b(?:snmp-server[ ]+community|r[ow]community6?)[ ]+['\"]?(?P<secret>{WORD}{{4,64}})",
+        entropy.is_key,
+    ),
+    _command(
+        r"snmp(?:walk|bulkwalk|get|getnext|bulkget|set|table|status|inform|trap|df)\W",
+        rf"\bsnmp\w{{2,8}}\b[^\n]{{0,200}}?\s-[cAX]{_FLAG_VALUE}",
+        None,
+    ),
+    _command(
+        r"snmp-server\W",
+        rf"\bsnmp-server[ ]+user\b[^\n]{{0,100}}?\sauth[ ]+\w{{2,10}}[ ]+(?P<secret>{WORD}{{4,64}})",
+    ),
+    _command(
+        r"snmp-server\W",
+        rf"\bsnmp-server[ ]+user\b[^\n]{{0,200}}?\spriv[ ]+\w{{2,10}}(?:[ ]+\d{{3}})?[ "
+        rf"]+(?P<secret>{WORD}{{4,64}})",
+    ),
+    _command(
+        rf"(?:radius|tacacs|enable|neighbor){_BLANK}?[^\n]{{0,80}}?(?:key|secret|password){_BLANK}|(?:radius|tacacs)-server\W",
+        rf"(?:\b(?:radius|tacacs)(?:-server)?\b[^\n]{{0,80}}?\bkey|\benable[ "
+        rf"]+(?:secret|password)|\bneighbor[ ]+\S+[ ]+password)[ ]+(?:\d[ ]+)?(?P<secret>{WORD}{{4,120}})",
+        entropy.is_key,
+    ),
     # Windows: the password stands before or behind the user.
-    _command(rf"net{_BLANK}+use\W", rf"\bnet[ ]+use\b[^\n]{{0,200}}?/user:\S+[ ]+['\"]?(?P<secret>[^\s'\"/]{WORD}{{2,120}})"),
-    _command(rf"net{_BLANK}+use\W", rf"\bnet[ ]+use[ ]+(?:[a-z]:|\*)?[ ]*(?:\\\\|//)\S+[ ]+['\"]?(?P<secret>[^\s'\"/]{WORD}{{2,120}})"),
-    _command(rf"net{_BLANK}+user\W", rf"\bnet[ ]+user[ ]+[^\s/]\S*[ ]+['\"]?(?P<secret>[^\s'\"/]{WORD}{{3,120}})[ ]+/add"),
-    _command(r"(?:/|%2F|u002f)(?:pass|rp|p)(?::|%3A|\\)", rf"\s/(?:pass|rp|p):['\"]?(?P<secret>{WORD}{{4,120}})", entropy.is_key),
+    _command(
+        rf"net{_BLANK}+use\W",
+        rf"\bnet[ ]+use\b[^\n]{{0,200}}?/user:\S+[ ]+['\"]?(?P<secret>[^\s'\"/]{WORD}{{2,120}})",
+    ),
+    _command(
+        rf"net{_BLANK}+use\W",
+        rf"\bnet[ ]+use[ ]+(?:[a-z]:|\*)?[ ]*(?:\\\\|//)\S+[ ]+['\"]?(?P<secret>[^\s'\"/]{WORD}{{2,120}})",
+    ),
+    _command(
+        rf"net{_BLANK}+user\W",
+        rf"\bnet[ ]+user[ ]+[^\s/]\S*[ ]+['\"]?(?P<secret>[^\s'\"/]{WORD}{{3,120}})[ ]+/add",
+    ),
+    _command(
+        r"(?:/|%2F|u002f)(?:pass|rp|p)(?::|%3A|\\)",
+        rf"\s/(?:pass|rp|p):['\"]?(?P<secret>{WORD}{{4,120}})",
+        entropy.is_key,
+    ),
     # Programs.
-    _command(r"ssh-keygen\W", rf"\bssh-keygen\b[^\n]{{0,200}}?\s-[NP][ ]?(?:'(?P<quoted>[^'\n]{{3,200}})'|['\"]?(?P<secret>[^\s'\"-]{WORD}{{2,200}}))"),
-    _command(rf"(?:creds?|auth|user|credentials?)(?:=|{_BLANK}|%3D)", rf"(?:(?<=\s)|^)--(?:[a-z]{{1,10}}-)?(?:creds?|auth|basic-auth|user|credentials?)[= ]['\"]?[^\s:'\"/]{{1,100}}:(?P<secret>{WORD}{{4,200}})", entropy.is_key),
-    _command(r"(?:ctr|crictl|nerdctl|https?|xh)(?:\s|%20)[^\n]{0,200}(?:\s|%20)-[ua](?:[ =]|%20|%3D)", rf"(?<![\w./-])(?:ctr|crictl|nerdctl|https?|xh)[ ][^\n]{{0,200}}?\s-[ua][ =]['\"]?[^\s:'\"/]{{1,100}}:(?P<secret>{WORD}{{4,200}})", entropy.is_key),
-    _command(r"curl\W", r"\bcurl\b[^\n]{0,500}?[\s'\"](?:-u|--user)['\"]?,?[ =]{0,2}['\"]?(?P<secret>[^\s:'\"]{16,200}):(?=[\s'\"]|\Z)", entropy.is_key),
-    _command(r"(?:twine|sqlcmd|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_[a-z]{3}|mysqladmin|devpi|rabbitmqadmin|sqoop)\W",
-             rf"\b(?:twine|sqlcmd|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_\w{{3}}|devpi|rabbitmqadmin|sqoop)\b[^\n]{{0,300}}?\s-p{_FLAG_VALUE}", entropy.is_key),
+    _command(
+        r"ssh-keygen\W",
+        rf"\bssh-keygen\b[^\n]{{0,200}}?\s-[NP][ "
+        rf"]?(?:'(?P<quoted>[^'\n]{{3,200}})'|['\"]?(?P<secret>[^\s'\"-]{WORD}{{2,200}}))",
+    ),
+    _command(
+        rf"(?:creds?|auth|user|credentials?)(?:=|{_BLANK}|%3D)",
+        rf"(?:(?<=\s)|^)--(?:[a-z]{{1,10}}-)?(?:creds?|auth|basic-auth|user|credentials?)[= "
+        rf"]['\"]?[^\s:'\"/]{{1,100}}:(?P<secret>{WORD}{{4,200}})",
+        entropy.is_key,
+    ),
+    _command(
+        r"(?:ctr|crictl|nerdctl|https?|xh)(?:\s|%20)[^\n]{0,200}(?:\s|%20)-[ua](?:[ =]|%20|%3D)",
+        rf"(?<![\w./-])(?:ctr|crictl|nerdctl|https?|xh)[ ][^\n]{{0,200}}?\s-[ua][ "
+        rf"=]['\"]?[^\s:'\"/]{{1,100}}:(?P<secret>{WORD}{{4,200}})",
+        entropy.is_key,
+    ),
+    _command(
+        r"curl\W",
+        r"\bcurl\b[^\n]{0,500}?[\s'\"](?:-u|--user)['\"]?,?[ "
+        r"=]{0,2}['\"]?(?P<secret>[^\s:'\"]{16,200}):(?=[\s'\"]|\Z)",
+        entropy.is_key,
+    ),
+    _command(
+        r"(?:twine|sqlcmd|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_[a-z]{3}|mysqladmin|devpi|rabbitmqadmin|sqoop)\W",
+        rf"\b(?:twine|sqlcmd|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_\w{{3}}|devpi|rabbitmqadmin|sqoop)\b[^\n]{{0,300}}?\s-p{_FLAG_VALUE}",
+        entropy.is_key,
+    ),
     _command(r"http-basic\.", rf"\bhttp-basic\.\S+[ ]+\S+[ ]+['\"]?(?P<secret>{WORD}{{4,400}})"),
-    _command(r"(?:sqlplus|sqlldr|impdp|expdp|oracle(?::|%3A|\\)(?:thin|oci))\W",
-             r"(?:\boracle:(?:thin|oci):|\b(?:sqlplus|sqlldr|impdp|expdp)[ ]+(?:-\w[ ]+){0,2}['\"]?)[\w$#]{1,60}/(?P<secret>[^\s@'\"]{3,100})@", None),
+    _command(
+        r"(?:sqlplus|sqlldr|impdp|expdp|oracle(?::|%3A|\\)(?:thin|oci))\W",
+        r"(?:\boracle:(?:thin|oci):|\b(?:sqlplus|sqlldr|impdp|expdp)[ ]+(?:-\w[ "
+        r"]+){0,2}['\"]?)[\w$#]{1,60}/(?P<secret>[^\s@'\"]{3,100})@",
+        None,
+    ),
     _command(r"openssl\W", rf"\bopenssl\b[^\n]{{0,200}}?\s-k{_FLAG_VALUE}", entropy.is_key),
-    _command(r"(?:echo|printf)\W[^\n]*\|[ ]?(?:sudo\W[^\n]*-\w*S|kinit|passwd|smbpasswd|cryptsetup|gpg|su\s|keyctl)|(?:echo|printf)\W[^\n|]*\|?[ \t]{0,3}\w{0,5}\r?\n|(?:echo|printf)(?:%20|\\)[^\n]*(?:%7C|\|)",
-             r"\b(?:echo|printf)\s+(?:-\w\s+)?['\"]?(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{4,200})(?:\\+n|\s)?['\"]?\s*\|\s*(?:sudo\s+(?:-\w+\s+){0,4}-\w*S|kinit|(?:smb)?passwd|cryptsetup|gpg|su\s|keyctl)", None),
-    _command(r"sudo\W[^\n]*(?:<<<|%3C%3C%3C|u003c)", rf"\bsudo\b[^\n]{{0,80}}?\s-\w*S\b[^\n]{{0,200}}?<<<\s*['\"]?(?P<secret>(?!\$){WORD}{{4,200}})"),
-    _command(r"send(?:\s|%20|\\)+", r"\bsend\s+(?:--\s+)?\\?\"(?P<secret>[^\s\"\\]{4,200})(?:\\+[rn]|[\r\n]){1,2}\\?\"", entropy.is_key),
+    _command(
+        r"(?:echo|printf)\W[^\n]*\|[ "
+        r"]?(?:sudo\W[^\n]*-\w*S|kinit|passwd|smbpasswd|cryptsetup|gpg|su\s|keyctl)|(?:echo|printf)\W[^\n|]*\|?[ \t]{0,3}\w{0,5}\r?\n|(?:echo|printf)(?:%20|\\)[^\n]*(?:%7C|\|)",
+        r"\b(?:echo|printf)\s+(?:-\w\s+)?['\"]?(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{4,200})(?:\\+n|\s)?['\"]?\s*\|\s*(?:sudo\s+(?:-\w+\s+){0,4}-\w*S|kinit|(?:smb)?passwd|cryptsetup|gpg|su\s|keyctl)",
+        None,
+    ),
+    _command(
+        r"sudo\W[^\n]*(?:<<<|%3C%3C%3C|u003c)",
+        rf"\bsudo\b[^\n]{{0,80}}?\s-\w*S\b[^\n]{{0,200}}?<<<\s*['\"]?(?P<secret>(?!\$){WORD}{{4,200}})",
+    ),
+    _command(
+        r"send(?:\s|%20|\\)+",
+        r"\bsend\s+(?:--\s+)?\\?\"(?P<secret>[^\s\"\\]{4,200})(?:\\+[rn]|[\r\n]){1,2}\\?\"",
+        entropy.is_key,
+    ),
     # user/pass: a/b
-    SecretKind("password", rf"(?i)(?:user(?:name|id)?|login|account|{decode_named('账号|帐号|账户|用户名|用户')}){_EITHER}(?:pass|pwd|{decode_named('密码|口令')})",
-         r"(?i)(?:user(?:name|id)?|login|account|账号|帐号|账户|用户名|用户)\s?[/:]\s?(?:passw(?:or)?d|pass|pwd|密码|口令)\s?(?:=|:|：|is|为|是)\s?['\"]?[^\s/:,'\"]{1,60}\s?[/:,]\s?(?P<secret>[^\s'\",;]{4,200})", check=entropy.is_telling, shaped=False),
+    SecretKind(
+        "password",
+        rf"(?i)(?:user(?:name|id)?|login|account|{decode_named('账号|帐号|账户|用户名|用户')}){_EITHER}(?:pass|pwd|{decode_named('密码|口令')})",
+        r"(?i)(?:user(?:name|id)?|login|account|账号|帐号|账户|用户名|用户)\s?[/:]\s?(?:passw(?:or)?d|pass|pwd|密码|口令)\s?(?:=|:|：|is|为|是)\s?['\"]?[^\s/:,'\"]{1,60}\s?[/:,]\s?(?P<secret>[^\s'\",;]{4,200})",
+        check=entropy.is_telling,
+        shaped=False,
+    ),
     # The key of a cluster's own login, and of a Ceph client.
-    SecretKind("secret", r"(?i)munge", r"(?i)\bmunge(?:\.key|[ _-]key)?['\"]?[ ]?(?:[:=]|is)?[ ]?['\"]?(?P<secret>[A-Za-z0-9+/]{32,1400}={0,2})", check=entropy.is_key, shaped=False),
-    SecretKind("secret", r"(?:[kK]ey|KEY|[sS]ecret|SECRET)[^\n]{0,20}?AQ[A-Za-z0-9+/%\\]{20}", r"(?i:key|secret)['\"]?[ \t]*[:=]?[ \t]*['\"]?(?P<secret>AQ[A-Za-z0-9+/]{36}==)"),
+    SecretKind(
+        "secret",
+        r"(?i)munge",
+        r"(?i)\bmunge(?:\.key|[ _-]key)?['\"]?[ ]?(?:[:=]|is)?[ "
+        r"]?['\"]?(?P<secret>[A-Za-z0-9+/]{32,1400}={0,2})",
+        check=entropy.is_key,
+        shaped=False,
+    ),
+    SecretKind(
+        "secret",
+        r"(?:[kK]ey|KEY|[sS]ecret|SECRET)[^\n]{0,20}?AQ[A-Za-z0-9+/%\\]{20}",
+        r"(?i:key|secret)['\"]?[ \t]*[:=]?[ \t]*['\"]?(?P<secret>AQ[A-Za-z0-9+/]{36}==)",
+    ),
     # An id and its key, as the files of mounted buckets have them.
-    SecretKind("access-pair", r"(?:LTAI|AKI[AD]|AKLT)[A-Za-z0-9]{8,60}(?::|%3A|,|\\)", r"(?<![A-Za-z0-9])(?:LTAI|AKIA|AKID|AKLT)[A-Za-z0-9]{8,60}[:,](?P<secret>[A-Za-z0-9+/]{28,64}={0,2})(?![A-Za-z0-9+/])", check=entropy.is_key),
+    SecretKind(
+        "access-pair",
+        r"(?:LTAI|AKI[AD]|AKLT)[A-Za-z0-9]{8,60}(?::|%3A|,|\\)",
+        r"(?<![A-Za-z0-9])(?:LTAI|AKIA|AKID|AKLT)[A-Za-z0-9]{8,60}[:,](?P<secret>[A-Za-z0-9+/]{28,64}={0,2})(?![A-Za-z0-9+/])",
+        check=entropy.is_key,
+    ),
     # Calls whose last words are an id and a key, and calls of a key alone.
-    _call("secret", r"(?:Auth\w{0,4}|Credentials?|Minio|Session)", rf"(?:Auth\w{{0,4}}|Credentials?|Minio|Session)\(\s?(?:{_STRING}){{1,2}}{_QUOTE}(?P<secret>[A-Za-z0-9._~+/=-]{{16,200}}){_QUOTE}"),
-    _call("secret", r"(?:login|Experiment|Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|BearerAuth|set_api_key)",
-          rf"(?:\blogin|\.login|Experiment|(?:Api|API)Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|BearerAuth|set_api_key)\(\s?{_QUOTE}(?P<secret>[A-Za-z0-9._~+/=-]{{16,400}}){_QUOTE}"),
+    _call(
+        "secret",
+        r"(?:Auth\w{0,4}|Credentials?|Minio|Session)",
+        rf"(?:Auth\w{{0,4}}|Credentials?|Minio|Session)\(\s?(?:{_STRING}){{1,2}}{_QUOTE}(?P<secret>[A-Za-z0-9._~+/=-]{{16,200}}){_QUOTE}",
+    ),
+    _call(
+        "secret",
+        r"(?:login|Experiment|Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|BearerAuth|set_api_key)",
+        rf"(?:\blogin|\.login|Experiment|(?:Api|API)Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|BearerAuth|set_api_key)\(\s?{_QUOTE}(?P<secret>[A-Za-z0-9._~+/=-]{{16,400}}){_QUOTE}",
+    ),
 )

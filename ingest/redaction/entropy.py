@@ -7,14 +7,20 @@ import re
 # A word, or words put together as names are; after them a number may stand.
 # Each part can be spoken: it has a vowel, or begins with one.
 _PART = rb"(?:[AEIOU][a-z]{2,15}|[A-Z](?=[a-z]*[aeiouy])[a-z]{2,15}|[A-Z]{2,5}(?=[a-z]*[aeiouy])[a-z]{3,15})"
-_WORD = rb"(?:(?:" + _PART + rb")+|(?=[a-z]*[aeiouy])[a-z]{2,15}|[a-z]{2,4}(?![a-z])|[A-Z]{2,5}(?![A-Z])|(?=[A-Z]*[AEIOU])[A-Z]{6,15})"
+_WORD = (
+    rb"(?:(?:"
+    + _PART
+    + rb")+|(?=[a-z]*[aeiouy])[a-z]{2,15}|[a-z]{2,4}(?![a-z])|[A-Z]{2,5}(?![A-Z])|(?=[A-Z]*[AEIOU])[A-Z]{6,15})"
+)
 _WORDS = re.compile(_WORD + rb"(?:[-_.]?\d{1,6})?(?:[-_.](?:" + _WORD + rb"|\d{1,6}))*")
 # Longer than words are.
 LONG = 20
 _SUFFIX = re.compile(rb"\A[^_-]*[_-]")
 _NUMBER = re.compile(rb"\d{1,7}|(?=[^.,:_-]*[.,:_-])[\d.,:eE+_-]+")
 _PATH = re.compile(rb"~?\.{0,2}/(?:[A-Za-z_.][a-z_.-]+|[\w.-]+/[\w./-]+\.\w{2,5}\Z)(?:/|\Z)|[A-Z]:\\")
-_NONE = re.compile(rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|files|prompt|changeme|placeholder|redacted|hidden|x{3,}|\.{3,}|\*{2,})\Z")
+_NONE = re.compile(
+    rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|files|prompt|changeme|placeholder|redacted|hidden|x{3,}|\.{3,}|\*{2,})\Z"
+)
 # Where a program takes it from, and not what it is.
 _CALL = re.compile(rb"(?:os\.(?:environ|getenv)|getenv\(|getpass|process\.env)\b")
 _AMOUNT = re.compile(rb"\d[\d.]*(?:[mun]?s|min|[hmx%]|[kKMGT]i?B?)\Z")
@@ -68,7 +74,11 @@ def is_suffixed(value: bytes) -> bool:
 
 def is_base64(value: bytes) -> bool:
     """Tell whether rows are base64 of something that is not text in hexadecimal."""
-    return not _HEX_ONLY.fullmatch(value) and any(48 <= char < 58 for char in value) and any(97 <= char < 123 for char in value)
+    return (
+        not _HEX_ONLY.fullmatch(value)
+        and any(48 <= char < 58 for char in value)
+        and any(97 <= char < 123 for char in value)
+    )
 
 
 _KEPT_APART = re.compile(rb"[\s'\"\[\],-]+")
@@ -88,7 +98,18 @@ _SAID = re.compile(
 
 def is_given(value: bytes) -> bool:
     """Tell whether what stands behind a name whose last word is a secret's is one: no number, path, address, or word that is said of one."""
-    return not (_NUMBER.fullmatch(value) or _AMOUNT.match(value) or value[:1] in b"$<[*" or b"://" in value or b"/" in value[:1] or value.isdigit()) and is_telling(value) and not _SAID.match(value)
+    return (
+        not (
+            _NUMBER.fullmatch(value)
+            or _AMOUNT.match(value)
+            or value[:1] in b"$<[*"
+            or b"://" in value
+            or b"/" in value[:1]
+            or value.isdigit()
+        )
+        and is_telling(value)
+        and not _SAID.match(value)
+    )
 
 
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)

@@ -29,11 +29,16 @@ _IN_URL = r"[/=?&]"
 class SecretKind:
     """One row: what is masked is the named group that matched, else the whole match.
 
-    `sieve` is an expression for Hyperscan that matches in the first row of each match. `starts` are literals that
-    the end of a row may cut, `after` is what follows them. `check` looks at a found secret and may let it stand.
-    `back` and `ahead` say how many bytes a match may go beyond its row; a kind that `wraps` is looked for over row
-    ends: where the row ends with what the sieve found, or anywhere in it (`far`), or where the next row begins with
-    what `below` says; what the next row adds must look drawn by chance where not the shape alone tells the secret. One that `yields` is left where another kind is found.
+    `sieve` is an expression for Hyperscan that matches in the first row of each match. `starts` are literals
+    that
+    the end of a row may cut, `after` is what follows them. `check` looks at a found secret and may let it
+    stand.
+    `back` and `ahead` say how many bytes a match may go beyond its row; a kind that `wraps` is looked for
+    over row
+    ends: where the row ends with what the sieve found, or anywhere in it (`far`), or where the next row
+    begins with
+    what `below` says; what the next row adds must look drawn by chance where not the shape alone tells the
+    secret. One that `yields` is left where another kind is found.
     """
 
     name: str
@@ -65,13 +70,27 @@ def _compiled(expression: str) -> re.Pattern[bytes]:
     return re.compile(expression.encode())
 
 
-def _issued(name: str, starts: str, letters: str, size: str, end: str = "", check: Callable[[bytes], bool] | None = None) -> SecretKind:
+def _issued(
+    name: str,
+    starts: str,
+    letters: str,
+    size: str,
+    end: str = "",
+    check: Callable[[bytes], bool] | None = None,
+) -> SecretKind:
     """Make the row of a secret that begins with one of some literals, and goes on with so many letters."""
     literals = tuple(starts.split())
     begin = "|".join(re.escape(literal) for literal in literals)
     # A short literal stands in many words; then some of what follows is asked for, or the row's end.
     more = rf"(?:{_RUN}{{4}}|{_RUN}{{0,3}}[\"'\\]{{0,2}}\s*(?:\n|\z))" if min(map(len, literals)) < 5 else ""
-    return SecretKind(name, f"(?:{begin}){more}", rf"{_NOT_BEHIND}(?:{begin}){letters}{size}{end}", literals, rf"{letters}{{8}}", check)
+    return SecretKind(
+        name,
+        f"(?:{begin}){more}",
+        rf"{_NOT_BEHIND}(?:{begin}){letters}{size}{end}",
+        literals,
+        rf"{letters}{{8}}",
+        check,
+    )
 
 
 _END = r"(?![A-Za-z0-9])"
@@ -79,7 +98,12 @@ ISSUED = (
     _issued("aws-key", "AKIA ASIA ABIA ACCA", r"[0-9A-Z]", r"{16}", _END),
     _issued("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"[A-Za-z0-9_]", r"{20,255}"),
     _issued("grafana-token", "glsa_ glc_", r"[A-Za-z0-9+/=]", r"{32,400}(?:_[0-9a-f]{8})?", _END),
-    _issued("gitlab-token", "glpat- glptt- gldt- glrt- glcbt- glagent- gloas- glft- glimt- glsoat- glffct-", r"[A-Za-z0-9_-]", r"{20,300}(?:\.[a-z0-9.]{2,12})?"),
+    _issued(
+        "gitlab-token",
+        "glpat- glptt- gldt- glrt- glcbt- glagent- gloas- glft- glimt- glsoat- glffct-",
+        r"[A-Za-z0-9_-]",
+        r"{20,300}(?:\.[a-z0-9.]{2,12})?",
+    ),
     _issued("huggingface-token", "hf_ api_org_", r"[A-Za-z0-9]", r"{24,40}", _END, entropy.is_suffixed),
     _issued("whycrash-key", "whycrash_", r"[0-9a-zA-Z_-]", r"{40,80}"),
     _issued("wandb-key", "wandb_v1_", r"[A-Za-z0-9_]", r"{40,120}"),
@@ -87,8 +111,18 @@ ISSUED = (
     _issued("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-or-v1-", r"[A-Za-z0-9_-]", r"{20,250}"),
     _issued("google-key", "AIza", r"[0-9A-Za-z_-]", r"{35}"),
     _issued("google-key", "ya29. GOCSPX- 1//0", r"[0-9A-Za-z_-]", r"{20,300}"),
-    _issued("slack-token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xapp- xoxe.xoxp- xoxe.xoxb-", r"[0-9A-Za-z%-]", r"{10,400}"),
-    _issued("stripe-key", "sk_live_ rk_live_ pk_live_ sk_test_ rk_test_ pk_test_ whsec_", r"[0-9A-Za-z]", r"{16,120}"),
+    _issued(
+        "slack-token",
+        "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xapp- xoxe.xoxp- xoxe.xoxb-",
+        r"[0-9A-Za-z%-]",
+        r"{10,400}",
+    ),
+    _issued(
+        "stripe-key",
+        "sk_live_ rk_live_ pk_live_ sk_test_ rk_test_ pk_test_ whsec_",
+        r"[0-9A-Za-z]",
+        r"{16,120}",
+    ),
     _issued("npm-token", "npm_", r"[A-Za-z0-9]", r"{24,36}", _END, entropy.is_suffixed),
     _issued("pypi-token", "pypi-AgE", r"[A-Za-z0-9_-]", r"{40,400}"),
     _issued("docker-auth", "dckr_pat_ dckr_oat_", r"[A-Za-z0-9_-]", r"{20,60}"),
@@ -100,13 +134,32 @@ ISSUED = (
     _issued("nvidia-key", "nvapi-", r"[A-Za-z0-9_-]", r"{40,80}"),
     _issued("replicate-token", "r8_", r"[A-Za-z0-9]", r"{24,37}", _END, entropy.is_suffixed),
     _issued("langsmith-key", "lsv2_pt_ lsv2_sk_", r"[0-9a-f]", r"{32}_[0-9a-f]{10}", _END),
-    _issued("issuer-token", "pplx- xai- fw_ tgp_v1_ csk- pcsk_ esecret_ rpa_ KGAT_ r2_ jina_ fc-", r"[A-Za-z0-9_]", r"{32,120}", _END),
-    _issued("issuer-token", "dop_v1_ doo_v1_ dor_v1_ sntryu_ pul- shpat_ lin_api_ ntn_ sbp_ nfp_ pscale_tkn_ dp.pt. rubygems_ figd_", r"[A-Za-z0-9_-]", r"{32,120}"),
-    _issued("issuer-token", "tskey-auth- tskey-api- tskey-client- sntrys_ ops_eyJ AKCp NRAK- CLOUDSDK_AUTH_", r"[A-Za-z0-9_=+/-]", r"{24,900}"),
+    _issued(
+        "issuer-token",
+        "pplx- xai- fw_ tgp_v1_ csk- pcsk_ esecret_ rpa_ KGAT_ r2_ jina_ fc-",
+        r"[A-Za-z0-9_]",
+        r"{32,120}",
+        _END,
+    ),
+    _issued(
+        "issuer-token",
+        "dop_v1_ doo_v1_ dor_v1_ sntryu_ pul- shpat_ lin_api_ ntn_ sbp_ nfp_ pscale_tkn_ dp.pt. rubygems_ "
+        "figd_",
+        r"[A-Za-z0-9_-]",
+        r"{32,120}",
+    ),
+    _issued(
+        "issuer-token",
+        "tskey-auth- tskey-api- tskey-client- sntrys_ ops_eyJ AKCp NRAK- CLOUDSDK_AUTH_",
+        r"[A-Za-z0-9_=+/-]",
+        r"{24,900}",
+    ),
     _issued("vault-token", "hvs. hvb. hvr. s.CAES", r"[A-Za-z0-9_-]", r"{24,300}"),
     _issued("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]", r"{58}", _END),
     _issued("neptune-token", "eyJhcGlfYWRkcmVz", r"[A-Za-z0-9+/]", r"{20,900}={0,2}"),
-    _issued("docker-auth", "eyJhdXRocyI6 ewogICJhdXRocyI6 ewoJImF1dGhzIjo", r"[A-Za-z0-9+/]", r"{16,8000}={0,2}"),
+    _issued(
+        "docker-auth", "eyJhdXRocyI6 ewogICJhdXRocyI6 ewoJImF1dGhzIjo", r"[A-Za-z0-9+/]", r"{16,8000}={0,2}"
+    ),
     _issued("jwt", "eyJ", r"[A-Za-z0-9_-]", r"{8,4000}\.[A-Za-z0-9_-]{8,8000}(?:\.[A-Za-z0-9_-]{8,2000})?"),
     _issued("kubernetes-key", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/]", r"{40,16000}={0,2}"),
     _issued("sendgrid-key", "SG.", r"[\w-]", r"{16,32}\.[\w-]{16,64}"),
@@ -114,64 +167,249 @@ ISSUED = (
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 SHAPED = (
-    SecretKind("openai-key", rf"sk-(?:{_RUN}{{6}}|{_RUN}{{0,5}}[\"'\\]{{0,2}}\s*(?:\n|\z))", rf"{_NOT_BEHIND}(?<![-_])sk-[A-Za-z0-9_-]{{20,250}}",
-         ("sk-",), "[A-Za-z0-9_-]{12}", entropy.is_suffixed),
-    SecretKind("baidu-key", "bce-v3", rf"{_NOT_BEHIND}bce-v3/[A-Za-z0-9-]{{10,40}}/[0-9a-f]{{40}}{_END}", ("bce-v3/ALTAK-",), "[A-Za-z0-9]{8}"),
-    SecretKind("modelscope-token", r"ms-(?:[0-9a-f]{4}|[0-9a-f]{0,8}[\"'\\]{0,2}\s*\n)", rf"{_NOT_BEHIND}ms-{_UUID}{_END}", ("ms-",), "[0-9a-f]{8}"),
-    SecretKind("zhipu-key", r"[0-9a-f]{32}(?:\.[A-Za-z0-9]|\.?[\"'\\]{0,2}\r?\n)", rf"{_NOT_BEHIND}[0-9a-f]{{32}}\.[A-Za-z0-9]{{16}}{_END}",
-         check=entropy.is_mixed, below=r"[0-9a-f]{0,31}\.(?:[A-Za-z0-9]{16}|[A-Za-z0-9]{0,15}[\"'\\]{0,2}\r?$)"),
-    SecretKind("telegram-token", r"(?i)(?::|%3A|u003a)A(?:A|\s*\n)", rf"(?:{_NOT_BEHIND}|(?<=bot))\d{{8,10}}:AA[0-9A-Za-z_-]{{24,33}}{_END}",
-         (":AA",), "[0-9A-Za-z_-]{12}", below=r"\d{0,9}:AA(?:[0-9A-Za-z_-]{33}|[0-9A-Za-z_-]{0,32}[\"'\\]{0,2}\r?$)"),
-    SecretKind("azure-secret", r"\dQ(?:~|\s*\n)", rf"{_NOT_BEHIND}[A-Za-z0-9_~.-]{{0,3}}\dQ~[A-Za-z0-9_~.-]{{31,34}}{_END}", ("Q~",), "[A-Za-z0-9_~.-]{12}", below=r"Q~[A-Za-z0-9_~.-]{12}"),
-    SecretKind("wandb-key", r"(?i)wandb[\w .,:=%\"'(\\+-]{0,120}?(?:[0-9a-f]{8}|[0-9a-f]{0,7}[\"'\\]{0,2}\s*\n)",
-         rf"(?i)wandb[\w .,:=\"'(+-]{{0,100}}?(?<!commit[ :=])(?<!commit: )(?<!sha[ :=])(?<!sha: )(?<!revision[ :=])(?P<secret>(?<![0-9a-zA-Z])[0-9a-f]{{40}}){_END}", ("wandb",), r"[\w .,:=\"'(+-]{1,60}?[0-9a-f]{8}"),
-    SecretKind("password-hash", r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$|\{SS?HA\d*\}|%24(?:apr1|[156y]|2[abxy])%24|u0024(?:apr1|[156y]|2[abxy])\\",
-         r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$[A-Za-z0-9./$=,+-]{16,200}|\{SS?HA\d*\}[A-Za-z0-9+/]{20,120}={0,2}",
-         ("$apr1$", "$6$", "$5$", "$1$", "$y$", "$2y$", "$2b$", "$argon2id$"), "[A-Za-z0-9./$=,+-]{8}"),
+    SecretKind(
+        "openai-key",
+        rf"sk-(?:{_RUN}{{6}}|{_RUN}{{0,5}}[\"'\\]{{0,2}}\s*(?:\n|\z))",
+        rf"{_NOT_BEHIND}(?<![-_])sk-[A-Za-z0-9_-]{{20,250}}",
+        ("sk-",),
+        "[A-Za-z0-9_-]{12}",
+        entropy.is_suffixed,
+    ),
+    SecretKind(
+        "baidu-key",
+        "bce-v3",
+        rf"{_NOT_BEHIND}bce-v3/[A-Za-z0-9-]{{10,40}}/[0-9a-f]{{40}}{_END}",
+        ("bce-v3/ALTAK-",),
+        "[A-Za-z0-9]{8}",
+    ),
+    SecretKind(
+        "modelscope-token",
+        r"ms-(?:[0-9a-f]{4}|[0-9a-f]{0,8}[\"'\\]{0,2}\s*\n)",
+        rf"{_NOT_BEHIND}ms-{_UUID}{_END}",
+        ("ms-",),
+        "[0-9a-f]{8}",
+    ),
+    SecretKind(
+        "zhipu-key",
+        r"[0-9a-f]{32}(?:\.[A-Za-z0-9]|\.?[\"'\\]{0,2}\r?\n)",
+        rf"{_NOT_BEHIND}[0-9a-f]{{32}}\.[A-Za-z0-9]{{16}}{_END}",
+        check=entropy.is_mixed,
+        below=r"[0-9a-f]{0,31}\.(?:[A-Za-z0-9]{16}|[A-Za-z0-9]{0,15}[\"'\\]{0,2}\r?$)",
+    ),
+    SecretKind(
+        "telegram-token",
+        r"(?i)(?::|%3A|u003a)A(?:A|\s*\n)",
+        rf"(?:{_NOT_BEHIND}|(?<=bot))\d{{8,10}}:AA[0-9A-Za-z_-]{{24,33}}{_END}",
+        (":AA",),
+        "[0-9A-Za-z_-]{12}",
+        below=r"\d{0,9}:AA(?:[0-9A-Za-z_-]{33}|[0-9A-Za-z_-]{0,32}[\"'\\]{0,2}\r?$)",
+    ),
+    SecretKind(
+        "azure-secret",
+        r"\dQ(?:~|\s*\n)",
+        rf"{_NOT_BEHIND}[A-Za-z0-9_~.-]{{0,3}}\dQ~[A-Za-z0-9_~.-]{{31,34}}{_END}",
+        ("Q~",),
+        "[A-Za-z0-9_~.-]{12}",
+        below=r"Q~[A-Za-z0-9_~.-]{12}",
+    ),
+    SecretKind(
+        "wandb-key",
+        r"(?i)wandb[\w .,:=%\"'(\\+-]{0,120}?(?:[0-9a-f]{8}|[0-9a-f]{0,7}[\"'\\]{0,2}\s*\n)",
+        rf"(?i)wandb[\w .,:=\"'(+-]{{0,100}}?(?<!commit[ :=])(?<!commit: )(?<!sha[ :=])(?<!sha: "
+        rf")(?<!revision[ :=])(?P<secret>(?<![0-9a-zA-Z])[0-9a-f]{{40}}){_END}",
+        ("wandb",),
+        r"[\w .,:=\"'(+-]{1,60}?[0-9a-f]{8}",
+    ),
+    SecretKind(
+        "password-hash",
+        r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$|\{SS?HA\d*\}|%24(?:apr1|[156y]|2[abxy])%24|u0024(?:apr1|[156y]|2[abxy])\\",
+        r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$[A-Za-z0-9./$=,+-]{16,200}|\{SS?HA\d*\}[A-Za-z0-9+/]{20,120}={0,2}",
+        ("$apr1$", "$6$", "$5$", "$1$", "$y$", "$2y$", "$2b$", "$argon2id$"),
+        "[A-Za-z0-9./$=,+-]{8}",
+    ),
     SecretKind("age-key", r"AGE-SECRET-KEY-", rf"AGE-SECRET-KEY-[0-9A-Z]{{58,60}}{_END}"),
 )
 
-# A key that is cut off goes on over the rows that still look like its text; between its ends there are no two dashes.
+# A key that is cut off goes on over the rows that still look like its text; between its ends there are no two
+# dashes.
 _LABEL = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?"
 _BEFORE_ROW = r"(?:\([^()\n]{1,80}\) ?|[ \t]{1,24})?"
 _ROW_OF_KEY = rf"{_BEFORE_ROW}(?:[A-Za-z0-9+/]{{64}}|[A-Za-z0-9+/]{{70}})"
 PRIVATE = (
-    SecretKind("private-key", r"PRIVATE(?: |%20|\+|\\u0020)KEY",
-         rf"-{{4,5}} ?BEGIN {_LABEL}-{{0,5}}(?:(?:[^-]|-(?!-)){{0,16000}}+-{{4,5}} ?END {_LABEL}-{{0,5}}|"
-         r"[^\n]*(?:\n[^\n]{0,200}?[A-Za-z0-9+/=]{60,100}[ \t]*\r?(?=\n|\Z))*+(?:\n[^\n]{0,80}?[A-Za-z0-9+/]{4,59}={1,2}[ \t]*\r?(?=\n|\Z))?)",
-         ahead=20_000, wraps=False),
-    SecretKind("private-key", r"END [A-Z0-9 ]{0,40}PRIVATE KEY",
-         rf"(?m:^)(?:[^\n]{{0,100}}?[A-Za-z0-9+/=]{{1,100}}[ \t]*\r?\n){{1,100}}+[^\n]{{0,100}}?-----END {_LABEL}-----", back=12_000, wraps=False),
-    SecretKind("private-key", r"(?:Private-Lines|PuTTY-User-Key-File)", r"Private-Lines: \d{1,3}(?P<secret>(?:\s+[^\n]{0,80}?[A-Za-z0-9+/=]{8,100}(?=\s|\Z)){1,100}+)",
-         ahead=12_000, wraps=False),
-    SecretKind("private-key", r"[A-Za-z0-9+/]{64}\r?\n(?:\([^()\n]*\) ?|[ \t]*)[A-Za-z0-9+/]{64}", rf"(?m:^)(?:{_ROW_OF_KEY}\r?(?:\n|\Z)){{2,}}+(?:{_BEFORE_ROW}[A-Za-z0-9+/]{{2,69}}={{0,2}}(?=\s|\Z))?",
-         check=entropy.is_base64, back=200, ahead=12_000, wraps=False),
+    SecretKind(
+        "private-key",
+        r"PRIVATE(?: |%20|\+|\\u0020)KEY",
+        rf"-{{4,5}} ?BEGIN {_LABEL}-{{0,5}}(?:(?:[^-]|-(?!-)){{0,16000}}+-{{4,5}} ?END {_LABEL}-{{0,5}}|"
+        r"[^\n]*(?:\n[^\n]{0,200}?[A-Za-z0-9+/=]{60,100}[ "
+        r"\t]*\r?(?=\n|\Z))*+(?:\n[^\n]{0,80}?[A-Za-z0-9+/]{4,59}={1,2}[ \t]*\r?(?=\n|\Z))?)",
+        ahead=20_000,
+        wraps=False,
+    ),
+    SecretKind(
+        "private-key",
+        r"END [A-Z0-9 ]{0,40}PRIVATE KEY",
+        rf"(?m:^)(?:[^\n]{{0,100}}?[A-Za-z0-9+/=]{{1,100}}[ \t]*\r?\n){{1,100}}+[^\n]{{0,100}}?-----END "
+        rf"{_LABEL}-----",
+        back=12_000,
+        wraps=False,
+    ),
+    SecretKind(
+        "private-key",
+        r"(?:Private-Lines|PuTTY-User-Key-File)",
+        r"Private-Lines: \d{1,3}(?P<secret>(?:\s+[^\n]{0,80}?[A-Za-z0-9+/=]{8,100}(?=\s|\Z)){1,100}+)",
+        ahead=12_000,
+        wraps=False,
+    ),
+    SecretKind(
+        "private-key",
+        r"[A-Za-z0-9+/]{64}\r?\n(?:\([^()\n]*\) ?|[ \t]*)[A-Za-z0-9+/]{64}",
+        rf"(?m:^)(?:{_ROW_OF_KEY}\r?(?:\n|\Z)){{2,}}+(?:{_BEFORE_ROW}[A-Za-z0-9+/]{{2,69}}={{0,2}}(?=\s|\Z))?",
+        check=entropy.is_base64,
+        back=200,
+        ahead=12_000,
+        wraps=False,
+    ),
 )
 
 # A scheme as it is, or as JSON and URLs write it, and then an `@` or the end of the row.
 _URL = r"(?:://|%2[fF]%2[fF]|\\/\\{1,8}/|u002[fF]\\{1,4}u002[fF])[^\s/]*(?:@|%40|u0040|\n)"
 _HOOK = r"(?P<secret>[A-Za-z0-9/_+.-]{20,200})"
 ADDRESSED = (
-    SecretKind("webhook", r"(?i)hooks\W", rf"(?i)hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/{_HOOK}", starts=('hooks.slack.com/services', 'hooks.slack.com/workflows', 'hooks.slack.com/triggers'), after=_IN_URL),
-    SecretKind("webhook", r"(?i)v2\W.{0,8}?hook", rf"(?i)open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/{_HOOK}", starts=('open.feishu.cn/open-apis/bot/v2/hook', 'open.larksuite.com/open-apis/bot/v2/hook'), after=_IN_URL),
-    SecretKind("webhook", r"(?i)robot\W.{0,8}?send", r"(?i)oapi\.dingtalk\.com/robot/send\?access_token=(?P<secret>[0-9a-f]{32,64})", starts=('oapi.dingtalk.com/robot/send?access_token',), after=_IN_URL),
-    SecretKind("webhook", r"(?i)webhook\W.{0,8}?send", r"(?i)qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=(?P<secret>[0-9a-f-]{32,40})", starts=('qyapi.weixin.qq.com/cgi-bin/webhook/send?key',), after=_IN_URL),
-    SecretKind("webhook", r"(?i)api\W.{0,8}?webhooks", r"(?i)discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/(?P<secret>[\w-]{40,100})", starts=('discord.com/api/webhooks', 'discordapp.com/api/webhooks'), after=_IN_URL),
-    SecretKind("webhook", r"(?i)webhookb2", r"(?i)webhook\.office\.com/webhookb2/(?P<secret>[^\s'\"<>]{36,300})", starts=('webhook.office.com/webhookb2',), after=_IN_URL),
-    SecretKind("webhook", r"(?i)(?:api\W{1,3}day|hooks\W{1,3}zapier|hc-ping|maker\W{1,3}ifttt)\W", r"(?i)(?:api\.day\.app/|hooks\.zapier\.com/hooks/catch/\d+/|hc-ping\.com/|maker\.ifttt\.com/trigger/[^\s/]{1,80}/(?:json/)?with/key/)(?P<secret>[A-Za-z0-9_-]{6,80})"),
-    SecretKind("webhook", r"hooks(?:/|%2F|\\)", r"://[^\s/]{1,200}/hooks/(?P<secret>[a-z0-9]{26})(?![A-Za-z0-9])"),
-    SecretKind("webhook", r"(?i)timestamp\W[^\n]{0,40}?sign\W", r"(?i)[?&]timestamp=\d{1,16}&sign=(?P<secret>[A-Za-z0-9%+/=_-]{16,200})"),
-    SecretKind("webhook", r"SCT(?:\d|[\"'\\]{0,2}\r?\n)", r"\bSCT\d{1,9}T[A-Za-z0-9]{16,40}", ("SCT",), r"\d"),
-    SecretKind("sentry-dsn", r"(?i)sentry", r"(?i)://(?P<secret>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[\w.-]*sentry"),
-    SecretKind("url-credentials", _URL, r"(?<=://)(?P<secret>[^\s/:@\"']{0,100}:(?!\*{2,}@)[^\s/@\"']{1,300})@", starts=('://',), after=r"[^\s/]*(?:@|$)"),
-    SecretKind("url-credentials", _URL, r"(?<=://)(?P<secret>[A-Za-z0-9_~.-]{20,300})@", check=entropy.is_mixed, starts=('://',), after=r"[^\s/]*(?:@|$)"),
-    SecretKind("azure-key", r"(?i)(?:AccountKey|SharedAccessKey)\W", r"(?i)\b(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{20,120}={0,2})", starts=('AccountKey', 'SharedAccessKey'), after=_IN_URL),
-    SecretKind("azure-sas", r"(?i)(?:[?&]|%3F|%26|u003F|u0026)sig\W", r"(?i)[?&]sig=(?P<secret>[A-Za-z0-9%+/=]{20,200})", starts=('?sig', '&sig'), after=_IN_URL),
-    SecretKind("aws-signature", r"(?i)X-Amz-(?:Sig|Sec|Cred)", r"(?i)X-Amz-(?:Signature|Security-Token|Credential)=(?P<secret>[^&\s'\"\\]{16,4000})", starts=('X-Amz-Signature', 'X-Amz-Security-Token', 'X-Amz-Credential'), after=_IN_URL),
-    SecretKind("url-signature", r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Sig|Sec|Cred)|q-sign|[?&6D]Signature\W|AccessKeyId\W)",
-         r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Signature|Security-Token|Credential)|q-signature|[?&]Signature|(?:OSS|AWS|Google)AccessKeyId)=(?P<secret>[^&\s'\"\\]{16,4000})",
-         starts=("X-Goog-Signature", "X-Goog-Credential", "X-Tos-Signature", "X-Obs-Signature", "X-Oss-Signature", "X-Cos-Security-Token", "q-signature", "?Signature", "&Signature", "AccessKeyId"), after=_IN_URL),
-    SecretKind("url-token", r"(?i)(?:[?&]|%3F|%26|u003F|u0026)(?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|code)(?:=|%3D|\\|\r?\n)",
-         r"(?i)[?&](?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|code)=(?P<secret>[^&\s'\"#\\]{8,4000})",
-         check=entropy.is_drawn, starts=("?token", "&token", "access_token", "?key", "&key", "?sid", "&sid", "?code", "&code", "?auth", "&auth", "ticket", "jwt"), after=_IN_URL),
+    SecretKind(
+        "webhook",
+        r"(?i)hooks\W",
+        rf"(?i)hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/{_HOOK}",
+        starts=("hooks.slack.com/services", "hooks.slack.com/workflows", "hooks.slack.com/triggers"),
+        after=_IN_URL,
+    ),
+    SecretKind(
+        "webhook",
+        r"(?i)v2\W.{0,8}?hook",
+        rf"(?i)open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/{_HOOK}",
+        starts=("open.feishu.cn/open-apis/bot/v2/hook", "open.larksuite.com/open-apis/bot/v2/hook"),
+        after=_IN_URL,
+    ),
+    SecretKind(
+        "webhook",
+        r"(?i)robot\W.{0,8}?send",
+        r"(?i)oapi\.dingtalk\.com/robot/send\?access_token=(?P<secret>[0-9a-f]{32,64})",
+        starts=("oapi.dingtalk.com/robot/send?access_token",),
+        after=_IN_URL,
+    ),
+    SecretKind(
+        "webhook",
+        r"(?i)webhook\W.{0,8}?send",
+        r"(?i)qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=(?P<secret>[0-9a-f-]{32,40})",
+        starts=("qyapi.weixin.qq.com/cgi-bin/webhook/send?key",),
+        after=_IN_URL,
+    ),
+    SecretKind(
+        "webhook",
+        r"(?i)api\W.{0,8}?webhooks",
+        r"(?i)discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/(?P<secret>[\w-]{40,100})",
+        starts=("discord.com/api/webhooks", "discordapp.com/api/webhooks"),
+        after=_IN_URL,
+    ),
+    SecretKind(
+        "webhook",
+        r"(?i)webhookb2",
+        r"(?i)webhook\.office\.com/webhookb2/(?P<secret>[^\s'\"<>]{36,300})",
+        starts=("webhook.office.com/webhookb2",),
+        after=_IN_URL,
+    ),
+    SecretKind(
+        "webhook",
+        r"(?i)(?:api\W{1,3}day|hooks\W{1,3}zapier|hc-ping|maker\W{1,3}ifttt)\W",
+        r"(?i)(?:api\.day\.app/|hooks\.zapier\.com/hooks/catch/\d+/|hc-ping\.com/|maker\.ifttt\.com/trigger/[^\s/]{1,80}/(?:json/)?with/key/)(?P<secret>[A-Za-z0-9_-]{6,80})",
+    ),
+    SecretKind(
+        "webhook", r"hooks(?:/|%2F|\\)", r"://[^\s/]{1,200}/hooks/(?P<secret>[a-z0-9]{26})(?![A-Za-z0-9])"
+    ),
+    SecretKind(
+        "webhook",
+        r"(?i)timestamp\W[^\n]{0,40}?sign\W",
+        r"(?i)[?&]timestamp=\d{1,16}&sign=(?P<secret>[A-Za-z0-9%+/=_-]{16,200})",
+    ),
+    SecretKind(
+        "webhook", r"SCT(?:\d|[\"'\\]{0,2}\r?\n)", r"\bSCT\d{1,9}T[A-Za-z0-9]{16,40}", ("SCT",), r"\d"
+    ),
+    SecretKind(
+        "sentry-dsn", r"(?i)sentry", r"(?i)://(?P<secret>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[\w.-]*sentry"
+    ),
+    SecretKind(
+        "url-credentials",
+        _URL,
+        r"(?<=://)(?P<secret>[^\s/:@\"']{0,100}:(?!\*{2,}@)[^\s/@\"']{1,300})@",
+        starts=("://",),
+        after=r"[^\s/]*(?:@|$)",
+    ),
+    SecretKind(
+        "url-credentials",
+        _URL,
+        r"(?<=://)(?P<secret>[A-Za-z0-9_~.-]{20,300})@",
+        check=entropy.is_mixed,
+        starts=("://",),
+        after=r"[^\s/]*(?:@|$)",
+    ),
+    SecretKind(
+        "azure-key",
+        r"(?i)(?:AccountKey|SharedAccessKey)\W",
+        r"(?i)\b(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{20,120}={0,2})",
+        starts=("AccountKey", "SharedAccessKey"),
+        after=_IN_URL,
+    ),
+    SecretKind(
+        "azure-sas",
+        r"(?i)(?:[?&]|%3F|%26|u003F|u0026)sig\W",
+        r"(?i)[?&]sig=(?P<secret>[A-Za-z0-9%+/=]{20,200})",
+        starts=("?sig", "&sig"),
+        after=_IN_URL,
+    ),
+    SecretKind(
+        "aws-signature",
+        r"(?i)X-Amz-(?:Sig|Sec|Cred)",
+        r"(?i)X-Amz-(?:Signature|Security-Token|Credential)=(?P<secret>[^&\s'\"\\]{16,4000})",
+        starts=("X-Amz-Signature", "X-Amz-Security-Token", "X-Amz-Credential"),
+        after=_IN_URL,
+    ),
+    SecretKind(
+        "url-signature",
+        r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Sig|Sec|Cred)|q-sign|[?&6D]Signature\W|AccessKeyId\W)",
+        r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Signature|Security-Token|Credential)|q-signature|[?&]Signature|(?:OSS|AWS|Google)AccessKeyId)=(?P<secret>[^&\s'\"\\]{16,4000})",
+        starts=(
+            "X-Goog-Signature",
+            "X-Goog-Credential",
+            "X-Tos-Signature",
+            "X-Obs-Signature",
+            "X-Oss-Signature",
+            "X-Cos-Security-Token",
+            "q-signature",
+            "?Signature",
+            "&Signature",
+            "AccessKeyId",
+        ),
+        after=_IN_URL,
+    ),
+    SecretKind(
+        "url-token",
+        r"(?i)(?:[?&]|%3F|%26|u003F|u0026)(?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|code)(?:=|%3D|\\|\r?\n)",
+        r"(?i)[?&](?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|code)=(?P<secret>[^&\s'\"#\\]{8,4000})",
+        check=entropy.is_drawn,
+        starts=(
+            "?token",
+            "&token",
+            "access_token",
+            "?key",
+            "&key",
+            "?sid",
+            "&sid",
+            "?code",
+            "&code",
+            "?auth",
+            "&auth",
+            "ticket",
+            "jwt",
+        ),
+        after=_IN_URL,
+    ),
 )

@@ -9,19 +9,29 @@ from ingest.redaction import entropy
 from ingest.redaction.kinds import AFTER_NAME, AT_END, NEXT_ROW, SecretKind
 
 # Between a name and its value; in YAML also the end of the row, where the next one is indented.
-_IS = r"['\"]?\]?(?:\([^()\n]{1,24}\)|（[^\n]{1,36}?）)?[ \t]*(?:=>|:[ ]?(?:Optional\[)?(?:str|bytes|SecretStr)\]?(?: ?\| ?None)?[ ]?=|->|:=|=|:|：|＝)(?:[ \t]|\xc2\xa0)*(?:[>|][+-]?[ \t]*)?(?:\\?\r?\n(?:[+-][ \t]*|[ \t]+))?"
+_IS = (
+    r"['\"]?\]?(?:\([^()\n]{1,24}\)|（[^\n]{1,36}?）)?[ \t]*(?:=>|:[ "
+    r"]?(?:Optional\[)?(?:str|bytes|SecretStr)\]?(?: ?\| ?None)?[ ]?=|->|:=|=|:|：|＝)(?:[ "
+    r"\t]|\xc2\xa0)*(?:[>|][+-]?[ \t]*)?(?:\\?\r?\n(?:[+-][ \t]*|[ \t]+))?"
+)
 # What a value may stand in: a list, an Option of Rust's, three quotes, quotes of Chinese.
 _OPENS = r"(?:[\[(][ ]?(?=b?['\"])|Some\(\s{0,20}|\$(?=['\"])|\"\"(?=\")|''(?=')|“|‘|「)?"
 # The same for the prefilter, with what a writer of JSON, URLs or Python may have made of it.
 _IS_CODED = rf"(?:['\"]?,?\]?[ \t]*(?:（|=|->|:|：|＝)|['\"]?,? |\\|%|&|{AT_END})"
 _BEHIND_FLAG = rf"(?:['\"]?,?(?:[ =]|\\|%)|{AT_END})"
 # Counts of tokens stand in every line of some servers; so a long value is asked for, or the row's end.
-_IS_LONG = r"(?:['\"]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)[ \t]*b?(?:[|>'\"\[($]|\xc2\xa0|\xe2\x80[\x9c\x98]|Some\(|'')?[ \t'\"]*(?:[A-Za-z0-9._~+/:$'\"-]{12}|[A-Za-z0-9._~+/-]{0,11}(?:[\"'\\]{0,2}[ \t]*\r?\n|\\)|%|&)|\\|%|&|['\"\])]{0,3}[ \t,]*\r?\n)"
+_IS_LONG = (
+    r"(?:['\"]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)[ "
+    r"\t]*b?(?:[|>'\"\[($]|\xc2\xa0|\xe2\x80[\x9c\x98]|Some\(|'')?[ "
+    r"\t'\"]*(?:[A-Za-z0-9._~+/:$'\"-]{12}|[A-Za-z0-9._~+/-]{0,11}(?:[\"'\\]{0,2}[ "
+    r"\t]*\r?\n|\\)|%|&)|\\|%|&|['\"\])]{0,3}[ \t,]*\r?\n)"
+)
 # What stands where a secret would: nothing, a mask, a variable.
 NOTHING = r"(?!None\b|null\b|true\b|false\b|nil\b|\*\*|<|\[redacted|\$[A-Za-z_{(]|%\(|\{\{)"
 # Plain characters, and letters of two bytes; Chinese text behind a value is no part of it.
 _VALUE = r"(?:[^\s'\",;)}\]\\\x80-\xff]|\\(?![nrtu'\"\\/])|[\xc2-\xdf][\x80-\xbf])"
-# Between a flag and its value: blanks, the parts of a list, the end of a row that goes on (in a diff, the next begins with its sign).
+# Between a flag and its value: blanks, the parts of a list, the end of a row that goes on (in a diff, the
+# next begins with its sign).
 _APART = r"(?:['\"]?,?[= ]+(?:\$(?=['\"]))?['\"]?|\\\r?\n[ +-]?[ \t]*+)++"
 
 
@@ -33,7 +43,10 @@ def decode_named(words: str) -> str:
 
 
 PASSWORDS = r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|passwort|kennwort|contraseña|mot de passe)(?:[_-]?\d{1,2})?"
-_PASSWORDS_SIEVE = rf"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|passwort|kennwort|mot de passe|{decode_named('密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|contraseña')})(?:[_-]?\d{{1,2}})?"
+_PASSWORDS_SIEVE = (
+    r"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|passwort|kennwort|mot de "
+    rf"passe|{decode_named('密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|contraseña')})(?:[_-]?\d{{1,2}})?"
+)
 SECRETS = (
     r"(?:secret(?:[._-]?access)?(?:[._-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|access[._-]?key(?:[_-]?(?:id|secret))?|"
     r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|deploy|admin|hmac|subscription|ssh|"
@@ -54,29 +67,65 @@ _TOKENS_SIEVE = rf"(?:token|_pat|{decode_named('令牌')})"
 # The names as a row's end may cut them.
 _CUT_PHRASES = "password passwd passphrase pwd _pass -pass sshpass rediscli_auth 密码 口令 密碼"
 _CUT_KEYS = (
-    "secret secret_key secret-key secretkey access_key access-key accesskey access_key_id api_key api-key apikey private_key private-key auth_key "
-    "account_key encryption_key signing_key master_key license_key service_key storage_key credentials 密钥 秘钥 金鑰"
+    "secret secret_key secret-key secretkey access_key access-key accesskey access_key_id api_key api-key "
+    "apikey private_key private-key auth_key "
+    "account_key encryption_key signing_key master_key license_key service_key storage_key credentials 密钥 "
+    "秘钥 金鑰"
 )
 _CUT_BEARERS = "token _pat 令牌"
 _LONG_VALUE = r"[A-Za-z0-9._~+/-]{12,4000}=*"
 
 
 def _named(
-    name: str, before: str, prefilter: str, value: str, size: str, cuts: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED, below: str = ""
+    name: str,
+    before: str,
+    prefilter: str,
+    value: str,
+    size: str,
+    cuts: str,
+    check: Callable[[bytes], bool] | None = None,
+    coded: str = _IS_CODED,
+    below: str = "",
 ) -> SecretKind:
     """Make the row of a value that has a name; in quotes it goes on to the closing one."""
     double, single = rf"\"{NOTHING}(?P<quoted>[^\"\n]{size})\"", rf"'{NOTHING}(?P<single>[^'\n]{size})'"
     expression = rf"(?i:{before}){_IS}{_OPENS}{NOTHING}(?:[bBrRuUfF]?{double}|[bBrRuUfF]?{single}|['\"]?{NOTHING}(?P<secret>{value}))"
-    return SecretKind(name, rf"(?i){prefilter}{coded}", expression, tuple(cuts.split()), AFTER_NAME, check, ahead=NEXT_ROW, below=below, shaped=False)
+    return SecretKind(
+        name,
+        rf"(?i){prefilter}{coded}",
+        expression,
+        tuple(cuts.split()),
+        AFTER_NAME,
+        check,
+        ahead=NEXT_ROW,
+        below=below,
+        shaped=False,
+    )
 
 
 def _flag(
-    name: str, before: str, prefilter: str, value: str, cuts: str, check: Callable[[bytes], bool] | None = None, coded: str = _IS_CODED
+    name: str,
+    before: str,
+    prefilter: str,
+    value: str,
+    cuts: str,
+    check: Callable[[bytes], bool] | None = None,
+    coded: str = _IS_CODED,
 ) -> SecretKind:
     """Make the row of a value that stands behind a flag."""
     expression = rf"(?i:(?<![^\s'\"=\x80-\xff])--?{before}){_APART}(?!None\b|--|\*\*|<|\$)(?P<secret>{value})"
     below = rf"(?:[A-Za-z0-9_-]{{1,24}}[_-])?(?:{'|'.join(cuts.split()[:4])})['\"]?[ =]"
-    return SecretKind(name, rf"(?i){prefilter}{coded}", expression, tuple(cuts.split()), AFTER_NAME, check, ahead=NEXT_ROW, below=below, shaped=False)
+    return SecretKind(
+        name,
+        rf"(?i){prefilter}{coded}",
+        expression,
+        tuple(cuts.split()),
+        AFTER_NAME,
+        check,
+        ahead=NEXT_ROW,
+        below=below,
+        shaped=False,
+    )
 
 
 WORD = r"[^\s'\"\\\x80-\xff]"
@@ -84,87 +133,346 @@ WORD = r"[^\s'\"\\\x80-\xff]"
 
 def _command(programs: str, prefilter: str, expression: str, shaped: bool = False) -> SecretKind:
     """Make the row of a command that takes a password."""
-    return SecretKind("command-password", prefilter, expression, tuple(programs.split()), r"['\"]?,?(?:[ \t]|\r?$)", far=True, shaped=shaped)
+    return SecretKind(
+        "command-password",
+        prefilter,
+        expression,
+        tuple(programs.split()),
+        r"['\"]?,?(?:[ \t]|\r?$)",
+        far=True,
+        shaped=shaped,
+    )
 
 
-# A name of any words whose last ones are a secret's: of a flag, a variable, a key. What its words count, or what kind
-# of token it is, is no secret; nor where one is kept (`token_file`), nor of which kind (`auth_type`).
+# A name of any words whose last ones are a secret's: of a flag, a variable, a key. What its words count, or
+# what kind of token it is, is no secret; nor where one is kept (`token_file`), nor of which kind
+# (`auth_type`).
 _WORDS = rf"(?:(?!(?:{_SPECIAL}|dp|cp|tp|pp|sp|ep|sequence|seq|padding|separator|word|byte|vocab|tokens?|tokenizer|num|n|sort|primary|foreign|cache|query|dispatch|group|shuffle|rng|prng|key|partition|index|hot|by)[_.-])[A-Za-z0-9]{{1,30}}[_.-]){{0,8}}"
 _LAST = (
     r"(?:passw(?:or)?d|passphrase|pass|pwd|secret|credentials?|token[_.-]secret|auth|auth[_.-]?token|access[_.-]?token|hub[_.-]?token|refresh[_.-]?token|"
     r"(?:api|secret|access|private|auth|encryption|signing|master|account|license|wandb|ssh|client|server|storage|service|hmac)[_.-]?key|token)"
 )
 _LAST_SIEVE = r"(?:passw(?:or)?d|passphrase|pass|pwd|secret|credentials?|auth|[a-z0-9_.-]key|token)"
-# A value that a name without anything else beside it gives away; no option, no variable, no path, and none of the words for nothing.
+# A value that a name without anything else beside it gives away; no option, no variable, no path, and none of
+# the words for nothing.
 _PLAIN = r"[^\s'\"\\,;:&|<>(){}\[\]\x80-\xff-][^\s'\"\\,;&|<>(){}\[\]\x80-\xff]{3,200}"
 _BARE_VALUE = rf"(?:\"{NOTHING}(?P<quoted>[^\"\n\\]{{4,400}})\"|'{NOTHING}(?P<single>[^'\n\\]{{4,400}})'|\\\"{NOTHING}(?P<escaped>[^\"\n\\]{{4,400}})\\\"|{NOTHING}(?P<secret>{_PLAIN}))"
 _CALLS = r"(?!(?:os|self|args|cfg|config|env|environ|settings|getenv|process|kwargs|opt|options|params?)\.|getpass|[A-Za-z_][\w.]{0,60}[(\[])"
 
 
-def _called(name: str, prefilter: str, before: str, between: str, check: Callable[[bytes], bool]) -> SecretKind:
+def _called(
+    name: str, prefilter: str, before: str, between: str, check: Callable[[bytes], bool]
+) -> SecretKind:
     """Make the row of a name of any words, of which the last ones tell, with its value in the same row."""
-    return SecretKind(name, rf"(?i){prefilter}", rf"(?i:{before}){between}{_CALLS}{_BARE_VALUE}", check=check, wraps=False, shaped=False)
+    return SecretKind(
+        name,
+        rf"(?i){prefilter}",
+        rf"(?i:{before}){between}{_CALLS}{_BARE_VALUE}",
+        check=check,
+        wraps=False,
+        shaped=False,
+    )
 
 
 CALLED = (
     # `--db-password X`, `-Dspring.datasource.password=X`, `++wandb.api_key=X`
-    _called("secret", rf"[-+][a-z0-9_.-]*{_LAST_SIEVE}['\"]?(?:[ =]|%20|%3D)", rf"(?<![^\s'\"=,;(\[])(?:--?|\+\+?|~){_WORDS}{_LAST}['\"]?(?![\w.-])", r"(?:[ \t]{1,4}|=|['\"]?,[ ]?)", entropy.is_given),
+    _called(
+        "secret",
+        rf"[-+][a-z0-9_.-]*{_LAST_SIEVE}['\"]?(?:[ =]|%20|%3D)",
+        rf"(?<![^\s'\"=,;(\[])(?:--?|\+\+?|~){_WORDS}{_LAST}['\"]?(?![\w.-])",
+        r"(?:[ \t]{1,4}|=|['\"]?,[ ]?)",
+        entropy.is_given,
+    ),
     # Servers count tokens in every row; so the prefilter lets no number pass.
     # `DB_PASS=X`, `pass: X`, `"accessToken": "X"`, `config.auth_token=X`
-    _called("secret", rf"{_LAST_SIEVE}['\"\\]{{0,3}}[\])]?[ \t]{{0,8}}(?:=>|:=|=|:)[ \t]{{0,8}}(?:[^\s\d]|\d[^\s,;]{{0,200}}[A-Za-z!@#$^&*])", rf"(?<![A-Za-z0-9$/]){_WORDS}(?:{_LAST}|(?-i:[a-z][A-Za-z0-9]{{0,30}}(?:Pass|Password|Secret|Token|ApiKey|AccessKey|PrivateKey)))(?:\\?['\"])?\]?", r"[ \t]{0,8}(?:=>|:=|=|:)[ \t]{0,8}", entropy.is_given),
+    _called(
+        "secret",
+        rf"{_LAST_SIEVE}['\"\\]{{0,3}}[\])]?[ \t]{{0,8}}(?:=>|:=|=|:)[ "
+        rf"\t]{{0,8}}(?:[^\s\d]|\d[^\s,;]{{0,200}}[A-Za-z!@#$^&*])",
+        rf"(?<![A-Za-z0-9$/]){_WORDS}(?:{_LAST}|(?-i:[a-z][A-Za-z0-9]{{0,30}}(?:Pass|Password|Secret|Token|ApiKey|AccessKey|PrivateKey)))(?:\\?['\"])?\]?",
+        r"[ \t]{0,8}(?:=>|:=|=|:)[ \t]{0,8}",
+        entropy.is_given,
+    ),
     # `setenv DB_PASSWORD X`, `set -gx API_TOKEN X`, `secret_access_key X`
-    _called("secret", rf"(?:setenv|\bset|\benv|\barg|config\W)[^\n]{{0,80}}{_LAST_SIEVE}[ \t]", rf"\b(?:setenv|set[ ]-\w{{1,3}}|ENV|ARG|config[ ](?:create|set|update)(?:[ ][\w.-]{{1,40}}){{0,4}})[ ]{_WORDS}{_LAST}", r"[ \t]{1,4}", entropy.is_given),
+    _called(
+        "secret",
+        rf"(?:setenv|\bset|\benv|\barg|config\W)[^\n]{{0,80}}{_LAST_SIEVE}[ \t]",
+        rf"\b(?:setenv|set[ ]-\w{{1,3}}|ENV|ARG|config[ ](?:create|set|update)(?:[ "
+        rf"][\w.-]{{1,40}}){{0,4}})[ ]{_WORDS}{_LAST}",
+        r"[ \t]{1,4}",
+        entropy.is_given,
+    ),
     # `PASSWORD 'x'`, `IDENTIFIED BY 'x'`, `SET PASSWORD FOR 'bob' = 'x'`
-    SecretKind("password", r"(?i)(?:password|identified\W[^\n]{0,40}by)\W[^\n]{0,80}['\"%\\]", r"(?i)(?:\b(?:with|encrypted|login|set|using)[ ]+password|\bidentified[ ]+(?:with[ ]+\w{1,40}[ ]+)?(?:by|as))(?:[ ]+for[ ]+\S{1,80})?[ ]*=?[ ]*(?:password\()?(?:'(?P<single>[^'\n]{3,400})'|\"(?P<quoted>[^\"\n]{3,400})\")", check=entropy.is_telling, wraps=False, shaped=False),
+    SecretKind(
+        "password",
+        r"(?i)(?:password|identified\W[^\n]{0,40}by)\W[^\n]{0,80}['\"%\\]",
+        r"(?i)(?:\b(?:with|encrypted|login|set|using)[ ]+password|\bidentified[ ]+(?:with[ ]+\w{1,40}[ "
+        r"]+)?(?:by|as))(?:[ ]+for[ ]+\S{1,80})?[ ]*=?[ "
+        r"]*(?:password\()?(?:'(?P<single>[^'\n]{3,400})'|\"(?P<quoted>[^\"\n]{3,400})\")",
+        check=entropy.is_telling,
+        wraps=False,
+        shaped=False,
+    ),
     # `useradd -p X`, `usermod -p X`
-    SecretKind("command-password", r"(?i)user(?:add|mod)\W", rf"(?i)\buser(?:add|mod)\b[^\n]{{0,200}}?\s(?:-p|--password)[ =]?['\"]?(?P<secret>[^\s'\"-]{WORD}{{3,200}})", far=True, shaped=False),
+    SecretKind(
+        "command-password",
+        r"(?i)user(?:add|mod)\W",
+        rf"(?i)\buser(?:add|mod)\b[^\n]{{0,200}}?\s(?:-p|--password)[ "
+        rf"=]?['\"]?(?P<secret>[^\s'\"-]{WORD}{{3,200}})",
+        far=True,
+        shaped=False,
+    ),
     # `Password for svc: X`, `the password is X`, `setting smtp_password to 'X'`
-    SecretKind("password", r"(?i)pass(?:word|wd|phrase|code)(?:\s|%20)(?:for|is|to|of)\W", r"(?i)(?<![a-z])[\w.-]{0,40}pass(?:word|wd|phrase|code)[ ](?:(?:for|of)[ ][^\n:=]{1,60}(?::|=|[ ]is)|(?:is|to)(?=[ ]['\"]?[^\s'\"]*[\d!@#$%^&*-])):?[ ]['\"]?(?P<secret>[^\s'\",;]{4,200})", check=entropy.is_telling, wraps=False, shaped=False),
+    SecretKind(
+        "password",
+        r"(?i)pass(?:word|wd|phrase|code)(?:\s|%20)(?:for|is|to|of)\W",
+        r"(?i)(?<![a-z])[\w.-]{0,40}pass(?:word|wd|phrase|code)[ ](?:(?:for|of)[ ][^\n:=]{1,60}(?::|=|[ "
+        r"]is)|(?:is|to)(?=[ ]['\"]?[^\s'\"]*[\d!@#$%^&*-])):?[ ]['\"]?(?P<secret>[^\s'\",;]{4,200})",
+        check=entropy.is_telling,
+        wraps=False,
+        shaped=False,
+    ),
     # <apiToken>X</apiToken>
-    SecretKind("secret", rf"(?i)<[\w.:-]{{0,60}}{_LAST_SIEVE}>", rf"(?i)<([\w.:-]{{0,60}}{_LAST})>{NOTHING}(?P<secret>[^<>\s]{{4,400}})</", check=entropy.is_given, wraps=False, shaped=False),
+    SecretKind(
+        "secret",
+        rf"(?i)<[\w.:-]{{0,60}}{_LAST_SIEVE}>",
+        rf"(?i)<([\w.:-]{{0,60}}{_LAST})>{NOTHING}(?P<secret>[^<>\s]{{4,400}})</",
+        check=entropy.is_given,
+        wraps=False,
+        shaped=False,
+    ),
     # -- name: DB_PASSWORD value: X, in one row
-    _called("secret", rf"name['\"]?[ ]?[:=][^\n]{{0,80}}{_LAST_SIEVE}[^\n]{{0,8}}value", rf"name['\"]?[ ]?[:=][ ]?['\"]?{_WORDS}{_LAST}['\"]?,?[ ]{{1,4}}['\"]?value['\"]?", r"[ ]?[:=][ ]?", entropy.is_given),
+    _called(
+        "secret",
+        rf"name['\"]?[ ]?[:=][^\n]{{0,80}}{_LAST_SIEVE}[^\n]{{0,8}}value",
+        rf"name['\"]?[ ]?[:=][ ]?['\"]?{_WORDS}{_LAST}['\"]?,?[ ]{{1,4}}['\"]?value['\"]?",
+        r"[ ]?[:=][ ]?",
+        entropy.is_given,
+    ),
     # login?pass=X
-    _called("url-token", rf"(?:[?&]|%3F|%26){_LAST_SIEVE}(?:=|%3D)", rf"[?&]{_WORDS}{_LAST}", "=", entropy.is_given),
+    _called(
+        "url-token",
+        rf"(?:[?&]|%3F|%26){_LAST_SIEVE}(?:=|%3D)",
+        rf"[?&]{_WORDS}{_LAST}",
+        "=",
+        entropy.is_given,
+    ),
 )
 
 NAMED = (
-    SecretKind("access-pair", r"(?i)obsutil\W", r"(?i)\bobsutil\b[^\n]{0,200}?\s-[ik]=(?P<secret>[A-Za-z0-9+/]{16,64})", far=True, starts=('obsutil',), after=r"[ \t]"),
-    SecretKind("kubernetes-token", r"(?:[tT][oO][kK][eE][nN]|[bB]ootstrap|BOOTSTRAP)[^\n]{0,40}?[a-z0-9]\.[a-z0-9]{16}", r"(?i:token|bootstrap)[\w'\"-]{0,10}[ =:'\",]{1,6}(?P<secret>[a-z0-9]{6}\.[a-z0-9]{16})(?![A-Za-z0-9])", wraps=False),
-    SecretKind("kubernetes-key", r"(?i)(?:client-key-data|token-data|tls\.key)", r"(?i)(?:client-key-data|token-data|tls\.key)['\"]?:\s*['\"]?(?P<secret>[A-Za-z0-9+/]{40,16000}={0,2})", starts=('client-key-data', 'token-data', 'tls.key'), after=AFTER_NAME),
-    SecretKind("docker-auth", r"(?i)(?:[\"'_]|%22)auth[\"'\\%]", r"(?i)[\"']_?auth[\"']:\s*[\"'](?P<secret>[A-Za-z0-9+/]{8,4000}={0,2})", starts=('"auth"', "'auth'"), after=AFTER_NAME),
-    SecretKind("npm-token", r"(?i)_(?:authToken|auth|password)\s*(?:=|%|\\)", r"(?i)(?<![A-Za-z0-9])_(?:authToken|auth|password)\s?=\s?[\"']?(?P<secret>[^\s\"']{8,400})", starts=('_authToken', '_auth', '_password'), after=AFTER_NAME),
-    SecretKind("authorization", rf"(?i)authorization(?:['\"]?\s*[:=]|\\|%|{AT_END})", r"(?i)\b(?:proxy-)?authorization['\"]?[ \t]*[:=][ \t]*['\"]?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot|key|aws4-hmac-sha256)[ \t]+|[A-Za-z-]{3,24}[ \t]+(?=\S{0,40}\d|\[redacted))?(?P<secret>[^\s'\",\\]{8,8000})", check=entropy.is_telling, far=True, shaped=False, starts=('authorization',), after=AFTER_NAME),
-    SecretKind("bearer", r"(?i)bearer(?:\s|%|\\)", r"(?i)\bbearer[ \t]+(?P<secret>[A-Za-z0-9._~+/-]{12,8000}=*)", starts=('bearer',), after=r"[ \t]"),
-    SecretKind("cookie", rf"(?i)cookie(?:['\"]?\s*:|\\|%|{AT_END})", r"(?i)\b(?:set-)?cookie['\"]?[ \t]*:[ \t]*['\"]?(?P<secret>[^\s'\"\\][^'\"\r\n\\]{6,8000})", starts=('cookie',), after=AFTER_NAME),
-    SecretKind("cookie", rf"(?i)(?:sess(?:ion)?_?id|_session|sessdata|connect\.sid|csrf_?token|xsrf)(?:=|%|\\|{AT_END})",
-         r"(?i)(?:[jp](?:hp)?sess(?:ion)?id|(?<![a-z])session_?id|[a-z0-9]{1,30}_session|sessdata|connect\.sid|csrf_?token|_?xsrf)=(?P<secret>[^;\s'\",&]{12,4000})", check=entropy.is_key, starts=("jsessionid", "phpsessid", "session_id", "sessionid", "sessdata", "connect.sid", "csrftoken", "csrf_token", "xsrf"), after="="),
-    SecretKind("api-header", rf"(?i)x-(?:[a-z]{{1,12}}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)(?:['\"]?\s*[:=]|\\|%|{AT_END})",
-         r"(?i)\bx-(?:[a-z]{1,12}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)['\"]?[ \t]*[:=][ \t]*['\"]?(?P<secret>[^\s'\",\\]{8,4000})", check=entropy.is_secret, starts=("x-api-key", "x-auth-token", "x-access-token", "x-token"), after=AFTER_NAME, shaped=False),
-    _command("mysql mariadb mysqldump", r"(?i)(?:mysql|mariadb)[a-z]{0,8}(?:['\"]|\W)", rf"(?i)\b(?:mysql|mariadb)[a-z]{{0,8}}\b[^\n]{{0,300}}?[\s'\",]-p['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
-    _command("sshpass", r"(?i)sshpass\W", rf"(?i)\bsshpass['\"]?,?\s+['\"]?-p['\"]?,?[ \t]*(?:'(?P<quoted>[^'\n]{{3,200}})'|['\"]?(?P<secret>{WORD}{{3,200}}))"),
-    _command("curl", r"(?i)curl\W", rf"(?i)\bcurl\b[^\n]{{0,500}}?[\s'\"](?:-u|--user|-U|--proxy-user)['\"]?,?[ =]{{0,2}}['\"]?[^\s:'\"]{{0,100}}:(?P<secret>{WORD}{{3,200}})"),
-    _command("redis-cli", r"(?i)redis-cli\W", rf"(?i)\bredis-cli\b[^\n]{{0,300}}?[\s'\"](?:-a|--pass)['\"]?,?[ =]['\"]?(?P<secret>{WORD}{{4,200}})"),
-    _command("login docker podman nerdctl helm oras skopeo", r"(?i)login\W", rf"(?i)\b(?:docker|podman|nerdctl|helm|oras|skopeo|buildah|az|acr|oc|argocd)\b[^\n]{{0,100}}?\blogin\b[^\n]{{0,300}}?[\s'\"]-p['\"]?,?[ =]['\"]?(?P<secret>{WORD}{{4,400}})"),
-    _command("mongo mongosh mongodump ldapsearch influx clickhouse-client", r"(?i)(?:mongo|mongosh|mongodump|mongorestore|ldapsearch|influx|clickhouse-client)\W", rf"(?i)\b(?:mongo\w{{0,8}}|ldapsearch|influx|clickhouse-client)\b[^\n]{{0,300}}?[\s'\"](?:-p|-w)['\"]?,?[ =]['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
-    _command("-passin -passout pass:", r"(?i)pass(?:in|out)?['\",]{0,3}(?:(?:\s|%20)+['\"]?pass(?::|%)|[ \t]*\\?\r?\n)", rf"(?i)-pass(?:in|out)?['\"]?,?[ \t]+['\"]?pass:(?P<secret>{WORD}{{4,200}})"),
-    _command("unzip zip 7z 7za unrar ipmitool", r"(?i)(?:unzip|zip|7z|7za|unrar|ipmitool)\W", rf"(?i)\b(?:(?:(?:un)?zip|ipmitool)\b[^\n]{{0,200}}?\s-P[ ]?|(?:7za?|unrar)\b[^\n]{{0,200}}?\s-p)['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"),
-    _command("htpasswd", r"(?i)htpasswd\W", rf"(?i)\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+['\"]?(?P<secret>{WORD}{{4,200}})"),
-    _command("echo sudo", r"(?i)echo\W[^\n]*sudo\W|echo(?:\W[^\n|]*)?\|?[ \t]{0,3}\w{0,5}\r?\n", r"(?i)\becho\s+['\"]?(?P<secret>[^\s'\"|\\\x80-\xff]{4,200})['\"]?\s*(?:\|\s*)?sudo\s+(?:-\w+\s+){0,4}-\w*S", shaped=True),
-    SecretKind("netrc", r"(?i)login(?:\s|%20|\\)", r"(?i)\blogin\s{1,20}[^\s'\"]{1,200}\s{1,20}password\s{1,20}(?P<secret>[^\s'\"\\]{4,400})", ahead=600, far=True, starts=("login",), after=r"[ \t]", shaped=False),
-    SecretKind("pgpass", r"(?::|%3A)(?:\d{4,5}|\*|%2A)(?::|%3A)[A-Za-z_*][\w*-]*(?::|%3A)|(?:^|[^\w.:/@-])[\w*][\w.*-]{0,100}(?::|%3A)(?:\d{4,5}|\*|%2A):?[\w*-]*[\"'\\]{0,2}\r?\n",
-         r"(?<![\w.:/@-])[\w*][\w.*-]{0,100}:(?:\d{4,5}|\*):[A-Za-z_*][\w*-]{0,62}:[A-Za-z_*][\w*-]{0,62}:(?P<secret>[^\s:'\"\\]{4,200})(?=[\s'\"\\]|\Z)", check=entropy.is_key, below=r"\d{0,5}:[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*-]*:[^\s:]"),
-    _named("password", PASSWORDS, _PASSWORDS_SIEVE, rf"{_VALUE}{{4,400}}", "{4,400}", _CUT_PHRASES, entropy.is_telling),
-    _named("secret", SECRETS, _SECRETS_SIEVE, rf"{_VALUE}{{8,4000}}", "{8,4000}", _CUT_KEYS, entropy.is_secret),
+    SecretKind(
+        "access-pair",
+        r"(?i)obsutil\W",
+        r"(?i)\bobsutil\b[^\n]{0,200}?\s-[ik]=(?P<secret>[A-Za-z0-9+/]{16,64})",
+        far=True,
+        starts=("obsutil",),
+        after=r"[ \t]",
+    ),
+    SecretKind(
+        "kubernetes-token",
+        r"(?:[tT][oO][kK][eE][nN]|[bB]ootstrap|BOOTSTRAP)[^\n]{0,40}?[a-z0-9]\.[a-z0-9]{16}",
+        r"(?i:token|bootstrap)[\w'\"-]{0,10}[ "
+        r"=:'\",]{1,6}(?P<secret>[a-z0-9]{6}\.[a-z0-9]{16})(?![A-Za-z0-9])",
+        wraps=False,
+    ),
+    SecretKind(
+        "kubernetes-key",
+        r"(?i)(?:client-key-data|token-data|tls\.key)",
+        r"(?i)(?:client-key-data|token-data|tls\.key)['\"]?:\s*['\"]?(?P<secret>[A-Za-z0-9+/]{40,16000}={0,2})",
+        starts=("client-key-data", "token-data", "tls.key"),
+        after=AFTER_NAME,
+    ),
+    SecretKind(
+        "docker-auth",
+        r"(?i)(?:[\"'_]|%22)auth[\"'\\%]",
+        r"(?i)[\"']_?auth[\"']:\s*[\"'](?P<secret>[A-Za-z0-9+/]{8,4000}={0,2})",
+        starts=('"auth"', "'auth'"),
+        after=AFTER_NAME,
+    ),
+    SecretKind(
+        "npm-token",
+        r"(?i)_(?:authToken|auth|password)\s*(?:=|%|\\)",
+        r"(?i)(?<![A-Za-z0-9])_(?:authToken|auth|password)\s?=\s?[\"']?(?P<secret>[^\s\"']{8,400})",
+        starts=("_authToken", "_auth", "_password"),
+        after=AFTER_NAME,
+    ),
+    SecretKind(
+        "authorization",
+        rf"(?i)authorization(?:['\"]?\s*[:=]|\\|%|{AT_END})",
+        r"(?i)\b(?:proxy-)?authorization['\"]?[ \t]*[:=][ "
+        r"\t]*['\"]?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot|key|aws4-hmac-sha256)[ "
+        r"\t]+|[A-Za-z-]{3,24}[ \t]+(?=\S{0,40}\d|\[redacted))?(?P<secret>[^\s'\",\\]{8,8000})",
+        check=entropy.is_telling,
+        far=True,
+        shaped=False,
+        starts=("authorization",),
+        after=AFTER_NAME,
+    ),
+    SecretKind(
+        "bearer",
+        r"(?i)bearer(?:\s|%|\\)",
+        r"(?i)\bbearer[ \t]+(?P<secret>[A-Za-z0-9._~+/-]{12,8000}=*)",
+        starts=("bearer",),
+        after=r"[ \t]",
+    ),
+    SecretKind(
+        "cookie",
+        rf"(?i)cookie(?:['\"]?\s*:|\\|%|{AT_END})",
+        r"(?i)\b(?:set-)?cookie['\"]?[ \t]*:[ \t]*['\"]?(?P<secret>[^\s'\"\\][^'\"\r\n\\]{6,8000})",
+        starts=("cookie",),
+        after=AFTER_NAME,
+    ),
+    SecretKind(
+        "cookie",
+        rf"(?i)(?:sess(?:ion)?_?id|_session|sessdata|connect\.sid|csrf_?token|xsrf)(?:=|%|\\|{AT_END})",
+        r"(?i)(?:[jp](?:hp)?sess(?:ion)?id|(?<![a-z])session_?id|[a-z0-9]{1,30}_session|sessdata|connect\.sid|csrf_?token|_?xsrf)=(?P<secret>[^;\s'\",&]{12,4000})",
+        check=entropy.is_key,
+        starts=(
+            "jsessionid",
+            "phpsessid",
+            "session_id",
+            "sessionid",
+            "sessdata",
+            "connect.sid",
+            "csrftoken",
+            "csrf_token",
+            "xsrf",
+        ),
+        after="=",
+    ),
+    SecretKind(
+        "api-header",
+        rf"(?i)x-(?:[a-z]{{1,12}}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)(?:['\"]?\s*[:=]|\\|%|{AT_END})",
+        r"(?i)\bx-(?:[a-z]{1,12}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)['\"]?[ \t]*[:=][ \t]*['\"]?(?P<secret>[^\s'\",\\]{8,4000})",
+        check=entropy.is_secret,
+        starts=("x-api-key", "x-auth-token", "x-access-token", "x-token"),
+        after=AFTER_NAME,
+        shaped=False,
+    ),
+    _command(
+        "mysql mariadb mysqldump",
+        r"(?i)(?:mysql|mariadb)[a-z]{0,8}(?:['\"]|\W)",
+        rf"(?i)\b(?:mysql|mariadb)[a-z]{{0,8}}\b[^\n]{{0,300}}?[\s'\",]-p['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})",
+    ),
+    _command(
+        "sshpass",
+        r"(?i)sshpass\W",
+        r"(?i)\bsshpass['\"]?,?\s+['\"]?-p['\"]?,?[ "
+        rf"\t]*(?:'(?P<quoted>[^'\n]{{3,200}})'|['\"]?(?P<secret>{WORD}{{3,200}}))",
+    ),
+    _command(
+        "curl",
+        r"(?i)curl\W",
+        rf"(?i)\bcurl\b[^\n]{{0,500}}?[\s'\"](?:-u|--user|-U|--proxy-user)['\"]?,?[ "
+        rf"=]{{0,2}}['\"]?[^\s:'\"]{{0,100}}:(?P<secret>{WORD}{{3,200}})",
+    ),
+    _command(
+        "redis-cli",
+        r"(?i)redis-cli\W",
+        rf"(?i)\bredis-cli\b[^\n]{{0,300}}?[\s'\"](?:-a|--pass)['\"]?,?[ =]['\"]?(?P<secret>{WORD}{{4,200}})",
+    ),
+    _command(
+        "login docker podman nerdctl helm oras skopeo",
+        r"(?i)login\W",
+        rf"(?i)\b(?:docker|podman|nerdctl|helm|oras|skopeo|buildah|az|acr|oc|argocd)\b[^\n]{{0,100}}?\blogin\b[^\n]{{0,300}}?[\s'\"]-p['\"]?,?[ =]['\"]?(?P<secret>{WORD}{{4,400}})",
+    ),
+    _command(
+        "mongo mongosh mongodump ldapsearch influx clickhouse-client",
+        r"(?i)(?:mongo|mongosh|mongodump|mongorestore|ldapsearch|influx|clickhouse-client)\W",
+        rf"(?i)\b(?:mongo\w{{0,8}}|ldapsearch|influx|clickhouse-client)\b[^\n]{{0,300}}?[\s'\"](?:-p|-w)['\"]?,?[ =]['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})",
+    ),
+    _command(
+        "-passin -passout pass:",
+        r"(?i)pass(?:in|out)?['\",]{0,3}(?:(?:\s|%20)+['\"]?pass(?::|%)|[ \t]*\\?\r?\n)",
+        rf"(?i)-pass(?:in|out)?['\"]?,?[ \t]+['\"]?pass:(?P<secret>{WORD}{{4,200}})",
+    ),
+    _command(
+        "unzip zip 7z 7za unrar ipmitool",
+        r"(?i)(?:unzip|zip|7z|7za|unrar|ipmitool)\W",
+        rf"(?i)\b(?:(?:(?:un)?zip|ipmitool)\b[^\n]{{0,200}}?\s-P[ "
+        rf"]?|(?:7za?|unrar)\b[^\n]{{0,200}}?\s-p)['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})",
+    ),
+    _command(
+        "htpasswd",
+        r"(?i)htpasswd\W",
+        rf"(?i)\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+['\"]?(?P<secret>{WORD}{{4,200}})",
+    ),
+    _command(
+        "echo sudo",
+        r"(?i)echo\W[^\n]*sudo\W|echo(?:\W[^\n|]*)?\|?[ \t]{0,3}\w{0,5}\r?\n",
+        r"(?i)\becho\s+['\"]?(?P<secret>[^\s'\"|\\\x80-\xff]{4,200})['\"]?\s*(?:\|\s*)?sudo\s+(?:-\w+\s+){0,4}-\w*S",
+        shaped=True,
+    ),
+    SecretKind(
+        "netrc",
+        r"(?i)login(?:\s|%20|\\)",
+        r"(?i)\blogin\s{1,20}[^\s'\"]{1,200}\s{1,20}password\s{1,20}(?P<secret>[^\s'\"\\]{4,400})",
+        ahead=600,
+        far=True,
+        starts=("login",),
+        after=r"[ \t]",
+        shaped=False,
+    ),
+    SecretKind(
+        "pgpass",
+        r"(?::|%3A)(?:\d{4,5}|\*|%2A)(?::|%3A)[A-Za-z_*][\w*-]*(?::|%3A)|(?:^|[^\w.:/@-])[\w*][\w.*-]{0,100}(?::|%3A)(?:\d{4,5}|\*|%2A):?[\w*-]*[\"'\\]{0,2}\r?\n",
+        r"(?<![\w.:/@-])[\w*][\w.*-]{0,100}:(?:\d{4,5}|\*):[A-Za-z_*][\w*-]{0,62}:[A-Za-z_*][\w*-]{0,62}:(?P<secret>[^\s:'\"\\]{4,200})(?=[\s'\"\\]|\Z)",
+        check=entropy.is_key,
+        below=r"\d{0,5}:[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*-]*:[^\s:]",
+    ),
+    _named(
+        "password",
+        PASSWORDS,
+        _PASSWORDS_SIEVE,
+        rf"{_VALUE}{{4,400}}",
+        "{4,400}",
+        _CUT_PHRASES,
+        entropy.is_telling,
+    ),
+    _named(
+        "secret", SECRETS, _SECRETS_SIEVE, rf"{_VALUE}{{8,4000}}", "{8,4000}", _CUT_KEYS, entropy.is_secret
+    ),
     _named("token", TOKENS, _TOKENS_SIEVE, _LONG_VALUE, "{12,4000}", _CUT_BEARERS, entropy.is_key, _IS_LONG),
-    _named("secret", r"(?-i:[A-Z0-9_]{2,40}_KEY)", r"(?-i:[A-Z0-9]_KEY)", rf"{_VALUE}{{16,4000}}", "{16,4000}", "_KEY", entropy.is_key, below=r"[A-Z0-9_]{0,30}_KEY['\"]?\]?[ \t]?[=:]"),
-    _named("access-pair", r"(?<![a-z0-9])(?:[a-z0-9_]{1,40}_)?(?:ak|sk)", r"(?:^|[^a-z0-9]|%[2-7][0-9A-F])[as]k", r"[A-Za-z0-9+/]{16,64}={0,2}", "{16,64}", "_ak _sk", entropy.is_key, _IS_LONG),
-    _flag("password", PASSWORDS, _PASSWORDS_SIEVE, r"[^\s'\"-][^\s'\"]{3,400}", _CUT_PHRASES, entropy.is_telling),
+    _named(
+        "secret",
+        r"(?-i:[A-Z0-9_]{2,40}_KEY)",
+        r"(?-i:[A-Z0-9]_KEY)",
+        rf"{_VALUE}{{16,4000}}",
+        "{16,4000}",
+        "_KEY",
+        entropy.is_key,
+        below=r"[A-Z0-9_]{0,30}_KEY['\"]?\]?[ \t]?[=:]",
+    ),
+    _named(
+        "access-pair",
+        r"(?<![a-z0-9])(?:[a-z0-9_]{1,40}_)?(?:ak|sk)",
+        r"(?:^|[^a-z0-9]|%[2-7][0-9A-F])[as]k",
+        r"[A-Za-z0-9+/]{16,64}={0,2}",
+        "{16,64}",
+        "_ak _sk",
+        entropy.is_key,
+        _IS_LONG,
+    ),
+    _flag(
+        "password", PASSWORDS, _PASSWORDS_SIEVE, r"[^\s'\"-][^\s'\"]{3,400}", _CUT_PHRASES, entropy.is_telling
+    ),
     _flag("secret", SECRETS, _SECRETS_SIEVE, r"[^\s'\"-][^\s'\"]{7,4000}", _CUT_KEYS, entropy.is_secret),
     _flag("token", TOKENS, r"-[a-z0-9_-]*token", _LONG_VALUE, _CUT_BEARERS, entropy.is_drawn, _BEHIND_FLAG),
-    _flag("access-pair", r"(?:ak|sk)", r"-[as]k", r"[A-Za-z0-9+/]{16,64}={0,2}", "-ak -sk", entropy.is_key, _BEHIND_FLAG),
-    SecretKind("email", r"[A-Za-z0-9._%+-](?:@|%40|\\{1,8}u0040|&#64;)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z]|\.?[\"'\\]{0,2}\r?\n)|[A-Za-z0-9](?:@|%40|\\{1,8}u0040)[\"'\\]{0,2}\r?\n",
-         r"\b(?!(?:git|hg|root|ubuntu|ec2-user|noreply|no-reply)@)[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}"
-         r"(?:com|org|net|edu|io|ai|cn|de|fr|uk|jp|kr|in|ru|eu|gov|co|dev|cloud|us|ca|au|ch|nl|se|tw|hk|sg|info|me|app|xyz|tech|it|es|pl|br|ac|mil|int|top|vip|cc|site|online|biz|link|live|group|team|ltd|work|pro|name|mobi|asia|store|cloud|nz|za|il|tr|sa|ae|my|th|vn|id|ph|at|be|dk|fi|no|pt|gr|cz|hu|ro|ie|ar|cl|mx)\b(?!:[\w~/])",
-         yields=True, below=r"[A-Za-z0-9._%+-]{0,40}@[A-Za-z0-9-]{1,63}\.[A-Za-z]"),
+    _flag(
+        "access-pair",
+        r"(?:ak|sk)",
+        r"-[as]k",
+        r"[A-Za-z0-9+/]{16,64}={0,2}",
+        "-ak -sk",
+        entropy.is_key,
+        _BEHIND_FLAG,
+    ),
+    SecretKind(
+        "email",
+        r"[A-Za-z0-9._%+-](?:@|%40|\\{1,8}u0040|&#64;)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z]|\.?[\"'\\]{0,2}\r?\n)|[A-Za-z0-9](?:@|%40|\\{1,8}u0040)[\"'\\]{0,2}\r?\n",
+        r"\b(?!(?:git|hg|root|ubuntu|ec2-user|noreply|no-reply)@)[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}"
+        r"(?:com|org|net|edu|io|ai|cn|de|fr|uk|jp|kr|in|ru|eu|gov|co|dev|cloud|us|ca|au|ch|nl|se|tw|hk|sg|info|me|app|xyz|tech|it|es|pl|br|ac|mil|int|top|vip|cc|site|online|biz|link|live|group|team|ltd|work|pro|name|mobi|asia|store|cloud|nz|za|il|tr|sa|ae|my|th|vn|id|ph|at|be|dk|fi|no|pt|gr|cz|hu|ro|ie|ar|cl|mx)\b(?!:[\w~/])",
+        yields=True,
+        below=r"[A-Za-z0-9._%+-]{0,40}@[A-Za-z0-9-]{1,63}\.[A-Za-z]",
+    ),
 )

@@ -20,11 +20,11 @@ from ingest.redaction.views import BARE, BEFORE_ROW, COLOURS, CONTROL, ESCAPES, 
 
 # A value that reaches its row's end may go on; one of megabytes is no row that a terminal has cut.
 LONGEST_TAIL = 4096
-# Of a row without end, what a secret near a place can reach: so far back, and so far on. A second place in the
-# same part gets a part of its own only where too little of it is left.
+# Of a row without end, what a secret near a place can reach: so far back, and so far on. A second place in
+# the same part gets a part of its own only where too little of it is left.
 BACK, ON, LEFT = 16 << 10, 48 << 10, 24 << 10
-# So many rows of one text are looked at one by one, and one more for each so many bytes: where nearly each short row
-# may hold a secret, those beyond are masked.
+# So many rows of one text are looked at one by one, and one more for each so many bytes: where nearly each
+# short row may hold a secret, those beyond are masked.
 ROWS, BYTES_A_ROW = 8192, 256
 # And so many rows' begins for each of them, which may be the second half of a name.
 SEAMS_A_ROW = 2
@@ -35,16 +35,21 @@ _CLOSING = b"\"'\\ \t\r"
 _BETWEEN = _CLOSING + b":="
 _ROW_START = re.compile(BEFORE_ROW)
 _NO_TAILS: tuple[bytes, ...] = ()
-_SEAM_START = r"^(?:\([^()\n]*\)|\[[^\[\]\n]*\]:?|\d{4}-\d\d-\d\d[T ][\d:.,]+Z? |\d{1,4}: )?[ \t]*[+>|]?[ \t]*[\"']?"
+_SEAM_START = (
+    r"^(?:\([^()\n]*\)|\[[^\[\]\n]*\]:?|\d{4}-\d\d-\d\d[T ][\d:.,]+Z? |\d{1,4}: )?[ \t]*[+>|]?[ \t]*[\"']?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateRow:
     """A row, as a place in the bytes without its newline, and what may be in it.
 
-    `kinds` are numbers of the table; `open` are those of them that the row below may go on with; `hits` counts the
-    places that meet a condition, which is about how often an expression begins to match; `first` is where the first
-    of them ends, or where the row begins. A `flood` is several rows beyond those that are looked at one by one, of
+    `kinds` are numbers of the table; `open` are those of them that the row below may go on with; `hits`
+    counts the
+    places that meet a condition, which is about how often an expression begins to match; `first` is where the
+    first
+    of them ends, or where the row begins. A `flood` is several rows beyond those that are looked at one by
+    one, of
     which one kind stands for all.
     """
 
@@ -86,19 +91,31 @@ class Prefilter:
             numbers[kind.prefilter].append(number)
             for start in kind.starts:
                 for place in range(1, len(start)):
-                    self._rests[start[place:].lower().encode()].append((start[:place].lower().encode(), number))
+                    self._rests[start[place:].lower().encode()].append(
+                        (start[:place].lower().encode(), number)
+                    )
                     tails[kind.after].add(re.escape(start[place:]))
         self._kinds = [frozenset(group) for group in numbers.values()]
         self._heads = {rest: tuple({head for head, _ in found}) for rest, found in self._rests.items()}
         # The two letters that a row's end parts.
-        self._joints = frozenset(head[-1:] + rest[:1] for rest, heads in self._rests.items() for head, _ in heads)
+        self._joints = frozenset(
+            head[-1:] + rest[:1] for rest, heads in self._rests.items() for head, _ in heads
+        )
         self._longest = max(map(len, self._rests))
         self._far = frozenset(number for number, kind in enumerate(KINDS) if kind.far)
         below = [(number, kind.below) for number, kind in enumerate(KINDS) if kind.below]
         # Behind the kinds: what makes a text read otherwise than it is written.
         self._bare = len(numbers)
-        self._finder = Finder([*numbers, f"{BARE}|{UNSEEN}", CONTROL, NESTED], cache, once=[self._bare, self._bare + 1, self._bare + 2])
-        self._seams = Finder([f"(?i){_SEAM_START}(?:{'|'.join(sorted(group))}){after}" for after, group in tails.items()] + [f"{_SEAM_START}{text}" for _, text in below], cache)
+        self._finder = Finder(
+            [*numbers, f"{BARE}|{UNSEEN}", CONTROL, NESTED],
+            cache,
+            once=[self._bare, self._bare + 1, self._bare + 2],
+        )
+        self._seams = Finder(
+            [f"(?i){_SEAM_START}(?:{'|'.join(sorted(group))}){after}" for after, group in tails.items()]
+            + [f"{_SEAM_START}{text}" for _, text in below],
+            cache,
+        )
         # Behind the cut literals, the kinds of what a row alone tells to be the second half of.
         self._whole = dict(enumerate(((number,) for number, _ in below), len(tails)))
 
@@ -111,7 +128,14 @@ class Prefilter:
             for row, wanted in (found if plain is data else _translated(found, plain, data)).items():
                 rows[row].add(wanted)
         spots = [
-            CandidateRow(*row, frozenset(wanted.kinds), frozenset(wanted.going_on), wanted.hits, min(wanted.first, row[1])) for row, wanted in sorted(rows.items(), key=itemgetter(0))
+            CandidateRow(
+                *row,
+                frozenset(wanted.kinds),
+                frozenset(wanted.going_on),
+                wanted.hits,
+                min(wanted.first, row[1]),
+            )
+            for row, wanted in sorted(rows.items(), key=itemgetter(0))
         ]
         # What those beyond hold is like what the last one read holds.
         kinds = spots[-1].kinds | spots[-1].open if spots else {0}
@@ -125,11 +149,15 @@ class Prefilter:
             plain = COLOURS.sub(b"", data)
             ends = self._finder.ends(plain)
         yield (plain, *self._rows(plain, ends))
-        others = {views.uncontrolled(data), views.without_backspaces(data)} if self._bare + 1 in special else set()
+        others = (
+            {views.uncontrolled(data), views.without_backspaces(data)} if self._bare + 1 in special else set()
+        )
         for other in others | ({views.unnested(data)} if self._bare + 2 in special else set()):
             yield (other, *self._rows(other, self._finder.ends(other)))
 
-    def _rows(self, plain: bytes, ends: Sequence[tuple[int, int]]) -> tuple[dict[tuple[int, int], CandidateKinds], set[int]]:
+    def _rows(
+        self, plain: bytes, ends: Sequence[tuple[int, int]]
+    ) -> tuple[dict[tuple[int, int], CandidateKinds], set[int]]:
         """Give the rows in which the conditions are met, or begin to be, and the numbers of those that are too many to look at."""
         rows: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
         # How many rows of a text are looked at one by one.
@@ -148,7 +176,11 @@ class Prefilter:
             if not found <= wanted.kinds:
                 wanted.kinds |= found
             # Whether what was found at a place may go on in the row below.
-            reaches = (True if end - place <= LONGEST_TAIL and not _BLANK.search(plain[place:end].strip(_BETWEEN)) else found <= self._far and end - begin <= LONGEST_TAIL)
+            reaches = (
+                True
+                if end - place <= LONGEST_TAIL and not _BLANK.search(plain[place:end].strip(_BETWEEN))
+                else found <= self._far and end - begin <= LONGEST_TAIL
+            )
             if reaches:
                 wanted.going_on |= found
         seams = self._seams.ends(plain) if b"\n" in plain else []
@@ -158,7 +190,15 @@ class Prefilter:
             rows[row].going_on.add(number)
             rows[row].first = 0
         # The numbers of the rows that some places are in.
-        numbers = (set() if not beyond else set(np.unique(np.searchsorted(np.flatnonzero(np.frombuffer(plain, np.uint8) == ord("\n")), beyond)).tolist()))
+        numbers = (
+            set()
+            if not beyond
+            else set(
+                np.unique(
+                    np.searchsorted(np.flatnonzero(np.frombuffer(plain, np.uint8) == ord("\n")), beyond)
+                ).tolist()
+            )
+        )
         return rows, numbers
 
     def _ends(self, data: bytes) -> tuple[bytes, list[tuple[int, int]]]:
@@ -179,14 +219,26 @@ class Prefilter:
                 tails = self._tails(plain, seam, begin) if seam >= 0 else ()
             if seam < 0 or not (tails or pattern in self._whole):
                 continue
-            numbers = self._halved(tails, plain[begin : begin + self._longest].lower(), range(done + 1, place - begin + 1)) if tails else ()
+            numbers = (
+                self._halved(
+                    tails, plain[begin : begin + self._longest].lower(), range(done + 1, place - begin + 1)
+                )
+                if tails
+                else ()
+            )
             done = place - begin
             for number in (*numbers, *self._whole.get(pattern, ())):
                 yield _row(plain, seam - 1 if seam else 0), number
 
     def _tails(self, plain: bytes, newline: int, begin: int) -> tuple[bytes, ...]:
-        """Give what a row ends with, as it is and without what closes a string; nothing where no literal is cut so."""
-        tail, first = plain[max(0, newline - self._longest - 4) : newline].lower().rstrip(b"\r"), plain[begin : begin + 1].lower()
+        """Give what a row ends with, as it is and without what closes a string.
+
+        Nothing where no literal is cut so.
+        """
+        tail, first = (
+            plain[max(0, newline - self._longest - 4) : newline].lower().rstrip(b"\r"),
+            plain[begin : begin + 1].lower(),
+        )
         tails = (tail,) if tail[-1:] not in _CLOSING else (tail, tail.rstrip(_CLOSING))
         return tails if any(each[-1:] + first in self._joints for each in tails) else ()
 
@@ -195,7 +247,11 @@ class Prefilter:
         for size in sizes:
             heads = self._heads.get(below[:size])
             if heads and any(tail.endswith(heads) for tail in tails):
-                yield from (number for head, number in self._rests[below[:size]] if any(tail.endswith(head) for tail in tails))
+                yield from (
+                    number
+                    for head, number in self._rests[below[:size]]
+                    if any(tail.endswith(head) for tail in tails)
+                )
 
 
 def _floods(data: bytes, numbers: Sequence[int], number: int) -> Iterator[CandidateRow]:
@@ -211,22 +267,31 @@ def _floods(data: bytes, numbers: Sequence[int], number: int) -> Iterator[Candid
 
 
 def _row(data: bytes, place: int) -> tuple[int, int]:
-    """Give the row that a place is in, or what matters of an endless one; a newline belongs to the row that it ends."""
+    """Give the row that a place is in, or what matters of an endless one.
+
+    A newline belongs to the row that it ends.
+    """
     first, last = max(0, place - BACK), min(len(data), place + ON)
     begin, end = data.rfind(b"\n", first, place) + 1, data.find(b"\n", place, last)
     return begin or first, last if end < 0 else end
 
 
-def _translated(rows: dict[tuple[int, int], CandidateKinds], plain: bytes, data: bytes) -> dict[tuple[int, int], CandidateKinds]:
+def _translated(
+    rows: dict[tuple[int, int], CandidateKinds], plain: bytes, data: bytes
+) -> dict[tuple[int, int], CandidateKinds]:
     """Give the same rows of the text with its colours; these hold no newline."""
     if not rows:
         return {}
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
     plain_ends = np.flatnonzero(np.frombuffer(plain, np.uint8) == ord("\n"))
     found: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
-    for number, row in zip(np.searchsorted(plain_ends, [begin for begin, _ in rows]).tolist(), rows, strict=True):
+    for number, row in zip(
+        np.searchsorted(plain_ends, [begin for begin, _ in rows]).tolist(), rows, strict=True
+    ):
         rows[row].first = 0
-        found[int(ends[number - 1]) + 1 if number else 0, int(ends[number]) if number < len(ends) else len(data)].add(rows[row])
+        found[
+            int(ends[number - 1]) + 1 if number else 0, int(ends[number]) if number < len(ends) else len(data)
+        ].add(rows[row])
     return found
 
 

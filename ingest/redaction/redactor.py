@@ -1,6 +1,7 @@
 """Take secrets out of text before it is stored, sent or shown.
 
-What a secret looks like stands in `ingest/redaction/`. Here they are masked: each becomes `[redacted:<kind>]`,
+What a secret looks like stands in `ingest/redaction/`. Here they are masked: each becomes
+`[redacted:<kind>]`,
 and what stands around it keeps its row.
 """
 
@@ -14,7 +15,8 @@ from ingest.redaction.budget import RedactionBudget
 from ingest.redaction.search import FoundSecret
 from ingest.redaction.table import KINDS
 
-# A stream is looked at in blocks of this size; its last bytes wait for the next block, longer than any secret is.
+# A stream is looked at in blocks of this size; its last bytes wait for the next block, longer than any secret
+# is.
 BLOCK = 1 << 20
 HOLD = 64 << 10
 # What a match may want to see of a row whose beginning was given out before.
@@ -79,7 +81,9 @@ class Redactor:
         """Give a part of the bytes with what was found in it masked."""
         masks = [
             _Mask(max(begin, part[0]), min(end, part[1]), item.kind, item.secret)
-            for item in found for part in item.parts if part[1] > begin and part[0] < end
+            for item in found
+            for part in item.parts
+            if part[1] > begin and part[0] < end
         ]
         parts: list[bytes] = []
         done = begin
@@ -119,7 +123,10 @@ def _sure(data: bytes, found: Sequence[FoundSecret], least: int) -> int:
 
 
 def _joined(masks: list[_Mask], data: bytes) -> list[_Mask]:
-    """Make one of masks that overlap, named by the kind that stands first in the table; no letter is cut in half."""
+    """Make one of masks that overlap, named by the kind that stands first in the table.
+
+    No letter is cut in half.
+    """
     joined: list[_Mask] = []
     for mask in sorted(masks):
         end = mask.end

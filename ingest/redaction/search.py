@@ -21,7 +21,8 @@ MOST_ROWS = 64
 FEW_ROWS, FEW_BYTES = 8, 256
 # And so many are masked below one that is not read.
 UNREAD_ROWS = 3
-# What joining two rows costs beside their bytes, and what an expression may look through from one place of a row on.
+# What joining two rows costs beside their bytes, and what an expression may look through from one place of a
+# row on.
 SEAM, REACH = 40, 500
 # A row that a terminal cut is as wide as the terminal.
 NARROWEST = 20
@@ -71,7 +72,9 @@ def search_all(data: bytes) -> list[FoundSecret]:
     return list(search_rows(data, spots))
 
 
-def search_rows(data: bytes, spots: Iterable[CandidateRow], budget: RedactionBudget | None = None) -> Iterator[FoundSecret]:
+def search_rows(
+    data: bytes, spots: Iterable[CandidateRow], budget: RedactionBudget | None = None
+) -> Iterator[FoundSecret]:
     """Yield the secrets in some rows of a text; without a budget, whatever it costs."""
     windows: dict[int, list[_Window]] = {}
     budget = budget or RedactionBudget(left=sys.maxsize)
@@ -83,20 +86,37 @@ def search_rows(data: bytes, spots: Iterable[CandidateRow], budget: RedactionBud
     for number, places in windows.items():
         reach = KINDS[number].back + KINDS[number].ahead
         for window in places:
-            # Before it is read: a window's expression may look through all that it reaches, once for each place.
-            if budget.affords(window.end - window.begin + window.hits * min(reach, window.end - window.begin)):
+            # Before it is read: a window's expression may look through all that it reaches, once for each
+            # place.
+            if budget.affords(
+                window.end - window.begin + window.hits * min(reach, window.end - window.begin)
+            ):
                 yield from _within(data, window.begin, window.end, [number], budget)
             else:
                 yield _masked_whole(window.begin, window.end, number)
 
 
-def _of_row(data: bytes, spot: CandidateRow, windows: dict[int, list[_Window]], budget: RedactionBudget) -> Iterator[FoundSecret]:
-    """Yield the secrets of a row and of those that go on with it; what takes a larger part of the text is put into `windows`."""
+def _of_row(
+    data: bytes, spot: CandidateRow, windows: dict[int, list[_Window]], budget: RedactionBudget
+) -> Iterator[FoundSecret]:
+    """Yield the secrets of a row and of those that go on with it.
+
+    What takes a larger part of the text is put into `windows`.
+    """
     near = []
     for number in sorted(spot.kinds):
         kind = KINDS[number]
-        if kind.back or kind.ahead > NEXT_ROW or (kind.ahead and _GOES_ON.search(data, max(spot.begin, spot.end - 16), spot.end)):
-            _widen(windows.setdefault(number, []), data, spot.begin - kind.back if kind.back else spot.begin, spot.end + kind.ahead)
+        if (
+            kind.back
+            or kind.ahead > NEXT_ROW
+            or (kind.ahead and _GOES_ON.search(data, max(spot.begin, spot.end - 16), spot.end))
+        ):
+            _widen(
+                windows.setdefault(number, []),
+                data,
+                spot.begin - kind.back if kind.back else spot.begin,
+                spot.end + kind.ahead,
+            )
         else:
             near.append(number)
     size = spot.end - spot.begin
@@ -129,11 +149,15 @@ def _first_below(data: bytes, spot: CandidateRow) -> int:
     end = spot.end
     for _ in range(UNREAD_ROWS):
         newline = data.find(b"\n", end + 1, end + 2 + WIDEST)
-        row = _FIRST_OF_ROW.match(data, end + 1, newline if newline >= 0 else min(len(data), end + 2 + WIDEST))
+        row = _FIRST_OF_ROW.match(
+            data, end + 1, newline if newline >= 0 else min(len(data), end + 2 + WIDEST)
+        )
         if row is None or end >= len(data):
             return end
         # Words, and what is called by its name, such as an error, begin a row of their own.
-        if (_is_words(row["run"]) or row["run"].endswith(b":")) and not _GOES_ON.search(data, max(spot.begin, end - 16), end):
+        if (_is_words(row["run"]) or row["run"].endswith(b":")) and not _GOES_ON.search(
+            data, max(spot.begin, end - 16), end
+        ):
             return end
         end = row.end("run")
         if row["rest"].strip(_CLOSING):
@@ -168,7 +192,9 @@ def _widen(windows: list[_Window], data: bytes, begin: int, end: int) -> None:
         windows.append(_Window(begin, end))
 
 
-def _within(data: bytes, begin: int, end: int, numbers: Sequence[int], budget: RedactionBudget) -> Iterator[FoundSecret]:
+def _within(
+    data: bytes, begin: int, end: int, numbers: Sequence[int], budget: RedactionBudget
+) -> Iterator[FoundSecret]:
     """Yield secrets of some kinds in a part of the text, in each of its views."""
     seen = views.view_of(data[begin:end])
     budget.spend((end - begin) * (len(seen) - 1) * len(numbers))
@@ -178,7 +204,11 @@ def _within(data: bytes, begin: int, end: int, numbers: Sequence[int], budget: R
                 first, last = _secret(match)
                 whole, part = view.origin(*match.span()), view.origin(first, last)
                 yield FoundSecret(
-                    number, ((begin + part[0], begin + part[1]),), view.text[first:last], begin + whole[0], begin + whole[1]
+                    number,
+                    ((begin + part[0], begin + part[1]),),
+                    view.text[first:last],
+                    begin + whole[0],
+                    begin + whole[1],
                 )
 
 
@@ -190,7 +220,9 @@ def _matches(view: TextView, number: int, until: int = sys.maxsize) -> Iterator[
             return
         first, last = _secret(match)
         secret = view.text[first:last]
-        is_masked = _MASKED.fullmatch(secret) or _in_mask(view.text, match.start()) or _in_mask(view.text, first)
+        is_masked = (
+            _MASKED.fullmatch(secret) or _in_mask(view.text, match.start()) or _in_mask(view.text, first)
+        )
         if secret and not is_masked and (check is None or check(secret)):
             yield match
 
@@ -205,7 +237,9 @@ def _secret(match: re.Match[bytes]) -> tuple[int, int]:
     return match.span(match.lastgroup) if match.lastgroup else match.span()
 
 
-def _over_rows(data: bytes, spot: CandidateRow, numbers: Sequence[int], budget: RedactionBudget) -> Iterator[FoundSecret]:
+def _over_rows(
+    data: bytes, spot: CandidateRow, numbers: Sequence[int], budget: RedactionBudget
+) -> Iterator[FoundSecret]:
     """Yield secrets that begin in a row, or whose name does, and go on in the rows below it.
 
     A few rows first; more of them only where what was found goes on to the last one.
@@ -216,15 +250,26 @@ def _over_rows(data: bytes, spot: CandidateRow, numbers: Sequence[int], budget: 
         if below.end == spot.end:
             return
         seen = views.joined_rows(data[spot.begin : below.end])
-        budget.spend(sum(len(view.text) + SEAM * len(view.seams) for view in seen) + len(numbers) * (below.end - spot.begin) * len(seen))
-        # What an author has broken at a blank may go on in a row that is wider; a name ends the one, its value begins the other.
+        budget.spend(
+            sum(len(view.text) + SEAM * len(view.seams) for view in seen)
+            + len(numbers) * (below.end - spot.begin) * len(seen)
+        )
+        # What an author has broken at a blank may go on in a row that is wider; a name ends the one, its
+        # value begins the other.
         matches = [
-            (view, number, match) for view in (seen[1:2] if below.is_wide else seen) if view.seams for number in numbers
+            (view, number, match)
+            for view in (seen[1:2] if below.is_wide else seen)
+            if view.seams
+            for number in numbers
             # What begins in a row below is found with that row.
             for match in _matches(view, number, view.seams[0] + LOOK)
             if not below.is_wide or _begins_row(view, _secret(match)[0])
         ]
-        if below.is_all or rows >= MOST_ROWS or not any(match.end() + LOOK >= view.seams[-1] for view, _, match in matches):
+        if (
+            below.is_all
+            or rows >= MOST_ROWS
+            or not any(match.end() + LOOK >= view.seams[-1] for view, _, match in matches)
+        ):
             break
         rows = MOST_ROWS
     for view, number, match in matches:
@@ -238,12 +283,20 @@ def _pieces(view: TextView, match: re.Match[bytes], number: int, offset: int) ->
     reach = match.end() if last == whole else last
     # What an expression looks back at is no part of its match.
     if first < last and any(match.start() - LOOK < seam < reach for seam in view.seams):
-        places = tuple((offset + begin, offset + end) for begin, end in (view.origin(*piece) for piece in view.pieces(first, last)))
-        yield FoundSecret(number, places, view.text[first:last], offset + view.origin(match.start(), last)[0], places[-1][1])
+        places = tuple(
+            (offset + begin, offset + end)
+            for begin, end in (view.origin(*piece) for piece in view.pieces(first, last))
+        )
+        yield FoundSecret(
+            number, places, view.text[first:last], offset + view.origin(match.start(), last)[0], places[-1][1]
+        )
 
 
 class _Below(NamedTuple):
-    """The end of the last row that may go on with a row; whether that one is wider, and whether no further row may."""
+    """The end of the last row that may go on with a row.
+
+    Whether that one is wider, and whether no further row may.
+    """
 
     end: int
     is_wide: bool = False
@@ -292,7 +345,10 @@ class _Width(NamedTuple):
         return self.letters > other.letters and self.columns > other.columns
 
     def equals(self, other: _Width) -> bool:
-        """Tell whether both may be as wide as the same terminal; a character of two columns may leave the last one empty."""
+        """Tell whether both may be as wide as the same terminal.
+
+        A character of two columns may leave the last one empty.
+        """
         return self.letters == other.letters or 0 <= other.columns - self.columns <= 1
 
 
@@ -320,7 +376,11 @@ def _begins_row(view: TextView, place: int) -> bool:
 def _is_words(run: bytes) -> bool:
     """Tell whether what a row begins with may be no more of a secret: too little, a name and its value, a time, or a word; one with digits is none if it is long."""
     run = run.strip(b";,:.()")
-    return len(run) < SHORTEST or _ASSIGNS.match(run) is not None or (entropy.is_word(run) and not (len(run) >= LONG_RUN and entropy.is_mixed(run)))
+    return (
+        len(run) < SHORTEST
+        or _ASSIGNS.match(run) is not None
+        or (entropy.is_word(run) and not (len(run) >= LONG_RUN and entropy.is_mixed(run)))
+    )
 
 
 def _needs(view: TextView, match: re.Match[bytes], number: int, seam: int) -> bool:

@@ -8,4 +8,14 @@ from ingest.redaction.labelled import BESIDE
 from ingest.redaction.named import CALLED, NAMED
 from ingest.redaction.pii import PEOPLE
 
-KINDS: tuple[SecretKind, ...] = (*PRIVATE, *ISSUED, *SHAPED, *ADDRESSED, *NAMED, *BESIDE, *COMMANDS, *PEOPLE, *CALLED)
+KINDS: tuple[SecretKind, ...] = (
+    *PRIVATE,
+    *ISSUED,
+    *SHAPED,
+    *ADDRESSED,
+    *NAMED,
+    *BESIDE,
+    *COMMANDS,
+    *PEOPLE,
+    *CALLED,
+)

@@ -19,27 +19,59 @@ BARE = r"\[[0-9;]{1,11}m"
 UNSEEN = r"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf|\xc2\xad|\xd8\x9c|\xe1\xa0\x8e|\xf3\xa0[\x80\x81][\x80-\xbf]|\xef\xbf[\xb9-\xbb]"
 # What a terminal acts on, or leaves out: a backspace takes the character before it away.
 CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]|\xc2[\x80-\x9f]"
-# What each of these begins with is asked for first: `re` tries all alternatives at each place of a text otherwise.
+# What each of these begins with is asked for first: `re` tries all alternatives at each place of a text
+# otherwise.
 _FIRST = rb"\x1b\xc2\xd8\xe1\xe2\xef\xf3^\["
-_COLOURS = rb"(?=[" + _FIRST + rb"])(?:" + _ESCAPES + rb"|" + UNSEEN.encode() + rb"|(?:\^\[|\xe2\x90\x9b)?" + BARE.encode() + rb")"
+_COLOURS = (
+    rb"(?=["
+    + _FIRST
+    + rb"])(?:"
+    + _ESCAPES
+    + rb"|"
+    + UNSEEN.encode()
+    + rb"|(?:\^\[|\xe2\x90\x9b)?"
+    + BARE.encode()
+    + rb")"
+)
 ESCAPES, COLOURS = re.compile(_ESCAPES), re.compile(_COLOURS)
 CONTROLS = re.compile(CONTROL.encode())
 _UNCONTROLLED = re.compile(_COLOURS + rb"|" + CONTROL.encode())
-_STRUCK = re.compile(_COLOURS + rb"|(?:[^\x00-\x1f\x7f-\xff]|[\xc2-\xf4][\x80-\xbf]{1,3})\x08|" + CONTROL.encode())
+_STRUCK = re.compile(
+    _COLOURS + rb"|(?:[^\x00-\x1f\x7f-\xff]|[\xc2-\xf4][\x80-\xbf]{1,3})\x08|" + CONTROL.encode()
+)
 # Quotes and backslashes within a word, which a shell takes out.
 _HELD = rb"[A-Za-z0-9_@#%^&*+./~!$-]"
-_QUOTED = re.compile(rb"(?=[" + _FIRST + rb"$\"'\\])(?:" + _COLOURS + rb"|(?<=" + _HELD + rb")(?<!\$)(?:\$?[\"']|\\[\"'](?=[\"'])){1,8}(?=" + _HELD + rb")|\\(?=[^A-Za-z0-9\s\\]))")
-# A row's end, as a terminal or an author breaks a text: quotes or a backslash before it, and what each row begins with.
-BEFORE_ROW = rb"(?:[ \t]*(?:\([^()\n]{1,80}\)|\[(?!redacted:)[^\[\]\n]{1,60}\]:?|\d{4}-\d\d-\d\d[T ][\d:.,]+Z?(?= )|\d{1,4}:(?= )) ?)?(?P<blank>[ \t]*)[+>|]?[ \t]*"
+_QUOTED = re.compile(
+    rb"(?=["
+    + _FIRST
+    + rb"$\"'\\])(?:"
+    + _COLOURS
+    + rb"|(?<="
+    + _HELD
+    + rb")(?<!\$)(?:\$?[\"']|\\[\"'](?=[\"'])){1,8}(?="
+    + _HELD
+    + rb")|\\(?=[^A-Za-z0-9\s\\]))"
+)
+# A row's end, as a terminal or an author breaks a text: quotes or a backslash before it, and what each row
+# begins with.
+BEFORE_ROW = (
+    rb"(?:[ \t]*(?:\([^()\n]{1,80}\)|\[(?!redacted:)[^\[\]\n]{1,60}\]:?|\d{4}-\d\d-\d\d[T ][\d:.,]+Z?(?= "
+    rb")|\d{1,4}:(?= )) ?)?(?P<blank>[ \t]*)[+>|]?[ \t]*"
+)
 _SEAM = rb"(?:[\"'](?:[ \t]*[\\+])?|\\)?\r?\n" + BEFORE_ROW + rb"[\"']?"
-_JOINED = re.compile(rb"(?=[" + _FIRST + rb"\"'\\\r\n])(?:(?P<none>" + _COLOURS + rb")|(?P<seam>" + _SEAM + rb"))")
-_JOINED_BARE = re.compile(rb"(?=[" + _FIRST + rb"\\\r\n])(?:(?P<none>" + _COLOURS + rb")|(?P<seam>\\?\r?\n" + BEFORE_ROW + rb"))")
+_JOINED = re.compile(
+    rb"(?=[" + _FIRST + rb"\"'\\\r\n])(?:(?P<none>" + _COLOURS + rb")|(?P<seam>" + _SEAM + rb"))"
+)
+_JOINED_BARE = re.compile(
+    rb"(?=[" + _FIRST + rb"\\\r\n])(?:(?P<none>" + _COLOURS + rb")|(?P<seam>\\?\r?\n" + BEFORE_ROW + rb"))"
+)
 # The same where there are no colours, which takes a third of the time.
 _HINT = re.compile(rb"(?=[" + _FIRST + rb"])(?:[^\[^]|\[[0-9;])")
 _PLAIN_SEAM = re.compile(rb"(?=[\\\r\n])(?P<seam>\\?\r?\n" + BEFORE_ROW + rb")")
 _INDENT = re.compile(rb"\n" + BEFORE_ROW)
 _OPEN_END = re.compile(rb"(?=[\"'\\+\n])(?:[\"'\\+]\r?\n|\n" + BEFORE_ROW + rb"[\"'])")
-# Written by JSON, Python, URLs and pages; several backslashes or `25`s where one writer wrote what another one had written.
+# Written by JSON, Python, URLs and pages; several backslashes or `25`s where one writer wrote what another
+# one had written.
 _CODED = re.compile(
     rb"(?=[" + _FIRST + rb"\\%&])(?:(?P<none>" + _COLOURS + rb"|\\+(?:u001[bB]|x1[bB]|033|e)\[[0-9;]*m)|"
     rb"\\+u(?P<code>[0-9a-fA-F]{4})|\\+x(?P<hex>[0-9a-fA-F]{2})|\\+(?P<letter>[nrtb])|\\+(?P<plain>[\"'/])|%(?:25){0,8}(?P<percent>[0-9a-fA-F]{2})|"
@@ -148,7 +180,11 @@ def _over(base: TextView, top: TextView) -> TextView:
     """Give a view of a view, which knows the places of the text as given."""
     view = TextView(top.text)
     for number, (begin, (first, last)) in enumerate(zip(top.begins, top.spans, strict=True)):
-        inner = base.begins[bisect_right(base.begins, first) : bisect_left(base.begins, last)] if top.is_verbatim(number) else []
+        inner = (
+            base.begins[bisect_right(base.begins, first) : bisect_left(base.begins, last)]
+            if top.is_verbatim(number)
+            else []
+        )
         for one, other in pairwise([first, *inner, last]):
             view.begins.append(begin + one - first)
             view.spans.append(base.origin(one, max(one + 1, other)))
@@ -176,12 +212,17 @@ def _blank(match: re.Match[bytes]) -> bytes:
     return b" " if match["seam"] else b""
 
 
-def _rewritten(text: bytes, expression: re.Pattern[bytes], write: Callable[[re.Match[bytes]], bytes]) -> TextView:
+def _rewritten(
+    text: bytes, expression: re.Pattern[bytes], write: Callable[[re.Match[bytes]], bytes]
+) -> TextView:
     view = TextView(b"")
     parts: list[bytes] = []
     size = done = 0
     for match in expression.finditer(text):
-        for piece, begin, end in ((text[done : match.start()], done, match.start()), (write(match), *match.span())):
+        for piece, begin, end in (
+            (text[done : match.start()], done, match.start()),
+            (write(match), *match.span()),
+        ):
             if piece:
                 view.begins.append(size)
                 view.spans.append((begin, end))
@@ -205,7 +246,9 @@ def _plain(match: re.Match[bytes]) -> bytes:
         return _visible(bytes([int(value, 16)]))
     if kind == "number":
         return bytes([int(value)]) if 32 <= int(value) < 127 else match[0]
-    return {"letter": _LETTERS, "name": _NAMES}.get(kind or "", {}).get(value, b"" if kind == "none" else value)
+    return {"letter": _LETTERS, "name": _NAMES}.get(kind or "", {}).get(
+        value, b"" if kind == "none" else value
+    )
 
 
 def _visible(char: bytes) -> bytes:

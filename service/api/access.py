@@ -1,4 +1,6 @@
-"""Who asks: a key, or this machine itself while there are no keys; what they may do, what is theirs, and how often.
+"""Who asks: a key, or this machine itself while there are no keys.
+
+What they may do, what is theirs, and how often.
 
 The API's routes and the pages beside it go by the same rules and the same count.
 """
@@ -62,13 +64,19 @@ class Principal:
 
 @dataclass(frozen=True)
 class Visit:
-    """A request to a page beside the API: who makes it. A page is many requests, and what it does is in some of them."""
+    """A request to a page beside the API: who makes it.
+
+    A page is many requests, and what it does is in some of them.
+    """
 
     principal: Principal
     access: Authorizer
 
     def admit(self, scope: Scope) -> Principal:
-        """Let one thing be done that the scope allows, as a request of the API; raises BusyError, ForbiddenError."""
+        """Let one thing be done that the scope allows, as a request of the API.
+
+        Raises BusyError, ForbiddenError.
+        """
         self.access.count(self.principal)
         require_scope(self.principal, scope)
         return self.principal
@@ -98,7 +106,10 @@ class Authorizer:
         except KeysLostError as error:
             raise PageKeyError(str(error)) from None
         except UnauthorizedError:
-            raise PageKeyError("Log in with any name, and an API key as the password. Make one on the server with `whycrash keys add`.") from None
+            raise PageKeyError(
+                "Log in with any name, and an API key as the password. Make one on the server with "
+                "`whycrash keys add`."
+            ) from None
 
     async def authenticate(self, peer: str, headers: Mapping[str, str]) -> Principal:
         """Give who asks; raises UnauthorizedError, or BusyError where they ask too often."""
@@ -115,7 +126,8 @@ class Authorizer:
         try:
             if self._is_keyed and not self._keys:
                 raise KeysLostError(
-                    "This server had API keys, and its database has none now: it was replaced or damaged. Make one on the server with `whycrash keys add`."
+                    "This server had API keys, and its database has none now: it was replaced or damaged. "
+                    "Make one on the server with `whycrash keys add`."
                 )
             found = self._by_key(headers.get("authorization", "")) or self._by_place(peer, headers)
         except UnauthorizedError:
@@ -135,11 +147,13 @@ class Authorizer:
         return Principal(Caller("api", record.id), record.scopes, f"key {record.id}")
 
     def _by_place(self, peer: str, headers: Mapping[str, str]) -> Principal:
-        # A key that was revoked counts too, and one that the database has lost: who had keys once does not mean the
-        # door to be open now.
+        # A key that was revoked counts too, and one that the database has lost: who had keys once does not
+        # mean the door to be open now.
         if not self._is_keyed and self._boundary.is_local(peer, headers):
             return Principal(Caller("api", "local"), keys.SCOPES, f"address {peer}")
-        raise UnauthorizedError("Send `Authorization: Bearer whycrash_...`. Make a key on the server with `whycrash keys add`.")
+        raise UnauthorizedError(
+            "Send `Authorization: Bearer whycrash_...`. Make a key on the server with `whycrash keys add`."
+        )
 
     def _count(self, name: str) -> None:
         if wait := self._buckets.acquire(name):
@@ -155,7 +169,10 @@ class Authorizer:
                 self._is_keyed = self._is_keyed or keyed
                 if self._is_keyed and not self._keys and not self._has_told:
                     self._has_told = True
-                    _LOG.error("there were API keys, and the database has none now: nobody is let in until `whycrash keys add` makes one")
+                    _LOG.error(
+                        "there were API keys, and the database has none now: nobody is let in until "
+                        "`whycrash keys add` makes one"
+                    )
                 self._read_at = monotonic()
 
     def _read(self) -> tuple[dict[str, KeyRecord], bool]:
@@ -195,7 +212,10 @@ def demand_live(principal: Principal) -> None:
 
 
 def own_triage(triage_service: TriageService, principal: Principal, triage_id: str) -> TriageRecord:
-    """Give a triage that a principal may see, ask on and judge; raises NotFoundError, in the same words where it is another's."""
+    """Give a triage that a principal may see, ask on and judge.
+
+    Raises NotFoundError, in the same words where it is another's.
+    """
     record = triage_service.record(triage_id)
     if not principal.may_read(record.caller):
         raise missing(triage_id)
@@ -203,7 +223,10 @@ def own_triage(triage_service: TriageService, principal: Principal, triage_id: s
 
 
 def own_batch(triage_service: TriageService, principal: Principal, batch_id: str) -> BatchRecord:
-    """Give a batch that a principal may see; raises NotFoundError, in the same words where it is another's."""
+    """Give a batch that a principal may see.
+
+    Raises NotFoundError, in the same words where it is another's.
+    """
     record = triage_service.store.batches.get(batch_id)
     if not principal.may_read(record.caller):
         raise missing_batch(batch_id)

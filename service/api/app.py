@@ -41,17 +41,29 @@ THREADS = 40
 
 
 def create_app(
-    settings: Settings, triage_service: TriageService | None = None, *, policies: Mapping[str, str] | None = None, pace: BodyRateLimits | None = None,
+    settings: Settings,
+    triage_service: TriageService | None = None,
+    *,
+    policies: Mapping[str, str] | None = None,
+    pace: BodyRateLimits | None = None,
 ) -> FastAPI:
-    """Make the app. A triage service that is given is open already, and stays open; else one is opened while the app runs.
+    """Make the app. A triage service that is given is open already, and stays open.
+
+    Else one is opened while the app runs.
 
     `policies` are content security policies of pages mounted beside the API, by the beginning of their path.
     """
     app = FastAPI(
-        title="whycrash", version=version("whycrash"), description=_SAYS, lifespan=_lifespan(settings, triage_service),
+        title="whycrash",
+        version=version("whycrash"),
+        description=_SAYS,
+        lifespan=_lifespan(settings, triage_service),
         # The usual pages that show an OpenAPI load their scripts from elsewhere.
-        docs_url=None, redoc_url=None, openapi_url="/openapi.json",
-        # It would tell whatever collector the process knows what errors say, and those may quote what people sent.
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        # It would tell whatever collector the process knows what errors say, and those may quote what people
+        # sent.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     for module in (triages, batch_routes, knowledge, health):
@@ -62,12 +74,20 @@ def create_app(
     app.state.boundary = boundary
     most = settings.max_upload_mb * MIB
     large = {
-        ("POST", "/v1/triage"): most, ("POST", "/v1/batches"): most,
+        ("POST", "/v1/triage"): most,
+        ("POST", "/v1/batches"): most,
         # What the chat page sends as JSON stands in memory; its files go another way.
-        ("POST", "/gradio_api/queue/join"): 8 * MIB, ("POST", "/gradio_api/component_server/"): MIB,
+        ("POST", "/gradio_api/queue/join"): 8 * MIB,
+        ("POST", "/gradio_api/component_server/"): MIB,
     }
     rules = MiddlewareRules(large, policies=policies or {}, pages=most, pace=pace or BodyRateLimits())
-    app.add_middleware(RequestMiddleware, boundary=boundary, rules=rules, metrics=lambda: _part(app, "metrics"), access=lambda: _part(app, "access"))
+    app.add_middleware(
+        RequestMiddleware,
+        boundary=boundary,
+        rules=rules,
+        metrics=lambda: _part(app, "metrics"),
+        access=lambda: _part(app, "access"),
+    )
     return app
 
 
@@ -76,7 +96,9 @@ def _part(app: FastAPI, name: str) -> Any:
     return getattr(getattr(app.state, "reception", None), name, None)
 
 
-def _lifespan(settings: Settings, given: TriageService | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan(
+    settings: Settings, given: TriageService | None
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if given is not None:
@@ -98,15 +120,23 @@ def _lifespan(settings: Settings, given: TriageService | None) -> Callable[[Fast
 async def _receiving(app: FastAPI, settings: Settings, triage_service: TriageService) -> AsyncIterator[None]:
     """Let the routes have what they share."""
     anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
-    # One for each triage that may be under way; a few more, so that it is the triage service's queue that says when it is full.
+    # One for each triage that may be under way; a few more, so that it is the triage service's queue that
+    # says when it is full.
     threads = EventThreads(triage_service.pool.size + settings.queue + 4)
     access = Authorizer(settings, app.state.boundary, triage_service.store.keys)
     engine = BatchEngine(settings, triage_service.store)
     batches = BatchService(settings, triage_service.store, engine.wake)
     stopping = threading.Event()
     app.state.reception = AppState(
-        settings, triage_service, access, Metrics(lambda: _gauges(triage_service)), threads, CostlyRequestSlots(triage_service.pool.size + settings.queue), batches,
-        BatchSummaries(settings, triage_service.store), stopping,
+        settings,
+        triage_service,
+        access,
+        Metrics(lambda: _gauges(triage_service)),
+        threads,
+        CostlyRequestSlots(triage_service.pool.size + settings.queue),
+        batches,
+        BatchSummaries(settings, triage_service.store),
+        stopping,
     )
     engine.start()
     try:

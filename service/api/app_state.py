@@ -22,7 +22,8 @@ from service.schemas.events import Event
 from service.schemas.records import Scope
 from service.settings import Settings
 
-# How much longer a request is waited for than the work itself is given, in seconds: the work's own word comes first.
+# How much longer a request is waited for than the work itself is given, in seconds: the work's own word comes
+# first.
 GRACE = 10.0
 
 
@@ -41,7 +42,12 @@ class AppState:
     # Set when the server stops: what runs in a thread ends by itself then.
     stopping: threading.Event
 
-    def flow(self, begin: Callable[[], Iterator[Event]], ended: Callable[[], None] = nothing, forsaken: Callable[[], None] = nothing) -> EventFlow:
+    def flow(
+        self,
+        begin: Callable[[], Iterator[Event]],
+        ended: Callable[[], None] = nothing,
+        forsaken: Callable[[], None] = nothing,
+    ) -> EventFlow:
         """Start to work out events; raises BusyError."""
         return EventFlow(begin, self.threads, self.settings.request_deadline + GRACE, ended, forsaken)
 
@@ -57,10 +63,15 @@ async def _app_state(request: Request) -> AppState:
     return get_app_state(request)
 
 
-_BEARER = HTTPBearer(auto_error=False, description="A key of `whycrash keys add`. On a loopback address without any key, none is needed.")
+_BEARER = HTTPBearer(
+    auto_error=False,
+    description="A key of `whycrash keys add`. On a loopback address without any key, none is needed.",
+)
 
 
-async def _principal(request: Request, _shown: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> Principal:
+async def _principal(
+    request: Request, _shown: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
+) -> Principal:
     peer = request.client.host if request.client else ""
     found = await get_app_state(request).access.authenticate(peer, request.headers)
     request.scope["caller"] = found.caller.name
@@ -79,8 +90,14 @@ House = Annotated[AppState, Depends(_app_state)]
 Anyone = Annotated[Principal, Depends(_principal)]
 Triager = Annotated[Principal, Depends(_with("triage"))]
 Batcher = Annotated[Principal, Depends(_with("batch"))]
-IdempotencyKey = Annotated[str, Header(
-    alias="Idempotency-Key", max_length=200, description="Send a request again with the same key, and it is answered as it was the first time.")]
+IdempotencyKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        description="Send a request again with the same key, and it is answered as it was the first time.",
+    ),
+]
 
 
 def idempotent_request(app_state: AppState, key: str, principal: Principal) -> IdempotentRequest:

@@ -47,22 +47,53 @@ CSV = "text/csv"
 HTML = "text/html"
 # Bodies that are one file, by their media type, and what the file is called.
 _ONE_FILE = {
-    LINES: "jobs.jsonl", "application/jsonl": "jobs.jsonl", "application/zip": "jobs.zip", "application/x-tar": "jobs.tar",
-    "application/gzip": "jobs.tar.gz", "application/zstd": "jobs.tar.zst", "application/octet-stream": "jobs",
+    LINES: "jobs.jsonl",
+    "application/jsonl": "jobs.jsonl",
+    "application/zip": "jobs.zip",
+    "application/x-tar": "jobs.tar",
+    "application/gzip": "jobs.tar.gz",
+    "application/zstd": "jobs.tar.zst",
+    "application/octet-stream": "jobs",
 }
 LIMITS = uploads.MultipartLimits(files=20_000, fields=16)
 _SWITCHES = frozenset({"name", "language", "model"})
 # A page of a batch may be read in a browser: its own styles and plots, and nothing from elsewhere.
-_PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+_PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri "
+    "'none'; form-action 'none'"
+)
 _BLOCK = 1 << 16
-_BODY: dict[str, Any] = {"requestBody": {"required": True, "content": {
-    JSON: {"schema": {"$ref": "#/components/schemas/BatchRequest"}},
-    MULTIPART: {"schema": {"type": "object", "required": ["log"], "properties": {
-        "log": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "An archive, many files, or JSON lines."},
-        "name": {"type": "string"}, "language": {"type": "string", "enum": ["", "en", "zh"]}, "model": {"type": "string", "enum": ["true", "false"]},
-    }}},
-    LINES: {"schema": {"type": "string"}, "example": '{"name": "job-1", "log": "torch.OutOfMemoryError: CUDA out of memory.", "nodes": 2, "gpu_hours": 12.5}\n'},
-}}}
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {"schema": {"$ref": "#/components/schemas/BatchRequest"}},
+            MULTIPART: {
+                "schema": {
+                    "type": "object",
+                    "required": ["log"],
+                    "properties": {
+                        "log": {
+                            "type": "array",
+                            "items": {"type": "string", "format": "binary"},
+                            "description": "An archive, many files, or JSON lines.",
+                        },
+                        "name": {"type": "string"},
+                        "language": {"type": "string", "enum": ["", "en", "zh"]},
+                        "model": {"type": "string", "enum": ["true", "false"]},
+                    },
+                }
+            },
+            LINES: {
+                "schema": {"type": "string"},
+                "example": (
+                    '{"name": "job-1", "log": "torch.OutOfMemoryError: CUDA out of memory.", "nodes": 2, '
+                    '"gpu_hours": 12.5}\n'
+                ),
+            },
+        },
+    }
+}
 
 Reader = Callable[[BatchRequest, Copies, Settings], FoundJobs]
 
@@ -72,11 +103,18 @@ def _of_slurm(body: BatchRequest, _copies: Copies, settings: Settings) -> FoundJ
     return slurm.find_jobs(slurm.SlurmQuery(since), settings, folder.roots(settings))
 
 
-# Where a batch's jobs come from when the server finds them itself. What a request names is checked against the settings.
+# Where a batch's jobs come from when the server finds them itself. What a request names is checked against
+# the settings.
 _READERS: dict[str, Reader] = {
-    "folder": lambda body, _copies, settings: folder.find_jobs(folder.allowed(body.where, settings), settings),
-    "kubernetes": lambda body, _copies, settings: kubernetes.find_jobs(folder.allowed(body.where, settings), settings),
-    "ray": lambda body, copies, settings: ray_jobs.find_jobs(ray_jobs.RayJobQuery(ray_jobs.allowed(body.where, settings), body.since), copies, settings),
+    "folder": lambda body, _copies, settings: folder.find_jobs(
+        folder.allowed(body.where, settings), settings
+    ),
+    "kubernetes": lambda body, _copies, settings: kubernetes.find_jobs(
+        folder.allowed(body.where, settings), settings
+    ),
+    "ray": lambda body, copies, settings: ray_jobs.find_jobs(
+        ray_jobs.RayJobQuery(ray_jobs.allowed(body.where, settings), body.since), copies, settings
+    ),
     "slurm": _of_slurm,
 }
 
@@ -92,21 +130,43 @@ class _BatchSubmission:
     read: Callable[[Copies], FoundJobs]
 
 
-@router.post("/batches", status_code=202, response_model=BatchRecord, responses=documented_problems(409, 415, 504, 507), openapi_extra=_BODY)
+@router.post(
+    "/batches",
+    status_code=202,
+    response_model=BatchRecord,
+    responses=documented_problems(409, 415, 504, 507),
+    openapi_extra=_BODY,
+)
 async def submit_batch(
-    request: Request, app_state: House, principal: Batcher, key: IdempotencyKey = "",
-    name: Annotated[Words, Query(max_length=300, description="What to call it, where the body is one file.")] = "",
-    language: Annotated[Language, Query(description="Language of the answers, where the body is one file.")] = "",
+    request: Request,
+    app_state: House,
+    principal: Batcher,
+    key: IdempotencyKey = "",
+    name: Annotated[
+        Words, Query(max_length=300, description="What to call it, where the body is one file.")
+    ] = "",
+    language: Annotated[
+        Language, Query(description="Language of the answers, where the body is one file.")
+    ] = "",
 ) -> Response:
     """Hand in many jobs at once; when this answers, the batch is on the disk and survives whatever dies."""
     with app_state.uploads.slot(principal.caller.name), Spool(packed=True) as spool:
-        order = await _order(request, app_state.settings, spool, BatchRequest(source="folder", name=name, options=BatchOptions(language=language)))
+        order = await _order(
+            request,
+            app_state.settings,
+            spool,
+            BatchRequest(source="folder", name=name, options=BatchOptions(language=language)),
+        )
         memory = idempotent_request(app_state, key, principal)
         old = await run_in_threadpool(memory.begin, "batch", order.digest) if key else None
         if old is not None:
             return _accepted(await run_in_threadpool(app_state.batches.get, old.body), {REPLAYED: "true"})
         try:
-            record = await while_wanted(request, partial(_kept, app_state, order, principal), Patience(app_state, sum(file.size for file in spool.files)))
+            record = await while_wanted(
+                request,
+                partial(_kept, app_state, order, principal),
+                Patience(app_state, sum(file.size for file in spool.files)),
+            )
         except BaseException:
             await run_in_threadpool(memory.abandon)
             raise
@@ -120,15 +180,25 @@ def _accepted(record: BatchRecord, headers: dict[str, str]) -> Response:
     return answer
 
 
-def _kept(app_state: AppState, order: _BatchSubmission, principal: Principal, read_deadline: Patience) -> BatchRecord:
+def _kept(
+    app_state: AppState, order: _BatchSubmission, principal: Principal, read_deadline: Patience
+) -> BatchRecord:
     batch = app_state.batches.begin()
     try:
-        found = order.read(open_spool(app_state.batches.spool(batch), app_state.settings, read_deadline.check))
+        found = order.read(
+            open_spool(app_state.batches.spool(batch), app_state.settings, read_deadline.check)
+        )
     except BaseException:
         app_state.batches.discard(batch)
         raise
     record = app_state.batches.accept(
-        order.name, order.source, found.specs, order.options, principal.caller.name, batch=batch, left_out=found.left_out,
+        order.name,
+        order.source,
+        found.specs,
+        order.options,
+        principal.caller.name,
+        batch=batch,
+        left_out=found.left_out,
     )
     app_state.triage_service.note(principal.caller, "batch", record.id)
     return record
@@ -153,24 +223,44 @@ def _of_json(raw: bytes, settings: Settings) -> _BatchSubmission:
     except ValidationError as error:
         raise invalid(error) from error
     return _BatchSubmission(
-        body.name or body.source, body.source, body.options, sha256(raw).hexdigest(), lambda copies: _READERS[body.source](body, copies, settings),
+        body.name or body.source,
+        body.source,
+        body.options,
+        sha256(raw).hexdigest(),
+        lambda copies: _READERS[body.source](body, copies, settings),
     )
 
 
 def _of_upload(upload: MultipartUpload, settings: Settings) -> _BatchSubmission:
     if unknown := ({name for name, _ in upload.files} - {"log"}) | (set(upload.fields) - _SWITCHES):
-        raise InvalidRequestError(f"There is no field {min(unknown)!r}; there are the files `log` and the fields {', '.join(sorted(_SWITCHES))}.")
-    options = {"language": upload.fields.get("language", ""), "model": submissions.parse_switch("model", upload.fields.get("model", "false"))}
+        raise InvalidRequestError(
+            f"There is no field {min(unknown)!r}; there are the files `log` and the fields "
+            f"{', '.join(sorted(_SWITCHES))}."
+        )
+    options = {
+        "language": upload.fields.get("language", ""),
+        "model": submissions.parse_switch("model", upload.fields.get("model", "false")),
+    }
     try:
-        body = BatchRequest.model_validate({"source": "folder", "name": upload.fields.get("name", ""), "options": options})
+        body = BatchRequest.model_validate(
+            {"source": "folder", "name": upload.fields.get("name", ""), "options": options}
+        )
     except ValidationError as error:
         raise invalid(error) from error
     files = [file for _, file in upload.files]
     name = body.name or (files[0].name if len(files) == 1 else "upload")
-    return _BatchSubmission(name, "upload", body.options, upload.digest, lambda copies: upload_source.find_jobs(files, copies, settings))
+    return _BatchSubmission(
+        name,
+        "upload",
+        body.options,
+        upload.digest,
+        lambda copies: upload_source.find_jobs(files, copies, settings),
+    )
 
 
-async def _of_file(request: Request, spool: Spool, name: str, asked: BatchRequest, settings: Settings) -> _BatchSubmission:
+async def _of_file(
+    request: Request, spool: Spool, name: str, asked: BatchRequest, settings: Settings
+) -> _BatchSubmission:
     file, digest = spool.add(name), sha256()
     async for chunk in request.stream():
         digest.update(chunk)
@@ -179,11 +269,19 @@ async def _of_file(request: Request, spool: Spool, name: str, asked: BatchReques
     if name.endswith(".jsonl") and not upload_source.is_lines(file.file):
         raise InvalidRequestError('Each line is a job in JSON: {"name": ..., "log": ...}.')
     source: SourceKind = "lines" if name.endswith(".jsonl") else "upload"
-    return _BatchSubmission(asked.name or name, source, asked.options, digest.hexdigest(), lambda copies: upload_source.find_jobs([file], copies, settings))
+    return _BatchSubmission(
+        asked.name or name,
+        source,
+        asked.options,
+        digest.hexdigest(),
+        lambda copies: upload_source.find_jobs([file], copies, settings),
+    )
 
 
 @router.get("/batches", response_model=Paged[BatchRecord], responses=documented_problems())
-def list_batches(request: Request, app_state: House, principal: Batcher, after: After = None, limit: Limit = 20) -> Response:
+def list_batches(
+    request: Request, app_state: House, principal: Batcher, after: After = None, limit: Limit = 20
+) -> Response:
     """List batches, newest first; with the scope admin everybody's, else your own."""
     items, following = app_state.triage_service.store.batches.page(after, limit, principal.only)
     return pages.page_response(request, Paged(items=list(items), next=following))
@@ -197,17 +295,27 @@ def get_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> Respon
 
 @router.get("/batches/{batch_id}/jobs", response_model=Paged[JobRecord], responses=documented_problems(404))
 def list_jobs(
-    request: Request, app_state: House, principal: Batcher, batch_id: BatchId,
+    request: Request,
+    app_state: House,
+    principal: Batcher,
+    batch_id: BatchId,
     state: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
-    after: Annotated[int | None, Query(ge=0, le=1 << 31, description="The `next` of the page before.")] = None, limit: Limit = 100,
+    after: Annotated[
+        int | None, Query(ge=0, le=1 << 31, description="The `next` of the page before.")
+    ] = None,
+    limit: Limit = 100,
 ) -> Response:
     """List a batch's jobs in their order."""
     own_batch(app_state.triage_service, principal, batch_id)
     items, following = app_state.triage_service.store.batches.jobs(batch_id, state, after, limit)
-    return pages.page_response(request, Paged(items=list(items), next=None if following is None else str(following)))
+    return pages.page_response(
+        request, Paged(items=list(items), next=None if following is None else str(following))
+    )
 
 
-@router.post("/batches/{batch_id}/cancel", response_model=BatchRecord, responses=documented_problems(404, 409))
+@router.post(
+    "/batches/{batch_id}/cancel", response_model=BatchRecord, responses=documented_problems(404, 409)
+)
 def cancel_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> Response:
     """End a batch; what is done stays."""
     own_batch(app_state.triage_service, principal, batch_id)
@@ -224,13 +332,26 @@ def delete_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> Non
     app_state.triage_service.note(principal.caller, "delete", batch_id)
 
 
-@router.get("/batches/{batch_id}/results", response_class=Response, responses={200: {
-    "description": "One answer for each job that is over, in the order of the jobs.",
-    "content": {LINES: {"schema": {"type": "string"}}, CSV: {"schema": {"type": "string"}}},
-}, **documented_problems(404)})
+@router.get(
+    "/batches/{batch_id}/results",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "One answer for each job that is over, in the order of the jobs.",
+            "content": {LINES: {"schema": {"type": "string"}}, CSV: {"schema": {"type": "string"}}},
+        },
+        **documented_problems(404),
+    },
+)
 def get_results(
-    request: Request, app_state: House, principal: Batcher, batch_id: BatchId,
-    form: Annotated[Literal["", "jsonl", "csv"], Query(alias="format", description="`jsonl` or `csv`; else by the Accept header.")] = "",
+    request: Request,
+    app_state: House,
+    principal: Batcher,
+    batch_id: BatchId,
+    form: Annotated[
+        Literal["", "jsonl", "csv"],
+        Query(alias="format", description="`jsonl` or `csv`; else by the Accept header."),
+    ] = "",
 ) -> Response:
     """Give a batch's results, as many as there are so far."""
     record = own_batch(app_state.triage_service, principal, batch_id)
@@ -239,7 +360,9 @@ def get_results(
     write = written_results.csv_lines if as_csv else written_results.json_lines
     kind, ending = (CSV, "csv") if as_csv else (LINES, "jsonl")
     name = {"content-disposition": f'attachment; filename="{record.id}.{ending}"'}
-    return StreamingResponse(_blocks(write(store.results(batch_id), store.job)), media_type=kind, headers=name)
+    return StreamingResponse(
+        _blocks(write(store.results(batch_id), store.job)), media_type=kind, headers=name
+    )
 
 
 def _blocks(rows: Iterator[str]) -> Iterator[str]:
@@ -255,12 +378,27 @@ def _blocks(rows: Iterator[str]) -> Iterator[str]:
     yield "".join(held)
 
 
-@router.get("/batches/{batch_id}/summary", response_model=Summary, responses={200: {
-    "description": "What died, what it cost, what to change first.", "content": {HTML: {"schema": {"type": "string"}}},
-}, **documented_problems(404)})
+@router.get(
+    "/batches/{batch_id}/summary",
+    response_model=Summary,
+    responses={
+        200: {
+            "description": "What died, what it cost, what to change first.",
+            "content": {HTML: {"schema": {"type": "string"}}},
+        },
+        **documented_problems(404),
+    },
+)
 def get_summary(
-    request: Request, app_state: House, principal: Batcher, batch_id: BatchId, lang: Lang = "",
-    form: Annotated[Literal["", "json", "html"], Query(alias="format", description="`json` or `html`; else by the Accept header.")] = "",
+    request: Request,
+    app_state: House,
+    principal: Batcher,
+    batch_id: BatchId,
+    lang: Lang = "",
+    form: Annotated[
+        Literal["", "json", "html"],
+        Query(alias="format", description="`json` or `html`; else by the Accept header."),
+    ] = "",
 ) -> Response:
     """Sum a batch up: its failures by cause and crash, and what would have saved most."""
     record = own_batch(app_state.triage_service, principal, batch_id)

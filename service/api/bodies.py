@@ -17,7 +17,8 @@ LOG = (
     "[rank0]: Traceback (most recent call last):\n"
     '[rank0]:   File "/job/train.py", line 88, in <module>\n'
     "[rank0]:     loss.backward()\n"
-    "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+    "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+    "capacity of "
     "79.15 GiB of which 1.25 GiB is free.\n"
 )
 MAX_CONFIG = 1 << 20
@@ -25,7 +26,8 @@ MAX_WORDS = 2000
 
 
 def _readable(text: str) -> str:
-    # Cleaned first: without its control characters, a secret with a colour in its middle is none that could be known.
+    # Cleaned first: without its control characters, a secret with a colour in its middle is none that could
+    # be known.
     return printable(Redactor().clean(text), "\t\n")
 
 
@@ -55,11 +57,20 @@ class TriageRequest(Body):
     model: bool = Field(default=True, description="Whether a model that the server has may explain.")
     configs: list[ConfigText] = Field(default=[], max_length=20, description="The job's own files.")
     telemetry: Snapshot | Literal["live"] | None = Field(
-        default=None, description="What the machine said: a snapshot of `whycrash snapshot`, or `live` for the server's own machine (scope admin)."
+        default=None,
+        description=(
+            "What the machine said: a snapshot of `whycrash snapshot`, or `live` for the server's own "
+            "machine (scope admin)."
+        ),
     )
-    exit_code: ExitCode = Field(default=None, description="The exit code that the job ended with; 137 and -9 tell of SIGKILL.")
+    exit_code: ExitCode = Field(
+        default=None, description="The exit code that the job ended with; 137 and -9 tell of SIGKILL."
+    )
     signal: SignalName = Field(default=None, description="The signal that killed it, such as SIGKILL or 9.")
-    state: EndState = Field(default=None, description="What its scheduler says of its end, such as OUT_OF_MEMORY, OOMKilled, FAILED, COMPLETED.")
+    state: EndState = Field(
+        default=None,
+        description="What its scheduler says of its end, such as OUT_OF_MEMORY, OOMKilled, FAILED, COMPLETED.",
+    )
     stream: bool = Field(default=False, description="Answer with server-sent events, as they come.")
 
     @property
@@ -67,13 +78,17 @@ class TriageRequest(Body):
         """How the job ended, as far as it was told."""
         return Outcome(exit_code=self.exit_code, signal=self.signal, state=self.state).if_given
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"text": LOG, "name": "train.log", "model": False}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text": LOG, "name": "train.log", "model": False}]}
+    )
 
 
 class Question(Body):
     """A follow-up question about a triage."""
 
-    text: Annotated[Words, Field(min_length=1, max_length=8000, examples=["What if I cannot change the batch size?"])]
+    text: Annotated[
+        Words, Field(min_length=1, max_length=8000, examples=["What if I cannot change the batch size?"])
+    ]
     stream: bool = Field(default=False, description="Answer with server-sent events, as they come.")
 
 
@@ -81,16 +96,28 @@ class Judgement(Body):
     """What you say of an answer."""
 
     right: bool = Field(description="Whether the named cause is the real one.")
-    cause: Annotated[Words, Field(max_length=100, description="The real cause, an id of `GET /v1/causes`.")] | None = None
+    cause: (
+        Annotated[Words, Field(max_length=100, description="The real cause, an id of `GET /v1/causes`.")]
+        | None
+    ) = None
     fix: Annotated[Words, Field(max_length=MAX_WORDS, description="What fixed it.")] = ""
     comment: Annotated[Words, Field(max_length=MAX_WORDS)] = ""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"right": False, "cause": "gpu-oom-training", "fix": "smaller micro batch"}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"right": False, "cause": "gpu-oom-training", "fix": "smaller micro batch"}]
+        }
+    )
 
     def feedback(self) -> Feedback:
         """Give it as the triage service takes it."""
         # A mask may be longer than what it masks.
-        return Feedback(right=self.right, cause=self.cause or None, fix=self.fix[:MAX_WORDS], comment=self.comment[:MAX_WORDS])
+        return Feedback(
+            right=self.right,
+            cause=self.cause or None,
+            fix=self.fix[:MAX_WORDS],
+            comment=self.comment[:MAX_WORDS],
+        )
 
 
 class TriageRow(BaseModel):
@@ -112,9 +139,16 @@ class TriageRow(BaseModel):
         """Shorten a record."""
         answer = record.diagnosis
         return cls(
-            id=record.id, state=record.state, origin=record.origin, source=record.source, created=record.created, finished=record.finished,
-            verdict=answer.verdict if answer else None, cause=answer.cause if answer else None,
-            headline=answer.headline if answer else "", error=record.error,
+            id=record.id,
+            state=record.state,
+            origin=record.origin,
+            source=record.source,
+            created=record.created,
+            finished=record.finished,
+            verdict=answer.verdict if answer else None,
+            cause=answer.cause if answer else None,
+            headline=answer.headline if answer else "",
+            error=record.error,
         )
 
 
@@ -155,17 +189,34 @@ class BatchRequest(Body):
     """A batch of jobs that the server finds itself; uploads are sent as multipart."""
 
     source: Literal["folder", "ray", "slurm", "kubernetes"]
-    where: Annotated[Words, Field(
-        max_length=1000, description="The folder (`folder`, `kubernetes`), or the dashboard's address (`ray`); not needed for `slurm`.")] = ""
-    since: datetime | None = Field(default=None, description="Only jobs that ended since then (`ray`, `slurm`).")
+    where: Annotated[
+        Words,
+        Field(
+            max_length=1000,
+            description=(
+                "The folder (`folder`, `kubernetes`), or the dashboard's address (`ray`); not needed for "
+                "`slurm`."
+            ),
+        ),
+    ] = ""
+    since: datetime | None = Field(
+        default=None, description="Only jobs that ended since then (`ray`, `slurm`)."
+    )
     name: Annotated[Words, Field(max_length=300)] = ""
     options: BatchOptions = BatchOptions()
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"source": "folder", "where": "/var/log/jobs", "name": "night of 21 November"}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"source": "folder", "where": "/var/log/jobs", "name": "night of 21 November"}]
+        }
+    )
 
 
 class Status(BaseModel):
-    """Whether the server can do its work; each check is empty where it is well, else it says what is wrong."""
+    """Whether the server can do its work.
+
+    Each check is empty where it is well, else it says what is wrong.
+    """
 
     ready: bool
     checks: dict[str, str] = {}

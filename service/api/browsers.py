@@ -1,7 +1,9 @@
 """What keeps a page of somebody else's in the user's browser from using a server on the user's machine.
 
-Two ways lead there: a name that is made to resolve to 127.0.0.1 (DNS rebinding; the Host header tells), and a form or
-script of another page that posts (CSRF; the Origin header tells). https://fetch.spec.whatwg.org/#origin-header
+Two ways lead there: a name that is made to resolve to 127.0.0.1 (DNS rebinding; the Host header tells), and a
+form or
+script of another page that posts (CSRF; the Origin header tells).
+https://fetch.spec.whatwg.org/#origin-header
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ class OriginPolicy:
         """Give why a request is refused; empty where it is not."""
         host = headers.get("host", "").lower()
         if self._loopback and not self._is_ours(host):
-            return "The Host header names another server. Ask by localhost, 127.0.0.1 or the address in WHYCRASH_PUBLIC_URL."
+            return (
+                "The Host header names another server. Ask by localhost, 127.0.0.1 or the address in "
+                "WHYCRASH_PUBLIC_URL."
+            )
         if method not in SAFE and not self._same_origin(host, headers):
             return "A page of another origin may not send this."
         return ""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
 
-# Callers that are remembered; the one seen longest ago is forgotten, so that many addresses cannot fill the memory.
+# Callers that are remembered; the one seen longest ago is forgotten, so that many addresses cannot fill the
+# memory.
 MOST = 10_000
 
 
@@ -19,7 +20,10 @@ class _Bucket:
 
 
 class RateLimiter:
-    """One bucket for each caller: `a_minute` tokens at most, filled evenly; 0 lets any number through. Safe to use from many threads."""
+    """One bucket for each caller: `a_minute` tokens at most, filled evenly; 0 lets any number through.
+
+    Safe to use from many threads.
+    """
 
     def __init__(self, a_minute: int, clock: Callable[[], float] = monotonic) -> None:
         self._size = a_minute

@@ -36,17 +36,27 @@ class UnreachableError(RequestError):
 class Client:
     """Asks one server. A context manager; safe to use from several threads.
 
-    Raises the errors of `service.schemas.errors` by what the server answers, UnreachableError where it does not.
+    Raises the errors of `service.schemas.errors` by what the server answers, UnreachableError where it does
+    not.
     """
 
-    def __init__(self, url: str = "http://127.0.0.1:8642", key: str = "", read_deadline: float = PATIENCE) -> None:
+    def __init__(
+        self, url: str = "http://127.0.0.1:8642", key: str = "", read_deadline: float = PATIENCE
+    ) -> None:
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=httpx.Timeout(read_deadline, connect=10.0), follow_redirects=False)
+        self._http = httpx.Client(
+            base_url=url,
+            headers=headers,
+            timeout=httpx.Timeout(read_deadline, connect=10.0),
+            follow_redirects=False,
+        )
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -54,16 +64,33 @@ class Client:
         self._http.close()
 
     def triage(
-        self, log: str | Path | Sequence[Path], *, configs: Sequence[Path] = (), telemetry: Path | None = None, name: str = "",
-        language: str = "", model: bool = True, outcome: Outcome | None = None, idempotency_key: str = "",
+        self,
+        log: str | Path | Sequence[Path],
+        *,
+        configs: Sequence[Path] = (),
+        telemetry: Path | None = None,
+        name: str = "",
+        language: str = "",
+        model: bool = True,
+        outcome: Outcome | None = None,
+        idempotency_key: str = "",
     ) -> Diagnosis:
         """Say why a job died; `log` is a text, or the files that the job wrote, `outcome` how it ended as far as you know."""
         with _handed(log, configs, telemetry, name, language, model, outcome) as sent:
-            return Diagnosis.model_validate_json(self._ask("POST", "/v1/triage", headers=_once(idempotency_key), **sent))
+            return Diagnosis.model_validate_json(
+                self._ask("POST", "/v1/triage", headers=_once(idempotency_key), **sent)
+            )
 
     def stream(
-        self, log: str | Path | Sequence[Path], *, configs: Sequence[Path] = (), telemetry: Path | None = None, name: str = "",
-        language: str = "", model: bool = True, outcome: Outcome | None = None,
+        self,
+        log: str | Path | Sequence[Path],
+        *,
+        configs: Sequence[Path] = (),
+        telemetry: Path | None = None,
+        name: str = "",
+        language: str = "",
+        model: bool = True,
+        outcome: Outcome | None = None,
     ) -> Iterator[Event]:
         """Say why a job died, event by event; raises what the last event tells where it is an error."""
         with _handed(log, configs, telemetry, name, language, model, outcome) as sent:
@@ -75,16 +102,22 @@ class Client:
 
     def ask(self, triage_id: str, question: str) -> TurnAnswered:
         """Ask on about a triage; raises NotFoundError, ConflictError while it runs."""
-        return TurnAnswered.model_validate_json(self._ask("POST", f"/v1/triages/{triage_id}/messages", json={"text": question}))
+        return TurnAnswered.model_validate_json(
+            self._ask("POST", f"/v1/triages/{triage_id}/messages", json={"text": question})
+        )
 
     def asking(self, triage_id: str, question: str) -> Iterator[Event]:
         """Ask on about a triage, event by event."""
         yield from self._events(f"/v1/triages/{triage_id}/messages", json={"text": question})
 
-    def feedback(self, triage_id: str, *, right: bool, cause: str | None = None, fix: str = "", comment: str = "") -> FeedbackRecord:
+    def feedback(
+        self, triage_id: str, *, right: bool, cause: str | None = None, fix: str = "", comment: str = ""
+    ) -> FeedbackRecord:
         """Say what an answer was worth."""
         body = {"right": right, "cause": cause, "fix": fix, "comment": comment}
-        return FeedbackRecord.model_validate_json(self._ask("POST", f"/v1/triages/{triage_id}/feedback", json=body))
+        return FeedbackRecord.model_validate_json(
+            self._ask("POST", f"/v1/triages/{triage_id}/feedback", json=body)
+        )
 
     def forget(self, triage_id: str) -> None:
         """Delete a triage."""
@@ -92,16 +125,24 @@ class Client:
 
     def search(self, words: str, count: int = 5, language: str = "") -> list[CaseHit]:
         """Search cases, notes and past reports."""
-        found = json.loads(self._ask("GET", "/v1/search", params={"q": words, "count": count, "lang": language}))
+        found = json.loads(
+            self._ask("GET", "/v1/search", params={"q": words, "count": count, "lang": language})
+        )
         return [CaseHit.model_validate(item) for item in found["items"]]
 
-    def batch(self, files: Sequence[Path], *, name: str = "", language: str = "", idempotency_key: str = "") -> BatchRecord:
+    def batch(
+        self, files: Sequence[Path], *, name: str = "", language: str = "", idempotency_key: str = ""
+    ) -> BatchRecord:
         """Hand in a batch: an archive, many files, or JSON lines."""
         with _opened([("log", path) for path in files]) as parts:
             fields = {"name": name, "language": language}
-            return BatchRecord.model_validate_json(self._ask("POST", "/v1/batches", data=fields, files=parts, headers=_once(idempotency_key)))
+            return BatchRecord.model_validate_json(
+                self._ask("POST", "/v1/batches", data=fields, files=parts, headers=_once(idempotency_key))
+            )
 
-    def batch_of(self, source: str, where: str = "", *, since: str | None = None, name: str = "") -> BatchRecord:
+    def batch_of(
+        self, source: str, where: str = "", *, since: str | None = None, name: str = ""
+    ) -> BatchRecord:
         """Hand in a batch that the server finds itself: `folder`, `ray`, `slurm`, `kubernetes`."""
         body = {"source": source, "where": where, "since": since, "name": name}
         return BatchRecord.model_validate_json(self._ask("POST", "/v1/batches", json=body))
@@ -110,7 +151,14 @@ class Client:
         """Say how far a batch is."""
         return self._get(BatchRecord, f"/v1/batches/{batch_id}")
 
-    def wait(self, batch_id: str, *, seen: Seen = lambda _record: None, read_deadline: float = 86_400.0, pause: float = 0.5) -> BatchRecord:
+    def wait(
+        self,
+        batch_id: str,
+        *,
+        seen: Seen = lambda _record: None,
+        read_deadline: float = 86_400.0,
+        pause: float = 0.5,
+    ) -> BatchRecord:
         """Wait until a batch is over, telling its progress; raises LateError."""
         ends = time.monotonic() + read_deadline
         while (record := self.progress(batch_id)).state == "running":
@@ -152,7 +200,9 @@ class Client:
     def _events(self, path: str, **sent: Any) -> Iterator[Event]:
         with self._told(), self._http.stream("POST", path, params={"stream": "true"}, **sent) as response:
             _check(response)
-            yield from _to_the_last(line.removeprefix("data: ") for line in response.iter_lines() if line.startswith("data: "))
+            yield from _to_the_last(
+                line.removeprefix("data: ") for line in response.iter_lines() if line.startswith("data: ")
+            )
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -165,7 +215,10 @@ class Client:
 
 
 def _to_the_last(texts: Iterable[str]) -> Iterator[Event]:
-    """Read events up to the one that ends an answer; raises the error that the server tells, or that it told no end."""
+    """Read events up to the one that ends an answer.
+
+    Raises the error that the server tells, or that it told no end.
+    """
     for text in texts:
         event = _EVENTS.validate_json(text)
         if isinstance(event, TriageFailed):
@@ -185,12 +238,19 @@ def _check(response: httpx.Response) -> None:
         told = {}
     wait = response.headers.get("retry-after", "")
     name = str(told.get("type", "")).rpartition(":")[2].title().replace("-", "") + "Error"
-    raise _error(response.status_code, name, str(told.get("detail") or f"The server answered {response.status_code}."), float(wait) if wait.isdecimal() else None)
+    raise _error(
+        response.status_code,
+        name,
+        str(told.get("detail") or f"The server answered {response.status_code}."),
+        float(wait) if wait.isdecimal() else None,
+    )
 
 
 def _error(status: int, name: str, detail: str, wait: float | None) -> RequestError:
     """Make the error that the server named, or a plain one with its status."""
-    known = {item.__name__: item for item in RequestError.__subclasses__() if item.__module__ == errors.__name__}
+    known = {
+        item.__name__: item for item in RequestError.__subclasses__() if item.__module__ == errors.__name__
+    }
     kind = known.get(name) or next((item for item in known.values() if item.status == status), None)
     if kind is not None:
         return kind(detail, wait)
@@ -205,13 +265,27 @@ def _once(key: str) -> dict[str, str]:
 
 @contextmanager
 def _handed(
-    log: str | Path | Sequence[Path], configs: Sequence[Path], telemetry: Path | None, name: str, language: str, model: bool,
+    log: str | Path | Sequence[Path],
+    configs: Sequence[Path],
+    telemetry: Path | None,
+    name: str,
+    language: str,
+    model: bool,
     outcome: Outcome | None,
 ) -> Iterator[Mapping[str, Any]]:
     """Make what is sent for a triage: always multipart, which takes logs of any size."""
-    fields = {"name": name, "language": language, "model": "true" if model else "false", **(outcome.fields if outcome else {})}
+    fields = {
+        "name": name,
+        "language": language,
+        "model": "true" if model else "false",
+        **(outcome.fields if outcome else {}),
+    }
     paths = [] if isinstance(log, str) else [log] if isinstance(log, Path) else list(log)
-    named = [("log", path) for path in paths] + [("config", path) for path in configs] + ([("telemetry", telemetry)] if telemetry else [])
+    named = (
+        [("log", path) for path in paths]
+        + [("config", path) for path in configs]
+        + ([("telemetry", telemetry)] if telemetry else [])
+    )
     with _opened(named) as parts:
         if isinstance(log, str):
             # As a file: a field would be held in the server's memory.

@@ -1,7 +1,9 @@
 """One connection of the web server: how large a request's head may be, how many heads come at once, and how long they may take.
 
-uvicorn's parser keeps all that comes before a body, whoever sends it and however much it is: it has no bound of its
-own. What is beyond the bounds here is answered 431 (RFC 6585) or 414, and nothing more is taken from that connection.
+uvicorn's parser keeps all that comes before a body, whoever sends it and however much it is: it has no bound
+of its
+own. What is beyond the bounds here is answered 431 (RFC 6585) or 414, and nothing more is taken from that
+connection.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ PATIENCE = 15.0
 READING = 60.0
 # Connections at once; one more is answered 503. Each costs a file and some memory.
 CONNECTIONS = 1000
-# Connections at once whose request has no complete head yet; for one more, the one that has tried longest is closed.
+# Connections at once whose request has no complete head yet; for one more, the one that has tried longest is
+# closed.
 HEADS = 500
 # Headers of one request, and their bytes: more than browsers and proxies send, less than it takes to hurt.
 MOST_HEADERS = 100
@@ -37,7 +40,9 @@ class _Refusal(NamedTuple):
     why: str
 
 
-_HEADERS_TOO_LARGE = _Refusal(431, f"A request may have at most {MOST_HEADERS} headers of {HEAD_BYTES} bytes together.")
+_HEADERS_TOO_LARGE = _Refusal(
+    431, f"A request may have at most {MOST_HEADERS} headers of {HEAD_BYTES} bytes together."
+)
 _URL_TOO_LONG = _Refusal(414, f"A request's path and query may have at most {URL_BYTES} bytes.")
 _TWO_HOSTS = _Refusal(400, "A request has one Host header.")
 _TOO_MANY_WAITING = _Refusal(429, f"At most {PIPELINED} requests may wait on one connection.")
@@ -61,7 +66,8 @@ class BoundedProtocol(HttpToolsProtocol):
     _clock: asyncio.TimerHandle | None = None
     _refusal: _Refusal | None = None
     _is_leaving = False
-    # Bytes since a body, or a request, last went on: a head, the frames between the pieces of a body, trailers.
+    # Bytes since a body, or a request, last went on: a head, the frames between the pieces of a body,
+    # trailers.
     _beside = 0
     _in_headers = 0
     _count = 0
@@ -129,7 +135,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no request, or none that is taken; the web server calls it where the parser ended."""
+        """Answer what is no request, or none that is taken.
+
+        The web server calls it where the parser ended.
+        """
         self._refuse(self._refusal or _Refusal(400, msg))
 
     def pause_writing(self) -> None:
@@ -188,8 +197,15 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         headers = dict(self.server_state.default_headers)
         body = why.why.encode()
-        told = {**headers, b"content-type": b"text/plain; charset=utf-8", b"content-length": str(len(body)).encode(), b"connection": b"close"}
-        answer = b"".join((STATUS_LINE[why.status], *(b"%b: %b\r\n" % item for item in told.items()), b"\r\n", body))
+        told = {
+            **headers,
+            b"content-type": b"text/plain; charset=utf-8",
+            b"content-length": str(len(body)).encode(),
+            b"connection": b"close",
+        }
+        answer = b"".join(
+            (STATUS_LINE[why.status], *(b"%b: %b\r\n" % item for item in told.items()), b"\r\n", body)
+        )
         self.transport.write(answer)
         if self.transport.can_write_eof():
             self.transport.write_eof()

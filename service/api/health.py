@@ -23,17 +23,33 @@ async def healthz() -> Response:
     return as_json(Status(ready=True))
 
 
-@router.get("/readyz", response_model=Status, responses={503: {"description": "Not ready; the checks say why.", "model": Status}})
+@router.get(
+    "/readyz",
+    response_model=Status,
+    responses={503: {"description": "Not ready; the checks say why.", "model": Status}},
+)
 async def readyz(request: Request) -> Response:
-    """Say whether database and workers are ready; asked without a key, which is why it names no more than what is not."""
+    """Say whether database and workers are ready.
+
+    Asked without a key, which is why it names no more than what is not.
+    """
     checks = await run_in_threadpool(get_app_state(request).triage_service.ready)
     ready = _is_ready(checks)
     told = {name: "" if not why else "not ready" for name, why in checks.items()}
     return as_json(Status(ready=ready, checks=told), 200 if ready else 503)
 
 
-@router.get("/metrics", responses={200: {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}}, **documented_problems()},
-            response_class=Response)
+@router.get(
+    "/metrics",
+    responses={
+        200: {
+            "description": "Prometheus' text format.",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        },
+        **documented_problems(),
+    },
+    response_class=Response,
+)
 def metrics(app_state: House, _principal: Anyone) -> Response:
     """Give the server's figures to Prometheus; any key may read them."""
     return Response(app_state.metrics.exposition(), media_type=figures.MEDIA_TYPE)
@@ -43,7 +59,9 @@ def metrics(app_state: House, _principal: Anyone) -> Response:
 def status(app_state: House, principal: Anyone) -> Response:
     """Say what is wrong, if anything, in words; with the scope admin, else as `/readyz`."""
     checks = app_state.triage_service.ready()
-    told = checks if principal.reads_all else {name: "not ready" if why else "" for name, why in checks.items()}
+    told = (
+        checks if principal.reads_all else {name: "not ready" if why else "" for name, why in checks.items()}
+    )
     return as_json(Status(ready=_is_ready(checks), checks=told))
 
 

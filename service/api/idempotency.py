@@ -29,13 +29,18 @@ class IdempotentRequest:
 
     def __init__(self, store: RequestRepository, key: str, caller: Caller) -> None:
         if key and not _KEY.fullmatch(key):
-            raise InvalidRequestError("An Idempotency-Key has 1 to 200 printable ASCII characters and no blanks.")
+            raise InvalidRequestError(
+                "An Idempotency-Key has 1 to 200 printable ASCII characters and no blanks."
+            )
         self._store = store
         self._key = key
         self._caller = caller.name
 
     def begin(self, *parts: str) -> StoredAnswer | None:
-        """Begin the request that consists of `parts`; gives the answer where it was answered before. Raises ConflictError."""
+        """Begin the request that consists of `parts`; gives the answer where it was answered before.
+
+        Raises ConflictError.
+        """
         if not self._key:
             return None
         digest = sha256("\0".join(parts).encode()).hexdigest()

@@ -1,6 +1,7 @@
 """API keys: `whycrash_<id>_<secret>`. The secret is 256 random bits; only its SHA-256 is kept.
 
-A fast hash suffices because the secret is random and long: there is nothing to guess that a slow one would protect.
+A fast hash suffices because the secret is random and long: there is nothing to guess that a slow one would
+protect.
 """
 
 from __future__ import annotations
@@ -28,12 +29,16 @@ def make_key(name: str, scopes: Sequence[str], now: datetime) -> tuple[KeyRecord
     """Make a key; gives its record and the token, which is shown once. Raises InvalidRequestError."""
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
-        raise InvalidRequestError(f"A key's scopes are of {', '.join(SCOPES)}; got {', '.join(unknown) or 'none'}.")
+        raise InvalidRequestError(
+            f"A key's scopes are of {', '.join(SCOPES)}; got {', '.join(unknown) or 'none'}."
+        )
     if not name or len(name) > NAME_LENGTH or not name.isprintable():
         raise InvalidRequestError(f"A key has a name of 1 to {NAME_LENGTH} printable characters.")
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     kept: tuple[Scope, ...] = tuple(scope for scope in SCOPES if scope in scopes)
-    return KeyRecord(id=key_id, name=name, hash=hash_secret(secret), scopes=kept, created=now), f"whycrash_{key_id}_{secret}"
+    return KeyRecord(
+        id=key_id, name=name, hash=hash_secret(secret), scopes=kept, created=now
+    ), f"whycrash_{key_id}_{secret}"
 
 
 def hash_secret(secret: str) -> str:

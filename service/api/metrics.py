@@ -27,10 +27,25 @@ class Metrics:
 
     def __init__(self, ask: Callable[[], Gauges]) -> None:
         self.registry = CollectorRegistry()
-        self._requests = Counter("whycrash_requests", "Requests by route and status.", ("method", "route", "status"), registry=self.registry)
-        self._seconds = Histogram("whycrash_request_seconds", "Seconds until a request was answered.", ("route",), buckets=_TIMES, registry=self.registry)
-        self._triages = Counter("whycrash_triages", "Triages by verdict and cause.", ("verdict", "cause"), registry=self.registry)
-        self.running = Gauge("whycrash_requests_running", "Requests that are being answered.", registry=self.registry)
+        self._requests = Counter(
+            "whycrash_requests",
+            "Requests by route and status.",
+            ("method", "route", "status"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "whycrash_request_seconds",
+            "Seconds until a request was answered.",
+            ("route",),
+            buckets=_TIMES,
+            registry=self.registry,
+        )
+        self._triages = Counter(
+            "whycrash_triages", "Triages by verdict and cause.", ("verdict", "cause"), registry=self.registry
+        )
+        self.running = Gauge(
+            "whycrash_requests_running", "Requests that are being answered.", registry=self.registry
+        )
         self.registry.register(_ScrapeGauges(ask))
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -55,7 +70,10 @@ class _ScrapeGauges(Collector):
 
     def describe(self) -> Iterable[Metric]:
         """Name the gauges without asking; the registry would ask otherwise, before anything is open."""
-        return [GaugeMetricFamily(f"whycrash_{name}", says, labels=(label,)) for name, (says, label) in _ASKED.items()]
+        return [
+            GaugeMetricFamily(f"whycrash_{name}", says, labels=(label,))
+            for name, (says, label) in _ASKED.items()
+        ]
 
     def collect(self) -> Iterable[Metric]:
         """Give the gauges of this moment."""

@@ -1,6 +1,7 @@
 """The gate that every request passes: its id, where it comes from, how large it is, what headers its answer has, the log.
 
-It stands outside of FastAPI, in plain ASGI: it sees bodies as they arrive, and also what is mounted beside the API.
+It stands outside of FastAPI, in plain ASGI: it sees bodies as they arrive, and also what is mounted beside
+the API.
 """
 
 from __future__ import annotations
@@ -57,8 +58,10 @@ class MisdirectedError(RequestError):
 class MiddlewareRules:
     """What the gate goes by.
 
-    `bodies` are the largest bodies by method and path, in bytes, else `small`; `policies` the content security
-    policy of pages by the beginning of their path, the longest that fits. API paths have none to choose. `signed`
+    `bodies` are the largest bodies by method and path, in bytes, else `small`; `policies` the content
+    security
+    policy of pages by the beginning of their path, the longest that fits. API paths have none to choose.
+    `signed`
     are beginnings of paths whose requests prove themselves otherwise, as Slack's do by their signature.
     """
 
@@ -86,7 +89,12 @@ class RequestMiddleware:
     """Lets requests through to the app behind it."""
 
     def __init__(
-        self, app: App, boundary: OriginPolicy, rules: MiddlewareRules, metrics: Callable[[], Metrics | None], access: Callable[[], Authorizer | None]
+        self,
+        app: App,
+        boundary: OriginPolicy,
+        rules: MiddlewareRules,
+        metrics: Callable[[], Metrics | None],
+        access: Callable[[], Authorizer | None],
     ) -> None:
         self._app = app
         self._boundary = boundary
@@ -106,10 +114,22 @@ class RequestMiddleware:
             await (_shut(send) if refused else self._app(scope, receive, send))
             return
         passage = _RequestInFlight(scope["method"], scope["path"], scope["path"].startswith(_API))
-        intake = BodyReader(receive, self._most(passage), self._rules.pace, has_body=headers.get("content-length", "0") != "0" or "transfer-encoding" in headers)
+        intake = BodyReader(
+            receive,
+            self._most(passage),
+            self._rules.pace,
+            has_body=headers.get("content-length", "0") != "0" or "transfer-encoding" in headers,
+        )
         await self._pass(scope, intake, self._sending(passage, request_id, intake, send), passage, refused)
 
-    async def _pass(self, scope: Scope, intake: BodyReader, send: Send, passage: _RequestInFlight, refused: RequestError | None) -> None:
+    async def _pass(
+        self,
+        scope: Scope,
+        intake: BodyReader,
+        send: Send,
+        passage: _RequestInFlight,
+        refused: RequestError | None,
+    ) -> None:
         metrics = self._metrics()
         if metrics:
             metrics.running.inc()
@@ -121,8 +141,8 @@ class RequestMiddleware:
         except ClientDisconnect:
             passage.status = CLIENT_LEFT
         except asyncio.CancelledError:
-            # Nobody but the web server ends a request so: it stops, and has waited for it long enough. Raised on, it
-            # would be a stack in the log, and 500 to the client.
+            # Nobody but the web server ends a request so: it stops, and has waited for it long enough. Raised
+            # on, it would be a stack in the log, and 500 to the client.
             _LOG.warning("%s was cut: the server is stopping", scope["request_id"])
             await self._told(scope, intake, send, passage, StoppingError(STOPPING, 5.0))
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the server goes on
@@ -131,7 +151,9 @@ class RequestMiddleware:
         finally:
             self._note(scope, passage, metrics)
 
-    async def _told(self, scope: Scope, intake: BodyReader, send: Send, passage: _RequestInFlight, error: RequestError) -> None:
+    async def _told(
+        self, scope: Scope, intake: BodyReader, send: Send, passage: _RequestInFlight, error: RequestError
+    ) -> None:
         """Tell an error, unless another answer has begun."""
         if not passage.begun:
             await problems.problem_response(scope["request_id"], passage.path, error)(scope, intake, send)
@@ -143,7 +165,11 @@ class RequestMiddleware:
         length = headers.get("content-length", "")
         passage = _RequestInFlight(method, scope["path"], scope["path"].startswith(_API))
         # Refused before a byte of it is read.
-        return too_large(self._most(passage)) if length.isdecimal() and int(length) > self._most(passage) else None
+        return (
+            too_large(self._most(passage))
+            if length.isdecimal() and int(length) > self._most(passage)
+            else None
+        )
 
     async def _stranger(self, scope: Scope, headers: Headers) -> RequestError | None:
         """Give why a page is not shown to somebody; API routes ask for their keys themselves."""
@@ -162,7 +188,9 @@ class RequestMiddleware:
         return None
 
     def _most(self, passage: _RequestInFlight) -> int:
-        return self._rules.bodies.get((passage.method, passage.path), self._rules.small if passage.api else self._rules.pages)
+        return self._rules.bodies.get(
+            (passage.method, passage.path), self._rules.small if passage.api else self._rules.pages
+        )
 
     def _sending(self, passage: _RequestInFlight, request_id: str, intake: BodyReader, send: Send) -> Send:
         async def sending(message: Message) -> None:
@@ -171,7 +199,8 @@ class RequestMiddleware:
                 headers = MutableHeaders(scope=message)
                 self._add(headers, passage, request_id)
                 if not intake.over:
-                    # The web server would read on to the end of the body, however long and slow, for the next request.
+                    # The web server would read on to the end of the body, however long and slow, for the next
+                    # request.
                     headers["connection"] = "close"
             await send(message)
 
@@ -181,7 +210,9 @@ class RequestMiddleware:
         headers["x-request-id"] = request_id
         for name, value in _HEADERS.items():
             headers.setdefault(name, value)
-        headers.setdefault("content-security-policy", _STRICT if passage.api else _policy(self._rules.policies, passage.path))
+        headers.setdefault(
+            "content-security-policy", _STRICT if passage.api else _policy(self._rules.policies, passage.path)
+        )
         if passage.api:
             headers.setdefault("cache-control", "no-store")
 
@@ -193,12 +224,18 @@ class RequestMiddleware:
             metrics.count_request(passage.method, route, passage.status, seconds)
         if not passage.api:
             return
-        # The path and no more of the request: headers hold keys, queries and bodies hold what people write. A path
-        # that led to nothing may hold anything; its pattern says enough.
+        # The path and no more of the request: headers hold keys, queries and bodies hold what people write. A
+        # path that led to nothing may hold anything; its pattern says enough.
         shown = passage.path if route == "other" or passage.status < 400 else route
         path = Redactor().clean(printable(shown))
         _LOG.info(
-            "%s %s %s %d %.1f ms %s", scope["request_id"], passage.method, path, passage.status, 1000 * seconds, scope.get("caller", "-"),
+            "%s %s %s %d %.1f ms %s",
+            scope["request_id"],
+            passage.method,
+            path,
+            passage.status,
+            1000 * seconds,
+            scope.get("caller", "-"),
         )
 
 

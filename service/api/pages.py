@@ -12,14 +12,18 @@ from starlette.responses import Response
 T = TypeVar("T")
 
 Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
-After = Annotated[str | None, Query(max_length=200, pattern=r"^[\x20-\x7e]*$", description="The `next` of the page before.")]
+After = Annotated[
+    str | None, Query(max_length=200, pattern=r"^[\x20-\x7e]*$", description="The `next` of the page before.")
+]
 
 
 class Paged(BaseModel, Generic[T]):
     """One page of a list."""
 
     items: list[T]
-    next: str | None = Field(default=None, description="What to pass as `after` for the next page; null at the end.")
+    next: str | None = Field(
+        default=None, description="What to pass as `after` for the next page; null at the end."
+    )
 
 
 def page_response(request: Request, page: Paged[T]) -> Response:

@@ -32,7 +32,10 @@ _MOST_FIELDS = 20
 class Problem(BaseModel):
     """Why a request was not answered (RFC 9457)."""
 
-    type: str = Field(description="`urn:whycrash:error:` and the kind of the error.", examples=["urn:whycrash:error:not-found"])
+    type: str = Field(
+        description="`urn:whycrash:error:` and the kind of the error.",
+        examples=["urn:whycrash:error:not-found"],
+    )
     title: str = Field(description="What the kind means.")
     status: int = Field(description="The HTTP status.")
     detail: str = Field(description="What is wrong here, and what to do.")
@@ -52,19 +55,32 @@ def problem_type(name: str) -> str:
     return _WORDS.sub("-", name.removesuffix("Error")).lower()
 
 
-def problem_response(request_id: str, path: str, error: RequestError, errors: Sequence[str] = (), kind: str = "") -> Response:
+def problem_response(
+    request_id: str, path: str, error: RequestError, errors: Sequence[str] = (), kind: str = ""
+) -> Response:
     """Make the response that tells an error."""
     clean = Redactor().clean
     problem = Problem(
         type=f"urn:whycrash:error:{kind or problem_type(type(error).__name__)}",
-        title=HTTPStatus(error.status).phrase if kind else (type(error).__doc__ or "").split(". ")[0].rstrip("."),
-        status=error.status, detail=clean(str(error)), instance=clean(path), request_id=request_id, errors=[clean(item) for item in errors],
+        title=HTTPStatus(error.status).phrase
+        if kind
+        else (type(error).__doc__ or "").split(". ")[0].rstrip("."),
+        status=error.status,
+        detail=clean(str(error)),
+        instance=clean(path),
+        request_id=request_id,
+        errors=[clean(item) for item in errors],
     )
-    return Response(problem.model_dump_json(exclude_defaults=not errors), error.status, headers_of(error), MEDIA_TYPE)
+    return Response(
+        problem.model_dump_json(exclude_defaults=not errors), error.status, headers_of(error), MEDIA_TYPE
+    )
 
 
 def log_problem(request_id: str, error: BaseException) -> None:
-    """Write down an error that is our mistake, with its stack; what it says may hold what people sent, and is redacted."""
+    """Write down an error that is our mistake, with its stack.
+
+    What it says may hold what people sent, and is redacted.
+    """
     _LOG.error("%s %s", request_id, Redactor().clean("".join(traceback.format_exception(error))))
 
 
@@ -73,7 +89,9 @@ def headers_of(error: RequestError) -> dict[str, str]:
     headers = {"retry-after": str(math.ceil(error.wait))} if error.wait is not None else {}
     if error.status == HTTPStatus.UNAUTHORIZED:
         # A browser that is told Basic asks its user; for the API that would be a dialog out of nowhere.
-        headers["www-authenticate"] = f'{"Basic" if isinstance(error, PageKeyError) else "Bearer"} realm="whycrash"'
+        headers["www-authenticate"] = (
+            f'{"Basic" if isinstance(error, PageKeyError) else "Bearer"} realm="whycrash"'
+        )
     return headers
 
 
@@ -90,9 +108,15 @@ def problem_of(request: Request, error: Exception) -> Response:
     """Make the response to a request that ended in an error."""
     known = error_name(error)
     if known.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        _LOG.error("%s %s", request.scope.get("request_id", ""), Redactor().clean(f"{type(error).__name__}: {error}"))
+        _LOG.error(
+            "%s %s", request.scope.get("request_id", ""), Redactor().clean(f"{type(error).__name__}: {error}")
+        )
     return problem_response(
-        request.scope.get("request_id", ""), request.url.path, known, _fields(error), known.kind if isinstance(known, EndedError) else "",
+        request.scope.get("request_id", ""),
+        request.url.path,
+        known,
+        _fields(error),
+        known.kind if isinstance(known, EndedError) else "",
     )
 
 
@@ -103,7 +127,9 @@ def error_name(error: Exception) -> RequestError:
     if isinstance(error, UnknownCaseError):
         return NotFoundError(str(error))
     if isinstance(error, RequestValidationError):
-        return InvalidRequestError("; ".join(_fields(error)[:3]) or "The request is not in the form that was asked for.")
+        return InvalidRequestError(
+            "; ".join(_fields(error)[:3]) or "The request is not in the form that was asked for."
+        )
     if isinstance(error, IngestError):
         return InvalidRequestError(str(error))
     if isinstance(error, ServiceError | CorpusError):
@@ -117,9 +143,13 @@ def _fields(error: Exception) -> list[str]:
 
 def fields(errors: Sequence[Mapping[str, Any]]) -> list[str]:
     """Tell each wrong field with its reason; never what it held."""
-    # A field's name may be anything, too; each is cleaned by itself, for what stands beside it may hide what it is.
+    # A field's name may be anything, too; each is cleaned by itself, for what stands beside it may hide what
+    # it is.
     clean = Redactor().clean
-    return [f"{'.'.join(clean(str(part)) for part in item['loc'])}: {item['msg']}" for item in errors[:_MOST_FIELDS]]
+    return [
+        f"{'.'.join(clean(str(part)) for part in item['loc'])}: {item['msg']}"
+        for item in errors[:_MOST_FIELDS]
+    ]
 
 
 def _of_status(request: Request, error: HTTPException) -> Response:
@@ -140,17 +170,29 @@ def install(app: FastAPI) -> None:
 
 
 DOCUMENTED: Mapping[int, str] = {
-    401: "There is no key, or it is not valid.", 403: "The key does not allow this, or a page of another origin asks.",
-    404: "There is no such thing.", 408: "The body came too slowly.", 409: "It does not fit the state of things, or the idempotency key was used for another request.",
-    413: "The body is too large.", 415: "The body has a media type that is not taken here.", 421: "The Host header names another server.",
-    422: "The request is not in the form that was asked for.", 429: "Too many requests, or too much is waiting; `Retry-After` says how long to wait.",
-    500: "The work ended without an answer, by the server's fault.", 503: "The database cannot be used just now.", 504: "It took too long.", 507: "There is no room on the disk.",
+    401: "There is no key, or it is not valid.",
+    403: "The key does not allow this, or a page of another origin asks.",
+    404: "There is no such thing.",
+    408: "The body came too slowly.",
+    409: "It does not fit the state of things, or the idempotency key was used for another request.",
+    413: "The body is too large.",
+    415: "The body has a media type that is not taken here.",
+    421: "The Host header names another server.",
+    422: "The request is not in the form that was asked for.",
+    429: "Too many requests, or too much is waiting; `Retry-After` says how long to wait.",
+    500: "The work ended without an answer, by the server's fault.",
+    503: "The database cannot be used just now.",
+    504: "It took too long.",
+    507: "There is no room on the disk.",
 }
 
 
 def documented_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Describe the problems that a route may answer with, for its OpenAPI entry."""
     return {
-        status: {"description": DOCUMENTED[status], "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+        status: {
+            "description": DOCUMENTED[status],
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
         for status in (401, 403, 408, 413, 421, 422, 429, 500, 503, *statuses)
     }

@@ -36,7 +36,10 @@ class Patience:
         if self.forsaken.is_set():
             raise AbandonedError("Whoever handed it in left before it was read.")
         if monotonic() > self._ends:
-            raise LateError(f"This could not be read within {self._seconds:.0f} seconds and was ended; hand it in in parts.")
+            raise LateError(
+                f"This could not be read within {self._seconds:.0f} seconds and was ended; hand it in in "
+                "parts."
+            )
 
 
 async def while_wanted(request: Request, work: Callable[[Patience], T], read_deadline: Patience) -> T:

@@ -25,8 +25,9 @@ def check_binding(settings: Settings, keys: Sequence[KeyRecord]) -> None:
     if is_loopback(settings.host) or any(key.revoked is None for key in keys):
         return
     raise SettingsError(
-        f"WHYCRASH_HOST is {settings.host}, which others can reach, and there is no API key. Make one first with "
-        "`whycrash keys add NAME`, or leave WHYCRASH_HOST at 127.0.0.1.",
+        f"WHYCRASH_HOST is {settings.host}, which others can reach, and there is no API key. Make one "
+        "first with "
+        "`whycrash keys add NAME`, or leave WHYCRASH_HOST at 127.0.0.1."
     )
 
 
@@ -39,9 +40,19 @@ def server(app: Any, settings: Settings) -> uvicorn.Server:
     # It writes down what bytes of a damaged body it did not expect.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
     config = uvicorn.Config(
-        app, host=settings.host, port=settings.port, http=BoundedProtocol, lifespan="on", log_config=None,
+        app,
+        host=settings.host,
+        port=settings.port,
+        http=BoundedProtocol,
+        lifespan="on",
+        log_config=None,
         # Its own access log has the query, and who asks is not who the proxy says unless the proxy is known.
-        access_log=False, proxy_headers=False, server_header=False, limit_concurrency=CONNECTIONS, backlog=1024,
-        timeout_keep_alive=30, timeout_graceful_shutdown=LEAVING,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=CONNECTIONS,
+        backlog=1024,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=LEAVING,
     )
     return uvicorn.Server(config)

@@ -74,15 +74,22 @@ class CostlyRequestSlots:
 
 
 class EventFlow:
-    """The events of one triage or one turn, worked out in a thread from `begin` on; `ended` is called when the work is over.
+    """The events of one triage or one turn, worked out in a thread from `begin` on.
 
-    Where nobody listens any more, work that was begun goes on to its end, which its deadline brings: its answer is
+    `ended` is called when the work is over.
+
+    Where nobody listens any more, work that was begun goes on to its end, which its deadline brings: its
+    answer is
     kept. `forsaken` is called then, in any thread and perhaps more than once, to spare what was not begun.
     """
 
     def __init__(
-        self, begin: Callable[[], Iterator[Event]], threads: EventThreads, deadline: float,
-        ended: Callable[[], None] = nothing, forsaken: Callable[[], None] = nothing,
+        self,
+        begin: Callable[[], Iterator[Event]],
+        threads: EventThreads,
+        deadline: float,
+        ended: Callable[[], None] = nothing,
+        forsaken: Callable[[], None] = nothing,
     ) -> None:
         self._begin = begin
         self._ended = ended
@@ -104,7 +111,10 @@ class EventFlow:
             self._loop.run_in_executor(None, self._forsaken)
 
     async def next(self, read_deadline: float | None = None) -> Event | None:
-        """Give the next event, None at the end; raises what ended the work, LateError, or TimeoutError after `patience`."""
+        """Give the next event, None at the end.
+
+        Raises what ended the work, LateError, or TimeoutError after `patience`.
+        """
         left = self._ends - self._loop.time()
         try:
             # Not wait_for, which forgets that it was cancelled where an event comes at that moment
@@ -195,7 +205,9 @@ async def _following(flow: EventFlow) -> Event | None:
 
 def failed_event(error: RequestError) -> TriageFailed:
     """Tell an error as the last event."""
-    return TriageFailed(type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait)
+    return TriageFailed(
+        type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait
+    )
 
 
 def encode_event(event: Event, number: int) -> bytes:

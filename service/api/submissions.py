@@ -34,7 +34,16 @@ _QUICK = 1 << 16
 # Each file is open as long as it is worked on.
 LIMITS = uploads.MultipartLimits(files=256, fields=16, field_bytes=MOST_JSON)
 _FILES = frozenset({"log", "config", "telemetry"})
-_SWITCHES: Mapping[str, bool] = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
+_SWITCHES: Mapping[str, bool] = {
+    "true": True,
+    "1": True,
+    "on": True,
+    "yes": True,
+    "false": False,
+    "0": False,
+    "off": False,
+    "no": False,
+}
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,8 @@ async def refuse_early(request: Request, pool: ProcessPool) -> None:
     except RequestError:
         length = request.headers.get("content-length", "")
         if length.isdecimal() and int(length) <= _QUICK:
-            # It is on its way already, and to take it costs less than the new connection that the client would need.
+            # It is on its way already, and to take it costs less than the new connection that the client
+            # would need.
             await request.body()
         raise
 
@@ -82,7 +92,9 @@ async def read_small_body(request: Request) -> bytes:
 
 async def multipart(request: Request, spool: Spool, limits: uploads.MultipartLimits) -> MultipartUpload:
     """Read a multipart body into a spool."""
-    return await uploads.read_multipart(request.headers["content-type"], request.stream(), spool, limits, anyio.to_thread.run_sync)
+    return await uploads.read_multipart(
+        request.headers["content-type"], request.stream(), spool, limits, anyio.to_thread.run_sync
+    )
 
 
 async def _now(raw: bytes) -> ParsedSubmission:
@@ -96,7 +108,12 @@ def _of_json(raw: bytes) -> ParsedSubmission:
         raise invalid(error) from error
     configs = tuple(ConfigFile(safe_name(item.name), item.text) for item in body.configs)
     made = Submission(
-        body.name or "pasted text", text=body.text, configs=configs, telemetry=body.telemetry, language=body.language, model=body.model,
+        body.name or "pasted text",
+        text=body.text,
+        configs=configs,
+        telemetry=body.telemetry,
+        language=body.language,
+        model=body.model,
         outcome=body.outcome,
     )
     return ParsedSubmission(made, body.stream, sha256(raw).hexdigest())
@@ -104,19 +121,31 @@ def _of_json(raw: bytes) -> ParsedSubmission:
 
 def invalid(error: ValidationError) -> InvalidRequestError:
     """Tell what is wrong with a body, never what it held."""
-    return InvalidRequestError("; ".join(problems.fields(error.errors(include_input=False, include_context=False, include_url=False))[:5]))
+    return InvalidRequestError(
+        "; ".join(
+            problems.fields(error.errors(include_input=False, include_context=False, include_url=False))[:5]
+        )
+    )
 
 
 def _of_upload(upload: MultipartUpload) -> ParsedSubmission:
     if unknown := {name for name, _ in upload.files} - _FILES:
-        raise InvalidRequestError(f"There is no file field {min(unknown)!r}; there are {', '.join(sorted(_FILES))}.")
+        raise InvalidRequestError(
+            f"There is no file field {min(unknown)!r}; there are {', '.join(sorted(_FILES))}."
+        )
     logs = upload.named("log")
     body = _checked(upload, has_logs=bool(logs))
     machine = _telemetry(upload)
     made = Submission(
-        body.name or _called(logs), text="" if logs else body.text, paths=tuple(file.path for file in logs),
-        names=tuple(safe_name(file.name) for file in logs), configs=tuple(_config(file) for file in upload.named("config")),
-        telemetry=machine, language=body.language, model=body.model, outcome=body.outcome,
+        body.name or _called(logs),
+        text="" if logs else body.text,
+        paths=tuple(file.path for file in logs),
+        names=tuple(safe_name(file.name) for file in logs),
+        configs=tuple(_config(file) for file in upload.named("config")),
+        telemetry=machine,
+        language=body.language,
+        model=body.model,
+        outcome=body.outcome,
     )
     return ParsedSubmission(made, body.stream, upload.digest)
 

@@ -30,32 +30,75 @@ from service.schemas.records import Excerpt, FeedbackRecord, MessageRecord, Tria
 router = APIRouter(prefix="/v1", tags=["triages"])
 
 TriageId = Annotated[str, Path(max_length=40, pattern=r"^[0-9A-Za-z_-]+$", description="A triage's id.")]
-_EVENTS = {"description": "With `stream`: events `accepted`, `progress`, `report`, `cases`, `first`, `text`, and last `final` or `error`; each one's data is JSON.",
-           "schema": {"type": "string"}}
+_EVENTS = {
+    "description": (
+        "With `stream`: events `accepted`, `progress`, `report`, `cases`, `first`, `text`, and last "
+        "`final` or `error`; each one's data is JSON."
+    ),
+    "schema": {"type": "string"},
+}
 _FORM: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "log": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "What the job wrote: logs, a folder's files, an archive."},
-        "config": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "The job's own files, which a patch may change."},
-        "telemetry": {"type": "string", "format": "binary", "description": "A snapshot of `whycrash snapshot`; or the word `live` as a field."},
+        "log": {
+            "type": "array",
+            "items": {"type": "string", "format": "binary"},
+            "description": "What the job wrote: logs, a folder's files, an archive.",
+        },
+        "config": {
+            "type": "array",
+            "items": {"type": "string", "format": "binary"},
+            "description": "The job's own files, which a patch may change.",
+        },
+        "telemetry": {
+            "type": "string",
+            "format": "binary",
+            "description": "A snapshot of `whycrash snapshot`; or the word `live` as a field.",
+        },
         "text": {"type": "string", "description": "The log as text, instead of files."},
         "exit_code": {"type": "integer", "description": "The exit code that the job ended with."},
         "signal": {"type": "string", "description": "The signal that killed it, such as SIGKILL."},
-        "state": {"type": "string", "description": "What its scheduler says of its end, such as OUT_OF_MEMORY or OOMKilled."},
-        "name": {"type": "string"}, "language": {"type": "string", "enum": ["", "en", "zh"]},
-        "model": {"type": "string", "enum": ["true", "false"]}, "stream": {"type": "string", "enum": ["true", "false"]},
+        "state": {
+            "type": "string",
+            "description": "What its scheduler says of its end, such as OUT_OF_MEMORY or OOMKilled.",
+        },
+        "name": {"type": "string"},
+        "language": {"type": "string", "enum": ["", "en", "zh"]},
+        "model": {"type": "string", "enum": ["true", "false"]},
+        "stream": {"type": "string", "enum": ["true", "false"]},
     },
 }
-_BODY = {"requestBody": {"required": True, "content": {
-    JSON: {"schema": {"$ref": "#/components/schemas/TriageRequest"}, "example": TriageRequest.model_config["json_schema_extra"]["examples"][0]},  # type: ignore[index]
-    MULTIPART: {"schema": _FORM, "encoding": {"log": {"contentType": "application/octet-stream, text/plain"}}},
-}}}
-_STREAMS: dict[int | str, dict[str, Any]] = {200: {"description": "The answer.", "content": {MEDIA_TYPE: _EVENTS}}}
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {
+                "schema": {"$ref": "#/components/schemas/TriageRequest"},
+                "example": TriageRequest.model_config["json_schema_extra"]["examples"][0],  # type: ignore[index]
+            },
+            MULTIPART: {
+                "schema": _FORM,
+                "encoding": {"log": {"contentType": "application/octet-stream, text/plain"}},
+            },
+        },
+    }
+}
+_STREAMS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The answer.", "content": {MEDIA_TYPE: _EVENTS}}
+}
 
 
-@router.post("/triage", response_model=Diagnosis, responses=_STREAMS | documented_problems(409, 415, 504, 507), openapi_extra=_BODY)
+@router.post(
+    "/triage",
+    response_model=Diagnosis,
+    responses=_STREAMS | documented_problems(409, 415, 504, 507),
+    openapi_extra=_BODY,
+)
 async def submit_triage(
-    request: Request, app_state: House, principal: Triager, key: IdempotencyKey = "",
+    request: Request,
+    app_state: House,
+    principal: Triager,
+    key: IdempotencyKey = "",
     stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
 ) -> Response:
     """Say why a job died: with the whole answer, or event by event with `stream`."""
@@ -71,7 +114,9 @@ async def submit_triage(
         memory = idempotent_request(app_state, key, principal)
         old = await run_in_threadpool(memory.begin, "triage", handed.digest) if key else None
         if old is not None:
-            return _replayed(await run_in_threadpool(app_state.triage_service.record, old.body), handed.stream or stream)
+            return _replayed(
+                await run_in_threadpool(app_state.triage_service.record, old.body), handed.stream or stream
+            )
         flow = await _begun(memory, _TriageRequestScope(app_state, handed, principal, memory, spool).flow)
         # From here on the files go when the work is over, whoever still listens.
         held.pop_all()
@@ -90,7 +135,14 @@ async def _begun(memory: IdempotentRequest, begin: Callable[[], EventFlow]) -> E
 class _TriageRequestScope:
     """The triage of one request: it is counted, and its answer is kept under the request's key before anybody sees it."""
 
-    def __init__(self, app_state: AppState, handed: ParsedSubmission, principal: Principal, memory: IdempotentRequest, spool: Spool) -> None:
+    def __init__(
+        self,
+        app_state: AppState,
+        handed: ParsedSubmission,
+        principal: Principal,
+        memory: IdempotentRequest,
+        spool: Spool,
+    ) -> None:
         self._app_state = app_state
         self._handed = handed
         self._principal = principal
@@ -104,7 +156,9 @@ class _TriageRequestScope:
 
     def _events(self) -> Iterator[Event]:
         try:
-            for event in self._app_state.triage_service.triage(self._handed.submission, self._principal.caller):
+            for event in self._app_state.triage_service.triage(
+                self._handed.submission, self._principal.caller
+            ):
                 self._note(event)
                 yield event
         except BaseException:
@@ -131,7 +185,9 @@ async def _streamed(flow: EventFlow) -> Response:
     first = await flow.next()
     if first is None:
         raise WorkerLostError("The work ended without an answer.")
-    return StreamingResponse(stream_response(flow, first), media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"})
+    return StreamingResponse(
+        stream_response(flow, first), media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"}
+    )
 
 
 async def _answered(flow: EventFlow, request: Request) -> Response:
@@ -156,7 +212,10 @@ def _replayed(record: TriageRecord, stream: bool) -> Response:
     answer = _diagnosis(record.diagnosis)
     if stream:
         events: tuple[Event, ...] = (Accepted(id=record.id), FinalAnswer(diagnosis=record.diagnosis))
-        answer = Response(b"".join(encode_event(event, number) for number, event in enumerate(events, 1)), media_type=MEDIA_TYPE)
+        answer = Response(
+            b"".join(encode_event(event, number) for number, event in enumerate(events, 1)),
+            media_type=MEDIA_TYPE,
+        )
     answer.headers[REPLAYED] = "true"
     return answer
 
@@ -168,12 +227,25 @@ def as_json(value: BaseModel, status: int = 200) -> Response:
 
 @router.get("/triages", response_model=Paged[TriageRow], responses=documented_problems())
 def list_triages(
-    request: Request, app_state: House, principal: Triager, after: After = None, limit: Limit = 20,
-    q: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Words that stand in its source, headline or cause.")] = "",
+    request: Request,
+    app_state: House,
+    principal: Triager,
+    after: After = None,
+    limit: Limit = 20,
+    q: Annotated[
+        str,
+        Query(
+            max_length=200,
+            pattern=r"^[^\x00]*$",
+            description="Words that stand in its source, headline or cause.",
+        ),
+    ] = "",
 ) -> Response:
     """List past triages, newest first; with the scope admin everybody's, else your own."""
     found = app_state.triage_service.records(q, after, limit, principal.only)
-    return pages.page_response(request, Paged(items=[TriageRow.of(record) for record in found.items], next=found.next))
+    return pages.page_response(
+        request, Paged(items=[TriageRow.of(record) for record in found.items], next=found.next)
+    )
 
 
 @router.get("/triages/{triage_id}", response_model=TriageRecord, responses=documented_problems(404))
@@ -196,16 +268,27 @@ def get_excerpt(app_state: House, principal: Triager, triage_id: TriageId) -> Re
     return as_json(app_state.triage_service.excerpt(triage_id))
 
 
-@router.get("/triages/{triage_id}/messages", response_model=Paged[MessageRecord], responses=documented_problems(404))
+@router.get(
+    "/triages/{triage_id}/messages", response_model=Paged[MessageRecord], responses=documented_problems(404)
+)
 def list_messages(app_state: House, principal: Triager, triage_id: TriageId) -> Response:
     """Give the conversation about a triage, oldest first."""
     own_triage(app_state.triage_service, principal, triage_id)
     return as_json(Paged(items=list(app_state.triage_service.messages(triage_id))))
 
 
-@router.post("/triages/{triage_id}/messages", response_model=TurnAnswered, responses=_STREAMS | documented_problems(404, 409, 504))
+@router.post(
+    "/triages/{triage_id}/messages",
+    response_model=TurnAnswered,
+    responses=_STREAMS | documented_problems(404, 409, 504),
+)
 async def ask_question(
-    request: Request, app_state: House, principal: Triager, triage_id: TriageId, body: Question, key: IdempotencyKey = "",
+    request: Request,
+    app_state: House,
+    principal: Triager,
+    triage_id: TriageId,
+    body: Question,
+    key: IdempotencyKey = "",
     stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
 ) -> Response:
     """Ask on about a triage; with `stream`, events `text` and last `turn` or `error`."""
@@ -214,11 +297,15 @@ async def ask_question(
     old = await run_in_threadpool(memory.begin, "ask", triage_id, body.text) if key else None
     if old is not None:
         return Response(old.body, old.status, {REPLAYED: "true"}, JSON)
-    flow = await _begun(memory, lambda: app_state.flow(lambda: _turned(app_state, triage_id, body.text, principal, memory)))
+    flow = await _begun(
+        memory, lambda: app_state.flow(lambda: _turned(app_state, triage_id, body.text, principal, memory))
+    )
     return await (_streamed(flow) if body.stream or stream else _answered(flow, request))
 
 
-def _turned(app_state: AppState, triage_id: str, question: str, principal: Principal, memory: IdempotentRequest) -> Iterator[Event]:
+def _turned(
+    app_state: AppState, triage_id: str, question: str, principal: Principal, memory: IdempotentRequest
+) -> Iterator[Event]:
     """Ask, and keep the answer under the request's key before anybody sees it."""
     try:
         for event in app_state.triage_service.ask(triage_id, question, principal.caller):
@@ -233,13 +320,27 @@ def _turned(app_state: AppState, triage_id: str, question: str, principal: Princ
         raise
 
 
-@router.post("/triages/{triage_id}/feedback", response_model=FeedbackRecord, status_code=201, responses=documented_problems(404, 409))
-def add_feedback(app_state: House, principal: Triager, triage_id: TriageId, body: Judgement, key: IdempotencyKey = "") -> Response:
+@router.post(
+    "/triages/{triage_id}/feedback",
+    response_model=FeedbackRecord,
+    status_code=201,
+    responses=documented_problems(404, 409),
+)
+def add_feedback(
+    app_state: House, principal: Triager, triage_id: TriageId, body: Judgement, key: IdempotencyKey = ""
+) -> Response:
     """Say whether an answer was right, what the real cause was, and what fixed it."""
     own_triage(app_state.triage_service, principal, triage_id)
 
     def keep() -> StoredAnswer:
-        return StoredAnswer(201, app_state.triage_service.feedback(triage_id, body.feedback(), principal.caller).model_dump_json(by_alias=True))
+        return StoredAnswer(
+            201,
+            app_state.triage_service.feedback(triage_id, body.feedback(), principal.caller).model_dump_json(
+                by_alias=True
+            ),
+        )
 
-    made, replayed = idempotent_request(app_state, key, principal).run(("feedback", triage_id, body.model_dump_json()), keep)
+    made, replayed = idempotent_request(app_state, key, principal).run(
+        ("feedback", triage_id, body.model_dump_json()), keep
+    )
     return Response(made.body, made.status, {REPLAYED: "true"} if replayed else {}, JSON)

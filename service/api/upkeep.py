@@ -19,7 +19,9 @@ HOUR = 3600.0
 
 
 @asynccontextmanager
-async def expire_records(triage_service: TriageService, batches: BatchService, days: int, every: float = HOUR) -> AsyncIterator[None]:
+async def expire_records(
+    triage_service: TriageService, batches: BatchService, days: int, every: float = HOUR
+) -> AsyncIterator[None]:
     """Forget what is old, now and then; `days` 0 keeps everything."""
     task = asyncio.create_task(_forget(triage_service, batches, days, every)) if days else None
     try:

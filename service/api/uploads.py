@@ -71,9 +71,14 @@ class _MultipartReader:
     def callbacks(self) -> Mapping[str, Callable[..., None]]:
         """Give what the parser calls."""
         return {
-            "on_part_begin": self._begin, "on_header_field": self._header_name, "on_header_value": self._header_value,
-            "on_header_end": self._header_end, "on_headers_finished": self._open, "on_part_data": self._data,
-            "on_part_end": self._close, "on_end": self._end,
+            "on_part_begin": self._begin,
+            "on_header_field": self._header_name,
+            "on_header_value": self._header_value,
+            "on_header_end": self._header_end,
+            "on_headers_finished": self._open,
+            "on_part_data": self._data,
+            "on_part_end": self._close,
+            "on_end": self._end,
         }
 
     def _begin(self) -> None:
@@ -152,7 +157,9 @@ def _text(raw: bytes) -> str:
     return printable(Redactor().clean(raw.decode("utf-8", "replace")))[:300]
 
 
-async def read_multipart(content_type: str, chunks: AsyncIterator[bytes], spool: Spool, limits: MultipartLimits, threaded: Threaded) -> MultipartUpload:
+async def read_multipart(
+    content_type: str, chunks: AsyncIterator[bytes], spool: Spool, limits: MultipartLimits, threaded: Threaded
+) -> MultipartUpload:
     """Read a multipart body into a spool; raises InvalidRequestError, TooLargeError or DiskFullError."""
     upload = MultipartUpload(spool)
     reader = _MultipartReader(upload, limits)
@@ -167,7 +174,9 @@ async def read_multipart(content_type: str, chunks: AsyncIterator[bytes], spool:
     return upload
 
 
-async def _feed(parser: MultipartParser, chunks: AsyncIterator[bytes], reader: _MultipartReader, threaded: Threaded) -> None:
+async def _feed(
+    parser: MultipartParser, chunks: AsyncIterator[bytes], reader: _MultipartReader, threaded: Threaded
+) -> None:
     async for chunk in chunks:
         parser.write(chunk)
         if reader.held > _HELD:

@@ -60,8 +60,10 @@ MAX_WORDS = 2000
 class Submission:
     """What a person or a program hands in.
 
-    `text` is a pasted log; else `paths` are log files, folders or archives that are one job's output, which the
-    caller removes once the last event came; `names` are what they are called, where their paths do not tell. `telemetry` is a snapshot, or `live` for this machine now.
+    `text` is a pasted log; else `paths` are log files, folders or archives that are one job's output, which
+    the
+    caller removes once the last event came; `names` are what they are called, where their paths do not tell.
+    `telemetry` is a snapshot, or `live` for this machine now.
     `outcome` is how the job ended, as far as the caller knows.
     """
 
@@ -86,14 +88,20 @@ class Caller:
 
 @dataclass(frozen=True)
 class Page:
-    """A page of triages, newest first; `next` is what to pass as `after` for the next one, None at the end."""
+    """A page of triages, newest first.
+
+    `next` is what to pass as `after` for the next one, None at the end.
+    """
 
     items: tuple[TriageRecord, ...]
     next: str | None
 
 
 class TriageService:
-    """What every face asks. Safe to use from many threads; its methods block, so an event loop calls them in threads."""
+    """What every face asks.
+
+    Safe to use from many threads; its methods block, so an event loop calls them in threads.
+    """
 
     def __init__(self, settings: Settings, report: Report = no_progress) -> None:
         self._settings = settings
@@ -109,7 +117,9 @@ class TriageService:
         self.pool.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.pool.close()
         self.store.close()
 
@@ -119,9 +129,12 @@ class TriageService:
         return library.load(cache=self._settings.home / "cache")
 
     def triage(self, submission: Submission, caller: Caller) -> Iterator[Event]:
-        """Triage one job: Accepted, Progress..., Read, Matched, First, Said..., Final; or Failed at any place.
+        """Triage one job: Accepted, Progress..., Read, Matched, First, Said..., Final.
 
-        Raises BusyError before the first event where too many wait, InvalidRequestError where nothing was handed in.
+        Or Failed at any place.
+
+        Raises BusyError before the first event where too many wait, InvalidRequestError where nothing was
+        handed in.
         An iterator that is closed early leaves the work to end by itself; its answer is kept.
         """
         task = _task(submission, str(ULID()))
@@ -129,25 +142,42 @@ class TriageService:
         self.pool.check_capacity()
         now = datetime.now(UTC)
         seconds = self._settings.request_deadline
-        self.store.triages.add(TriageRecord(
-            id=task.id, state="running", origin=caller.origin, caller=caller.name, source=task.name, created=now,
-            deadline=now + timedelta(seconds=seconds), language=task.language,
-        ))
+        self.store.triages.add(
+            TriageRecord(
+                id=task.id,
+                state="running",
+                origin=caller.origin,
+                caller=caller.name,
+                source=task.name,
+                created=now,
+                deadline=now + timedelta(seconds=seconds),
+                language=task.language,
+            )
+        )
         try:
-            handle = self.pool.submit(task, seconds, _TriageRecorder(self.store, task.id, bool(task.model and self._settings.model)))
+            handle = self.pool.submit(
+                task, seconds, _TriageRecorder(self.store, task.id, bool(task.model and self._settings.model))
+            )
         except RequestError:
             self.store.triages.delete(task.id)
             raise
         return _events(Accepted(id=task.id), handle)
 
     def ask(self, triage_id: str, question: str, caller: Caller) -> Iterator[Event]:
-        """Answer a follow-up question: Said..., Turned; or Failed. Raises NotFoundError, BusyError, ConflictError while it runs."""
+        """Answer a follow-up question: Said..., Turned; or Failed.
+
+        Raises NotFoundError, BusyError, ConflictError while it runs.
+        """
         said = message_text(question)
         if not said:
             raise InvalidRequestError("The question is empty.")
         kept = self._kept(triage_id)
         talk = tuple(self.store.triages.messages(triage_id))
-        handle = self.pool.submit(QuestionTask(kept, said, talk), self._settings.request_deadline, _TurnRecorder(self.store, triage_id, said))
+        handle = self.pool.submit(
+            QuestionTask(kept, said, talk),
+            self._settings.request_deadline,
+            _TurnRecorder(self.store, triage_id, said),
+        )
         self.note(caller, "ask", triage_id)
         return _events(None, handle)
 
@@ -155,7 +185,9 @@ class TriageService:
         """Give a triage; raises NotFoundError."""
         return self.store.triages.get(triage_id)
 
-    def records(self, words: str = "", after: str | None = None, limit: int = 20, caller: str | None = None) -> Page:
+    def records(
+        self, words: str = "", after: str | None = None, limit: int = 20, caller: str | None = None
+    ) -> Page:
         """Give past triages, newest first, those whose source, headline or cause holds all words."""
         items, following = self.store.triages.page(words, after, limit, caller)
         return Page(tuple(items), following)
@@ -170,7 +202,10 @@ class TriageService:
         return self.store.triages.excerpt(triage_id)
 
     def prompt(self, triage_id: str) -> str:
-        """Give exactly what a model is sent of this triage, redacted; the same whether a model is set or not."""
+        """Give exactly what a model is sent of this triage, redacted.
+
+        The same whether a model is set or not.
+        """
         for message in self.pool.submit(PromptTask(self._kept(triage_id)), self._settings.request_deadline):
             if isinstance(message, PromptShown):
                 return message.text
@@ -178,14 +213,24 @@ class TriageService:
         raise LateError("There was no answer.")
 
     def feedback(self, triage_id: str, feedback: Feedback, caller: Caller) -> FeedbackRecord:
-        """Keep what a person says of an answer; raises NotFoundError, InvalidRequestError where the cause is none of ours."""
+        """Keep what a person says of an answer.
+
+        Raises NotFoundError, InvalidRequestError where the cause is none of ours.
+        """
         self.record(triage_id)
         if feedback.cause and feedback.cause not in self.library.causes:
-            raise InvalidRequestError(f"There is no cause {feedback.cause!r}; see GET /v1/causes or `corpus/causes.yaml`.")
+            raise InvalidRequestError(
+                f"There is no cause {feedback.cause!r}; see GET /v1/causes or `corpus/causes.yaml`."
+            )
         clean = Redactor().clean
         made = FeedbackRecord(
-            right=feedback.right, cause=feedback.cause, fix=clean(feedback.fix)[:MAX_WORDS], comment=clean(feedback.comment)[:MAX_WORDS],
-            triage=triage_id, caller=caller.name, created=datetime.now(UTC),
+            right=feedback.right,
+            cause=feedback.cause,
+            fix=clean(feedback.fix)[:MAX_WORDS],
+            comment=clean(feedback.comment)[:MAX_WORDS],
+            triage=triage_id,
+            caller=caller.name,
+            created=datetime.now(UTC),
         )
         self.store.triages.add_feedback(made)
         self.note(caller, "feedback", triage_id)
@@ -211,14 +256,27 @@ class TriageService:
 
     def note(self, caller: Caller, action: str, target: str, detail: str = "") -> None:
         """Write down who did what."""
-        self.store.audit.add(AuditRecord(
-            at=datetime.now(UTC), actor=f"{caller.origin}:{caller.name}", action=action, target=target, detail=detail,
-        ))
+        self.store.audit.add(
+            AuditRecord(
+                at=datetime.now(UTC),
+                actor=f"{caller.origin}:{caller.name}",
+                action=action,
+                target=target,
+                detail=detail,
+            )
+        )
 
     def forget_old(self, now: datetime) -> int:
-        """Delete what is older than the retention; gives how many triages and batches went: none while the clock is in doubt."""
+        """Delete what is older than the retention.
+
+        Gives how many triages and batches went: none while the clock is in doubt.
+        """
         if rest := self.store.clock.observe(now):
-            _LOG.warning("the clock is days ahead of what it last said; should it be right, what is old is deleted from %s on", rest.date())
+            _LOG.warning(
+                "the clock is days ahead of what it last said; should it be right, what is old is deleted "
+                "from %s on",
+                rest.date(),
+            )
             return 0
         days = self._settings.retention_days
         if not days:
@@ -229,8 +287,12 @@ class TriageService:
     def _kept(self, triage_id: str) -> KeptTriage:
         record = self.record(triage_id)
         if record.diagnosis is None:
-            raise ConflictError(record.error or "This triage is still under way; ask when its first answer is there.", 1.0)
-        return KeptTriage(record.diagnosis, self.excerpt(triage_id), record.configs, record.telemetry, record.language)
+            raise ConflictError(
+                record.error or "This triage is still under way; ask when its first answer is there.", 1.0
+            )
+        return KeptTriage(
+            record.diagnosis, self.excerpt(triage_id), record.configs, record.telemetry, record.language
+        )
 
 
 def _task(submission: Submission, triage_id: str) -> TriageTask:
@@ -240,10 +302,15 @@ def _task(submission: Submission, triage_id: str) -> TriageTask:
     machine = submission.telemetry
     names = submission.names or tuple(path.name for path in submission.paths)
     return TriageTask(
-        id=triage_id, name=_name(submission.name), text=submission.text,
-        files=tuple(zip((_name(name) for name in names), map(str, submission.paths), strict=True)), configs=submission.configs,
+        id=triage_id,
+        name=_name(submission.name),
+        text=submission.text,
+        files=tuple(zip((_name(name) for name in names), map(str, submission.paths), strict=True)),
+        configs=submission.configs,
         telemetry=LIVE if machine == LIVE else machine.to_json(None) if isinstance(machine, Snapshot) else "",
-        language=submission.language, model=submission.model, outcome=submission.outcome,
+        language=submission.language,
+        model=submission.model,
+        outcome=submission.outcome,
     )
 
 
@@ -291,7 +358,8 @@ class _TriageRecorder:
                 self._first = message.diagnosis
             case TriageMaterial():
                 self._material = message
-                # A model takes seconds, in which the server may be stopped; without one the final answer is next.
+                # A model takes seconds, in which the server may be stopped; without one the final answer is
+                # next.
                 if self._with_model:
                     self._write(self._first, final=False)
             case FinalAnswer():
@@ -302,10 +370,19 @@ class _TriageRecorder:
 
     def _write(self, diagnosis: Diagnosis | None, *, final: bool, error: str = "") -> None:
         kept = self._material or TriageMaterial(None, (), "")
-        _survive(lambda: self._triages.answer(
-            self._id, diagnosis, final=final, now=datetime.now(UTC), excerpt=kept.excerpt, configs=kept.configs,
-            telemetry=kept.telemetry, error=error,
-        ), f"the answer {self._id}")
+        _survive(
+            lambda: self._triages.answer(
+                self._id,
+                diagnosis,
+                final=final,
+                now=datetime.now(UTC),
+                excerpt=kept.excerpt,
+                configs=kept.configs,
+                telemetry=kept.telemetry,
+                error=error,
+            ),
+            f"the answer {self._id}",
+        )
 
 
 class _TurnRecorder:
@@ -323,4 +400,6 @@ class _TurnRecorder:
 
     def _add(self, text: str) -> None:
         question = MessageRecord(role="user", text=self._question, created=self._asked)
-        self._triages.add_messages(self._id, question, MessageRecord(role="assistant", text=text, created=datetime.now(UTC)))
+        self._triages.add_messages(
+            self._id, question, MessageRecord(role="assistant", text=text, created=datetime.now(UTC))
+        )

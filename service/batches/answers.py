@@ -15,7 +15,10 @@ _CHINESE = re.compile(r"[一-鿿]")
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>])")
 # What is said of a job that another one answers for, and why its line counts; by language.
 _SAME = {
-    "en": "This is the same crash as that of job **{name}** (`{id}`); the lines cited below are of that job's log.",
+    "en": (
+        "This is the same crash as that of job **{name}** (`{id}`); the lines cited below are of that "
+        "job's log."
+    ),
     "zh": "这与任务 **{name}**（`{id}`）是同一种崩溃；下文引用的行号都是那个任务日志的。",
 }
 _OWN = {"en": "the same failure in this job's own log", "zh": "本任务日志中的同一故障"}
@@ -30,8 +33,10 @@ _NEXT = "Hand in its log by itself, or once more if the reason has passed."
 def job_result(job: JobRecord, representative: JobRecord | None = None) -> Diagnosis:
     """Give the answer for a job that has ended; `representative` is the job that `same_as` names.
 
-    An answer that is another job's comes without what is of that job's log alone: cascade, what was read, and, unless
-    both have the same files of their own, the patch; and without the tokens, which a model took once. Raises ConflictError for a job that has not ended.
+    An answer that is another job's comes without what is of that job's log alone: cascade, what was read,
+    and, unless
+    both have the same files of their own, the patch; and without the tokens, which a model took once. Raises
+    ConflictError for a job that has not ended.
     """
     if job.state in ("queued", "running"):
         raise ConflictError(f"Job {job.id} has not ended; its result comes when it has.")
@@ -46,23 +51,43 @@ def job_note(job: JobRecord) -> JobNote:
     """Say which job an answer is for."""
     state = job.state if job.state in ("failed", "cancelled") else "done"
     return JobNote(
-        id=job.id, batch=job.batch, name=job.name, state=state, fingerprint=job.fingerprint, same_as=job.same_as, error=job.error,
-        attempts=job.attempts, nodes=job.nodes, gpu_hours=job.gpu_hours, ended=job.ended.isoformat() if job.ended else None,
+        id=job.id,
+        batch=job.batch,
+        name=job.name,
+        state=state,
+        fingerprint=job.fingerprint,
+        same_as=job.same_as,
+        error=job.error,
+        attempts=job.attempts,
+        nodes=job.nodes,
+        gpu_hours=job.gpu_hours,
+        ended=job.ended.isoformat() if job.ended else None,
     )
 
 
 def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
     language = "zh" if _CHINESE.search(answer.headline) else "en"
     told = _SAME[language].format(name=_MARKDOWN.sub(r"\\\1", printable(other.name)), id=other.id)
-    return answer.model_copy(update={
-        "id": job.id, "source": job.name, "job": job_note(job), "explanation": f"{told}\n\n{answer.explanation}",
-        "outcome": job.outcome or Outcome(), "evidence": _root(job, answer, _OWN[language]), "cascade": (), "redactions": 0, "timings_ms": {},
-        "engine": answer.engine.model_copy(update={"tokens": None}),
-        # Without files of its own, a patch is of a command that stands in the other one's log.
-        "patch": answer.patch if job.config and job.config == other.config else None,
-        "limits": ReadLimits(bytes=0, lines=0, omitted={"same_as": other.id}),
-        "frameworks": tuple(item.model_copy(update={"line": 0, "file": None}) for item in answer.frameworks),
-    })
+    return answer.model_copy(
+        update={
+            "id": job.id,
+            "source": job.name,
+            "job": job_note(job),
+            "explanation": f"{told}\n\n{answer.explanation}",
+            "outcome": job.outcome or Outcome(),
+            "evidence": _root(job, answer, _OWN[language]),
+            "cascade": (),
+            "redactions": 0,
+            "timings_ms": {},
+            "engine": answer.engine.model_copy(update={"tokens": None}),
+            # Without files of its own, a patch is of a command that stands in the other one's log.
+            "patch": answer.patch if job.config and job.config == other.config else None,
+            "limits": ReadLimits(bytes=0, lines=0, omitted={"same_as": other.id}),
+            "frameworks": tuple(
+                item.model_copy(update={"line": 0, "file": None}) for item in answer.frameworks
+            ),
+        }
+    )
 
 
 def _root(job: JobRecord, answer: Diagnosis, usual: str) -> tuple[Evidence, ...]:
@@ -76,6 +101,17 @@ def _without(job: JobRecord) -> Diagnosis:
     kind = job.state if job.state in _NONE else "lost"
     headline = _NONE[kind].format(error=job.error or "the reason is not known.")
     return Diagnosis(
-        id=job.id, source=job.name, verdict="unknown", cause=UNKNOWN, category=CATEGORY, confidence=0.0, standing="none",
-        action="collect-more", headline=headline, explanation=f"{headline} {_NEXT}", limits=ReadLimits(bytes=0, lines=0), outcome=job.outcome or Outcome(), job=job_note(job),
+        id=job.id,
+        source=job.name,
+        verdict="unknown",
+        cause=UNKNOWN,
+        category=CATEGORY,
+        confidence=0.0,
+        standing="none",
+        action="collect-more",
+        headline=headline,
+        explanation=f"{headline} {_NEXT}",
+        limits=ReadLimits(bytes=0, lines=0),
+        outcome=job.outcome or Outcome(),
+        job=job_note(job),
     )

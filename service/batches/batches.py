@@ -47,19 +47,33 @@ class BatchService:
         return journal_of(self._settings.home, batch).spool
 
     def accept(
-        self, name: str, source: SourceKind, specs: Iterable[JobSpec], options: BatchOptions | None = None, caller: str = "local", *,
-        batch: str | None = None, left_out: Mapping[str, int | str] | None = None,
+        self,
+        name: str,
+        source: SourceKind,
+        specs: Iterable[JobSpec],
+        options: BatchOptions | None = None,
+        caller: str = "local",
+        *,
+        batch: str | None = None,
+        left_out: Mapping[str, int | str] | None = None,
     ) -> BatchRecord:
         """Keep a batch; when this returns, it is on the disk and survives whatever dies.
 
-        `left_out` is read once the last job was. Raises InvalidRequestError where there is no job, TooLargeError,
+        `left_out` is read once the last job was. Raises InvalidRequestError where there is no job,
+        TooLargeError,
         StoreError, DiskFullError, or what reading `specs` raises; nothing of the batch remains then.
         """
         batch = batch or self.begin()
         journal = journal_of(self._settings.home, batch)
         shown = Redactor().clean(name)[:LONGEST_NAME]
         record = BatchRecord(
-            id=batch, name=shown, caller=caller, source=source, state="running", created=datetime.now(UTC), options=options or BatchOptions()
+            id=batch,
+            name=shown,
+            caller=caller,
+            source=source,
+            state="running",
+            created=datetime.now(UTC),
+            options=options or BatchOptions(),
         )
         try:
             self._keep(journal, record, specs, {} if left_out is None else left_out)
@@ -93,14 +107,17 @@ class BatchService:
         """Delete a batch with its results; raises NotFoundError."""
         self._store.batches.get(batch)
         journal = journal_of(self._settings.home, batch)
-        # The journal first: a batch that is only in the database is whole, one that is only in a journal would come again.
+        # The journal first: a batch that is only in the database is whole, one that is only in a journal
+        # would come again.
         journal.retire()
         self._store.batches.delete(batch)
         journal.remove()
         self._wake()
 
     def resume(self) -> int:
-        """Make database and disk agree after whatever happened; gives how many batches were put together from their journals.
+        """Make database and disk agree after whatever happened.
+
+        Gives how many batches were put together from their journals.
 
         To be called once at the start, before an engine runs.
         """
@@ -109,7 +126,9 @@ class BatchService:
             return sum(self._mended(journal, lost) for journal in journals(self._settings.home))
 
     def sweep(self, before: datetime, now: datetime | None = None) -> int:
-        """Remove the journals of batches that began before a time and that the database has forgotten; gives how many.
+        """Remove the journals of batches that began before a time and that the database has forgotten.
+
+        Gives how many.
 
         None while the clock is in doubt: one that is handed in at this moment looks old then.
         """
@@ -122,13 +141,22 @@ class BatchService:
                 count += 1
         return count
 
-    def _keep(self, journal: Journal, record: BatchRecord, specs: Iterable[JobSpec], left_out: Mapping[str, int | str]) -> None:
+    def _keep(
+        self,
+        journal: Journal,
+        record: BatchRecord,
+        specs: Iterable[JobSpec],
+        left_out: Mapping[str, int | str],
+    ) -> None:
         most = self._settings.max_jobs
         count = journal.begin(record, specs, most)
         if count > most:
             raise TooLargeError(f"A batch may have at most {most} jobs (WHYCRASH_MAX_JOBS).")
         if not count:
-            raise InvalidRequestError("There is no job in this batch." + "".join(f" Left out, {word}: {told}." for word, told in left_out.items()))
+            raise InvalidRequestError(
+                "There is no job in this batch."
+                + "".join(f" Left out, {word}: {told}." for word, told in left_out.items())
+            )
         record = record.model_copy(update={"left_out": dict(left_out)})
         journal.settle()
         self._store.batches.add(record, journal.specs())
@@ -143,12 +171,16 @@ class BatchService:
     def _has_lost(self) -> bool:
         """Tell whether a batch that is in a journal alone was lost.
 
-        A database on a server is shared: there, another machine may have deleted it, unless all batches are gone.
+        A database on a server is shared: there, another machine may have deleted it, unless all batches are
+        gone.
         """
         return not self._settings.database.get_secret_value() or not self._store.batches.page(limit=1)[0]
 
     def _doubts(self, now: datetime) -> bool:
-        """Tell whether what the clock calls old may be young; a new database in the place of a damaged one cannot tell."""
+        """Tell whether what the clock calls old may be young.
+
+        A new database in the place of a damaged one cannot tell.
+        """
         return self._store.replaced is not None or self._store.clock.is_resting(now) is not None
 
     def _mended(self, journal: Journal, lost: bool) -> bool:
@@ -159,7 +191,9 @@ class BatchService:
             return False
         now = datetime.now(UTC)
         days = self._settings.retention_days
-        if journal.is_retired or (days and _began(journal) < now - timedelta(days=days) and not self._doubts(now)):
+        if journal.is_retired or (
+            days and _began(journal) < now - timedelta(days=days) and not self._doubts(now)
+        ):
             journal.remove()
         elif lost and restore.restore(self._store, journal):
             return True
@@ -176,7 +210,9 @@ def open_store(settings: Settings) -> Store:
     """
     store = Store.open(settings, replace_damaged=True)
     if store.replaced:
-        _LOG.error("the database was damaged; it is kept as %s, and a new one takes its place", store.replaced)
+        _LOG.error(
+            "the database was damaged; it is kept as %s, and a new one takes its place", store.replaced
+        )
     try:
         if count := BatchService(settings, store).resume():
             _LOG.warning("%d batches were put together from their journals", count)
@@ -201,9 +237,9 @@ def _alone(home: Path) -> Iterator[None]:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = (base / "LOCK").open("w")
     except OSError as error:
-        raise StoreError(f"{base} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours.") from error
+        raise StoreError(
+            f"{base} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours."
+        ) from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-

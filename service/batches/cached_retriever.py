@@ -15,11 +15,16 @@ REMEMBERED = 32
 
 
 class CachedRetriever(Retriever):
-    """A retriever that remembers what it found for its last queries; nine tenths of an answer's time go into them."""
+    """A retriever that remembers what it found for its last queries.
+
+    Nine tenths of an answer's time go into them.
+    """
 
     def __init__(self, library: Library, index: Index | None, embedder: Embedder | None) -> None:
         super().__init__(library, index, embedder)
-        remember: Callable[[Callable[[str, int], list[SearchHit]]], Callable[[str, int], list[SearchHit]]] = lru_cache(REMEMBERED)
+        remember: Callable[[Callable[[str, int], list[SearchHit]]], Callable[[str, int], list[SearchHit]]] = (
+            lru_cache(REMEMBERED)
+        )
         self._words = remember(super().words)
         self._dense = remember(super().dense)
 

@@ -31,7 +31,10 @@ class ReadCommand:
 
 @dataclass(frozen=True, slots=True)
 class AnswerCommand:
-    """The step that answers a job that was read; `by_rules` where a model was to be asked and has been, about another job of the same crash."""
+    """The step that answers a job that was read.
+
+    `by_rules` where a model was to be asked and has been, about another job of the same crash.
+    """
 
     id: str
     seconds: float

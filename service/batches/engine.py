@@ -1,6 +1,7 @@
 """The engine: claims jobs of batches, has them read, has one of each crash answered, and records what becomes of each.
 
-Whatever dies, an accepted job ends once: the store holds it under a lease that only a living engine renews, and takes
+Whatever dies, an accepted job ends once: the store holds it under a lease that only a living engine renews,
+and takes
 a result from the holder alone. Several engines, in one process or many, share the work.
 """
 
@@ -50,7 +51,8 @@ IDLE = 0.5
 MAX_ATTEMPTS = 3
 # A job that was begun so often and never ended takes its engine along.
 MAX_CLAIMS = 6
-# Jobs claimed ahead for each worker, at least; else what is done in so many seconds, as a claim costs as much for a hundred as for one, at most so many.
+# Jobs claimed ahead for each worker, at least; else what is done in so many seconds, as a claim costs as much
+# for a hundred as for one, at most so many.
 AHEAD = 8
 AHEAD_SECONDS = 2.0
 MOST_AHEAD = 512
@@ -101,10 +103,18 @@ def ignore_event(job: JobRecord) -> None:
 
 
 class BatchEngine:
-    """Works on batches, all or one, until it is stopped. Not to be shared between threads but for `start`, `stop` and `wake`."""
+    """Works on batches, all or one, until it is stopped.
+
+    Not to be shared between threads but for `start`, `stop` and `wake`.
+    """
 
     def __init__(
-        self, settings: Settings, store: Store, *, batch: str | None = None, watch: Watch = ignore_event,
+        self,
+        settings: Settings,
+        store: Store,
+        *,
+        batch: str | None = None,
+        watch: Watch = ignore_event,
         openers: Mapping[LaneName, Opener] = OPENERS,
     ) -> None:
         """Prepare; `watch` is called with each job that has ended."""
@@ -113,7 +123,9 @@ class BatchEngine:
         self._store = store
         self._batch = batch
         self._watch = watch
-        self._slots: dict[LaneName, ExecutorSlot] = {name: ExecutorSlot(name, settings, openers) for name in openers}
+        self._slots: dict[LaneName, ExecutorSlot] = {
+            name: ExecutorSlot(name, settings, openers) for name in openers
+        }
         self._pace = _ClaimRate(AHEAD * (settings.workers or os.cpu_count() or 1))
         # What waits for the store, by the step that does.
         self.pauses: dict[str, Backoff] = {}
@@ -162,7 +174,8 @@ class BatchEngine:
     def run(self) -> None:
         """Work until stopped, or until the one batch that was named is over.
 
-        Raises ExecutorLostError where that one cannot go on; all of it is kept, and goes on with the next engine.
+        Raises ExecutorLostError where that one cannot go on; all of it is kept, and goes on with the next
+        engine.
         """
         try:
             self._guarded("inherit", lambda: _inherit(self._store))
@@ -180,7 +193,9 @@ class BatchEngine:
                 self.run()
             except Exception as error:  # noqa: BLE001 - a fault of ours in one batch must not end the work on all
                 # The place, not the message: that may hold lines of a log.
-                _LOG.error("%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+                _LOG.error(
+                    "%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
+                )
                 self._begin()
                 self._stop.wait(AGAIN)
 
@@ -203,7 +218,10 @@ class BatchEngine:
             self._guarded(step, act)
 
     def _guarded(self, step: str, act: Callable[[], None]) -> None:
-        """Do a step that needs the store; where that fails, it is done again after a while, and nothing is lost."""
+        """Do a step that needs the store.
+
+        Where that fails, it is done again after a while, and nothing is lost.
+        """
         pause = self.pauses.setdefault(step, Backoff(0.2, 10.0))
         if not pause.over:
             return
@@ -234,7 +252,9 @@ class BatchEngine:
     def _look(self) -> None:
         """Let go of what was cancelled, and close the batches of which nothing is left to do."""
         running = set(self._store.batches.running())
-        self._abandon([job for job, in_flight in self._in_flight.items() if in_flight.job.batch not in running])
+        self._abandon(
+            [job for job, in_flight in self._in_flight.items() if in_flight.job.batch not in running]
+        )
         busy = {in_flight.job.batch for in_flight in self._in_flight.values()}
         for batch in sorted(running - busy):
             if self._batch in (None, batch) and self._store.batches.settle(batch, datetime.now(UTC)):
@@ -281,11 +301,24 @@ class BatchEngine:
         name: LaneName = "ray" if batch.total >= self._settings.ray_from and "ray" in self._slots else "local"
         in_flight = self._in_flight[job.id] = _InFlightJob(job, self._slots[name])
         if job.attempts > MAX_CLAIMS:
-            self._result_writer.add_failure(job, f"It was begun {MAX_CLAIMS} times, and each time the program that worked on it ended.", None)
+            self._result_writer.add_failure(
+                job,
+                f"It was begun {MAX_CLAIMS} times, and each time the program that worked on it ended.",
+                None,
+            )
         else:
             place, model = job.place, batch.options.model
             seconds = deadlines.step_deadline(place.paths, self._settings, model=model)
-            order = JobCommand(job.id, job.name, place.paths, place.configs, batch.options.language, model, seconds, job.outcome)
+            order = JobCommand(
+                job.id,
+                job.name,
+                place.paths,
+                place.configs,
+                batch.options.language,
+                model,
+                seconds,
+                job.outcome,
+            )
             in_flight.slot.add(order)
 
     # Hearing what comes of them.
@@ -307,15 +340,24 @@ class BatchEngine:
                 in_flight.reading = outcome.reading
                 self._undecided.append(outcome.id)
             case JobWasAnswered():
-                self._result_writer.add_answer(in_flight.job, _result(in_flight, None, outcome.diagnosis.model_copy(update={"id": outcome.id})))
+                self._result_writer.add_answer(
+                    in_flight.job,
+                    _result(in_flight, None, outcome.diagnosis.model_copy(update={"id": outcome.id})),
+                )
             case StepFailed():
                 self._failed(in_flight.job, outcome.error, final=outcome.final)
             case JobWasLost():
                 self._failed(in_flight.job, outcome.error, final=False)
 
     def _failed(self, job: JobRecord, error: str, *, final: bool) -> None:
-        again = None if final or job.attempts >= MAX_ATTEMPTS else datetime.now(UTC) + timedelta(seconds=backoff_delay(job.attempts, *RETRY))
-        self._result_writer.add_failure(job, error if again or final else f"{error} ({job.attempts} tries)", again)
+        again = (
+            None
+            if final or job.attempts >= MAX_ATTEMPTS
+            else datetime.now(UTC) + timedelta(seconds=backoff_delay(job.attempts, *RETRY))
+        )
+        self._result_writer.add_failure(
+            job, error if again or final else f"{error} ({job.attempts} tries)", again
+        )
 
     def _decide(self) -> None:
         """Have jobs answered, but each crash of a batch only once."""
@@ -337,7 +379,8 @@ class BatchEngine:
             in_flight.slot.drop(job)
             self._result_writer.add_answer(in_flight.job, _result(in_flight, answers, None))
         elif stands != job:
-            # The crash is known, these files are not: what is to be changed in them takes no model, which costs as much each time.
+            # The crash is known, these files are not: what is to be changed in them takes no model, which
+            # costs as much each time.
             in_flight.slot.answer_by_rules(job)
         else:
             in_flight.slot.answer(job)
@@ -349,7 +392,9 @@ class BatchEngine:
             return job.id, job.id
         key = (job.batch, reading.fingerprint, reading.config)
         if key not in self._standing:
-            self._standing[key] = self._store.batches.stand(job.batch, reading.fingerprint, reading.config, job.id)
+            self._standing[key] = self._store.batches.stand(
+                job.batch, reading.fingerprint, reading.config, job.id
+            )
         return self._standing[key]
 
     def _record(self) -> None:
@@ -361,7 +406,9 @@ class BatchEngine:
             for job in settled:
                 self._in_flight.pop(job, None)
             if doubtful:
-                self._standing = {key: jobs for key, jobs in self._standing.items() if doubtful.isdisjoint(jobs)}
+                self._standing = {
+                    key: jobs for key, jobs in self._standing.items() if doubtful.isdisjoint(jobs)
+                }
 
     def _close(self) -> None:
         """End the workers and give back what is held."""
@@ -385,5 +432,12 @@ def _result(in_flight: _InFlightJob, same_as: str | None, diagnosis: Diagnosis |
     if reading is None:
         return Result(in_flight.job.id, diagnosis=diagnosis)
     return Result(
-        in_flight.job.id, reading.fingerprint, same_as, reading.root_line, reading.root_file, reading.root_text, diagnosis, reading.config
+        in_flight.job.id,
+        reading.fingerprint,
+        same_as,
+        reading.root_line,
+        reading.root_file,
+        reading.root_text,
+        diagnosis,
+        reading.config,
     )

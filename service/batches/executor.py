@@ -14,7 +14,10 @@ class ExecutorLostError(ServiceError):
 
 
 class Executor(Protocol):
-    """Works on orders and tells what comes of each. Its methods raise ExecutorLostError; not to be shared between threads."""
+    """Works on orders and tells what comes of each.
+
+    Its methods raise ExecutorLostError; not to be shared between threads.
+    """
 
     @property
     def capacity(self) -> int:

@@ -33,9 +33,14 @@ _LOG = logging.getLogger("whycrash.batch")
 
 
 class ExecutorSlot:
-    """An executor with what waits for it. What comes back goes out again, so that only real outcomes are told."""
+    """An executor with what waits for it.
 
-    def __init__(self, name: LaneName, settings: Settings, openers: Mapping[LaneName, Opener] = OPENERS) -> None:
+    What comes back goes out again, so that only real outcomes are told.
+    """
+
+    def __init__(
+        self, name: LaneName, settings: Settings, openers: Mapping[LaneName, Opener] = OPENERS
+    ) -> None:
         self.name = name
         self._settings = settings
         self._openers = openers
@@ -43,7 +48,8 @@ class ExecutorSlot:
         self._executor: Executor | None = None
         self._pause = Backoff(0.5, 30.0)
         self._waiting: deque[JobCommand] = deque()
-        # What the executor has, by handle, and the handle of each job: one that was let go of and came anew has another.
+        # What the executor has, by handle, and the handle of each job: one that was let go of and came anew
+        # has another.
         self._out: dict[str, JobCommand] = {}
         self._handles: dict[str, str] = {}
         self._numbers = count(1)
@@ -55,7 +61,9 @@ class ExecutorSlot:
     @property
     def failure(self) -> str:
         """What keeps all workers from working, again and again; empty where nothing does."""
-        return self._wrong if self._pause.failures >= HOPELESS and self._opener is self._openers["local"] else ""
+        return (
+            self._wrong if self._pause.failures >= HOPELESS and self._opener is self._openers["local"] else ""
+        )
 
     @property
     def waiting(self) -> int:

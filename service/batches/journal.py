@@ -1,6 +1,7 @@
 """The journal of a batch: one file beside the database, only ever appended to, from which a batch can be put together again.
 
-`batches/<id>/journal.jsonl` under the home folder holds the batch, then its jobs, then that it was accepted, then
+`batches/<id>/journal.jsonl` under the home folder holds the batch, then its jobs, then that it was accepted,
+then
 what became of each job. A line that was cut off, by a full disk or a lost machine, is passed over.
 """
 
@@ -74,16 +75,22 @@ class BatchClosed(Part):
     why: Literal["done", "cancelled"]
 
 
-Entry = Annotated[BatchBegan | JobListed | BatchAccepted | JobEnded | BatchClosed, Field(discriminator="kind")]
+Entry = Annotated[
+    BatchBegan | JobListed | BatchAccepted | JobEnded | BatchClosed, Field(discriminator="kind")
+]
 # A disk, a quota, or this process's own limit on the size of files.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _ENTRY: TypeAdapter[Entry] = TypeAdapter(Entry)
 
 
 class Journal:
-    """The journal of one batch. Its methods raise DiskFullError, or OSError where the disk cannot be written otherwise."""
+    """The journal of one batch.
 
-    # Appends of several threads of a process must not mix; those of several processes do not, as each is one write.
+    Its methods raise DiskFullError, or OSError where the disk cannot be written otherwise.
+    """
+
+    # Appends of several threads of a process must not mix; those of several processes do not, as each is one
+    # write.
     _turn = threading.Lock()
 
     def __init__(self, folder: Path) -> None:
@@ -236,5 +243,7 @@ def _controller() -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _FULL:
-            raise DiskFullError("There is no room on the disk for this batch; free some space, then try again.") from error
+            raise DiskFullError(
+                "There is no room on the disk for this batch; free some space, then try again."
+            ) from error
         raise

@@ -22,13 +22,18 @@ from service.workers import spawning
 from service.workers.process import SINGLE
 from service.workers.tasks import WorkerReady
 
-# Bytes of a step of which a few fit into a pipe whose reader is at work: Linux keeps 200 kB or more of a socket.
+# Bytes of a step of which a few fit into a pipe whose reader is at work: Linux keeps 200 kB or more of a
+# socket.
 SMALL = 16_384
 
 
 def open_local(settings: Settings) -> WorkerPool:
     """Open an executor of processes: as many as the settings say, else one for each core."""
-    return WorkerPool(_ProcessSpawner(settings), settings.workers or os.cpu_count() or 1, first_alone=not has_index(settings))
+    return WorkerPool(
+        _ProcessSpawner(settings),
+        settings.workers or os.cpu_count() or 1,
+        first_alone=not has_index(settings),
+    )
 
 
 def has_index(settings: Settings) -> bool:
@@ -64,13 +69,18 @@ class _ProcessSpawner:
 
 
 class _LocalWorker:
-    """A process with a pipe. The engine never waits for one that does not read: what may not fit into the pipe is sent by a thread."""
+    """A process with a pipe.
+
+    The engine never waits for one that does not read: what may not fit into the pipe is sent by a thread.
+    """
 
     def __init__(self, settings: Settings) -> None:
         context = spawning.context()
         self.pipe, other = context.Pipe()
         # A daemon: should the engine's process end without closing its workers, they go with it.
-        self._process = context.Process(target=serve, args=(other, without_secrets(settings)), name="batch-worker", daemon=True)
+        self._process = context.Process(
+            target=serve, args=(other, without_secrets(settings)), name="batch-worker", daemon=True
+        )
         # Before it starts: numpy, which comes with this module, looks at its threads when it is imported.
         before = {name: os.environ.get(name) for name in SINGLE}
         os.environ.update(dict.fromkeys(SINGLE, "1"))

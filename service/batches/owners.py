@@ -28,11 +28,18 @@ def is_gone(owner: str) -> bool:
 
 
 def inherit(store: Store, now: datetime) -> int:
-    """End the leases of engines of this machine that were killed, so that nobody waits for them; gives how many jobs.
+    """End the leases of engines of this machine that were killed, so that nobody waits for them.
 
-    The try that they had begun counts: should one of these jobs be what killed its engine, it does so a few times only.
+    Gives how many jobs.
+
+    The try that they had begun counts: should one of these jobs be what killed its engine, it does so a few
+    times only.
     """
-    return sum(len(store.batches.renew(owner, jobs, 0.0, now)) for batch in store.batches.running() for owner, jobs in _left(store, batch))
+    return sum(
+        len(store.batches.renew(owner, jobs, 0.0, now))
+        for batch in store.batches.running()
+        for owner, jobs in _left(store, batch)
+    )
 
 
 def _left(store: Store, batch: str) -> Iterator[tuple[str, list[str]]]:
@@ -48,5 +55,6 @@ def _began(number: int) -> str:
         text = Path("/proc", str(number), "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    # After the name in parentheses, which may hold anything: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+    # After the name in parentheses, which may hold anything:
+    # https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
     return text.rpartition(")")[2].split()[19]

@@ -24,41 +24,104 @@ _WORDS: dict[str, tuple[str, str]] = {
     "title": ("Why the jobs died", "作业为何失败"),
     "sub": ("{source}, {created} UTC, {jobs} jobs", "{source}，{created} UTC，共 {jobs} 个作业"),
     "running": ("The batch is still running; these are the jobs so far.", "批次仍在进行，以下为目前的结果。"),
-    "cancelled": ("The batch was cancelled; these are the jobs until then.", "批次已取消，以下为取消前的结果。"),
-    "upload": ("uploaded logs", "上传的日志"), "folder": ("a folder of logs", "日志文件夹"), "ray": ("failed jobs of a Ray cluster", "Ray 集群的失败作业"),
-    "slurm": ("failed jobs of a Slurm cluster", "Slurm 集群的失败作业"), "kubernetes": ("logs of Kubernetes' pods", "Kubernetes 容器日志"), "lines": ("logs in JSON lines", "JSON 行日志"),
-    "sections": ("Sections", "章节"), "first": ("Change this first", "先改这里"), "causes": ("What died, and why", "哪些作业失败、为何失败"),
-    "crashes": ("Crash by crash", "逐个崩溃"), "other": ("other", "其他"), "none": ("Nothing here died.", "没有作业失败。"),
-    "died": ("jobs died", "个作业失败"), "of": ("of {jobs}", "共 {jobs} 个"), "hours": ("GPU hours lost", "GPU 小时损失"),
-    "known": ("known of {timed} of {jobs} jobs", "{jobs} 个作业中 {timed} 个有记录"), "kinds": ("different crashes", "种不同的崩溃"),
-    "by": ("of {causes} causes", "{causes} 种原因"), "nodes": ("nodes hit", "个节点受影响"), "worst": ("most often {name}", "最多：{name}"), "untriaged": ("without an answer", "个没有结论"),
-    "why_none": ("see below", "见下文"), "saves": ("This one change stands first for {jobs} of the {died} jobs that died ({share}).", "失败的 {died} 个作业中，有 {jobs} 个（{share}）首先应做此修改。"),
-    "saves_hours": ("They held {hours} GPU hours, {share} of what was lost.", "这些作业占用了 {hours} GPU 小时，占损失的 {share}。"),
-    "values": ("Proposed values differ ({values} of them); this is the most frequent.", "建议值有 {values} 种，此为最常见的一种。"),
-    "costs": ("It costs: {costs}", "代价：{costs}"), "against": ("Against: {causes}", "针对：{causes}"), "why": ("Why: {why}", "为何：{why}"), "no_change": ("No setting would have kept these jobs alive; see the causes below.", "没有哪项设置能避免这些失败，请看下面的原因。"),
-    "more_changes": ("Then these", "其次"), "change": ("change", "修改"), "jobs": ("jobs", "作业"), "gpu_hours": ("GPU hours", "GPU 小时"), "cause": ("cause", "原因"),
-    "by_jobs": ("Jobs by cause", "各原因的作业数"), "by_hours": ("GPU hours by cause", "各原因的 GPU 小时"), "over_time": ("Deaths over time (UTC)", "失败时间分布（UTC）"),
-    "trend": ("Jobs that died, in this and earlier batches", "本批次与此前批次的失败作业数"), "by_node": ("Nodes that most of them ran on", "涉及最多的节点"),
+    "cancelled": (
+        "The batch was cancelled; these are the jobs until then.",
+        "批次已取消，以下为取消前的结果。",
+    ),
+    "upload": ("uploaded logs", "上传的日志"),
+    "folder": ("a folder of logs", "日志文件夹"),
+    "ray": ("failed jobs of a Ray cluster", "Ray 集群的失败作业"),
+    "slurm": ("failed jobs of a Slurm cluster", "Slurm 集群的失败作业"),
+    "kubernetes": ("logs of Kubernetes' pods", "Kubernetes 容器日志"),
+    "lines": ("logs in JSON lines", "JSON 行日志"),
+    "sections": ("Sections", "章节"),
+    "first": ("Change this first", "先改这里"),
+    "causes": ("What died, and why", "哪些作业失败、为何失败"),
+    "crashes": ("Crash by crash", "逐个崩溃"),
+    "other": ("other", "其他"),
+    "none": ("Nothing here died.", "没有作业失败。"),
+    "died": ("jobs died", "个作业失败"),
+    "of": ("of {jobs}", "共 {jobs} 个"),
+    "hours": ("GPU hours lost", "GPU 小时损失"),
+    "known": ("known of {timed} of {jobs} jobs", "{jobs} 个作业中 {timed} 个有记录"),
+    "kinds": ("different crashes", "种不同的崩溃"),
+    "by": ("of {causes} causes", "{causes} 种原因"),
+    "nodes": ("nodes hit", "个节点受影响"),
+    "worst": ("most often {name}", "最多：{name}"),
+    "untriaged": ("without an answer", "个没有结论"),
+    "why_none": ("see below", "见下文"),
+    "saves": (
+        "This one change stands first for {jobs} of the {died} jobs that died ({share}).",
+        "失败的 {died} 个作业中，有 {jobs} 个（{share}）首先应做此修改。",
+    ),
+    "saves_hours": (
+        "They held {hours} GPU hours, {share} of what was lost.",
+        "这些作业占用了 {hours} GPU 小时，占损失的 {share}。",
+    ),
+    "values": (
+        "Proposed values differ ({values} of them); this is the most frequent.",
+        "建议值有 {values} 种，此为最常见的一种。",
+    ),
+    "costs": ("It costs: {costs}", "代价：{costs}"),
+    "against": ("Against: {causes}", "针对：{causes}"),
+    "why": ("Why: {why}", "为何：{why}"),
+    "no_change": (
+        "No setting would have kept these jobs alive; see the causes below.",
+        "没有哪项设置能避免这些失败，请看下面的原因。",
+    ),
+    "more_changes": ("Then these", "其次"),
+    "change": ("change", "修改"),
+    "jobs": ("jobs", "作业"),
+    "gpu_hours": ("GPU hours", "GPU 小时"),
+    "cause": ("cause", "原因"),
+    "by_jobs": ("Jobs by cause", "各原因的作业数"),
+    "by_hours": ("GPU hours by cause", "各原因的 GPU 小时"),
+    "over_time": ("Deaths over time (UTC)", "失败时间分布（UTC）"),
+    "trend": ("Jobs that died, in this and earlier batches", "本批次与此前批次的失败作业数"),
+    "by_node": ("Nodes that most of them ran on", "涉及最多的节点"),
     "retry": ("{jobs} of the jobs may simply be run again.", "其中 {jobs} 个作业可直接重跑。"),
-    "stands": ("Shown by", "代表作业"), "change_to": ("Change", "修改"), "between": ("Between", "时间"), "on": ("Nodes", "节点"), "named": ("Fingerprint", "指纹"),
-    "more_crashes": ("{more} more crashes of this cause are in the results, not here.", "此原因另有 {more} 种崩溃，见结果文件。"),
-    "missing": ("Not in these figures", "未计入以上数字的"), "unanswered": ("Without an answer", "没有结论的作业"), "reason": ("reason", "原因"), "example": ("such as", "例如"), "left_out": ("Left out of the batch", "未纳入批次"),
-    "what": ("what", "内容"), "healthy": ("{jobs} jobs show no failure.", "{jobs} 个作业未见失败。"),
+    "stands": ("Shown by", "代表作业"),
+    "change_to": ("Change", "修改"),
+    "between": ("Between", "时间"),
+    "on": ("Nodes", "节点"),
+    "named": ("Fingerprint", "指纹"),
+    "more_crashes": (
+        "{more} more crashes of this cause are in the results, not here.",
+        "此原因另有 {more} 种崩溃，见结果文件。",
+    ),
+    "missing": ("Not in these figures", "未计入以上数字的"),
+    "unanswered": ("Without an answer", "没有结论的作业"),
+    "reason": ("reason", "原因"),
+    "example": ("such as", "例如"),
+    "left_out": ("Left out of the batch", "未纳入批次"),
+    "what": ("what", "内容"),
+    "healthy": ("{jobs} jobs show no failure.", "{jobs} 个作业未见失败。"),
     "open_ends": (
         "{jobs} jobs show no failure and no end: if they died, the reason is outside their logs.",
         "{jobs} 个作业既未见失败也未见结束：若已死掉，原因不在其日志里。",
     ),
     "footer": ("Made by whycrash. Batch {batch}.", "由 whycrash 生成。批次 {batch}。"),
     "model": (
-        "A model was asked about {asked} jobs and explained {explained}; {silent} got no answer from it. It read {sent} and wrote {received} tokens{part}.",
+        (
+            "A model was asked about {asked} jobs and explained {explained}; {silent} got no answer from it. "
+            "It read {sent} and wrote {received} tokens{part}."
+        ),
         "就 {asked} 个作业询问了模型，其中 {explained} 个由其解释，{silent} 个未得到回答。模型共读入 {sent}、写出 {received} 个词元{part}。",
     ),
     "estimated": (", some of that estimated", "（部分为估计）"),
-    "established": ("the log states it", "日志已写明"), "supported": ("several signs support it", "多个迹象支持"), "hypothesis": ("a hypothesis", "仅为推测"),
-    "crash_count": ("{count} crashes", "{count} 种崩溃"), "node_count": ("{count} nodes", "{count} 个节点"), "job_count": ("{count} jobs", "{count} 个作业"), "hour_count": ("{count} GPU hours", "{count} GPU 小时"),
+    "established": ("the log states it", "日志已写明"),
+    "supported": ("several signs support it", "多个迹象支持"),
+    "hypothesis": ("a hypothesis", "仅为推测"),
+    "crash_count": ("{count} crashes", "{count} 种崩溃"),
+    "node_count": ("{count} nodes", "{count} 个节点"),
+    "job_count": ("{count} jobs", "{count} 个作业"),
+    "hour_count": ("{count} GPU hours", "{count} GPU 小时"),
 }
 _ONE = {
-    "job_count": "1 job", "node_count": "1 node", "crash_count": "1 crash", "healthy": "1 job shows no failure.",
+    "job_count": "1 job",
+    "node_count": "1 node",
+    "crash_count": "1 crash",
+    "healthy": "1 job shows no failure.",
     "open_ends": "1 job shows no failure and no end: if it died, the reason is outside its log.",
     "retry": "One of the jobs may simply be run again.",
 }
@@ -83,11 +146,19 @@ class _Page:
 
     def whole(self) -> str:
         """Write the page."""
-        parts = [self._first(), self._causes(), self._crashes(), self._unanswered()] if self.summary.died.jobs else [self._nothing(), self._unanswered()]
+        parts = (
+            [self._first(), self._causes(), self._crashes(), self._unanswered()]
+            if self.summary.died.jobs
+            else [self._nothing(), self._unanswered()]
+        )
         title = f"{self.word('title')}: {self.summary.name}"
         body = element("main", self._cards(), *parts)
-        footer = element("footer", *self._model(), paragraph(self.word("footer", batch=self.summary.batch)), class_="soft")
-        return document(title, self._header(), body, footer, lang="zh-CN" if self.chinese else "en", style=STYLE)
+        footer = element(
+            "footer", *self._model(), paragraph(self.word("footer", batch=self.summary.batch)), class_="soft"
+        )
+        return document(
+            title, self._header(), body, footer, lang="zh-CN" if self.chinese else "en", style=STYLE
+        )
 
     def _model(self) -> list[Html]:
         use = self.summary.model
@@ -98,12 +169,24 @@ class _Page:
 
     def _header(self) -> Html:
         summary = self.summary
-        told = self.word("sub", source=self.word(summary.source), created=_moment(summary.created), jobs=number(summary.jobs))
+        told = self.word(
+            "sub",
+            source=self.word(summary.source),
+            created=_moment(summary.created),
+            jobs=number(summary.jobs),
+        )
         state = [paragraph(self.word(summary.state), class_="notice")] if summary.state != "done" else []
         names = ("first", "causes", "crashes") if summary.died.jobs else ()
         links = [element("a", self.word(name), href=f"#{name}") for name in names]
         nav = [element("nav", *links, aria_label=self.word("sections"))] if links else []
-        return element("header", paragraph(self.word("title"), class_="over"), element("h1", summary.name or summary.batch), paragraph(told, class_="soft"), *state, *nav)
+        return element(
+            "header",
+            paragraph(self.word("title"), class_="over"),
+            element("h1", summary.name or summary.batch),
+            paragraph(told, class_="soft"),
+            *state,
+            *nav,
+        )
 
     def _nothing(self) -> Html:
         # Where no job shows that it ended well, that none died is not known.
@@ -120,7 +203,11 @@ class _Page:
             self._card(number(summary.crashes), "kinds", self.word("by", causes=len(summary.causes))),
         ]
         if died.gpu_hours is not None:
-            known = self.word("known", timed=number(died.timed), jobs=number(died.jobs)) if died.timed < died.jobs else ""
+            known = (
+                self.word("known", timed=number(died.timed), jobs=number(died.jobs))
+                if died.timed < died.jobs
+                else ""
+            )
             cards.insert(1, self._card(number(died.gpu_hours), "hours", known))
         if died.nodes:
             worst = self.word("worst", name=summary.nodes_hit[0].name) if summary.nodes_hit else ""
@@ -130,7 +217,12 @@ class _Page:
         return element("ul", *cards, class_="cards")
 
     def _card(self, figure: str, name: str, told: str) -> Html:
-        return element("li", element("strong", figure), element("span", self.word(name)), element("span", told, class_="soft"))
+        return element(
+            "li",
+            element("strong", figure),
+            element("span", self.word(name)),
+            element("span", told, class_="soft"),
+        )
 
     # What to change.
 
@@ -143,12 +235,24 @@ class _Page:
 
     def _best(self, best: Saving) -> Html:
         died = self.summary.died
-        told = [self.word("saves", jobs=number(best.jobs), died=number(died.jobs), share=_share(best.jobs, died.jobs))]
+        told = [
+            self.word(
+                "saves", jobs=number(best.jobs), died=number(died.jobs), share=_share(best.jobs, died.jobs)
+            )
+        ]
         if best.gpu_hours is not None and died.gpu_hours:
-            told.append(self.word("saves_hours", hours=number(best.gpu_hours), share=_share(best.gpu_hours, died.gpu_hours)))
+            told.append(
+                self.word(
+                    "saves_hours", hours=number(best.gpu_hours), share=_share(best.gpu_hours, died.gpu_hours)
+                )
+            )
         if best.values > 1:
             told.append(self.word("values", values=best.values))
-        parts = [paragraph(_code(best), class_="change"), paragraph(("" if self.chinese else " ").join(told)), paragraph(self.word("why", why=best.why))]
+        parts = [
+            paragraph(_code(best), class_="change"),
+            paragraph(("" if self.chinese else " ").join(told)),
+            paragraph(self.word("why", why=best.why)),
+        ]
         if best.costs:
             parts.append(paragraph(self.word("costs", costs=best.costs), class_="soft"))
         parts.append(paragraph(self.word("against", causes=self._titles(best.causes)), class_="soft"))
@@ -162,9 +266,20 @@ class _Page:
         if not others:
             return []
         hours = any(change.gpu_hours is not None for change in others)
-        heads = [self.word("change"), self.word("jobs"), *([self.word("gpu_hours")] if hours else []), self.word("cause")]
+        heads = [
+            self.word("change"),
+            self.word("jobs"),
+            *([self.word("gpu_hours")] if hours else []),
+            self.word("cause"),
+        ]
         rows = (
-            [_code(change), number(change.jobs), *([number(change.gpu_hours)] if hours else []), self._titles(change.causes)] for change in others
+            [
+                _code(change),
+                number(change.jobs),
+                *([number(change.gpu_hours)] if hours else []),
+                self._titles(change.causes),
+            ]
+            for change in others
         )
         return [table(self.word("more_changes"), heads, rows)]
 
@@ -172,20 +287,41 @@ class _Page:
 
     def _causes(self) -> Html:
         summary = self.summary
-        plots = [self._plot("by_jobs", [(group, float(group.jobs), self.word("job_count", count=number(group.jobs))) for group in summary.causes])]
+        plots = [
+            self._plot(
+                "by_jobs",
+                [
+                    (group, float(group.jobs), self.word("job_count", count=number(group.jobs)))
+                    for group in summary.causes
+                ],
+            )
+        ]
         if summary.died.gpu_hours:
             costly = sorted(summary.causes, key=lambda group: -(group.gpu_hours or 0))
-            plots.append(self._plot("by_hours", [(group, group.gpu_hours or 0.0, number(group.gpu_hours or 0)) for group in costly]))
+            plots.append(
+                self._plot(
+                    "by_hours",
+                    [(group, group.gpu_hours or 0.0, number(group.gpu_hours or 0)) for group in costly],
+                )
+            )
         plots += self._over_time() + self._nodes() + self._trend()
         return section("causes", self.word("causes"), self._healthy(), element("div", *plots, class_="plots"))
 
     def _healthy(self) -> Html:
         counts = {"healthy": self.summary.healthy, "open_ends": self.summary.open_ends}
-        return join(paragraph(self.word(name, jobs=number(jobs)), class_="soft") for name, jobs in counts.items() if jobs)
+        return join(
+            paragraph(self.word(name, jobs=number(jobs)), class_="soft")
+            for name, jobs in counts.items()
+            if jobs
+        )
 
     def _plot(self, name: str, rows: Sequence[tuple[CauseGroup, float, str]]) -> Html:
         rows = sorted(rows, key=lambda row: -row[1])
-        amounts = [Amount(group.title, value, told, self.colours.get(group.cause, OTHER)) for group, value, told in rows[:MAX_BARS] if value]
+        amounts = [
+            Amount(group.title, value, told, self.colours.get(group.cause, OTHER))
+            for group, value, told in rows[:MAX_BARS]
+            if value
+        ]
         if rest := sum(value for _, value, _ in rows[MAX_BARS:]):
             amounts.append(Amount(self.word("other"), rest, number(rest), OTHER))
         return _figure(self.word(name), bar_plot(self.word(name), amounts))
@@ -216,17 +352,26 @@ class _Page:
         return {name: float(count) for name, count in counts.items()}
 
     def _stacked(self) -> dict[str, str]:
-        return {self.titles[cause]: colour for cause, colour in self.colours.items()} | {self.word("other"): OTHER}
+        return {self.titles[cause]: colour for cause, colour in self.colours.items()} | {
+            self.word("other"): OTHER
+        }
 
     def _legend(self) -> Html:
         others = len(self.titles) > len(self.colours)
         names = {name: colour for name, colour in self._stacked().items() if colour != OTHER or others}
-        return element("ul", *(element("li", element("span", class_=f"key {colour}"), name) for name, colour in names.items()), class_="legend")
+        return element(
+            "ul",
+            *(element("li", element("span", class_=f"key {colour}"), name) for name, colour in names.items()),
+            class_="legend",
+        )
 
     def _nodes(self) -> list[Html]:
         if not self.summary.nodes_hit:
             return []
-        rows = [Amount(node.name, float(node.jobs), self.word("job_count", count=number(node.jobs)), OTHER) for node in self.summary.nodes_hit[:MAX_BARS]]
+        rows = [
+            Amount(node.name, float(node.jobs), self.word("job_count", count=number(node.jobs)), OTHER)
+            for node in self.summary.nodes_hit[:MAX_BARS]
+        ]
         return [_figure(self.word("by_node"), bar_plot(self.word("by_node"), rows))]
 
     # Crash by crash.
@@ -237,26 +382,63 @@ class _Page:
 
     def _cause(self, group: CauseGroup, is_open: bool) -> Html:
         told = " · ".join([*self._cost(group), self.word("crash_count", count=number(group.crashes))])
-        summary = element("summary", element("span", class_=f"key {self.colours.get(group.cause, OTHER)}"), group.title, element("span", told, class_="soft"))
-        more = [paragraph(self.word("more_crashes", more=number(group.more)), class_="soft")] if group.more else []
-        return element("details", summary, *(self._crash(crash) for crash in group.groups), *more, open="" if is_open else None)
+        summary = element(
+            "summary",
+            element("span", class_=f"key {self.colours.get(group.cause, OTHER)}"),
+            group.title,
+            element("span", told, class_="soft"),
+        )
+        more = (
+            [paragraph(self.word("more_crashes", more=number(group.more)), class_="soft")]
+            if group.more
+            else []
+        )
+        return element(
+            "details",
+            summary,
+            *(self._crash(crash) for crash in group.groups),
+            *more,
+            open="" if is_open else None,
+        )
 
     def _crash(self, crash: CrashGroup) -> Html:
         standing = self.word(crash.standing) if crash.standing != "none" else ""
         told = " · ".join([*self._cost(crash), *([standing] if standing else [])])
-        return element("article", element("h3", crash.headline), paragraph(told, class_="soft"), element("dl", *self._facts(crash)))
+        return element(
+            "article",
+            element("h3", crash.headline),
+            paragraph(told, class_="soft"),
+            element("dl", *self._facts(crash)),
+        )
 
     def _facts(self, crash: CrashGroup) -> Iterable[Html]:
-        rows: list[tuple[str, str]] = [("stands", join((element("code", crash.representative.name), element("span", f" {crash.representative.id}", class_="soft"))))]
+        rows: list[tuple[str, str]] = [
+            (
+                "stands",
+                join(
+                    (
+                        element("code", crash.representative.name),
+                        element("span", f" {crash.representative.id}", class_="soft"),
+                    )
+                ),
+            )
+        ]
         if crash.change:
             rows.append(("change_to", _code(crash.change)))
         if crash.first and crash.last:
-            rows.append(("between", _moment(crash.first) + (f" – {_moment(crash.last)}" if crash.last != crash.first else "")))
+            rows.append(
+                (
+                    "between",
+                    _moment(crash.first) + (f" – {_moment(crash.last)}" if crash.last != crash.first else ""),
+                )
+            )
         if crash.nodes_hit:
             rows.append(("on", ", ".join(f"{node.name} ({node.jobs})" for node in crash.nodes_hit)))
         if crash.fingerprint:
             rows.append(("named", element("code", crash.fingerprint[:16])))
-        return (part for name, value in rows for part in (element("dt", self.word(name)), element("dd", value)))
+        return (
+            part for name, value in rows for part in (element("dt", self.word(name)), element("dd", value))
+        )
 
     def _cost(self, cost: Cost) -> list[str]:
         told = [self.word("job_count", count=number(cost.jobs))]
@@ -272,8 +454,16 @@ class _Page:
         summary = self.summary
         parts: list[Html] = []
         if summary.failures:
-            rows = ((failure.error, number(failure.jobs), failure.example.name) for failure in summary.failures)
-            parts.append(table(self.word("unanswered"), [self.word("reason"), self.word("jobs"), self.word("example")], rows))
+            rows = (
+                (failure.error, number(failure.jobs), failure.example.name) for failure in summary.failures
+            )
+            parts.append(
+                table(
+                    self.word("unanswered"),
+                    [self.word("reason"), self.word("jobs"), self.word("example")],
+                    rows,
+                )
+            )
         if summary.left_out:
             kept = ((reason.replace("_", " "), str(told)) for reason, told in summary.left_out.items())
             parts.append(table(self.word("left_out"), [self.word("reason"), self.word("what")], kept))
@@ -281,7 +471,10 @@ class _Page:
 
 
 def page(summary: Summary, trend: Sequence[TrendPoint] = ()) -> str:
-    """Write the page of a batch, in the summary's language; `trend` has this batch and earlier ones, oldest first."""
+    """Write the page of a batch, in the summary's language.
+
+    `trend` has this batch and earlier ones, oldest first.
+    """
     return _Page(summary, trend).whole()
 
 
@@ -295,7 +488,9 @@ def number(value: float | None) -> str:
 
 
 def _code(change: Saving | ProposedChange) -> Html:
-    return join((element("code", in_words(change, " = ")), element("span", f" {change.framework}", class_="soft")))
+    return join(
+        (element("code", in_words(change, " = ")), element("span", f" {change.framework}", class_="soft"))
+    )
 
 
 def _share(part: float, whole: float) -> str:

@@ -1,6 +1,7 @@
 """An executor whose workers are actors of a Ray cluster: this machine's own, started for the purpose, or a named one.
 
-The workers read logs, home folder and corpus by their paths, so a cluster of several machines needs them on a shared
+The workers read logs, home folder and corpus by their paths, so a cluster of several machines needs them on a
+shared
 disk, and whycrash installed on each.
 """
 
@@ -21,7 +22,8 @@ from service.batches.worker_pool import DEPTH
 from service.settings import Settings, without_secrets
 from service.workers import spawning
 
-# Seconds without a sign of life until the process between us and Ray is taken for dead; more while it connects.
+# Seconds without a sign of life until the process between us and Ray is taken for dead; more while it
+# connects.
 SILENCE = 20.0
 CONNECTING = 120.0
 _PREFIX = "wc-ray-"
@@ -33,7 +35,10 @@ def open_ray(settings: Settings) -> RayExecutor:
 
 
 class RayExecutor:
-    """Speaks with the process that holds the connection to Ray. When that ends, for whatever reason, all orders are lost."""
+    """Speaks with the process that holds the connection to Ray.
+
+    When that ends, for whatever reason, all orders are lost.
+    """
 
     def __init__(self, settings: Settings) -> None:
         sweep()
@@ -42,7 +47,10 @@ class RayExecutor:
         context = spawning.context()
         self._pipe, other = context.Pipe()
         self._process = context.Process(
-            target=ray_process.serve, args=(other, without_secrets(settings), str(self._folder)), name="batch-ray", daemon=True
+            target=ray_process.serve,
+            args=(other, without_secrets(settings), str(self._folder)),
+            name="batch-ray",
+            daemon=True,
         )
         self._process.start()
         other.close()
@@ -92,7 +100,9 @@ class RayExecutor:
                 return []
             told = list(self._heard())
         except (EOFError, OSError) as error:
-            raise ExecutorLostError("The process that speaks with Ray ended; its head may be gone.") from error
+            raise ExecutorLostError(
+                "The process that speaks with Ray ended; its head may be gone."
+            ) from error
         return told
 
     def close(self) -> None:

@@ -68,12 +68,20 @@ def serve(pipe: Connection, settings: Settings, folder: str) -> None:
 
         connect(settings, folder)
     except (ImportError, ConnectionError, RuntimeError, ValueError, OSError) as error:
-        pipe.send(RayStatus(wrong=f"Ray cannot be used: {str(error).splitlines()[0] if str(error) else type(error).__name__}"))
+        pipe.send(
+            RayStatus(
+                wrong=(
+                    "Ray cannot be used: "
+                    f"{str(error).splitlines()[0] if str(error) else type(error).__name__}"
+                )
+            )
+        )
         return
     resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]  # Ray's own is missing
     size = settings.workers or max(1, int(resources.get("CPU", 1)))
     if not settings.ray_address.startswith(CLIENT):
-        # End this process once the head of the cluster is gone: Ray itself would wait a minute, then do the same.
+        # End this process once the head of the cluster is gone: Ray itself would wait a minute, then do the
+        # same.
         import ray
 
         host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
@@ -127,7 +135,10 @@ def _work(pipe: Connection, worker_pool: WorkerPool, actors: _ActorSpawner) -> N
 
 
 class _ActorSpawner:
-    """Hires actors of Ray. What they reply and what the engine wants is heard through one queue: either wakes who waits."""
+    """Hires actors of Ray.
+
+    What they reply and what the engine wants is heard through one queue: either wakes who waits.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

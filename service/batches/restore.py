@@ -12,7 +12,10 @@ from service.schemas.records import BatchRecord, JobRecord, JobSpec, JobState
 
 
 def restore(store: Store, journal: Journal) -> bool:
-    """Put a batch with its jobs and their results into a store; False where the journal tells of none that was accepted."""
+    """Put a batch with its jobs and their results into a store.
+
+    False where the journal tells of none that was accepted.
+    """
     record, ends = _survey(journal)
     if record is None:
         return False
@@ -23,7 +26,10 @@ def restore(store: Store, journal: Journal) -> bool:
 
 
 def _survey(journal: Journal) -> tuple[BatchRecord | None, dict[int, int]]:
-    """Give the batch as it stands, and where the last word on each job is; answers are read one by one later."""
+    """Give the batch as it stands, and where the last word on each job is.
+
+    Answers are read one by one later.
+    """
     record: BatchRecord | None = None
     accepted = False
     ends: dict[int, int] = {}
@@ -48,7 +54,11 @@ def _jobs(journal: Journal, record: BatchRecord, ends: dict[int, int]) -> Iterat
         end = journal.at(ends[number]) if number in ends else None
         if isinstance(end, JobEnded) and _stands(journal, end, ends):
             same_as = job_id(record.id, end.same_as) if end.same_as is not None else None
-            told = {name: getattr(end, name) for name in JobEnded.model_fields if name not in ("kind", "number", "same_as")}
+            told = {
+                name: getattr(end, name)
+                for name in JobEnded.model_fields
+                if name not in ("kind", "number", "same_as")
+            }
             ended = JobRecord(**_named(record, number, spec), **told, same_as=same_as)
             yield ended
         else:

@@ -34,7 +34,10 @@ class FailedTry:
 
 @dataclass
 class ResultWriter:
-    """Results and failures that are not recorded yet; `told` is called with each job that has ended for good."""
+    """Results and failures that are not recorded yet.
+
+    `told` is called with each job that has ended for good.
+    """
 
     store: Store
     home: Path
@@ -77,7 +80,9 @@ class ResultWriter:
             self.failures.pop(0)
             self._settle(job.id, False, None)
             if held and failure.retry_at is None:
-                self._note([job.model_copy(update={"state": "failed", "error": failure.error, "finished": now})])
+                self._note(
+                    [job.model_copy(update={"state": "failed", "error": failure.error, "finished": now})]
+                )
 
     def has_settled(self) -> tuple[set[str], set[str]]:
         """Give the jobs that need no more care here, and those that others may not lean on, since the last time."""
@@ -113,7 +118,8 @@ class ResultWriter:
 def note(home: Path, batch: str, jobs: list[JobRecord]) -> None:
     """Write the end of jobs into their batch's journal.
 
-    One that cannot be written costs nothing now: should the database be lost as well, these jobs are done again.
+    One that cannot be written costs nothing now: should the database be lost as well, these jobs are done
+    again.
     """
     journal = journal_of(home, batch)
     try:
@@ -126,14 +132,33 @@ def note(home: Path, batch: str, jobs: list[JobRecord]) -> None:
 def ending(job: JobRecord) -> JobEnded:
     """Give the journal's entry for a job that has ended."""
     return JobEnded(
-        number=job.number, state=job.state, attempts=job.attempts, fingerprint=job.fingerprint, config=job.config,
-        same_as=job_key(job.same_as)[1] if job.same_as else None, root_line=job.root_line, root_file=job.root_file,
-        root_text=job.root_text, diagnosis=job.diagnosis, error=job.error, finished=job.finished or datetime.now(UTC),
+        number=job.number,
+        state=job.state,
+        attempts=job.attempts,
+        fingerprint=job.fingerprint,
+        config=job.config,
+        same_as=job_key(job.same_as)[1] if job.same_as else None,
+        root_line=job.root_line,
+        root_file=job.root_file,
+        root_text=job.root_text,
+        diagnosis=job.diagnosis,
+        error=job.error,
+        finished=job.finished or datetime.now(UTC),
     )
 
 
 def _answered(job: JobRecord, outcome: JobOutcome, now: datetime) -> JobRecord:
-    return job.model_copy(update={
-        "state": "done", "fingerprint": outcome.fingerprint, "config": outcome.config, "same_as": outcome.same_as, "root_line": outcome.root_line,
-        "root_file": outcome.root_file, "root_text": outcome.root_text, "diagnosis": outcome.diagnosis, "error": "", "finished": now,
-    })
+    return job.model_copy(
+        update={
+            "state": "done",
+            "fingerprint": outcome.fingerprint,
+            "config": outcome.config,
+            "same_as": outcome.same_as,
+            "root_line": outcome.root_line,
+            "root_file": outcome.root_file,
+            "root_text": outcome.root_text,
+            "diagnosis": outcome.diagnosis,
+            "error": "",
+            "finished": now,
+        }
+    )

@@ -1,4 +1,7 @@
-"""The results of a batch as files: JSON lines, one answer a line, and CSV for a spreadsheet. Both come as they are read."""
+"""The results of a batch as files: JSON lines, one answer a line, and CSV for a spreadsheet.
+
+Both come as they are read.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,29 @@ from service.schemas.records import JobRecord
 Lookup = Callable[[str], JobRecord]
 
 COLUMNS = (
-    "job", "id", "state", "verdict", "cause", "confidence", "action", "headline", "file", "line", "root", "change", "fingerprint", "same_as",
-    "nodes", "gpu_hours", "ended", "error",
+    "job",
+    "id",
+    "state",
+    "verdict",
+    "cause",
+    "confidence",
+    "action",
+    "headline",
+    "file",
+    "line",
+    "root",
+    "change",
+    "fingerprint",
+    "same_as",
+    "nodes",
+    "gpu_hours",
+    "ended",
+    "error",
 )
 # Answers that are kept at hand for the jobs that have the same.
 KEPT = 512
-# A spreadsheet takes a cell that begins so for a formula; it can call programs and send what stands beside it.
+# A spreadsheet takes a cell that begins so for a formula; it can call programs and send what stands beside
+# it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
@@ -67,9 +87,24 @@ def _cells(job: JobRecord, diagnosis: Diagnosis) -> tuple[object, ...]:
     root = next((item for item in diagnosis.evidence if item.role == "root"), None)
     change = in_words(diagnosis.changes[0]) if diagnosis.changes else ""
     return (
-        job.name, job.id, job.state, diagnosis.verdict, diagnosis.cause or "", diagnosis.confidence, diagnosis.action, diagnosis.headline,
-        (root.file if root else None) or "", root.line if root else "", root.text if root else "", change, job.fingerprint, job.same_as or "",
-        "" if job.nodes is None else job.nodes, "" if job.gpu_hours is None else job.gpu_hours, job.ended.isoformat() if job.ended else "", job.error,
+        job.name,
+        job.id,
+        job.state,
+        diagnosis.verdict,
+        diagnosis.cause or "",
+        diagnosis.confidence,
+        diagnosis.action,
+        diagnosis.headline,
+        (root.file if root else None) or "",
+        root.line if root else "",
+        root.text if root else "",
+        change,
+        job.fingerprint,
+        job.same_as or "",
+        "" if job.nodes is None else job.nodes,
+        "" if job.gpu_hours is None else job.gpu_hours,
+        job.ended.isoformat() if job.ended else "",
+        job.error,
     )
 
 

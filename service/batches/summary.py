@@ -1,6 +1,7 @@
 """What a batch's failures come to: grouped by cause and crash, what they cost, and which change would have saved most.
 
-A job died where its answer is not that nothing failed. What a group cost is what its jobs held: GPU hours where they
+A job died where its answer is not that nothing failed. What a group cost is what its jobs held: GPU hours
+where they
 were given, nodes by their names where those are known, else as many as the jobs count.
 """
 
@@ -34,7 +35,10 @@ Word = TypeVar("Word", bound=str)
 
 
 class Cost(Part):
-    """What jobs cost. `nodes` and `gpu_hours` are None where nothing is known of them; `timed` jobs had GPU hours given."""
+    """What jobs cost. `nodes` and `gpu_hours` are None where nothing is known of them.
+
+    `timed` jobs had GPU hours given.
+    """
 
     jobs: int = 0
     nodes: int | None = None
@@ -109,7 +113,8 @@ class FailureReason(Part):
 class ModelUse(Part):
     """What a model was asked in a batch: of `asked` jobs it explained some, and gave no answer at all for `silent` ones.
 
-    `sent` and `received` are its tokens, as far as they were counted; `counted` is False where some are an estimate.
+    `sent` and `received` are its tokens, as far as they were counted; `counted` is False where some are an
+    estimate.
     """
 
     asked: int
@@ -128,7 +133,9 @@ class TimeBin(Part):
 
 
 class Summary(Part):
-    """A batch's failures. `jobs` counts all; `died` what was lost in those that died; `untriaged` those without an answer.
+    """A batch's failures. `jobs` counts all; `died` what was lost in those that died.
+
+    `untriaged` those without an answer.
 
     `healthy` jobs show a good end; `open_ends` show neither a failure nor an end.
     """
@@ -211,8 +218,12 @@ class _Tally:
     def cost(self) -> Cost:
         """Give what was counted."""
         return Cost(
-            jobs=self.jobs, nodes=len(self.names) or self.node_count or None, gpu_hours=round(self.gpu_hours, 2) if self.timed else None,
-            timed=self.timed, first=self.first, last=self.last,
+            jobs=self.jobs,
+            nodes=len(self.names) or self.node_count or None,
+            gpu_hours=round(self.gpu_hours, 2) if self.timed else None,
+            timed=self.timed,
+            first=self.first,
+            last=self.last,
         )
 
     def hardest_hit(self, count: int) -> tuple[NodeCount, ...]:
@@ -280,20 +291,40 @@ class SummaryTables:
         healthy = sum(crash.jobs for crash in answered if crash.answer and crash.answer.ended_well)
         lost = sum(crash.jobs for crash in self._crashes.values() if crash.answer is None)
         return Summary(
-            batch=batch.id, name=batch.name, source=batch.source, state=batch.state, created=batch.created, finished=batch.finished,
-            language=language, jobs=sum(self._states.values()), states=dict(self._states), left_out=batch.left_out,
+            batch=batch.id,
+            name=batch.name,
+            source=batch.source,
+            state=batch.state,
+            created=batch.created,
+            finished=batch.finished,
+            language=language,
+            jobs=sum(self._states.values()),
+            states=dict(self._states),
+            left_out=batch.left_out,
             verdicts=_counted((crash.answer.verdict, crash.jobs) for crash in answered if crash.answer),
             actions=_counted((crash.answer.action, crash.jobs) for crash in died if crash.answer),
-            died=whole.cost(), healthy=healthy, open_ends=sum(crash.jobs for crash in answered) - whole.jobs - healthy,
+            died=whole.cost(),
+            healthy=healthy,
+            open_ends=sum(crash.jobs for crash in answered) - whole.jobs - healthy,
             untriaged=failed + lost + self._states["cancelled"],
-            crashes=len({crash.key for crash in died}), causes=_causes(died, titles, batch.id), changes=_savings(died), failures=(tuple(
-            FailureReason(error=error, jobs=jobs, example=self._examples[error]) for error, jobs in self._failures.most_common(MAX_FAILURES)
-        )), nodes_hit=whole.hardest_hit(MAX_NODES),
-            times=_bins(died), model=_model_use([crash.answer for crash in answered if crash.answer]),
+            crashes=len({crash.key for crash in died}),
+            causes=_causes(died, titles, batch.id),
+            changes=_savings(died),
+            failures=(
+                tuple(
+                    FailureReason(error=error, jobs=jobs, example=self._examples[error])
+                    for error, jobs in self._failures.most_common(MAX_FAILURES)
+                )
+            ),
+            nodes_hit=whole.hardest_hit(MAX_NODES),
+            times=_bins(died),
+            model=_model_use([crash.answer for crash in answered if crash.answer]),
         )
 
 
-def summarize(batch: BatchRecord, jobs: Iterable[JobSummaryRow], titles: Mapping[str, str], language: Language = "en") -> Summary:
+def summarize(
+    batch: BatchRecord, jobs: Iterable[JobSummaryRow], titles: Mapping[str, str], language: Language = "en"
+) -> Summary:
     """Sum up a batch's jobs."""
     tables = SummaryTables(batch.id)
     for job in jobs:
@@ -336,7 +367,9 @@ def _causes(died: Sequence[_Crash], titles: Mapping[str, str], batch: str) -> tu
     by_cause: dict[str, list[_Crash]] = defaultdict(list)
     for crash in died:
         by_cause[_cause(crash)].append(crash)
-    groups = [_cause_group(cause, crashes, titles.get(cause, cause), batch) for cause, crashes in by_cause.items()]
+    groups = [
+        _cause_group(cause, crashes, titles.get(cause, cause), batch) for cause, crashes in by_cause.items()
+    ]
     return tuple(sorted(groups, key=_worth, reverse=True))
 
 
@@ -346,15 +379,25 @@ def _cause_group(cause: str, answered: Sequence[_Crash], title: str, batch: str)
         whole.merge(crash)
     crashes = _joined(answered)
     ranked = sorted(crashes, key=lambda crash: (crash.gpu_hours, crash.jobs), reverse=True)
-    category = next((crash.answer.category for crash in crashes if crash.answer and crash.answer.category), "")
+    category = next(
+        (crash.answer.category for crash in crashes if crash.answer and crash.answer.category), ""
+    )
     return CauseGroup(
-        **whole.cost().model_dump(), cause=cause, title=title, category=category, crashes=len(crashes),
-        groups=tuple(_crash_groups(ranked[:MAX_GROUPS], batch)), more=max(0, len(crashes) - MAX_GROUPS),
+        **whole.cost().model_dump(),
+        cause=cause,
+        title=title,
+        category=category,
+        crashes=len(crashes),
+        groups=tuple(_crash_groups(ranked[:MAX_GROUPS], batch)),
+        more=max(0, len(crashes) - MAX_GROUPS),
     )
 
 
 def _joined(answered: Iterable[_Crash]) -> list[_Crash]:
-    """Put answers of one crash together; a model's stands for it before those by rules, else that of its first job."""
+    """Put answers of one crash together.
+
+    A model's stands for it before those by rules, else that of its first job.
+    """
     by_key: dict[object, list[_Crash]] = defaultdict(list)
     for crash in answered:
         by_key[crash.key].append(crash)
@@ -362,7 +405,10 @@ def _joined(answered: Iterable[_Crash]) -> list[_Crash]:
 
 
 def _one_of(crashes: Sequence[_Crash]) -> _Crash:
-    first = min(crashes, key=lambda crash: (crash.answer is not None and crash.answer.engine == Engine().name, crash.number))
+    first = min(
+        crashes,
+        key=lambda crash: (crash.answer is not None and crash.answer.engine == Engine().name, crash.number),
+    )
     whole = _Crash(number=first.number, answer=first.answer, fingerprint=first.fingerprint, name=first.name)
     for crash in crashes:
         whole.merge(crash)
@@ -374,9 +420,15 @@ def _crash_groups(crashes: Iterable[_Crash], batch: str) -> Iterator[CrashGroup]
         answer = crash.answer
         if answer is not None:
             yield CrashGroup(
-                **crash.cost().model_dump(), fingerprint=crash.fingerprint, representative=JobName(id=job_id(batch, crash.number), name=crash.name),
-                headline=answer.headline, verdict=answer.verdict, standing=answer.standing, action=answer.action,
-                change=answer.proposal, nodes_hit=crash.hardest_hit(3),
+                **crash.cost().model_dump(),
+                fingerprint=crash.fingerprint,
+                representative=JobName(id=job_id(batch, crash.number), name=crash.name),
+                headline=answer.headline,
+                verdict=answer.verdict,
+                standing=answer.standing,
+                action=answer.action,
+                change=answer.proposal,
+                nodes_hit=crash.hardest_hit(3),
             )
 
 
@@ -384,7 +436,11 @@ def _savings(died: Iterable[_Crash]) -> tuple[Saving, ...]:
     """Rank the changes that jobs should have had first."""
     wanting: dict[tuple[str, str, str], list[tuple[_Crash, ProposedChange]]] = defaultdict(list)
     for crash in died:
-        if crash.answer and (change := crash.answer.proposal) and crash.answer.verdict in ("diagnosed", "ambiguous"):
+        if (
+            crash.answer
+            and (change := crash.answer.proposal)
+            and crash.answer.verdict in ("diagnosed", "ambiguous")
+        ):
             wanting[change.framework, change.kind, change.key].append((crash, change))
     return tuple(sorted(map(_saving, wanting.values()), key=_worth, reverse=True)[:MAX_CHANGES])
 
@@ -398,8 +454,15 @@ def _saving(wanting: Sequence[tuple[_Crash, ProposedChange]]) -> Saving:
     usual = values.most_common(1)[0][0]
     change = next(change for _, change in wanting if str(change.to) == usual)
     return Saving(
-        **whole.cost().model_dump(), framework=change.framework, kind=change.kind, key=change.key, to=change.to, values=len(values),
-        why=change.why, costs=change.costs, causes=tuple(dict.fromkeys(_cause(crash) for crash, _ in wanting)),
+        **whole.cost().model_dump(),
+        framework=change.framework,
+        kind=change.kind,
+        key=change.key,
+        to=change.to,
+        values=len(values),
+        why=change.why,
+        costs=change.costs,
+        causes=tuple(dict.fromkeys(_cause(crash) for crash, _ in wanting)),
     )
 
 
@@ -408,18 +471,27 @@ def _model_use(answers: Sequence[OutcomeSummary]) -> ModelUse | None:
     if not asked:
         return None
     return ModelUse(
-        asked=len(asked), explained=sum(answer.engine != Engine().name for answer, *_ in asked), silent=sum(not got for _, _, got, _ in asked),
-        sent=sum(sent for _, sent, *_ in asked), received=sum(got for _, _, got, _ in asked), counted=all(counted for *_, counted in asked),
+        asked=len(asked),
+        explained=sum(answer.engine != Engine().name for answer, *_ in asked),
+        silent=sum(not got for _, _, got, _ in asked),
+        sent=sum(sent for _, sent, *_ in asked),
+        received=sum(got for _, _, got, _ in asked),
+        counted=all(counted for *_, counted in asked),
     )
 
 
 def _bins(died: Sequence[_Crash]) -> tuple[TimeBin, ...]:
-    """Count deaths over time, in at most MAX_TIMES equal stretches of a round length; nothing where few times are known."""
+    """Count deaths over time, in at most MAX_TIMES equal stretches of a round length.
+
+    Nothing where few times are known.
+    """
     times = [(when, _cause(crash)) for crash in died for when in crash.times]
     if len(times) < 2 or 2 * len(times) < sum(crash.jobs for crash in died):
         return ()
     first, last = min(times)[0].timestamp(), max(times)[0].timestamp()
-    step = next((step for step in _STEPS if last // step - first // step < MAX_TIMES), (last - first) / MAX_TIMES + 1)
+    step = next(
+        (step for step in _STEPS if last // step - first // step < MAX_TIMES), (last - first) / MAX_TIMES + 1
+    )
     counts: dict[int, Counter[str]] = defaultdict(Counter)
     for when, cause in times:
         counts[int(when.timestamp() // step)][cause] += 1

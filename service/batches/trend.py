@@ -1,4 +1,7 @@
-"""Summaries as they are asked for, kept beside a batch's journal once it is over; and the causes over earlier batches."""
+"""Summaries as they are asked for, kept beside a batch's journal once it is over.
+
+And the causes over earlier batches.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,10 @@ class BatchSummaries:
         return summarize(record, self._store.batches.lines(record.id), titles_in, language)
 
     def _so_far(self, record: BatchRecord, language: Language) -> Summary:
-        """Sum up a running batch; whoever asks again at once gets the same, so that watching costs a tenth of a core at most."""
+        """Sum up a running batch.
+
+        Whoever asks again at once gets the same, so that watching costs a tenth of a core at most.
+        """
         key = (record.id, language)
         kept = self._recent.get(key)
         if kept and monotonic() < kept[0]:
@@ -84,13 +90,21 @@ class BatchSummaries:
         self._recent[key] = (monotonic() + 10 * (monotonic() - began), made)
         return made
 
-    def trend(self, batch: str, language: Language = "en", points: int = POINTS, caller: str | None = None) -> tuple[TrendPoint, ...]:
-        """Give this batch and earlier ones of the same source that are over, oldest first; raises NotFoundError.
+    def trend(
+        self, batch: str, language: Language = "en", points: int = POINTS, caller: str | None = None
+    ) -> tuple[TrendPoint, ...]:
+        """Give this batch and earlier ones of the same source that are over, oldest first.
+
+        Raises NotFoundError.
 
         With `caller`, only that one's earlier batches.
         """
         record = self._store.batches.get(batch)
-        earlier = (one for one in self._earlier(record, caller) if one.source == record.source and one.state == "done")
+        earlier = (
+            one
+            for one in self._earlier(record, caller)
+            if one.source == record.source and one.state == "done"
+        )
         found = [record, *islice(earlier, points - 1)]
         return tuple(_point(self.of(one.id, language)) for one in reversed(found))
 
@@ -105,8 +119,13 @@ class BatchSummaries:
 
 def _point(summary: Summary) -> TrendPoint:
     return TrendPoint(
-        batch=summary.batch, name=summary.name, created=summary.created, jobs=summary.jobs, died=summary.died.jobs,
-        gpu_hours=summary.died.gpu_hours, causes={group.cause: group.jobs for group in summary.causes},
+        batch=summary.batch,
+        name=summary.name,
+        created=summary.created,
+        jobs=summary.jobs,
+        died=summary.died.jobs,
+        gpu_hours=summary.died.gpu_hours,
+        causes={group.cause: group.jobs for group in summary.causes},
     )
 
 
@@ -128,5 +147,3 @@ def _keep(path: Path, summary: Summary) -> None:
         part.replace(path)
     except OSError:
         part.unlink(missing_ok=True)
-
-

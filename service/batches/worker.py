@@ -49,11 +49,17 @@ JOB_MEMORY = 4 << 30
 LONGEST_ERROR = 500
 # What is said of a job whose crash a model explains elsewhere; by language.
 ASKED_ELSEWHERE = {
-    "en": "A model was asked about another job of this batch with the same crash; this answer is that of the rules, for this job's own files.",
+    "en": (
+        "A model was asked about another job of this batch with the same crash; this answer is that of "
+        "the rules, for this job's own files."
+    ),
     "zh": "模型已就本批次中同一崩溃的另一任务作答；此答案由规则给出，针对本任务自己的文件。",
 }
 NOT_ASKED = {
-    "en": "The model gave no answer for several jobs in a row, so it was not asked about this one. The first answer stands.",
+    "en": (
+        "The model gave no answer for several jobs in a row, so it was not asked about this one. The "
+        "first answer stands."
+    ),
     "zh": "模型已连续多个任务没有作答，因此本任务未再询问模型。以首个答案为准。",
 }
 UNEXPECTED = "Something went wrong here that should not; the server's log says where."
@@ -126,11 +132,16 @@ class JobWorker:
         return diagnosis.model_copy(update={"id": job_id})
 
     def _explained(self, made: Triage, triage_context: TriageContext, *, by_rules: bool) -> Diagnosis:
-        """Have the model explain, unless it was asked elsewhere or fails all the time; the answer says so then."""
+        """Have the model explain, unless it was asked elsewhere or fails all the time.
+
+        The answer says so then.
+        """
         first = triage_context.first
         if first.verdict != "no-failure" and (by_rules or not self._fuse.allows):
             return _noted(first, (ASKED_ELSEWHERE if by_rules else NOT_ASKED)[triage_context.language])
-        final = next((stage.diagnosis for stage in made.stages(triage_context) if isinstance(stage, FinalStage)), first)
+        final = next(
+            (stage.diagnosis for stage in made.stages(triage_context) if isinstance(stage, FinalStage)), first
+        )
         self._fuse.record(final)
         return final
 
@@ -147,20 +158,28 @@ class JobWorker:
         return StepFailed(job_id, error_text(error, order), final)
 
 
-def job_reading(report: CrashReport, files: Sequence[ConfigFile] = (), outcome: JobOutcome | None = None) -> JobReading:
+def job_reading(
+    report: CrashReport, files: Sequence[ConfigFile] = (), outcome: JobOutcome | None = None
+) -> JobReading:
     """Say which crash a report is of, of a job with which files and which end, and by which line."""
     root = report.root
     place = report.place(root.line) if root else None
     return JobReading(
-        fingerprint=fingerprint(report, outcome), config=digest(files), root_line=place.line if place else None, root_file=(place.file or None) if place else None,
-        root_text=root.text if root else "", bytes=report.limits.bytes, lines=report.limits.lines,
+        fingerprint=fingerprint(report, outcome),
+        config=digest(files),
+        root_line=place.line if place else None,
+        root_file=(place.file or None) if place else None,
+        root_text=root.text if root else "",
+        bytes=report.limits.bytes,
+        lines=report.limits.lines,
     )
 
 
 def fingerprint(report: CrashReport, outcome: JobOutcome | None = None) -> str:
     """Give a hash that is equal where the same answer fits; the empty text where the log shows no failure.
 
-    Wider than the report's own: what else stands in the log, the phase and the versions may turn the answer, and what
+    Wider than the report's own: what else stands in the log, the phase and the versions may turn the answer,
+    and what
     the job's end says.
     """
     if report.root is None:
@@ -175,7 +194,9 @@ def digest(files: Sequence[ConfigFile]) -> str:
         return ""
     # Redacted: of what a hash is of, a short secret could be found by trying.
     clean = Redactor().clean
-    told = json.dumps([(file.name, clean(file.text), file.exact) for file in sorted(files, key=lambda file: file.name)])
+    told = json.dumps(
+        [(file.name, clean(file.text), file.exact) for file in sorted(files, key=lambda file: file.name)]
+    )
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
@@ -205,14 +226,18 @@ def bound_memory(more: int) -> None:
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + more
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    resource.setrlimit(
+        resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+    )
 
 
 def _check_places(paths: Sequence[str], settings: Settings) -> None:
     """Raise InputError where a place under one of the allowed folders leads out of them: it may have been put there since it was found."""
     roots = folder.roots(settings)
     for path in paths:
-        if any(folder.is_under(path, root) for root in roots) and not any(folder.is_under(os.path.realpath(path), root) for root in roots):
+        if any(folder.is_under(path, root) for root in roots) and not any(
+            folder.is_under(os.path.realpath(path), root) for root in roots
+        ):
             raise InputError("It leads out of the folders that batches may read (WHYCRASH_BATCH_ROOTS).")
 
 

@@ -234,10 +234,10 @@ class WorkerPool:
     def _late(self) -> Iterator[Outcome]:
         now = monotonic()
         for post in [post for post in self._posts if post.ends <= now]:
-            yield from self._ended(post, f"It took longer than {post.ends - post.since:.0f} seconds and was ended.")
+            yield from self._ended(
+                post, f"It took longer than {post.ends - post.since:.0f} seconds and was ended."
+            )
 
 
 def _job(step: Step) -> str:
     return step.order.id if isinstance(step, ReadCommand) else step.id
-
-

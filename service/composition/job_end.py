@@ -17,7 +17,8 @@ from service.scoring.retrieval import Retrieval
 from service.scoring.scoring import Candidate, is_doubtful
 from service.telemetry.snapshot import Snapshot
 
-# The probability of a cause that the end proves, where the log says nothing: what a scheduler states, and what a signal leaves.
+# The probability of a cause that the end proves, where the log says nothing: what a scheduler states, and
+# what a signal leaves.
 PROVED = {"established": MOST, "supported": 0.8}
 # How much likelier what a state proves becomes, where the log has a line that only follows from something.
 OUTWEIGHS = 9.0
@@ -56,7 +57,9 @@ class JobEnd:
         """The row that says most."""
         return next(iter(self.outcome.readings), None)
 
-    def weighed(self, candidates: Sequence[Candidate], report: CrashReport, retrieval: Retrieval) -> list[Candidate]:
+    def weighed(
+        self, candidates: Sequence[Candidate], report: CrashReport, retrieval: Retrieval
+    ) -> list[Candidate]:
         """Give the candidates as the outcome leaves them: what it proves stands where the log tells no more than what follows."""
         row = self.reading
         if row is None or row.cause is None or row.proof is None:
@@ -64,13 +67,24 @@ class JobEnd:
         if report.root is None:
             return [_proved(row.cause, row, report, retrieval, PROVED[row.proof])]
         # What lies behind the end, and is more than a guess, says more than the end does.
-        deeper = not is_doubtful(candidates) and row.cause in self.library.causes[candidates[0].cause].explains
+        deeper = (
+            not is_doubtful(candidates) and row.cause in self.library.causes[candidates[0].cause].explains
+        )
         if row.proof != "established" or deeper or not _gives_way(report.root, row):
             return list(candidates)
-        there = next((item for item in candidates if item.cause == row.cause), None) or _proved(row.cause, row, report, retrieval, 0.0)
+        there = next((item for item in candidates if item.cause == row.cause), None) or _proved(
+            row.cause, row, report, retrieval, 0.0
+        )
         rest = [item for item in candidates if item.cause != row.cause]
-        first = replace(there, probability=(there.probability + OUTWEIGHS) / (1.0 + OUTWEIGHS), standing="established")
-        placed = [replace(item, probability=item.probability / (1.0 + OUTWEIGHS), doubt=item.doubt / (1.0 + OUTWEIGHS)) for item in rest]
+        first = replace(
+            there, probability=(there.probability + OUTWEIGHS) / (1.0 + OUTWEIGHS), standing="established"
+        )
+        placed = [
+            replace(
+                item, probability=item.probability / (1.0 + OUTWEIGHS), doubt=item.doubt / (1.0 + OUTWEIGHS)
+            )
+            for item in rest
+        ]
         return [replace(first, doubt=first.doubt / (1.0 + OUTWEIGHS)), *placed]
 
     @property
@@ -89,13 +103,19 @@ class JobEnd:
     def told(self, report: CrashReport) -> str:
         """Say how it ended, and how far the log goes along with that; empty where nothing is known of it."""
         if self.end == "succeeded":
-            return phrase("ended-well" if report.root is None else "ended-well-though", self.language, end=self._says)
+            return phrase(
+                "ended-well" if report.root is None else "ended-well-though", self.language, end=self._says
+            )
         if self.end == "unknown":
             return ""
         rows = [f"{self._says}{self._signs}{phrase('stop', self.language)}"]
         if report.root is None:
             rows.append(phrase("silent" if report.limits.lines else "printed-nothing", self.language))
-            rows += [phrase("said-done", self.language, line=place(report.place(report.finished), self.language))] if report.finished else []
+            rows += (
+                [phrase("said-done", self.language, line=place(report.place(report.finished), self.language))]
+                if report.finished
+                else []
+            )
             step = report.last_step or 0
             rows += [phrase("last-step", self.language, step=f"{step:g}")] if step > 0 else []
         return (" " if self.language == "en" else "").join(rows)
@@ -110,7 +130,11 @@ class JobEnd:
         if row is None or row.next is None:
             return ""
         causes = [self.library.causes[cause].title.to(self.language) for cause in row.may_be]
-        maybe = "\n".join([phrase("maybe", self.language), "", *(f"- **{title}**" for title in causes)]) if causes else ""
+        maybe = (
+            "\n".join([phrase("maybe", self.language), "", *(f"- **{title}**" for title in causes)])
+            if causes
+            else ""
+        )
         return "\n\n".join(part for part in (row.next.to(self.language), maybe) if part)
 
     @property
@@ -123,11 +147,17 @@ class JobEnd:
     def _signs(self) -> str:
         """Name what else is known of the end, for who wants to look it up."""
         named = (("exit-code", self.outcome.exit_code), ("state", self.outcome.state))
-        told = [phrase(name, self.language, value=value) for name, value in named if value is not None and str(value) not in self._says]
+        told = [
+            phrase(name, self.language, value=value)
+            for name, value in named
+            if value is not None and str(value) not in self._says
+        ]
         return phrase("signs", self.language, signs=phrase("and", self.language).join(told)) if told else ""
 
 
-def _proved(cause: str, row: Ending, report: CrashReport, retrieval: Retrieval, probability: float) -> Candidate:
+def _proved(
+    cause: str, row: Ending, report: CrashReport, retrieval: Retrieval, probability: float
+) -> Candidate:
     cases = tuple(match for match in retrieval.signatures if match.case.cause == cause)
     events = tuple(event for event in report.standing if event.cause == cause)
     return Candidate(cause, 0.0, row.proof or "supported", cases, events, probability)
@@ -136,7 +166,8 @@ def _proved(cause: str, row: Ending, report: CrashReport, retrieval: Retrieval, 
 def _gives_way(root: Event, row: Ending) -> bool:
     """Tell whether a root line says less than the state does.
 
-    A person or a scheduler may end a job long after it failed; memory and nodes are lost before what is printed of it.
+    A person or a scheduler may end a job long after it failed; memory and nodes are lost before what is
+    printed of it.
     """
     if row.by in ("person", "scheduler"):
         return root.kind == "kill" or root.pattern_role == "wrapper"

@@ -259,7 +259,11 @@ _PATCHES: Mapping[str, str] = {
 
 # What a dropped claim was; the rest of `what` are names.
 _WHAT: Mapping[str, str] = {
-    "patch of {}": "{} 的补丁", "quote {}": "引文 {}", "case {}": "案例 {}", "cause {}": "原因 {}", "change {}: {}={}": "修改 {}: {}={}",
+    "patch of {}": "{} 的补丁",
+    "quote {}": "引文 {}",
+    "case {}": "案例 {}",
+    "cause {}": "原因 {}",
+    "change {}: {}={}": "修改 {}: {}={}",
 }
 
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
@@ -270,7 +274,12 @@ def translate_reasons(dropped: Iterable[Dropped], language: Language) -> tuple[D
     """Give what was dropped and why in a language; what is in it already stays as it is."""
     if language == "en":
         return tuple(dropped)
-    return tuple(item.model_copy(update={"what": _match(item.what, _whats()) or item.what, "why": reason(item.why, language)}) for item in dropped)
+    return tuple(
+        item.model_copy(
+            update={"what": _match(item.what, _whats()) or item.what, "why": reason(item.why, language)}
+        )
+        for item in dropped
+    )
 
 
 def translate_readings(said: Telemetry, language: Language) -> Telemetry:
@@ -279,7 +288,10 @@ def translate_readings(said: Telemetry, language: Language) -> Telemetry:
         return said
     causes = []
     for cause in said.causes:
-        readings = [item.model_copy(update={"unavailable": item.unavailable and reason(item.unavailable, language)}) for item in cause.readings]
+        readings = [
+            item.model_copy(update={"unavailable": item.unavailable and reason(item.unavailable, language)})
+            for item in cause.readings
+        ]
         causes.append(cause.model_copy(update={"readings": tuple(readings)}))
     return said.model_copy(update={"causes": tuple(causes)})
 
@@ -313,8 +325,13 @@ def _whats() -> _Shapes:
 
 def _compiled(table: Mapping[str, str]) -> _Shapes:
     """Make expressions of templates, those with the most words of their own first: they say more of what they match."""
-    templates = sorted((english for english in table if "{}" in english), key=lambda english: -len(english.replace("{}", "")))
-    return [(re.compile("(.+?)".join(map(re.escape, english.split("{}"))), re.DOTALL), table[english]) for english in templates]
+    templates = sorted(
+        (english for english in table if "{}" in english), key=lambda english: -len(english.replace("{}", ""))
+    )
+    return [
+        (re.compile("(.+?)".join(map(re.escape, english.split("{}"))), re.DOTALL), table[english])
+        for english in templates
+    ]
 
 
 def _match(text: str, shapes: _Shapes) -> str:

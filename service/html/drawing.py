@@ -28,8 +28,14 @@ class Scale:
 def svg(height: float, told: str, *children: str, width: float = WIDTH) -> Html:
     """Give a drawing with words for those who do not see it."""
     return element(
-        "svg", element("title", told), *children, viewBox=f"0 0 {width:.0f} {height:.0f}", width=width, height=height,
-        role="img", aria_label=told,
+        "svg",
+        element("title", told),
+        *children,
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=width,
+        height=height,
+        role="img",
+        aria_label=told,
     )
 
 

@@ -51,7 +51,13 @@ def paragraph(*children: str, class_: str | None = None) -> Html:
 
 def section(name: str, title: str, *children: str) -> Html:
     """Give a section that its heading names and that `#name` leads to."""
-    return element("section", element("h2", title, id=f"{name}-title"), *children, id=name, aria_labelledby=f"{name}-title")
+    return element(
+        "section",
+        element("h2", title, id=f"{name}-title"),
+        *children,
+        id=name,
+        aria_labelledby=f"{name}-title",
+    )
 
 
 def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Html:
@@ -67,13 +73,20 @@ def _row(cells: list[str]) -> Html:
 
 
 def document(title: str, *children: str, lang: str = "en", style: str = "") -> str:
-    """Give a whole page that loads nothing and, by its own policy, could not; `style` adds rules to the common ones."""
+    """Give a whole page that loads nothing and, by its own policy, could not.
+
+    `style` adds rules to the common ones.
+    """
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
-        element("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
+        element(
+            "meta",
+            http_equiv="Content-Security-Policy",
+            content="default-src 'none'; style-src 'unsafe-inline'",
+        ),
         element("title", title),
         element("style", Html(STYLE + style)),
     )

@@ -41,15 +41,28 @@ def bar_plot(told: str, rows: Sequence[Amount]) -> Html:
     """Draw bars below each other, the longest over the whole width."""
     most = max((row.value for row in rows), default=0) or 1.0
     words = "; ".join(f"{row.name}: {row.told}" for row in rows)
-    return svg(_ROW * len(rows) + 2, f"{told}: {words}", *(part for place, row in enumerate(rows) for part in _bar(row, _ROW * place, most)))
+    return svg(
+        _ROW * len(rows) + 2,
+        f"{told}: {words}",
+        *(part for place, row in enumerate(rows) for part in _bar(row, _ROW * place, most)),
+    )
 
 
 def _bar(row: Amount, y: float, most: float) -> list[Html]:
     controller = WIDTH - _LETTER * _width(row.told) - 14
     return [
-        text(0, y + 12, clipped(row.name, controller)), text(WIDTH, y + 12, row.told, "small", "end"),
+        text(0, y + 12, clipped(row.name, controller)),
+        text(WIDTH, y + 12, row.told, "small", "end"),
         element("rect", x=0.0, y=y + 17, width=WIDTH, height=_BAR, rx=2.0, class_="track"),
-        element("rect", x=0.0, y=y + 17, width=max(2.0, WIDTH * row.value / most), height=_BAR, rx=2.0, class_=row.colour),
+        element(
+            "rect",
+            x=0.0,
+            y=y + 17,
+            width=max(2.0, WIDTH * row.value / most),
+            height=_BAR,
+            rx=2.0,
+            class_=row.colour,
+        ),
     ]
 
 
@@ -60,9 +73,14 @@ def column_plot(told: str, stacks: Sequence[Column], colours: Mapping[str, str])
     step_x = (WIDTH - _LEFT) / max(len(stacks), 1)
     words = "; ".join(f"{column.name}: {sum(column.parts.values()):g}" for column in stacks)
     return svg(
-        _TOP + _HEIGHT + _BELOW, f"{told}: {words}",
+        _TOP + _HEIGHT + _BELOW,
+        f"{told}: {words}",
         *(part for tick in range(round(top / step) + 1) for part in _tick(tick * step, top)),
-        *(part for place, column in enumerate(stacks) for part in _stack(column, _LEFT + place * step_x, step_x, top, colours)),
+        *(
+            part
+            for place, column in enumerate(stacks)
+            for part in _stack(column, _LEFT + place * step_x, step_x, top, colours)
+        ),
         *_names(stacks, step_x),
     )
 
@@ -106,7 +124,17 @@ def _stack(column: Column, x: float, width: float, top: float, colours: Mapping[
             height = _HEIGHT * value / top
             y = _TOP + _HEIGHT * (1 - below / top) - height
             title = element("title", f"{column.name}, {name}: {value:g}")
-            drawn.append(element("rect", title, x=x + gap, y=y, width=min(width - 2 * gap, 40.0), height=height, class_=colour))
+            drawn.append(
+                element(
+                    "rect",
+                    title,
+                    x=x + gap,
+                    y=y,
+                    width=min(width - 2 * gap, 40.0),
+                    height=height,
+                    class_=colour,
+                )
+            )
             below += value
     return drawn
 
@@ -117,5 +145,6 @@ def _names(stacks: Sequence[Column], width: float) -> list[Html]:
     every = max(1, ceil(longest / width)) if width else 1
     return [
         text(min(_LEFT + width * place + 2, WIDTH - longest + 10), _TOP + _HEIGHT + 16, column.name, "small")
-        for place, column in enumerate(stacks) if place % every == 0
+        for place, column in enumerate(stacks)
+        if place % every == 0
     ]

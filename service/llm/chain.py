@@ -43,7 +43,9 @@ NAMED_ONLY = 0.1
 # How much longer an answer gets before it is looked at again.
 STRIDE = 48
 # Addresses of nodes among themselves, which workers print before each line.
-_NODES = re.compile(r"\b(?:10\.\d{1,3}|127\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2}\b(?::\d+)?")
+_NODES = re.compile(
+    r"\b(?:10\.\d{1,3}|127\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2}\b(?::\d+)?"
+)
 _CLAIMED = {"cause", "quotes", "cases", "changes"}
 
 
@@ -64,15 +66,27 @@ class RuleAnswers(Protocol):
 def build_prompt_context(answers: RuleAnswers, triage_context: TriageContext) -> PromptContext:
     """Put together what a model is told."""
     settings = (*triage_context.own, *triage_context.report.settings)
-    return gather_context(triage_context.report, triage_context.retrieval, answers.library, triage_context.first, triage_context.language, settings, triage_context.telemetry)
+    return gather_context(
+        triage_context.report,
+        triage_context.retrieval,
+        answers.library,
+        triage_context.first,
+        triage_context.language,
+        settings,
+        triage_context.telemetry,
+    )
 
 
 def render_prompt(answers: RuleAnswers, triage_context: TriageContext, settings: Settings) -> str:
     """Give exactly what a model would be sent, for a person to read."""
-    return shown(for_answer(build_prompt_context(answers, triage_context), settings.model_tokens), schema(Claims))
+    return shown(
+        for_answer(build_prompt_context(answers, triage_context), settings.model_tokens), schema(Claims)
+    )
 
 
-def answer_in_stages(answers: RuleAnswers, triage_context: TriageContext, settings: Settings) -> Iterator[Stage]:
+def answer_in_stages(
+    answers: RuleAnswers, triage_context: TriageContext, settings: Settings
+) -> Iterator[Stage]:
     """Give the first answer, then the configured model's words, then the final answer."""
     yield DraftStage(triage_context.first)
     if triage_context.first.verdict == "no-failure":
@@ -82,15 +96,21 @@ def answer_in_stages(answers: RuleAnswers, triage_context: TriageContext, settin
     try:
         model = open_model(settings)
     except ModelError as error:
-        yield FinalStage(_noted(triage_context.first, f"{error} The first answer stands.", triage_context.language))
+        yield FinalStage(
+            _noted(triage_context.first, f"{error} The first answer stands.", triage_context.language)
+        )
         return
     if model is None:
         yield FinalStage(triage_context.first)
         return
-    yield from explain_with_model(answers, triage_context, model, settings.model_deadline, settings.model_tokens)
+    yield from explain_with_model(
+        answers, triage_context, model, settings.model_deadline, settings.model_tokens
+    )
 
 
-def explain_with_model(answers: RuleAnswers, triage_context: TriageContext, model: ChatModel, seconds: float, budget: int) -> Iterator[Stage]:
+def explain_with_model(
+    answers: RuleAnswers, triage_context: TriageContext, model: ChatModel, seconds: float, budget: int
+) -> Iterator[Stage]:
     """Give a model's words on an inquiry, then the final answer; a model that fails leaves the first one."""
     started = perf_counter()
     # The clock runs from here: what goes into the prompt is part of the wait.
@@ -101,7 +121,9 @@ def explain_with_model(answers: RuleAnswers, triage_context: TriageContext, mode
         yield from talk.listen(asker)
         final = _joined(answers, triage_context, talk, model.name)
     except ModelError as error:
-        final = _noted(triage_context.first, f"{error} The first answer stands.", triage_context.language, talk.dropped)
+        final = _noted(
+            triage_context.first, f"{error} The first answer stands.", triage_context.language, talk.dropped
+        )
     engine = final.engine.model_copy(update={"tokens": asker.tokens, "omitted": dict(talk.prompt.omitted)})
     spent = {**final.timings_ms, "model": round(1000 * (perf_counter() - started), 2)}
     yield FinalStage(final.model_copy(update={"engine": engine, "timings_ms": spent}))
@@ -172,22 +194,33 @@ def mentions_failure(grounded: Grounded, prompt_context: PromptContext) -> bool:
     return True
 
 
-def _joined(answers: RuleAnswers, triage_context: TriageContext, talk: _ModelExplanation, name: str) -> Diagnosis:
+def _joined(
+    answers: RuleAnswers, triage_context: TriageContext, talk: _ModelExplanation, name: str
+) -> Diagnosis:
     """Put what stands of a model's answer beside the first one, whose headline and explanation stay the rules' own."""
     grounded = talk.grounded
     assert grounded is not None  # noqa: S101 - listened to
-    answer = answers.decide_cause(triage_context, grounded.chosen) if grounded.chosen else triage_context.first
+    answer = (
+        answers.decide_cause(triage_context, grounded.chosen) if grounded.chosen else triage_context.first
+    )
     used = bool(grounded.chosen)
     if not talk.prompt.suspects:
         answer = _with_changes(answers, triage_context, answer, grounded.changes)
-        answer = answer.model_copy(update={
-            "evidence": _with_quotes(answer, grounded.quotes, talk), "alternatives": _with_hypothesis(answer, grounded, talk.prompt_context),
-        })
+        answer = answer.model_copy(
+            update={
+                "evidence": _with_quotes(answer, grounded.quotes, talk),
+                "alternatives": _with_hypothesis(answer, grounded, talk.prompt_context),
+            }
+        )
     if talk.kept.holds:
         used = True
-        answer = answer.model_copy(update={"engine": answer.engine.model_copy(update={"model_explanation": talk.kept.text})})
+        answer = answer.model_copy(
+            update={"engine": answer.engine.model_copy(update={"model_explanation": talk.kept.text})}
+        )
     noted = _noted(answer, _told(talk, used), talk.prompt_context.language, talk.dropped)
-    return noted.model_copy(update={"engine": noted.engine.model_copy(update={"name": name})}) if used else noted
+    return (
+        noted.model_copy(update={"engine": noted.engine.model_copy(update={"name": name})}) if used else noted
+    )
 
 
 def _told(talk: _ModelExplanation, used: bool) -> str:
@@ -199,13 +232,18 @@ def _told(talk: _ModelExplanation, used: bool) -> str:
     elif not talk.kept.holds:
         rows.append("Too little of the model's explanation could be checked.")
     if talk.prompt.suspects:
-        rows.append(f"{talk.prompt.suspects} lines of the log speak to a model; they were withheld, and the model decided nothing.")
+        rows.append(
+            f"{talk.prompt.suspects} lines of the log speak to a model; they were withheld, and the model "
+            "decided nothing."
+        )
     if not used:
         rows.append("The first answer stands.")
     return " ".join(rows)
 
 
-def _with_changes(answers: RuleAnswers, triage_context: TriageContext, answer: Diagnosis, picked: Sequence[ProposedChange]) -> Diagnosis:
+def _with_changes(
+    answers: RuleAnswers, triage_context: TriageContext, answer: Diagnosis, picked: Sequence[ProposedChange]
+) -> Diagnosis:
     """Put the picked changes first; those of the rules that were not picked stay behind them."""
     if answer.verdict != "diagnosed" or not picked:
         return answer
@@ -216,38 +254,70 @@ def _with_changes(answers: RuleAnswers, triage_context: TriageContext, answer: D
     return answers.repatch(triage_context, answer.model_copy(update={"changes": tuple(ordered)}))
 
 
-def _with_quotes(answer: Diagnosis, quotes: Sequence[GroundedQuote], talk: _ModelExplanation) -> tuple[Evidence, ...]:
+def _with_quotes(
+    answer: Diagnosis, quotes: Sequence[GroundedQuote], talk: _ModelExplanation
+) -> tuple[Evidence, ...]:
     """Add the lines that the model quotes and the rules did not, as far as there is room.
 
-    A line that sends its reader elsewhere is for those to find who read the log, not for a model to put forward.
+    A line that sends its reader elsewhere is for those to find who read the log, not for a model to put
+    forward.
     """
     assert talk.grounded is not None  # noqa: S101 - listened to
     judge = talk.judge_of(talk.grounded)
     report = talk.prompt_context.report
     told = {(item.file or "", item.line) for item in answer.evidence}
-    texts = dict([*report.surroundings, *report.tail, *report.novel, *((event.line, event.text) for event in report.events)])
+    texts = dict(
+        [
+            *report.surroundings,
+            *report.tail,
+            *report.novel,
+            *((event.line, event.text) for event in report.events),
+        ]
+    )
     more = []
     for found in quotes:
         place = report.place(found.number)
-        if (place.file, place.line) not in told and found.number in texts and not lead(_NODES.sub("", texts[found.number]), judge.is_known):
+        if (
+            (place.file, place.line) not in told
+            and found.number in texts
+            and not lead(_NODES.sub("", texts[found.number]), judge.is_known)
+        ):
             why = phrase("quoted", talk.prompt_context.language)
-            more.append(Evidence(line=place.line, text=texts[found.number], role="context", why=why, file=place.file or None))
+            more.append(
+                Evidence(
+                    line=place.line,
+                    text=texts[found.number],
+                    role="context",
+                    why=why,
+                    file=place.file or None,
+                )
+            )
     return (*answer.evidence, *more)[: max(MAX_EVIDENCE, len(answer.evidence))]
 
 
-def _with_hypothesis(answer: Diagnosis, grounded: Grounded, prompt_context: PromptContext) -> tuple[Alternative, ...]:
+def _with_hypothesis(
+    answer: Diagnosis, grounded: Grounded, prompt_context: PromptContext
+) -> tuple[Alternative, ...]:
     """Tell the cause that the model holds possible: first where the rules know none, else last."""
     if not grounded.hypothesis:
         return answer.alternatives
     known = next((item for item in answer.alternatives if item.cause == grounded.hypothesis), None)
     cause = prompt_context.library.causes[grounded.hypothesis]
     check = cause.checks[0] if cause.checks else cause.means
-    named = known or Alternative(cause=cause.id, confidence=NAMED_ONLY, tell_apart=check.to(prompt_context.language))
+    named = known or Alternative(
+        cause=cause.id, confidence=NAMED_ONLY, tell_apart=check.to(prompt_context.language)
+    )
     rest = [item for item in answer.alternatives if item is not known]
-    return (named, *rest) if answer.verdict == "unknown" else (*answer.alternatives, *(() if known else (named,)))
+    return (
+        (named, *rest)
+        if answer.verdict == "unknown"
+        else (*answer.alternatives, *(() if known else (named,)))
+    )
 
 
 def _noted(answer: Diagnosis, note: str, language: Language, dropped: Sequence[Dropped] = ()) -> Diagnosis:
     told = reasons.translate_reasons(listed(dropped), language)
-    engine = answer.engine.model_copy(update={"note": reasons.note(note, language), "dropped": (*answer.engine.dropped, *told)})
+    engine = answer.engine.model_copy(
+        update={"note": reasons.note(note, language), "dropped": (*answer.engine.dropped, *told)}
+    )
     return answer.model_copy(update={"engine": engine})

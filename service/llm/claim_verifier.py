@@ -19,14 +19,24 @@ from service.schemas.diagnosis import Dropped, ProposedChange
 _SHOWN = 120
 _LINE_MARK = re.compile(r"(?:.+:)?L\d+")
 _MARKUP = re.compile(r"<[a-zA-Z/!][^>]*>|!\[|\]\(|&#?\w+;|javascript:|data:\w+/", re.IGNORECASE)
-# A name that only a setting has: assigned, dotted with underscores, a flag, an environment variable, or with an underscore.
-_ASSIGNED = re.compile(r"(?<![\w.\[/-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)\s*(?:=|:=|==)\s*(?P<value>[^\s,;`)\]。，；]+)")
-_NAMED = re.compile(r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+)")
+# A name that only a setting has: assigned, dotted with underscores, a flag, an environment variable, or with
+# an underscore.
+_ASSIGNED = re.compile(
+    r"(?<![\w.\[/-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)\s*(?:=|:=|==)\s*(?P<value>[^\s,;`)\]。，；]+)"
+)
+_NAMED = re.compile(
+    r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+)"
+)
 # The same value told in words: `KEY to 8`, `KEY from 16 to 8`.
-_MOVED = re.compile(r"(?<![\w./-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)[`*]*\s*(?::|：|\bto\b|\bfrom\s+\S+\s+to\b|为|到|至|设为|改为|降到|提高到)\s*[`*]*(?P<value>-?\d[\w.]*)")
+_MOVED = re.compile(
+    r"(?<![\w./-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)[`*]*\s*(?::|：|\bto\b|\bfrom\s+\S+\s+to\b|为|到|至|设为|改为|降到|提高到)\s*[`*]*(?P<value>-?\d[\w.]*)"
+)
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w]*\.\w)")
 _FINE = re.compile(
-    r"\b(?:no|not an?|without an?y?)\s+(?:real\s+)?(?:failure|error|problem|issue|crash)s?\b(?=\s*(?:[.,;!]|$|(?:was|were|is|are) (?:found|seen|detected|present)|occurred|happened|at all|here|\[))|\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
+    r"\b(?:no|not an?|without "
+    r"an?y?)\s+(?:real\s+)?(?:failure|error|problem|issue|crash)s?\b(?=\s*(?:[.,;!]|$|(?:was|were|is|are) "
+    r"(?:found|seen|detected|present)|occurred|happened|at "
+    r"all|here|\[))|\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
     r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|\b(?:all|everything) (?:is|was|looks|went|works) (?:well|good|fine|okay|ok|normal|correct)|(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|成功完成",
     re.IGNORECASE,
 )
@@ -52,7 +62,13 @@ class VerificationContext:
     @cached_property
     def sent(self) -> str:
         """All text that was sent of the log and of ours."""
-        return "\n".join([self.prompt.ours, *self.prompt.lines.values(), *(message.text for message in self.prompt.messages[1:])])
+        return "\n".join(
+            [
+                self.prompt.ours,
+                *self.prompt.lines.values(),
+                *(message.text for message in self.prompt.messages[1:]),
+            ]
+        )
 
     @cached_property
     def numbers(self) -> frozenset[str]:
@@ -60,9 +76,14 @@ class VerificationContext:
         return frozenset(match[0].replace(",", "") for match in re.finditer(r"\d[\d,]*(?:\.\d+)*", self.sent))
 
     def is_known(self, name: str) -> bool:
-        """Tell whether a dotted name is one of ours: a setting, or a word of a cause or a case. A log decides nothing here."""
+        """Tell whether a dotted name is one of ours: a setting, or a word of a cause or a case.
+
+        A log decides nothing here.
+        """
         wanted = _spelled(name)
-        if wanted in self.settings or any(wanted in (_spelled(key), _spelled(key).rsplit(".", 1)[-1]) for _, key in self.library.specs):
+        if wanted in self.settings or any(
+            wanted in (_spelled(key), _spelled(key).rsplit(".", 1)[-1]) for _, key in self.library.specs
+        ):
             return True
         texts = (text for case in self.library.cases.values() for text in (case.body.en, case.body.zh))
         return any(name in text and is_word_of(name, text) for text in texts)
@@ -74,12 +95,26 @@ class VerificationContext:
         return frozenset(keys | {key.rsplit(".", 1)[-1] for key in keys})
 
 
-def verification_context(prompt_context: PromptContext, prompt: Prompt, changes: Sequence[ProposedChange], cause: str | None, barred: Sequence[Constraint] = ()) -> VerificationContext:
+def verification_context(
+    prompt_context: PromptContext,
+    prompt: Prompt,
+    changes: Sequence[ProposedChange],
+    cause: str | None,
+    barred: Sequence[Constraint] = (),
+) -> VerificationContext:
     """Make a judge of prose about a log; beside its cause, a text may name those that stand beside it."""
-    rivals = {candidate.cause for candidate in prompt_context.candidates} | {item.cause for item in prompt_context.first.alternatives}
+    rivals = {candidate.cause for candidate in prompt_context.candidates} | {
+        item.cause for item in prompt_context.first.alternatives
+    }
     return VerificationContext(
-        prompt, prompt_context.library, prompt_context.language, cause, frozenset(rivals | {cause or ""}), tuple(changes),
-        prompt_context.first.verdict != "no-failure", tuple(barred),
+        prompt,
+        prompt_context.library,
+        prompt_context.language,
+        cause,
+        frozenset(rivals | {cause or ""}),
+        tuple(changes),
+        prompt_context.first.verdict != "no-failure",
+        tuple(barred),
     )
 
 
@@ -122,19 +157,29 @@ def _barred(text: str, judge: VerificationContext) -> str:
 def _renaming(text: str, judge: VerificationContext) -> str:
     plain = CITED.sub("", text).lower()
     for cause in judge.library.causes.values():
-        if cause.id not in judge.allowed and (cause.id in plain or cause.title.to(judge.language).lower() in plain):
+        if cause.id not in judge.allowed and (
+            cause.id in plain or cause.title.to(judge.language).lower() in plain
+        ):
             return f"names {cause.id}, which nothing in the log speaks for"
     return ""
 
 
 def _setting(text: str, judge: VerificationContext) -> str:
     plain = CITED.sub("", text)
-    cited = " ".join(judge.prompt.lines[mark[1:-1]] for mark, exists in _citations(text, judge) if exists and mark[1:-1] in judge.prompt.lines)
+    cited = " ".join(
+        judge.prompt.lines[mark[1:-1]]
+        for mark, exists in _citations(text, judge)
+        if exists and mark[1:-1] in judge.prompt.lines
+    )
     for match in _ASSIGNED.finditer(plain):
-        if not _is_known_value(match["key"], match["value"].strip("'\"*."), judge) and not is_word_of(match[0].rstrip("'\"*."), cited):
+        if not _is_known_value(match["key"], match["value"].strip("'\"*."), judge) and not is_word_of(
+            match[0].rstrip("'\"*."), cited
+        ):
             return f"sets {match['key']} to a value that is not among the changes"
     for match in _MOVED.finditer(plain):
-        if _spelled(match["key"]) in judge.settings and not _is_known_value(match["key"], match["value"].rstrip("."), judge):
+        if _spelled(match["key"]) in judge.settings and not _is_known_value(
+            match["key"], match["value"].rstrip("."), judge
+        ):
             return f"sets {match['key']} to a value that is not among the changes"
     for match in _NAMED.finditer(_ASSIGNED.sub("", plain)):
         name = match[0].rstrip(".-")
@@ -151,7 +196,11 @@ def is_word_of(words: str, line: str) -> bool:
 
 def _is_known_value(key: str, value: str, judge: VerificationContext) -> bool:
     wanted = _spelled(key)
-    same = [change for change in judge.changes if wanted in (_spelled(change.key), _spelled(change.key).rsplit(".", 1)[-1])]
+    same = [
+        change
+        for change in judge.changes
+        if wanted in (_spelled(change.key), _spelled(change.key).rsplit(".", 1)[-1])
+    ]
     return any(value.lower() in (str(change.to).lower(), str(change.from_).lower()) for change in same)
 
 
@@ -174,7 +223,15 @@ def _quoting(text: str, judge: VerificationContext) -> str:
 
 # What a sentence is asked, in order; the first reason given drops it.
 _RULES: Sequence[Callable[[str, VerificationContext], str]] = (
-    _shaped, _miscited, _speaking, _denying, _barred, _renaming, _setting, _quoting, _counting,
+    _shaped,
+    _miscited,
+    _speaking,
+    _denying,
+    _barred,
+    _renaming,
+    _setting,
+    _quoting,
+    _counting,
 )
 
 
@@ -200,10 +257,15 @@ class VerifiedText:
 
 def verify_text(block: str, judge: VerificationContext, kept: VerifiedText) -> str:
     """Judge one paragraph and add what stands of it; gives that, or the empty string."""
-    rows = [[(sentence, _reason(sentence, judge)) for sentence in sentences(row)] for row in is_safe(block).split("\n")]
+    rows = [
+        [(sentence, _reason(sentence, judge)) for sentence in sentences(row)]
+        for row in is_safe(block).split("\n")
+    ]
     every = [pair for row in rows for pair in row]
     kept.sentences += len(every)
-    good = "\n".join(" ".join(text for text, why in row if not why) for row in rows if any(not why for _, why in row)).strip()
+    good = "\n".join(
+        " ".join(text for text, why in row if not why) for row in rows if any(not why for _, why in row)
+    ).strip()
     if why := _unfounded(good, judge):
         kept.lost += len(every)
         kept.dropped.extend(Dropped(what=text[:_SHOWN], why=reason or why) for text, reason in every)

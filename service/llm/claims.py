@@ -59,17 +59,33 @@ class Claims(Claim):
     """A model's answer about a log."""
 
     cause: Annotated[Name, Field(description="the id of one cause")]
-    quotes: Annotated[tuple[Quote, ...], _first(MAX_QUOTES), Field(description="lines of the log that prove it, the most telling first")] = ()
-    cases: Annotated[tuple[Name, ...], _first(MAX_CASES), Field(description="ids of the known cases that apply")] = ()
-    changes: Annotated[tuple[Pick, ...], _first(MAX_CHANGES), Field(description="the offered changes to make, the first to try first")] = ()
+    quotes: Annotated[
+        tuple[Quote, ...],
+        _first(MAX_QUOTES),
+        Field(description="lines of the log that prove it, the most telling first"),
+    ] = ()
+    cases: Annotated[
+        tuple[Name, ...], _first(MAX_CASES), Field(description="ids of the known cases that apply")
+    ] = ()
+    changes: Annotated[
+        tuple[Pick, ...],
+        _first(MAX_CHANGES),
+        Field(description="the offered changes to make, the first to try first"),
+    ] = ()
     explanation: Annotated[Prose, Field(description="Markdown; every paragraph cites [L12] or [case:id]")]
 
 
 class ModelReply(Claim):
     """A model's answer to a follow-up question."""
 
-    cases: Annotated[tuple[Name, ...], _first(MAX_CASES), Field(description="ids of the known cases that apply")] = ()
-    changes: Annotated[tuple[Pick, ...], _first(MAX_CHANGES), Field(description="the offered changes that the answer is about")] = ()
+    cases: Annotated[
+        tuple[Name, ...], _first(MAX_CASES), Field(description="ids of the known cases that apply")
+    ] = ()
+    changes: Annotated[
+        tuple[Pick, ...],
+        _first(MAX_CHANGES),
+        Field(description="the offered changes that the answer is about"),
+    ] = ()
     answer: Annotated[Prose, Field(description="Markdown; every paragraph cites [L12] or [case:id]")]
 
 
@@ -84,10 +100,17 @@ def schema(kind: type[Claim]) -> dict[str, Any]:
 def _closed(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     if "$ref" in node:
         return _closed(definitions[node["$ref"].rsplit("/", 1)[-1]], definitions)
-    told = {"description": node["description"]} if "description" in node and node.get("type") != "object" else {}
+    told = (
+        {"description": node["description"]} if "description" in node and node.get("type") != "object" else {}
+    )
     if node.get("type") == "object":
         fields = {name: _closed(field, definitions) for name, field in node["properties"].items()}
-        return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+        return {
+            "type": "object",
+            "properties": fields,
+            "required": list(fields),
+            "additionalProperties": False,
+        }
     if node.get("type") == "array":
         return {"type": "array", **told, "items": _closed(node["items"], definitions)}
     return {"type": "string", **told}
@@ -104,7 +127,9 @@ def parse(kind: type[C], text: str) -> C:
         data, _ = json.JSONDecoder().raw_decode(body[begin:])
         return kind.model_validate(data)
     except ValidationError as error:
-        rows = [f"{'.'.join(map(str, item['loc'])) or 'the object'}: {item['msg']}" for item in error.errors()[:5]]
+        rows = [
+            f"{'.'.join(map(str, item['loc'])) or 'the object'}: {item['msg']}" for item in error.errors()[:5]
+        ]
         raise ValueError("; ".join(rows)) from error
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error

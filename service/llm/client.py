@@ -59,10 +59,13 @@ class LlmClient:
         """Give what was sent and received so far."""
         return Tokens(sent=self.sent, received=self.received, counted=self.counted)
 
-    def stream(self, messages: Sequence[Message], kind: type[Claim], is_said: Callable[[], bool] = lambda: False) -> Iterator[str]:
+    def stream(
+        self, messages: Sequence[Message], kind: type[Claim], is_said: Callable[[], bool] = lambda: False
+    ) -> Iterator[str]:
         """Yield the answer as far as it has come, again and again; raises ModelError.
 
-        A try that fails is made again, from the beginning, unless `is_said` tells that a part was passed on already.
+        A try that fails is made again, from the beginning, unless `is_said` tells that a part was passed on
+        already.
         """
         for attempt in range(TRIES):
             try:
@@ -109,4 +112,6 @@ class LlmClient:
         try:
             return parse(kind, mended)
         except ValueError as error:
-            raise ModelNonsenseError(f"The model's answer is not in the form that was asked for: {error}.") from error
+            raise ModelNonsenseError(
+                f"The model's answer is not in the form that was asked for: {error}."
+            ) from error

@@ -1,7 +1,9 @@
 """What leads a reader away from the answer: addresses, numbers to call, requests for credentials, commands.
 
-A model that follows a poisoned log puts its author's address into words of its own, so that none of these stands in
-what a model writes, however it is spelled. Better a true sentence lost than one that sends a reader somewhere.
+A model that follows a poisoned log puts its author's address into words of its own, so that none of these
+stands in
+what a model writes, however it is spelled. Better a true sentence lost than one that sends a reader
+somewhere.
 """
 
 from __future__ import annotations
@@ -43,9 +45,29 @@ _ADDRESS = re.compile(
 _SIXES = re.compile(r"(?<![\w:])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])")
 _DOTTED = re.compile(r"(?<![\w@/.-])(?!\d+(?:\.\d+)+(?![\w.-]))[^\W_][\w-]*(?:\.[^\W_][\w-]*)+")
 # Endings of files that no registry sells as a domain's.
-_FILES = frozenset((
-    "py", "pyx", "cpp", "hpp", "log", "yaml", "yml", "json", "jsonl", "txt", "toml", "cfg", "ini", "conf", "safetensors", "ckpt", "parquet", "out", "err",
-))
+_FILES = frozenset(
+    (
+        "py",
+        "pyx",
+        "cpp",
+        "hpp",
+        "log",
+        "yaml",
+        "yml",
+        "json",
+        "jsonl",
+        "txt",
+        "toml",
+        "cfg",
+        "ini",
+        "conf",
+        "safetensors",
+        "ckpt",
+        "parquet",
+        "out",
+        "err",
+    )
+)
 _ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a", "u.s", "p.s"})
 _SPELLED = r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple)"
 _CALL = re.compile(
@@ -57,18 +79,25 @@ _CALL = re.compile(
     re.IGNORECASE,
 )
 _CREDENTIALS = re.compile(
-    r"\b(?:passwords?|passphrases?|passwd|credentials?|api[ _-]?keys?|(?:access|secret|private|ssh)[ _-]?keys?|(?:auth|access|bearer|hf|api|wandb)[ _-]?tokens?|"
-    r"one-time (?:code|password)s?|2fa|otp|seed phrase|credit card|bank account|(?:log|sign)\s?in)\b|密码|口令|凭据|凭证|密钥|令牌|验证码|账号|帐号|银行卡|登录",
+    r"\b(?:passwords?|passphrases?|passwd|credentials?|api[ _-]?keys?|(?:access|secret|private|ssh)[ "
+    r"_-]?keys?|(?:auth|access|bearer|hf|api|wandb)[ _-]?tokens?|"
+    r"one-time (?:code|password)s?|2fa|otp|seed phrase|credit card|bank "
+    r"account|(?:log|sign)\s?in)\b|密码|口令|凭据|凭证|密钥|令牌|验证码|账号|帐号|银行卡|登录",
     re.IGNORECASE,
 )
 _LEADS = re.compile(
-    r"\b(?:visit|click|browse to|navigate to)\b|\bdownload (?:and|the (?:fix|patch|tool|script)|this|our|from|it)\b|"
-    r"\b(?:open|go to|follow|use|see) (?:the |this |our )?(?:link|page|site|website|url|web address)\b|点击|访问(?:网站|网址|链接|页面|以下|该)|打开(?:链接|网址|网站)|下载(?:并|补丁|脚本|工具)",
+    r"\b(?:visit|click|browse to|navigate to)\b|\bdownload (?:and|the "
+    r"(?:fix|patch|tool|script)|this|our|from|it)\b|"
+    r"\b(?:open|go to|follow|use|see) (?:the |this |our )?(?:link|page|site|website|url|web "
+    r"address)\b|点击|访问(?:网站|网址|链接|页面|以下|该)|打开(?:链接|网址|网站)|下载(?:并|补丁|脚本|工具)",
     re.IGNORECASE,
 )
 _SHAPES = (
-    (COMMAND, "holds a command"), (_ADDRESS, "holds a link or an address"), (_CALL, "holds a number to call or a way to reach somebody"),
-    (_CREDENTIALS, "speaks of credentials"), (_LEADS, "leads the reader elsewhere"),
+    (COMMAND, "holds a command"),
+    (_ADDRESS, "holds a link or an address"),
+    (_CALL, "holds a number to call or a way to reach somebody"),
+    (_CREDENTIALS, "speaks of credentials"),
+    (_LEADS, "leads the reader elsewhere"),
 )
 
 
@@ -78,7 +107,10 @@ def nobody(_name: str) -> bool:
 
 
 def lead(text: str, is_known: Callable[[str], bool] = nobody) -> str:
-    """Say what in a text leads a reader away, or give the empty string; `is_known` tells which dotted names are no domains."""
+    """Say what in a text leads a reader away, or give the empty string.
+
+    `is_known` tells which dotted names are no domains.
+    """
     for form in _forms(text):
         if why := next((why for shape, why in _SHAPES if shape.search(form)), ""):
             return why

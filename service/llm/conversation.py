@@ -33,7 +33,8 @@ MAX_TURNS = 40
 class Turn:
     """The answer to one question.
 
-    `diagnosis` is the answer as it stands now, without what the constraints rule out; `constraints` all that were
+    `diagnosis` is the answer as it stands now, without what the constraints rule out; `constraints` all that
+    were
     stated so far, in the user's words.
     """
 
@@ -44,11 +45,19 @@ class Turn:
 
 
 class Conversation:
-    """Turns about one inquiry. Without a model the answers come from the diagnosis, the cases and the catalogue."""
+    """Turns about one inquiry.
+
+    Without a model the answers come from the diagnosis, the cases and the catalogue.
+    """
 
     def __init__(
-        self, answers: RuleAnswers, triage_context: TriageContext, near: Callable[[str], Sequence[str]],
-        model: ChatModel | None = None, seconds: float = 60.0, budget: int = 8000,
+        self,
+        answers: RuleAnswers,
+        triage_context: TriageContext,
+        near: Callable[[str], Sequence[str]],
+        model: ChatModel | None = None,
+        seconds: float = 60.0,
+        budget: int = 8000,
     ) -> None:
         self._answers = answers
         self._triage_context = triage_context
@@ -79,7 +88,11 @@ class Conversation:
         self._talk = self._talk[-MAX_TURNS:]
 
     def _rule_out(self, said: str) -> list[Constraint]:
-        new = [item for item in stated_constraints(said, self._prompt_context.offered) if item.topic.name not in self._constraints]
+        new = [
+            item
+            for item in stated_constraints(said, self._prompt_context.offered)
+            if item.topic.name not in self._constraints
+        ]
         self._constraints |= {item.topic.name: item for item in new}
         return new
 
@@ -87,9 +100,19 @@ class Conversation:
         """Answer a question: the paragraphs as they stand, then the whole turn."""
         said = message_text(question)
         new = self._rule_out(said)
-        prompt_context = replace(self._prompt_context, offered=remaining_changes(self._prompt_context.offered, self.constraints))
+        prompt_context = replace(
+            self._prompt_context, offered=remaining_changes(self._prompt_context.offered, self.constraints)
+        )
         self._talk = [*self._talk, Message("user", said)][-MAX_TURNS:]
-        plain = reply(FollowUpQuestion(said, replace(prompt_context, offered=self._prompt_context.offered), prompt_context.offered, tuple(new)), self._near)
+        plain = reply(
+            FollowUpQuestion(
+                said,
+                replace(prompt_context, offered=self._prompt_context.offered),
+                prompt_context.offered,
+                tuple(new),
+            ),
+            self._near,
+        )
         text, engine = plain, Engine()
         if self._model is not None:
             text, engine = yield from self._spoken(self._model, prompt_context, plain)
@@ -105,7 +128,9 @@ class Conversation:
             return first
         return self._answers.repatch(self._triage_context, first.model_copy(update={"changes": changes}))
 
-    def _spoken(self, model: ChatModel, prompt_context: PromptContext, plain: str) -> Generator[TextStage, None, tuple[str, Engine]]:
+    def _spoken(
+        self, model: ChatModel, prompt_context: PromptContext, plain: str
+    ) -> Generator[TextStage, None, tuple[str, Engine]]:
         """Let the model answer; where it fails or too little stands, give the plain answer and say so."""
         asker = LlmClient(model, Deadline(self._seconds), self._budget)
         prompt = for_turn(prompt_context, self._budget, self._talk, self._ruled_out)
@@ -113,18 +138,39 @@ class Conversation:
         try:
             answer = asker.read(ModelReply, asker.whole(prompt.messages, ModelReply))
         except ModelError as error:
-            return plain, Engine(note=reasons.note(f"{error} The answer is from what is known without a model.", prompt_context.language), tokens=asker.tokens)
+            return plain, Engine(
+                note=reasons.note(
+                    f"{error} The answer is from what is known without a model.", prompt_context.language
+                ),
+                tokens=asker.tokens,
+            )
         good = self._checked(answer, prompt_context, prompt, kept)
         for block in good:
             yield TextStage(block)
-        dropped = reasons.translate_reasons(listed([*_dropped(answer, prompt_context, prompt), *kept.dropped]), prompt_context.language)
+        dropped = reasons.translate_reasons(
+            listed([*_dropped(answer, prompt_context, prompt), *kept.dropped]), prompt_context.language
+        )
         if not kept.holds:
-            note = "Too little of the model's answer could be checked; this one is from what is known without it."
-            return plain, Engine(note=reasons.note(note, prompt_context.language), dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))
-        return kept.text, Engine(name=model.name, dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted))
+            note = (
+                "Too little of the model's answer could be checked; this one is from what is known "
+                "without it."
+            )
+            return plain, Engine(
+                note=reasons.note(note, prompt_context.language),
+                dropped=dropped,
+                tokens=asker.tokens,
+                omitted=dict(prompt.omitted),
+            )
+        return kept.text, Engine(
+            name=model.name, dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted)
+        )
 
-    def _checked(self, answer: ModelReply, prompt_context: PromptContext, prompt: Prompt, kept: VerifiedText) -> list[str]:
-        judge = verification_context(prompt_context, prompt, prompt_context.offered, prompt_context.first.cause, self.constraints)
+    def _checked(
+        self, answer: ModelReply, prompt_context: PromptContext, prompt: Prompt, kept: VerifiedText
+    ) -> list[str]:
+        judge = verification_context(
+            prompt_context, prompt, prompt_context.offered, prompt_context.first.cause, self.constraints
+        )
         good = [made for block in blocks(answer.answer) if (made := verify_text(block, judge, kept))]
         return good if kept.holds else []
 
@@ -135,9 +181,17 @@ def message_text(question: str) -> str:
 
 
 def _dropped(answer: ModelReply, prompt_context: PromptContext, prompt: Prompt) -> list[Dropped]:
-    made = [Dropped(what=f"case {name[:120]}", why="is not among those that were sent") for name in answer.cases if name not in prompt.cases]
+    made = [
+        Dropped(what=f"case {name[:120]}", why="is not among those that were sent")
+        for name in answer.cases
+        if name not in prompt.cases
+    ]
     made += [
-        Dropped(what=f"change {pick.framework}: {pick.key}={pick.to}"[:120], why="is not among the changes that are left")
-        for pick in answer.changes if offered(pick, prompt_context) is None
+        Dropped(
+            what=f"change {pick.framework}: {pick.key}={pick.to}"[:120],
+            why="is not among the changes that are left",
+        )
+        for pick in answer.changes
+        if offered(pick, prompt_context) is None
     ]
     return made

@@ -32,9 +32,12 @@ class Deadline:
 
 
 def within(deadline: Deadline, stream: Callable[[], Iterator[AnswerPiece]]) -> Iterator[AnswerPiece]:
-    """Yield what a stream yields; raises ModelLateError at the deadline, even from a server that has gone silent.
+    """Yield what a stream yields.
 
-    The stream runs in a thread of its own: a client's time-out counts from byte to byte, and a server that drips keeps
+    Raises ModelLateError at the deadline, even from a server that has gone silent.
+
+    The stream runs in a thread of its own: a client's time-out counts from byte to byte, and a server that
+    drips keeps
     it alive for ever.
     """
     pieces: queue.Queue[AnswerPiece | _End] = queue.Queue()

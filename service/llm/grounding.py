@@ -1,4 +1,7 @@
-"""A model's claims held against what was sent: each kept, or dropped with the reason. Pure; nothing is believed."""
+"""A model's claims held against what was sent: each kept, or dropped with the reason.
+
+Pure; nothing is believed.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ class GroundedQuote:
 class Grounded:
     """What stands of a model's claims.
 
-    `chosen` is a cause that takes the place of the first answer's, `hypothesis` one that only stands beside it; both
+    `chosen` is a cause that takes the place of the first answer's, `hypothesis` one that only stands beside
+    it; both
     are empty as a rule.
     """
 
@@ -44,7 +48,11 @@ def ground_claims(claims: Claims, prompt_context: PromptContext, prompt: Prompt)
     dropped: list[Dropped] = []
     quotes = _quotes(claims.quotes, prompt, dropped)
     wanted = dict.fromkeys(name.removeprefix("case:").strip("[] ") for name in claims.cases)
-    dropped.extend(Dropped(what=f"case {name[:_SHOWN]}", why="is not among those that were sent") for name in wanted if name not in prompt.cases)
+    dropped.extend(
+        Dropped(what=f"case {name[:_SHOWN]}", why="is not among those that were sent")
+        for name in wanted
+        if name not in prompt.cases
+    )
     cases = tuple(name for name in wanted if name in prompt.cases)
     changes = _picked(claims.changes, prompt_context, dropped)
     chosen, hypothesis = _cause(claims.cause.strip(), quotes, prompt_context, prompt, dropped)
@@ -56,7 +64,9 @@ def _quotes(quotes: Sequence[Quote], prompt: Prompt, dropped: list[Dropped]) -> 
     for quote in quotes:
         mark = place_of(quote, prompt)
         if mark is None:
-            dropped.append(Dropped(what=f"quote {quote.text[:_SHOWN]!r}", why="stands in no line that was sent"))
+            dropped.append(
+                Dropped(what=f"quote {quote.text[:_SHOWN]!r}", why="stands in no line that was sent")
+            )
         else:
             kept.setdefault(mark, GroundedQuote(mark, prompt.numbers[mark]))
     return tuple(kept.values())
@@ -80,12 +90,19 @@ def _bare(text: str) -> str:
     return " ".join(text.split())
 
 
-def _picked(picks: Sequence[Pick], prompt_context: PromptContext, dropped: list[Dropped]) -> tuple[ProposedChange, ...]:
+def _picked(
+    picks: Sequence[Pick], prompt_context: PromptContext, dropped: list[Dropped]
+) -> tuple[ProposedChange, ...]:
     kept: dict[tuple[str, str], ProposedChange] = {}
     for pick in picks:
         change = offered(pick, prompt_context)
         if change is None:
-            dropped.append(Dropped(what=f"change {pick.framework}: {pick.key}={pick.to}"[:_SHOWN], why=_refusal(pick, prompt_context)))
+            dropped.append(
+                Dropped(
+                    what=f"change {pick.framework}: {pick.key}={pick.to}"[:_SHOWN],
+                    why=_refusal(pick, prompt_context),
+                )
+            )
         else:
             kept.setdefault((change.framework, change.key), change)
     return tuple(kept.values())
@@ -104,14 +121,20 @@ def _refusal(pick: Pick, prompt_context: PromptContext) -> str:
     """Say why a change that was not offered is not made."""
     if any(change.key == pick.key.strip() for change in prompt_context.offered):
         return "the offered value is another"
-    spec = prompt_context.library.setting(pick.framework, pick.key, prompt_context.report.version(pick.framework))
+    spec = prompt_context.library.setting(
+        pick.framework, pick.key, prompt_context.report.version(pick.framework)
+    )
     if spec is None:
         return f"is not in the catalogue for {pick.framework or 'any framework'} of this version"
     return misfit_reason(pick.to, spec) or "is not a change that is known to help against this cause"
 
 
 def _cause(
-    named: str, quotes: Sequence[GroundedQuote], prompt_context: PromptContext, prompt: Prompt, dropped: list[Dropped]
+    named: str,
+    quotes: Sequence[GroundedQuote],
+    prompt_context: PromptContext,
+    prompt: Prompt,
+    dropped: list[Dropped],
 ) -> tuple[str, str]:
     """Give the cause that the model decides for, and the one that it only holds to be possible."""
     first = prompt_context.first
@@ -122,11 +145,18 @@ def _cause(
         return "", ""
     if first.verdict == "ambiguous" and _is_proved(named, quotes, prompt_context):
         return named, ""
-    dropped.append(Dropped(what=f"cause {named}", why="the model names it, but no rule does; it is told as a possibility only"))
+    dropped.append(
+        Dropped(
+            what=f"cause {named}",
+            why="the model names it, but no rule does; it is told as a possibility only",
+        )
+    )
     return "", named
 
 
-def _rejected(named: str, quotes: Sequence[GroundedQuote], prompt_context: PromptContext, prompt: Prompt) -> str:
+def _rejected(
+    named: str, quotes: Sequence[GroundedQuote], prompt_context: PromptContext, prompt: Prompt
+) -> str:
     if named not in prompt_context.library.causes:
         return "there is no such cause"
     if prompt.suspects:

@@ -1,4 +1,7 @@
-"""Chat models behind one seam: from the settings to a stream of text. The one module that imports langchain."""
+"""Chat models behind one seam: from the settings to a stream of text.
+
+The one module that imports langchain.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +30,21 @@ if TYPE_CHECKING:
 
 # What a provider needs beside name and server so that our deadline and our retries are the only ones.
 _OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "openai": {"max_retries": 0}, "azure_openai": {"max_retries": 0}, "anthropic": {"max_retries": 0},
-    "mistralai": {"max_retries": 0}, "groq": {"max_retries": 0}, "deepseek": {"max_retries": 0},
+    "openai": {"max_retries": 0},
+    "azure_openai": {"max_retries": 0},
+    "anthropic": {"max_retries": 0},
+    "mistralai": {"max_retries": 0},
+    "groq": {"max_retries": 0},
+    "deepseek": {"max_retries": 0},
 }
 _TIMED = frozenset(_OPTIONS)
 # Providers whose schemas can be enforced while the answer is written.
 _STRICT = frozenset({"openai", "azure_openai"})
 # A server of one's own as a rule asks for no key, but the client does.
 _NO_KEY = "none"
-_SCHEMA_WORDS = re.compile(r"response_format|json_schema|structured output|guided|output_config|\bformat\b", re.IGNORECASE)
+_SCHEMA_WORDS = re.compile(
+    r"response_format|json_schema|structured output|guided|output_config|\bformat\b", re.IGNORECASE
+)
 _REFUSALS = ("ContentFilter", "Refusal")
 _SHOWN = 200
 
@@ -80,7 +89,9 @@ def _built(settings: Settings) -> BaseChatModel:
     try:
         from langchain.chat_models import init_chat_model
     except ImportError as error:
-        raise ModelSetupError("A model needs the packages of the extra `model`: install whycrash[model].") from error
+        raise ModelSetupError(
+            "A model needs the packages of the extra `model`: install whycrash[model]."
+        ) from error
     provider = settings.model.split(":")[0]
     options = dict(_OPTIONS.get(provider, {}))
     options |= {"timeout": settings.model_deadline} if provider in _TIMED else {}
@@ -88,7 +99,9 @@ def _built(settings: Settings) -> BaseChatModel:
     options |= _key(settings)
     try:
         made: BaseChatModel = init_chat_model(settings.model, **options)
-    except Exception as error:  # each provider's package raises what it likes for a wrong name or a missing key
+    except (
+        Exception
+    ) as error:  # each provider's package raises what it likes for a wrong name or a missing key
         raise ModelSetupError(f"The model {settings.model!r} cannot be set up: {_said(error)}") from error
     return made
 
@@ -99,7 +112,11 @@ def _key(settings: Settings) -> dict[str, str]:
         if not value:
             raise ModelSetupError(f"WHYCRASH_MODEL_KEY_ENV names {settings.model_key_env}, which is not set.")
         return {"api_key": value}
-    needs_none = settings.model.startswith("openai:") and settings.model_base_url and not os.environ.get("OPENAI_API_KEY")
+    needs_none = (
+        settings.model.startswith("openai:")
+        and settings.model_base_url
+        and not os.environ.get("OPENAI_API_KEY")
+    )
     return {"api_key": _NO_KEY} if needs_none else {}
 
 
@@ -117,12 +134,15 @@ class LangChainModel:
 
     def stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Iterator[AnswerPiece]:
         """Answer piece by piece; raises ModelError."""
-        # langsmith's tracing, which a variable of the environment turns on, would send the prompt elsewhere too.
+        # langsmith's tracing, which a variable of the environment turns on, would send the prompt elsewhere
+        # too.
         from langsmith import tracing_context
 
         try:
             with tracing_context(enabled=False):
-                yield from map(_piece, self._chunks([(message.role, message.text) for message in messages], schema))
+                yield from map(
+                    _piece, self._chunks([(message.role, message.text) for message in messages], schema)
+                )
         except ModelError:
             raise
         except Exception as error:  # each provider has its own tree of errors
@@ -137,7 +157,8 @@ class LangChainModel:
             structured = self._model.with_structured_output(dict(schema), method="json_schema", **strict)
         except (TypeError, ValueError, NotImplementedError) as error:
             raise ModelSchemaError(f"{self._name} takes no output schema: {_said(error)}") from error
-        # Of the model and its parser only the model is wanted: a parser hands on what it can read, and that at the end.
+        # Of the model and its parser only the model is wanted: a parser hands on what it can read, and that
+        # at the end.
         bound = getattr(structured, "first", None)
         if bound is None:
             raise ModelSchemaError(f"{self._name} takes no output schema while it streams.")

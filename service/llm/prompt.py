@@ -62,8 +62,13 @@ def for_answer(prompt_context: PromptContext, budget: int) -> Prompt:
     return _built(prompt_context, system, (), _rest(budget, system, Claims), Claims)
 
 
-def for_turn(prompt_context: PromptContext, budget: int, talk: Sequence[Message], constraints: Sequence[str]) -> Prompt:
-    """Make the prompt for a turn of a conversation; `talk` ends with the question, and what is oldest is cut first."""
+def for_turn(
+    prompt_context: PromptContext, budget: int, talk: Sequence[Message], constraints: Sequence[str]
+) -> Prompt:
+    """Make the prompt for a turn of a conversation.
+
+    `talk` ends with the question, and what is oldest is cut first.
+    """
     system = _told(TURN, prompt_context)
     if constraints:
         system += "\nconstraints:\n" + "\n".join(f"- {neutralize(row, 200)}" for row in constraints)
@@ -75,10 +80,16 @@ def for_turn(prompt_context: PromptContext, budget: int, talk: Sequence[Message]
 def for_repair(kind: type[Claim], answer: str, problem: str, budget: int) -> tuple[Message, ...]:
     """Make the prompt that puts a broken answer into its form; the log is not sent again."""
     form = json.dumps(schema(kind))
-    controller = budget - estimate_tokens(REPAIR) - estimate_tokens(REPAIR_TASK) - 2 * estimate_tokens(form) - 300
+    controller = (
+        budget - estimate_tokens(REPAIR) - estimate_tokens(REPAIR_TASK) - 2 * estimate_tokens(form) - 300
+    )
     # What a model wrote is no more trusted than a log.
-    text = "\n".join(neutralize(row, 4000) for row in cut_to_tokens(answer, max(controller, 200)).splitlines())
-    task = REPAIR_TASK.format(schema=form, problem=neutralize(problem, 300), answer=text, open=OPEN, close=CLOSE)
+    text = "\n".join(
+        neutralize(row, 4000) for row in cut_to_tokens(answer, max(controller, 200)).splitlines()
+    )
+    task = REPAIR_TASK.format(
+        schema=form, problem=neutralize(problem, 300), answer=text, open=OPEN, close=CLOSE
+    )
     return Message("system", REPAIR), Message("user", task)
 
 
@@ -95,7 +106,9 @@ def _latest(talk: Sequence[Message], controller: int) -> Iterator[Message]:
     """Give the last messages that fit, in their order; the question itself always."""
     kept: list[Message] = []
     for message in reversed(talk):
-        short = replace(message, text=cut_to_tokens(message.text, controller if not kept else controller // 2))
+        short = replace(
+            message, text=cut_to_tokens(message.text, controller if not kept else controller // 2)
+        )
         controller -= estimate_tokens(short.text)
         if kept and controller < 0:
             break
@@ -103,7 +116,9 @@ def _latest(talk: Sequence[Message], controller: int) -> Iterator[Message]:
     return reversed(kept)
 
 
-def _built(prompt_context: PromptContext, system: str, talk: Sequence[Message], controller: int, kind: type[Claim]) -> Prompt:
+def _built(
+    prompt_context: PromptContext, system: str, talk: Sequence[Message], controller: int, kind: type[Claim]
+) -> Prompt:
     lines, suspects = _log(prompt_context)
     rows = [*lines, *(row for make in _MAKERS for row in make(prompt_context))]
     kept, omitted = _fitting(rows, controller)
@@ -113,12 +128,20 @@ def _built(prompt_context: PromptContext, system: str, talk: Sequence[Message], 
     chosen = [row for place, row in enumerate(rows) if place in kept]
     # Beside a line that speaks to a model, only failures may be cited.
     events = {event.line for event in prompt_context.report.events}
-    marked = [row for row in chosen if row.mark and row.text != WITHHELD and (not suspects or row.number in events)]
+    marked = [
+        row for row in chosen if row.mark and row.text != WITHHELD and (not suspects or row.number in events)
+    ]
     ours = "\n".join(row.text for row in chosen if not _is_log(row.section))
     return Prompt(
-        messages, {row.mark: row.text for row in marked}, {row.mark: row.number for row in marked},
-        frozenset(row.case for row in chosen if row.case), ours,
-        sum(estimate_tokens(message.text) for message in messages) + estimate_tokens(json.dumps(schema(kind))), omitted, suspects,
+        messages,
+        {row.mark: row.text for row in marked},
+        {row.mark: row.number for row in marked},
+        frozenset(row.case for row in chosen if row.case),
+        ours,
+        sum(estimate_tokens(message.text) for message in messages)
+        + estimate_tokens(json.dumps(schema(kind))),
+        omitted,
+        suspects,
     )
 
 
@@ -143,11 +166,19 @@ def _fitting(rows: Sequence[PromptRow], controller: int) -> tuple[set[int], dict
 def _written(rows: Sequence[PromptRow], kept: Collection[int]) -> str:
     parts = []
     for name, heading, of_log in _SECTIONS:
-        chosen = sorted((row for place, row in enumerate(rows) if place in kept and row.section == name), key=lambda row: row.number)
-        # The report is redacted by line; what stands together only here is looked at once more, before the marks
-        # are put on: no mask takes one away, or the end of a row.
-        masked = Redactor().rows([" ".join(row.text.split("\n")) if row.mark else row.text.replace("\n", _BREAK) for row in chosen])
-        texts = [f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n") for row, text in zip(chosen, masked, strict=True)]
+        chosen = sorted(
+            (row for place, row in enumerate(rows) if place in kept and row.section == name),
+            key=lambda row: row.number,
+        )
+        # The report is redacted by line; what stands together only here is looked at once more, before the
+        # marks are put on: no mask takes one away, or the end of a row.
+        masked = Redactor().rows(
+            [" ".join(row.text.split("\n")) if row.mark else row.text.replace("\n", _BREAK) for row in chosen]
+        )
+        texts = [
+            f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n")
+            for row, text in zip(chosen, masked, strict=True)
+        ]
         if texts:
             parts.append(f"# {heading}\n" + (fence(texts) if of_log else "\n".join(texts)))
     return "\n\n".join(parts)
@@ -163,14 +194,22 @@ def _log(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
     made, suspects = excerpt(texts, events, _own_names(prompt_context))
     where = root.line if root else 0
     return [
-        PromptRow("log", _rank(number, events.get(number), where), text + _times(events.get(number)), str(report.place(number)), number)
+        PromptRow(
+            "log",
+            _rank(number, events.get(number), where),
+            text + _times(events.get(number)),
+            str(report.place(number)),
+            number,
+        )
         for number, text in made.items()
     ], suspects
 
 
 def _own_names(prompt_context: PromptContext) -> frozenset[str]:
     """Give names that only our own answers use; a log that holds them speaks to us."""
-    return frozenset(name for name in (*prompt_context.library.causes, *prompt_context.library.cases) if "-" in name)
+    return frozenset(
+        name for name in (*prompt_context.library.causes, *prompt_context.library.cases) if "-" in name
+    )
 
 
 def _rank(number: int, event: Event | None, root: int) -> float:
@@ -188,9 +227,17 @@ def _times(event: Event | None) -> str:
 def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
     first, library = prompt_context.first, prompt_context.library
     cause = library.causes.get(first.cause or "")
-    yield PromptRow("answer", -2, f"verdict: {first.verdict}; cause: {first.cause}; standing: {first.standing}; action: {first.action}")
+    yield PromptRow(
+        "answer",
+        -2,
+        f"verdict: {first.verdict}; cause: {first.cause}; standing: {first.standing}; action: {first.action}",
+    )
     if cause is not None:
-        yield PromptRow("answer", -1.9, f"{cause.title.to(prompt_context.language)}: {cause.means.to(prompt_context.language)}")
+        yield PromptRow(
+            "answer",
+            -1.9,
+            f"{cause.title.to(prompt_context.language)}: {cause.means.to(prompt_context.language)}",
+        )
         yield PromptRow("answer", 3.5, cause.advice.to(prompt_context.language))
     if ended := phrases.outcome(first.outcome, prompt_context.language):
         yield PromptRow("answer", -1.8, ended)
@@ -210,7 +257,9 @@ def _candidates(prompt_context: PromptContext) -> Iterator[PromptRow]:
         signs = ", ".join(f"[{prompt_context.report.place(event.line)}]" for event in candidate.events[:4])
         cases = ", ".join(f"[case:{match.case.id}]" for match in candidate.cases[:2])
         told = f"- {cause.id}: {cause.title.to(prompt_context.language)}; weight {candidate.score:.2f}"
-        yield PromptRow("candidates", -1.5 + place / 10, "; ".join(part for part in (told, signs, cases) if part))
+        yield PromptRow(
+            "candidates", -1.5 + place / 10, "; ".join(part for part in (told, signs, cases) if part)
+        )
     for item in prompt_context.first.alternatives:
         yield PromptRow("candidates", 4.5, f"- {item.cause}, told apart by: {item.tell_apart}")
 
@@ -219,12 +268,23 @@ def _facts(prompt_context: PromptContext) -> Iterator[PromptRow]:
     root = prompt_context.report.root.line if prompt_context.report.root else 0
     told: set[str] = set()
     # A job prints the same facts at each step; the last ones are those at its death.
-    for fact in sorted(prompt_context.report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))):
-        values = withhold(" ".join(f"{name}={value}" for name, value in fact.fields.items()), _own_names(prompt_context), 300)
+    for fact in sorted(
+        prompt_context.report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))
+    ):
+        values = withhold(
+            " ".join(f"{name}={value}" for name, value in fact.fields.items()),
+            _own_names(prompt_context),
+            300,
+        )
         if f"{fact.kind} {values}" not in told:
             told.add(f"{fact.kind} {values}")
             rank = 1.8 if fact.line == root else 4.0 + min(len(told), 80) / 20
-            yield PromptRow("facts", rank, f"[{prompt_context.report.place(fact.line)}] {fact.kind}: {values}", number=fact.line)
+            yield PromptRow(
+                "facts",
+                rank,
+                f"[{prompt_context.report.place(fact.line)}] {fact.kind}: {values}",
+                number=fact.line,
+            )
 
 
 def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
@@ -235,33 +295,72 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
             continue
         seen.add(setting.key)
         near = setting.key.lstrip("-").replace("-", "_").split(".")[-1] in wanted
-        yield PromptRow("settings", 3.0 if near else 7.5 + len(seen) / 100, withhold(f"{setting.key}={setting.value}", _own_names(prompt_context), 200))
+        yield PromptRow(
+            "settings",
+            3.0 if near else 7.5 + len(seen) / 100,
+            withhold(f"{setting.key}={setting.value}", _own_names(prompt_context), 200),
+        )
 
 
 def _changes(prompt_context: PromptContext) -> Iterator[PromptRow]:
     for place, change in enumerate(prompt_context.offered):
-        was = "" if change.from_ is None else f" (now {withhold(change.from_, _own_names(prompt_context), 100)})"
+        was = (
+            ""
+            if change.from_ is None
+            else f" (now {withhold(change.from_, _own_names(prompt_context), 100)})"
+        )
         costs = f" It costs: {change.costs}" if change.costs else ""
-        yield PromptRow("changes", 2.2 + place / 10, f"- {change.framework}, {change.kind}: {change.key} = {change.to}{was}. {change.why}{costs}")
+        yield PromptRow(
+            "changes",
+            2.2 + place / 10,
+            f"- {change.framework}, {change.kind}: {change.key} = {change.to}{was}. {change.why}{costs}",
+        )
 
 
 def _cases(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    ranked = [item for item in prompt_context.retrieval.ranked if item.kind == "case" and item.owner in prompt_context.library.cases]
-    fitting = [match.case.id for match in prompt_context.retrieval.signatures if match.case.cause == prompt_context.first.cause and match.case.id in prompt_context.library.cases]
-    for place, name in enumerate(dict.fromkeys([*fitting, *(item.owner for item in ranked[:MAX_NEIGHBOURS])])):
+    ranked = [
+        item
+        for item in prompt_context.retrieval.ranked
+        if item.kind == "case" and item.owner in prompt_context.library.cases
+    ]
+    fitting = [
+        match.case.id
+        for match in prompt_context.retrieval.signatures
+        if match.case.cause == prompt_context.first.cause and match.case.id in prompt_context.library.cases
+    ]
+    for place, name in enumerate(
+        dict.fromkeys([*fitting, *(item.owner for item in ranked[:MAX_NEIGHBOURS])])
+    ):
         case = prompt_context.library.cases[name]
-        yield PromptRow("cases", 3.2 + place, f"[case:{name}] {case.title.to(prompt_context.language)} (cause: {case.cause})", number=10 * place, case=name)
-        sections = [(number, " ".join(section.split())) for number, section in enumerate(_SECTION.split(case.body.to(prompt_context.language)), 1)]
+        yield PromptRow(
+            "cases",
+            3.2 + place,
+            f"[case:{name}] {case.title.to(prompt_context.language)} (cause: {case.cause})",
+            number=10 * place,
+            case=name,
+        )
+        sections = [
+            (number, " ".join(section.split()))
+            for number, section in enumerate(_SECTION.split(case.body.to(prompt_context.language)), 1)
+        ]
         for number, section in filter(itemgetter(1), sections):
             rank = 3.3 + place + number / 10 + 2.0 * (place > 0)
-            yield PromptRow("cases", rank, f"[case:{name}] {section}", number=10 * place + min(number, 9), case=name)
+            yield PromptRow(
+                "cases", rank, f"[case:{name}] {section}", number=10 * place + min(number, 9), case=name
+            )
 
 
 def _notes(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    found = [item for item in prompt_context.retrieval.ranked if item.kind != "case" and item.document is not None]
+    found = [
+        item for item in prompt_context.retrieval.ranked if item.kind != "case" and item.document is not None
+    ]
     for place, item in enumerate(found[:4]):
         assert item.document is not None  # noqa: S101 - chosen so above
-        text = withhold(f"{item.owner}: {item.document.title}. {item.document.text} {item.document.fix}", _own_names(prompt_context), _LONGEST)
+        text = withhold(
+            f"{item.owner}: {item.document.title}. {item.document.text} {item.document.fix}",
+            _own_names(prompt_context),
+            _LONGEST,
+        )
         yield PromptRow("notes", 6.5 + place, text)
 
 
@@ -275,13 +374,27 @@ def _causes(prompt_context: PromptContext) -> Iterator[PromptRow]:
         yield PromptRow("causes", 9.0, f"{category}: {', '.join(names)}")
 
 
-_MAKERS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (_answer, _candidates, _facts, _settings, _changes, _cases, _notes, _causes)
+_MAKERS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (
+    _answer,
+    _candidates,
+    _facts,
+    _settings,
+    _changes,
+    _cases,
+    _notes,
+    _causes,
+)
 
 
 def shown(prompt: Prompt, form: Mapping[str, object]) -> str:
     """Give exactly what would be sent, for a person to read."""
     parts = [f"===== {message.role} =====\n{message.text}" for message in prompt.messages]
-    parts.append("===== form of the answer (JSON schema) =====\n" + json.dumps(form, ensure_ascii=False, indent=2))
+    parts.append(
+        "===== form of the answer (JSON schema) =====\n" + json.dumps(form, ensure_ascii=False, indent=2)
+    )
     omitted = ", ".join(f"{name} {count}" for name, count in prompt.omitted.items()) or "nothing"
-    parts.append(f"===== about {prompt.tokens} tokens; left out for want of room: {omitted}; lines withheld: {prompt.suspects} =====")
+    parts.append(
+        f"===== about {prompt.tokens} tokens; left out for want of room: {omitted}; lines withheld: "
+        f"{prompt.suspects} ====="
+    )
     return "\n\n".join(parts)

@@ -25,7 +25,10 @@ MAX_CHANGES = 6
 
 @dataclass(frozen=True)
 class PromptContext:
-    """All that is known of one job's death. `offered` are changes that are checked, the first answer's own first."""
+    """All that is known of one job's death.
+
+    `offered` are changes that are checked, the first answer's own first.
+    """
 
     report: CrashReport
     retrieval: Retrieval
@@ -40,8 +43,10 @@ class PromptContext:
 class Prompt:
     """What is sent, and what an answer to it may draw on.
 
-    `lines` maps a line's mark (`L12`, `rank3.log:L12`) to its text as sent, `numbers` to its number in the report;
-    `ours` is the text that is not the log's; `omitted` counts what there was no room for; `suspects` lines that
+    `lines` maps a line's mark (`L12`, `rank3.log:L12`) to its text as sent, `numbers` to its number in the
+    report;
+    `ours` is the text that is not the log's; `omitted` counts what there was no room for; `suspects` lines
+    that
     speak to a model.
     """
 
@@ -56,18 +61,33 @@ class Prompt:
 
 
 def gather_context(
-    report: CrashReport, retrieval: Retrieval, library: Library, first: Diagnosis, language: Language, settings: Sequence[Setting],
+    report: CrashReport,
+    retrieval: Retrieval,
+    library: Library,
+    first: Diagnosis,
+    language: Language,
+    settings: Sequence[Setting],
     telemetry: Snapshot | None = None,
 ) -> PromptContext:
-    """Put together what a model is told of a first answer; `settings` are the job's, those of its own files first."""
-    found = weigh_candidates(rank_causes(report, retrieval, library), evaluate_rules(telemetry, report), report, retrieval, library)
+    """Put together what a model is told of a first answer.
+
+    `settings` are the job's, those of its own files first.
+    """
+    found = weigh_candidates(
+        rank_causes(report, retrieval, library), evaluate_rules(telemetry, report), report, retrieval, library
+    )
     candidates = tuple(found[:MAX_CANDIDATES])
     offered = (*first.changes, *_more(report, retrieval, library, first, language, settings))
     return PromptContext(report, retrieval, library, first, language, candidates, offered)
 
 
 def _more(
-    report: CrashReport, retrieval: Retrieval, library: Library, first: Diagnosis, language: Language, settings: Sequence[Setting]
+    report: CrashReport,
+    retrieval: Retrieval,
+    library: Library,
+    first: Diagnosis,
+    language: Language,
+    settings: Sequence[Setting],
 ) -> list[ProposedChange]:
     """Give checked changes of further cases of the same cause that fit the job."""
     if first.verdict != "diagnosed":
@@ -75,4 +95,6 @@ def _more(
     cases = [match.case for match in retrieval.signatures if match.case.cause == first.cause][:MORE_CASES]
     made, _ = propose_changes(cases, report, library, settings, language)
     told = {(change.framework, change.key) for change in first.changes}
-    return [change for change in made if (change.framework, change.key) not in told][: max(0, MAX_CHANGES - len(told))]
+    return [change for change in made if (change.framework, change.key) not in told][
+        : max(0, MAX_CHANGES - len(told))
+    ]

@@ -1,6 +1,7 @@
 """Log text made fit for a prompt: it stays data, and what in it speaks to a model is withheld.
 
-The defence is that a model's answer has a fixed form and each claim is checked; this only makes a model less likely to
+The defence is that a model's answer has a fixed form and each claim is checked; this only makes a model less
+likely to
 be led astray, and tells when the log tries to, so that its word then weighs less.
 """
 
@@ -17,24 +18,50 @@ CLOSE = "log>>>"
 WITHHELD = "[withheld: text written to a model]"
 
 # What would end the fence, or begin another role, in one of the usual chat templates.
-_FENCES = re.compile(r"`{3,}|~{3,}|<{3,}|>{3,}|<\|[^|>\n]{0,40}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|user|assistant|s)>", re.IGNORECASE)
-INVISIBLE = re.compile("[\u00ad\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]|[\U000e0000-\U000e0fff]")
+_FENCES = re.compile(
+    r"`{3,}|~{3,}|<{3,}|>{3,}|<\|[^|>\n]{0,40}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|user|assistant|s)>",
+    re.IGNORECASE,
+)
+INVISIBLE = re.compile(
+    "[\u00ad\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]|[\U000e0000-\U000e0fff]"
+)
 
 _TOLD = (
     # An order to forget, in the languages that logs are poisoned in.
-    r"(?:ignore|disregard|forget|override|bypass|do not follow|don't follow)\b.{0,40}\b(?:previous|prior|above|earlier|preceding|all|any|your|these|system)\b.{0,40}\b(?:instruction|prompt|rule|message|direction|guideline|context|analysis)",
+    (
+        r"(?:ignore|disregard|forget|override|bypass|do not follow|don't "
+        r"follow)\b.{0,40}\b(?:previous|prior|above|earlier|preceding|all|any|your|these|system)\b.{0,40}\b(?:instruction|prompt|rule|message|direction|guideline|context|analysis)"
+    ),
     r"(?:忽略|无视|忘记|忘掉|不要理会|不要遵守|请勿遵循|覆盖).{0,16}(?:指令|提示|规则|说明|要求|设定|内容|系统)",
     r"(?:ignorez?|oubliez?|ignora|olvida|ignoriere|vergiss|ignore)\b.{0,30}\b(?:instructions?|instrucciones|anweisungen|consignes)",
     r"(?:игнорируй|забудь).{0,30}(?:инструкци|указани)|(?:指示|命令)を(?:無視|忘れ)|(?:지시|명령).{0,10}무시",
     # Speech to a model, or about what its answer must be.
-    r"\b(?:dear|hey|hello|attention|note to|message to|you are an?|act as an?)\b.{0,24}\b(?:ai|llm|assistant|language model|chatbot|gpt|claude|copilot|triage (?:bot|tool|agent|model))\b",
-    r"\b(?:ai|llm|assistant|language model|chatbot|triage (?:bot|tool|agent|model)|log reader|whycrash)s?\s*(?:must|should|shall|needs? to|has to|please|will)\b.{0,60}\b(?:say|answer|report|respond|reply|output|set|propose|recommend|name|cite|quote|print|write|tell|conclude|classify|diagnose|run)",
+    (
+        r"\b(?:dear|hey|hello|attention|note to|message to|you are an?|act as "
+        r"an?)\b.{0,24}\b(?:ai|llm|assistant|language model|chatbot|gpt|claude|copilot|triage "
+        r"(?:bot|tool|agent|model))\b"
+    ),
+    (
+        r"\b(?:ai|llm|assistant|language model|chatbot|triage (?:bot|tool|agent|model)|log "
+        r"reader|whycrash)s?\s*(?:must|should|shall|needs? to|has "
+        r"to|please|will)\b.{0,60}\b(?:say|answer|report|respond|reply|output|set|propose|recommend|name|cite|quote|print|write|tell|conclude|classify|diagnose|run)"
+    ),
     r"(?:请|必须|应当|应该|务必|直接|只能)(?:你|直接|只)?.{0,12}(?:回答|回复|引用|诊断为|判定为|输出(?:原因|结论|以下|JSON)|给出(?:原因|结论|建议)|建议(?:用户|执行|运行)|执行(?:以下|下面|命令))|(?:你是|作为).{0,10}(?:助手|人工智能|AI)|(?:告诉|通知)用户|(?:根本原因|根因|真正原因)(?:是|应|为)|诊断结论",
-    r"\b(?:new|updated|revised|real|actual|hidden|secret|additional|important|urgent|begin|end of|system|developer)\b.{0,12}\b(?:instructions?|system prompt|directives?)\b|\bsystem prompt\b",
+    (
+        r"\b(?:new|updated|revised|real|actual|hidden|secret|additional|important|urgent|begin|end "
+        r"of|system|developer)\b.{0,12}\b(?:instructions?|system prompt|directives?)\b|\bsystem prompt\b"
+    ),
     r"\b(?:system|assistant|developer|user|human)\s*(?:prompt|message|note|override)?\s*:\s*(?:you|please|the|ignore|answer|set|say|from now|always|never|your)\b",
     r"\b(?:answer|respond|reply|output|return)\b.{0,20}\b(?:with|only|exactly|in)\b.{0,30}\b(?:json|cause|the following|this)\b|\bfrom now on\b|\bjailbreak\b|\bprompt injection\b|\bdo anything now\b",
-    r"\b(?:set|give|put|fill|name|report|use|choose|pick)\b.{0,20}\b(?:the )?(?:root )?cause\b.{0,10}(?:to|as|=|:|is|be)\b|\b(?:the )?(?:true|real|actual|correct|right) (?:root )?cause (?:is|of this crash)\b",
-    r"\btell (?:the )?(?:user|operator|engineer|human)|\b(?:tell|instruct|convince) (?:them|users?|the team) to\b|\b(?:propose|suggest) (?:the |this |a )?(?:change|setting|patch|command|fix)\b",
+    (
+        r"\b(?:set|give|put|fill|name|report|use|choose|pick)\b.{0,20}\b(?:the )?(?:root "
+        r")?cause\b.{0,10}(?:to|as|=|:|is|be)\b|\b(?:the )?(?:true|real|actual|correct|right) (?:root )?cause "
+        r"(?:is|of this crash)\b"
+    ),
+    (
+        r"\btell (?:the )?(?:user|operator|engineer|human)|\b(?:tell|instruct|convince) (?:them|users?|the "
+        r"team) to\b|\b(?:propose|suggest) (?:the |this |a )?(?:change|setting|patch|command|fix)\b"
+    ),
     # Our own form, which no job prints.
     r"\[case:|\"(?:headline|explanation|quotes|changes|cause)\"\s*:",
 )
@@ -69,10 +96,13 @@ def _suspected(text: str, ids: Collection[str]) -> int | None:
     return min(begins, default=None)
 
 
-def excerpt(lines: Mapping[int, str], kept: Collection[int], ids: Collection[str] = ()) -> tuple[dict[int, str], int]:
+def excerpt(
+    lines: Mapping[int, str], kept: Collection[int], ids: Collection[str] = ()
+) -> tuple[dict[int, str], int]:
     """Make lines fit for a prompt; gives them and how many hold text to a model.
 
-    Lines beside such a line, as an instruction goes on over several, are withheld too; of the lines in `kept`, which
+    Lines beside such a line, as an instruction goes on over several, are withheld too; of the lines in
+    `kept`, which
     are failures themselves, only what speaks to a model.
     """
     suspects = {number for number, text in lines.items() if addresses_a_model(text, ids)}

@@ -19,10 +19,41 @@ _END = re.compile(
 _FENCED = re.compile(r"(```.*?(?:```|\Z))", re.DOTALL)
 _CHINESE = re.compile(r"[一-鿿]")
 _LETTER = re.compile(r"[^\W\d_]")
-_ENGLISH = frozenset((
-    "the", "a", "an", "of", "to", "in", "is", "was", "and", "by", "that", "it", "as", "on", "with", "for", "from", "this", "at",
-    "after", "before", "not", "be", "are", "were", "its", "which", "job", "line", "rank", "memory",
-))
+_ENGLISH = frozenset(
+    (
+        "the",
+        "a",
+        "an",
+        "of",
+        "to",
+        "in",
+        "is",
+        "was",
+        "and",
+        "by",
+        "that",
+        "it",
+        "as",
+        "on",
+        "with",
+        "for",
+        "from",
+        "this",
+        "at",
+        "after",
+        "before",
+        "not",
+        "be",
+        "are",
+        "were",
+        "its",
+        "which",
+        "job",
+        "line",
+        "rank",
+        "memory",
+    )
+)
 # With fewer letters, or words, a text is too short to tell its language.
 _LETTERS, _WORDS = 4, 8
 

@@ -13,43 +13,129 @@ from service.remediation.constraints import Constraint
 from service.schemas.diagnosis import ProposedChange
 
 _SAYS: Mapping[str, tuple[str, str]] = {
-    "noted": ("Noted, for all that follows: {topics} stays as it is.", "已记下，后面都按此处理：{topics} 保持不变。"),
+    "noted": (
+        "Noted, for all that follows: {topics} stays as it is.",
+        "已记下，后面都按此处理：{topics} 保持不变。",
+    ),
     "left": ("What is left to change:", "还可以修改的有："),
     "all": ("The changes that are checked for this job:", "针对此作业核对过的修改："),
     "none-left": ("None of the checked changes is left.", "已没有核对过的修改可用。"),
     "no-changes": ("There is no checked change for this cause.", "这个原因没有核对过的修改。"),
     "costs": ("What the changes cost:", "各项修改的代价："),
     "free": ("no cost is on record", "没有已记录的代价"),
-    "for": ("Something in the log speaks for {title}, but less than for {first}:", "日志中确有迹象指向“{title}”，但弱于“{first}”："),
-    "against": ("No line of the log that the rules know speaks for {title}.", "已知规则在日志中没有找到指向“{title}”的行。"),
+    "for": (
+        "Something in the log speaks for {title}, but less than for {first}:",
+        "日志中确有迹象指向“{title}”，但弱于“{first}”：",
+    ),
+    "against": (
+        "No line of the log that the rules know speaks for {title}.",
+        "已知规则在日志中没有找到指向“{title}”的行。",
+    ),
     "apart": ("What tells them apart:", "如何区分："),
     "is-it": ("That is the cause that the log shows: {title}.", "这正是日志所显示的原因：{title}。"),
     "confirm": ("To confirm it:", "确认方法："),
     "sure": ("The first failure stands here:", "首个失败在这里："),
     "near": ("The nearest of what is known:", "已知内容中最接近的："),
-    "nothing": ("Nothing that is known answers this. Ask about the cause, another cause, the changes, their costs, or how to confirm it.",
-                "已知内容无法回答这个问题。可以问：原因、其他可能的原因、修改、代价，或如何确认。"),
+    "nothing": (
+        (
+            "Nothing that is known answers this. Ask about the cause, another cause, the changes, their "
+            "costs, or how to confirm it."
+        ),
+        "已知内容无法回答这个问题。可以问：原因、其他可能的原因、修改、代价，或如何确认。",
+    ),
 }
 
 # What a person may say is fixed, by the names of `constraints.TOPICS`; a setting goes by its own name.
 _TOPICS: Mapping[str, str] = {
-    "batch size": "batch 大小", "sequence length": "序列长度", "precision": "精度", "number of GPUs and nodes": "GPU 与节点的数量",
-    "GPU memory share": "显存占用比例", "host memory": "主机内存", "versions of packages": "软件包版本", "environment variables": "环境变量",
-    "learning rate": "学习率", "time-outs": "超时时间", "checkpoints": "检查点", "gradient checkpointing": "梯度检查点", "the model": "模型",
+    "batch size": "batch 大小",
+    "sequence length": "序列长度",
+    "precision": "精度",
+    "number of GPUs and nodes": "GPU 与节点的数量",
+    "GPU memory share": "显存占用比例",
+    "host memory": "主机内存",
+    "versions of packages": "软件包版本",
+    "environment variables": "环境变量",
+    "learning rate": "学习率",
+    "time-outs": "超时时间",
+    "checkpoints": "检查点",
+    "gradient checkpointing": "梯度检查点",
+    "the model": "模型",
 }
 
-_WHY_NOT = re.compile(r"\bwhy (?:not|isn't|is it not|is this not|rule out|do you rule)|\b(?:could|can|might|may) (?:it|this) (?:not )?be|\bis (?:it|this) (?:not )?(?:a|an|the|because)|\bwhat about|\bhow about|\bisn't (?:it|this)|为什么不是|为何不是|会不会是|是不是|有没有可能|难道不是|怎么不是", re.IGNORECASE)
-_COST = re.compile(r"\bcosts?\b|\bslow(?:er|down)?\b|\bspeed\b|\bthroughput\b|\btrade-?offs?\b|\bdownsides?\b|\bprice\b|\bpenalt|\bside effects?\b|代价|影响|变慢|速度|吞吐|副作用|性能", re.IGNORECASE)
-_CONFIRM = re.compile(r"\b(?:how sure|how certain|confirm|verify|prove|proof|evidence|how do (?:you|we|i) know|check)\b|确认|验证|证据|确定|怎么知道|凭什么", re.IGNORECASE)
-_DO = re.compile(r"\bwhat (?:else|should|can|do|now|to)\b|\bhow (?:do|can|should|to)\b|\bfix\b|\bchange\b|\bsolve\b|怎么办|怎么改|如何(?:改|解决|修)|还能|还有什么|怎样", re.IGNORECASE)
-_EXPLAIN = re.compile(r"\bwhy\b|\bexplain|\bwhat (?:happened|went wrong|does (?:that|this|it) mean|is the (?:cause|reason|problem))|\breasons?\b|\bin (?:short|other words|detail)\b|为什么|为何|原因|解释|什么意思|发生了什么|怎么回事", re.IGNORECASE)
+_WHY_NOT = re.compile(
+    r"\bwhy (?:not|isn't|is it not|is this not|rule out|do you rule)|\b(?:could|can|might|may) "
+    r"(?:it|this) (?:not )?be|\bis (?:it|this) (?:not )?(?:a|an|the|because)|\bwhat about|\bhow "
+    r"about|\bisn't (?:it|this)|为什么不是|为何不是|会不会是|是不是|有没有可能|难道不是|怎么不是",
+    re.IGNORECASE,
+)
+_COST = re.compile(
+    r"\bcosts?\b|\bslow(?:er|down)?\b|\bspeed\b|\bthroughput\b|\btrade-?offs?\b|\bdownsides?\b|\bprice\b|\bpenalt|\bside effects?\b|代价|影响|变慢|速度|吞吐|副作用|性能",
+    re.IGNORECASE,
+)
+_CONFIRM = re.compile(
+    r"\b(?:how sure|how certain|confirm|verify|prove|proof|evidence|how do (?:you|we|i) "
+    r"know|check)\b|确认|验证|证据|确定|怎么知道|凭什么",
+    re.IGNORECASE,
+)
+_DO = re.compile(
+    r"\bwhat (?:else|should|can|do|now|to)\b|\bhow "
+    r"(?:do|can|should|to)\b|\bfix\b|\bchange\b|\bsolve\b|怎么办|怎么改|如何(?:改|解决|修)|还能|还有什么|怎样",
+    re.IGNORECASE,
+)
+_EXPLAIN = re.compile(
+    r"\bwhy\b|\bexplain|\bwhat (?:happened|went wrong|does (?:that|this|it) mean|is the "
+    r"(?:cause|reason|problem))|\breasons?\b|\bin (?:short|other "
+    r"words|detail)\b|为什么|为何|原因|解释|什么意思|发生了什么|怎么回事",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[a-z0-9]+|[一-鿿]{2}")
-_PLAIN = frozenset("the a an is it this not why be could about what how can of by or and in to for because failure error failed too".split())  # noqa: SIM905 - reads as the words that it is
+_PLAIN = frozenset(
+    [
+        "the",
+        "a",
+        "an",
+        "is",
+        "it",
+        "this",
+        "not",
+        "why",
+        "be",
+        "could",
+        "about",
+        "what",
+        "how",
+        "can",
+        "of",
+        "by",
+        "or",
+        "and",
+        "in",
+        "to",
+        "for",
+        "because",
+        "failure",
+        "error",
+        "failed",
+        "too",
+    ]
+)
 
 # What people call a cause that has no such word in its name.
 _CALLED: Mapping[str, str] = {
-    "nccl": "nccl collective", "network": "nccl network interconnect", "leak": "leak", "oom": "oom memory", "gpu": "gpu", "hardware": "hardware xid ecc",
-    "disk": "disk storage", "网络": "nccl network", "泄漏": "leak", "泄露": "leak", "显存": "gpu oom", "内存": "host memory", "磁盘": "disk", "硬件": "hardware",
+    "nccl": "nccl collective",
+    "network": "nccl network interconnect",
+    "leak": "leak",
+    "oom": "oom memory",
+    "gpu": "gpu",
+    "hardware": "hardware xid ecc",
+    "disk": "disk storage",
+    "网络": "nccl network",
+    "泄漏": "leak",
+    "泄露": "leak",
+    "显存": "gpu oom",
+    "内存": "host memory",
+    "磁盘": "disk",
+    "硬件": "hardware",
 }
 
 
@@ -72,8 +158,13 @@ def reply(question: FollowUpQuestion, near: Callable[[str], Sequence[str]]) -> s
     """Answer a question; `near` gives the ids of cases that are nearest to some words, best first."""
     if question.new:
         return _constrained(question)
-    if asked := setting_lookups.named_settings(question.text, question.prompt_context.library, question.prompt_context.report):
-        return "\n\n".join(setting_lookups.describe_setting(spec, question.prompt_context.report, question.language) for spec in asked)
+    if asked := setting_lookups.named_settings(
+        question.text, question.prompt_context.library, question.prompt_context.report
+    ):
+        return "\n\n".join(
+            setting_lookups.describe_setting(spec, question.prompt_context.report, question.language)
+            for spec in asked
+        )
     for words, answer in _ANSWERS:
         if words.search(question.text) and (said := answer(question)):
             return said
@@ -86,7 +177,11 @@ def _say(name: str, language: Language, **values: object) -> str:
 
 def _constrained(question: FollowUpQuestion) -> str:
     names = [constraint.topic.name for constraint in question.new]
-    topics = "、".join(_TOPICS.get(name, name) for name in names) if question.language == "zh" else ", ".join(names)
+    topics = (
+        "、".join(_TOPICS.get(name, name) for name in names)
+        if question.language == "zh"
+        else ", ".join(names)
+    )
     parts = [_say("noted", question.language, topics=topics), _changes(question)]
     if not question.changes:
         cause = _first(question.prompt_context)
@@ -98,7 +193,16 @@ def _changes(question: FollowUpQuestion) -> str:
     if not question.changes:
         return _say("none-left" if question.prompt_context.offered else "no-changes", question.language)
     rows = [f"- `{change.key}` = `{change.to}`: {change.why}{_case(change)}" for change in question.changes]
-    return "\n".join([_say("left" if len(question.changes) < len(question.prompt_context.offered) else "all", question.language), "", *rows])
+    return "\n".join(
+        [
+            _say(
+                "left" if len(question.changes) < len(question.prompt_context.offered) else "all",
+                question.language,
+            ),
+            "",
+            *rows,
+        ]
+    )
 
 
 def _case(change: ProposedChange) -> str:
@@ -109,14 +213,20 @@ def _costs(question: FollowUpQuestion) -> str:
     if not question.changes:
         return _changes(question)
     free = _say("free", question.language)
-    rows = [f"- `{change.key}` = `{change.to}`: {change.costs or free}{_case(change)}" for change in question.changes]
+    rows = [
+        f"- `{change.key}` = `{change.to}`: {change.costs or free}{_case(change)}"
+        for change in question.changes
+    ]
     return "\n".join([_say("costs", question.language), "", *rows])
 
 
 def _confirm(question: FollowUpQuestion) -> str:
     first = question.prompt_context.first
     rows = [f"- {check}" for check in first.checks]
-    seen = [f"- [{_mark(item.file, item.line)}] `{item.text.replace('`', chr(39))[:200]}`: {item.why}" for item in first.evidence[:3]]
+    seen = [
+        f"- [{_mark(item.file, item.line)}] `{item.text.replace('`', chr(39))[:200]}`: {item.why}"
+        for item in first.evidence[:3]
+    ]
     parts = [(_say("sure", question.language), seen), (_say("confirm", question.language), rows)]
     return "\n\n".join("\n".join([head, "", *lines]) for head, lines in parts if lines)
 
@@ -136,9 +246,17 @@ def _against(other: Cause, question: FollowUpQuestion) -> str:
     if first is not None and other.id == first.id:
         return _say("is-it", language, title=title)
     candidate = next((item for item in question.prompt_context.candidates if item.cause == other.id), None)
-    lines = [question.prompt_context.report.place(event.line) for event in candidate.events[:3]] if candidate else []
+    lines = (
+        [question.prompt_context.report.place(event.line) for event in candidate.events[:3]]
+        if candidate
+        else []
+    )
     if candidate is not None and first is not None:
-        told = _say("for", language, title=title, first=first.title.to(language)) + " " + ", ".join(f"[{place}]" for place in lines)
+        told = (
+            _say("for", language, title=title, first=first.title.to(language))
+            + " "
+            + ", ".join(f"[{place}]" for place in lines)
+        )
     else:
         told = _say("against", language, title=title)
     return f"{told.strip()}\n\n{_say('apart', language)} {_tells(first, other, language)}"
@@ -146,7 +264,9 @@ def _against(other: Cause, question: FollowUpQuestion) -> str:
 
 def _tells(first: Cause | None, other: Cause, language: Language) -> str:
     pairs = ((first, other), (other, first)) if first is not None else ()
-    confusions = (confusion for one, two in pairs for confusion in one.confused_with if confusion.cause == two.id)
+    confusions = (
+        confusion for one, two in pairs for confusion in one.confused_with if confusion.cause == two.id
+    )
     if confusion := next(confusions, None):
         return confusion.to(language)
     return other.checks[0].to(language) if other.checks else other.means.to(language)
@@ -157,10 +277,19 @@ def meant_setting(text: str, prompt_context: PromptContext) -> list[Cause]:
     lowered = text.lower()
     words = set(_WORD.findall(lowered)) - _PLAIN
     words |= {word for called, more in _CALLED.items() if called in lowered for word in more.split()}
-    known = {item.cause for item in prompt_context.candidates} | {item.cause for item in prompt_context.first.alternatives}
-    scores = {cause.id: _likeness(cause, lowered, words) + 0.5 * (cause.id in known) for cause in prompt_context.library.causes.values()}
+    known = {item.cause for item in prompt_context.candidates} | {
+        item.cause for item in prompt_context.first.alternatives
+    }
+    scores = {
+        cause.id: _likeness(cause, lowered, words) + 0.5 * (cause.id in known)
+        for cause in prompt_context.library.causes.values()
+    }
     best = max(scores.values(), default=0.0)
-    return [prompt_context.library.causes[name] for name, score in sorted(scores.items(), key=lambda item: -item[1]) if score >= max(1.0, best)]
+    return [
+        prompt_context.library.causes[name]
+        for name, score in sorted(scores.items(), key=lambda item: -item[1])
+        if score >= max(1.0, best)
+    ]
 
 
 def _likeness(cause: Cause, text: str, words: set[str]) -> float:
@@ -180,7 +309,11 @@ def _explained(question: FollowUpQuestion) -> str:
 
 
 def _nearest(question: FollowUpQuestion, near: Sequence[str]) -> str:
-    found = [question.prompt_context.library.cases[name] for name in near if name in question.prompt_context.library.cases][:2]
+    found = [
+        question.prompt_context.library.cases[name]
+        for name in near
+        if name in question.prompt_context.library.cases
+    ][:2]
     if not found:
         return _say("nothing", question.language)
     rows = [f"- {case.title.to(question.language)} [case:{case.id}]" for case in found]
@@ -188,5 +321,9 @@ def _nearest(question: FollowUpQuestion, near: Sequence[str]) -> str:
 
 
 _ANSWERS: Sequence[tuple[re.Pattern[str], Callable[[FollowUpQuestion], str]]] = (
-    (_WHY_NOT, _why_not), (_COST, _costs), (_CONFIRM, _confirm), (_DO, _changes), (_EXPLAIN, _explained),
+    (_WHY_NOT, _why_not),
+    (_COST, _costs),
+    (_CONFIRM, _confirm),
+    (_DO, _changes),
+    (_EXPLAIN, _explained),
 )

@@ -10,11 +10,17 @@ from corpus.schema import Language, SettingSpec
 from ingest.logs.report import CrashReport
 
 # A word that is written as settings are: with an underline, dots or dashes, or in capitals.
-_KEY = re.compile(r"(?<![\w./-])-{0,2}([A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)+|[A-Z][A-Z0-9]{3,}_[A-Z0-9_]+)(?![\w/])")
+_KEY = re.compile(
+    r"(?<![\w./-])-{0,2}([A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)+|[A-Z][A-Z0-9]{3,}_[A-Z0-9_]+)(?![\w/])"
+)
 MOST = 3
 _LABELS = {
-    "default": ("default", "默认"), "choices": ("one of", "可选"), "range": ("from {low} to {high}", "范围 {low} 到 {high}"),
-    "here": ("this job has", "此作业为"), "costs": ("costs", "代价"), "unit": ("in", "单位"),
+    "default": ("default", "默认"),
+    "choices": ("one of", "可选"),
+    "range": ("from {low} to {high}", "范围 {low} 到 {high}"),
+    "here": ("this job has", "此作业为"),
+    "costs": ("costs", "代价"),
+    "unit": ("in", "单位"),
 }
 
 
@@ -29,13 +35,17 @@ def named_settings(text: str, library: Library, report: CrashReport) -> list[Set
     return list(found.values())[:MOST]
 
 
-def _specs(key: str, frameworks: Sequence[str], library: Library, report: CrashReport) -> Iterator[SettingSpec]:
+def _specs(
+    key: str, frameworks: Sequence[str], library: Library, report: CrashReport
+) -> Iterator[SettingSpec]:
     for framework in frameworks:
         if spec := library.setting(framework, key, report.version(framework)):
             yield spec
     # People name the last part of a long key.
     tail = key.replace("-", "_")
-    ours = [spec for spec in library.specs.values() if spec.framework in frameworks and _last(spec.key) == tail]
+    ours = [
+        spec for spec in library.specs.values() if spec.framework in frameworks and _last(spec.key) == tail
+    ]
     yield from sorted(ours, key=lambda spec: (not spec.explained, frameworks.index(spec.framework)))
 
 
@@ -47,7 +57,9 @@ def describe_setting(spec: SettingSpec, report: CrashReport, language: Language)
     """Say what is known of a setting in one paragraph."""
     facts = [f"{spec.framework}, {spec.type}", *_facts(spec, language)]
     tail = _last(spec.key)
-    here = next((item.value for item in report.settings if item.key == spec.key or _last(item.key) == tail), None)
+    here = next(
+        (item.value for item in report.settings if item.key == spec.key or _last(item.key) == tail), None
+    )
     if here is not None:
         facts.append(f"{_label('here', language)} `{here}`")
     effect = spec.effect.to(language) if spec.explained else ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-# Words in pieces of five letters, digits in threes, every Chinese character and sign alone; blanks go with what follows.
+# Words in pieces of five letters, digits in threes, every Chinese character and sign alone; blanks go with
+# what follows.
 _PIECES = re.compile(r"[A-Za-z]{1,5}|\d{1,3}|[^\sA-Za-z\d]|\n")
 
 

@@ -15,7 +15,10 @@ from service.telemetry.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class TriageContext:
-    """A log with its first answer, and what further answers to it are made of. `own` are the settings of its files."""
+    """A log with its first answer, and what further answers to it are made of.
+
+    `own` are the settings of its files.
+    """
 
     report: CrashReport
     retrieval: Retrieval

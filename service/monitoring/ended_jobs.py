@@ -1,4 +1,7 @@
-"""Jobs that have ended, wherever they ran: a folder of logs, a Ray cluster, Slurm. Each is found once under one key."""
+"""Jobs that have ended, wherever they ran: a folder of logs, a Ray cluster, Slurm.
+
+Each is found once under one key.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +36,23 @@ class EndedJob:
 
 @dataclass(frozen=True)
 class WatchedPlace:
-    """Where jobs end. `find` gives those that ended since a time, and is left once they are dealt with; `all_failed` tells whether only failed ones."""
+    """Where jobs end. `find` gives those that ended since a time, and is left once they are dealt with.
+
+    `all_failed` tells whether only failed ones.
+    """
 
     name: str
     find: Callable[[datetime], Iterator[EndedJob]]
     all_failed: bool
 
 
-def find_in_folder(path: Path, settle: float, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> WatchedPlace:
+def find_in_folder(
+    path: Path, settle: float, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> WatchedPlace:
     """Watch a folder of logs: a job is over once none of its files has grown for `settle` seconds.
 
-    Each file or folder in it is a job; NAME.out and NAME.err are one. No cleverer rule: a job must stay the same
+    Each file or folder in it is a job; NAME.out and NAME.err are one. No cleverer rule: a job must stay the
+    same
     one whatever comes to lie beside it.
     """
 
@@ -51,7 +60,10 @@ def find_in_folder(path: Path, settle: float, now: Callable[[], datetime] = lamb
         for name, paths in sorted(_jobs(path).items()):
             last, size = _last(paths)
             if size and since.timestamp() <= last <= now().timestamp() - settle:
-                yield EndedJob(f"{name}|{last:.3f}|{size}", JobSpec(name=shown_path(name), place=JobPlace(paths=tuple(sorted(paths)))))
+                yield EndedJob(
+                    f"{name}|{last:.3f}|{size}",
+                    JobSpec(name=shown_path(name), place=JobPlace(paths=tuple(sorted(paths)))),
+                )
 
     if not path.is_dir():
         raise InvalidRequestError(f"{path} is no folder.")
@@ -112,7 +124,9 @@ def _specs(read: Callable[[], FoundJobs]) -> Iterator[JobSpec]:
 def _last(paths: Iterable[str]) -> tuple[float, int]:
     """Give when a job's files last grew, and their size; a file that went meanwhile does not count."""
     statuses = [status for path in paths for file in _files(path) if (status := _status(file)) is not None]
-    return max((status.st_mtime for status in statuses), default=0.0), sum(status.st_size for status in statuses)
+    return max((status.st_mtime for status in statuses), default=0.0), sum(
+        status.st_size for status in statuses
+    )
 
 
 def _status(file: str) -> os.stat_result | None:

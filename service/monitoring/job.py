@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 # A grandchild may keep the pipe open for ever; after the job's own end this long a silence is the end.
 QUIET = 0.3
-# Where much comes at once, the pipe is let fill up a little, in seconds: fewer wake-ups leave the job more of the processor.
+# Where much comes at once, the pipe is let fill up a little, in seconds: fewer wake-ups leave the job more of
+# the processor.
 GATHER = 0.004
 MUCH = 4096
 # Sent to us alone by a scheduler or a container's runtime, they are meant for the job.
@@ -68,7 +69,11 @@ class JobExit:
             return self.problem
         if not self.signal:
             return f"exit code {self.code}"
-        return f"killed by {signal.Signals(self.signal).name}" if self.signal in set(signal.Signals) else f"killed by signal {self.signal}"
+        return (
+            f"killed by {signal.Signals(self.signal).name}"
+            if self.signal in set(signal.Signals)
+            else f"killed by signal {self.signal}"
+        )
 
 
 def run_job(command: Sequence[str], take: Take) -> JobExit:
@@ -77,7 +82,9 @@ def run_job(command: Sequence[str], take: Take) -> JobExit:
     with ExitStack() as stack:
         channels = _Channels(stack)
         try:
-            process = subprocess.Popen(command, stdout=channels.out, stderr=channels.err, preexec_fn=channels.prepare)  # noqa: S603 - the user's own command
+            process = subprocess.Popen(  # noqa: S603
+                command, stdout=channels.out, stderr=channels.err, preexec_fn=channels.prepare
+            )
         except FileNotFoundError:
             return JobExit(NOT_FOUND, 0.0, f"{command[0]}: there is no such command")
         except OSError as error:
@@ -93,7 +100,10 @@ def run_job(command: Sequence[str], take: Take) -> JobExit:
 
 
 class _Channels:
-    """Where the job prints to: a pseudo-terminal where we are at one, else pipes; one where ours are the same."""
+    """Where the job prints to: a pseudo-terminal where we are at one, else pipes.
+
+    One where ours are the same.
+    """
 
     def __init__(self, stack: ExitStack) -> None:
         self.routes: dict[int, int] = {}
@@ -133,7 +143,10 @@ class _Channels:
             self.terminal.started()
 
     def _close(self) -> None:
-        for end in (*self._ours, *(end for end in self.routes if not self.terminal or end != self.terminal.ours)):
+        for end in (
+            *self._ours,
+            *(end for end in self.routes if not self.terminal or end != self.terminal.ours),
+        ):
             with suppress(OSError):
                 os.close(end)
 
@@ -216,7 +229,7 @@ class _OutputPump:
         view = memoryview(data)
         try:
             while view:
-                view = view[os.write(target, view):]
+                view = view[os.write(target, view) :]
         except BrokenPipeError:
             # Whom we print to is gone: the job would get SIGPIPE, and so it does.
             self._deaf.add(target)
@@ -321,7 +334,8 @@ class _forwarding:  # noqa: N801 - used as the context manager that it is
 
 def exit_like(ended: JobExit) -> int:
     """End this process as the job ended: give its exit code, or die of its signal."""
-    # From here on nothing may change how it ends: no ctrl-C of one who is tired of waiting, and none who does not read us.
+    # From here on nothing may change how it ends: no ctrl-C of one who is tired of waiting, and none who does
+    # not read us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for stream in (sys.stdout, sys.stderr):
         _flush(stream)
@@ -338,7 +352,10 @@ def exit_like(ended: JobExit) -> int:
 
 
 def _flush(stream: TextIO | None) -> None:
-    """Write out what is held back; what cannot be written goes nowhere, or Python would end with an exit code of its own."""
+    """Write out what is held back.
+
+    What cannot be written goes nowhere, or Python would end with an exit code of its own.
+    """
     if stream is None:
         return
     try:

@@ -15,7 +15,9 @@ MOST = 50_000
 class KnownJobs:
     """The keys of one watched place; written after each job, whole or not at all."""
 
-    def __init__(self, home: Path, place: str, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self, home: Path, place: str, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         name = self._hash(place)[:16]
         self._path = home / "watch" / f"{name}.json"
         self._keys: dict[str, None] = {}
@@ -49,7 +51,9 @@ class KnownJobs:
         """Write what is known."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         part = self._path.with_name(f"{self._path.name}.{os.getpid()}.part")
-        part.write_text(json.dumps({"since": self.since.isoformat(), "keys": list(self._keys)}), encoding="utf-8")
+        part.write_text(
+            json.dumps({"since": self.since.isoformat(), "keys": list(self._keys)}), encoding="utf-8"
+        )
         part.replace(self._path)
 
     @staticmethod

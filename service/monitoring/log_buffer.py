@@ -64,7 +64,9 @@ class LogBuffer:
                 file.write(data)
                 self._tail.append((file, size + len(data)))
         except OSError as error:
-            self.broken = f"The copy of the job's output stopped after {self._size >> 20} MiB: {error.strerror}."
+            self.broken = (
+                f"The copy of the job's output stopped after {self._size >> 20} MiB: {error.strerror}."
+            )
 
     def _write_head(self, data: bytes) -> None:
         if self._head is None:

@@ -1,4 +1,7 @@
-"""Send what is known of a dead job to where people look: the service, a webhook, Slack. Redacted before it leaves."""
+"""Send what is known of a dead job to where people look: the service, a webhook, Slack.
+
+Redacted before it leaves.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,18 @@ class NotificationError(ServiceError):
 
 
 def post_to_service(
-    url: str, logs: Sequence[tuple[str, Iterator[bytes]]], configs: Sequence[tuple[str, bytes]] = (), snapshot: Path | None = None, key: str = "",
+    url: str,
+    logs: Sequence[tuple[str, Iterator[bytes]]],
+    configs: Sequence[tuple[str, bytes]] = (),
+    snapshot: Path | None = None,
+    key: str = "",
     outcome: Outcome | None = None,
 ) -> str:
     """Hand a job's logs in at a whycrash service, and give where its answer is; raises PostError."""
     clean = Redactor().clean
-    files: list[tuple[str, tuple[str, Any]]] = [("log", (name, BufferStream(Redactor().stream(chunks)))) for name, chunks in logs]
+    files: list[tuple[str, tuple[str, Any]]] = [
+        ("log", (name, BufferStream(Redactor().stream(chunks)))) for name, chunks in logs
+    ]
     files += [("config", (path, clean(raw.decode("utf-8", "replace")).encode())) for path, raw in configs]
     if snapshot is not None:
         files.append(("telemetry", ("telemetry.json", snapshot.read_bytes())))

@@ -25,7 +25,8 @@ class TelemetrySampler:
     def __init__(self, every: float, first_after: float = FIRST_AFTER) -> None:
         self._every = every
         self._stopping = threading.Event()
-        # It stays as long as the samples are taken: the kernel ends the sampler with the thread that started it.
+        # It stays as long as the samples are taken: the kernel ends the sampler with the thread that started
+        # it.
         self._thread = threading.Thread(target=self._sample, args=(first_after,), daemon=True)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
@@ -57,9 +58,23 @@ class TelemetrySampler:
         control = ctypes.CDLL(None).prctl
         self._folder = tempfile.TemporaryDirectory(prefix="whycrash-")
         # -P: the job's folder may hold modules of our names.
-        command = [sys.executable, "-P", "-m", "ui.cli.main", "snapshot", "--watch", f"{self._every:g}", "--out", f"{self._folder.name}/snapshot.json"]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "ui.cli.main",
+            "snapshot",
+            "--watch",
+            f"{self._every:g}",
+            "--out",
+            f"{self._folder.name}/snapshot.json",
+        ]
         process = subprocess.Popen(  # noqa: S603 - our own program
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
             # Where we are killed nobody else is left to end it.
             preexec_fn=lambda: control(_PR_SET_PDEATHSIG, signal.SIGTERM),
         )
@@ -79,7 +94,9 @@ class TelemetrySampler:
             self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
         if self._folder is not None:
             self._folder.cleanup()

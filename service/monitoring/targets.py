@@ -24,7 +24,9 @@ def webhook_target(url: str) -> Target:
 
 def slack_target(url: str) -> Target:
     """Send a short message to an incoming webhook of Slack."""
-    return lambda diagnosis, spec: notifier.post_to_webhook(url, {"text": message(diagnosis, spec), "unfurl_links": False})
+    return lambda diagnosis, spec: notifier.post_to_webhook(
+        url, {"text": message(diagnosis, spec), "unfurl_links": False}
+    )
 
 
 def service_target(url: str, key: str) -> Target:
@@ -41,7 +43,11 @@ def service_target(url: str, key: str) -> Target:
 def _files(spec: JobSpec) -> Iterator[tuple[str, Path]]:
     for path in map(Path, spec.place.paths):
         if path.is_dir():
-            yield from ((str(file.relative_to(path)), file) for file in sorted(path.rglob("*")) if file.is_file() and not file.is_symlink())
+            yield from (
+                (str(file.relative_to(path)), file)
+                for file in sorted(path.rglob("*"))
+                if file.is_file() and not file.is_symlink()
+            )
         else:
             yield path.name, path
 
@@ -60,7 +66,10 @@ def message(diagnosis: Diagnosis, spec: JobSpec) -> str:
     rows = [f"*{escaped(diagnosis.headline)}*", f"{escaped(spec.name)}: {diagnosis.cause or 'no failure'}"]
     if root is not None:
         rows.append(f"> L{root.line} {escaped(root.text[:300])}")
-    rows += [f"• `{_code(change.key)} = {_code(str(change.to))}`  {escaped(change.why)}" for change in diagnosis.changes[:3]]
+    rows += [
+        f"• `{_code(change.key)} = {_code(str(change.to))}`  {escaped(change.why)}"
+        for change in diagnosis.changes[:3]
+    ]
     return Redactor().clean("\n".join(rows))[:LONGEST]
 
 

@@ -43,7 +43,10 @@ class Watcher:
     _left: dict[str, list[Target]] = field(default_factory=dict)
 
     def run_once(self) -> int:
-        """Look once; gives how many jobs were dealt with. What cannot be reached is logged and tried in the next round."""
+        """Look once; gives how many jobs were dealt with.
+
+        What cannot be reached is logged and tried in the next round.
+        """
         began = datetime.now(UTC)
         count = 0
         met: list[str] = []
@@ -56,7 +59,8 @@ class Watcher:
             _LOG.warning("%s could not be looked at: %s", self.place.name, Redactor().clean(str(error)))
             return count
         self.reached = True
-        # A place that keeps its jobs is not asked again for those of long ago; a folder's jobs may settle late.
+        # A place that keeps its jobs is not asked again for those of long ago; a folder's jobs may settle
+        # late.
         if self.place.all_failed and not self._failures:
             self.known.since = began
         self._note(lambda: self.known.tidy(met))
@@ -77,7 +81,11 @@ class Watcher:
         try:
             write()
         except OSError as error:
-            _LOG.warning("what is known of %s cannot be written (%s); after a restart jobs may be told again", self.place.name, error.strerror)
+            _LOG.warning(
+                "what is known of %s cannot be written (%s); after a restart jobs may be told again",
+                self.place.name,
+                error.strerror,
+            )
 
     def _answer(self, spec: JobSpec) -> Diagnosis | None:
         """Triage a job; None where there is nothing to tell of it."""
@@ -103,7 +111,14 @@ class Watcher:
         tries = self._failures.pop(ended.key, 0) + 1
         if not left:
             return True
-        _LOG.warning("%s: the answer was not sent to %d of %d (try %d of %d)", ended.spec.name, len(left), len(self.targets), tries, TRIES)
+        _LOG.warning(
+            "%s: the answer was not sent to %d of %d (try %d of %d)",
+            ended.spec.name,
+            len(left),
+            len(self.targets),
+            tries,
+            TRIES,
+        )
         if tries >= TRIES:
             return True
         self._left[ended.key], self._failures[ended.key] = left, tries

@@ -63,7 +63,9 @@ def _options(text: str, found: re.Match[str]) -> Iterator[DirectiveOption]:
 
 def _words(text: str, start: int, end: int) -> Iterator[Word]:
     """Cut at blanks outside of quotes, up to a comment."""
-    for found in re.compile(r"(?:[^\s'\"#]|(?<=\S)#|'[^'\n]*'|\"[^\"\n]*\")+|#[^\n]*").finditer(text, start, end):
+    for found in re.compile(r"(?:[^\s'\"#]|(?<=\S)#|'[^'\n]*'|\"[^\"\n]*\")+|#[^\n]*").finditer(
+        text, start, end
+    ):
         if found[0].startswith("#"):
             return
         yield word(text, found.start(), found.end(), ())
@@ -81,7 +83,9 @@ def _name(option: Word) -> tuple[str | None, Word | None]:
 
 def with_short(target: PatchTarget) -> PatchTarget:
     """Add the one-letter names, which srun takes as well."""
-    short = tuple(letter for letter, name in _SHORT.items() if name in _long(target) and letter not in target.names)
+    short = tuple(
+        letter for letter, name in _SHORT.items() if name in _long(target) and letter not in target.names
+    )
     return replace(target, names=target.names + short)
 
 
@@ -152,6 +156,8 @@ def _added(text: str, target: PatchTarget, option: str) -> WordEdit:
     for group in _GROUPS:
         other = [each for each in present if each.name in group - _long(target)]
         if group & _long(target) and other:
-            raise NotPatchableError(f"line {other[0].word.line}: --{other[0].name} stands there, which excludes it")
+            raise NotPatchableError(
+                f"line {other[0].word.line}: --{other[0].name} stands there, which excludes it"
+            )
     end = present[-1].line[1]
     return WordEdit(end, end, f"\n#SBATCH {option}")

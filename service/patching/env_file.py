@@ -20,7 +20,10 @@ _ENV = re.compile(_INSTRUCTION.format("ENV"), re.MULTILINE | re.IGNORECASE)
 
 
 def apply(text: str, target: PatchTarget, name: str = "") -> str:
-    """Give a `.env` file's text with the variable's value; raises NotPatchableError where that is not safe."""
+    """Give a `.env` file's text with the variable's value.
+
+    Raises NotPatchableError where that is not safe.
+    """
     del name
     return _written(text, target, _assignments(text, target), len(text), f"{target.names[0]}=")
 
@@ -44,11 +47,26 @@ def apply_to_dockerfile(text: str, target: PatchTarget, name: str = "") -> str:
     if not stages:
         raise NotPatchableError("the file has no FROM line")
     instructions = list(_ENV.finditer(text, stages[-1].end()))
-    old = next((match for match in instructions if re.match(rf"\s*ENV\s+{_key(target)}[ \t]+[^=\s]", match[0], re.IGNORECASE)), None)
+    old = next(
+        (
+            match
+            for match in instructions
+            if re.match(rf"\s*ENV\s+{_key(target)}[ \t]+[^=\s]", match[0], re.IGNORECASE)
+        ),
+        None,
+    )
     if old is not None:
-        raise NotPatchableError(f"line {line_of(text, old.start())} sets {target.names[0]} in the old form without `=`")
+        raise NotPatchableError(
+            f"line {line_of(text, old.start())} sets {target.names[0]} in the old form without `=`"
+        )
     behind = (instructions or stages)[-1].end()
-    return _written(text, target, _in_dockerfile(text, target), min(text.find("\n", behind) + 1 or len(text), len(text)), f"ENV {target.names[0]}=")
+    return _written(
+        text,
+        target,
+        _in_dockerfile(text, target),
+        min(text.find("\n", behind) + 1 or len(text), len(text)),
+        f"ENV {target.names[0]}=",
+    )
 
 
 def dockerfile_holds(text: str, target: PatchTarget, name: str = "") -> bool:
@@ -80,7 +98,11 @@ def _in_dockerfile(text: str, target: PatchTarget) -> list[re.Match[str]]:
     if target.kind != "env" or not stages:
         return []
     pattern = re.compile(rf"(?<=\s){_key(target)}={_VALUE}(?P<rest>)(?=\s|$)", re.MULTILINE)
-    return [found for match in _ENV.finditer(text, stages[-1].end()) for found in pattern.finditer(text, match.start(), match.end())]
+    return [
+        found
+        for match in _ENV.finditer(text, stages[-1].end())
+        for found in pattern.finditer(text, match.start(), match.end())
+    ]
 
 
 def _all_same(found: Sequence[re.Match[str]], target: PatchTarget) -> bool:
@@ -101,7 +123,10 @@ def _written(text: str, target: PatchTarget, found: Sequence[re.Match[str]], off
     if target.kind != "env":
         raise NotPatchableError(f"a {target.kind} is no environment variable")
     if len(found) > 1:
-        raise NotPatchableError(f"it is set more than once (lines {', '.join(str(line_of(text, match.start())) for match in found)})")
+        raise NotPatchableError(
+            "it is set more than once (lines "
+            f"{', '.join(str(line_of(text, match.start())) for match in found)})"
+        )
     to = str(target.to)
     if to == "unset" or target.names[0] in COMPOSED or re.search(r"[$'\"\\`\n]", to):
         raise NotPatchableError("the variable is to be removed or composed by hand")

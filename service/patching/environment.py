@@ -24,7 +24,10 @@ Carrier = Literal["export", "shell", "prefix", "env", "container", "job"]
 _OPTIONS = {"docker": ("-e", "--env"), "docker-exec": ("-e", "--env"), "mpi": ("-x", "-genv")}
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 # Commands whose program does not get the script's variables, unless an option says so.
-_CLOSED = re.compile(r"(?:\S*/)?(?:(?:ssh|pdsh|clush) |env (?:-i|-|--ignore-environment) |sudo (?!(?:\S+ )*?(?:-E|--preserve-env)\b))")
+_CLOSED = re.compile(
+    r"(?:\S*/)?(?:(?:ssh|pdsh|clush) |env (?:-i|-|--ignore-environment) |sudo (?!(?:\S+ "
+    r")*?(?:-E|--preserve-env)\b))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,12 @@ def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
     if all(_holds(script, place, target) for place in found):
         return []
     _refuse_partial(script, found)
-    return [edit for place in _chosen(script, found) if not _holds(script, place, target) for edit in _changed(script, place, target)]
+    return [
+        edit
+        for place in _chosen(script, found)
+        if not _holds(script, place, target)
+        for edit in _changed(script, place, target)
+    ]
 
 
 def hold(script: Script, target: PatchTarget) -> bool:
@@ -178,12 +186,16 @@ def _changed(script: Script, place: VariablePlace, target: PatchTarget) -> Itera
         return
     if place.carrier == "shell":
         if place.declared:
-            raise NotPatchableError(f"line {script.line(place.start)}: {place.declared} sets it for the script alone")
+            raise NotPatchableError(
+                f"line {script.line(place.start)}: {place.declared} sets it for the script alone"
+            )
         # Whether an assignment follows another one of the same statement (`A=1 B=2`).
         before = script.text[script.text.rfind("\n", 0, place.start) + 1 : place.start].rstrip()
         is_later = bool(before) and before[-1] not in ";&|{("
         if is_later:
-            raise NotPatchableError(f"line {script.line(place.start)}: it is set for the script alone, behind another variable")
+            raise NotPatchableError(
+                f"line {script.line(place.start)}: it is set for the script alone, behind another variable"
+            )
         yield WordEdit(place.start, place.start, "export ")
     held_word = changeable(script, place.value)
     if not same(held_word.text, target.to):
@@ -195,7 +207,9 @@ def _unset(script: Script, target: PatchTarget, found: list[VariablePlace]) -> l
         return []
     for place in found:
         if place.carrier not in ("export", "shell"):
-            raise NotPatchableError(f"line {script.line(place.start)}: one command gets it; take it out by hand")
+            raise NotPatchableError(
+                f"line {script.line(place.start)}: one command gets it; take it out by hand"
+            )
     return [_line(script, f"unset {target.names[0]}", launches(script))]
 
 
@@ -205,18 +219,32 @@ def _added(script: Script, target: PatchTarget) -> list[WordEdit]:
     started = launches(script)
     inside = [stage for stage in stages(script) if stage.owner in ("docker", "ray-job")]
     if len(inside) > 1:
-        raise NotPatchableError(f"several commands could take it (lines {', '.join(str(each.words[0].line) for each in inside)})")
+        raise NotPatchableError(
+            f"several commands could take it (lines {', '.join(str(each.words[0].line) for each in inside)})"
+        )
     if inside and not (target.framework == "ray" and any(stage.owner == "ray" for stage in stages(script))):
         return _added_inside(script, inside[0], name, value, target)
-    closed = [word for command in started for word in command.words if re.match(r"--export=(?!ALL\b)", word.text)]
+    closed = [
+        word for command in started for word in command.words if re.match(r"--export=(?!ALL\b)", word.text)
+    ]
     if closed:
-        raise NotPatchableError(f"line {closed[0].line}: {closed[0].text} keeps the script's variables from the job")
-    if apart := [command.words[0] for command in started if _CLOSED.match(" ".join(word.text for word in command.words))]:
-        raise NotPatchableError(f"line {apart[0].line}: {apart[0].text} keeps the script's variables from the job")
+        raise NotPatchableError(
+            f"line {closed[0].line}: {closed[0].text} keeps the script's variables from the job"
+        )
+    if apart := [
+        command.words[0]
+        for command in started
+        if _CLOSED.match(" ".join(word.text for word in command.words))
+    ]:
+        raise NotPatchableError(
+            f"line {apart[0].line}: {apart[0].text} keeps the script's variables from the job"
+        )
     return [_line(script, f"export {name}={shlex.quote(value)}", started)]
 
 
-def _added_inside(script: Script, stage: ProgramWords, name: str, value: str, target: PatchTarget) -> list[WordEdit]:
+def _added_inside(
+    script: Script, stage: ProgramWords, name: str, value: str, target: PatchTarget
+) -> list[WordEdit]:
     """Set the variable where the job runs: in the container, or on the cluster that gets it."""
     if stage.owner == "docker":
         return [behind_name(script, stage, ["-e", f"{name}={value}"])]
@@ -235,7 +263,11 @@ def _line(script: Script, row: str, started: list[ShellCommand]) -> WordEdit:
     if not started:
         raise NotPatchableError("no command of the script starts the job")
     first = min(command.statement for command in started)
-    behind = [each.start for each in script.assignments if is_export(each.declared) and not each.branch and each.start < first]
+    behind = [
+        each.start
+        for each in script.assignments
+        if is_export(each.declared) and not each.branch and each.start < first
+    ]
     behind += [statement for _, _, statement in script.unset if statement < first]
     lines = [start for start in behind if not ("\n" not in script.text[start:first])]
     at = script.text.rfind("\n", 0, max(lines, default=first)) + 1
@@ -249,7 +281,9 @@ def _line(script: Script, row: str, started: list[ShellCommand]) -> WordEdit:
 
 def _statement_end(script: Script, start: int) -> int:
     """Give the end of the last line of an export, which may be continued."""
-    held = max((word.end for each in script.assignments if each.start == start for word in each.words), default=start)
+    held = max(
+        (word.end for each in script.assignments if each.start == start for word in each.words), default=start
+    )
     end = script.text.find("\n", held)
     while end > 0 and script.text[end - 1] == "\\":
         end = script.text.find("\n", end + 1)

@@ -15,7 +15,9 @@ _OPTION = re.compile(r"-[a-z]*c")
 
 def inner_scripts(script: Script) -> list[Word]:
     """Give the words that are scripts of their own and that hold nothing the outer shell computes."""
-    runs = (zip(command.words, command.words[1:], command.words[2:], strict=False) for command in script.commands)
+    runs = (
+        zip(command.words, command.words[1:], command.words[2:], strict=False) for command in script.commands
+    )
     return [
         text
         for shell, option, text in chain.from_iterable(runs)

@@ -18,12 +18,36 @@ from service.patching.target import NotPatchableError, PatchTarget
 from service.patching.variables import changeable, literal
 from service.patching.words import Word, WordEdit
 
-_INSTALL = re.compile(r"(?:\S*/)?(?:(?:uv pip|pip[\d.]*|python[\d.]* -m (?:uv )?pip|conda run \S+ pip) install)(?= |$)")
+_INSTALL = re.compile(
+    r"(?:\S*/)?(?:(?:uv pip|pip[\d.]*|python[\d.]* -m (?:uv )?pip|conda run \S+ pip) install)(?= |$)"
+)
 # Options of pip that take the next word: it is no package.
-_WITH_VALUE = frozenset({
-    "-r", "--requirement", "-c", "--constraint", "-e", "--editable", "-t", "--target", "-i", "--index-url", "--extra-index-url",
-    "-f", "--find-links", "--prefix", "--root", "--platform", "--python-version", "--python", "-p", "--cache-dir", "--log", "--proxy",
-})
+_WITH_VALUE = frozenset(
+    {
+        "-r",
+        "--requirement",
+        "-c",
+        "--constraint",
+        "-e",
+        "--editable",
+        "-t",
+        "--target",
+        "-i",
+        "--index-url",
+        "--extra-index-url",
+        "-f",
+        "--find-links",
+        "--prefix",
+        "--root",
+        "--platform",
+        "--python-version",
+        "--python",
+        "-p",
+        "--cache-dir",
+        "--log",
+        "--proxy",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +61,12 @@ class InstallPlace:
 def places(script: Script, target: PatchTarget) -> list[InstallPlace]:
     """Find where the script asks for the package."""
     package = canonicalize_name(wanted(target)[0].name)
-    return [place for command in script.commands for place in _asked(script, command) if canonicalize_name(place.asked.name) == package]
+    return [
+        place
+        for command in script.commands
+        for place in _asked(script, command)
+        if canonicalize_name(place.asked.name) == package
+    ]
 
 
 def _asked(script: Script, command: ShellCommand) -> Iterator[InstallPlace]:
@@ -96,10 +125,15 @@ def _added(script: Script, requirement: str) -> WordEdit:
     # Directly before the launch: an environment is activated, and other packages are installed, further up.
     at = script.text.rfind("\n", 0, min(command.statement for command in started)) + 1
     indent = re.match(r"[ \t]*", script.text[at:])
-    return WordEdit(at, at, f"{indent[0] if indent else ''}python3 -m pip install {shlex.quote(requirement)}\n")
+    return WordEdit(
+        at, at, f"{indent[0] if indent else ''}python3 -m pip install {shlex.quote(requirement)}\n"
+    )
 
 
 def hold(script: Script, target: PatchTarget) -> bool:
-    """Tell whether the script asks for the package as the target says; in any version, where it names none."""
+    """Tell whether the script asks for the package as the target says.
+
+    In any version, where it names none.
+    """
     found, specifier = places(script, target), wanted(target)[1]
     return bool(found) and all(not str(specifier) or place.asked.specifier == specifier for place in found)

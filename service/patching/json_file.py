@@ -79,13 +79,20 @@ def _parsed(text: str) -> object:
 
 @lru_cache(maxsize=8)
 def read(text: str) -> TreeNode:
-    """Read an object with the places of its parts; raises NotPatchableError where it is no plain JSON object."""
+    """Read an object with the places of its parts.
+
+    Raises NotPatchableError where it is no plain JSON object.
+    """
     try:
         parsed = _parsed(text)
         root = _Scan(text).node(_SPACE.match(text, text.startswith("\ufeff")).end(), ())  # type: ignore[union-attr]
     except json.JSONDecodeError as error:
         begin = text[error.pos + text.startswith("\ufeff") :].lstrip()
-        why = "comments, which plain JSON has not" if begin.startswith(("//", "/*", "#")) else f"no valid JSON ({error.msg})"
+        why = (
+            "comments, which plain JSON has not"
+            if begin.startswith(("//", "/*", "#"))
+            else f"no valid JSON ({error.msg})"
+        )
         raise NotPatchableError(f"line {error.lineno} has {why}") from error
     except (RecursionError, ValueError) as error:
         raise NotPatchableError("the file is no JSON that can be read safely") from error
@@ -167,12 +174,18 @@ def _variable(root: TreeNode, target: PatchTarget) -> TreeEntry | MissingKey:
 
 def _edit(text: str, root: TreeNode, target: PatchTarget, name: str) -> TreeEdit:
     place = _place(text, root, target, name)
-    value = str(target.to) if target.kind == "env" else _typed(target.to, None if isinstance(place, MissingKey) else place.node)
+    value = (
+        str(target.to)
+        if target.kind == "env"
+        else _typed(target.to, None if isinstance(place, MissingKey) else place.node)
+    )
     if isinstance(place, MissingKey):
         return _insertion(text, place.parent, place.missing, value)
     node, line = place.node, line_of(text, place.start)
     if node.kind == "mapping" or (node.kind == "sequence") != isinstance(value, list):
-        raise NotPatchableError(f"line {line} holds {'an object' if node.kind == 'mapping' else 'another kind of value'} there")
+        raise NotPatchableError(
+            f"line {line} holds {'an object' if node.kind == 'mapping' else 'another kind of value'} there"
+        )
     if "${" in node.value:
         raise NotPatchableError(f"its value in line {line} is computed ({node.value})")
     return TreeEdit(node.start, node.end, _written(value), place.path, value)
@@ -203,9 +216,17 @@ def _insertion(text: str, parent: TreeNode, missing: Sequence[str], value: objec
         written = {key: written}
     colon = _colon(text, parent)
     if not parent.entries:
-        return TreeEdit(parent.start + 1, parent.end - 1, _alone(text, parent, f'{json.dumps(missing[0])}: {_object(written)}'), path, value)
+        return TreeEdit(
+            parent.start + 1,
+            parent.end - 1,
+            _alone(text, parent, f"{json.dumps(missing[0])}: {_object(written)}"),
+            path,
+            value,
+        )
     last = parent.entries[-1]
-    lead = text[len(text[: last.start].rstrip(" \t\r\n")) : last.start] or (" " if len(parent.entries) == 1 and colon.endswith(" ") else "")
+    lead = text[len(text[: last.start].rstrip(" \t\r\n")) : last.start] or (
+        " " if len(parent.entries) == 1 and colon.endswith(" ") else ""
+    )
     member = f"{json.dumps(missing[0], ensure_ascii=False)}{colon}{_object(written)}"
     return TreeEdit(last.node.end, last.node.end, f",{lead}{member}", path, value)
 

@@ -33,7 +33,12 @@ _SHARES = {
     "verl": {"tinyzero", "simplerl-reason"},
 }  # fmt: skip
 # Hugging Face's own command-line configurations take both; the earlier forks of verl are laid out as it is.
-_ALSO_ADDED = {("trl", "transformers"), ("transformers", "trl"), ("verl", "tinyzero"), ("verl", "simplerl-reason")}
+_ALSO_ADDED = {
+    ("trl", "transformers"),
+    ("transformers", "trl"),
+    ("verl", "tinyzero"),
+    ("verl", "simplerl-reason"),
+}
 _ON_COMMANDS = frozenset({"flag", "directive", "command", "python", "package"})
 # First levels that hold all roles: a file may start below them and still name the role.
 _WHOLES = frozenset({("actor_rollout_ref",), ("worker",)})
@@ -83,7 +88,9 @@ def owners(root: TreeNode) -> list[str]:
 
 def _check_owner(found: Sequence[str], framework: str) -> None:
     if found and not any(framework == owner or framework in _SHARES.get(owner, ()) for owner in found):
-        raise NotPatchableError(f"the file looks like a configuration of {' or '.join(found)}, not of {framework}")
+        raise NotPatchableError(
+            f"the file looks like a configuration of {' or '.join(found)}, not of {framework}"
+        )
 
 
 def _ways(node: TreeNode, steps: tuple[str, ...]) -> Iterator[tuple[TreeEntry, ...]]:
@@ -124,13 +131,18 @@ def _check_shared(way: tuple[TreeEntry, ...], text: str) -> None:
     _check_own(way[:-1], text)
     last = way[-1]
     if last.node.shared and not last.alias:
-        raise NotPatchableError(f"its value in line {line_of(text, last.start)} is used elsewhere too by an anchor")
+        raise NotPatchableError(
+            f"its value in line {line_of(text, last.start)} is used elsewhere too by an anchor"
+        )
 
 
 def _check_own(way: Sequence[TreeEntry], text: str) -> None:
     for entry in way:
         if entry.alias or entry.node.shared:
-            raise NotPatchableError(f"`{entry.key}` in line {line_of(text, entry.start)} shares its value with another place by an anchor")
+            raise NotPatchableError(
+                f"`{entry.key}` in line {line_of(text, entry.start)} shares its value with another place "
+                "by an anchor"
+            )
 
 
 def _gap(root: TreeNode, steps: tuple[str, ...], target: PatchTarget, text: str) -> MissingKey:
@@ -143,9 +155,13 @@ def _gap(root: TreeNode, steps: tuple[str, ...], target: PatchTarget, text: str)
             raise NotPatchableError(f"the file holds the group {header[1]}, to which it does not belong")
         return _deepest(root, steps[len(group) :], text)
     if len(steps) == 1:
-        if any(owner == target.framework or (owner, target.framework) in _ALSO_ADDED for owner in owners(root)):
+        if any(
+            owner == target.framework or (owner, target.framework) in _ALSO_ADDED for owner in owners(root)
+        ):
             return _deepest(root, steps, text)
-        raise NotPatchableError(f"the file does not set it, and does not look like a configuration of {target.framework}")
+        raise NotPatchableError(
+            f"the file does not set it, and does not look like a configuration of {target.framework}"
+        )
     if root.entry(steps[0]) is None and any(entry.key.startswith(f"{steps[0]}.") for entry in root.entries):
         return MissingKey(root, (".".join(steps),))
     if root.entry(steps[0]) is None and not any(merged.entry(steps[0]) for merged in root.merged):
@@ -163,6 +179,8 @@ def _deepest(root: TreeNode, steps: tuple[str, ...], text: str) -> MissingKey:
         if node.kind != "mapping" and not (node.kind == "scalar" and node.style == "empty"):
             raise NotPatchableError(f"`{entry.key}` in line {line_of(text, entry.start)} is no mapping")
     if len(rest) > 1 and any(merged.entry(rest[0]) for merged in node.merged):
-        raise NotPatchableError(f"`{rest[0]}` comes out of a merge key (`<<`); an own `{rest[0]}` would hide all of it")
+        raise NotPatchableError(
+            f"`{rest[0]}` comes out of a merge key (`<<`); an own `{rest[0]}` would hide all of it"
+        )
     _check_own(way, text)
     return MissingKey(node, tuple(rest), way[-1] if way else None)

@@ -38,10 +38,20 @@ _PROGRAMS = [
     _program("ray-job", rf"{_ANY}ray (?:job )?submit", True),
     _program("vllm", rf"{_ANY}vllm (?:serve|bench|chat|complete|run-batch)|-m vllm\.\S+|\S*vllm/vllm-\S+"),
     _program("sglang", r"-m sglang\.\S+|\S*sglang serve"),
-    _program("llamafactory", rf"{_ANY}llamafactory-cli \w+|{_ANY}lmf \w+|\S*src/train(?:_bash)?\.py|-m llamafactory\.\S+"),
-    _program("ms-swift", rf"{_ANY}swift (?:sft|rlhf|pt|infer|deploy|eval|rollout|export|sample)|-m swift\.\S+|\S*swift/cli/\w+\.py"),
+    _program(
+        "llamafactory",
+        rf"{_ANY}llamafactory-cli \w+|{_ANY}lmf \w+|\S*src/train(?:_bash)?\.py|-m llamafactory\.\S+",
+    ),
+    _program(
+        "ms-swift",
+        rf"{_ANY}swift (?:sft|rlhf|pt|infer|deploy|eval|rollout|export|sample)|-m "
+        r"swift\.\S+|\S*swift/cli/\w+\.py",
+    ),
     _program("megatron-swift", rf"{_ANY}megatron (?:sft|rlhf|pt|export)"),
-    _program("trl", rf"{_ANY}trl (?:sft|dpo|grpo|kto|ppo|orpo|reward|rloo|vllm-serve)|-m trl\.\S+|\S*trl/scripts/\w+\.py"),
+    _program(
+        "trl",
+        rf"{_ANY}trl (?:sft|dpo|grpo|kto|ppo|orpo|reward|rloo|vllm-serve)|-m trl\.\S+|\S*trl/scripts/\w+\.py",
+    ),
     _program("axolotl", rf"{_ANY}axolotl \w[\w-]*|-m axolotl\.\S+"),
     _program("easyr1", r"-m verl\.trainer\.main"),
     _program("verl", r"-m (?:verl|recipe)\.\S+|\S*verl/trainer/\w+\.py"),
@@ -52,7 +62,24 @@ _PROGRAMS = [
 _SHELL = re.compile(rf"{_ANY}(?:bash|sh|zsh) .+|\./.+|\S+\.sh(?: .*)?", re.DOTALL)
 # Modules that `python -m` starts for the preparation, not for the job.
 _PREPARES = frozenset({"pip", "venv", "json", "ensurepip", "http", "zipfile"})
-_NO_JOB = frozenset({"echo", "printf", "pip", "pip3", "cd", "mkdir", "export", "source", ".", "sed", "grep", "cat", "kill", "pkill"})
+_NO_JOB = frozenset(
+    {
+        "echo",
+        "printf",
+        "pip",
+        "pip3",
+        "cd",
+        "mkdir",
+        "export",
+        "source",
+        ".",
+        "sed",
+        "grep",
+        "cat",
+        "kill",
+        "pkill",
+    }
+)
 
 # Frameworks that read the options of another one's program, or start it with their own name.
 _SHARED = {

@@ -67,7 +67,9 @@ def apply(document: YamlFile, target: PatchTarget) -> str:
     slots = _slots(document, target)
     present = [slot for slot in slots if slot.now is not None]
     if len({slot.now for slot in present}) > 1:
-        raise NotPatchableError(f"the containers differ in it (lines {', '.join(str(slot.line) for slot in present)})")
+        raise NotPatchableError(
+            f"the containers differ in it (lines {', '.join(str(slot.line) for slot in present)})"
+        )
     chosen = present or _receivers(slots)
     edits = {edit.start: edit for edit in (slot.edit() for slot in chosen if not _has(slot))}
     return yaml_document.applied(document, list(edits.values())) if edits else document.text
@@ -92,7 +94,11 @@ def _receivers(slots: Sequence[ManifestSlot]) -> Sequence[ManifestSlot]:
     with_gpus = [slot for slot in slots if slot.gpu]
     if with_gpus or len(slots) == 1:
         return with_gpus or slots
-    raise NotPatchableError("no container sets it, and it is open which of them is the job" if slots else "there is no place for it in the manifest")
+    raise NotPatchableError(
+        "no container sets it, and it is open which of them is the job"
+        if slots
+        else "there is no place for it in the manifest"
+    )
 
 
 def _is_kubernetes(root: TreeNode) -> bool:
@@ -112,7 +118,10 @@ def _containers(document: YamlFile) -> Iterator[ManifestContainer]:
             yield from (_service(entry.node) for entry in (services.entries if services else ()))
     for pod in _pods(document):
         listed = pod.node.child("containers")
-        yield from (ManifestContainer(item, _asks_gpus(item), compose=False) for item in (listed.items if listed else ()))
+        yield from (
+            ManifestContainer(item, _asks_gpus(item), compose=False)
+            for item in (listed.items if listed else ())
+        )
 
 
 def _pods(document: YamlFile) -> Iterator[ManifestContainer]:
@@ -130,14 +139,21 @@ def _asks_gpus(container: TreeNode) -> bool:
 def _service(node: TreeNode) -> ManifestContainer:
     runtime, image = node.child("runtime"), node.child("image")
     devices = node.child("deploy", "resources", "reservations", "devices") or node.child("gpus")
-    named = (runtime is not None and runtime.value == "nvidia") or (image is not None and _GPU_IMAGE.search(image.value) is not None)
+    named = (runtime is not None and runtime.value == "nvidia") or (
+        image is not None and _GPU_IMAGE.search(image.value) is not None
+    )
     return ManifestContainer(node, devices is not None or named, compose=True)
 
 
 def _slots(document: YamlFile, target: PatchTarget) -> list[ManifestSlot]:
     if target.kind == "env":
         return [slot for holder in _containers(document) if (slot := _variable(document, holder, target))]
-    if target.kind not in ("setting", "flag") or target.spelled in ("directive", "python", "package", "command"):
+    if target.kind not in ("setting", "flag") or target.spelled in (
+        "directive",
+        "python",
+        "package",
+        "command",
+    ):
         raise NotPatchableError(f"a {target.kind} is not changed in a manifest")
     if target.framework == "kubernetes":
         return list(_of_kubernetes(document, target))
@@ -176,8 +192,13 @@ _HOLDERS: dict[str, Callable[[YamlFile], Iterator[ManifestContainer]]] = {
 def _memory_volumes(document: YamlFile, to: Scalar) -> Iterator[ManifestSlot]:
     for pod in _pods(document):
         volumes = pod.node.child("volumes")
-        empty = [node for volume in (volumes.items if volumes else ()) if (node := _in_memory(volume)) is not None]
-        yield from (_key(document, ManifestContainer(node, pod.gpu, compose=False), ["sizeLimit"], _gibibytes(to)) for node in empty)
+        empty = [
+            node for volume in (volumes.items if volumes else ()) if (node := _in_memory(volume)) is not None
+        ]
+        yield from (
+            _key(document, ManifestContainer(node, pod.gpu, compose=False), ["sizeLimit"], _gibibytes(to))
+            for node in empty
+        )
 
 
 def _in_memory(volume: TreeNode) -> TreeNode | None:
@@ -193,7 +214,11 @@ def _of_docker(document: YamlFile, target: PatchTarget) -> Iterator[ManifestSlot
         yield from _memory_volumes(document, target.to)
     elif services and name == "ulimit":
         limit = _LIMIT.fullmatch(str(target.to))
-        yield from (_key(document, service, ["ulimits", limit["name"]], int(limit["value"])) for service in services if limit)
+        yield from (
+            _key(document, service, ["ulimits", limit["name"]], int(limit["value"]))
+            for service in services
+            if limit
+        )
     elif services and name in _COMPOSE_KEYS:
         yield from (_key(document, service, [_COMPOSE_KEYS[name]], target.to) for service in services)
 
@@ -227,7 +252,9 @@ def _key(document: YamlFile, holder: ManifestContainer, keys: Sequence[str], to:
 def _refuse_shared(document: YamlFile, *nodes: TreeNode) -> None:
     for node in nodes:
         if node.shared:
-            raise NotPatchableError(f"line {line_of(document.text, node.start)} is used elsewhere too by an anchor")
+            raise NotPatchableError(
+                f"line {line_of(document.text, node.start)} is used elsewhere too by an anchor"
+            )
 
 
 def _variable(document: YamlFile, holder: ManifestContainer, target: PatchTarget) -> ManifestSlot | None:
@@ -238,7 +265,9 @@ def _variable(document: YamlFile, holder: ManifestContainer, target: PatchTarget
     entry = holder.node.entry("environment" if holder.compose else "env")
     pairs = entry.node if entry is not None and not entry.alias else None
     if entry is not None and pairs is None:
-        raise NotPatchableError(f"the environment in line {line_of(document.text, entry.start)} is an alias of another place")
+        raise NotPatchableError(
+            f"the environment in line {line_of(document.text, entry.start)} is an alias of another place"
+        )
     found = list(_pairs(document, pairs, name, to)) if pairs is not None else []
     if len(found) > 1:
         raise NotPatchableError(f"{name} is set twice (lines {found[0].line} and {found[1].line})")
@@ -256,16 +285,32 @@ def _pairs(document: YamlFile, pairs: TreeNode, name: str, to: str) -> Iterator[
         if named is not None and named.value == name:
             value = item.entry("value")
             if value is None:
-                raise NotPatchableError(f"{name} in line {line_of(document.text, item.start)} gets its value from elsewhere")
+                raise NotPatchableError(
+                    f"{name} in line {line_of(document.text, item.start)} gets its value from elsewhere"
+                )
             entries.append(value)
         elif item.kind == "scalar" and item.value.partition("=")[0] == name:
             make = partial(yaml_document.item_replacement, document, item, f"{name}={to}")
             yield _slot(document, pairs, item, item.value.partition("=")[2], to, make)
     for entry in entries:
-        yield _slot(document, pairs, entry, entry.node.value, to, partial(yaml_document.replacement, document, entry, to, words=True))
+        yield _slot(
+            document,
+            pairs,
+            entry,
+            entry.node.value,
+            to,
+            partial(yaml_document.replacement, document, entry, to, words=True),
+        )
 
 
-def _slot(document: YamlFile, within: TreeNode, place: TreeNode | TreeEntry, now: str, to: Scalar, make: Callable[[], TreeEdit]) -> ManifestSlot:
+def _slot(
+    document: YamlFile,
+    within: TreeNode,
+    place: TreeNode | TreeEntry,
+    now: str,
+    to: Scalar,
+    make: Callable[[], TreeEdit],
+) -> ManifestSlot:
     def edit() -> TreeEdit:
         _refuse_shared(document, within)
         return make()
@@ -273,7 +318,9 @@ def _slot(document: YamlFile, within: TreeNode, place: TreeNode | TreeEntry, now
     return ManifestSlot(line_of(document.text, place.start), now, to, edit)
 
 
-def _new_variable(document: YamlFile, holder: ManifestContainer, pairs: TreeNode | None, name: str, to: str) -> TreeEdit:
+def _new_variable(
+    document: YamlFile, holder: ManifestContainer, pairs: TreeNode | None, name: str, to: str
+) -> TreeEdit:
     _refuse_shared(document, holder.node)
     if holder.compose:
         if pairs is not None and pairs.kind == "sequence":
@@ -296,14 +343,24 @@ def _argument(document: YamlFile, holder: ManifestContainer, target: PatchTarget
         return None
     keys = ("entrypoint", "command") if holder.compose else ("command", "args")
     nodes = [node for key in keys if (node := holder.node.child(key)) is not None]
-    found = [slot for node in nodes for name in target.names for slot in _words(document, node, name, target.to)]
+    found = [
+        slot for node in nodes for name in target.names for slot in _words(document, node, name, target.to)
+    ]
     if len({slot.line for slot in found}) > 1:
-        raise NotPatchableError(f"it is set more than once (lines {', '.join(sorted({str(slot.line) for slot in found}))})")
+        raise NotPatchableError(
+            f"it is set more than once (lines {', '.join(sorted({str(slot.line) for slot in found}))})"
+        )
     if found:
         return replace(found[0], gpu=holder.gpu)
     if not nodes or program not in said or target.spelled not in ("flag", ""):
         return None
-    return ManifestSlot(line_of(document.text, nodes[-1].start), None, target.to, partial(_new_argument, document, nodes[-1], target), holder.gpu)
+    return ManifestSlot(
+        line_of(document.text, nodes[-1].start),
+        None,
+        target.to,
+        partial(_new_argument, document, nodes[-1], target),
+        holder.gpu,
+    )
 
 
 def _words(document: YamlFile, node: TreeNode, name: str, to: Scalar) -> Iterator[ManifestSlot]:
@@ -314,7 +371,14 @@ def _words(document: YamlFile, node: TreeNode, name: str, to: Scalar) -> Iterato
             continue
         head, equals, value = item.value.partition("=")
         if _is_name(head, name) and equals:
-            yield _slot(document, node, item, value, to, partial(yaml_document.item_replacement, document, item, f"{head}={to}"))
+            yield _slot(
+                document,
+                node,
+                item,
+                value,
+                to,
+                partial(yaml_document.item_replacement, document, item, f"{head}={to}"),
+            )
         elif _is_name(head, name) and head.startswith("-"):
             yield _after(document, node, index, to)
         else:
@@ -325,7 +389,14 @@ def _after(document: YamlFile, node: TreeNode, index: int, to: Scalar) -> Manife
     """Give the slot of the word behind a flag; a flag without one is a switch that is on."""
     following = node.items[index + 1] if index + 1 < len(node.items) else None
     if following is not None and not re.match(r"--?[A-Za-z]", following.value):
-        return _slot(document, node, following, following.value, to, partial(yaml_document.item_replacement, document, following, str(to)))
+        return _slot(
+            document,
+            node,
+            following,
+            following.value,
+            to,
+            partial(yaml_document.item_replacement, document, following, str(to)),
+        )
     line = line_of(document.text, node.items[index].start)
 
     def edit() -> TreeEdit:
@@ -338,7 +409,9 @@ def _is_name(word: str, name: str) -> bool:
     return plain_key(word) == plain_key(name) and (word.startswith(("-", "+")) or "." in word)
 
 
-def _in_string(document: YamlFile, within: TreeNode, node: TreeNode, name: str, to: Scalar) -> Iterator[ManifestSlot]:
+def _in_string(
+    document: YamlFile, within: TreeNode, node: TreeNode, name: str, to: Scalar
+) -> Iterator[ManifestSlot]:
     """Give the slot of a flag inside a command line that is written as one string."""
     bare = re.escape(plain_key(name)).replace("_", "[-_]")
     pattern = re.compile(rf"(?<![^\s\"'])(?:--{bare}(?:=|\s+)|\+{{0,2}}{bare}=)(?P<value>[^\s\"'`;|&\\]*)")
@@ -351,8 +424,16 @@ def _in_string(document: YamlFile, within: TreeNode, node: TreeNode, name: str, 
         line = line_of(document.text, node.start)
         _refuse_shared(document, within, node)
         values = {match["value"] for match in (*found, *meant)}
-        if len(found) != 1 or len(meant) != 1 or len(values) != 1 or not _BARE_WORD.fullmatch(str(to)) or not _BARE_WORD.fullmatch(values.pop()):
-            raise NotPatchableError(f"the command line in line {line} sets it in a way that is to be changed by hand")
+        if (
+            len(found) != 1
+            or len(meant) != 1
+            or len(values) != 1
+            or not _BARE_WORD.fullmatch(str(to))
+            or not _BARE_WORD.fullmatch(values.pop())
+        ):
+            raise NotPatchableError(
+                f"the command line in line {line} sets it in a way that is to be changed by hand"
+            )
         begin, end = found[0].span("value")
         whole = node.value[: meant[0].start("value")] + str(to) + node.value[meant[0].end("value") :]
         return TreeEdit(node.start + begin, node.start + end, str(to), node.path, whole)
@@ -367,8 +448,17 @@ def _new_argument(document: YamlFile, node: TreeNode, target: PatchTarget) -> Tr
     if target.to is False or "$" in str(target.to):
         raise NotPatchableError(f"the command in line {line} does not set it, and there is no value to add")
     word = flag if target.to is True else f"{flag}={target.to}"
-    if node.kind == "sequence" and node.items and all(item.kind == "scalar" and not re.search(r"\s", item.value) for item in node.items):
+    if (
+        node.kind == "sequence"
+        and node.items
+        and all(item.kind == "scalar" and not re.search(r"\s", item.value) for item in node.items)
+    ):
         return yaml_document.appended(document, node, word)
-    if node.style == "plain" and "\n" not in document.text[node.start : node.end] and _BARE_WORD.fullmatch(word) and re.fullmatch(r"[\w./ :=,-]+", node.value):
+    if (
+        node.style == "plain"
+        and "\n" not in document.text[node.start : node.end]
+        and _BARE_WORD.fullmatch(word)
+        and re.fullmatch(r"[\w./ :=,-]+", node.value)
+    ):
         return TreeEdit(node.end, node.end, f" {word}", node.path, f"{node.value} {word}")
     raise NotPatchableError(f"the command in line {line} is a line for a shell; add `{word}` by hand")

@@ -23,7 +23,9 @@ def _mention(name: str) -> re.Pattern[str]:
     bare = re.sub(r"[_-]", "[_-]", re.escape(name.lstrip("-+~")).replace(r"\-", "-"))
     if name.startswith("-"):
         return re.compile(rf"(?<![\w-])--?{bare}(?![\w-])")
-    return re.compile(rf"(?<![\w-])--{bare}(?![\w-])|(?<![\w.$-]){bare}=|[\"']{bare}[\"']\s*:|^\s*{bare}:\s", re.MULTILINE)
+    return re.compile(
+        rf"(?<![\w-])--{bare}(?![\w-])|(?<![\w.$-]){bare}=|[\"']{bare}[\"']\s*:|^\s*{bare}:\s", re.MULTILINE
+    )
 
 
 def _reason(script: Script, offset: int) -> str:

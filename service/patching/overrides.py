@@ -20,7 +20,9 @@ from service.patching.words import Word, WordEdit
 Form = Literal["override", "joined", "pair", "bare", "negated", "deleted"]
 
 # Programs whose switches take no value: absent is false, and false is written by leaving it out.
-_STORE_TRUE = frozenset({"openrlhf", "megatron", "sglang", "vllm", "pytorch", "deepspeed", "ray", "docker", "slurm"})
+_STORE_TRUE = frozenset(
+    {"openrlhf", "megatron", "sglang", "vllm", "pytorch", "deepspeed", "ray", "docker", "slurm"}
+)
 # Switches that some versions have on by default, so that leaving them out does not turn them off.
 _MAY_BE_ON = frozenset({"enable_chunked_prefill", "enable_prefix_caching", "requeue"})
 # docker: options that may stand more than once, each time for another name.
@@ -87,16 +89,26 @@ def _in_stage(stage: ProgramWords, names: Iterable[str], target: PatchTarget) ->
             yield place
 
 
-def _as_override(stage: ProgramWords, index: int, names: set[str], target: PatchTarget) -> SettingPlace | None:
+def _as_override(
+    stage: ProgramWords, index: int, names: set[str], target: PatchTarget
+) -> SettingPlace | None:
     word = stage.words[index]
     at = word.equals_at()
     found = _OVERRIDE.fullmatch(word.text if at is None else word.text[:at])
     exact = {name.lstrip("-+~") for name in target.names}
-    if found is None or target.spelled == "flag" or found["key"] not in (exact if target.spelled == "hydra" else exact | names):
+    if (
+        found is None
+        or target.spelled == "flag"
+        or found["key"] not in (exact if target.spelled == "hydra" else exact | names)
+    ):
         return None
     if found["sign"] == "~":
         return SettingPlace("deleted", word, None, stage, _before(stage, index))
-    return None if at is None else SettingPlace("override", word, word.rest(at + 1), stage, _before(stage, index))
+    return (
+        None
+        if at is None
+        else SettingPlace("override", word, word.rest(at + 1), stage, _before(stage, index))
+    )
 
 
 def _before(stage: ProgramWords, index: int) -> Word | None:
@@ -129,7 +141,11 @@ def _with_value(stage: ProgramWords, index: int, target: PatchTarget) -> Setting
 
 def _can_be_value(value: Word, target: PatchTarget) -> bool:
     if isinstance(target.to, bool):
-        return is_switch(value.text) if value.plain else target.framework not in _STORE_TRUE and "@" not in value.text
+        return (
+            is_switch(value.text)
+            if value.plain
+            else target.framework not in _STORE_TRUE and "@" not in value.text
+        )
     return not _is_option(value)
 
 
@@ -143,7 +159,12 @@ def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
     if not found:
         return _added(script, target)
     chosen = _chosen(script, found, target)
-    return [edit for place in chosen if not _holds(script, place, target) for edit in _changed(script, place, target)]
+    return [
+        edit
+        for place in chosen
+        if not _holds(script, place, target)
+        for edit in _changed(script, place, target)
+    ]
 
 
 def hold(script: Script, target: PatchTarget) -> bool:
@@ -166,7 +187,9 @@ def _relevant(found: list[SettingPlace], target: PatchTarget) -> list[SettingPla
 def _chosen(script: Script, found: Sequence[SettingPlace], target: PatchTarget) -> Sequence[SettingPlace]:
     """Of several places in one command take the last, which wins, or all that say the same."""
     lines = ", ".join(str(place.line) for place in found)
-    if len({id(place.stage) for place in found}) > 1 and not all(_holds(script, place, target) for place in found):
+    if len({id(place.stage) for place in found}) > 1 and not all(
+        _holds(script, place, target) for place in found
+    ):
         raise NotPatchableError(f"several commands set it (lines {lines})")
     if len(found) > 1 and any(place.uncertain for place in found):
         raise NotPatchableError(f"it is set more than once, and not always (lines {lines})")
@@ -182,7 +205,9 @@ def _holds(script: Script, place: SettingPlace, target: PatchTarget) -> bool:
     if place.value is None:
         return False
     try:
-        return same(literal(script, place.value).text, target.to, HYDRA if target.spelled == "hydra" else None)
+        return same(
+            literal(script, place.value).text, target.to, HYDRA if target.spelled == "hydra" else None
+        )
     except NotPatchableError:
         return False
 
@@ -232,14 +257,20 @@ def _added(script: Script, target: PatchTarget) -> list[WordEdit]:
     words = _new_words(stage, target)
     if target.spelled == "yaml" and (file := _config_file(stage)):
         raise NotPatchableError(f"the settings stand in {file}; change it there")
-    return [behind_name(script, stage, words) if stage.launcher or stage.owner == "ray" else behind_words(script, stage, words)]
+    return [
+        behind_name(script, stage, words)
+        if stage.launcher or stage.owner == "ray"
+        else behind_words(script, stage, words)
+    ]
 
 
 def _config_file(stage: ProgramWords) -> str | None:
     words = stage.words
     for index in range(stage.names, len(words)):
         before = words[index - 1].text
-        if _FILE.fullmatch(words[index].text) and (not before.startswith("-") or before.startswith("--config")):
+        if _FILE.fullmatch(words[index].text) and (
+            not before.startswith("-") or before.startswith("--config")
+        ):
             return words[index].text
     return None
 
@@ -248,13 +279,22 @@ def _only_reader(script: Script, target: PatchTarget) -> ProgramWords:
     """Give the one program that the setting can be added to."""
     known = [stage for stage in stages(script) if stage.known]
     own = [stage for stage in known if stage.owner == target.framework]
-    others = [stage for stage in known if stage.takes(target.framework) or (stage.owner == SCRIPT and stage.serves(target.framework))]
+    others = [
+        stage
+        for stage in known
+        if stage.takes(target.framework) or (stage.owner == SCRIPT and stage.serves(target.framework))
+    ]
     reading = [stage for stage in own or others if _carries(stage, target)] or own
     if not reading:
-        raise NotPatchableError(f"the script does not set it, and no command in it takes settings of {target.framework or 'its program'}")
+        raise NotPatchableError(
+            "the script does not set it, and no command in it takes settings of "
+            f"{target.framework or 'its program'}"
+        )
     if len(reading) > 1:
         lines = ", ".join(str(stage.words[0].line) for stage in reading)
-        raise NotPatchableError(f"the script does not set it, and several commands could take it (lines {lines})")
+        raise NotPatchableError(
+            f"the script does not set it, and several commands could take it (lines {lines})"
+        )
     return reading[0]
 
 
@@ -263,7 +303,9 @@ def _carries(stage: ProgramWords, target: PatchTarget) -> bool:
     names = {name.lstrip("-+~") for word in stage.words[stage.names :] if (name := word.text.split("=")[0])}
     if target.spelled == "hydra":
         root = target.names[0].lstrip("+").split(".")[0] + "."
-        return any(name.startswith(root) or (stage.owner == target.framework and "." in name) for name in names)
+        return any(
+            name.startswith(root) or (stage.owner == target.framework and "." in name) for name in names
+        )
     if stage.owner != SCRIPT:
         return any(word.text.startswith("-") for word in stage.words[stage.names :])
     return bool(_SIGNS.get(target.framework, frozenset()) & {_bare(name) for name in names})
@@ -298,6 +340,8 @@ def _sign(stage: ProgramWords, name: str) -> str:
     signs = {
         found["sign"]
         for word in stage.words
-        if (at := word.equals_at()) is not None and (found := _OVERRIDE.fullmatch(word.text[:at])) and found["key"].startswith(parent)
+        if (at := word.equals_at()) is not None
+        and (found := _OVERRIDE.fullmatch(word.text[:at]))
+        and found["key"].startswith(parent)
     }
     return signs.pop() if len(signs) == 1 and signs <= {"+", "++"} else ""

@@ -63,7 +63,9 @@ def patch(name: str, text: str, targets: Sequence[PatchTarget]) -> Patch:
         except NotPatchableError as error:
             left_out.append(Dropped(what=str(target), why=str(error)))
     undone = [target for target in done if not form.holds(new, target, name)]
-    left_out.extend(Dropped(what=str(target), why="another change of this file sets it otherwise") for target in undone)
+    left_out.extend(
+        Dropped(what=str(target), why="another change of this file sets it otherwise") for target in undone
+    )
     return Patch(difference(name, text, new), tuple(left_out))
 
 
@@ -97,7 +99,9 @@ def difference(name: str, before: str, after: str) -> str:
     """Give the unified diff of one file, named without its folders."""
     path = PurePath(name).name
     # Lines end at a newline alone: a form feed in a comment starts none for git or bash.
-    rows = difflib.unified_diff(_LINE.findall(before), _LINE.findall(after), _header(f"a/{path}"), _header(f"b/{path}"))
+    rows = difflib.unified_diff(
+        _LINE.findall(before), _LINE.findall(after), _header(f"a/{path}"), _header(f"b/{path}")
+    )
     return "".join(row if row.endswith("\n") else row + "\n\\ No newline at end of file\n" for row in rows)
 
 
@@ -131,21 +135,47 @@ def _mentions(text: str, target: PatchTarget, name: str) -> bool:
     if target.kind == "package":
         return shell.carries(text, target)
     keys = [re.escape(key.lstrip("-+~")).replace("_", "[-_]").replace(r"\-", "[-_]") for key in target.names]
-    return re.search(rf"^(?!\s*#(?!SBATCH))[^\n]*?(?:^|[\s'\"(+])(?:--)?(?:{'|'.join(keys)})(?:[=\s'\"]|$)", text, re.MULTILINE) is not None
+    return (
+        re.search(
+            rf"^(?!\s*#(?!SBATCH))[^\n]*?(?:^|[\s'\"(+])(?:--)?(?:{'|'.join(keys)})(?:[=\s'\"]|$)",
+            text,
+            re.MULTILINE,
+        )
+        is not None
+    )
 
 
 def _anything(text: str) -> None:
     del text
 
 
-YAML = FileFormat("yaml", yaml_file.apply, yaml_file.holds, yaml_file.carries, lambda text: yaml_document.loaded(yaml_document.read(text)))
-CONDA = FileFormat("conda", requirements.apply_to_conda, requirements.conda_holds, requirements.conda_carries, YAML.parse)
+YAML = FileFormat(
+    "yaml",
+    yaml_file.apply,
+    yaml_file.holds,
+    yaml_file.carries,
+    lambda text: yaml_document.loaded(yaml_document.read(text)),
+)
+CONDA = FileFormat(
+    "conda", requirements.apply_to_conda, requirements.conda_holds, requirements.conda_carries, YAML.parse
+)
 JSON = FileFormat("json", json_file.apply, json_file.holds, json_file.carries, json_file.read)
-REQUIREMENTS = FileFormat("requirements", requirements.apply, requirements.holds, requirements.carries, _anything)
+REQUIREMENTS = FileFormat(
+    "requirements", requirements.apply, requirements.holds, requirements.carries, _anything
+)
 DOTENV = FileFormat("dotenv", env_file.apply, env_file.holds, env_file.carries, _anything)
-DOCKERFILE = FileFormat("dockerfile", env_file.apply_to_dockerfile, env_file.dockerfile_holds, env_file.dockerfile_carries, _anything)
+DOCKERFILE = FileFormat(
+    "dockerfile",
+    env_file.apply_to_dockerfile,
+    env_file.dockerfile_holds,
+    env_file.dockerfile_carries,
+    _anything,
+)
 SHELL = FileFormat(
-    "shell", lambda text, target, _: shell.apply(text, target), lambda text, target, _: shell.holds(text, target), _mentions,
+    "shell",
+    lambda text, target, _: shell.apply(text, target),
+    lambda text, target, _: shell.holds(text, target),
+    _mentions,
     lambda text: syntax.parse(text.replace("\r\n", "\n")),
 )
 
@@ -167,7 +197,10 @@ _NEVER = [
 
 
 def format_of(name: str, text: str) -> FileFormat:
-    """Tell a file's format by its name, else by its content; raises NotPatchableError for those never changed."""
+    """Tell a file's format by its name, else by its content.
+
+    Raises NotPatchableError for those never changed.
+    """
     path = PurePath(name).name.lower()
     for pattern, why in _NEVER:
         if pattern.fullmatch(path):
@@ -206,8 +239,17 @@ def _is_requirements(said: Sequence[str], text: str) -> bool:
 # What the content must be like; the first that fits counts.
 _SIGNS: list[tuple[Callable[[Sequence[str], str], bool], FileFormat]] = [
     (lambda said, text: said[0].startswith("{") and _parses(JSON, text), JSON),
-    (lambda said, _: re.match(r"(?i)(?:FROM|ARG)\s+\S", said[0]) is not None and any(row.upper().startswith("FROM ") for row in said), DOCKERFILE),
+    (
+        lambda said, _: (
+            re.match(r"(?i)(?:FROM|ARG)\s+\S", said[0]) is not None
+            and any(row.upper().startswith("FROM ") for row in said)
+        ),
+        DOCKERFILE,
+    ),
     (_is_yaml, YAML),
-    (lambda said, _: all(re.fullmatch(r"[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|\S*)", row) for row in said), DOTENV),
+    (
+        lambda said, _: all(re.fullmatch(r"[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|\S*)", row) for row in said),
+        DOTENV,
+    ),
     (_is_requirements, REQUIREMENTS),
 ]

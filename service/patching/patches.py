@@ -12,7 +12,10 @@ from service.schemas.diagnosis import Dropped
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """One of the job's own files; `exact` is False where its bytes are no UTF-8, so that no patch would apply."""
+    """One of the job's own files.
+
+    `exact` is False where its bytes are no UTF-8, so that no patch would apply.
+    """
 
     name: str
     text: str
@@ -27,14 +30,21 @@ class _FileTargets:
     targets: list[PatchTarget] = field(default_factory=list)
 
 
-def patch_files(files: Sequence[ConfigFile], targets: Sequence[PatchTarget]) -> tuple[list[str], list[Dropped]]:
+def patch_files(
+    files: Sequence[ConfigFile], targets: Sequence[PatchTarget]
+) -> tuple[list[str], list[Dropped]]:
     """Give a diff for each file that changes, and what was left out with why.
 
-    A target goes to the first file that sets its key already, else to the first that it can be added to; where
+    A target goes to the first file that sets its key already, else to the first that it can be added to;
+    where
     there is neither, the first file says why. Packages belong to lists of requirements before scripts.
     """
     shares = [_FileTargets(file) for file in files if file.exact]
-    left_out = [Dropped(what=f"patch of {file.name}", why="the file is no UTF-8 text") for file in files if not file.exact]
+    left_out = [
+        Dropped(what=f"patch of {file.name}", why="the file is no UTF-8 text")
+        for file in files
+        if not file.exact
+    ]
     for target in targets:
         if shares:
             _home(shares, target).targets.append(target)
@@ -45,5 +55,10 @@ def patch_files(files: Sequence[ConfigFile], targets: Sequence[PatchTarget]) -> 
 def _home(shares: Sequence[_FileTargets], target: PatchTarget) -> _FileTargets:
     if target.kind == "package":
         shares = sorted(shares, key=lambda share: not lists_packages(share.file.name, share.file.text))
-    fitting = (share for fits in (carries, accepts) for share in shares if fits(share.file.name, share.file.text, target))
+    fitting = (
+        share
+        for fits in (carries, accepts)
+        for share in shares
+        if fits(share.file.name, share.file.text, target)
+    )
     return next(fitting, shares[0])

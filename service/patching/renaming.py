@@ -22,13 +22,18 @@ def former_names(target: PatchTarget) -> PatchTarget:
 
 def in_script(script: Script, target: PatchTarget) -> list[WordEdit]:
     """Give the edits that rename the arguments of a script; none where it has the right name only."""
-    found, right = overrides.places(script, former_names(target)), overrides.places(script, replace(target, replaces=None))
+    found, right = (
+        overrides.places(script, former_names(target)),
+        overrides.places(script, replace(target, replaces=None)),
+    )
     if not found:
         if not right:
             raise NotPatchableError(f"the script does not set {target.replaces}")
         return []
     if right:
-        raise NotPatchableError(f"line {found[0].line} sets {target.replaces}, and line {right[0].line} the right name")
+        raise NotPatchableError(
+            f"line {found[0].line} sets {target.replaces}, and line {right[0].line} the right name"
+        )
     if any(place.form == "deleted" for place in found):
         raise NotPatchableError(f"it is taken out with ~ (line {found[0].line})")
     return [_renamed(place.word, target) for place in found]
@@ -44,7 +49,9 @@ def _renamed(word: Word, target: PatchTarget) -> WordEdit:
     if any(unit.computed for unit in units) or len({unit.quote for unit in units}) != 1:
         raise NotPatchableError(f"line {word.line}: its name is composed ({name})")
     new = target.names[0].lstrip("-+~")
-    return WordEdit(units[0].start, units[-1].end, written(_dashed(new, name[begin:], target), units[0].quote))
+    return WordEdit(
+        units[0].start, units[-1].end, written(_dashed(new, name[begin:], target), units[0].quote)
+    )
 
 
 def _dashed(new: str, old: str, target: PatchTarget) -> str:
@@ -55,16 +62,25 @@ def _dashed(new: str, old: str, target: PatchTarget) -> str:
 
 
 def in_file(text: str, entry: TreeEntry | None, right: TreeEntry | None, target: PatchTarget) -> str:
-    """Give the text of a YAML or JSON file with the key renamed; raises NotPatchableError where it would have to move."""
+    """Give the text of a YAML or JSON file with the key renamed.
+
+    Raises NotPatchableError where it would have to move.
+    """
     if entry is None:
         if right is None:
             raise NotPatchableError(f"the file does not set {target.replaces}")
         return text
     if right is not None:
-        raise NotPatchableError(f"line {line_of(text, entry.start)} sets {target.replaces}, and line {line_of(text, right.start)} the right name")
+        raise NotPatchableError(
+            f"line {line_of(text, entry.start)} sets {target.replaces}, and line "
+            f"{line_of(text, right.start)} the right name"
+        )
     old, new = plain_key_path(target.replaces or ""), plain_key_path(target.names[0])
     if old[:-1] != new[:-1]:
-        raise NotPatchableError(f"line {line_of(text, entry.start)}: the key moves to {'.'.join(new[:-1]) or 'the top'}; move it by hand")
+        raise NotPatchableError(
+            f"line {line_of(text, entry.start)}: the key moves to {'.'.join(new[:-1]) or 'the top'}; move "
+            "it by hand"
+        )
     written_as = text[entry.start : entry.end]
     return text[: entry.start] + _last(written_as, old[-1], new[-1]) + text[entry.end :]
 

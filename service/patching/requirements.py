@@ -17,8 +17,12 @@ from service.patching.tree import TreeNode
 from service.patching.yaml_document import YamlFile
 
 # A line's requirement, without its comment; options such as `--hash` follow after white space.
-_LINE = re.compile(r"(?P<body>[^\n]*?)(?P<rest>(?:\s+#[^\n]*|\s+--[a-z][^\n]*|\s*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*|\s*))(?P<end>\r?\n|\Z)")
-_HEAD = re.compile(r"\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(?P<extras>\[[^\]]*\])?\s*(?P<version>\([^)]*\)|[^;@#]*?)(?P<tail>\s*(?:;.*)?)$")
+_LINE = re.compile(
+    r"(?P<body>[^\n]*?)(?P<rest>(?:\s+#[^\n]*|\s+--[a-z][^\n]*|\s*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*|\s*))(?P<end>\r?\n|\Z)"
+)
+_HEAD = re.compile(
+    r"\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(?P<extras>\[[^\]]*\])?\s*(?P<version>\([^)]*\)|[^;@#]*?)(?P<tail>\s*(?:;.*)?)$"
+)
 _CONDA = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?P<version>[ =<>!~].*)?")
 
 
@@ -40,12 +44,17 @@ class RequirementLine:
 
 
 def apply(text: str, target: PatchTarget, name: str = "") -> str:
-    """Give the text with the version that the target names; raises NotPatchableError where that is not safe."""
+    """Give the text with the version that the target names.
+
+    Raises NotPatchableError where that is not safe.
+    """
     del name
     package, specifier = wanted(target)
     found = [line for line in _lines(text) if line.name == canonicalize_name(package.name)]
     if len(found) > 1:
-        raise NotPatchableError(f"{package.name} stands more than once (lines {', '.join(str(line.number) for line in found)})")
+        raise NotPatchableError(
+            f"{package.name} stands more than once (lines {', '.join(str(line.number) for line in found)})"
+        )
     if not found:
         return _with_line(text, f"{package}{specifier}")
     line = found[0]
@@ -136,7 +145,9 @@ def _body(line: RequirementLine, specifier: SpecifierSet) -> str:
 def _written(specifier: SpecifierSet) -> str:
     """Write the bounds with the lower first, as people do."""
     order = ["==", "===", "~=", ">", ">=", "!=", "<", "<="]
-    return ",".join(str(part) for part in sorted(specifier, key=lambda part: (order.index(part.operator), part.version)))
+    return ",".join(
+        str(part) for part in sorted(specifier, key=lambda part: (order.index(part.operator), part.version))
+    )
 
 
 def _with_line(text: str, requirement: str) -> str:
@@ -164,11 +175,15 @@ def apply_to_conda(text: str, target: PatchTarget, name: str = "") -> str:
     pip = _conda_lists(document)[1]
     is_pip_item = pip is not None and item in pip.items
     if is_pip_item:
-        return yaml_document.applied(document, [yaml_document.item_replacement(document, item, _body(line, specifier))])
+        return yaml_document.applied(
+            document, [yaml_document.item_replacement(document, item, _body(line, specifier))]
+        )
     match = _CONDA.fullmatch(item.value)
     if match is None:
         raise NotPatchableError(f"line {line.number} is written in an unusual way")
-    return yaml_document.applied(document, [yaml_document.item_replacement(document, item, match["name"] + _written(specifier))])
+    return yaml_document.applied(
+        document, [yaml_document.item_replacement(document, item, match["name"] + _written(specifier))]
+    )
 
 
 def conda_holds(text: str, target: PatchTarget, name: str = "") -> bool:
@@ -189,7 +204,10 @@ def conda_carries(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether a conda environment asks for the package."""
     del name
     try:
-        return target.kind == "package" and _conda_item(yaml_document.read(text), wanted(target)[0].name) is not None
+        return (
+            target.kind == "package"
+            and _conda_item(yaml_document.read(text), wanted(target)[0].name) is not None
+        )
     except NotPatchableError:
         return False
 
@@ -198,14 +216,22 @@ def _conda_lists(document: YamlFile) -> tuple[TreeNode, TreeNode | None]:
     dependencies = document.only().child("dependencies")
     if dependencies is None or dependencies.kind != "sequence":
         raise NotPatchableError("the file has no list of `dependencies`")
-    pips = [pip for item in dependencies.items if (pip := item.child("pip")) is not None and pip.kind == "sequence"]
+    pips = [
+        pip
+        for item in dependencies.items
+        if (pip := item.child("pip")) is not None and pip.kind == "sequence"
+    ]
     return dependencies, pips[0] if pips else None
 
 
 def _conda_item(document: YamlFile, package: str) -> TreeNode | None:
     dependencies, pip = _conda_lists(document)
     items = [item for item in (*(pip.items if pip else ()), *dependencies.items) if item.kind == "scalar"]
-    found = [item for item in items if canonicalize_name(re.split(r"[\[\s=<>!~;@]", item.value)[0]) == canonicalize_name(package)]
+    found = [
+        item
+        for item in items
+        if canonicalize_name(re.split(r"[\[\s=<>!~;@]", item.value)[0]) == canonicalize_name(package)
+    ]
     if len(found) > 1:
         raise NotPatchableError(f"{package} stands more than once")
     return found[0] if found else None

@@ -50,8 +50,14 @@ def _place(text: str, name: str, value: str) -> tuple[int, int, str]:
     if begin is None:
         at = text.rindex("}")
         full = re.search(r"\S\s*$", text[:at])
-        return at, at, f'{"" if full and full[0][0] == "{" else ", "}"env_vars": {{{json.dumps(name)}: {value}}}'
-    if found := re.compile(rf'{re.escape(json.dumps(name))}\s*:\s*({_STRING}|[^,}}\s]+)').search(text, begin.end()):
+        return (
+            at,
+            at,
+            f'{"" if full and full[0][0] == "{" else ", "}"env_vars": {{{json.dumps(name)}: {value}}}',
+        )
+    if found := re.compile(rf"{re.escape(json.dumps(name))}\s*:\s*({_STRING}|[^,}}\s]+)").search(
+        text, begin.end()
+    ):
         return found.start(1), found.end(1), value
     comma = "" if text[begin.end() :].lstrip().startswith("}") else ", "
     return begin.end(), begin.end(), f"{json.dumps(name)}: {value}{comma}"

@@ -57,7 +57,9 @@ def holds(text: str, target: PatchTarget) -> bool:
             return False
         if way.hold(script, target):
             return True
-        return not way.stands(script, target) and any(holds(each.text, target) for each in inner_scripts(script))
+        return not way.stands(script, target) and any(
+            holds(each.text, target) for each in inner_scripts(script)
+        )
     except NotPatchableError:
         return False
 
@@ -100,7 +102,9 @@ def _way(target: PatchTarget) -> EditMethod:
     if target.kind == "package" or target.spelled in _ELSEWHERE:
         raise NotPatchableError(_ELSEWHERE.get(target.spelled, _ELSEWHERE["package"]))
     if target.kind == "env" or target.spelled == "env":
-        return EditMethod(lambda script, it: bool(environment.places(script, it)), environment.edits, environment.hold)
+        return EditMethod(
+            lambda script, it: bool(environment.places(script, it)), environment.edits, environment.hold
+        )
     if target.framework == "slurm":
         return EditMethod(_slurm_stands, _slurm_edits, _slurm_hold)
     if target.kind == "command" or target.spelled in ("command", "directive"):
@@ -109,7 +113,9 @@ def _way(target: PatchTarget) -> EditMethod:
 
 
 def _slurm_stands(script: Script, target: PatchTarget) -> bool:
-    return bool(overrides.places(script, directives.with_short(target)) or directives.found(script.text, target))
+    return bool(
+        overrides.places(script, directives.with_short(target)) or directives.found(script.text, target)
+    )
 
 
 def _slurm_edits(script: Script, target: PatchTarget) -> list[WordEdit]:
@@ -121,7 +127,9 @@ def _slurm_edits(script: Script, target: PatchTarget) -> list[WordEdit]:
         raise NotPatchableError(f"a directive and the command in line {by_command[0].line} both set it")
     if by_command or _is_step_only(target) or not directives.options(script.text):
         if not by_command and not _is_taken(script, target):
-            raise NotPatchableError(f"no command of the script takes it; it is an option of {', '.join(target.commands)}")
+            raise NotPatchableError(
+                f"no command of the script takes it; it is an option of {', '.join(target.commands)}"
+            )
         return overrides.edits(script, directives.with_short(target))
     return directives.edits(script.text, target)
 
@@ -137,7 +145,11 @@ def _slurm_hold(script: Script, target: PatchTarget) -> bool:
 
 def _is_taken(script: Script, target: PatchTarget) -> bool:
     """Tell whether a program of the scheduler in the script takes the option: `srun` knows others than `sbatch`."""
-    names = {stage.words[0].text.rsplit("/", 1)[-1] for stage in stages(script) if stage.owner == target.framework and stage.words}
+    names = {
+        stage.words[0].text.rsplit("/", 1)[-1]
+        for stage in stages(script)
+        if stage.owner == target.framework and stage.words
+    }
     return not target.commands or not names or bool(names & set(target.commands))
 
 

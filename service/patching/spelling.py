@@ -29,7 +29,10 @@ def is_unset(to: Scalar) -> bool:
 
 
 def same(text: str, to: Scalar, words: tuple[str, str] | None = None) -> bool:
-    """Tell whether a program that reads `text` gets the value `to`; of booleans it may know one pair of words only."""
+    """Tell whether a program that reads `text` gets the value `to`.
+
+    Of booleans it may know one pair of words only.
+    """
     if isinstance(to, bool) and words:
         return text.lower() == words[0 if to else 1].lower()
     if isinstance(to, bool):

@@ -97,7 +97,9 @@ def parse(text: str) -> Script:
     """
     if "\0" in text:
         raise NotPatchableError("the file holds a NUL byte and is no script")
-    root = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language())).parse(_shadow(text)).root_node
+    root = (
+        tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language())).parse(_shadow(text)).root_node
+    )
     if root.has_error:
         raise NotPatchableError(f"line {_first_error(root)}: cannot be read as bash")
     script = Script(text)
@@ -160,9 +162,12 @@ def _read_command(node: tree_sitter.Node, script: Script, statement: int, branch
     rest = [child for child in node.children if child.type not in ("variable_assignment", "file_redirect")]
     words = tuple(replace(each, branch=branch) for each in _words(rest, script.text))
     script.assignments += [
-        replace(_assignment(child, script.text, branch), prefix=_is_prefix(child, words, script.text)) for child in own
+        replace(_assignment(child, script.text, branch), prefix=_is_prefix(child, words, script.text))
+        for child in own
     ]
-    script.commands.append(ShellCommand(words, words[0].start if words else node.start_byte, statement, branch))
+    script.commands.append(
+        ShellCommand(words, words[0].start if words else node.start_byte, statement, branch)
+    )
     if words and words[0].text in _NAMES_ASSIGNED:
         for each in words[1:]:
             script.changed_names.setdefault(each.text.split("=")[0], each.start)
@@ -185,7 +190,9 @@ def _words(nodes: list[tree_sitter.Node], text: str) -> Iterator[Word]:
         else:
             spans.append([node])
     for span in spans:
-        yield word(text, span[0].start_byte, span[-1].end_byte, [each for node in span for each in _computed(node)])
+        yield word(
+            text, span[0].start_byte, span[-1].end_byte, [each for node in span for each in _computed(node)]
+        )
 
 
 def _computed(node: tree_sitter.Node) -> Iterator[tuple[int, int]]:
@@ -212,7 +219,9 @@ def _assignment(node: tree_sitter.Node, text: str, branch: bool, declared: str =
 def _read_declaration(node: tree_sitter.Node, script: Script, _statement: int, branch: bool) -> None:
     """Read export, declare, readonly, local: what they assign, and what they export by name alone."""
     declared = " ".join(
-        _text(child, script) for child in node.children if child.type not in ("variable_assignment", "variable_name")
+        _text(child, script)
+        for child in node.children
+        if child.type not in ("variable_assignment", "variable_name")
     )
     for child in node.children:
         if child.type == "variable_assignment":
@@ -225,7 +234,9 @@ def _read_declaration(node: tree_sitter.Node, script: Script, _statement: int, b
 
 def is_export(declared: str) -> bool:
     """Tell whether `export`, `declare -x` or the like puts the variable into the environment."""
-    return (declared.startswith("export") and "-n" not in declared) or re.search(r"\s-\w*x", declared) is not None
+    return (declared.startswith("export") and "-n" not in declared) or re.search(
+        r"\s-\w*x", declared
+    ) is not None
 
 
 def _read_use(node: tree_sitter.Node, script: Script, _statement: int, _branch: bool) -> None:
@@ -245,15 +256,22 @@ def _read_document(node: tree_sitter.Node, script: Script, _statement: int, bran
         body = next((part for part in child.children if part.type == "heredoc_body"), None)
         if child.type != "heredoc_redirect" or body is None:
             continue
-        words = list(_words(node.children[0].children, script.text)) if node.children[0].type == "command" else []
+        words = (
+            list(_words(node.children[0].children, script.text)) if node.children[0].type == "command" else []
+        )
         if not words or words[0].text != "read":
             script.documents.append((body.start_byte, body.end_byte))
             continue
-        # The body's node begins at the first line's first word; blanks before it do not count when it is split.
+        # The body's node begins at the first line's first word; blanks before it do not count when it is
+        # split.
         head = next(part for part in child.children if part.type == "heredoc_start")
         quote: Quote = "'" if re.search(r"['\"\\]", _text(head, script)) else "<<"
-        value = replace(word(script.text, body.start_byte, body.end_byte, _computed(body), quote), branch=branch)
-        script.assignments.append(Assignment(words[-1].text, (value,), node.start_byte, declared="read", branch=branch))
+        value = replace(
+            word(script.text, body.start_byte, body.end_byte, _computed(body), quote), branch=branch
+        )
+        script.assignments.append(
+            Assignment(words[-1].text, (value,), node.start_byte, declared="read", branch=branch)
+        )
 
 
 _READERS: dict[str, Callable[[tree_sitter.Node, Script, int, bool], None]] = {

@@ -21,7 +21,8 @@ class TreeNode:
 
     `start` and `end` are offsets in the text, `path` leads to it from the whole (document, keys, indices).
     `inside` tells that it stands between brackets, where a comma ends a word.
-    `style` is `block`, `flow`, `plain`, `'`, `"`, `|`, `>`, or `empty` where nothing is written. `shared` says
+    `style` is `block`, `flow`, `plain`, `'`, `"`, `|`, `>`, or `empty` where nothing is written. `shared`
+    says
     that another place of the file refers to this very value.
     """
 
@@ -65,7 +66,10 @@ class TreeNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeEntry:
-    """A key with its value; `start` and `end` are the key's, `alias` says that the value only refers to another."""
+    """A key with its value.
+
+    `start` and `end` are the key's, `alias` says that the value only refers to another.
+    """
 
     key: str
     start: int

@@ -22,7 +22,11 @@ def same(now: object, to: Scalar) -> bool:
 
 def number(value: object) -> float | None:
     """Give a number, also one in a string; None for all else and for infinities."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str) or (isinstance(value, str) and value != value.strip()):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | str)
+        or (isinstance(value, str) and value != value.strip())
+    ):
         return None
     try:
         found = float(value)
@@ -34,7 +38,9 @@ def number(value: object) -> float | None:
 def same_sort(one: str, other: str) -> bool:
     """Tell whether two words are both numbers, or both `true` or `false`."""
     switches = ("true", "false")
-    return (number(one) is not None and number(other) is not None) or (one.lower() in switches and other.lower() in switches)
+    return (number(one) is not None and number(other) is not None) or (
+        one.lower() in switches and other.lower() in switches
+    )
 
 
 def listed(value: object) -> list[object] | None:

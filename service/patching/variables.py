@@ -22,7 +22,9 @@ def arguments(script: Script, command: ShellCommand) -> list[Word]:
     words = (word for each in command.words for word in _expanded(script, each, evaluated, ()))
     held = list(islice(words, _WORDS + 1))
     if len(held) > _WORDS:
-        raise NotPatchableError(f"line {script.line(command.start)}: the command has more than {_WORDS} words")
+        raise NotPatchableError(
+            f"line {script.line(command.start)}: the command has more than {_WORDS} words"
+        )
     return held
 
 
@@ -36,7 +38,11 @@ def _expanded(script: Script, word: Word, evaluated: bool, seen: tuple[str, ...]
     if not held or arrays != reference.items or not (arrays or evaluated or reference.quote != '"'):
         yield word
         return
-    parts = [part for each in held for part in (each.words if each.array else [piece for word in each.words for piece in word.pieces()])]
+    parts = [
+        part
+        for each in held
+        for part in (each.words if each.array else [piece for word in each.words for piece in word.pieces()])
+    ]
     if not arrays and not _are_arguments(parts):
         yield word
         return
@@ -46,7 +52,9 @@ def _expanded(script: Script, word: Word, evaluated: bool, seen: tuple[str, ...]
 
 def _are_arguments(pieces: list[Word]) -> bool:
     """Tell a string of arguments from a plain value, which is changed where it is assigned."""
-    return len(pieces) > 1 or any(piece.text.startswith("-") or piece.equals_at() is not None for piece in pieces)
+    return len(pieces) > 1 or any(
+        piece.text.startswith("-") or piece.equals_at() is not None for piece in pieces
+    )
 
 
 def unused(script: Script) -> Iterator[list[Word]]:
@@ -71,11 +79,18 @@ def literal(script: Script, value: Word) -> Word:
 
 
 def changeable(script: Script, value: Word) -> Word:
-    """Give the word that holds a value; raise NotPatchableError too where its variable serves other settings."""
+    """Give the word that holds a value.
+
+    Raise NotPatchableError too where its variable serves other settings.
+    """
     reference = value.reference()
     if reference is not None:
         own = range(value.start, value.end)
-        uses = [use for use in script.uses if use.name == reference.name and not use.printed and use.start not in own]
+        uses = [
+            use
+            for use in script.uses
+            if use.name == reference.name and not use.printed and use.start not in own
+        ]
         if uses and literal(script, value):
             lines = ", ".join(sorted({str(script.line(use.start)) for use in uses}, key=int))
             raise NotPatchableError(f"{_where(value)}, which is used elsewhere too (line {lines})")
@@ -91,7 +106,9 @@ def _assigned(script: Script, value: Word, name: str) -> Word:
     if not held:
         raise NotPatchableError(f"{_where(value)}, which the script does not assign")
     if name in script.changed_names:
-        raise NotPatchableError(f"{_where(value)}, which line {script.line(script.changed_names[name])} computes")
+        raise NotPatchableError(
+            f"{_where(value)}, which line {script.line(script.changed_names[name])} computes"
+        )
     if len(held) > 1:
         lines = ", ".join(str(script.line(each.start)) for each in held)
         raise NotPatchableError(f"{_where(value)}, which is assigned more than once (lines {lines})")

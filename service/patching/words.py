@@ -26,7 +26,10 @@ _VARIABLE = re.compile(r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)(
 
 
 class CharacterUnit(NamedTuple):
-    """One character as bash passes it, or (`computed`) an expression that bash replaces; offsets in the script."""
+    """One character as bash passes it, or (`computed`) an expression that bash replaces.
+
+    Offsets in the script.
+    """
 
     text: str
     start: int
@@ -108,7 +111,9 @@ class Word:
     def replaced(self, new: str) -> WordEdit:
         """Write `new` in the word's own quoting; a word of mixed quoting is quoted as a whole."""
         if self.splits and (not new or re.search(r"\s", new)):
-            raise NotPatchableError(f"line {self.line}: the string there is cut at blanks, and the value has one")
+            raise NotPatchableError(
+                f"line {self.line}: the string there is cut at blanks, and the value has one"
+            )
         quotes = {unit.quote for unit in self.units}
         if not self.units:
             # Write into a word without a character: nothing, an empty pair of quotes, or an open quoting.
@@ -122,12 +127,16 @@ class Word:
         # Inside of a quoting, the replaced text would have to end it where the old one did.
         if self.opened == "":
             return WordEdit(self.start, self.end, shlex.quote(new))
-        raise NotPatchableError(f"line {self.line}: its quoting is mixed ({self.source[self.start : self.end]})")
+        raise NotPatchableError(
+            f"line {self.line}: its quoting is mixed ({self.source[self.start : self.end]})"
+        )
 
     def span_replaced(self, begin: int, end: int, new: str) -> WordEdit:
         """Write `new` for a part of a plain word, characters `begin` to `end`; there is one before it."""
         if len({unit.quote for unit in self.units[begin - 1 : end]}) > 1:
-            raise NotPatchableError(f"line {self.line}: its quoting is mixed ({self.source[self.start : self.end]})")
+            raise NotPatchableError(
+                f"line {self.line}: its quoting is mixed ({self.source[self.start : self.end]})"
+            )
         before = self.units[begin - 1]
         return WordEdit(before.end, self.units[end - 1].end, written(new, before.quote))
 
@@ -145,7 +154,9 @@ class Word:
 
     def _piece(self, units: list[CharacterUnit]) -> Word:
         # A word of its own begins within the string's quoting.
-        return Word(tuple(units), units[0].start, units[-1].end, self.source, True, self.branch, units[0].quote)
+        return Word(
+            tuple(units), units[0].start, units[-1].end, self.source, True, self.branch, units[0].quote
+        )
 
 
 def _quote(raw: str) -> Quote:
@@ -189,6 +200,8 @@ def _with_braces(units: list[CharacterUnit]) -> tuple[CharacterUnit, ...]:
     for found in _BRACES.finditer(flat):
         inside = units[found.start() : found.end()]
         joined += units[at : found.start()]
-        joined.append(CharacterUnit("".join(unit.text for unit in inside), inside[0].start, inside[-1].end, "", True))
+        joined.append(
+            CharacterUnit("".join(unit.text for unit in inside), inside[0].start, inside[-1].end, "", True)
+        )
         at = found.end()
     return tuple(joined + units[at:])

@@ -81,7 +81,10 @@ def _is_deep(text: str) -> bool:
         depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
         if depth > MAX_DEPTH:
             return True
-    return re.search(rf"(?:[-?:][ \t]+){{{MAX_DEPTH},}}|^ {{{4 * MAX_DEPTH},}}[^\s#]", text, re.MULTILINE) is not None
+    return (
+        re.search(rf"(?:[-?:][ \t]+){{{MAX_DEPTH},}}|^ {{{4 * MAX_DEPTH},}}[^\s#]", text, re.MULTILINE)
+        is not None
+    )
 
 
 def loaded(document: YamlFile) -> list[object]:
@@ -90,7 +93,9 @@ def loaded(document: YamlFile) -> list[object]:
     for root in document.roots:
         begin = document.text.rfind("\n", 0, root.start) + 1
         try:
-            found.append(library.parse_yaml(document.text[begin : root.end].lstrip("\ufeff"), Path("the file")))
+            found.append(
+                library.parse_yaml(document.text[begin : root.end].lstrip("\ufeff"), Path("the file"))
+            )
         except (CorpusError, RecursionError, ValueError) as error:
             raise NotPatchableError("the file is no YAML that a safe loader reads") from error
     return found
@@ -124,9 +129,13 @@ class _YamlNodeReader:
 
     def _size(self, node: Parsed, known: dict[int, int], above: set[int]) -> int:
         if id(node) in above:
-            raise NotPatchableError(f"line {line_of(self._text, node.start_mark.index)} contains itself by an alias")
+            raise NotPatchableError(
+                f"line {line_of(self._text, node.start_mark.index)} contains itself by an alias"
+            )
         if id(node) not in known:
-            known[id(node)] = 1 + sum(self._size(child, known, above | {id(node)}) for child in _children(node))
+            known[id(node)] = 1 + sum(
+                self._size(child, known, above | {id(node)}) for child in _children(node)
+            )
         return known[id(node)]
 
     def node(self, node: Parsed, path: tuple[Step, ...], inside: bool = False) -> TreeNode:
@@ -142,18 +151,41 @@ class _YamlNodeReader:
             entries = self._entries(node, path, below)
             merged = tuple(self.node(child, path) for child in _merged(node))
             style = "flow" if node.flow_style else "block"
-            return TreeNode("mapping", start, end, path, style, entries=entries, merged=merged, shared=shared, inside=inside)
+            return TreeNode(
+                "mapping",
+                start,
+                end,
+                path,
+                style,
+                entries=entries,
+                merged=merged,
+                shared=shared,
+                inside=inside,
+            )
         if isinstance(node, SequenceNode):
             items = tuple(self.node(child, (*path, index), below) for index, child in enumerate(node.value))
-            return TreeNode("sequence", start, end, path, "flow" if node.flow_style else "block", items=items, shared=shared, inside=inside)
+            return TreeNode(
+                "sequence",
+                start,
+                end,
+                path,
+                "flow" if node.flow_style else "block",
+                items=items,
+                shared=shared,
+                inside=inside,
+            )
         style = str(getattr(node, "style", None) or "") or ("plain" if end > start else "empty")
-        return TreeNode("scalar", start, end, path, style, value=str(node.value), shared=shared, inside=inside)
+        return TreeNode(
+            "scalar", start, end, path, style, value=str(node.value), shared=shared, inside=inside
+        )
 
     def _entries(self, node: MappingNode, path: tuple[Step, ...], inside: bool) -> tuple[TreeEntry, ...]:
         found: dict[str, TreeEntry] = {}
         for key, value in node.value:
             if not isinstance(key, ScalarNode):
-                raise NotPatchableError(f"line {line_of(self._text, key.start_mark.index)} has a key that is no plain word")
+                raise NotPatchableError(
+                    f"line {line_of(self._text, key.start_mark.index)} has a key that is no plain word"
+                )
             if _is_merge(key):
                 continue
             name = str(key.value)
@@ -162,7 +194,9 @@ class _YamlNodeReader:
                 raise NotPatchableError(f"the key `{name}` stands twice (lines {lines[0]} and {lines[1]})")
             below = (*path, name)
             alias = value.end_mark.index <= key.start_mark.index
-            found[name] = TreeEntry(name, key.start_mark.index, key.end_mark.index, below, self.node(value, below, inside), alias)
+            found[name] = TreeEntry(
+                name, key.start_mark.index, key.end_mark.index, below, self.node(value, below, inside), alias
+            )
         return tuple(found.values())
 
 
@@ -178,7 +212,9 @@ def _is_merge(key: Parsed) -> bool:
 
 def _merged(node: MappingNode) -> list[Parsed]:
     values = [value for key, value in node.value if _is_merge(key)]
-    return [part for value in values for part in (value.value if isinstance(value, SequenceNode) else [value])]
+    return [
+        part for value in values for part in (value.value if isinstance(value, SequenceNode) else [value])
+    ]
 
 
 def replacement(document: YamlFile, entry: TreeEntry, to: Scalar, *, words: bool = False) -> TreeEdit:
@@ -193,7 +229,9 @@ def replacement(document: YamlFile, entry: TreeEntry, to: Scalar, *, words: bool
 def item_replacement(document: YamlFile, node: TreeNode, to: str) -> TreeEdit:
     """Make the edit that gives an item of a list a new string."""
     if node.shared or _COMPUTED.search(node.value):
-        raise NotPatchableError(f"line {line_of(document.text, node.start)} is computed or used elsewhere too ({node.value})")
+        raise NotPatchableError(
+            f"line {line_of(document.text, node.start)} is computed or used elsewhere too ({node.value})"
+        )
     written, value = _written(document, to, node, words=node.style in "'\"" or not _is_other(node.value))
     return TreeEdit(node.start, node.end, written, node.path, value)
 
@@ -207,7 +245,9 @@ def _span(document: YamlFile, entry: TreeEntry) -> tuple[int, int, TreeNode]:
     if entry.alias:
         alias = _ALIAS.match(text, colon.end())
         if alias is None:
-            raise NotPatchableError(f"`{entry.key}` in line {line_of(text, entry.start)} is an alias written in an unusual way")
+            raise NotPatchableError(
+                f"`{entry.key}` in line {line_of(text, entry.start)} is an alias written in an unusual way"
+            )
         begin = colon.end() + len(alias[0]) - len(alias[0].lstrip())
         return begin, alias.end(), TreeNode("scalar", begin, alias.end(), entry.path, "plain", inside=True)
     if node.style == "empty":
@@ -233,15 +273,26 @@ def _check_replaceable(document: YamlFile, entry: TreeEntry, value: object) -> N
         raise NotPatchableError(f"its value in line {line} is computed ({node.value})")
 
 
-def insertion(document: YamlFile, parent: TreeNode, missing: Sequence[str], value: object, entry: TreeEntry | None = None) -> TreeEdit:
-    """Make the edit that adds a key at the end of a mapping, with the levels between; `entry` holds the mapping."""
+def insertion(
+    document: YamlFile,
+    parent: TreeNode,
+    missing: Sequence[str],
+    value: object,
+    entry: TreeEntry | None = None,
+) -> TreeEdit:
+    """Make the edit that adds a key at the end of a mapping, with the levels between.
+
+    `entry` holds the mapping.
+    """
     text = document.text
     path = (*parent.path, *missing)
     written = value
     for key in reversed(missing):
         written = {key: written}
     if not isinstance(written, dict) or parent.shared:
-        raise NotPatchableError(f"the mapping in line {line_of(text, parent.start)} is used elsewhere too by an anchor")
+        raise NotPatchableError(
+            f"the mapping in line {line_of(text, parent.start)} is used elsewhere too by an anchor"
+        )
     if parent.kind == "scalar" and entry is not None:
         begin, _, _ = _span(document, entry)
         column = _column(text, entry.start) + _step(document)
@@ -256,10 +307,16 @@ def appended(document: YamlFile, sequence: TreeNode, value: object) -> TreeEdit:
     """Make the edit that adds an item at the end of a list."""
     text, path = document.text, (*sequence.path, len(sequence.items))
     if sequence.shared:
-        raise NotPatchableError(f"the list in line {line_of(text, sequence.start)} is used elsewhere too by an anchor")
+        raise NotPatchableError(
+            f"the list in line {line_of(text, sequence.start)} is used elsewhere too by an anchor"
+        )
     if sequence.style == "flow":
         return _in_flow(document, sequence, _flow(document, value), path, value)
-    dash = text.rfind("-", 0, sequence.items[0].start) if sequence.items[0].start > sequence.start else sequence.start
+    dash = (
+        text.rfind("-", 0, sequence.items[0].start)
+        if sequence.items[0].start > sequence.start
+        else sequence.start
+    )
     column = _column(text, dash)
     if isinstance(value, Mapping):
         first, *rest = _block(document, value, column + 2)
@@ -279,14 +336,25 @@ def _step(document: YamlFile) -> int:
     text, widths = document.text, list[int]()
     for root in document.roots:
         for node in root.walk():
-            inner = [entry.node for entry in node.entries if entry.node.kind == "mapping" and entry.node.style == "block"]
-            columns = [_column(text, below.entries[0].start) for below in inner if below.entries and below.start > node.start]
+            inner = [
+                entry.node
+                for entry in node.entries
+                if entry.node.kind == "mapping" and entry.node.style == "block"
+            ]
+            columns = [
+                _column(text, below.entries[0].start)
+                for below in inner
+                if below.entries and below.start > node.start
+            ]
             widths += [column - _column(text, node.entries[0].start) for column in columns]
     return min((width for width in widths if width > 0), default=2)
 
 
 def _tail(document: YamlFile, node: TreeNode) -> int:
-    """Give where the text of a node's last part ends; a block's own end lies behind the comments that follow."""
+    """Give where the text of a node's last part ends.
+
+    A block's own end lies behind the comments that follow.
+    """
     if node.style != "block":
         return node.end
     if node.kind == "sequence":
@@ -300,7 +368,9 @@ def _tail(document: YamlFile, node: TreeNode) -> int:
     return _tail(document, last_entry.node)
 
 
-def _new_lines(text: str, offset: int, rows: Sequence[str], path: tuple[Step, ...], value: object) -> TreeEdit:
+def _new_lines(
+    text: str, offset: int, rows: Sequence[str], path: tuple[Step, ...], value: object
+) -> TreeEdit:
     """Put lines in behind the line of an offset; a last line without an end stays without."""
     ending = "\r\n" if "\r\n" in text else "\n"
     if offset and text[offset - 1] == "\n":
@@ -311,12 +381,16 @@ def _new_lines(text: str, offset: int, rows: Sequence[str], path: tuple[Step, ..
     return TreeEdit(found + 1, found + 1, "".join(row + ending for row in rows), path, value)
 
 
-def _in_flow(document: YamlFile, node: TreeNode, written: str, path: tuple[Step, ...], value: object) -> TreeEdit:
+def _in_flow(
+    document: YamlFile, node: TreeNode, written: str, path: tuple[Step, ...], value: object
+) -> TreeEdit:
     if not node.entries and not node.items:
         return TreeEdit(node.end - 1, node.end - 1, written, path, value)
     offset = node.items[-1].end if node.items else max(node.entries, key=lambda entry: entry.start).node.end
     if not node.start < offset < node.end or (node.entries and node.entries[-1].alias):
-        raise NotPatchableError(f"line {line_of(document.text, node.start)} ends in an alias or an empty value")
+        raise NotPatchableError(
+            f"line {line_of(document.text, node.start)} ends in an alias or an empty value"
+        )
     return TreeEdit(offset, offset, f", {written}", path, value)
 
 
@@ -355,7 +429,11 @@ def _written(document: YamlFile, to: Scalar, old: TreeNode, *, words: bool) -> t
 
 def _plain(document: YamlFile, value: object, old: TreeNode | None = None, *, inside: bool) -> str:
     if isinstance(value, bool):
-        upper = re.fullmatch("True|False", old.value) if old is not None and old.value else _prefers_upper(document.text)
+        upper = (
+            re.fullmatch("True|False", old.value)
+            if old is not None and old.value
+            else _prefers_upper(document.text)
+        )
         return str(value) if upper else str(value).lower()
     if isinstance(value, float):
         # `1e-05` is a string for YAML 1.1: it wants the point and the sign.
@@ -363,7 +441,11 @@ def _plain(document: YamlFile, value: object, old: TreeNode | None = None, *, in
             raise NotPatchableError(f"{value} is no number to write")
         mantissa, _, exponent = repr(value).partition("e")
         # `1e-05` is a string for YAML 1.1: it wants the point and the sign.
-        return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent if exponent[0] in '+-' else '+' + exponent}" if exponent else mantissa
+        return (
+            f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent if exponent[0] in '+-' else '+' + exponent}"
+            if exponent
+            else mantissa
+        )
     if isinstance(value, str) and (_is_other(value) or not _is_bare(value, inside=inside)):
         return _quoted(value, '"' if document.text.count('"') > document.text.count("'") else "'")
     return str(value)
@@ -383,7 +465,12 @@ def _is_other(word: str) -> bool:
 
 def _is_bare(word: str, *, inside: bool) -> bool:
     """Tell whether a string may stand without quotes, between brackets or not."""
-    if word != word.strip() or not word.isprintable() or re.search(r": |:$| #", word) or (inside and re.search(r"[,\[\]{}]", word)):
+    if (
+        word != word.strip()
+        or not word.isprintable()
+        or re.search(r": |:$| #", word)
+        or (inside and re.search(r"[,\[\]{}]", word))
+    ):
         return False
     try:
         return bool(library.parse_yaml(f"[{word}]" if inside else f"- {word}", Path("a value")) == [word])

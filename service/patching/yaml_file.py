@@ -13,7 +13,13 @@ from service.patching.values import meant, same
 from service.patching.yaml_document import YamlFile
 
 # How a target is spelled that a YAML file of settings never holds.
-_ELSEWHERE = {"directive": "a directive of the batch script", "python": "an argument in Python code", "package": "a package", "command": "a command", "json": "part of a JSON file"}
+_ELSEWHERE = {
+    "directive": "a directive of the batch script",
+    "python": "an argument in Python code",
+    "package": "a package",
+    "command": "a command",
+    "json": "part of a JSON file",
+}
 
 
 def apply(text: str, target: PatchTarget, name: str = "") -> str:
@@ -39,7 +45,9 @@ def _renamed(text: str, target: PatchTarget, name: str) -> str:
     entry = _entry(document, renaming.former_names(target), name)
     new = renaming.in_file(document.text, entry, _right(document, target, name), target)
     if entry is not None:
-        renaming.checked(yaml_document.loaded(document), yaml_document.loaded(yaml_document.read(new)), entry.path, target)
+        renaming.checked(
+            yaml_document.loaded(document), yaml_document.loaded(yaml_document.read(new)), entry.path, target
+        )
     return new
 
 
@@ -59,24 +67,43 @@ def holds(text: str, target: PatchTarget, name: str = "") -> bool:
 
 def carries(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file sets the target's key, to whatever value."""
-    return _asked(text, target, name, manifest.carries, lambda document, wanted, called: _entry(document, wanted, called) is not None)
+    return _asked(
+        text,
+        target,
+        name,
+        manifest.carries,
+        lambda document, wanted, called: _entry(document, wanted, called) is not None,
+    )
 
 
 def _asked(
-    text: str, target: PatchTarget, name: str, of_manifest: Callable[[YamlFile, PatchTarget], bool], of_settings: Callable[[YamlFile, PatchTarget, str], bool]
+    text: str,
+    target: PatchTarget,
+    name: str,
+    of_manifest: Callable[[YamlFile, PatchTarget], bool],
+    of_settings: Callable[[YamlFile, PatchTarget, str], bool],
 ) -> bool:
     try:
         document = yaml_document.read(text)
-        return of_manifest(document, target) if manifest.is_manifest(document) else of_settings(document, target, name)
+        return (
+            of_manifest(document, target)
+            if manifest.is_manifest(document)
+            else of_settings(document, target, name)
+        )
     except NotPatchableError:
         return False
 
 
 def _edit(document: YamlFile, target: PatchTarget, name: str) -> TreeEdit:
     if target.kind == "env":
-        raise NotPatchableError("environment variables are set where the job is started, not in a file of settings")
+        raise NotPatchableError(
+            "environment variables are set where the job is started, not in a file of settings"
+        )
     if target.kind in ("package", "command") or target.spelled in _ELSEWHERE:
-        raise NotPatchableError(f"it is {_ELSEWHERE.get(target.spelled) or f'a {target.kind}'}, which a YAML file of settings does not hold")
+        raise NotPatchableError(
+            f"it is {_ELSEWHERE.get(target.spelled) or f'a {target.kind}'}, which a YAML file of settings "
+            "does not hold"
+        )
     place = locate(document.only(), target, document.text, name)
     if isinstance(place, MissingKey):
         return yaml_document.insertion(document, place.parent, place.missing, meant(target.to), place.entry)

@@ -29,5 +29,8 @@ class AuditLog:
         with self._database.read() as connection:
             found = connection.execute(query if after is None else query.where(AUDIT.c.id < after)).all()
         fields = AuditRecord.model_fields
-        items = tuple(AuditRecord(**{name: value for name, value in row._mapping.items() if name in fields}) for row in found[:limit])
+        items = tuple(
+            AuditRecord(**{name: value for name, value in row._mapping.items() if name in fields})
+            for row in found[:limit]
+        )
         return items, found[limit - 1].id if len(found) > limit else None

@@ -27,24 +27,39 @@ _ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 _LINED = 2000
 _LINES = (
     select(*(_COLUMNS[name] for name in JobSummaryRow._fields))
-    .where(_COLUMNS.batch == bindparam("one", type_=_COLUMNS.batch.type), _COLUMNS.number > bindparam("after", type_=Integer), _COLUMNS.state.in_(_ENDED))
+    .where(
+        _COLUMNS.batch == bindparam("one", type_=_COLUMNS.batch.type),
+        _COLUMNS.number > bindparam("after", type_=Integer),
+        _COLUMNS.state.in_(_ENDED),
+    )
     .order_by(_COLUMNS.number)
     .limit(_LINED)
 )
 
 
 class BatchRepository:
-    """The batches that are kept. Ids are ULIDs; a job's id is its batch's and its number, which begins at 1."""
+    """The batches that are kept.
+
+    Ids are ULIDs; a job's id is its batch's and its number, which begins at 1.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, record: BatchRecord, specs: Iterable[JobSpec]) -> list[str]:
-        """Keep a new batch with its jobs, queued; gives their ids. Either all of it stands, also after a power cut, or nothing."""
-        return self._arrive(record, (rows.spec_values(record.id, number, spec) for number, spec in enumerate(specs, 1)))
+        """Keep a new batch with its jobs, queued; gives their ids.
+
+        Either all of it stands, also after a power cut, or nothing.
+        """
+        return self._arrive(
+            record, (rows.spec_values(record.id, number, spec) for number, spec in enumerate(specs, 1))
+        )
 
     def restore(self, record: BatchRecord, jobs: Iterable[JobRecord]) -> list[str]:
-        """Keep a batch as a journal tells it, its jobs in any state; what was being worked on is for its journal to queue again."""
+        """Keep a batch as a journal tells it, its jobs in any state.
+
+        What was being worked on is for its journal to queue again.
+        """
         return self._arrive(record, map(rows.job_values, jobs))
 
     def get(self, batch: str) -> BatchRecord:
@@ -52,9 +67,16 @@ class BatchRepository:
         with self._database.read() as connection:
             return _batch(connection, batch)
 
-    def page(self, after: str | None = None, limit: int = 20, caller: str | None = None) -> tuple[tuple[BatchRecord, ...], str | None]:
+    def page(
+        self, after: str | None = None, limit: int = 20, caller: str | None = None
+    ) -> tuple[tuple[BatchRecord, ...], str | None]:
         """Give batches, newest first, and what to pass as `after` for more."""
-        query = select(BATCHES).where(BATCHES.c.state.not_in(rows.HIDDEN)).order_by(BATCHES.c.id.desc()).limit(limit + 1)
+        query = (
+            select(BATCHES)
+            .where(BATCHES.c.state.not_in(rows.HIDDEN))
+            .order_by(BATCHES.c.id.desc())
+            .limit(limit + 1)
+        )
         query = query if after is None else query.where(BATCHES.c.id < after)
         query = query if caller is None else query.where(BATCHES.c.caller == caller)
         with self._database.read() as connection:
@@ -73,7 +95,10 @@ class BatchRepository:
         return self.get(batch).counts
 
     def cancel(self, batch: str, now: datetime | None = None) -> BatchRecord:
-        """End a batch: what is queued or worked on is cancelled, what is done stays. Leaves one that is over as it is."""
+        """End a batch: what is queued or worked on is cancelled, what is done stays.
+
+        Leaves one that is over as it is.
+        """
         moment = now or datetime.now(UTC)
         return self._database.change(lambda connection: _cancel(connection, batch, moment))
 
@@ -104,7 +129,9 @@ class BatchRepository:
         with self._database.write() as connection:
             connection.execute(delete(BATCHES).where(BATCHES.c.id == batch, BATCHES.c.state.in_(rows.HIDDEN)))
 
-    def jobs(self, batch: str, state: JobState | None = None, after: int | None = None, limit: int = 100) -> tuple[tuple[JobRecord, ...], int | None]:
+    def jobs(
+        self, batch: str, state: JobState | None = None, after: int | None = None, limit: int = 100
+    ) -> tuple[tuple[JobRecord, ...], int | None]:
         """Give a batch's jobs by number, and what to pass as `after` for more; raises NotFoundError."""
         with self._database.read() as connection:
             _visible(connection, batch)
@@ -115,7 +142,8 @@ class BatchRepository:
     def results(self, batch: str, states: Sequence[JobState] = _ENDED) -> Iterator[JobRecord]:
         """Yield the jobs that are over, in order; raises NotFoundError at the first.
 
-        Each step is a transaction of its own: a reader may take hours over a large batch, and holds nothing meanwhile.
+        Each step is a transaction of its own: a reader may take hours over a large batch, and holds nothing
+        meanwhile.
         """
         after = 0
         while True:
@@ -128,7 +156,10 @@ class BatchRepository:
             after = found[-1].number
 
     def lines(self, batch: str) -> Iterator[JobSummaryRow]:
-        """Yield the jobs that are over as a summary counts them, in order; raises NotFoundError at the first."""
+        """Yield the jobs that are over as a summary counts them, in order.
+
+        Raises NotFoundError at the first.
+        """
         after = 0
         while True:
             with self._database.read() as connection:
@@ -144,25 +175,35 @@ class BatchRepository:
         batch, number = rows.job_key(job)
         with self._database.read() as connection:
             _visible(connection, batch)
-            row = connection.execute(select(JOBS).where(_COLUMNS.batch == batch, _COLUMNS.number == number)).first()
+            row = connection.execute(
+                select(JOBS).where(_COLUMNS.batch == batch, _COLUMNS.number == number)
+            ).first()
         if row is None:
             raise rows.missing_job(job)
         return rows.job_record(row)
 
-    def claim(self, owner: str, count: int, lease: float, now: datetime, batch: str | None = None) -> list[JobRecord]:
+    def claim(
+        self, owner: str, count: int, lease: float, now: datetime, batch: str | None = None
+    ) -> list[JobRecord]:
         """Take up to `count` jobs for `lease` seconds: queued ones that are due, and those whose lease ran out.
 
-        Each goes to the batch that holds the fewest, the oldest among equals, so that a small batch does not wait for a large one.
+        Each goes to the batch that holds the fewest, the oldest among equals, so that a small batch does not
+        wait for a large one.
         """
         until = now + timedelta(seconds=lease)
         # Most asks find nothing; they need not stand in the writers' queue.
         if count <= 0 or not self._any_ready(now, batch):
             return []
-        taken = self._database.change(lambda connection: leases.claim(connection, owner, count, until, now, batch))
+        taken = self._database.change(
+            lambda connection: leases.claim(connection, owner, count, until, now, batch)
+        )
         return [rows.job_record(row) for row in taken]
 
     def renew(self, owner: str, jobs: Iterable[str], lease: float, now: datetime) -> frozenset[str]:
-        """Prolong the leases of jobs; gives those that `owner` still holds: the others were cancelled or taken over."""
+        """Prolong the leases of jobs.
+
+        Gives those that `owner` still holds: the others were cancelled or taken over.
+        """
         wanted = list(jobs)
         if not wanted:
             return frozenset()
@@ -188,7 +229,9 @@ class BatchRepository:
         """
         number = rows.job_key(job)[1]
         try:
-            found = self._database.change(lambda connection: outcomes.represent(connection, batch, fingerprint, number, config))
+            found = self._database.change(
+                lambda connection: outcomes.represent(connection, batch, fingerprint, number, config)
+            )
         except ConflictError as error:
             # The row would stand for a job that is gone.
             raise rows.missing_batch(batch) from error
@@ -217,21 +260,34 @@ class BatchRepository:
         if not results:
             return frozenset()
         packed = {result.job: outcomes.pack(result, now) for result in results}
-        return frozenset(self._database.change(lambda connection: outcomes.finish(connection, owner, results, packed)))
+        return frozenset(
+            self._database.change(lambda connection: outcomes.finish(connection, owner, results, packed))
+        )
 
     def fail(self, job: str, owner: str, error: str, retry_at: datetime | None, now: datetime) -> bool:
-        """Queue a job for another try at `retry_at`, or record its failure where that is None; False where `owner` holds it no more."""
-        return self._database.change(lambda connection: outcomes.fail(connection, job, owner, error, retry_at, now))
+        """Queue a job for another try at `retry_at`, or record its failure where that is None.
+
+        False where `owner` holds it no more.
+        """
+        return self._database.change(
+            lambda connection: outcomes.fail(connection, job, owner, error, retry_at, now)
+        )
 
     def _arrive(self, record: BatchRecord, values: Iterator[dict[str, Any]]) -> list[str]:
-        # Jobs come as fast as an upload is unpacked: a transaction over all of them would keep every other writer out.
-        # The batch is not there for anyone until the last one, which alone makes all of it stand.
+        # Jobs come as fast as an upload is unpacked: a transaction over all of them would keep every other
+        # writer out. The batch is not there for anyone until the last one, which alone makes all of it stand.
         with self._database.write() as connection:
             connection.execute(insert(BATCHES).values(**rows.batch_values(record) | {"state": "arriving"}))
         try:
-            numbers = [number for chunk in iter(lambda: list(islice(values, _CHUNK)), []) for number in self._insert(chunk)]
+            numbers = [
+                number
+                for chunk in iter(lambda: list(islice(values, _CHUNK)), [])
+                for number in self._insert(chunk)
+            ]
             with self._database.write(durable=True) as connection:
-                connection.execute(update(BATCHES).where(BATCHES.c.id == record.id).values(state=record.state))
+                connection.execute(
+                    update(BATCHES).where(BATCHES.c.id == record.id).values(state=record.state)
+                )
                 if record.state != "running":
                     _note_counts(connection, record.id)
         except BaseException:
@@ -244,7 +300,9 @@ class BatchRepository:
             connection.execute(insert(JOBS), chunk)
             for row in chunk:
                 if row["fingerprint"] and row["same_as"] is None and row["state"] == "done":
-                    outcomes.represent(connection, row["batch"], row["fingerprint"], row["number"], row["config"])
+                    outcomes.represent(
+                        connection, row["batch"], row["fingerprint"], row["number"], row["config"]
+                    )
         return [row["number"] for row in chunk]
 
     def _clear(self, table: Any, batch: str) -> None:
@@ -253,7 +311,9 @@ class BatchRepository:
         gone = 1
         while gone:
             with self._database.write() as connection:
-                gone = connection.execute(delete(table).where(columns.batch == batch, columns.number.in_(some))).rowcount
+                gone = connection.execute(
+                    delete(table).where(columns.batch == batch, columns.number.in_(some))
+                ).rowcount
 
     def _any_ready(self, now: datetime, batch: str | None) -> bool:
         with self._database.read() as connection:
@@ -288,9 +348,14 @@ def _note_counts(connection: Connection, batch: str) -> None:
     connection.execute(update(BATCHES).where(BATCHES.c.id == batch).values(counts=counts))
 
 
-def _jobs_after(connection: Connection, batch: str, states: Sequence[JobState], after: int, limit: int) -> list[JobRecord]:
-    query = select(JOBS).where(_COLUMNS.batch == batch, _COLUMNS.number > after).order_by(_COLUMNS.number).limit(limit)
+def _jobs_after(
+    connection: Connection, batch: str, states: Sequence[JobState], after: int, limit: int
+) -> list[JobRecord]:
+    query = (
+        select(JOBS)
+        .where(_COLUMNS.batch == batch, _COLUMNS.number > after)
+        .order_by(_COLUMNS.number)
+        .limit(limit)
+    )
     found = connection.execute(query.where(_COLUMNS.state.in_(states)) if states else query)
     return rows.job_records(found.all())
-
-

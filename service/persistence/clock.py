@@ -1,7 +1,9 @@
 """The machine's clock, as far as what it says may delete anything.
 
-A clock that leaps forward makes all that is kept look old. So it is written down now and then what it said; where it is
-days ahead of that, nothing is deleted until it has gone on evenly for a week. After a long stop that is a week's delay.
+A clock that leaps forward makes all that is kept look old. So it is written down now and then what it said;
+where it is
+days ahead of that, nothing is deleted until it has gone on evenly for a week. After a long stop that is a
+week's delay.
 """
 
 from __future__ import annotations
@@ -47,7 +49,13 @@ class Clock:
             last = _last(connection)
         rest = _judged(last, now)
         if last is None or rest != last.rest or abs(now - last.at) >= EVERY:
-            row = {"at": now, "actor": ACTOR, "action": ACTION, "target": rest.isoformat() if rest else "", "detail": ""}
+            row = {
+                "at": now,
+                "actor": ACTOR,
+                "action": ACTION,
+                "target": rest.isoformat() if rest else "",
+                "detail": "",
+            }
             with self._database.write() as connection:
                 connection.execute(insert(AUDIT).values(**row))
         return rest
@@ -68,6 +76,9 @@ def _last(connection: Connection) -> ClockState | None:
     if row is not None:
         return ClockState(row.at, datetime.fromisoformat(row.target) if row.target else None)
     # Not yet written down: what was kept last tells as much.
-    newest = (connection.execute(select(func.max(column))).scalar() for column in (TRIAGES.c.created, BATCHES.c.created, AUDIT.c.at))
+    newest = (
+        connection.execute(select(func.max(column))).scalar()
+        for column in (TRIAGES.c.created, BATCHES.c.created, AUDIT.c.at)
+    )
     kept = [at for at in newest if at]
     return ClockState(max(kept), None) if kept else None

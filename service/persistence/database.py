@@ -67,13 +67,23 @@ class Database:
     def write(self, durable: bool = False) -> Iterator[Connection]:
         """Open a transaction that writes; all of it stands at its end, or none.
 
-        `durable` makes it survive a power cut too: SQLite waits for the disk then, which PostgreSQL always does.
+        `durable` makes it survive a power cut too: SQLite waits for the disk then, which PostgreSQL always
+        does.
         """
-        with self._translated(), self._in_turn(), self._writer.connect() as connection, self._synced(connection, durable), connection.begin():
+        with (
+            self._translated(),
+            self._in_turn(),
+            self._writer.connect() as connection,
+            self._synced(connection, durable),
+            connection.begin(),
+        ):
             yield connection
 
     def change(self, work: Callable[[Connection], Result]) -> Result:
-        """Do work in a transaction that writes; again where the server ended it to break a ring of waiting ones."""
+        """Do work in a transaction that writes.
+
+        Again where the server ended it to break a ring of waiting ones.
+        """
         for _ in range(_RINGS):
             with suppress(DeadlockError), self.write() as connection:
                 return work(connection)
@@ -119,15 +129,22 @@ def address(settings: Settings) -> URL:
         kind = url.get_backend_name()
         # The error's text holds the URL, and so its password.
     except (ArgumentError, NoSuchModuleError):
-        raise SettingsError("WHYCRASH_DATABASE is no URL of a database; it looks like postgresql+psycopg://user:password@host/name.") from None
+        raise SettingsError(
+            "WHYCRASH_DATABASE is no URL of a database; it looks like "
+            "postgresql+psycopg://user:password@host/name."
+        ) from None
     if kind not in _CHECKS:
-        raise SettingsError(f"WHYCRASH_DATABASE names {kind}; whycrash keeps its data in SQLite or PostgreSQL.")
+        raise SettingsError(
+            f"WHYCRASH_DATABASE names {kind}; whycrash keeps its data in SQLite or PostgreSQL."
+        )
     return _CHECKS[kind](url)
 
 
 def _sqlite_url(url: URL) -> URL:
     if url.database in (None, "", ":memory:") or url.query:
-        raise SettingsError("WHYCRASH_DATABASE takes a file, as sqlite:////folder/whycrash.db; what is in memory is lost.")
+        raise SettingsError(
+            "WHYCRASH_DATABASE takes a file, as sqlite:////folder/whycrash.db; what is in memory is lost."
+        )
     return url.set(drivername="sqlite")
 
 
@@ -140,10 +157,20 @@ _CHECKS = {"sqlite": _sqlite_url, "postgresql": _server_url}
 
 def _engine(url: URL, file: Path | None, timeout: float) -> Engine:
     # Parameters are texts of people's jobs; they have no place in an error's message.
-    common: dict[str, Any] = {"pool_size": _POOL, "max_overflow": _OVERFLOW, "pool_timeout": timeout, "hide_parameters": True}
+    common: dict[str, Any] = {
+        "pool_size": _POOL,
+        "max_overflow": _OVERFLOW,
+        "pool_timeout": timeout,
+        "hide_parameters": True,
+    }
     if file is None:
         server = f"-c lock_timeout={int(timeout * 1000)} -c idle_in_transaction_session_timeout=120000"
-        options = {"connect_timeout": 5, "options": server, "application_name": "whycrash", "client_encoding": "utf8"}
+        options = {
+            "connect_timeout": 5,
+            "options": server,
+            "application_name": "whycrash",
+            "client_encoding": "utf8",
+        }
         return create_engine(url, pool_pre_ping=True, connect_args=options, **common)
     engine = create_engine(url, connect_args={"timeout": timeout}, **common)
     event.listen(engine, "connect", _prepare)
@@ -155,7 +182,8 @@ def _engine(url: URL, file: Path | None, timeout: float) -> Engine:
 def _follow(engine: Engine, file: Path) -> None:
     """Let connections go that stand on a file which is not the database any more.
 
-    Another server may have moved a damaged one aside, or a person put a copy in its place: what is written to the old
+    Another server may have moved a damaged one aside, or a person put a copy in its place: what is written to
+    the old
     one would be lost without a word.
     """
 
@@ -187,7 +215,8 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    # A transaction that turns from reading to writing midway fails at once where another writes; this one waits.
+    # A transaction that turns from reading to writing midway fails at once where another writes; this one
+    # waits.
     writes = connection.get_execution_options().get("writes")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 

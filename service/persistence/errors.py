@@ -16,17 +16,30 @@ from service.schemas.errors import ConflictError, DiskFullError, RequestError, S
 # Seconds after which another try makes sense: a lock passes soon, a server takes longer to come back.
 LOCK_WAIT = 2.0
 SERVER_WAIT = 5.0
-# SQLite tells a write that finds no room as a plain input/output error where its log, not its file, is what grows.
+# SQLite tells a write that finds no room as a plain input/output error where its log, not its file, is what
+# grows.
 _LEAST_ROOM = 1 << 20
 
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _REFUSED = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM})
 _THERE = frozenset({sqlite3.SQLITE_CONSTRAINT})
-# Conditions of https://www.postgresql.org/docs/current/errcodes-appendix.html by the first letters of their codes.
+# Conditions of https://www.postgresql.org/docs/current/errcodes-appendix.html by the first letters of their
+# codes.
 _STATES: tuple[tuple[str, str], ...] = (
-    ("53100", "full"), ("XX001", "damaged"), ("XX002", "damaged"), ("40", "ring"), ("55P03", "locked"), ("57014", "locked"),
-    ("08", "gone"), ("57P", "gone"), ("53", "gone"), ("28", "refused"), ("3D", "refused"), ("42501", "refused"), ("25006", "refused"),
+    ("53100", "full"),
+    ("XX001", "damaged"),
+    ("XX002", "damaged"),
+    ("40", "ring"),
+    ("55P03", "locked"),
+    ("57014", "locked"),
+    ("08", "gone"),
+    ("57P", "gone"),
+    ("53", "gone"),
+    ("28", "refused"),
+    ("3D", "refused"),
+    ("42501", "refused"),
+    ("25006", "refused"),
     ("23", "there"),
 )
 
@@ -38,7 +51,10 @@ class DamagedStoreError(StoreError):
 
 
 class DeadlockError(StoreError):
-    """Several changes waited for each other in a ring, and the server ended this one; it can be made again at once."""
+    """Several changes waited for each other in a ring, and the server ended this one.
+
+    It can be made again at once.
+    """
 
 
 class NewerStoreError(StoreError):
@@ -94,34 +110,47 @@ def _server_kind(error: Exception) -> str:
 
 
 def _locked(place: str, said: str) -> RequestError:
-    return StoreError(f"The database {place} is locked by another process ({said}); try again in a moment.", LOCK_WAIT)
+    return StoreError(
+        f"The database {place} is locked by another process ({said}); try again in a moment.", LOCK_WAIT
+    )
 
 
 def _ring(place: str, said: str) -> RequestError:
-    return DeadlockError(f"The database {place} is changed by too many at once ({said}); try again in a moment.", LOCK_WAIT)
+    return DeadlockError(
+        f"The database {place} is changed by too many at once ({said}); try again in a moment.", LOCK_WAIT
+    )
 
 
 def _gone(place: str, said: str) -> RequestError:
-    return StoreError(f"The database {place} cannot be reached ({said}); see that its server runs.", SERVER_WAIT)
+    return StoreError(
+        f"The database {place} cannot be reached ({said}); see that its server runs.", SERVER_WAIT
+    )
 
 
 def _full(place: str, said: str) -> RequestError:
-    return DiskFullError(f"There is no room for the database {place} ({said}); free some space, then try again.")
+    return DiskFullError(
+        f"There is no room for the database {place} ({said}); free some space, then try again."
+    )
 
 
 def _damaged(place: str, said: str) -> RequestError:
     return DamagedStoreError(
-        f"The database {place} is damaged ({said}). Stop whycrash and start it again: the damaged file is moved aside and kept, "
+        f"The database {place} is damaged ({said}). Stop whycrash and start it again: the damaged file is "
+        "moved aside and kept, "
         "and a new one is made."
     )
 
 
 def _refused(place: str, said: str) -> RequestError:
-    return StoreError(f"The database {place} does not let us in ({said}); see its permissions, its name and its password.")
+    return StoreError(
+        f"The database {place} does not let us in ({said}); see its permissions, its name and its password."
+    )
 
 
 def _there(place: str, said: str) -> RequestError:
-    return ConflictError(f"This is in the database {place} already, or what it belongs to was deleted ({said}).")
+    return ConflictError(
+        f"This is in the database {place} already, or what it belongs to was deleted ({said})."
+    )
 
 
 def _other(place: str, said: str) -> RequestError:
@@ -129,5 +158,12 @@ def _other(place: str, said: str) -> RequestError:
 
 
 _MAKERS = {
-    "locked": _locked, "ring": _ring, "gone": _gone, "full": _full, "damaged": _damaged, "refused": _refused, "there": _there, "other": _other,
+    "locked": _locked,
+    "ring": _ring,
+    "gone": _gone,
+    "full": _full,
+    "damaged": _damaged,
+    "refused": _refused,
+    "there": _there,
+    "other": _other,
 }

@@ -1,6 +1,7 @@
 """API keys, without their secrets, and beside the database the mark that there ever were any.
 
-A database that was damaged, deleted or put back from an old copy knows of no key. Were that alone to count, whoever
+A database that was damaged, deleted or put back from an old copy knows of no key. Were that alone to count,
+whoever
 can reach the address would be let in where a key was asked for a moment before.
 """
 
@@ -39,7 +40,10 @@ class KeyRepository:
         self._noted: dict[str, datetime] = {}
 
     def were_ever(self) -> bool:
-        """Tell whether there ever were keys, whatever the database says now; what cannot be looked up is taken for yes."""
+        """Tell whether there ever were keys, whatever the database says now.
+
+        What cannot be looked up is taken for yes.
+        """
         try:
             # Not `exists`, to which a folder that may not be read is one that is not there.
             self._mark.stat()
@@ -51,7 +55,10 @@ class KeyRepository:
 
     def add(self, record: KeyRecord) -> None:
         """Keep a new key; raises StoreError where it cannot be kept that there are keys."""
-        values = record.model_dump() | {"name": sanitizer.clean_text(record.name), "scopes": " ".join(record.scopes)}
+        values = record.model_dump() | {
+            "name": sanitizer.clean_text(record.name),
+            "scopes": " ".join(record.scopes),
+        }
         # First: should all end here, nobody is let in who should not be.
         self._note_keyed()
         with self._database.write(durable=True) as connection:
@@ -68,7 +75,9 @@ class KeyRepository:
     def all(self) -> tuple[KeyRecord, ...]:
         """Give all keys, oldest first."""
         with _legible(), self._database.read() as connection:
-            found = tuple(_record(row) for row in connection.execute(select(KEYS).order_by(KEYS.c.created, KEYS.c.id)))
+            found = tuple(
+                _record(row) for row in connection.execute(select(KEYS).order_by(KEYS.c.created, KEYS.c.id))
+            )
         if found and not self.were_ever():
             # Made by a version that kept no mark, or by a server with another home over the same database.
             with suppress(StoreError):
@@ -79,10 +88,15 @@ class KeyRepository:
         """Make a key invalid from now on, or leave it so; raises NotFoundError."""
         self.get(key)
         with self._database.write(durable=True) as connection:
-            connection.execute(update(KEYS).where(KEYS.c.id == key, KEYS.c.revoked.is_(None)).values(revoked=now))
+            connection.execute(
+                update(KEYS).where(KEYS.c.id == key, KEYS.c.revoked.is_(None)).values(revoked=now)
+            )
 
     def used(self, key: str, now: datetime) -> None:
-        """Note that a key was used; writes at most once a minute, and passes over a database that takes nothing just now."""
+        """Note that a key was used.
+
+        Writes at most once a minute, and passes over a database that takes nothing just now.
+        """
         noted = self._noted.get(key)
         if noted is not None and now - noted < _EACH:
             return
@@ -92,16 +106,20 @@ class KeyRepository:
         with suppress(StoreError, DiskFullError), self._database.write() as connection:
             connection.execute(update(KEYS).where(KEYS.c.id == key, due).values(last_used=now))
 
-
     def _note_keyed(self) -> None:
         try:
             self._mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with suppress(FileExistsError), os.fdopen(os.open(self._mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            with (
+                suppress(FileExistsError),
+                os.fdopen(os.open(self._mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file,
+            ):
                 file.write(_SAYS)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise StoreError(f"{self._mark} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours.") from error
+            raise StoreError(
+                f"{self._mark} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours."
+            ) from error
 
 
 def _record(row: Row[Any]) -> KeyRecord:

@@ -47,11 +47,18 @@ class BatchLoad(NamedTuple):
         return self.queued + self.left
 
 
-def claim(connection: Connection, owner: str, count: int, until: datetime, now: datetime, batch: str | None) -> list[dict[str, Any]]:
+def claim(
+    connection: Connection, owner: str, count: int, until: datetime, now: datetime, batch: str | None
+) -> list[dict[str, Any]]:
     """Take up to `count` jobs for `owner`; gives their rows as they are then, by batch and number."""
     waiting = loads(connection, count, now, batch)
     given = shares(waiting, count)
-    taken = [row for load in waiting if (number := given.get(load.batch)) for row in _take(connection, load, number, now)]
+    taken = [
+        row
+        for load in waiting
+        if (number := given.get(load.batch))
+        for row in _take(connection, load, number, now)
+    ]
     changes = {"state": "running", "owner": owner, "leased_until": until}
     for key, numbers in _numbers(taken):
         statement = update(JOBS).where(_COLUMNS.batch == key, _COLUMNS.number.in_(numbers))
@@ -59,12 +66,19 @@ def claim(connection: Connection, owner: str, count: int, until: datetime, now: 
     return [{**row._mapping, **changes, "attempts": row.attempts + 1, "not_before": None} for row in taken]
 
 
-def renew(connection: Connection, owner: str, jobs: Iterable[str], lease: float, now: datetime) -> list[tuple[str, int]]:
+def renew(
+    connection: Connection, owner: str, jobs: Iterable[str], lease: float, now: datetime
+) -> list[tuple[str, int]]:
     """Prolong the leases of the jobs that `owner` still holds; gives those."""
     kept: list[tuple[str, int]] = []
     for batch, numbers in keys_by_batch(jobs):
         held = and_(_COLUMNS.batch == batch, _COLUMNS.number.in_(numbers), _COLUMNS.owner == owner, _HELD)
-        renewed = update(JOBS).where(held).values(leased_until=now + timedelta(seconds=lease)).returning(_COLUMNS.number)
+        renewed = (
+            update(JOBS)
+            .where(held)
+            .values(leased_until=now + timedelta(seconds=lease))
+            .returning(_COLUMNS.number)
+        )
         kept += [(batch, number) for number in connection.execute(renewed).scalars()]
     return kept
 
@@ -113,7 +127,9 @@ def _take(connection: Connection, load: BatchLoad, count: int, now: datetime) ->
     taken: list[Row[Any]] = []
     for query, waiting in ((_LEFT_ONES, load.left), (_QUEUED_ONES, load.queued)):
         if waiting and count > len(taken):
-            taken += connection.execute(query, {"batch": load.batch, "now": now, "count": count - len(taken)}).all()
+            taken += connection.execute(
+                query, {"batch": load.batch, "now": now, "count": count - len(taken)}
+            ).all()
     return sorted(taken, key=lambda row: row.number)
 
 
@@ -121,20 +137,34 @@ def _numbers(taken: Sequence[Row[Any]]) -> list[tuple[str, list[int]]]:
     groups: dict[str, list[int]] = {}
     for row in taken:
         groups.setdefault(row.batch, []).append(row.number)
-    return [(batch, numbers[at : at + STEP]) for batch, numbers in groups.items() for at in range(0, len(numbers), STEP)]
+    return [
+        (batch, numbers[at : at + STEP])
+        for batch, numbers in groups.items()
+        for at in range(0, len(numbers), STEP)
+    ]
 
 
 def _waiting() -> Select[Any]:
     """Count the queued jobs of each running batch, but no further than `count`, whatever its size."""
     key = BATCHES.c.id
-    some = select(literal(1)).select_from(JOBS).where(_COLUMNS.batch == key, _QUEUED).limit(_COUNT).correlate(BATCHES).subquery()
+    some = (
+        select(literal(1))
+        .select_from(JOBS)
+        .where(_COLUMNS.batch == key, _QUEUED)
+        .limit(_COUNT)
+        .correlate(BATCHES)
+        .subquery()
+    )
     queued = select(func.count()).select_from(some).correlate(BATCHES).scalar_subquery()
     one = bindparam("one", type_=key.type)
-    return select(key, queued).where(BATCHES.c.state == "running", or_(one.is_(None), key == one)).order_by(key)
+    return (
+        select(key, queued).where(BATCHES.c.state == "running", or_(one.is_(None), key == one)).order_by(key)
+    )
 
 
 def _ones(which: Any) -> Select[Any]:
-    # A job that another claims at this moment is passed over. SQLite has no such words, and one writer at a time.
+    # A job that another claims at this moment is passed over. SQLite has no such words, and one writer at a
+    # time.
     of_batch = select(JOBS).where(_COLUMNS.batch == bindparam("batch", type_=_COLUMNS.batch.type), which)
     return of_batch.order_by(_COLUMNS.number).limit(_COUNT).with_for_update(skip_locked=True)
 
@@ -144,7 +174,11 @@ _WAITING = _waiting()
 _LEFT_ONES = _ones(_LEFT)
 _QUEUED_ONES = _ones(_QUEUED)
 _WORKED_ON = (
-    select(_COLUMNS.batch, func.count().label("total"), func.sum(case((_COLUMNS.leased_until <= _NOW, 1), else_=0)).label("left_over"))
+    select(
+        _COLUMNS.batch,
+        func.count().label("total"),
+        func.sum(case((_COLUMNS.leased_until <= _NOW, 1), else_=0)).label("left_over"),
+    )
     .where(_HELD)
     .group_by(_COLUMNS.batch)
 )

@@ -18,13 +18,16 @@ from service.persistence.schema import VERSIONS
 from service.schemas.errors import StoreError
 
 MIGRATIONS = str(Path(__file__).parent / "migrations")
-# SQLite's own check reads every page, a second for each gigabyte or so; a larger file is judged by what is read of it.
+# SQLite's own check reads every page, a second for each gigabyte or so; a larger file is judged by what is
+# read of it.
 _CHECKED = 512 << 20
 # Any number that is ours alone: who holds it on a PostgreSQL server migrates there.
 _MIGRATING = 5_642_008_642
 
 
-def open_database(url: URL, replace_damaged: bool = False, timeout: float = PATIENCE) -> tuple[Database, Path | None]:
+def open_database(
+    url: URL, replace_damaged: bool = False, timeout: float = PATIENCE
+) -> tuple[Database, Path | None]:
     """Open the database at its newest schema; gives where a damaged file went too, if one was replaced.
 
     Raises DamagedStoreError, NewerStoreError, or another StoreError that says what stands in the way.
@@ -68,7 +71,10 @@ def _make(file: Path) -> None:
         os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
         file.chmod(0o600)
     except OSError as error:
-        raise StoreError(f"The database {file} cannot be made ({error.strerror}); see the folder's permissions and its disk.") from error
+        raise StoreError(
+            f"The database {file} cannot be made ({error.strerror}); see the folder's permissions and its "
+            "disk."
+        ) from error
 
 
 def _check(database: Database, file: Path) -> None:
@@ -76,12 +82,15 @@ def _check(database: Database, file: Path) -> None:
     if file.stat().st_size > _CHECKED and not suspect:
         return
     with database.read() as connection:
-        found = connection.execute(text("PRAGMA integrity_check(1)" if suspect else "PRAGMA quick_check(1)")).scalar()
+        found = connection.execute(
+            text("PRAGMA integrity_check(1)" if suspect else "PRAGMA quick_check(1)")
+        ).scalar()
     if found == "ok":
         suspicion(file).unlink(missing_ok=True)
     else:
         raise DamagedStoreError(
-            f"The database {file} is damaged ({str(found).splitlines()[-1]}). Start whycrash's server, which moves it aside and makes a "
+            f"The database {file} is damaged ({str(found).splitlines()[-1]}). Start whycrash's server, "
+            "which moves it aside and makes a "
             "new one, or put back a copy of it."
         )
 
@@ -103,7 +112,8 @@ def _upgrade(connection: Connection, found: str, place: str) -> None:
         return
     if found and found not in VERSIONS:
         raise NewerStoreError(
-            f"The database {place} has the schema {found}, of a newer whycrash than this one, which knows {VERSIONS[-1]}: "
+            f"The database {place} has the schema {found}, of a newer whycrash than this one, which knows "
+            f"{VERSIONS[-1]}: "
             "update whycrash, or give it another database by WHYCRASH_DATABASE."
         )
     upgrade(connection, VERSIONS[-1])
@@ -133,7 +143,9 @@ def _alone(file: Path) -> Iterator[None]:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(file.with_name(f"{file.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
-        raise StoreError(f"The folder {file.parent} of the database cannot be written ({error.strerror}).") from error
+        raise StoreError(
+            f"The folder {file.parent} of the database cannot be written ({error.strerror})."
+        ) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

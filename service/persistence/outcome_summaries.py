@@ -43,7 +43,10 @@ class OutcomeSummary(NamedTuple):
 
 
 class JobSummaryRow(NamedTuple):
-    """A job that is over, as far as a summary counts it; `same_as` is the number of the job whose answer it has."""
+    """A job that is over, as far as a summary counts it.
+
+    `same_as` is the number of the job whose answer it has.
+    """
 
     number: int
     name: str
@@ -62,11 +65,22 @@ class JobSummaryRow(NamedTuple):
 
 def pack_gist(plain: Mapping[str, Any]) -> str:
     """Give the outcome summary of an answer, which is given as its cleaned values, as it is stored."""
-    time = next((entry["time"] for entry in plain["cascade"] if entry["role"] == "root" and entry["time"]), None)
+    time = next(
+        (entry["time"] for entry in plain["cascade"] if entry["role"] == "root" and entry["time"]), None
+    )
     change = plain["changes"][0] if plain["changes"] else None
     engine = plain["engine"]
-    tokens = engine["tokens"] and (engine["tokens"]["sent"], engine["tokens"]["received"], engine["tokens"]["counted"])
-    told = {name: plain[name] for name in _TOLD} | {"engine": engine["name"], "time": time, "change": change, "tokens": tokens}
+    tokens = engine["tokens"] and (
+        engine["tokens"]["sent"],
+        engine["tokens"]["received"],
+        engine["tokens"]["counted"],
+    )
+    told = {name: plain[name] for name in _TOLD} | {
+        "engine": engine["name"],
+        "time": time,
+        "change": change,
+        "tokens": tokens,
+    }
     return json.dumps(told, ensure_ascii=False)
 
 

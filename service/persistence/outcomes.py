@@ -1,10 +1,16 @@
-"""How a job ends: with an answer, as the same crash as another, or with a failure. Functions over an open transaction.
+"""How a job ends: with an answer, as the same crash as another, or with a failure.
 
-A job has one owner while it runs, and only the owner's word counts, so that no result is written twice. A job that
-ended as the same crash as another leans on that one's answer: where that one fails for good, the first that leans on
-it is queued again and takes its place. After `MOST_FAILURES` jobs of one crash have failed so, the rest fail as well.
+Functions over an open transaction.
 
-What is to be changed is told of a job's own files. So a job with files of its own leans on one with the same files; the
+A job has one owner while it runs, and only the owner's word counts, so that no result is written twice. A job
+that
+ended as the same crash as another leans on that one's answer: where that one fails for good, the first that
+leans on
+it is queued again and takes its place. After `MOST_FAILURES` jobs of one crash have failed so, the rest fail
+as well.
+
+What is to be changed is told of a job's own files. So a job with files of its own leans on one with the same
+files; the
 first of each is answered by itself, beside the one that stands for the crash as such.
 """
 
@@ -15,17 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    and_,
-    bindparam,
-    delete,
-    exists,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exists, or_, select, update
 
 from service.persistence import sanitizer
 from service.persistence.rows import job_id, job_key, keys_by_batch
@@ -43,7 +39,10 @@ _STANDS = or_(_OPEN, and_(_COLUMNS.state == "done", _COLUMNS.same_as.is_(None)))
 
 
 class CrashAnswers(NamedTuple):
-    """Which job stands for a crash as such, and which one's answer fits a job's own files as well; without files, the same."""
+    """Which job stands for a crash as such, and which one's answer fits a job's own files as well.
+
+    Without files, the same.
+    """
 
     crash: int
     answer: int
@@ -51,7 +50,10 @@ class CrashAnswers(NamedTuple):
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """A job's answer, or the job of the same crash that has it; `root_*` tell where this one's own log says it, `config` is the digest of its files."""
+    """A job's answer, or the job of the same crash that has it.
+
+    `root_*` tell where this one's own log says it, `config` is the digest of its files.
+    """
 
     job: str
     fingerprint: str = ""
@@ -63,7 +65,9 @@ class JobOutcome:
     config: str = ""
 
 
-def represent(connection: Connection, batch: str, fingerprint: str, number: int, config: str = "") -> CrashAnswers:
+def represent(
+    connection: Connection, batch: str, fingerprint: str, number: int, config: str = ""
+) -> CrashAnswers:
     """Give the jobs that stand for a crash: those that do already, unless they failed or read differently when tried again, else this one."""
     first = _represented(connection, batch, fingerprint, number)
     if not config:
@@ -78,7 +82,9 @@ def key_of(fingerprint: str, config: str) -> str:
 
 
 def _represented(connection: Connection, batch: str, key: str, number: int) -> int:
-    if insert_absent(connection, REPRESENTATIVES, {"batch": batch, "fingerprint": key, "number": number, "failures": 0}):
+    if insert_absent(
+        connection, REPRESENTATIVES, {"batch": batch, "fingerprint": key, "number": number, "failures": 0}
+    ):
         return number
     place = {"key_batch": batch, "key_fingerprint": key}
     connection.execute(_TAKING_OVER, {**place, "new_number": number})
@@ -102,14 +108,28 @@ def pack(outcome: JobOutcome, now: datetime) -> dict[str, Any]:
     }
 
 
-def finish(connection: Connection, owner: str, outcomes: Sequence[JobOutcome], packed: Mapping[str, Mapping[str, Any]]) -> set[str]:
+def finish(
+    connection: Connection,
+    owner: str,
+    outcomes: Sequence[JobOutcome],
+    packed: Mapping[str, Mapping[str, Any]],
+) -> set[str]:
     """End the jobs that `owner` still holds, with the rows that `pack` made of them; gives those that ended.
 
     A job that leans on one that failed after the owner asked for it is queued again.
     """
-    rows = _locked(connection, {outcome.job for outcome in outcomes} | {outcome.same_as for outcome in outcomes if outcome.same_as})
-    held = [outcome for outcome in outcomes if (row := rows.get(outcome.job)) and row.state == "running" and row.owner == owner]
-    broken = [outcome for outcome in held if is_followed(outcome) and not _may_stand(rows.get(str(outcome.same_as)))]
+    rows = _locked(
+        connection,
+        {outcome.job for outcome in outcomes} | {outcome.same_as for outcome in outcomes if outcome.same_as},
+    )
+    held = [
+        outcome
+        for outcome in outcomes
+        if (row := rows.get(outcome.job)) and row.state == "running" and row.owner == owner
+    ]
+    broken = [
+        outcome for outcome in held if is_followed(outcome) and not _may_stand(rows.get(str(outcome.same_as)))
+    ]
     ended = [outcome for outcome in held if outcome not in broken]
     if ended:
         connection.execute(_ENDING, [packed[outcome.job] for outcome in ended])
@@ -119,12 +139,23 @@ def finish(connection: Connection, owner: str, outcomes: Sequence[JobOutcome], p
     return {outcome.job for outcome in ended}
 
 
-def fail(connection: Connection, job: str, owner: str, error: str, retry_at: datetime | None, now: datetime) -> bool:
+def fail(
+    connection: Connection, job: str, owner: str, error: str, retry_at: datetime | None, now: datetime
+) -> bool:
     """Queue a job that `owner` holds for another try, or end it as failed; tells whether it was held."""
     batch, number = job_key(job)
-    mine = and_(_COLUMNS.batch == batch, _COLUMNS.number == number, _COLUMNS.owner == owner, _COLUMNS.state == "running")
+    mine = and_(
+        _COLUMNS.batch == batch,
+        _COLUMNS.number == number,
+        _COLUMNS.owner == owner,
+        _COLUMNS.state == "running",
+    )
     values: dict[str, Any] = {"owner": "", "leased_until": None, "error": sanitizer.clean_text(error)}
-    values |= {"state": "failed", "finished": now} if retry_at is None else {"state": "queued", "not_before": retry_at}
+    values |= (
+        {"state": "failed", "finished": now}
+        if retry_at is None
+        else {"state": "queued", "not_before": retry_at}
+    )
     if not connection.execute(update(JOBS).where(mine).values(**values)).rowcount:
         return False
     if retry_at is None:
@@ -140,53 +171,93 @@ def is_followed(outcome: JobOutcome) -> bool:
 def _locked(connection: Connection, jobs: Iterable[str]) -> dict[str, Any]:
     """Read jobs, and keep them from changing until the transaction ends.
 
-    Those that end and those that they lean on in one go and in one order: in two, two owners could wait for each other.
+    Those that end and those that they lean on in one go and in one order: in two, two owners could wait for
+    each other.
     """
     columns = (_COLUMNS.batch, _COLUMNS.number, _COLUMNS.state, _COLUMNS.owner, _COLUMNS.same_as)
     found: dict[str, Any] = {}
     for batch, numbers in keys_by_batch(jobs):
-        query = select(*columns).where(_COLUMNS.batch == batch, _COLUMNS.number.in_(numbers)).order_by(_COLUMNS.number).with_for_update()
+        query = (
+            select(*columns)
+            .where(_COLUMNS.batch == batch, _COLUMNS.number.in_(numbers))
+            .order_by(_COLUMNS.number)
+            .with_for_update()
+        )
         found |= {job_id(batch, row.number): row for row in connection.execute(query)}
     return found
 
 
 def _may_stand(row: Any) -> bool:
     # As _STANDS has it for the database.
-    return row is not None and (row.state in ("queued", "running") or (row.state == "done" and row.same_as is None))
+    return row is not None and (
+        row.state in ("queued", "running") or (row.state == "done" and row.same_as is None)
+    )
 
 
 def _pass_on(connection: Connection, ended: Sequence[JobOutcome]) -> None:
     """Point those that lean on a job that now leans itself to what it leans on, so that an answer is one step away."""
-    moved = {outcome.job: job_key(outcome.same_as)[1] for outcome in ended if outcome.same_as and is_followed(outcome)}
+    moved = {
+        outcome.job: job_key(outcome.same_as)[1]
+        for outcome in ended
+        if outcome.same_as and is_followed(outcome)
+    }
     for batch, numbers in keys_by_batch(moved):
-        query = select(_COLUMNS.same_as).where(_COLUMNS.batch == batch, _COLUMNS.same_as.in_(numbers)).distinct()
+        query = (
+            select(_COLUMNS.same_as).where(_COLUMNS.batch == batch, _COLUMNS.same_as.in_(numbers)).distinct()
+        )
         for number in connection.execute(query).scalars().all():
             here = and_(_COLUMNS.batch == batch, _COLUMNS.same_as == number)
             connection.execute(update(JOBS).where(here).values(same_as=moved[job_id(batch, number)]))
 
 
 def _replace(connection: Connection, batch: str, failed: int, error: str, now: datetime) -> None:
-    """Let the first job that leans on a failed one take its place; those with other files than that one's are queued again."""
+    """Let the first job that leans on a failed one take its place.
+
+    Those with other files than that one's are queued again.
+    """
     leaning = and_(_COLUMNS.batch == batch, _COLUMNS.same_as == failed, _COLUMNS.state == "done")
-    first = select(_COLUMNS.number, _COLUMNS.fingerprint, _COLUMNS.config).where(leaning).order_by(_COLUMNS.number).limit(1)
+    first = (
+        select(_COLUMNS.number, _COLUMNS.fingerprint, _COLUMNS.config)
+        .where(leaning)
+        .order_by(_COLUMNS.number)
+        .limit(1)
+    )
     follower = connection.execute(first).first()
     columns = REPRESENTATIVES.c
     stands = and_(columns.batch == batch, columns.number == failed)
-    counted = update(REPRESENTATIVES).where(stands).values(failures=columns.failures + 1).returning(columns.failures)
+    counted = (
+        update(REPRESENTATIVES)
+        .where(stands)
+        .values(failures=columns.failures + 1)
+        .returning(columns.failures)
+    )
     failures = max(connection.execute(counted).scalars(), default=1)
     if follower is None:
         return
     if failures >= MOST_FAILURES:
         said = f"{failures} jobs of the same crash could not be answered; the last: {error}"
-        connection.execute(update(JOBS).where(leaning).values(state="failed", same_as=None, error=said, finished=now))
+        connection.execute(
+            update(JOBS).where(leaning).values(state="failed", same_as=None, error=said, finished=now)
+        )
         connection.execute(delete(REPRESENTATIVES).where(stands))
         return
     keys = {follower.fingerprint, key_of(follower.fingerprint, follower.config)}
-    connection.execute(update(REPRESENTATIVES).where(stands, columns.fingerprint.in_(keys)).values(number=follower.number))
+    connection.execute(
+        update(REPRESENTATIVES).where(stands, columns.fingerprint.in_(keys)).values(number=follower.number)
+    )
     connection.execute(delete(REPRESENTATIVES).where(stands))
     others = and_(leaning, _COLUMNS.config != "", _COLUMNS.config != follower.config)
-    again = {"state": "queued", "same_as": None, "owner": "", "not_before": None, "finished": None, "attempts": 0}
-    connection.execute(update(JOBS).where(or_(and_(leaning, _COLUMNS.number == follower.number), others)).values(**again))
+    again = {
+        "state": "queued",
+        "same_as": None,
+        "owner": "",
+        "not_before": None,
+        "finished": None,
+        "attempts": 0,
+    }
+    connection.execute(
+        update(JOBS).where(or_(and_(leaning, _COLUMNS.number == follower.number), others)).values(**again)
+    )
     connection.execute(update(JOBS).where(leaning).values(same_as=follower.number))
 
 
@@ -196,10 +267,24 @@ def _key(job: str) -> dict[str, Any]:
 
 
 _WHERE = and_(_COLUMNS.batch == bindparam("key_batch"), _COLUMNS.number == bindparam("key_number"))
-_TOLD = ("fingerprint", "config", "same_as", "root_line", "root_file", "root_text", "diagnosis", "gist", "finished")
+_TOLD = (
+    "fingerprint",
+    "config",
+    "same_as",
+    "root_line",
+    "root_file",
+    "root_text",
+    "diagnosis",
+    "gist",
+    "finished",
+)
 _NEW = {name: bindparam(f"new_{name}", type_=_COLUMNS[name].type) for name in _TOLD}
 _ENDING = update(JOBS).where(_WHERE).values(state="done", owner="", leased_until=None, error="", **_NEW)
-_REQUEUEING = update(JOBS).where(_WHERE).values(state="queued", owner="", leased_until=None, attempts=_COLUMNS.attempts - 1)
+_REQUEUEING = (
+    update(JOBS)
+    .where(_WHERE)
+    .values(state="queued", owner="", leased_until=None, attempts=_COLUMNS.attempts - 1)
+)
 
 
 def _stands() -> ColumnElement[bool]:
@@ -207,7 +292,9 @@ def _stands() -> ColumnElement[bool]:
     columns = REPRESENTATIVES.c
     crash = _COLUMNS.fingerprint
     fits = or_(crash == columns.fingerprint, crash + _WITH + _COLUMNS.config == columns.fingerprint)
-    return exists().where(_COLUMNS.batch == columns.batch, _COLUMNS.number == columns.number, _STANDS, or_(_OPEN, fits))
+    return exists().where(
+        _COLUMNS.batch == columns.batch, _COLUMNS.number == columns.number, _STANDS, or_(_OPEN, fits)
+    )
 
 
 _SAME_KEY = and_(

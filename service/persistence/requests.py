@@ -30,17 +30,26 @@ class RequestRepository:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, key: str, caller: str, digest: str, now: datetime, timeout: float = 600.0) -> StoredResponse | None:
+    def begin(
+        self, key: str, caller: str, digest: str, now: datetime, timeout: float = 600.0
+    ) -> StoredResponse | None:
         """Give what this request was answered before; None where it is new, and now begins.
 
-        Raises ConflictError where the key was used for another request, or the first one still runs; one that began
+        Raises ConflictError where the key was used for another request, or the first one still runs; one that
+        began
         more than `patience` seconds ago and has no answer lost its server, and may be made again.
         """
         name = _key(key, caller)
-        lost = and_(_COLUMNS.status.is_(None), _COLUMNS.digest == digest, _COLUMNS.created <= now - timedelta(seconds=timeout))
+        lost = and_(
+            _COLUMNS.status.is_(None),
+            _COLUMNS.digest == digest,
+            _COLUMNS.created <= now - timedelta(seconds=timeout),
+        )
         values = {"key": name, "digest": digest, "created": now, "status": None, "body": None}
         with self._database.write() as connection:
-            if insert_or_update(connection, REQUESTS, values, ["key"], or_(_COLUMNS.created <= now - KEPT, lost)):
+            if insert_or_update(
+                connection, REQUESTS, values, ["key"], or_(_COLUMNS.created <= now - KEPT, lost)
+            ):
                 return None
             row = connection.execute(select(REQUESTS).where(_COLUMNS.key == name)).one()
         if row.digest != digest:
@@ -58,7 +67,9 @@ class RequestRepository:
     def abandon(self, key: str, caller: str) -> None:
         """Forget a request that came to nothing, so that it may be made again at once."""
         with self._database.write() as connection:
-            connection.execute(delete(REQUESTS).where(_COLUMNS.key == _key(key, caller), _COLUMNS.status.is_(None)))
+            connection.execute(
+                delete(REQUESTS).where(_COLUMNS.key == _key(key, caller), _COLUMNS.status.is_(None))
+            )
 
     def forget(self, now: datetime) -> None:
         """Delete what is older than a day."""

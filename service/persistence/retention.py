@@ -15,7 +15,8 @@ from service.persistence.schema import AUDIT, BATCHES, TRIAGES
 from service.persistence.seen_events import SeenEvents
 
 _CHUNK = 500
-# Seconds between two steps. Without them a writer who waits hardly gets a turn: whoever gave one up is the first to ask for the next.
+# Seconds between two steps. Without them a writer who waits hardly gets a turn: whoever gave one up is the
+# first to ask for the next.
 _BREATH = 0.01
 # The longest that the jobs of one batch are written; one that arrives for longer lost its server.
 _ARRIVING = timedelta(days=1)
@@ -24,16 +25,23 @@ _ARRIVING = timedelta(days=1)
 class Retention:
     """Deletes what is old, in steps that let other writers between."""
 
-    def __init__(self, database: Database, batches: BatchRepository, requests: RequestRepository, seen: SeenEvents) -> None:
+    def __init__(
+        self, database: Database, batches: BatchRepository, requests: RequestRepository, seen: SeenEvents
+    ) -> None:
         self._database = database
         self._batches = batches
         self._requests = requests
         self._seen = seen
 
     def forget(self, before: datetime, now: datetime) -> int:
-        """Delete triages, batches that are over and the audit from before a time; gives how many triages and batches went."""
+        """Delete triages, batches that are over and the audit from before a time.
+
+        Gives how many triages and batches went.
+        """
         columns = TRIAGES.c
-        count = self._delete(TRIAGES, (columns.created < before) & or_(columns.state != "running", columns.deadline < now))
+        count = self._delete(
+            TRIAGES, (columns.created < before) & or_(columns.state != "running", columns.deadline < now)
+        )
         count += self._forget_batches(before)
         self._delete(AUDIT, AUDIT.c.at < before)
         self.tidy(now)
@@ -45,15 +53,25 @@ class Retention:
         self._seen.forget(now)
         arriving = (BATCHES.c.state == "arriving") & (BATCHES.c.created < now - _ARRIVING)
         with self._database.read() as connection:
-            left = connection.execute(select(BATCHES.c.id).where(or_(arriving, BATCHES.c.state == "leaving"))).scalars().all()
+            left = (
+                connection.execute(select(BATCHES.c.id).where(or_(arriving, BATCHES.c.state == "leaving")))
+                .scalars()
+                .all()
+            )
         for batch in left:
             self._batches.clear(batch)
 
     def _forget_batches(self, before: datetime) -> int:
         columns = BATCHES.c
-        old = columns.state.in_(("done", "cancelled")) & (func.coalesce(columns.finished, columns.created) < before)
+        old = columns.state.in_(("done", "cancelled")) & (
+            func.coalesce(columns.finished, columns.created) < before
+        )
         with self._database.write() as connection:
-            found = list(connection.execute(update(BATCHES).where(old).values(state="leaving").returning(columns.id)).scalars())
+            found = list(
+                connection.execute(
+                    update(BATCHES).where(old).values(state="leaving").returning(columns.id)
+                ).scalars()
+            )
         for batch in found:
             self._batches.clear(batch)
         return len(found)

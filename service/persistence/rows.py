@@ -36,7 +36,9 @@ def job_key(job: str) -> tuple[str, int]:
 
 def missing_job(job: str) -> NotFoundError:
     """Make the error for a job that is not there."""
-    return NotFoundError(f"There is no job {sanitizer.clean_text(job)[:80]}; its batch may have been deleted.")
+    return NotFoundError(
+        f"There is no job {sanitizer.clean_text(job)[:80]}; its batch may have been deleted."
+    )
 
 
 def missing_batch(batch: str) -> NotFoundError:
@@ -45,18 +47,26 @@ def missing_batch(batch: str) -> NotFoundError:
 
 
 def keys_by_batch(jobs: Iterable[str]) -> list[tuple[str, list[int]]]:
-    """Group jobs by their batch, in steps that one statement takes; in the same order for everyone, so that no two wait in a ring."""
+    """Group jobs by their batch, in steps that one statement takes.
+
+    In the same order for everyone, so that no two wait in a ring.
+    """
     groups: dict[str, set[int]] = {}
     for job in jobs:
         batch, number = job_key(job)
         groups.setdefault(batch, set()).add(number)
     ordered = [(batch, sorted(groups[batch])) for batch in sorted(groups)]
-    return [(batch, numbers[at : at + STEP]) for batch, numbers in ordered for at in range(0, len(numbers), STEP)]
+    return [
+        (batch, numbers[at : at + STEP]) for batch, numbers in ordered for at in range(0, len(numbers), STEP)
+    ]
 
 
 def batch_values(record: BatchRecord) -> dict[str, Any]:
     """Give a batch's row."""
-    clean_values = {sanitizer.clean_text(key): sanitizer.clean_text(value) if isinstance(value, str) else value for key, value in record.left_out.items()}
+    clean_values = {
+        sanitizer.clean_text(key): sanitizer.clean_text(value) if isinstance(value, str) else value
+        for key, value in record.left_out.items()
+    }
     return {
         "id": record.id,
         "name": sanitizer.clean_text(record.name),
@@ -76,7 +86,9 @@ def batch_record(connection: Connection, row: Row[Any]) -> BatchRecord:
     values = {name: value for name, value in row._mapping.items() if name in BatchRecord.model_fields}
     counts = json.loads(row.counts) if row.counts else count(connection, row.id)
     options = BatchOptions.model_validate_json(row.options)
-    return BatchRecord(**{**values, "options": options, "left_out": json.loads(row.left_out), "counts": counts})
+    return BatchRecord(
+        **{**values, "options": options, "left_out": json.loads(row.left_out), "counts": counts}
+    )
 
 
 def count(connection: Connection, batch: str) -> dict[JobState, int]:
@@ -93,7 +105,8 @@ def visible(batch: str) -> Any:
 def spec_values(batch: str, number: int, spec: JobSpec) -> dict[str, Any]:
     """Give the row of a new job.
 
-    Its paths are kept as they are, since it would not be found under cleaned ones; JSON spells out what of a name is no UTF-8.
+    Its paths are kept as they are, since it would not be found under cleaned ones; JSON spells out what of a
+    name is no UTF-8.
     """
     return {
         "batch": batch,
@@ -167,7 +180,9 @@ def job_record(row: Row[Any] | Mapping[str, Any]) -> JobRecord:
 
 def job_line(row: Row[Any]) -> JobSummaryRow:
     """Read what a summary counts of a job."""
-    return JobSummaryRow._make((*row[:-2], sanitizer.names(row.node_names), unpack_gist(row.gist) if row.gist else None))
+    return JobSummaryRow._make(
+        (*row[:-2], sanitizer.names(row.node_names), unpack_gist(row.gist) if row.gist else None)
+    )
 
 
 def job_records(found: Sequence[Row[Any]]) -> list[JobRecord]:

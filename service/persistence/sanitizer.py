@@ -41,7 +41,8 @@ def names(values: str) -> tuple[str, ...]:
 def pack(diagnosis: Diagnosis) -> bytes:
     """Clean each text of an answer and compress the whole.
 
-    zlib at its fastest makes a third of the JSON in 40 us, which keeps a batch of 100,000 answers in 300 MB; what
+    zlib at its fastest makes a third of the JSON in 40 us, which keeps a batch of 100,000 answers in 300 MB;
+    what
     is searched or grouped by stands in columns beside it.
     """
     return pack_both(diagnosis)[0]
@@ -67,7 +68,9 @@ def unpack(body: bytes) -> Diagnosis:
 def pack_excerpt(excerpt: Excerpt) -> bytes:
     """Clean and compress an excerpt."""
     stretches = tuple(
-        stretch.model_copy(update={"lines": rows(stretch.lines), "file": stretch.file and clean_text(stretch.file)})
+        stretch.model_copy(
+            update={"lines": rows(stretch.lines), "file": stretch.file and clean_text(stretch.file)}
+        )
         for stretch in excerpt.stretches
     )
     return _compressed(excerpt.model_copy(update={"stretches": stretches}).model_dump_json())
@@ -83,7 +86,10 @@ def _compressed(text: str) -> bytes:
 
 
 def _gather(value: Any, texts: list[str]) -> list[str]:
-    """Put all texts of nested lists and objects into a list; a list and no call for a leaf, since each answer of a batch goes through here."""
+    """Put all texts of nested lists and objects into a list.
+
+    A list and no call for a leaf, since each answer of a batch goes through here.
+    """
     if isinstance(value, dict):
         texts += value
         value = value.values()

@@ -68,7 +68,8 @@ TRIAGES = Table(
     Column("verdict", Text),
     Column("cause", Text),
     Column("headline", Text),
-    # Source, headline and cause in folded case, one a row: neither database folds all letters in its own search.
+    # Source, headline and cause in folded case, one a row: neither database folds all letters in its own
+    # search.
     Column("words", Text, nullable=False, server_default=""),
     Column("error", Text, nullable=False),
     Column("configs", Text, nullable=False),
@@ -120,7 +121,8 @@ BATCHES = Table(
     Column("name", Text, nullable=False),
     Column("caller", Text, nullable=False),
     Column("source", Text, nullable=False),
-    # The words of BatchState, and `arriving` or `leaving` while its jobs are written or deleted: such a batch is not there.
+    # The words of BatchState, and `arriving` or `leaving` while its jobs are written or deleted: such a batch
+    # is not there.
     Column("state", Text, nullable=False),
     Column("created", UtcDateTime, nullable=False),
     Column("finished", UtcDateTime),
@@ -157,15 +159,28 @@ JOBS = Table(
     Column("error", Text, nullable=False),
     Column("finished", UtcDateTime),
     Column("diagnosis", LargeBinary),
-    # A digest of the job's own files, empty where it has none; and of its answer what a summary needs, so that ten thousand need not be unpacked.
+    # A digest of the job's own files, empty where it has none; and of its answer what a summary needs, so
+    # that ten thousand need not be unpacked.
     Column("config", Text, nullable=False, server_default=""),
     Column("gist", Text),
     # How the job ended, as JSON, where that was handed in with it.
     Column("outcome", Text),
     Index("jobs_by_state", "batch", "state", "number"),
     # The few that are worked on, whose leases every claim looks through.
-    Index("jobs_held", "owner", "batch", sqlite_where=text("state = 'running'"), postgresql_where=text("state = 'running'")),
-    Index("jobs_same", "batch", "same_as", sqlite_where=text("same_as IS NOT NULL"), postgresql_where=text("same_as IS NOT NULL")),
+    Index(
+        "jobs_held",
+        "owner",
+        "batch",
+        sqlite_where=text("state = 'running'"),
+        postgresql_where=text("state = 'running'"),
+    ),
+    Index(
+        "jobs_same",
+        "batch",
+        "same_as",
+        sqlite_where=text("same_as IS NOT NULL"),
+        postgresql_where=text("same_as IS NOT NULL"),
+    ),
 )
 
 REPRESENTATIVES = Table(

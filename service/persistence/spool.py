@@ -68,12 +68,16 @@ class _FileRange(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        self._place = max(0, offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[whence])
+        self._place = max(
+            0, offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[whence]
+        )
         return self._place
 
     def readinto(self, buffer: Buffer, /) -> int:
         view = memoryview(buffer)
-        piece = os.pread(self._shared.fileno(), max(0, min(len(view), self._size - self._place)), self._begin + self._place)
+        piece = os.pread(
+            self._shared.fileno(), max(0, min(len(view), self._size - self._place)), self._begin + self._place
+        )
         view[: len(piece)] = piece
         self._place += len(piece)
         return len(piece)
@@ -81,7 +85,10 @@ class _FileRange(io.RawIOBase):
 
 @dataclass
 class PackedUpload(SpooledUpload):
-    """An uploaded file that lies behind others in one file: a process may have only so many of them open. Read in this process."""
+    """An uploaded file that lies behind others in one file: a process may have only so many of them open.
+
+    Read in this process.
+    """
 
     begin: int = 0
 
@@ -100,7 +107,10 @@ class PackedUpload(SpooledUpload):
 
 @dataclass
 class Spool:
-    """The files of one request; all are gone once it is closed. `packed` puts them into one, for requests of many files."""
+    """The files of one request; all are gone once it is closed.
+
+    `packed` puts them into one, for requests of many files.
+    """
 
     packed: bool = False
     files: list[SpooledUpload] = field(default_factory=list)
@@ -143,12 +153,17 @@ class Spool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
 def safe_name(name: str) -> str:
-    """Give a client's file name without what leads out of a folder, and without secrets; folders in it stay."""
+    """Give a client's file name without what leads out of a folder, and without secrets.
+
+    Folders in it stay.
+    """
     parts = [_UNSAFE.sub("_", part) for part in re.split(r"[/\\]", Redactor().clean(name))]
     return "/".join(part for part in parts if part.strip("._"))[-_NAME_LENGTH:].lstrip("/") or "file"
 

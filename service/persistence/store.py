@@ -28,7 +28,8 @@ class Store:
 
     def __init__(self, database: Database, home: Path, replaced: Path | None = None) -> None:
         self._database = database
-        # Where a damaged database was moved to when this one was made in its place; its batches are in their journals.
+        # Where a damaged database was moved to when this one was made in its place; its batches are in their
+        # journals.
         self.replaced = replaced
         self.triages = TriageRepository(database)
         self.batches = BatchRepository(database)
@@ -41,16 +42,21 @@ class Store:
 
     @classmethod
     def open(cls, settings: Settings, *, replace_damaged: bool = False, timeout: float = PATIENCE) -> Store:
-        """Open the database, made or brought up to date where need be; `patience` is how many seconds a writer waits for others.
+        """Open the database, made or brought up to date where need be.
 
-        Raises StoreError, of which DamagedStoreError is one unless `replace_damaged` moves the damaged file aside;
+        `patience` is how many seconds a writer waits for others.
+
+        Raises StoreError, of which DamagedStoreError is one unless `replace_damaged` moves the damaged file
+        aside;
         SettingsError where the URL cannot be used.
         """
         database, replaced = open_database(address(settings), replace_damaged, timeout)
         return cls(database, settings.home, replaced)
 
     def renew(self, settings: Settings) -> None:
-        """Go on with a new database where this one's file is damaged; all that holds this store goes on with it.
+        """Go on with a new database where this one's file is damaged.
+
+        All that holds this store goes on with it.
 
         The damaged file is moved aside. Raises as `open` does.
         """
@@ -69,7 +75,11 @@ class Store:
                 found = version(connection)
         except RequestError as error:
             return str(error)
-        return "" if found == VERSIONS[-1] else f"The database {self.place} has the schema {found or 'of nothing'}, not {VERSIONS[-1]}."
+        return (
+            ""
+            if found == VERSIONS[-1]
+            else f"The database {self.place} has the schema {found or 'of nothing'}, not {VERSIONS[-1]}."
+        )
 
     def close(self) -> None:
         """Close all connections."""
@@ -78,5 +88,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()

@@ -19,7 +19,8 @@ from service.schemas.records import Excerpt, FeedbackRecord, MessageRecord, Tria
 
 INTERRUPTED = "The server was stopped before the answer was finished."
 _COLUMNS = TRIAGES.c
-# A search looks for so many words of so many letters; SQLite refuses a condition of a thousand, or a long one.
+# A search looks for so many words of so many letters; SQLite refuses a condition of a thousand, or a long
+# one.
 MOST_WORDS, LONGEST_WORD = 20, 200
 
 
@@ -47,14 +48,25 @@ class TriageRepository:
         telemetry: str = "",
         error: str = "",
     ) -> None:
-        """Keep an answer, the first one or the final; raises NotFoundError where the triage was deleted meanwhile.
+        """Keep an answer, the first one or the final.
 
-        `excerpt`, `configs` and `telemetry` are what further answers to the triage are made of; what is empty leaves
-        what stands. A final None leaves the answer that stands; where none does, the triage failed, and `error` says why.
+        Raises NotFoundError where the triage was deleted meanwhile.
+
+        `excerpt`, `configs` and `telemetry` are what further answers to the triage are made of; what is empty
+        leaves
+        what stands. A final None leaves the answer that stands; where none does, the triage failed, and
+        `error` says why.
         """
         # Cleaned and packed before the transaction, which keeps other writers waiting.
         values = {"error": sanitizer.clean_text(error)} | (_answer(diagnosis) if diagnosis else {})
-        values |= {name: value for name, value in (("configs", _configs(configs)), ("telemetry", sanitizer.clean_text(telemetry))) if value not in ("[]", "")}
+        values |= {
+            name: value
+            for name, value in (
+                ("configs", _configs(configs)),
+                ("telemetry", sanitizer.clean_text(telemetry)),
+            )
+            if value not in ("[]", "")
+        }
         body = None if excerpt is None else sanitizer.pack_excerpt(excerpt)
         with self._database.write() as connection:
             source, answered = _standing(connection, triage)
@@ -75,13 +87,26 @@ class TriageRepository:
         return _record(row, now or datetime.now(UTC))
 
     def page(
-        self, words: str = "", after: str | None = None, limit: int = 20, caller: str | None = None, now: datetime | None = None
+        self,
+        words: str = "",
+        after: str | None = None,
+        limit: int = 20,
+        caller: str | None = None,
+        now: datetime | None = None,
     ) -> tuple[tuple[TriageRecord, ...], str | None]:
-        """Give triages, newest first, whose source, headline or cause holds each word; and what to pass as `after` for more."""
-        # By their ids first, which indices that hold the words give: a search would read every answer otherwise.
-        ids = _narrowed(select(_COLUMNS.id), words, after, caller).order_by(_COLUMNS.id.desc()).limit(limit + 1)
+        """Give triages, newest first, whose source, headline or cause holds each word.
+
+        And what to pass as `after` for more.
+        """
+        # By their ids first, which indices that hold the words give: a search would read every answer
+        # otherwise.
+        ids = (
+            _narrowed(select(_COLUMNS.id), words, after, caller).order_by(_COLUMNS.id.desc()).limit(limit + 1)
+        )
         with self._database.read() as connection:
-            found = connection.execute(select(TRIAGES).where(_COLUMNS.id.in_(ids)).order_by(_COLUMNS.id.desc())).all()
+            found = connection.execute(
+                select(TRIAGES).where(_COLUMNS.id.in_(ids)).order_by(_COLUMNS.id.desc())
+            ).all()
         moment = now or datetime.now(UTC)
         items = tuple(_record(row, moment) for row in found[:limit])
         return items, items[-1].id if len(found) > limit and items else None
@@ -101,7 +126,10 @@ class TriageRepository:
 
     def add_messages(self, triage: str, *messages: MessageRecord) -> None:
         """Keep what was said, all or nothing and next to each other; raises NotFoundError."""
-        values = [message.model_dump() | {"text": sanitizer.clean_text(message.text), "triage": triage} for message in messages]
+        values = [
+            message.model_dump() | {"text": sanitizer.clean_text(message.text), "triage": triage}
+            for message in messages
+        ]
         with self._database.write() as connection:
             _standing(connection, triage)
             connection.execute(insert(MESSAGES), values)
@@ -109,7 +137,11 @@ class TriageRepository:
     def messages(self, triage: str) -> tuple[MessageRecord, ...]:
         """Give the conversation, oldest first; raises NotFoundError."""
         columns = MESSAGES.c
-        query = select(columns.role, columns.text, columns.created).where(columns.triage == triage).order_by(columns.id)
+        query = (
+            select(columns.role, columns.text, columns.created)
+            .where(columns.triage == triage)
+            .order_by(columns.id)
+        )
         with self._database.read() as connection:
             _standing(connection, triage)
             found = connection.execute(query).mappings().all()
@@ -117,7 +149,11 @@ class TriageRepository:
 
     def add_feedback(self, feedback: FeedbackRecord) -> None:
         """Keep feedback; raises NotFoundError."""
-        texts = {name: sanitizer.clean_text(value) for name in ("cause", "fix", "comment", "caller") if (value := getattr(feedback, name))}
+        texts = {
+            name: sanitizer.clean_text(value)
+            for name in ("cause", "fix", "comment", "caller")
+            if (value := getattr(feedback, name))
+        }
         values = feedback.model_dump() | texts | {"right": int(feedback.right)}
         with self._database.write() as connection:
             _standing(connection, feedback.triage)
@@ -128,7 +164,11 @@ class TriageRepository:
         names = [column for column in FEEDBACK.c if column.name != "id"]
         with self._database.read() as connection:
             _standing(connection, triage)
-            found = connection.execute(select(*names).where(FEEDBACK.c.triage == triage).order_by(FEEDBACK.c.id)).mappings().all()
+            found = (
+                connection.execute(select(*names).where(FEEDBACK.c.triage == triage).order_by(FEEDBACK.c.id))
+                .mappings()
+                .all()
+            )
         return tuple(FeedbackRecord(**{**row, "right": bool(row["right"])}) for row in found)
 
 
@@ -162,14 +202,19 @@ def _narrowed(query: Select[Any], words: str, after: str | None, caller: str | N
 
 def _values(record: TriageRecord) -> dict[str, Any]:
     values = record.model_dump(exclude={"diagnosis", "configs"})
-    values |= {name: sanitizer.clean_text(values[name]) for name in ("caller", "source", "error", "telemetry")}
+    values |= {
+        name: sanitizer.clean_text(values[name]) for name in ("caller", "source", "error", "telemetry")
+    }
     values["configs"] = _configs(record.configs)
     values |= _answer(record.diagnosis) if record.diagnosis else {}
     return values | {"words": folded(values["source"], values.get("headline"), values.get("cause"))}
 
 
 def _configs(configs: Sequence[tuple[str, str]]) -> str:
-    return json.dumps([[sanitizer.clean_text(name), sanitizer.clean_text(text)] for name, text in configs], ensure_ascii=False)
+    return json.dumps(
+        [[sanitizer.clean_text(name), sanitizer.clean_text(text)] for name, text in configs],
+        ensure_ascii=False,
+    )
 
 
 def _answer(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -186,5 +231,9 @@ def _record(row: Row[Any], now: datetime) -> TriageRecord:
     values["configs"] = json.loads(values["configs"])
     values["diagnosis"] = sanitizer.unpack(row.diagnosis) if row.diagnosis is not None else None
     if row.state == "running" and row.deadline < now:
-        values |= {"state": "done" if row.diagnosis is not None else "failed", "finished": row.deadline, "error": row.error or INTERRUPTED}
+        values |= {
+            "state": "done" if row.diagnosis is not None else "failed",
+            "finished": row.deadline,
+            "error": row.error or INTERRUPTED,
+        }
     return TriageRecord(**values)

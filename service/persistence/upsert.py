@@ -16,19 +16,33 @@ def insert_absent(connection: Connection, table: Table, values: Mapping[str, Any
 
 
 def insert_or_update(
-    connection: Connection, table: Table, values: Mapping[str, Any], key: Sequence[str], where: ColumnElement[bool] | None = None
+    connection: Connection,
+    table: Table,
+    values: Mapping[str, Any],
+    key: Sequence[str],
+    where: ColumnElement[bool] | None = None,
 ) -> bool:
-    """Insert the row, or put its values into the one with its key where `where` holds of that; tells whether it did either."""
+    """Insert the row, or put its values into the one with its key where `where` holds of that.
+
+    Tells whether it did either.
+    """
     changed = {name: value for name, value in values.items() if name not in key}
     insert = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
     statement = insert.values(**values)
-    return _did(connection, table, statement.on_conflict_do_update(index_elements=key, set_=changed, where=where))
+    return _did(
+        connection, table, statement.on_conflict_do_update(index_elements=key, set_=changed, where=where)
+    )
 
 
 @cache
 def _absent(dialect: str, table: Table) -> Any:
     # Built once: it is asked for each crash of a batch, and takes longer to build than to do.
-    return (sqlite if dialect == "sqlite" else postgresql).insert(table).on_conflict_do_nothing().returning(*table.primary_key)
+    return (
+        (sqlite if dialect == "sqlite" else postgresql)
+        .insert(table)
+        .on_conflict_do_nothing()
+        .returning(*table.primary_key)
+    )
 
 
 def _did(connection: Connection, table: Table, statement: Any) -> bool:

@@ -121,15 +121,23 @@ def _stretches(file: str | None, found: dict[int, bytes], kept: Sequence[Span]) 
     redactor = Redactor()
     for numbers in _runs(sorted(found)):
         masked = redactor.rows([_shown(found[number]) for number in numbers])
-        clean |= {number: _cut(text, len(found[number])) for number, text in zip(numbers, masked, strict=True)}
+        clean |= {
+            number: _cut(text, len(found[number])) for number, text in zip(numbers, masked, strict=True)
+        }
     for begin, end in kept:
-        for numbers in _runs([number for number in range(begin, min(end, max(clean, default=0)) + 1) if number in clean]):
+        for numbers in _runs(
+            [number for number in range(begin, min(end, max(clean, default=0)) + 1) if number in clean]
+        ):
             yield LineRange(file=file, begin=numbers[0], lines=tuple(clean[number] for number in numbers))
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
     """Give the runs of numbers without a gap."""
-    cuts = [0, *(place + 1 for place, (one, other) in enumerate(pairwise(numbers)) if other != one + 1), len(numbers)]
+    cuts = [
+        0,
+        *(place + 1 for place, (one, other) in enumerate(pairwise(numbers)) if other != one + 1),
+        len(numbers),
+    ]
     yield from (numbers[begin:end] for begin, end in pairwise(cuts) if end > begin)
 
 
@@ -150,17 +158,24 @@ def _cut(text: str, size: int) -> str:
 
 
 def restore_excerpt(excerpt: Excerpt, name: str) -> JobSource:
-    """Put a log together from what was kept of it, each line at its number; raises EmptyInputError where nothing was kept."""
+    """Put a log together from what was kept of it, each line at its number.
+
+    Raises EmptyInputError where nothing was kept.
+    """
     files: dict[str | None, list[LineRange]] = {}
     for stretch in excerpt.stretches:
         files.setdefault(stretch.file, []).append(stretch)
     if not files or any(stretches[-1].begin > MAX_GAP for stretches in files.values()):
-        raise EmptyInputError("Too little of this log was kept to answer further questions; hand it in again.")
+        raise EmptyInputError(
+            "Too little of this log was kept to answer further questions; hand it in again."
+        )
     if None in files:
         source = LogSource(name, _text(files[None]))
         return JobSource(name, source.omitted, single=source)
     # Each put together when its turn comes: the blank lines of a thousand ranks' logs together are gigabytes.
-    return JobSource(name, members=[Member(str(file), partial(_text, stretches)) for file, stretches in files.items()])
+    return JobSource(
+        name, members=[Member(str(file), partial(_text, stretches)) for file, stretches in files.items()]
+    )
 
 
 def _text(stretches: Sequence[LineRange]) -> io.BytesIO:

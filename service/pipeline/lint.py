@@ -23,15 +23,24 @@ _LITERAL = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
 def findings(library: Library, table: PatternTable) -> list[str]:
     """Give what is wrong, a sentence each; empty where all is well."""
     found = [text for case in library.cases.values() for text in _case(case, library, table)]
-    found += [text for rows in library.remedies.values() for row in rows for text in _remedy(row, library, table)]
+    found += [
+        text for rows in library.remedies.values() for row in rows for text in _remedy(row, library, table)
+    ]
     found += [text for row in table.rows for text in _pattern(row, library)]
     found += _guidance(library)
     found += _examples(table)
     found += _twins(library)
-    found += [f"{spec.framework}: {spec.key}: no rule {spec.rule}" for spec in library.specs.values()
-              if spec.rule is not None and spec.rule not in rule_ids()]
-    found += [f"cause {cause.id}: unknown neighbour {other.cause}" for cause in library.causes.values()
-              for other in cause.confused_with if other.cause not in library.causes]
+    found += [
+        f"{spec.framework}: {spec.key}: no rule {spec.rule}"
+        for spec in library.specs.values()
+        if spec.rule is not None and spec.rule not in rule_ids()
+    ]
+    found += [
+        f"cause {cause.id}: unknown neighbour {other.cause}"
+        for cause in library.causes.values()
+        for other in cause.confused_with
+        if other.cause not in library.causes
+    ]
     return found
 
 
@@ -40,7 +49,12 @@ def _twins(library: Library) -> Iterator[str]:
     seen: dict[object, str] = {}
     for case in library.cases.values():
         signature = case.signatures
-        sign = (frozenset(signature.any), frozenset(signature.all), frozenset(signature.none), frozenset(case.frameworks.items()))
+        sign = (
+            frozenset(signature.any),
+            frozenset(signature.all),
+            frozenset(signature.none),
+            frozenset(case.frameworks.items()),
+        )
         if sign in seen:
             yield f"{case.id}: always matches together with {seen[sign]}"
         seen.setdefault(sign, case.id)
@@ -70,7 +84,9 @@ def _change(change: Change, library: Library) -> Iterator[str]:
     if spec is None:
         if change.kind in ("setting", "flag", "env"):
             yield f"{change.framework} has no setting {change.key} in the catalogue"
-    elif "{" not in str(change.to) and (reason := misfit_reason(change.to, spec)):  # else the value comes out of the log
+    elif "{" not in str(change.to) and (
+        reason := misfit_reason(change.to, spec)
+    ):  # else the value comes out of the log
         yield f"{change.key}: {reason}"
     if change.to == "unset" and change.kind != "env":
         yield f"{change.key}: only a variable can be unset; say in words to leave it out"
@@ -115,7 +131,9 @@ def _remedy(row: Remedy, library: Library, table: PatternTable) -> Iterator[str]
 
 def _pattern(row: Pattern, library: Library) -> Iterator[str]:
     named = [row.cause, *(refinement.cause for refinement in row.refine)]
-    yield from (f"{row.id}: unknown cause {cause}" for cause in named if cause and cause not in library.causes)
+    yield from (
+        f"{row.id}: unknown cause {cause}" for cause in named if cause and cause not in library.causes
+    )
     if row.fails and not row.near:
         yield f"{row.id}: a failure's pattern needs a line that nearly matches"
     for line in row.examples:

@@ -87,7 +87,10 @@ class Triage:
         """The search index; built first where there is none or it is of another corpus or model."""
         name = self._settings.embedding_model or embedder.DEFAULT_NAME
         found = pipeline.opened(self._settings.home, name, self.index_places)
-        return found or pipeline.refresh(self._settings.home, self.embedder, self._report, self.index_places).index
+        return (
+            found
+            or pipeline.refresh(self._settings.home, self.embedder, self._report, self.index_places).index
+        )
 
     @cached_property
     def retriever(self) -> Retriever:
@@ -100,24 +103,39 @@ class Triage:
             return templates.load(path)
         found = self.reader.templates(jobs.open_job(path))
         if found.failed_at:
-            raise BrokenTemplatesError(f"{path} is no healthy run: it failed itself, at line {found.failed_at}. Give a run that ended well.")
+            raise BrokenTemplatesError(
+                f"{path} is no healthy run: it failed itself, at line {found.failed_at}. Give a run that "
+                "ended well."
+            )
         return found
 
     def explain(
-        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
-        telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
+        self,
+        source: LogSource | JobSource,
+        language: str = "",
+        files: Sequence[ConfigFile] = (),
+        good: Templates | None = None,
+        telemetry: Snapshot | Taking | None = None,
+        outcome: Outcome | None = None,
     ) -> Diagnosis:
         """Answer for one job's output; raises InputError where it cannot be read.
 
-        `good` is what a healthy run of the same job prints; without `files`, configs that lie beside the logs are used.
-        `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died. `outcome` is how
+        `good` is what a healthy run of the same job prints; without `files`, configs that lie beside the logs
+        are used.
+        `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died.
+        `outcome` is how
         the job ended, as far as the caller knows.
         """
         return self.explain_report(*self.read(source, language, files, good, outcome), telemetry, outcome)
 
     def answer(
-        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
-        telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
+        self,
+        source: LogSource | JobSource,
+        language: str = "",
+        files: Sequence[ConfigFile] = (),
+        good: Templates | None = None,
+        telemetry: Snapshot | Taking | None = None,
+        outcome: Outcome | None = None,
     ) -> Iterator[Stage]:
         """Answer in stages: the rules' own answer at once, then what the configured model makes of it.
 
@@ -126,8 +144,13 @@ class Triage:
         return self.stages(self.open(source, language, files, good, telemetry, outcome))
 
     def open(
-        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
-        telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
+        self,
+        source: LogSource | JobSource,
+        language: str = "",
+        files: Sequence[ConfigFile] = (),
+        good: Templates | None = None,
+        telemetry: Snapshot | Taking | None = None,
+        outcome: Outcome | None = None,
     ) -> TriageContext:
         """Answer for one job's output as `explain` does, and keep what further answers need."""
         return self.diagnose(*self.read(source, language, files, good, outcome), telemetry, outcome)
@@ -146,18 +169,27 @@ class Triage:
         return chain.render_prompt(self, triage_context, self._settings)
 
     def conversation(self, triage_context: TriageContext, with_model: bool = True) -> Conversation:
-        """Begin a conversation about an inquiry, with the configured model where there is one; raises ModelSetupError."""
+        """Begin a conversation about an inquiry, with the configured model where there is one.
+
+        Raises ModelSetupError.
+        """
         from service.llm import conversation, models
 
         settings = self._settings
         model = models.open_model(settings) if with_model else None
-        return conversation.Conversation(self, triage_context, self._near, model, settings.model_deadline, settings.model_tokens)
+        return conversation.Conversation(
+            self, triage_context, self._near, model, settings.model_deadline, settings.model_tokens
+        )
 
     def _near(self, words: str) -> list[str]:
         return [item.owner for item in self.retriever.search(words) if item.kind == "case"]
 
     def read(
-        self, source: LogSource | JobSource, language: str = "", files: Sequence[ConfigFile] = (), good: Templates | None = None,
+        self,
+        source: LogSource | JobSource,
+        language: str = "",
+        files: Sequence[ConfigFile] = (),
+        good: Templates | None = None,
         outcome: Outcome | None = None,
     ) -> tuple[CrashReport, str, Sequence[ConfigFile], dict[str, float]]:
         """Read one job's output; gives what `inquire` takes. Raises InputError where it cannot be read."""
@@ -171,59 +203,105 @@ class Triage:
         try:
             return self.reader.read(source, good, failed=failed)
         except EmptyInputError:
-            # A job that is killed before its first word has printed nothing; that it failed is known all the same.
+            # A job that is killed before its first word has printed nothing; that it failed is known all the
+            # same.
             if not failed:
                 raise
             return CrashReport(Redactor().clean(printable(source.name)), (), None, (), (), (), Limits(0, 0))
 
     def explain_report(
-        self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None,
-        telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
+        self,
+        report: CrashReport,
+        language: str = "",
+        files: Sequence[ConfigFile] = (),
+        timings: dict[str, float] | None = None,
+        telemetry: Snapshot | Taking | None = None,
+        outcome: Outcome | None = None,
     ) -> Diagnosis:
         """Answer for a log that is read already."""
         return self.diagnose(report, language, files, timings, telemetry, outcome).first
 
     def diagnose(
-        self, report: CrashReport, language: str = "", files: Sequence[ConfigFile] = (), timings: dict[str, float] | None = None,
-        telemetry: Snapshot | Taking | None = None, outcome: Outcome | None = None,
+        self,
+        report: CrashReport,
+        language: str = "",
+        files: Sequence[ConfigFile] = (),
+        timings: dict[str, float] | None = None,
+        telemetry: Snapshot | Taking | None = None,
+        outcome: Outcome | None = None,
     ) -> TriageContext:
         """Answer for a log that is read already, and keep what further answers need."""
         started = perf_counter()
         retrieval = self.retriever.retrieve(report)
         spent = dict(timings or {}) | {"retrieve": round(1000 * (perf_counter() - started), 2)}
         own = tuple(setting for file in files for setting in _settings(file))
-        report = replace(report, launches=tuple(f"{Redactor().clean(file.text)}\n{file.name}" for file in files))
+        report = replace(
+            report, launches=tuple(f"{Redactor().clean(file.text)}\n{file.name}" for file in files)
+        )
         spoken = language_of(report, language or self._settings.lang)
         snapshot = telemetry(report) if callable(telemetry) else telemetry
         answer = compose(report, retrieval, self.library, spoken, own, telemetry=snapshot, outcome=outcome)
         answer = answer.model_copy(update={"timings_ms": spent | answer.timings_ms})
-        return TriageContext(report, retrieval, spoken, own, tuple(files), self._patched(answer, files, report, spoken), snapshot, outcome)
+        return TriageContext(
+            report,
+            retrieval,
+            spoken,
+            own,
+            tuple(files),
+            self._patched(answer, files, report, spoken),
+            snapshot,
+            outcome,
+        )
 
     def decide_cause(self, triage_context: TriageContext, cause: str) -> Diagnosis:
         """Answer an inquiry whose two causes both fit for one of them."""
-        answer = compose(triage_context.report, triage_context.retrieval, self.library, triage_context.language, triage_context.own, cause, triage_context.telemetry, triage_context.outcome)
-        answer = answer.model_copy(update={"id": triage_context.first.id, "timings_ms": triage_context.first.timings_ms})
+        answer = compose(
+            triage_context.report,
+            triage_context.retrieval,
+            self.library,
+            triage_context.language,
+            triage_context.own,
+            cause,
+            triage_context.telemetry,
+            triage_context.outcome,
+        )
+        answer = answer.model_copy(
+            update={"id": triage_context.first.id, "timings_ms": triage_context.first.timings_ms}
+        )
         return self._patched(answer, triage_context.files, triage_context.report, triage_context.language)
 
     def repatch(self, triage_context: TriageContext, answer: Diagnosis) -> Diagnosis:
         """Make the patch anew for an answer whose changes are others than the first one's."""
-        made = self._patched(answer.model_copy(update={"patch": None}), triage_context.files, triage_context.report, triage_context.language)
+        made = self._patched(
+            answer.model_copy(update={"patch": None}),
+            triage_context.files,
+            triage_context.report,
+            triage_context.language,
+        )
         # What could not be patched the first time is told once.
         engine = made.engine.model_copy(update={"dropped": tuple(dict.fromkeys(made.engine.dropped))})
         return made.model_copy(update={"engine": engine})
 
-    def _patched(self, answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, language: Language) -> Diagnosis:
+    def _patched(
+        self, answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, language: Language
+    ) -> Diagnosis:
         files = files or _shown(report)
         if not files:
             return answer
         changes = self._writable_first(answer.changes, files, report)
         diffs, left_out, _ = self.first_step(changes, files, report)
         clean = Redactor().clean
-        dropped = reasons.translate_reasons([Dropped(what=clean(item.what), why=clean(item.why)) for item in left_out], language)
+        dropped = reasons.translate_reasons(
+            [Dropped(what=clean(item.what), why=clean(item.why)) for item in left_out], language
+        )
         engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
-        return answer.model_copy(update={"changes": changes, "patch": clean("".join(diffs)) or None, "engine": engine})
+        return answer.model_copy(
+            update={"changes": changes, "patch": clean("".join(diffs)) or None, "engine": engine}
+        )
 
-    def _writable_first(self, changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport) -> tuple[ProposedChange, ...]:
+    def _writable_first(
+        self, changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport
+    ) -> tuple[ProposedChange, ...]:
         """Put first, of the changes that are as good as the first one, one that can be written into the files."""
         each = group_steps(changes)
         equals = [step for step in each if step[0].tier == each[0][0].tier and step[0].purpose == "cure"]
@@ -231,7 +309,9 @@ class Triage:
         ordered = each if chosen is None else [chosen, *(step for step in each if step is not chosen)]
         return tuple(change for step in ordered for change in step)
 
-    def _diffs(self, step: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport) -> tuple[list[str], list[Dropped]]:
+    def _diffs(
+        self, step: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport
+    ) -> tuple[list[str], list[Dropped]]:
         targets = self.patch_targets(step, report)
         return patches.patch_files(files, targets) if targets else ([], [])
 
@@ -240,7 +320,8 @@ class Triage:
     ) -> tuple[list[str], list[Dropped], list[PatchTarget]]:
         """Patch the files by the remedy that is shown first: its diffs, what was left out, its targets.
 
-        Never by another one: who takes the patch expects what the answer puts first. What only helps to find out is none.
+        Never by another one: who takes the patch expects what the answer puts first. What only helps to find
+        out is none.
         """
         step = next(iter(group_steps(changes)), [])
         if not step or step[0].purpose != "cure":
@@ -259,7 +340,15 @@ class Triage:
         version = report.version(change.framework)
         spec = self.library.setting(change.framework, change.key, version)
         names = dict.fromkeys((change.key, *self.library.names(change.framework, change.key, version)))
-        return PatchTarget(change.framework, change.kind, tuple(names), change.to, spec.spelled if spec else "", change.replaces, spec.commands if spec else ())
+        return PatchTarget(
+            change.framework,
+            change.kind,
+            tuple(names),
+            change.to,
+            spec.spelled if spec else "",
+            change.replaces,
+            spec.commands if spec else (),
+        )
 
 
 def group_steps(changes: Sequence[ProposedChange]) -> list[list[ProposedChange]]:
@@ -277,7 +366,11 @@ def group_steps(changes: Sequence[ProposedChange]) -> list[list[ProposedChange]]
 def _belongs(change: ProposedChange, first: ProposedChange) -> bool:
     if change.goes_with is not None:
         return change.goes_with == first.key
-    same = (change.framework, change.from_case, str(change.to)) == (first.framework, first.from_case, str(first.to))
+    same = (change.framework, change.from_case, str(change.to)) == (
+        first.framework,
+        first.from_case,
+        str(first.to),
+    )
     parent = first.key.rpartition(".")[0]
     return same and bool(parent) and change.key.rpartition(".")[0] == parent
 
@@ -285,12 +378,19 @@ def _belongs(change: ProposedChange, first: ProposedChange) -> bool:
 def _shown(report: CrashReport) -> list[ConfigFile]:
     """Give the command that the log shows as a file, for want of the job's own."""
     line, text = report.command
-    return [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)] if line and "[redacted:" not in text else []
+    return (
+        [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]
+        if line and "[redacted:" not in text
+        else []
+    )
 
 
 def _settings(file: ConfigFile) -> list[Setting]:
     clean = Redactor().value
-    return [Setting(item.key, clean(item.key, item.value), 0, item.spelled) for item in launch.from_file(file.text, file.name)]
+    return [
+        Setting(item.key, clean(item.key, item.value), 0, item.spelled)
+        for item in launch.from_file(file.text, file.name)
+    ]
 
 
 def _head(path: Path) -> bytes:

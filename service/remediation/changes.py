@@ -32,11 +32,14 @@ _MISSPELT = Text(
 )
 _SAME_VALUE = Text(en="the value that {old} has", zh="与 {old} 相同的值")
 _ADVISED = Text(en="The failing message itself advises it.", zh="报错信息本身就这样建议。")
-_NAMED = Text(en="The failing message names this setting as the one at fault.", zh="报错信息指出问题出在这项设置上。")
+_NAMED = Text(
+    en="The failing message names this setting as the one at fault.", zh="报错信息指出问题出在这项设置上。"
+)
 _ABOVE, _BELOW = Text(en="above {now}", zh="大于 {now} 的值"), Text(en="below {now}", zh="小于 {now} 的值")
 # What to put there where a message names no value. Blanks mark it as guidance, in Chinese too.
 _WAYS = {
-    "up": Text(en="a higher value", zh="更大的值 (报错没有给出数值)"), "down": Text(en="a lower value", zh="更小的值 (报错没有给出数值)"),
+    "up": Text(en="a higher value", zh="更大的值 (报错没有给出数值)"),
+    "down": Text(en="a lower value", zh="更小的值 (报错没有给出数值)"),
     "off": Text(en="leave it out", zh="去掉它 (不要设置)"),
     "named": Text(en="a value that the message allows", zh="报错信息允许的值 (见该行)"),
 }
@@ -44,7 +47,9 @@ _ASKED = Text(en="what the message asks for", zh="报错信息要求的值 (见�
 # The place of what no message advises, behind all that one does; a right name comes before both.
 FOLLOWS_ADVICE, BEFORE_ADVICE = 1000, -1
 # Kinds of change that belong to no framework of the job, so that the log need not show it.
-EVERYWHERE = frozenset({"env", "pip", "docker", "host", "linux", "slurm", "kubernetes", "nccl", "ray", "pytorch", "python"})
+EVERYWHERE = frozenset(
+    {"env", "pip", "docker", "host", "linux", "slurm", "kubernetes", "nccl", "ray", "pytorch", "python"}
+)
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,8 @@ class _ChangeGroup:
     def rank(self) -> tuple[bool, bool, int, bool, bool, bool]:
         """Put cures before what finds out, and what the log's own numbers prove before the rest.
 
-        Then comes the message's own advice, then a case's changes in its own order; of the table's, what is checked
+        Then comes the message's own advice, then a case's changes in its own order; of the table's, what is
+        checked
         before guidance, computed before fixed.
         """
         first = self.changes[0]
@@ -127,22 +133,41 @@ class _ChangeGroup:
 
 
 def propose_changes(
-    cases: Sequence[Case], report: CrashReport, library: Library, settings: Sequence[Setting], language: Language,
-    remedies: Sequence[Remedy] = (), renamed: Sequence[Rename] = (), advice: Sequence[MessageHint] = (),
+    cases: Sequence[Case],
+    report: CrashReport,
+    library: Library,
+    settings: Sequence[Setting],
+    language: Language,
+    remedies: Sequence[Remedy] = (),
+    renamed: Sequence[Rename] = (),
+    advice: Sequence[MessageHint] = (),
 ) -> tuple[list[ProposedChange], list[Dropped]]:
     """Give the changes of the cases and remedies that apply to this job, and those that were dropped with the reason.
 
-    The right name of a key that the log calls unknown comes first, then what the failing message itself advises; what a
+    The right name of a key that the log calls unknown comes first, then what the failing message itself
+    advises; what a
     case says of a setting outranks what the remedies say of it, and both what the message says of its value.
     """
     job = _JobContext(report, library, settings, language, advice)
     dropped: list[Dropped] = []
-    groups = [group for rename in renamed if (group := _feasible(_ChangeGroup([_renamed(rename, language)], True, True, BEFORE_ADVICE), {}, job, dropped)).changes]
+    groups = [
+        group
+        for rename in renamed
+        if (
+            group := _feasible(
+                _ChangeGroup([_renamed(rename, language)], True, True, BEFORE_ADVICE), {}, job, dropped
+            )
+        ).changes
+    ]
     kept = {(item.framework, item.key): item for group in groups for item in group.changes}
     settled: set[tuple[str, str]] = set()
     for wanted in _every(cases, remedies):
         key = (wanted.change.framework, wanted.change.key)
-        if _is_settled(wanted, settled) or _is_told(wanted, kept, job) or not _waits_for_nothing(wanted.change, report):
+        if (
+            _is_settled(wanted, settled)
+            or _is_told(wanted, kept, job)
+            or not _waits_for_nothing(wanted.change, report)
+        ):
             continue
         made, lost = _checked(wanted, job)
         made = _feasible(made, kept, job, lost, wanted.change.set_otherwise)
@@ -155,11 +180,18 @@ def propose_changes(
             groups.append(_ChangeGroup(new, made.computed, made.from_case))
     _follow(advice, groups, settled, job, dropped)
     ranked = sorted(groups, key=lambda group: group.rank)
-    return [_worded(item, job).model_copy(update={"tier": group.tier}) for group in ranked for item in group.changes], dropped
+    return [
+        _worded(item, job).model_copy(update={"tier": group.tier})
+        for group in ranked
+        for item in group.changes
+    ], dropped
 
 
 def _is_settled(wanted: _CandidateChange, settled: Collection[tuple[str, str]]) -> bool:
-    """Tell whether the job has the value; of the table, which says it for each of the frameworks that share a name, under any of them."""
+    """Tell whether the job has the value.
+
+    Of the table, which says it for each of the frameworks that share a name, under any of them.
+    """
     change = wanted.change
     return (change.framework, change.key) in settled or (
         wanted.case is None and any(plain_key(key) == plain_key(change.key) for _, key in settled)
@@ -173,9 +205,16 @@ def _waits_for_nothing(change: Change, report: CrashReport) -> bool:
 
 
 def _feasible(
-    group: _ChangeGroup, kept: Mapping[tuple[str, str], ProposedChange], job: _JobContext, dropped: list[Dropped], set_otherwise: bool = False
+    group: _ChangeGroup,
+    kept: Mapping[tuple[str, str], ProposedChange],
+    job: _JobContext,
+    dropped: list[Dropped],
+    set_otherwise: bool = False,
 ) -> _ChangeGroup:
-    """Leave out of a group what cannot be a change of this job, and note why; without its first change it is empty."""
+    """Leave out of a group what cannot be a change of this job, and note why.
+
+    Without its first change it is empty.
+    """
     fitting = []
     for change in group.changes:
         # What the failing message itself blames has another value than the one that it advises.
@@ -191,10 +230,21 @@ def _feasible(
     return _ChangeGroup(fitting, group.computed, group.from_case, group.advised)
 
 
-def _follow(advice: Sequence[MessageHint], groups: list[_ChangeGroup], settled: Collection[tuple[str, str]], job: _JobContext, dropped: list[Dropped]) -> None:
-    """Put first what the message advises, and add what nobody else proposes; a last resort stays behind all that others do."""
+def _follow(
+    advice: Sequence[MessageHint],
+    groups: list[_ChangeGroup],
+    settled: Collection[tuple[str, str]],
+    job: _JobContext,
+    dropped: list[Dropped],
+) -> None:
+    """Put first what the message advises, and add what nobody else proposes.
+
+    A last resort stays behind all that others do.
+    """
     for place, item in enumerate(advice):
-        known = next((group for group in groups if any(_is_about(item, change) for change in group.changes)), None)
+        known = next(
+            (group for group in groups if any(_is_about(item, change) for change in group.changes)), None
+        )
         if known is None and (item.framework, item.key) not in settled:
             kept = {(change.framework, change.key): change for group in groups for change in group.changes}
             known = _feasible(_advised(item, job), kept, job, dropped)
@@ -213,7 +263,11 @@ def _advised(item: MessageHint, job: _JobContext) -> _ChangeGroup:
     now = value_of(item.key, job.settings)
     because = _NAMED if item.way == "named" else _ADVISED
     change = Change(
-        framework=item.framework, kind=_KIND.get(item.spec.spelled, "setting"), key=item.key, to=_to(item, now, job.language), why=because,
+        framework=item.framework,
+        kind=_KIND.get(item.spec.spelled, "setting"),
+        key=item.key,
+        to=_to(item, now, job.language),
+        why=because,
     )
     return _checked(_CandidateChange(change, item.cause), job)[0]
 
@@ -247,26 +301,41 @@ def _every(cases: Sequence[Case], remedies: Sequence[Remedy]) -> Iterator[_Candi
     yield from (_CandidateChange(remedy, remedy.cause) for remedy in remedies)
 
 
-def _is_told(wanted: _CandidateChange, kept: Mapping[tuple[str, str], ProposedChange], job: _JobContext) -> bool:
+def _is_told(
+    wanted: _CandidateChange, kept: Mapping[tuple[str, str], ProposedChange], job: _JobContext
+) -> bool:
     """Tell whether the setting is among the kept ones, under this or another version's name."""
     change = wanted.change
     if (change.framework, change.key) in kept:
         return True
     spec = job.library.setting(change.framework, change.key)
-    if spec is not None and any(spec is job.library.setting(framework, key) for framework, key in kept if framework == change.framework):
+    if spec is not None and any(
+        spec is job.library.setting(framework, key)
+        for framework, key in kept
+        if framework == change.framework
+    ):
         return True
     last = plain_key(change.key).split(".")[-1]
-    # Trainers share the names of what they are built on, so the table would say the same once more for the lower one.
+    # Trainers share the names of what they are built on, so the table would say the same once more for the
+    # lower one.
     if wanted.case is None and any(plain_key(key) == plain_key(change.key) for _, key in kept):
         return True
-    same = [key for framework, key in kept if framework == change.framework and plain_key(key).split(".")[-1] == last]
-    # Renamed settings end alike (`adam_offload`, `ds.adam_offload`); keys of two roles do too, but share a depth.
+    same = [
+        key
+        for framework, key in kept
+        if framework == change.framework and plain_key(key).split(".")[-1] == last
+    ]
+    # Renamed settings end alike (`adam_offload`, `ds.adam_offload`); keys of two roles do too, but share a
+    # depth.
     renamed = [key for key in same if key.count(".") != change.key.count(".")]
     return bool(renamed) and value_of(change.key, job.settings) is None
 
 
 def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[_ChangeGroup, list[Dropped]]:
-    """Give the change and what must follow it, or why it is dropped; nothing where it is for another framework."""
+    """Give the change and what must follow it, or why it is dropped.
+
+    Nothing where it is for another framework.
+    """
     change, nothing = wanted.change, _ChangeGroup([], False, wanted.case is not None)
     seen = shown_frameworks(job.report)
     version = job.report.version(change.framework)
@@ -278,13 +347,29 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[_ChangeGroup, 
     now = job.grounds.value(change.framework, change.key)
     value = _value(change, spec, now, wanted.cause, job)
     if reason := _useless(value, spec):
-        return nothing, [Dropped(what=f"{change.framework}: {change.key}={job.library.settings_named(value.to, job.language)}", why=reason)]
-    known = spec is not None and not is_guidance(value.to) and (change.framework in seen or change.framework in EVERYWHERE)
+        return nothing, [
+            Dropped(
+                what=f"{change.framework}: {change.key}={job.library.settings_named(value.to, job.language)}",
+                why=reason,
+            )
+        ]
+    known = (
+        spec is not None
+        and not is_guidance(value.to)
+        and (change.framework in seen or change.framework in EVERYWHERE)
+    )
     main = ProposedChange(
-        framework=change.framework, kind=change.kind, key=change.key, from_=now, to=value.to,
+        framework=change.framework,
+        kind=change.kind,
+        key=change.key,
+        from_=now,
+        to=value.to,
         why=_joined(change.why.to(job.language), value.because, job.language),
-        costs=change.costs.to(job.language) if change.costs else "", from_case=wanted.case,
-        status="verified" if known else "unverified", proof=value.proof, purpose=change.purpose or (spec.purpose if spec is not None else "cure"),
+        costs=change.costs.to(job.language) if change.costs else "",
+        from_case=wanted.case,
+        status="verified" if known else "unverified",
+        proof=value.proof,
+        purpose=change.purpose or (spec.purpose if spec is not None else "cure"),
     )
     following = [made for also in value.also if (made := _following(also, main, job)) is not None]
     return _ChangeGroup([main, *following], bool(value.because), wanted.case is not None), []
@@ -294,21 +379,34 @@ def _renamed(rename: Rename, language: Language) -> ProposedChange:
     """Propose the right name with the job's own value."""
     spec, value = rename.spec, typed_value(rename.value)
     # A value that was masked is the job's own secret: the mask must not take its place.
-    fitting = value is not None and not misfit_reason(value, spec) and not is_guidance(value) and "[redacted:" not in str(value)
+    fitting = (
+        value is not None
+        and not misfit_reason(value, spec)
+        and not is_guidance(value)
+        and "[redacted:" not in str(value)
+    )
     why = _RENAMED if rename.known else _MISSPELT
     return ProposedChange(
-        framework=rename.framework, kind=_KIND.get(spec.spelled, "setting"), key=rename.new,
+        framework=rename.framework,
+        kind=_KIND.get(spec.spelled, "setting"),
+        key=rename.new,
         to=value if fitting and value is not None else _SAME_VALUE.to(language).format(old=rename.old),
-        why=why.to(language).format(old=rename.old, new=rename.new), replaces=rename.old,
+        why=why.to(language).format(old=rename.old, new=rename.new),
+        replaces=rename.old,
         status="verified" if fitting else "unverified",
     )
 
 
 def _worded(change: ProposedChange, job: _JobContext) -> ProposedChange:
-    """Tell guidance in the answer's language, and a command that is itself told in words; all checks are done by then."""
+    """Tell guidance in the answer's language, and a command that is itself told in words.
+
+    All checks are done by then.
+    """
     to = job.library.settings_named(change.to, job.language)
     key = job.library.settings_named(change.key, job.language) if change.kind == "command" else change.key
-    return change if (to, key) == (change.to, change.key) else change.model_copy(update={"to": to, "key": key})
+    return (
+        change if (to, key) == (change.to, change.key) else change.model_copy(update={"to": to, "key": key})
+    )
 
 
 def typed_value(text: str | None) -> Scalar | None:
@@ -340,7 +438,9 @@ def _unknown(change: Change, spec: SettingSpec | None, version: str | None) -> s
     return ""
 
 
-def _value(change: Change, spec: SettingSpec | None, now: str | None, cause: str, job: _JobContext) -> _ProposedValue:
+def _value(
+    change: Change, spec: SettingSpec | None, now: str | None, cause: str, job: _JobContext
+) -> _ProposedValue:
     """Compute the value where a rule does; else the case's own stands."""
     rule = rule_for(change, spec, cause) if spec is not None else None
     if spec is None or rule is None:
@@ -352,7 +452,9 @@ def _value(change: Change, spec: SettingSpec | None, now: str | None, cause: str
         return _ProposedValue(change.to, useless=made.because.to(job.language))
     if made is None or misfit_reason(made.value, spec) or leads_astray(rule, spec, now, made.value):
         astray = leads_astray(rule, spec, now, change.to)
-        return _ProposedValue(change.to, useless=f"the job's {now} is further in that direction already" if astray else "")
+        return _ProposedValue(
+            change.to, useless=f"the job's {now} is further in that direction already" if astray else ""
+        )
     because = made.because.to(job.language)
     return _ProposedValue(made.value, because, made.also, proof=because if made.proves else None)
 
@@ -365,13 +467,26 @@ def _useless(value: _ProposedValue, spec: SettingSpec | None) -> str:
 
 
 def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -> ProposedChange | None:
-    """Make the change that must follow another one; None where the version has no such setting or the job the value."""
+    """Make the change that must follow another one.
+
+    None where the version has no such setting or the job the value.
+    """
     spec = job.library.setting(main.framework, also.key, job.report.version(main.framework))
     now = value_of(also.key, job.settings)
     if spec is None or misfit_reason(also.value, spec) or (now is not None and same(now, also.value)):
         return None
     why = also.because.to(job.language)
-    return main.model_copy(update={"key": also.key, "from_": now, "to": also.value, "why": why, "costs": "", "goes_with": main.key, "proof": None})
+    return main.model_copy(
+        update={
+            "key": also.key,
+            "from_": now,
+            "to": also.value,
+            "why": why,
+            "costs": "",
+            "goes_with": main.key,
+            "proof": None,
+        }
+    )
 
 
 def _joined(why: str, because: str, language: Language) -> str:
@@ -403,10 +518,19 @@ def _number(value: Scalar, kind: str) -> float | None:
         number = float(value) if not isinstance(value, bool) else None
     except ValueError:
         return None
-    return None if number is None or not math.isfinite(number) or (kind == "int" and number != int(number)) else number
+    return (
+        None
+        if number is None or not math.isfinite(number) or (kind == "int" and number != int(number))
+        else number
+    )
 
 
 def is_guidance(value: object) -> bool:
-    """Tell whether a change says in words how to choose the value; it is shown, and never written to a file."""
+    """Tell whether a change says in words how to choose the value.
+
+    It is shown, and never written to a file.
+    """
     # Chinese has no blanks, and a path may be Chinese: so what has none counts where it is known as guidance.
-    return isinstance(value, str) and (" " in value.strip() or (not value.isascii() and value in chinese_guidance()))
+    return isinstance(value, str) and (
+        " " in value.strip() or (not value.isascii() and value in chinese_guidance())
+    )

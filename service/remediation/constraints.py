@@ -10,13 +10,18 @@ from functools import reduce
 from service.schemas.diagnosis import ProposedChange
 
 _VERBS = (
-    "change|touch|lower|raise|reduce|increase|modify|alter|cut|shrink|grow|turn (?:on|off)|switch(?: on| off)?|disable|enable|use|upgrade|"
+    "change|touch|lower|raise|reduce|increase|modify|alter|cut|shrink|grow|turn (?:on|off)|switch(?: on| "
+    "off)?|disable|enable|use|upgrade|"
     "downgrade|update|install|add|set|edit|adjust|decrease|drop|get|have|afford"
 )
 _LIMIT = re.compile(
-    rf"\b(?:can(?:no|')?t|can not|cannot|could not|couldn't|must not|mustn't|may not|won't|will not|(?:am|are|is|'re|'m) not (?:allowed|able|permitted) to|unable to|"
-    rf"(?:do|does) not want to|don't want to|shouldn't|should not|no (?:way|permission) to|do not|don't|never)\s+(?:just |simply |really |be )?(?:{_VERBS})|"
-    r"\b(?:must|has to|have to|need(?:s)? to|should) (?:keep|stay|remain|be kept|not)\b|\b(?:is|are|stays?|remains?) (?:fixed|frozen|given|set in stone|pinned)\b|\bwithout (?:changing|touching|lowering|reducing)\b|"
+    r"\b(?:can(?:no|')?t|can not|cannot|could not|couldn't|must not|mustn't|may not|won't|will "
+    r"not|(?:am|are|is|'re|'m) not (?:allowed|able|permitted) to|unable to|"
+    r"(?:do|does) not want to|don't want to|shouldn't|should not|no (?:way|permission) to|do "
+    rf"not|don't|never)\s+(?:just |simply |really |be )?(?:{_VERBS})|"
+    r"\b(?:must|has to|have to|need(?:s)? to|should) (?:keep|stay|remain|be "
+    r"kept|not)\b|\b(?:is|are|stays?|remains?) (?:fixed|frozen|given|set in stone|pinned)\b|\bwithout "
+    r"(?:changing|touching|lowering|reducing)\b|"
     r"不能|不可以|不允许|无法|没法|没有权限|必须保持|必须保留|不想|不要|别(?:改|动|调|降)|固定(?:的|不变)|不变",
     re.IGNORECASE,
 )
@@ -43,20 +48,58 @@ def _topic(name: str, words: str, keys: str) -> Topic:
 
 # `keys` is searched in `kind framework key` of a change.
 TOPICS: tuple[Topic, ...] = (
-    _topic("batch size", r"batch[ _-]?siz\w*|(?:micro|mini|global)[ _-]?batch\w*|\bbatch(?:es)?\b|批(?:次|量|处理)?(?:的)?大小|批量", r"batch|gradient_accumulation|num_generations"),
-    _topic("sequence length", r"(?:sequence|context|prompt|response|generation|max|completion)[ _-]?len\w*|max_model_len|context window|cutoff|序列长度|上下文(?:长度)?|(?:提示|回复|最大)长度", r"length|model_len|seq_len|seqlen|max_tokens|cutoff|context"),
+    _topic(
+        "batch size",
+        r"batch[ _-]?siz\w*|(?:micro|mini|global)[ _-]?batch\w*|\bbatch(?:es)?\b|批(?:次|量|处理)?(?:的)?大小|批量",
+        r"batch|gradient_accumulation|num_generations",
+    ),
+    _topic(
+        "sequence length",
+        r"(?:sequence|context|prompt|response|generation|max|completion)[ "
+        r"_-]?len\w*|max_model_len|context window|cutoff|序列长度|上下文(?:长度)?|(?:提示|回复|最大)长度",
+        r"length|model_len|seq_len|seqlen|max_tokens|cutoff|context",
+    ),
     _topic("offload", r"off[ -]?load\w*|卸载", r"offload"),
-    _topic("precision", r"precision|dtype|\bbf16\b|\bfp16\b|\bfp32\b|\bfp8\b|quanti[sz]\w*|精度|量化", r"dtype|bf16|fp16|fp32|fp8|precision|quant"),
-    _topic("number of GPUs and nodes", r"\bgpus?\b(?! memory)|\bnodes?\b|\bcards?\b|\bmachines?\b|hardware|parallel\w*|tensor[ _-]parallel|\btp\b|显卡|卡数|节点|机器|并行", r"n_gpus|nnodes|num_nodes|num_gpus|parallel|tp_size|pp_size|dp_size|world_size|nproc|gres|--gpus|nvidia\.com"),
-    _topic("GPU memory share", r"gpu[ _-]memory[ _-]\w+|memory utili[sz]ation|mem[ _-]fraction|显存(?:占用|比例|利用率)", r"gpu_memory_utilization|mem_fraction"),
-    _topic("host memory", r"(?:host|system|node|container)[ _-]memory|\bram\b|memory limit|\bshm\b|主机内存|内存上限|物理内存", r"(?:--|\.|_)mem(?:ory)?$|mem-per|shm|limits\.memory|memory_limit"),
-    _topic("versions of packages", r"versions?\b|upgrad\w*|downgrad\w*|\binstall\w*|packages?|版本|升级|降级|安装", r"^package "),
+    _topic(
+        "precision",
+        r"precision|dtype|\bbf16\b|\bfp16\b|\bfp32\b|\bfp8\b|quanti[sz]\w*|精度|量化",
+        r"dtype|bf16|fp16|fp32|fp8|precision|quant",
+    ),
+    _topic(
+        "number of GPUs and nodes",
+        r"\bgpus?\b(?! memory)|\bnodes?\b|\bcards?\b|\bmachines?\b|hardware|parallel\w*|tensor[ "
+        r"_-]parallel|\btp\b|显卡|卡数|节点|机器|并行",
+        r"n_gpus|nnodes|num_nodes|num_gpus|parallel|tp_size|pp_size|dp_size|world_size|nproc|gres|--gpus|nvidia\.com",
+    ),
+    _topic(
+        "GPU memory share",
+        r"gpu[ _-]memory[ _-]\w+|memory utili[sz]ation|mem[ _-]fraction|显存(?:占用|比例|利用率)",
+        r"gpu_memory_utilization|mem_fraction",
+    ),
+    _topic(
+        "host memory",
+        r"(?:host|system|node|container)[ _-]memory|\bram\b|memory limit|\bshm\b|主机内存|内存上限|物理内存",
+        r"(?:--|\.|_)mem(?:ory)?$|mem-per|shm|limits\.memory|memory_limit",
+    ),
+    _topic(
+        "versions of packages",
+        r"versions?\b|upgrad\w*|downgrad\w*|\binstall\w*|packages?|版本|升级|降级|安装",
+        r"^package ",
+    ),
     _topic("environment variables", r"env(?:ironment)?[ _-]?var\w*|环境变量", r"^env "),
     _topic("learning rate", r"learning[ _-]rate|\blr\b|学习率", r"learning_rate|(?:^|[._ ])lr(?:$|[._])"),
     _topic("time-outs", r"time[ _-]?outs?|超时", r"timeout|time_out|--time"),
     _topic("checkpoints", r"check[ _-]?point\w*|saving|检查点|保存(?:频率|间隔)", r"save|checkpoint"),
-    _topic("gradient checkpointing", r"gradient[ _-]checkpointing|recomput\w*|activation[ _-]checkpointing|重计算|梯度检查点", r"gradient_checkpointing|recompute|activation_checkpoint"),
-    _topic("the model", r"\b(?:the|another|smaller|this|our) model\b|model size|模型", r"model_name|model_path|model\.path|pretrain"),
+    _topic(
+        "gradient checkpointing",
+        r"gradient[ _-]checkpointing|recomput\w*|activation[ _-]checkpointing|重计算|梯度检查点",
+        r"gradient_checkpointing|recompute|activation_checkpoint",
+    ),
+    _topic(
+        "the model",
+        r"\b(?:the|another|smaller|this|our) model\b|model size|模型",
+        r"model_name|model_path|model\.path|pretrain",
+    ),
 )
 
 
@@ -92,9 +135,15 @@ def _named(sentence: str, changes: Sequence[ProposedChange]) -> Iterator[Topic]:
     for change in changes:
         last = change.key.lstrip("-").split(".")[-1]
         if len(last) > 2 and re.search(rf"(?<![\w]){re.escape(last)}(?![\w])", sentence):
-            yield Topic(change.key, re.compile(re.escape(last)), re.compile(rf"(?:^|[ ._-]){re.escape(last)}$"))
+            yield Topic(
+                change.key, re.compile(re.escape(last)), re.compile(rf"(?:^|[ ._-]){re.escape(last)}$")
+            )
 
 
-def remaining_changes(changes: Sequence[ProposedChange], constraints: Sequence[Constraint]) -> tuple[ProposedChange, ...]:
+def remaining_changes(
+    changes: Sequence[ProposedChange], constraints: Sequence[Constraint]
+) -> tuple[ProposedChange, ...]:
     """Give the changes that no constraint rules out."""
-    return tuple(change for change in changes if not any(constraint.bars(change) for constraint in constraints))
+    return tuple(
+        change for change in changes if not any(constraint.bars(change) for constraint in constraints)
+    )

@@ -1,7 +1,9 @@
 """Whether a change can be one of this very job: the simplest checks, run for every candidate before any is ranked.
 
-A setting must exist for the program that ran, at a version that the job's other settings allow, and its value must be
-another than the present one, or than the default where the job sets none. What a rule computes from the log's numbers
+A setting must exist for the program that ran, at a version that the job's other settings allow, and its value
+must be
+another than the present one, or than the default where the job sets none. What a rule computes from the log's
+numbers
 is checked by `rules/`; what a person or a scheduler forbids stands as conditions in the corpus.
 """
 
@@ -37,7 +39,10 @@ class Grounds:
 
     @cached_property
     def commands(self) -> dict[str, frozenset[str]]:
-        """The programs that the job shows, by framework; a framework that only its launch names has no command."""
+        """The programs that the job shows, by framework.
+
+        A framework that only its launch names has no command.
+        """
         found: dict[str, set[str]] = {}
         for framework, command in _programs(tuple(_texts(self.report)), self.library):
             found.setdefault(framework, set()).update({command} - {""})
@@ -69,10 +74,16 @@ class Grounds:
         return next((found for name in names if (found := value_of(name, self.settings)) is not None), None)
 
 
-def refused(change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedChange] = (), set_otherwise: bool = False) -> str:
+def refused(
+    change: ProposedChange,
+    grounds: Grounds,
+    beside: Iterable[ProposedChange] = (),
+    set_otherwise: bool = False,
+) -> str:
     """Say why a change cannot be one of this job, or give the empty string.
 
-    `beside` are those that are kept already; `set_otherwise` tells that the failure proves the job's value to be another
+    `beside` are those that are kept already; `set_otherwise` tells that the failure proves the job's value to
+    be another
     one than the default, although the job is not seen to set it.
     """
     spec = grounds.library.setting(change.framework, change.key, grounds.report.version(change.framework))
@@ -80,15 +91,25 @@ def refused(change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedC
         return f"the job does not run {change.framework}"
     if spec is None or change.kind in ("package", "command"):
         return ""
-    # Two changes that rename keys, and one that takes the place of a wrong key, are right whatever the value is.
-    # Say that the program which ran does not take the setting.
+    # Two changes that rename keys, and one that takes the place of a wrong key, are right whatever the value
+    # is. Say that the program which ran does not take the setting.
     ran = grounds.commands.get(change.framework, frozenset())
-    missing = f"{', '.join(sorted(ran))} has no such option" if spec.commands and ran and not ran & set(spec.commands) else ""
-    reasons = (missing, _unlikely(spec, change, grounds, beside), "" if change.replaces else _idle(spec, change, grounds, set_otherwise))
+    missing = (
+        f"{', '.join(sorted(ran))} has no such option"
+        if spec.commands and ran and not ran & set(spec.commands)
+        else ""
+    )
+    reasons = (
+        missing,
+        _unlikely(spec, change, grounds, beside),
+        "" if change.replaces else _idle(spec, change, grounds, set_otherwise),
+    )
     return next(filter(None, reasons), "")
 
 
-def _unlikely(spec: SettingSpec, change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedChange]) -> str:
+def _unlikely(
+    spec: SettingSpec, change: ProposedChange, grounds: Grounds, beside: Iterable[ProposedChange]
+) -> str:
     """Say that no version knows the setting and another one that the job makes."""
     own = versions_of(change.key, spec)
     if not own or change.replaces:
@@ -97,7 +118,11 @@ def _unlikely(spec: SettingSpec, change: ProposedChange, grounds: Grounds, besid
         if not overlap(own, known):
             return f"no version has both it and {name}, which the job sets"
     for other in beside:
-        there = grounds.library.setting(other.framework, other.key) if other.framework == change.framework else None
+        there = (
+            grounds.library.setting(other.framework, other.key)
+            if other.framework == change.framework
+            else None
+        )
         if there is not None and not overlap(own, versions_of(other.key, there)):
             return f"no version has both it and {other.key}, which is proposed"
     return ""
@@ -126,7 +151,10 @@ def overlap(one: str, other: str) -> bool:
     """Tell whether there can be a version that two specifiers both allow."""
     if not one or not other:
         return True
-    return any(fits(version, one) and fits(version, other) for version in ("0", *_around(one), *_around(other), "99999"))
+    return any(
+        fits(version, one) and fits(version, other)
+        for version in ("0", *_around(one), *_around(other), "99999")
+    )
 
 
 def _around(specifier: str) -> Iterator[str]:

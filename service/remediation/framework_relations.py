@@ -12,12 +12,23 @@ _TRAINERS = frozenset({"transformers", "trl", "accelerate"})
 _VERL = _ENGINES | _TRAINERS | {"verl", "deepspeed", "megatron", "pytorch"}
 # What trains without being named: a script of somebody's own, with an engine in it.
 _TRAINING = frozenset({"deepspeed", "megatron", "fsdp", "accelerate", "lightning", "peft"})
-# What a framework drives by itself: its log is full of their frames, but their settings are out of the user's hands.
+# What a framework drives by itself: its log is full of their frames, but their settings are out of the user's
+# hands.
 _DRIVES = {
-    "easyr1": _VERL, "tinyzero": _VERL, "simplerl-reason": _VERL, "search-r1": _VERL, "verl": _VERL - {"verl"},
-    "openrlhf": _ENGINES | _TRAINERS | {"deepspeed", "pytorch"}, "trl": _ENGINES, "ms-swift": _ENGINES, "llamafactory": _ENGINES | {"trl"},
-    "axolotl": _ENGINES | _TRAINERS, "lightning": frozenset({"transformers"}), "megatron": _TRAINERS,
-    "vllm": _TRAINERS | {"deepspeed", "pytorch"}, "sglang": _TRAINERS | {"deepspeed", "pytorch", "vllm"},
+    "easyr1": _VERL,
+    "tinyzero": _VERL,
+    "simplerl-reason": _VERL,
+    "search-r1": _VERL,
+    "verl": _VERL - {"verl"},
+    "openrlhf": _ENGINES | _TRAINERS | {"deepspeed", "pytorch"},
+    "trl": _ENGINES,
+    "ms-swift": _ENGINES,
+    "llamafactory": _ENGINES | {"trl"},
+    "axolotl": _ENGINES | _TRAINERS,
+    "lightning": frozenset({"transformers"}),
+    "megatron": _TRAINERS,
+    "vllm": _TRAINERS | {"deepspeed", "pytorch"},
+    "sglang": _TRAINERS | {"deepspeed", "pytorch", "vllm"},
 }
 # Their arguments are those of the trainer they are built on, and more.
 _TAKES = {name: frozenset({"transformers"}) for name in ("trl", "llamafactory", "ms-swift")}
@@ -35,7 +46,10 @@ _ON_RAY = frozenset({"ray", "verl", "easyr1", "tinyzero", "simplerl-reason", "se
 
 
 def runs(framework: str, key: str, reader: str, seen: Collection[str]) -> bool:
-    """Tell whether a job that shows the frameworks `seen` reads a setting of another one; `reader` is whose variable it is."""
+    """Tell whether a job that shows the frameworks `seen` reads a setting of another one.
+
+    `reader` is whose variable it is.
+    """
     if framework == "ray" or key.startswith("RAY_"):
         return bool(_ON_RAY & set(seen))
     if framework in _COMMON:
@@ -47,10 +61,16 @@ def fits_place(framework: str, key: str, report: CrashReport) -> bool:
     """Tell whether a setting outside of the trainer can be one of this job, as far as the log shows what it uses."""
     seen = shown_frameworks(report)
     # Name the engine that runs by itself, with no trainer above it; the empty string where there is none.
-    engine = ("" if (_DRIVES.keys() - _ENGINES | _TRAINING) & set(seen) else next((name for name in ("sglang", "vllm") if name in seen), ""))
+    engine = (
+        ""
+        if (_DRIVES.keys() - _ENGINES | _TRAINING) & set(seen)
+        else next((name for name in ("sglang", "vllm") if name in seen), "")
+    )
     if engine and (key in _LAUNCHING or (framework == "pytorch" and key.startswith("--"))):
         return False
-    reader = next((name for prefix, name in _READ_BY if key.startswith(prefix)), "ray" if framework == "ray" else "")
+    reader = next(
+        (name for prefix, name in _READ_BY if key.startswith(prefix)), "ray" if framework == "ray" else ""
+    )
     if reader and seen:
         return reader in seen and not (reader in _ENGINES and engine not in ("", reader))
     return framework not in PLACES or framework in seen or not seen & PLACES
@@ -66,7 +86,9 @@ def settable_frameworks(report: CrashReport) -> frozenset[str]:
 
 def shown_frameworks(report: CrashReport) -> frozenset[str]:
     """Name the frameworks of the log, and those whose settings they take as their own."""
-    seen = {found.name for found in report.frameworks}.union(*(cued_framework(text) for text in report.launches))
+    seen = {found.name for found in report.frameworks}.union(
+        *(cued_framework(text) for text in report.launches)
+    )
     named = seen.union(*(_TAKES.get(name, frozenset()) for name in seen))
     # The trainer shards by FSDP through accelerate alone.
     return frozenset(named | {"accelerate"} if {"fsdp", "transformers"} <= named else named)

@@ -25,9 +25,18 @@ _NAME = re.compile(
 _VERBS: tuple[tuple[Way, str], ...] = (
     ("up", r"increas(?:e|ing)|rais(?:e|ing)|enlarg(?:e|ing)|extend(?:ing)?"),
     ("down", r"decreas(?:e|ing)|reduc(?:e|ing)|lower(?:ing)?|shrink(?:ing)?|limit(?:ing)?"),
-    ("off", r"disabl(?:e|ing)|turn(?:ing)? off|switch(?:ing)? off|remov(?:e|ing)|omit(?:ting)?|unset(?:ting)?|drop(?:ping)?"),
+    (
+        "off",
+        (
+            r"disabl(?:e|ing)|turn(?:ing)? off|switch(?:ing)? "
+            r"off|remov(?:e|ing)|omit(?:ting)?|unset(?:ting)?|drop(?:ping)?"
+        ),
+    ),
     ("on", r"enabl(?:e|ing)|turn(?:ing)? on|switch(?:ing)? on"),
-    ("set", r"set(?:ting)?|pass(?:ing)?|us(?:e|ing)|specify(?:ing)?|provid(?:e|ing)|add(?:ing)?|adjust(?:ing)?|chang(?:e|ing)|export(?:ing)?|(?:re)?(?:run|launch|start|serv)(?:n?ing|e)? (?:\w{1,12} )?with"),
+    (
+        "set",
+        r"set(?:ting)?|pass(?:ing)?|us(?:e|ing)|specify(?:ing)?|provid(?:e|ing)|add(?:ing)?|adjust(?:ing)?|chang(?:e|ing)|export(?:ing)?|(?:re)?(?:run|launch|start|serv)(?:n?ing|e)? (?:\w{1,12} )?with",
+    ),
 )
 _VERB = re.compile("|".join(rf"\b(?P<{way}>(?:{words}))\b(?! in\b)" for way, words in _VERBS), re.IGNORECASE)
 # What stands before a verb that advises: the sentence's begin, or a word that leads over to it.
@@ -40,17 +49,24 @@ _DENIED = re.compile(
     r"(?:\bnot|n't|\bnever|\bcannot|\bunable|\bfailed|\bfails|\btr(?:ied|ying)|\battempt(?:ed|ing)?|\bwithout|\bable|\ballowed|\bsupported)(?:\s+\w+)?\s+(?:to\s+)?$",
     re.IGNORECASE,
 )
-_LISTED = re.compile(r"^[`'\"\s,/]*(?:\([^()]{0,80}\)\s*)?(?:,?\s*(?:or|and|and/or)\b)?\s*(?:the\s+)?[`'\"\s]*$", re.IGNORECASE)
+_LISTED = re.compile(
+    r"^[`'\"\s,/]*(?:\([^()]{0,80}\)\s*)?(?:,?\s*(?:or|and|and/or)\b)?\s*(?:the\s+)?[`'\"\s]*$", re.IGNORECASE
+)
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`'\"(-])|\n")
 # A sentence that helps to look at the failure, or to hide it, mends nothing.
 _LOOKING = re.compile(
-    r"(?i)\bdebug|\bfor (?:more )?(?:details|information)|\bmore information|\bto see\b|stack ?trace|suppress|silence|\bto hide\b|\bthis warning\b|verbos|"
+    r"(?i)\bdebug|\bfor (?:more )?(?:details|information)|\bmore information|\bto see\b|stack "
+    r"?trace|suppress|silence|\bto hide\b|\bthis warning\b|verbos|"
     r"reserved but unallocated|fragmentation|\bsee (?:https?:|the doc)"
 )
-_LOOKING_NAME = re.compile(r"(?i)DEBUG|VERBOS|BLOCKING|FULL_ERROR|LOG_?LEVEL|SHOW_CPP|_DSA$|TRACE|ALLOC_CONF$|LD_LIBRARY_PATH")
+_LOOKING_NAME = re.compile(
+    r"(?i)DEBUG|VERBOS|BLOCKING|FULL_ERROR|LOG_?LEVEL|SHOW_CPP|_DSA$|TRACE|ALLOC_CONF$|LD_LIBRARY_PATH"
+)
 # A switch that only takes the check away is the last thing to try.
 _OVERRIDE = re.compile(r"(?i)ALLOW_|SKIP_|IGNORE_|OVERRIDE|UNSAFE|NO_CHECK|DISABLE_\w*CHECK")
-_VALUE = re.compile(r"^[`'\"]?\s*(?:=\s*|\s+to\s+(?=[`'\"\d]|True\b|False\b))[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?)[`'\"]?(?=[\s,.;)]|$)")
+_VALUE = re.compile(
+    r"^[`'\"]?\s*(?:=\s*|\s+to\s+(?=[`'\"\d]|True\b|False\b))[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?)[`'\"]?(?=[\s,.;)]|$)"
+)
 _FLAG_VALUE = re.compile(r"^\s+[`'\"]?(?P<value>[A-Za-z0-9][\w-]{0,40})[`'\"]?(?=[.,;)]|$)")
 # What a validator appends is the call's arguments, not what it has to say.
 _APPENDED = re.compile(r"\[type=\w+.*$", re.DOTALL)
@@ -59,11 +75,22 @@ _REACH = 48
 # How many lines below the root what it announces may stand: a validator's heading comes before its reasons.
 _BELOW = 3
 # The bounds that a message gives for a setting, right behind its name.
-_RANGE = re.compile(r"^[`'\"]?\s*(?:must be |should be |has to be |may be |values? )?(?:of |from |between |in (?:the range )?[\[(]?)?\s*(?P<low>\d+)\s*(?:through|to|and|-|,|\.\.)\s*(?P<high>\d+)(?![\w.]*%)")
-_MOST = re.compile(r"^[`'\"]?(?:\s*\([^)]{1,20}\))?\s*(?:must|should|has to|can)(?: be|not be|not)? (?:at most|no more than|<=|less than or equal to|not exceed|exceed|greater than|larger than|more than) (?P<high>\d+)\b")
-_LEAST = re.compile(r"^[`'\"]?(?:\s*\([^)]{1,20}\))?\s*(?:must|should|has to|can)(?: be|not be|not)? (?:at least|no less than|>=|greater than or equal to|less than|smaller than|below) (?P<low>\d+)\b")
+_RANGE = re.compile(
+    r"^[`'\"]?\s*(?:must be |should be |has to be |may be |values? )?(?:of |from |between |in (?:the "
+    r"range )?[\[(]?)?\s*(?P<low>\d+)\s*(?:through|to|and|-|,|\.\.)\s*(?P<high>\d+)(?![\w.]*%)"
+)
+_MOST = re.compile(
+    r"^[`'\"]?(?:\s*\([^)]{1,20}\))?\s*(?:must|should|has to|can)(?: be|not be|not)? (?:at most|no more "
+    r"than|<=|less than or equal to|not exceed|exceed|greater than|larger than|more than) (?P<high>\d+)\b"
+)
+_LEAST = re.compile(
+    r"^[`'\"]?(?:\s*\([^)]{1,20}\))?\s*(?:must|should|has to|can)(?: be|not be|not)? (?:at least|no less "
+    r"than|>=|greater than or equal to|less than|smaller than|below) (?P<low>\d+)\b"
+)
 # Causes that lie in a value itself, so that a message about it names the setting at fault without a verb.
-_OF_VALUES = frozenset({"config-key-invalid", "batch-not-divisible", "parallelism-invalid", "sequence-too-long"})
+_OF_VALUES = frozenset(
+    {"config-key-invalid", "batch-not-divisible", "parallelism-invalid", "sequence-too-long"}
+)
 MOST = 4
 
 
@@ -97,7 +124,9 @@ class MessageHint:
         return (self.way == "named" and self.low is self.high is None) or bool(_OVERRIDE.search(self.key))
 
 
-def hinted_changes(cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()) -> list[MessageHint]:
+def hinted_changes(
+    cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()
+) -> list[MessageHint]:
     """Give the settings that the messages of this cause advise, or name as those at fault, in their order."""
     found: dict[tuple[str, str], MessageHint] = {}
     for event in _speaking(cause, report):
@@ -114,12 +143,21 @@ def _speaking(cause: str, report: CrashReport) -> Iterator[Event]:
     """Give the root, and the other failures of the same cause: one of them may say what to do."""
     if report.root is not None and report.root.pattern_role != "wrapper":
         yield report.root
-    yield from (event for event in report.standing if event is not report.root and event.cause == cause and event.kind == "error")
+    yield from (
+        event
+        for event in report.standing
+        if event is not report.root and event.cause == cause and event.kind == "error"
+    )
 
 
 def read_hints(message: str) -> list[NamedSetting]:
     """Read the names of a message that it advises to change, and those that it only names."""
-    return [named for sentence in _SENTENCE.split(_APPENDED.sub("", message)) if not _LOOKING.search(sentence) for named in _of(sentence)]
+    return [
+        named
+        for sentence in _SENTENCE.split(_APPENDED.sub("", message))
+        if not _LOOKING.search(sentence)
+        for named in _of(sentence)
+    ]
 
 
 def _of(sentence: str) -> Iterator[NamedSetting]:
@@ -131,11 +169,16 @@ def _of(sentence: str) -> Iterator[NamedSetting]:
         end = match.end()
         if not _LOOKING_NAME.search(match.group()):
             rest = sentence[end:]
-            yield NamedSetting(match.group(), way or "named", _value(match.group(), rest) if way else "", *_bounds(rest))
+            yield NamedSetting(
+                match.group(), way or "named", _value(match.group(), rest) if way else "", *_bounds(rest)
+            )
 
 
 def _way(sentence: str, begin: int, since: int) -> Way | None:
-    """Tell what the sentence says to do with the name that begins there; the nearest verb that advises counts."""
+    """Tell what the sentence says to do with the name that begins there.
+
+    The nearest verb that advises counts.
+    """
     for verb in reversed(list(_VERB.finditer(sentence, max(since, begin - _REACH), begin))):
         before = f"{'-' * (verb.start() > _REACH)}{sentence[max(0, verb.start() - _REACH) : verb.start()]}"
         if _ADVISING.search(before) and not _DENIED.search(before):
@@ -157,10 +200,14 @@ def _bounds(rest: str) -> tuple[int | None, int | None]:
     return int(least["low"]) if least else None, int(most["high"]) if most else None
 
 
-def _meant(named: NamedSetting, cause: str, report: CrashReport, library: Library, settings: Sequence[Setting]) -> Iterator[MessageHint]:
+def _meant(
+    named: NamedSetting, cause: str, report: CrashReport, library: Library, settings: Sequence[Setting]
+) -> Iterator[MessageHint]:
     """Give the job's own setting of that name."""
     mine = settable_frameworks(report)
-    order = dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine), "env"))
+    order = dict.fromkeys(
+        (*(found.name for found in report.frameworks if found.name in mine), *sorted(mine), "env")
+    )
     for framework in order:
         key = _key(framework, named.name, report, library, settings)
         spec = library.setting(framework, key, report.version(framework)) if key else None
@@ -169,14 +216,27 @@ def _meant(named: NamedSetting, cause: str, report: CrashReport, library: Librar
             return
 
 
-def _key(framework: str, name: str, report: CrashReport, library: Library, settings: Sequence[Setting]) -> str:
+def _key(
+    framework: str, name: str, report: CrashReport, library: Library, settings: Sequence[Setting]
+) -> str:
     """Give the framework's key for a name: its own, or the one key of a trainer that ends in the name of an engine's."""
     version = report.version(framework)
     spec = library.setting(framework, name, version)
     if spec is not None:
-        return next((key for key in (spec.key, *(alias.key for alias in spec.aliases)) if spelling(key) == spelling(name)), spec.key)
+        return next(
+            (
+                key
+                for key in (spec.key, *(alias.key for alias in spec.aliases))
+                if spelling(key) == spelling(name)
+            ),
+            spec.key,
+        )
     last = spelling(name)
-    longer = {key for (owner, key), known in library.specs.items() if owner == framework and known.explained and spelling(key).endswith(f".{last}")}
+    longer = {
+        key
+        for (owner, key), known in library.specs.items()
+        if owner == framework and known.explained and spelling(key).endswith(f".{last}")
+    }
     used = {key for key in longer if _is_set(key, settings)}
     return next(iter(used or longer)) if len(used or longer) == 1 else ""
 

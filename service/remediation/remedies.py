@@ -24,11 +24,21 @@ MAX_FACTS = 3
 _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
 
 
-def applicable(cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()) -> list[Remedy]:
+def applicable(
+    cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()
+) -> list[Remedy]:
     """Give the cause's remedies for the frameworks of the job, in the order in which to try them."""
     mine, view = settable_frameworks(report), report.view()
-    rows = [row for row in library.remedies.get(cause, ()) if _is_for(row, mine) and fits_place(row.framework, row.key, report)]
-    fitting = [row for row in rows if all_hold(row.when, view) and not any(holds(condition, view) for condition in row.unless)]
+    rows = [
+        row
+        for row in library.remedies.get(cause, ())
+        if _is_for(row, mine) and fits_place(row.framework, row.key, report)
+    ]
+    fitting = [
+        row
+        for row in rows
+        if all_hold(row.when, view) and not any(holds(condition, view) for condition in row.unless)
+    ]
     named = [filled for row in fitting for filled in _filled(row, report, library)]
     return [_at_version(row, report.version(row.framework), library, settings) for row in named]
 
@@ -45,7 +55,9 @@ def _at_version(row: Remedy, version: str | None, library: Library, settings: Se
     spec = library.specs.get((row.framework, row.key))
     if spec is None or not spec.aliases:
         return row
-    valid = ([spec.key] if fits(version, spec.versions) else []) + [a.key for a in spec.aliases if fits(version, a.versions)]
+    valid = ([spec.key] if fits(version, spec.versions) else []) + [
+        a.key for a in spec.aliases if fits(version, a.versions)
+    ]
     used = [key for key in valid if value_of(key, settings) is not None]
     return row.model_copy(update={"key": (used or valid or [row.key])[0]})
 
@@ -67,7 +79,9 @@ def _filled(row: Remedy, report: CrashReport, library: Library) -> Iterator[Reme
 def _made(row: Remedy, fact: Fact, library: Library) -> Remedy | None:
     key, to = (_with(fact, text) for text in (row.key, row.to))
     # A name that only looks like a package may be anybody's on the index: install what is known, or nothing.
-    known = _package(str(key), library) if row.kind == "package" else _setting(row.framework, str(key), library)
+    known = (
+        _package(str(key), library) if row.kind == "package" else _setting(row.framework, str(key), library)
+    )
     return None if known is None else row.model_copy(update={"key": known, "to": to})
 
 

@@ -17,10 +17,23 @@ from service.remediation.framework_relations import settable_frameworks
 
 # Patterns of messages that say: there is no such key. Their facts hold it, or the words that they quote.
 _UNKNOWN = (
-    "hydra.could-not-override", "hydra.not-in-struct", "hydra.unexpected-config-key", "hydra.could-not-delete", "hydra.argparse",
-    "python.argparse", "openrlhf.argparse", "hf.argument-conflict", "ms-swift.arguments-unknown",
-    "sglang.cli-args", "vllm.cli-args", "vllm.engine-args-unknown", "common.unknown-key",
-    "deepspeed.config-pydantic", "axolotl.config-invalid", "python.pydantic", "python.unexpected-keyword",
+    "hydra.could-not-override",
+    "hydra.not-in-struct",
+    "hydra.unexpected-config-key",
+    "hydra.could-not-delete",
+    "hydra.argparse",
+    "python.argparse",
+    "openrlhf.argparse",
+    "hf.argument-conflict",
+    "ms-swift.arguments-unknown",
+    "sglang.cli-args",
+    "vllm.cli-args",
+    "vllm.engine-args-unknown",
+    "common.unknown-key",
+    "deepspeed.config-pydantic",
+    "axolotl.config-invalid",
+    "python.pydantic",
+    "python.unexpected-keyword",
 )
 _FIELDS = ("key", "argument", "reason", "name")
 _KINDS = frozenset({"config_key", "config_error", "validation", "call"})
@@ -57,9 +70,17 @@ def _unknown_keys(report: CrashReport) -> Iterator[str]:
     """Give the keys as the failing lines name them; a full key stands for its last part."""
     events = [event for event in report.standing if _says_unknown(event) and not _is_read(event, report)]
     lines = {event.line for event in events}
-    texts = [str(fact.fields[name]) for fact in report.facts if fact.kind in _KINDS and fact.line in lines for name in _FIELDS if name in fact.fields]
+    texts = [
+        str(fact.fields[name])
+        for fact in report.facts
+        if fact.kind in _KINDS and fact.line in lines
+        for name in _FIELDS
+        if name in fact.fields
+    ]
     texts += [str(event.facts[name]) for event in events for name in _FIELDS if name in event.facts]
-    full = [str(fact.fields["key"]) for fact in report.facts if fact.kind == "config_key" and "key" in fact.fields]
+    full = [
+        str(fact.fields["key"]) for fact in report.facts if fact.kind == "config_key" and "key" in fact.fields
+    ]
     for text in texts:
         for key in _FLAG.findall(text) or ([text] if _KEY.fullmatch(text) else []):
             yield next((longer for longer in full if longer.endswith(f".{key}")), key)
@@ -72,15 +93,29 @@ def _says_unknown(event: Event) -> bool:
 
 def _is_read(event: Event, report: CrashReport) -> bool:
     """Tell whether code reads a key that the configuration lacks: nobody set it by a wrong name."""
-    return event.exception.endswith("ConfigAttributeError") and "hydra.could-not-override" not in report.view().names
+    return (
+        event.exception.endswith("ConfigAttributeError")
+        and "hydra.could-not-override" not in report.view().names
+    )
 
 
-def _candidates(old: str, report: CrashReport, library: Library, settings: Sequence[Setting]) -> Iterator[Rename]:
+def _candidates(
+    old: str, report: CrashReport, library: Library, settings: Sequence[Setting]
+) -> Iterator[Rename]:
     """Give what may have been meant: the same setting under its present name, then the most alike."""
-    value = next((setting.value for setting in settings if spelling(setting.key.lstrip("+~")) == spelling(old.lstrip("+~"))), None)
+    value = next(
+        (
+            setting.value
+            for setting in settings
+            if spelling(setting.key.lstrip("+~")) == spelling(old.lstrip("+~"))
+        ),
+        None,
+    )
     bare = old.lstrip("+~")
     mine = settable_frameworks(report)
-    for framework in dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine))):
+    for framework in dict.fromkeys(
+        (*(found.name for found in report.frameworks if found.name in mine), *sorted(mine))
+    ):
         version = report.version(framework)
         if library.setting(framework, bare, version) is not None:
             continue  # the version has it: something else is wrong
@@ -93,11 +128,15 @@ def _candidates(old: str, report: CrashReport, library: Library, settings: Seque
             yield Rename(framework, bare, near[0], near[1], False, value)
 
 
-def _by_history(framework: str, old: str, version: str | None, library: Library) -> Iterator[tuple[SettingSpec, str]]:
+def _by_history(
+    framework: str, old: str, version: str | None, library: Library
+) -> Iterator[tuple[SettingSpec, str]]:
     """Find what the version calls the setting that had this name in another one."""
     spec = library.setting(framework, old)
     if spec is not None:
-        yield from ((spec, name) for name in library.names(framework, old, version) if spelling(name) != spelling(old))
+        yield from (
+            (spec, name) for name in library.names(framework, old, version) if spelling(name) != spelling(old)
+        )
 
 
 def _names(spec: SettingSpec, version: str | None) -> list[str]:
@@ -105,10 +144,19 @@ def _names(spec: SettingSpec, version: str | None) -> list[str]:
     return own + [alias.key for alias in spec.aliases if fits(version, alias.versions)]
 
 
-def _by_spelling(framework: str, old: str, version: str | None, library: Library) -> tuple[SettingSpec, str] | None:
+def _by_spelling(
+    framework: str, old: str, version: str | None, library: Library
+) -> tuple[SettingSpec, str] | None:
     """Find the valid name that is most like the wrong one."""
-    named = ((spec, name) for spec in library.specs.values() if spec.framework == framework for name in _names(spec, version))
-    ranked = sorted(((_likeness(old, name), spec.explained, name, spec) for spec, name in named), key=lambda row: row[:3])
+    named = (
+        (spec, name)
+        for spec in library.specs.values()
+        if spec.framework == framework
+        for name in _names(spec, version)
+    )
+    ranked = sorted(
+        ((_likeness(old, name), spec.explained, name, spec) for spec, name in named), key=lambda row: row[:3]
+    )
     best = ranked[-1] if ranked else None
     return (best[3], best[2]) if best is not None and best[0] >= NEAR else None
 

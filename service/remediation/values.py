@@ -14,7 +14,14 @@ from service.remediation.rules import batches, counts, host, lengths, memory, pa
 from service.remediation.rules.context import Answer, ComputedValue, RuleContext, ValueRule, gib_of, parsed
 
 RULES: tuple[ValueRule, ...] = (
-    *memory.RULES, *lengths.RULES, *batches.RULES, *counts.RULES, *host.RULES, *timeouts.RULES, *parallel.RULES, *packages.RULES,
+    *memory.RULES,
+    *lengths.RULES,
+    *batches.RULES,
+    *counts.RULES,
+    *host.RULES,
+    *timeouts.RULES,
+    *parallel.RULES,
+    *packages.RULES,
 )
 
 
@@ -31,7 +38,12 @@ def rule_for(change: Change, spec: SettingSpec, cause: str) -> ValueRule | None:
 
 
 def rule_context(
-    change: Change, spec: SettingSpec, now: str | None, cause: str, report: CrashReport, settings: Sequence[Setting]
+    change: Change,
+    spec: SettingSpec,
+    now: str | None,
+    cause: str,
+    report: CrashReport,
+    settings: Sequence[Setting],
 ) -> RuleContext:
     """Gather what a rule may look at, the facts of the failing line first."""
     named = largest_gib((*report.launches, *(text for _, text in (*report.surroundings, *report.tail))))

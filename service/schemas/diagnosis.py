@@ -84,15 +84,19 @@ class ProposedChange(Part):
     """One change of the job's configuration.
 
     `replaces` names the key that the job sets in vain: it is to go, and `key` takes its place. `goes_with`
-    names the change without which this one makes no sense. `purpose` tells a change that can cure from one that only
-    helps to find out; `proof` is the log's own arithmetic by which the value suffices, where there is any. `tier` is how
+    names the change without which this one makes no sense. `purpose` tells a change that can cure from one
+    that only
+    helps to find out; `proof` is the log's own arithmetic by which the value suffices, where there is any.
+    `tier` is how
     firmly it stands, the lowest first: changes of one tier are equally good.
     """
 
     framework: str
     kind: ChangeKind
     key: str
-    from_: str | None = Field(default=None, validation_alias=AliasChoices("from", "from_"), serialization_alias="from")
+    from_: str | None = Field(
+        default=None, validation_alias=AliasChoices("from", "from_"), serialization_alias="from"
+    )
     to: Scalar
     why: str
     costs: str = ""
@@ -122,7 +126,10 @@ class Dropped(Part):
 
 
 class Tokens(Part):
-    """What a model read and wrote, in its tokens; `counted` is False where the provider tells none and it is an estimate."""
+    """What a model read and wrote, in its tokens.
+
+    `counted` is False where the provider tells none and it is an estimate.
+    """
 
     sent: int = 0
     received: int = 0
@@ -132,8 +139,10 @@ class Tokens(Part):
 class Engine(Part):
     """What wrote the answer.
 
-    `note` says what became of a model that was asked; `omitted` counts what its prompt had no room for, by kind.
-    `model_explanation` is what passed its checks of the model's own words, Markdown that cites as the explanation does;
+    `note` says what became of a model that was asked; `omitted` counts what its prompt had no room for, by
+    kind.
+    `model_explanation` is what passed its checks of the model's own words, Markdown that cites as the
+    explanation does;
     it stands beside the rules' headline and explanation, which no model writes.
     """
 
@@ -177,7 +186,10 @@ class CauseTelemetry(Part):
 
 
 class Telemetry(Part):
-    """What the machine says of the named cause, and of each other one; what was not measured is never fine."""
+    """What the machine says of the named cause, and of each other one.
+
+    What was not measured is never fine.
+    """
 
     says: TelemetryAnswer = "not available"
     why: str = ""
@@ -189,7 +201,8 @@ class Telemetry(Part):
 class JobNote(Part):
     """Which job of a batch an answer is for.
 
-    `same_as` names the job of the same crash that was triaged in its stead, whose lines the explanation cites;
+    `same_as` names the job of the same crash that was triaged in its stead, whose lines the explanation
+    cites;
     `error` says why there is no answer; `gpu_hours` are those that the job held, where they were given.
     """
 
@@ -221,7 +234,8 @@ ExitCode = Annotated[Annotated[int, Field(ge=-(2**31), lt=2**32)] | None, Before
 SignalName = Annotated[str | None, BeforeValidator(_signal)]
 # A word or a few, as schedulers write them: `CANCELLED by 1001`, `OOMKilled`.
 EndState = Annotated[
-    Annotated[str, StringConstraints(max_length=80, pattern=r"^[A-Za-z0-9][\w .:+/-]*$")] | None, BeforeValidator(_given)
+    Annotated[str, StringConstraints(max_length=80, pattern=r"^[A-Za-z0-9][\w .:+/-]*$")] | None,
+    BeforeValidator(_given),
 ]
 
 
@@ -239,7 +253,10 @@ class Outcome(Part):
 
     @classmethod
     def told(cls, exit_code: object = None, signal: object = None, state: object = None) -> Outcome:
-        """Make one of what a scheduler or a dashboard says; what is no exit code, signal or state is left out."""
+        """Make one of what a scheduler or a dashboard says.
+
+        What is no exit code, signal or state is left out.
+        """
         made = cls()
         for name, value in (("exit_code", exit_code), ("signal", signal), ("state", state)):
             with suppress(ValidationError):
@@ -294,7 +311,10 @@ _PROOFS = ("established", "supported", None)
 
 
 class Diagnosis(Part):
-    """The whole answer. `cause` is None where nothing failed; its `standing` is `established` then only where the log shows a good end."""
+    """The whole answer. `cause` is None where nothing failed.
+
+    Its `standing` is `established` then only where the log shows a good end.
+    """
 
     schema_: Literal["whycrash.diagnosis/1"] = Field(default="whycrash.diagnosis/1", alias="schema")
     id: str

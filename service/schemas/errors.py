@@ -55,7 +55,10 @@ class ModelNonsenseError(ModelError):
 
 
 class RequestError(ServiceError):
-    """The request cannot be answered. `status` is the HTTP status that says so; `wait` the seconds after which another try makes sense."""
+    """The request cannot be answered.
+
+    `status` is the HTTP status that says so; `wait` the seconds after which another try makes sense.
+    """
 
     status = 400
     wait: float | None = None

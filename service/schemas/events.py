@@ -1,4 +1,7 @@
-"""What is told while a triage or a turn of a conversation is worked on; the last event is always a Final, a Turned or a Failed."""
+"""What is told while a triage or a turn of a conversation is worked on.
+
+The last event is always a Final, a Turned or a Failed.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ class FinalAnswer(Part):
 
 
 class TurnAnswered(Part):
-    """The answer to a follow-up question; `constraints` are what the user ruled out so far, in their words."""
+    """The answer to a follow-up question.
+
+    `constraints` are what the user ruled out so far, in their words.
+    """
 
     kind: Literal["turn"] = "turn"
     text: str
@@ -88,5 +94,14 @@ class TriageFailed(Part):
 
 
 Event = Annotated[
-    Accepted | Progress | LogRead | CasesMatched | FirstAnswer | ExplanationParagraph | FinalAnswer | TurnAnswered | TriageFailed, Field(discriminator="kind")
+    Accepted
+    | Progress
+    | LogRead
+    | CasesMatched
+    | FirstAnswer
+    | ExplanationParagraph
+    | FinalAnswer
+    | TurnAnswered
+    | TriageFailed,
+    Field(discriminator="kind"),
 ]

@@ -1,4 +1,7 @@
-"""What is kept: triages with their conversation and feedback, batches with their jobs, keys, the audit. Values only."""
+"""What is kept: triages with their conversation and feedback, batches with their jobs, keys, the audit.
+
+Values only.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ SourceKind = Literal["upload", "folder", "ray", "slurm", "kubernetes", "lines"]
 
 
 class LineRange(Part):
-    """Lines of a log that stand together, redacted; `begin` is the 1-based number of the first, in its `file`."""
+    """Lines of a log that stand together, redacted.
+
+    `begin` is the 1-based number of the first, in its `file`.
+    """
 
     file: str | None
     begin: int
@@ -26,7 +32,10 @@ class LineRange(Part):
 
 
 class Excerpt(Part):
-    """What is kept of a log: all of a short one, else the stretches around what matters and its end. `whole` tells which."""
+    """What is kept of a log: all of a short one, else the stretches around what matters and its end.
+
+    `whole` tells which.
+    """
 
     stretches: tuple[LineRange, ...] = ()
     whole: bool = False
@@ -93,7 +102,10 @@ class JobPlace(Part):
 
 
 class JobSpec(Part):
-    """A job of a batch before it is worked on. Names and texts are redacted; `outcome` is how it ended, where its source knows."""
+    """A job of a batch before it is worked on.
+
+    Names and texts are redacted; `outcome` is how it ended, where its source knows.
+    """
 
     name: str
     place: JobPlace
@@ -107,7 +119,10 @@ class JobSpec(Part):
 
 
 class JobRecord(JobSpec):
-    """A job of a batch as it is kept; `config` is a digest of the job's own files, empty where it has none."""
+    """A job of a batch as it is kept.
+
+    `config` is a digest of the job's own files, empty where it has none.
+    """
 
     id: str
     batch: str

@@ -66,14 +66,17 @@ def _of_others(cause: str, root: Event, standing: Sequence[Event]) -> dict[str, 
     origins = [event for event in others if event.pattern_role == "origin"]
     stated = sum(event.strength == "states" for event in origins)
     return {
-        "other-origins": min(2.0, len(origins)), "other-origins-stating": min(2.0, stated),
+        "other-origins": min(2.0, len(origins)),
+        "other-origins-stating": min(2.0, stated),
         "other-followers": min(2.0, len(others) - len(origins)),
     }
 
 
 def _of_likeness(cause: str, like: Likeness) -> dict[str, float]:
     signs = {
-        name: 1.0 / (1 + places[cause]) for name, places in (("words", like.words), ("vectors", like.dense)) if cause in places
+        name: 1.0 / (1 + places[cause])
+        for name, places in (("words", like.words), ("vectors", like.dense))
+        if cause in places
     }
     if signs.get("words") == signs.get("vectors") == 1.0:
         signs["words-and-vectors"] = 1.0
@@ -85,7 +88,10 @@ def features_of_doubt(report: CrashReport) -> Signs:
     root = report.root
     assert root is not None  # noqa: S101 - only failures are weighed
     return {
-        "doubt": 1.0, f"doubt-role-{root.pattern_role}": 1.0, f"doubt-kind-{root.kind}": 1.0,
-        "doubt-no-cause": float(root.cause is None), "doubt-without-frames": float(not root.frames),
+        "doubt": 1.0,
+        f"doubt-role-{root.pattern_role}": 1.0,
+        f"doubt-kind-{root.kind}": 1.0,
+        "doubt-no-cause": float(root.cause is None),
+        "doubt-without-frames": float(not root.frames),
         "doubt-stated": float(root.cause == "insufficient-evidence"),
     }

@@ -15,10 +15,30 @@ from ingest.logs.conditions import ReportView, all_hold, holds
 from ingest.logs.report import CrashReport
 
 # What runs below or beside every trainer and engine: to be seen says nothing of whose job it is.
-GENERIC = frozenset({
-    "accelerate", "cuda", "datasets", "docker", "env", "flash-attn", "fsdp", "hub", "kubernetes", "linux", "nccl", "openai", "peft", "pip",
-    "python", "pytorch", "ray", "slurm", "transformers", "triton",
-})
+GENERIC = frozenset(
+    {
+        "accelerate",
+        "cuda",
+        "datasets",
+        "docker",
+        "env",
+        "flash-attn",
+        "fsdp",
+        "hub",
+        "kubernetes",
+        "linux",
+        "nccl",
+        "openai",
+        "peft",
+        "pip",
+        "python",
+        "pytorch",
+        "ray",
+        "slurm",
+        "transformers",
+        "triton",
+    }
+)
 DEPTH = 40
 # Reciprocal rank fusion (Cormack et al., 2009): a constant that keeps the first ranks from being all.
 RRF = 20
@@ -121,7 +141,9 @@ def signature_applies(case: Case, view: ReportView) -> bool:
     if special and case.frameworks and not case.frameworks.keys() & (special | GENERIC):
         return False  # another trainer's case, whose words the log happens to share
     return all(
-        holds(f"framework:{name}{specifier}", view) for name, specifier in case.frameworks.items() if name in seen
+        holds(f"framework:{name}{specifier}", view)
+        for name, specifier in case.frameworks.items()
+        if name in seen
     )
 
 
@@ -130,11 +152,23 @@ def _match(case: Case, view: ReportView) -> SignatureMatch:
     root = view.root
     assert root is not None  # noqa: S101 - signatures are only evaluated where there is a root
     at_root = ReportView(
-        (root,), root, [fact for fact in view.facts if fact.line == root.line], view.frameworks, view.settings, view.phase
+        (root,),
+        root,
+        [fact for fact in view.facts if fact.line == root.line],
+        view.frameworks,
+        view.settings,
+        view.phase,
     )
-    # What frameworks run and what is configured holds anywhere; only the failure's own signs bind to the root.
-    own = [text for text in (*signature.any, *signature.all) if parse(text).subject not in ("framework", "config")]
-    return SignatureMatch(case, len(signature.all) + bool(signature.any), any(holds(text, at_root) for text in own))
+    # What frameworks run and what is configured holds anywhere; only the failure's own signs bind to the
+    # root.
+    own = [
+        text
+        for text in (*signature.any, *signature.all)
+        if parse(text).subject not in ("framework", "config")
+    ]
+    return SignatureMatch(
+        case, len(signature.all) + bool(signature.any), any(holds(text, at_root) for text in own)
+    )
 
 
 def fuse_rankings(lists: Mapping[str, Sequence[str]], documents: Mapping[str, Document]) -> list[Ranked]:
@@ -145,8 +179,13 @@ def fuse_rankings(lists: Mapping[str, Sequence[str]], documents: Mapping[str, Do
         for rank, owner in enumerate(owners, 1):
             ranks.setdefault(owner, {})[name] = rank
     found = [
-        Ranked(owner, documents[owner].kind if owner in documents else "case", _score(parts) / best,
-               documents.get(owner), parts)
+        Ranked(
+            owner,
+            documents[owner].kind if owner in documents else "case",
+            _score(parts) / best,
+            documents.get(owner),
+            parts,
+        )
         for owner, parts in ranks.items()
     ]
     return sorted(found, key=lambda item: (-item.score, item.owner))
@@ -162,8 +201,17 @@ def query_of(report: CrashReport) -> str:
     if root is None:
         return ""
     names = " ".join(found.name for found in report.frameworks[:4])
-    others = [event.body for event in report.standing if event is not root and event.pattern_role == "origin"][:2]
-    parts = [root.body[:500], root.exception, frame_path(report), report.phase, names, *(text[:200] for text in others)]
+    others = [
+        event.body for event in report.standing if event is not root and event.pattern_role == "origin"
+    ][:2]
+    parts = [
+        root.body[:500],
+        root.exception,
+        frame_path(report),
+        report.phase,
+        names,
+        *(text[:200] for text in others),
+    ]
     return "\n".join(_clean(parts))
 
 

@@ -81,10 +81,14 @@ def feature_table(report: CrashReport, retrieval: Retrieval, library: Library) -
     return _weighed(_candidates(report, retrieval, library), report, retrieval, library)
 
 
-def _weighed(found: Sequence[Candidate], report: CrashReport, retrieval: Retrieval, library: Library) -> FeatureTable:
+def _weighed(
+    found: Sequence[Candidate], report: CrashReport, retrieval: Retrieval, library: Library
+) -> FeatureTable:
     like = likeness(retrieval, library)
     told = tuple(
-        CauseFeatures(item.cause, features_for(item.cause, item.score, report, like)) for item in found if item.cause != NOTHING
+        CauseFeatures(item.cause, features_for(item.cause, item.score, report, like))
+        for item in found
+        if item.cause != NOTHING
     )
     return FeatureTable(told, features_of_doubt(report))
 
@@ -103,7 +107,12 @@ def _explained(candidates: Sequence[Candidate], library: Library) -> list[Candid
     """Let a cause that lies behind another take over what speaks for its symptom."""
     scores = {candidate.cause: candidate.score for candidate in candidates}
     shown = [candidate.cause for candidate in candidates if _is_shown(candidate)]
-    pairs = [(deeper, symptom) for deeper in shown for symptom in library.causes[deeper].explains if symptom in scores]
+    pairs = [
+        (deeper, symptom)
+        for deeper in shown
+        for symptom in library.causes[deeper].explains
+        if symptom in scores
+    ]
     for deeper, symptom in pairs:
         taken = scores[symptom]
         scores[deeper] = 1.0 - (1.0 - scores[deeper]) * (1.0 - TAKEN_OVER * taken)
@@ -134,8 +143,11 @@ def _candidate(cause: str, report: CrashReport, signatures: Sequence[SignatureMa
 def _root_vote(root: Event, signatures: Sequence[SignatureMatch]) -> float:
     weights = FOLLOWER_WEIGHT if root.pattern_role in ("collateral", "wrapper") else ROOT_WEIGHT
     vote = weights[root.strength]
-    # A case that knows this very line more exactly, and names another cause, speaks against the line's first meaning.
-    refined = any(match.at_root and match.case.cause != root.cause and match.conditions > 1 for match in signatures)
+    # A case that knows this very line more exactly, and names another cause, speaks against the line's first
+    # meaning.
+    refined = any(
+        match.at_root and match.case.cause != root.cause and match.conditions > 1 for match in signatures
+    )
     return vote * RIVAL if refined and root.strength != "states" else vote
 
 
@@ -150,7 +162,11 @@ def _case_vote(match: SignatureMatch, root: Event) -> float:
 def _standing(root: Event, cause: str, cases: Sequence[SignatureMatch], events: Sequence[Event]) -> Standing:
     if root.cause == cause and root.strength == "states":
         return "established"
-    signs = sum(match.at_root for match in cases) + (root.cause == cause) + sum(event is not root for event in events)
+    signs = (
+        sum(match.at_root for match in cases)
+        + (root.cause == cause)
+        + sum(event is not root for event in events)
+    )
     return "supported" if signs > 1 else "hypothesis"
 
 

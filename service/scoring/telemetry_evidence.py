@@ -29,12 +29,22 @@ MAX_READINGS = 12
 MAX_TEXT = 300
 UNKNOWN = "insufficient-evidence"
 NO_SNAPSHOT: Mapping[Language, str] = {"en": "No telemetry was given.", "zh": "没有提供遥测数据。"}
-NO_CAUSE: Mapping[Language, str] = {"en": "No cause is named that it could speak of.", "zh": "没有确定的原因可供对照。"}
-NO_RULE: Mapping[Language, str] = {"en": "No rule reads anything of this cause.", "zh": "没有规则涉及这一原因。"}
-NEITHER: Mapping[Language, str] = {
-    "en": "What was measured speaks neither for it nor against it.", "zh": "已有的读数既不支持也不反对这一原因。",
+NO_CAUSE: Mapping[Language, str] = {
+    "en": "No cause is named that it could speak of.",
+    "zh": "没有确定的原因可供对照。",
 }
-NOT_MEASURED: Mapping[Language, str] = {"en": "What would tell was not measured.", "zh": "能说明问题的读数没有采集到。"}
+NO_RULE: Mapping[Language, str] = {
+    "en": "No rule reads anything of this cause.",
+    "zh": "没有规则涉及这一原因。",
+}
+NEITHER: Mapping[Language, str] = {
+    "en": "What was measured speaks neither for it nor against it.",
+    "zh": "已有的读数既不支持也不反对这一原因。",
+}
+NOT_MEASURED: Mapping[Language, str] = {
+    "en": "What would tell was not measured.",
+    "zh": "能说明问题的读数没有采集到。",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +72,11 @@ class TelemetryFindings:
     def decided(self) -> dict[str, float]:
         """Give the causes that the snapshot shows, each with the weight of its surest rule, the surest first."""
         found = [item.rule for item in self.found if item.rule.effect == "decides" and item.outcome.holds]
-        surest = {cause: rule.weight for rule in sorted(found, key=lambda rule: rule.weight) for cause in rule.causes}
+        surest = {
+            cause: rule.weight
+            for rule in sorted(found, key=lambda rule: rule.weight)
+            for cause in rule.causes
+        }
         return dict(sorted(surest.items(), key=lambda item: -item[1]))
 
 
@@ -74,11 +88,17 @@ def evaluate_rules(snapshot: Snapshot | None, report: CrashReport) -> TelemetryF
     crash = crash_time(report, snapshot.taken_at.year, offset)
     moment, table = ConditionContext(snapshot, crash), rules.load_rules()
     shown = [rule for rule in table.rules if table.shown(rule, report)]
-    return TelemetryFindings(snapshot, crash, tuple(TelemetryFinding(rule, table.outcome(rule, moment)) for rule in shown))
+    return TelemetryFindings(
+        snapshot, crash, tuple(TelemetryFinding(rule, table.outcome(rule, moment)) for rule in shown)
+    )
 
 
 def weigh_candidates(
-    candidates: Sequence[Candidate], findings: TelemetryFindings, report: CrashReport, retrieval: Retrieval, library: Library
+    candidates: Sequence[Candidate],
+    findings: TelemetryFindings,
+    report: CrashReport,
+    retrieval: Retrieval,
+    library: Library,
 ) -> list[Candidate]:
     """Give the candidates with their probabilities as the snapshot leaves them, the likeliest first."""
     if report.root is None or not any(item.outcome.holds for item in findings.found):
@@ -92,7 +112,13 @@ def weigh_candidates(
     doubt = lost + (candidates[0].doubt if candidates else 1.0)
     total = doubt + sum(shares.values())
     placed = [
-        replace(item, probability=shares[item.cause] / total, doubt=doubt / total, standing=_standing(item, decided)) for item in both
+        replace(
+            item,
+            probability=shares[item.cause] / total,
+            doubt=doubt / total,
+            standing=_standing(item, decided),
+        )
+        for item in both
     ]
     return sorted(placed, key=lambda candidate: (-candidate.probability, -candidate.score))
 
@@ -104,7 +130,9 @@ def _shown(cause: str, report: CrashReport, retrieval: Retrieval) -> Candidate:
     return Candidate(cause, 0.0, "supported", cases, events)
 
 
-def _share(candidate: Candidate, findings: TelemetryFindings, decided: Mapping[str, float], library: Library) -> float:
+def _share(
+    candidate: Candidate, findings: TelemetryFindings, decided: Mapping[str, float], library: Library
+) -> float:
     """Give a cause's share against the others', which were 1 together with doubt before the snapshot spoke."""
     share = candidate.probability
     held = findings.holding(candidate.cause)
@@ -120,19 +148,30 @@ def _share(candidate: Candidate, findings: TelemetryFindings, decided: Mapping[s
 
 
 def _standing(candidate: Candidate, decided: Mapping[str, float]) -> Standing:
-    return "supported" if candidate.standing == "hypothesis" and candidate.cause in decided else candidate.standing
+    return (
+        "supported"
+        if candidate.standing == "hypothesis" and candidate.cause in decided
+        else candidate.standing
+    )
 
 
-def telemetry_of(findings: TelemetryFindings, named: str | None, others: Iterable[str], language: Language) -> Telemetry:
+def telemetry_of(
+    findings: TelemetryFindings, named: str | None, others: Iterable[str], language: Language
+) -> Telemetry:
     """Say what the snapshot says of the named cause and of the others."""
     if findings.snapshot is None:
         return Telemetry(says="not available", why=NO_SNAPSHOT[language])
-    wanted = dict.fromkeys(cause for cause in (named, *findings.decided, *others) if cause and cause != UNKNOWN)
+    wanted = dict.fromkeys(
+        cause for cause in (named, *findings.decided, *others) if cause and cause != UNKNOWN
+    )
     causes = tuple(_of(cause, findings, language) for cause in wanted)
     first = next((item for item in causes if item.cause == named), None)
     return Telemetry(
-        says=first.says if first else "not available", why=first.why if first else NO_CAUSE[language],
-        taken_at=findings.snapshot.taken_at.isoformat(), sources=tuple(Redactor().clean(printable(source))[:MAX_TEXT] for source in findings.snapshot.sources), causes=causes,
+        says=first.says if first else "not available",
+        why=first.why if first else NO_CAUSE[language],
+        taken_at=findings.snapshot.taken_at.isoformat(),
+        sources=tuple(Redactor().clean(printable(source))[:MAX_TEXT] for source in findings.snapshot.sources),
+        causes=causes,
     )
 
 
@@ -145,8 +184,11 @@ def _of(cause: str, findings: TelemetryFindings, language: Language) -> CauseTel
     pro = max((item.rule.weight for item in held if item.rule.effect != "contradicts"), default=0.0)
     chosen = [item for item in held if (item.rule.effect == "contradicts") is (against > pro)]
     return CauseTelemetry(
-        cause=cause, says="contradicts" if against > pro else "agrees", why=(" " if language == "en" else "").join(item.rule.why.to(language) for item in chosen[:3]),
-        rules=tuple(item.rule.id for item in held), readings=_readings(item.outcome for item in held),
+        cause=cause,
+        says="contradicts" if against > pro else "agrees",
+        why=(" " if language == "en" else "").join(item.rule.why.to(language) for item in chosen[:3]),
+        rules=tuple(item.rule.id for item in held),
+        readings=_readings(item.outcome for item in held),
     )
 
 
@@ -155,9 +197,14 @@ def _open(cause: str, about: Sequence[TelemetryFinding], language: Language) -> 
     missing = [item.outcome for item in about if item.outcome.holds is None]
     if not about or missing:
         why = NOT_MEASURED if missing else NO_RULE
-        return CauseTelemetry(cause=cause, says="not available", why=why[language], readings=_readings(missing, known=False))
+        return CauseTelemetry(
+            cause=cause, says="not available", why=why[language], readings=_readings(missing, known=False)
+        )
     return CauseTelemetry(
-        cause=cause, says="neither", why=NEITHER[language], rules=tuple(item.rule.id for item in about),
+        cause=cause,
+        says="neither",
+        why=NEITHER[language],
+        rules=tuple(item.rule.id for item in about),
         readings=_readings(item.outcome for item in about),
     )
 
@@ -170,7 +217,10 @@ def _readings(outcomes: Iterable[ConditionResult], known: bool = True) -> tuple[
     # A snapshot's file is as little to be trusted as a log: names and messages in it may hold anything.
     clean = Redactor().clean
     return tuple(
-        TelemetryReading(name=clean(printable(item.name)), value=clean(printable(item.value))[:MAX_TEXT] if isinstance(item.value, str) else item.value, unavailable=None if item.unavailable is None else clean(printable(item.unavailable))[:MAX_TEXT])
+        TelemetryReading(
+            name=clean(printable(item.name)),
+            value=clean(printable(item.value))[:MAX_TEXT] if isinstance(item.value, str) else item.value,
+            unavailable=None if item.unavailable is None else clean(printable(item.unavailable))[:MAX_TEXT],
+        )
         for item in list(found.values())[:MAX_READINGS]
     )
-

@@ -12,21 +12,37 @@ P = TypeVar("P", bound=SnapshotPart)
 NO_BASELINE = "there is no baseline: take one before the job with `whycrash snapshot --out FILE`, or watch it"
 # A new field, the counter that it is the growth of; those without a counter come out of a range or a watch.
 COUNTERS: Mapping[str, str] = {
-    "ecc_uncorrected_new": "ecc_uncorrected", "remapped_uncorrected_new": "remapped_uncorrected", "pcie_replays_new": "pcie_replays",
-    "nvlink_errors_new": "nvlink_errors", "oom_kill_new": "oom_kill", "max_events_new": "max_events", "pids_max_events_new": "pids_max_events",
-    "link_downed_new": "link_downed", "errors_new": "errors", "drops_new": "drops",
+    "ecc_uncorrected_new": "ecc_uncorrected",
+    "remapped_uncorrected_new": "remapped_uncorrected",
+    "pcie_replays_new": "pcie_replays",
+    "nvlink_errors_new": "nvlink_errors",
+    "oom_kill_new": "oom_kill",
+    "max_events_new": "max_events",
+    "pids_max_events_new": "pids_max_events",
+    "link_downed_new": "link_downed",
+    "errors_new": "errors",
+    "drops_new": "drops",
 }
 
 
 def compare(now: Snapshot, before: Snapshot | None) -> Snapshot:
     """Give a snapshot with what came since the baseline; without one, those fields say that there is none."""
-    return now.model_copy(update={
-        "baseline_at": before.taken_at if before else None,
-        "host": _lost(_grown(now.host, before.host if before else None), now, before),
-        "cgroup": _grown(now.cgroup, before.cgroup if before and before.cgroup.path == now.cgroup.path else None),
-        "gpus": tuple(_others(_grown(gpu, other), other) for gpu, other in _paired(now.gpus, before.gpus if before else ())),
-        "nics": tuple(_grown(nic, other) for nic, other in _paired(now.nics, before.nics if before else ())),
-    })
+    return now.model_copy(
+        update={
+            "baseline_at": before.taken_at if before else None,
+            "host": _lost(_grown(now.host, before.host if before else None), now, before),
+            "cgroup": _grown(
+                now.cgroup, before.cgroup if before and before.cgroup.path == now.cgroup.path else None
+            ),
+            "gpus": tuple(
+                _others(_grown(gpu, other), other)
+                for gpu, other in _paired(now.gpus, before.gpus if before else ())
+            ),
+            "nics": tuple(
+                _grown(nic, other) for nic, other in _paired(now.nics, before.nics if before else ())
+            ),
+        }
+    )
 
 
 def _paired(now: Iterable[P], before: Iterable[P]) -> list[tuple[P, P | None]]:
@@ -73,13 +89,20 @@ def _others(now: Gpu, before: Gpu | None) -> Gpu:
     if now.others_gib.known or now.processes.value is None:
         return now
     if before is None or before.processes.value is None:
-        return now.model_copy(update={"others_gib": unavailable("which processes are the job's cannot be told without a baseline")})
+        return now.model_copy(
+            update={
+                "others_gib": unavailable("which processes are the job's cannot be told without a baseline")
+            }
+        )
     there = {process.pid for process in before.processes.value}
     return now.model_copy(update={"others_gib": carry_over(now, there)})
 
 
 def carry_over(gpu: Gpu, pids: Sequence[int] | set[int] | None = None) -> Reading[float]:
-    """Give what processes hold of a card, all or those named; what the driver does not tell cannot be summed."""
+    """Give what processes hold of a card, all or those named.
+
+    What the driver does not tell cannot be summed.
+    """
     if gpu.processes.value is None:
         return unavailable(str(gpu.processes.unavailable))
     chosen = [process for process in gpu.processes.value if pids is None or process.pid in pids]

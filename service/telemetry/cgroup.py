@@ -1,4 +1,6 @@
-"""The control group of a process: its limits, what it uses, and how often it hit them. Version 2, and version 1's names.
+"""The control group of a process: its limits, what it uses, and how often it hit them.
+
+Version 2, and version 1's names.
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html
 """
@@ -20,7 +22,10 @@ NO_LIMIT = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class CgroupReading:
-    """A reading and where it stands: the file, and the key in it where it holds several; then version 1's place."""
+    """A reading and where it stands: the file, and the key in it where it holds several.
+
+    Then version 1's place.
+    """
 
     field: str
     file: str
@@ -34,7 +39,9 @@ FILES: tuple[CgroupReading, ...] = (
     CgroupReading("memory_max_gib", "memory.max", old="memory/memory.limit_in_bytes", in_gib=True),
     CgroupReading("memory_current_gib", "memory.current", old="memory/memory.usage_in_bytes", in_gib=True),
     CgroupReading("memory_peak_gib", "memory.peak", old="memory/memory.max_usage_in_bytes", in_gib=True),
-    CgroupReading("oom_kill", "memory.events", "oom_kill", old="memory/memory.oom_control", old_key="oom_kill"),
+    CgroupReading(
+        "oom_kill", "memory.events", "oom_kill", old="memory/memory.oom_control", old_key="oom_kill"
+    ),
     CgroupReading("max_events", "memory.events", "max", old="memory/memory.failcnt"),
     CgroupReading("pids_max", "pids.max", old="pids/pids.max"),
     CgroupReading("pids_max_events", "pids.events", "max", old="pids/pids.events", old_key="max"),
@@ -48,7 +55,12 @@ def read_cgroup(root: Path = ROOT, membership: Path = SELF) -> Cgroup:
         rows = membership.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         return _nothing(f"{membership} cannot be read: {error.strerror or error}")
-    places = {controllers: path for row in rows if row.count(":") > 1 for _, controllers, path in [row.split(":", 2)]}
+    places = {
+        controllers: path
+        for row in rows
+        if row.count(":") > 1
+        for _, controllers, path in [row.split(":", 2)]
+    }
     if (root / "cgroup.controllers").exists():
         path = places.get("", "/")
         return _group(path, lambda file: _value(_inside(root, path) / file.file, file.key, file))
@@ -67,7 +79,10 @@ def _group(path: str, value: Callable[[CgroupReading], Reading[Any]]) -> Cgroup:
 
 
 def _inside(root: Path, path: str) -> Path:
-    """Give the group's folder; in a container its path is that of the host, and the root is the group itself."""
+    """Give the group's folder.
+
+    In a container its path is that of the host, and the root is the group itself.
+    """
     folder = root / path.lstrip("/")
     return folder if folder.is_dir() and ".." not in path else root
 

@@ -28,7 +28,10 @@ MAX_PAGE = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSources:
-    """Where a snapshot is taken from. `listen_s` is how long NVML's Xid events are waited for; `cards` asks NVML."""
+    """Where a snapshot is taken from.
+
+    `listen_s` is how long NVML's Xid events are waited for; `cards` asks NVML.
+    """
 
     pages: tuple[str, ...] = ()
     ray_dashboard: str = ""
@@ -41,32 +44,61 @@ class SnapshotSources:
 def sources_of(settings: Settings) -> SnapshotSources:
     """Give the sources that the settings name, and the Slurm job that we are in."""
     return SnapshotSources(
-        pages=tuple(settings.metrics_pages.replace(",", " ").split()), ray_dashboard=settings.ray_dashboard,
+        pages=tuple(settings.metrics_pages.replace(",", " ").split()),
+        ray_dashboard=settings.ray_dashboard,
         job=os.environ.get("SLURM_JOB_ID", ""),
     )
 
 
-def take_snapshot(sources: SnapshotSources, before: Snapshot | None = None, job_is_over: bool = False) -> Snapshot:
-    """Take one now. With a baseline, counters say what came since; where the job is over, who still holds memory is not it."""
+def take_snapshot(
+    sources: SnapshotSources, before: Snapshot | None = None, job_is_over: bool = False
+) -> Snapshot:
+    """Take one now. With a baseline, counters say what came since.
+
+    Where the job is over, who still holds memory is not it.
+    """
     cards = sources.cards(sources.listen_s, sources.nvml_timeout_s)
     machine = host.read_host()
     found, told = _pages(sources.pages)
-    cluster = ray_state.read_ray_state(sources.ray_dashboard, ray_state.token()) if sources.ray_dashboard else ray_state.no_ray_state("no Ray dashboard is set")
+    cluster = (
+        ray_state.read_ray_state(sources.ray_dashboard, ray_state.token())
+        if sources.ray_dashboard
+        else ray_state.no_ray_state("no Ray dashboard is set")
+    )
     now = datetime.now(UTC)
     gpus = cards.gpus or found.gpus
     made = Snapshot(
-        taken_at=now, sources=("host", *(("nvml",) if cards.gpu_count.known else ()), *told), host=(machine.model_copy(update={
-        "driver_version": cards.driver_version, "driver_error": cards.driver_error, "gpu_count": cards.gpu_count,
-    })),
-        cgroup=cgroup.read_cgroup(), disks=host.read_disks(host.folders()), nics=host.read_nics(),
-        gpus=tuple(gpu.model_copy(update={"others_gib": baseline.carry_over(gpu)}) for gpu in gpus) if job_is_over else gpus, kernel=kernel.read_kernel_log(machine.boot_time.value, now.year, machine.utc_offset_s.value or 0.0), nodes=cluster.nodes,
-        ray=cluster.state, serving=found.serving, scheduler=scheduler.read_scheduler(sources.job),
+        taken_at=now,
+        sources=("host", *(("nvml",) if cards.gpu_count.known else ()), *told),
+        host=(
+            machine.model_copy(
+                update={
+                    "driver_version": cards.driver_version,
+                    "driver_error": cards.driver_error,
+                    "gpu_count": cards.gpu_count,
+                }
+            )
+        ),
+        cgroup=cgroup.read_cgroup(),
+        disks=host.read_disks(host.folders()),
+        nics=host.read_nics(),
+        gpus=tuple(gpu.model_copy(update={"others_gib": baseline.carry_over(gpu)}) for gpu in gpus)
+        if job_is_over
+        else gpus,
+        kernel=kernel.read_kernel_log(machine.boot_time.value, now.year, machine.utc_offset_s.value or 0.0),
+        nodes=cluster.nodes,
+        ray=cluster.state,
+        serving=found.serving,
+        scheduler=scheduler.read_scheduler(sources.job),
     )
     return baseline.compare(made, before)
 
 
 def _pages(addresses: Sequence[str]) -> tuple[CollectedParts, tuple[str, ...]]:
-    """Read pages of metrics: a DCGM exporter's, an inference server's. The first that tells something is taken."""
+    """Read pages of metrics: a DCGM exporter's, an inference server's.
+
+    The first that tells something is taken.
+    """
     found, told, clean = CollectedParts(), list[str](), Redactor().clean
     for address in addresses:
         text, why = _page(address)
@@ -74,7 +106,13 @@ def _pages(addresses: Sequence[str]) -> tuple[CollectedParts, tuple[str, ...]]:
             told.append(clean(f"{address}: {why}"))
             continue
         page = dcgm.read_metrics_page(text)
-        found = replace(found, gpus=found.gpus or page.gpus, serving=found.serving if any(_reading(found.serving, name).known for name in EngineMetrics.model_fields) else page.serving)
+        found = replace(
+            found,
+            gpus=found.gpus or page.gpus,
+            serving=found.serving
+            if any(_reading(found.serving, name).known for name in EngineMetrics.model_fields)
+            else page.serving,
+        )
         told.append(clean(address))
     return found, tuple(told)
 
@@ -95,7 +133,11 @@ def _page(address: str) -> tuple[str, str]:
                 body += chunk
                 if len(body) > MAX_PAGE:
                     return "", f"is larger than {MAX_PAGE >> 20} MiB"
-            return (body.decode("utf-8", "replace"), "") if response.is_success else ("", f"answered {response.status_code}")
+            return (
+                (body.decode("utf-8", "replace"), "")
+                if response.is_success
+                else ("", f"answered {response.status_code}")
+            )
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return "", f"could not be read: {str(error) or type(error).__name__}"
 

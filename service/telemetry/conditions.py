@@ -61,11 +61,19 @@ NOISE = 0.05
 PARTS = 6
 
 _KINDS: Mapping[str, type[SnapshotPart]] = {
-    "host": Host, "cgroup": Cgroup, "gpus": Gpu, "disks": Disk, "nics": Nic, "nodes": ClusterNode, "ray": RayState, "serving": EngineMetrics,
+    "host": Host,
+    "cgroup": Cgroup,
+    "gpus": Gpu,
+    "disks": Disk,
+    "nics": Nic,
+    "nodes": ClusterNode,
+    "ray": RayState,
+    "serving": EngineMetrics,
     "scheduler": Scheduler,
 }
 _COMPARE = re.compile(
-    r"^(?:(?P<mode>any|all|none|one|lowest|highest) )?(?P<path>[a-z]+\.[a-z_0-9]+) (?P<op>==|!=|<=|>=|<|>|has|in) (?P<value>\S.*)$"
+    r"^(?:(?P<mode>any|all|none|one|lowest|highest) )?(?P<path>[a-z]+\.[a-z_0-9]+) "
+    r"(?P<op>==|!=|<=|>=|<|>|has|in) (?P<value>\S.*)$"
 )
 _COURSE = re.compile(r"^course (?P<path>[a-z]+\.[a-z_0-9]+) (?P<shape>falls|drops|rises|jumps|level)$")
 _XID = re.compile(r"^xid(?P<codes>(?: \d{1,4})+)$")
@@ -73,7 +81,12 @@ _KERNEL = re.compile(r"^kernel (?P<kind>[a-z-]+)$")
 _SCALED = re.compile(r"^(?:(?P<factor>\d+(?:\.\d+)?) \* )?(?P<path>[a-z]+\.[a-z_0-9]+)$")
 _WORDS: Mapping[str, Scalar] = {"true": True, "false": False}
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
 
 
@@ -127,7 +140,9 @@ def every(outcomes: Sequence[ConditionResult]) -> ConditionResult:
     if failed:
         return failed[0]
     seen = tuple(item for outcome in outcomes for item in outcome.seen)
-    return ConditionResult(None if any(outcome.holds is None for outcome in outcomes) else bool(outcomes), seen)
+    return ConditionResult(
+        None if any(outcome.holds is None for outcome in outcomes) else bool(outcomes), seen
+    )
 
 
 def some(outcomes: Sequence[ConditionResult]) -> ConditionResult:
@@ -176,18 +191,37 @@ def _compared(match: re.Match[str], moment: ConditionContext) -> ConditionResult
 
 
 def _named(part: str, item: SnapshotPart, name: str) -> str:
-    own = next((str(getattr(item, key)) for key in ("id", "path", "name") if isinstance(getattr(item, key, None), str)), "")
+    own = next(
+        (
+            str(getattr(item, key))
+            for key in ("id", "path", "name")
+            if isinstance(getattr(item, key, None), str)
+        ),
+        "",
+    )
     return f"{part}[{own}].{name}" if part in MANY else f"{part}.{name}"
 
 
-def _one(item: SnapshotPart, shown: str, name: str, match: re.Match[str], moment: ConditionContext) -> ConditionResult:
+def _one(
+    item: SnapshotPart, shown: str, name: str, match: re.Match[str], moment: ConditionContext
+) -> ConditionResult:
     left = _reading(item, name, moment)
     if left.value is None:
         return ConditionResult(None, (SeenReading(shown, unavailable=left.unavailable),))
     right, why = _right(match["value"], item, moment)
     if right is None:
         return ConditionResult(None, (SeenReading(match["value"], unavailable=why),))
-    plain = (round(left.value, 3) if isinstance(left.value, float) else (left.value if isinstance(left.value, bool | int | str) else ", ".join(map(str, left.value)) if isinstance(left.value, tuple) else str(left.value)))
+    plain = (
+        round(left.value, 3)
+        if isinstance(left.value, float)
+        else (
+            left.value
+            if isinstance(left.value, bool | int | str)
+            else ", ".join(map(str, left.value))
+            if isinstance(left.value, tuple)
+            else str(left.value)
+        )
+    )
     return ConditionResult(_holds(left.value, match["op"], right), (SeenReading(shown, plain),))
 
 
@@ -197,12 +231,19 @@ def _reading(item: SnapshotPart, name: str, moment: ConditionContext) -> Reading
     if late > LATE_S:
         return Reading(unavailable=f"the snapshot was taken {late / 3600:.0f} hours after the crash")
     baseline = moment.snapshot.baseline_at
-    if name.endswith("_new") and moment.crash is not None and baseline and baseline.timestamp() > moment.crash:
+    if (
+        name.endswith("_new")
+        and moment.crash is not None
+        and baseline
+        and baseline.timestamp() > moment.crash
+    ):
         return Reading(unavailable="the baseline is later than the crash")
     return reading
 
 
-def _right(text: str, item: SnapshotPart, moment: ConditionContext) -> tuple[Scalar | tuple[str, ...] | None, str | None]:
+def _right(
+    text: str, item: SnapshotPart, moment: ConditionContext
+) -> tuple[Scalar | tuple[str, ...] | None, str | None]:
     scaled = _SCALED.match(text)
     if scaled is None:
         words = tuple(text.split())
@@ -242,7 +283,9 @@ def _holds(left: object, op: str, right: Scalar | tuple[str, ...]) -> bool:
 
 
 def _none_of(outcomes: Sequence[ConditionResult]) -> ConditionResult:
-    return every([ConditionResult(None if item.holds is None else not item.holds, item.seen) for item in outcomes])
+    return every(
+        [ConditionResult(None if item.holds is None else not item.holds, item.seen) for item in outcomes]
+    )
 
 
 def _exactly_one(outcomes: Sequence[ConditionResult]) -> ConditionResult:
@@ -254,7 +297,10 @@ def _exactly_one(outcomes: Sequence[ConditionResult]) -> ConditionResult:
 
 
 _MODES: Mapping[str, Callable[[Sequence[ConditionResult]], ConditionResult]] = {
-    "any": some, "all": every, "none": _none_of, "one": _exactly_one,
+    "any": some,
+    "all": every,
+    "none": _none_of,
+    "one": _exactly_one,
 }
 
 
@@ -262,8 +308,14 @@ def _courses(path: str, moment: ConditionContext) -> list[Series]:
     """Give the courses of a reading up to the crash; one that ended long before it does not tell of it."""
     found = []
     for series in moment.snapshot.history:
-        points = tuple(point for point in series.points if moment.crash is None or point[0] <= moment.crash + AFTER_S)
-        if series.name == path and points and (moment.crash is None or moment.crash - points[-1][0] <= STALE_S):
+        points = tuple(
+            point for point in series.points if moment.crash is None or point[0] <= moment.crash + AFTER_S
+        )
+        if (
+            series.name == path
+            and points
+            and (moment.crash is None or moment.crash - points[-1][0] <= STALE_S)
+        ):
             found.append(series.model_copy(update={"points": points}))
     return found
 
@@ -271,19 +323,32 @@ def _courses(path: str, moment: ConditionContext) -> list[Series]:
 def _extreme(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     courses = _courses(match["path"], moment)
     if not courses:
-        return ConditionResult(None, (SeenReading(match["path"], unavailable="the snapshot holds no course of it up to the crash"),))
+        return ConditionResult(
+            None,
+            (SeenReading(match["path"], unavailable="the snapshot holds no course of it up to the crash"),),
+        )
     values = [value for series in courses for _, value in series.points]
     value = min(values) if match["mode"] == "lowest" else max(values)
     right, why = _right(match["value"], moment.snapshot, moment)
     if right is None:
         return ConditionResult(None, (SeenReading(match["value"], unavailable=why),))
-    return ConditionResult(_holds(value, match["op"], right), (SeenReading(f"{match['mode']} {match['path']}", round(value, 3)),))
+    return ConditionResult(
+        _holds(value, match["op"], right), (SeenReading(f"{match['mode']} {match['path']}", round(value, 3)),)
+    )
 
 
 def _course(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     courses = [series for series in _courses(match["path"], moment) if _is_long(series)]
     if not courses:
-        return ConditionResult(None, (SeenReading(match["path"], unavailable="the snapshot holds no long enough course of it up to the crash"),))
+        return ConditionResult(
+            None,
+            (
+                SeenReading(
+                    match["path"],
+                    unavailable="the snapshot holds no long enough course of it up to the crash",
+                ),
+            ),
+        )
     return some([_shaped(series, match["shape"]) for series in courses])
 
 
@@ -360,14 +425,21 @@ def _kernel_events(moment: ConditionContext, fits: Callable[[KernelEvent], bool]
         return ConditionResult(None, (SeenReading("kernel.events", unavailable=kernel.events.unavailable),))
     found = [event for event in kernel.events.value if fits(event) and before_crash(event, moment)]
     if found:
-        return ConditionResult(True, tuple(SeenReading("kernel.events", event.text or event.kind) for event in found[:2]))
+        return ConditionResult(
+            True, tuple(SeenReading("kernel.events", event.text or event.kind) for event in found[:2])
+        )
     taken = moment.snapshot.taken_at.timestamp()
     covered = moment.crash is None or ((kernel.since or 0.0) <= moment.crash - 60 and taken >= moment.crash)
     if not covered:
-        return ConditionResult(None, (SeenReading("kernel.events", unavailable="the kernel's log was not read up to the crash"),))
+        return ConditionResult(
+            None, (SeenReading("kernel.events", unavailable="the kernel's log was not read up to the crash"),)
+        )
     return ConditionResult(False, (SeenReading("kernel.events", "no such line"),))
 
 
 _FORMS: tuple[tuple[re.Pattern[str], Check], ...] = (
-    (_XID, _xid), (_KERNEL, _kernel), (_COURSE, _course), (_COMPARE, _compared),
+    (_XID, _xid),
+    (_KERNEL, _kernel),
+    (_COURSE, _course),
+    (_COMPARE, _compared),
 )

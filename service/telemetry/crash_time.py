@@ -16,7 +16,9 @@ def crash_time(report: CrashReport, year: int, utc_offset_s: float = 0.0) -> flo
 
     A clock without a zone is that of the machine whose local time is `utc_offset_s` ahead of UTC.
     """
-    return next((when for text in _times(report) if (when := _when(text, year, utc_offset_s)) is not None), None)
+    return next(
+        (when for text in _times(report) if (when := _when(text, year, utc_offset_s)) is not None), None
+    )
 
 
 def _times(report: CrashReport) -> Iterator[str]:

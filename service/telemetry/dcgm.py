@@ -12,5 +12,9 @@ WHO = "the exporter"
 def read_metrics_page(text: str) -> CollectedParts:
     """Read a page. What the exporter does not export is not available: its default has no ECC and no NVLink counters."""
     wanted = {*names(), "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_RESERVED"}
-    lines = (MetricSeries(item.name, item.labels, ((item.at or 0.0, item.value),)) for item in parse_samples(text) if item.name in wanted)
+    lines = (
+        MetricSeries(item.name, item.labels, ((item.at or 0.0, item.value),))
+        for item in parse_samples(text)
+        if item.name in wanted
+    )
     return collect_parts(lines, WHO)

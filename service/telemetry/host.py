@@ -23,7 +23,10 @@ ACTIVE = "ACTIVE"
 
 
 def _tried(read: Callable[[], Any]) -> Reading[Any]:
-    """Make a reading of what a function gives; what it may not read, or this system has not, is the reason."""
+    """Make a reading of what a function gives.
+
+    What it may not read, or this system has not, is the reason.
+    """
     try:
         value = read()
     except (OSError, psutil.Error, ValueError, KeyError, AttributeError, IndexError) as error:
@@ -34,16 +37,21 @@ def _tried(read: Callable[[], Any]) -> Reading[Any]:
 def read_host(proc: Path = PROC, shm: Path = SHM) -> Host:
     """Read what is of the machine as a whole, and of the user's limits."""
     return Host(
-        name=platform.node(), boot_time=_tried(psutil.boot_time), utc_offset_s=_tried(utc_offset_s),
+        name=platform.node(),
+        boot_time=_tried(psutil.boot_time),
+        utc_offset_s=_tried(utc_offset_s),
         memory_total_gib=_tried(lambda: gib(psutil.virtual_memory().total)),
         memory_available_gib=_tried(lambda: gib(psutil.virtual_memory().available)),
         swap_used_gib=_tried(lambda: gib(psutil.swap_memory().used)),
         oom_kill=_tried(lambda: _pair(proc / "vmstat", "oom_kill")),
         shm_total_gib=_tried(lambda: gib(psutil.disk_usage(str(shm)).total)),
         shm_used_gib=_tried(lambda: gib(psutil.disk_usage(str(shm)).used)),
-        files_open=_tried(lambda: _numbers(proc / "sys/fs/file-nr")[0]), files_max=_tried(lambda: _numbers(proc / "sys/fs/file-nr")[2]),
-        nofile_limit=_tried(lambda: _limit(resource.RLIMIT_NOFILE)), nofile_used=_tried(_most_files),
-        nproc_limit=_tried(lambda: _limit(resource.RLIMIT_NPROC)), nproc_used=_tried(_threads),
+        files_open=_tried(lambda: _numbers(proc / "sys/fs/file-nr")[0]),
+        files_max=_tried(lambda: _numbers(proc / "sys/fs/file-nr")[2]),
+        nofile_limit=_tried(lambda: _limit(resource.RLIMIT_NOFILE)),
+        nofile_used=_tried(_most_files),
+        nproc_limit=_tried(lambda: _limit(resource.RLIMIT_NPROC)),
+        nproc_used=_tried(_threads),
         memlock_gib=_tried(_memlock),
     )
 
@@ -112,17 +120,25 @@ def _disk(path: Path) -> Disk:
     told = _tried(lambda: os.statvfs(path))
     if told.value is None:
         why = str(told.unavailable)
-        return Disk(path=str(path), **{name: unavailable(why) for name in ("total_gib", "free_gib", "inodes_total", "inodes_free")})
+        return Disk(
+            path=str(path),
+            **{name: unavailable(why) for name in ("total_gib", "free_gib", "inodes_total", "inodes_free")},
+        )
     size = told.value
     return Disk(
-        path=str(path), total_gib=known(gib(size.f_blocks * size.f_frsize)), free_gib=known(gib(size.f_bavail * size.f_frsize)),
-        inodes_total=known(int(size.f_files)), inodes_free=known(int(size.f_favail)),
+        path=str(path),
+        total_gib=known(gib(size.f_blocks * size.f_frsize)),
+        free_gib=known(gib(size.f_bavail * size.f_frsize)),
+        inodes_total=known(int(size.f_files)),
+        inodes_free=known(int(size.f_favail)),
     )
 
 
 def folders() -> tuple[Path, ...]:
     """Give the folders that jobs write to: the one that is current, the user's, the temporary ones."""
-    named = [os.environ.get(name) for name in ("TMPDIR", "HF_HOME", "RAY_TMPDIR", "SLURM_TMPDIR", "XDG_CACHE_HOME")]
+    named = [
+        os.environ.get(name) for name in ("TMPDIR", "HF_HOME", "RAY_TMPDIR", "SLURM_TMPDIR", "XDG_CACHE_HOME")
+    ]
     return (Path.cwd(), Path.home(), Path("/tmp"), Path("/"), *(Path(text) for text in named if text))  # noqa: S108 - only measured
 
 
@@ -136,16 +152,20 @@ def read_nics(sys: Path = SYS) -> tuple[Nic, ...]:
 def _card(path: Path) -> Nic:
     counted = path / "statistics"
     return Nic(
-        name=path.name, up=_tried(lambda: _text(path / "operstate") == "up"),
+        name=path.name,
+        up=_tried(lambda: _text(path / "operstate") == "up"),
         link_downed=_tried(lambda: int(_text(path / "carrier_down_count"))),
-        errors=_tried(lambda: _sum(counted, ("rx_errors", "tx_errors"))), drops=_tried(lambda: _sum(counted, ("rx_dropped", "tx_dropped"))),
+        errors=_tried(lambda: _sum(counted, ("rx_errors", "tx_errors"))),
+        drops=_tried(lambda: _sum(counted, ("rx_dropped", "tx_dropped"))),
     )
 
 
 def _port(path: Path) -> Nic:
     counted = path / "counters"
     return Nic(
-        name=f"{path.parent.parent.name}:{path.name}", kind="infiniband", up=_tried(lambda: ACTIVE in _text(path / "state")),
+        name=f"{path.parent.parent.name}:{path.name}",
+        kind="infiniband",
+        up=_tried(lambda: ACTIVE in _text(path / "state")),
         link_downed=_tried(lambda: int(_text(counted / "link_downed"))),
         errors=_tried(lambda: _sum(counted, ("symbol_error", "port_rcv_errors"))),
         drops=_tried(lambda: int(_text(counted / "port_xmit_discards"))),

@@ -67,15 +67,29 @@ def collect_parts(lines: Iterable[MetricSeries], who: str, until: float = math.i
     for line in lines:
         by_name.setdefault(line.name, []).append(line)
     found = _values(by_name, until)
-    single = {part: _fields(part, found.get((part, ()), {}), who) for part in ("host", "cgroup", "ray", "serving", "scheduler")}
+    single = {
+        part: _fields(part, found.get((part, ()), {}), who)
+        for part in ("host", "cgroup", "ray", "serving", "scheduler")
+    }
     return CollectedParts(
         gpus=tuple(_gpu(key, by_name, values, who) for key, values in _things("gpus", found)),
-        disks=tuple(Disk(path=":".join(filter(None, key)), **_fields("disks", values, who)) for key, values in _things("disks", found)),
+        disks=tuple(
+            Disk(path=":".join(filter(None, key)), **_fields("disks", values, who))
+            for key, values in _things("disks", found)
+        ),
         nics=tuple(_nic(key, values, who) for key, values in _things("nics", found)),
-        nodes=tuple(ClusterNode(name=key[0], **_fields("nodes", values, who)) for key, values in _things("nodes", found) if key[0]),
-        host=Host.model_validate(single["host"]), cgroup=Cgroup.model_validate(single["cgroup"]),
-        ray=RayState(**single["ray"]), serving=EngineMetrics(**single["serving"]),
-        scheduler=Scheduler(kind="kubernetes" if "scheduler" in {part for part, _ in found} else "", **single["scheduler"]),
+        nodes=tuple(
+            ClusterNode(name=key[0], **_fields("nodes", values, who))
+            for key, values in _things("nodes", found)
+            if key[0]
+        ),
+        host=Host.model_validate(single["host"]),
+        cgroup=Cgroup.model_validate(single["cgroup"]),
+        ray=RayState(**single["ray"]),
+        serving=EngineMetrics(**single["serving"]),
+        scheduler=Scheduler(
+            kind="kubernetes" if "scheduler" in {part for part, _ in found} else "", **single["scheduler"]
+        ),
     )
 
 
@@ -96,7 +110,10 @@ def _values(by_name: Mapping[str, Sequence[MetricSeries]], until: float) -> dict
             key = (metric.part, identity(metric.part, line.labels))
             found.setdefault(key, {}).setdefault(metric.field, []).append(reading)
     rows = {(metric.part, metric.field): metric for metric in ALL}
-    return {key: {name: _joined(rows[key[0], name], values) for name, values in fields.items()} for key, fields in found.items()}
+    return {
+        key: {name: _joined(rows[key[0], name], values) for name, values in fields.items()}
+        for key, fields in found.items()
+    }
 
 
 def _of(metric: Metric, by_name: Mapping[str, Sequence[MetricSeries]]) -> list[MetricSeries]:
@@ -113,16 +130,27 @@ def _reading(metric: Metric, line: MetricSeries, until: float) -> Reading[Any] |
     if not points:
         return unavailable(f"{line.name} holds no value")
     if metric.shown_by:
-        return known(line.labels.get(metric.shown_by, "")) if max(points) > SHOWN and line.labels.get(metric.shown_by) else None
+        return (
+            known(line.labels.get(metric.shown_by, ""))
+            if max(points) > SHOWN and line.labels.get(metric.shown_by)
+            else None
+        )
     if metric.over == "seen":
         return _seen(line.name, points)
     if metric.over == "growth":
-        return known(_growth(points) * metric.scale) if len(points) > 1 else unavailable("one value tells no growth")
+        return (
+            known(_growth(points) * metric.scale)
+            if len(points) > 1
+            else unavailable("one value tells no growth")
+        )
     return known(_OVER[metric.over](points) * metric.scale)
 
 
 def _seen(name: str, points: Sequence[float]) -> Reading[Any]:
-    """Give the numbers that a gauge of the last one took in a range; one that stood there from the start may be old."""
+    """Give the numbers that a gauge of the last one took in a range.
+
+    One that stood there from the start may be old.
+    """
     fresh = points if len(points) == 1 else [value for before, value in pairwise(points) if value != before]
     codes = tuple(dict.fromkeys(int(value) for value in fresh if value))
     if not codes and points[0]:
@@ -157,7 +185,14 @@ def _joined(metric: Metric, readings: Sequence[Reading[Any]]) -> Reading[Any]:
 
 
 _PIECES: Mapping[Part, type[SnapshotPart]] = {
-    "gpus": Gpu, "host": Host, "cgroup": Cgroup, "disks": Disk, "nics": Nic, "nodes": ClusterNode, "ray": RayState, "serving": EngineMetrics,
+    "gpus": Gpu,
+    "host": Host,
+    "cgroup": Cgroup,
+    "disks": Disk,
+    "nics": Nic,
+    "nodes": ClusterNode,
+    "ray": RayState,
+    "serving": EngineMetrics,
     "scheduler": Scheduler,
 }
 
@@ -180,39 +215,59 @@ def _typed(part: Part, name: str, reading: Reading[Any] | None, metric: Metric, 
     return known(round(reading.value, 4))
 
 
-_TYPES: tuple[tuple[str, Callable[[Any], object]], ...] = (("tuple[int", tuple), ("[int]", round), ("[bool]", bool), ("[str]", str))
+_TYPES: tuple[tuple[str, Callable[[Any], object]], ...] = (
+    ("tuple[int", tuple),
+    ("[int]", round),
+    ("[bool]", bool),
+    ("[str]", str),
+)
 
 
-def _gpu(key: tuple[str, ...], by_name: Mapping[str, Sequence[MetricSeries]], values: Values, who: str) -> Gpu:
+def _gpu(
+    key: tuple[str, ...], by_name: Mapping[str, Sequence[MetricSeries]], values: Values, who: str
+) -> Gpu:
     labels = _labels("gpus", key, by_name)
     uuid, node, number = key
     fields = _fields("gpus", values, who)
     fields["memory_total_gib"] = _total(fields, key, by_name)
     model, pci = labels.get("modelName", ""), labels.get("pci_bus_id", "")
     return Gpu(
-        id=uuid or f"{node}:{number}", node=node, index=int(number) if number.isdecimal() and len(number) < 6 else None,
+        id=uuid or f"{node}:{number}",
+        node=node,
+        index=int(number) if number.isdecimal() and len(number) < 6 else None,
         name=known(model) if model else unavailable(f"{who} names no model"),
-        pci=known(pci) if pci else unavailable(f"{who} names no bus id"), **fields,
+        pci=known(pci) if pci else unavailable(f"{who} names no bus id"),
+        **fields,
     )
 
 
-def _total(fields: Values, key: tuple[str, ...], by_name: Mapping[str, Sequence[MetricSeries]]) -> Reading[Any]:
+def _total(
+    fields: Values, key: tuple[str, ...], by_name: Mapping[str, Sequence[MetricSeries]]
+) -> Reading[Any]:
     """Give the card's memory; the default exporter tells only used, free and reserved."""
     if fields["memory_total_gib"].known:
         return fields["memory_total_gib"]
-    parts = [_own("gpus", key, by_name.get(name, ())) for name in ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE")]
+    parts = [
+        _own("gpus", key, by_name.get(name, ())) for name in ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE")
+    ]
     if any(line is None or not line.points for line in parts):
         return fields["memory_total_gib"]
     reserved = _own("gpus", key, by_name.get("DCGM_FI_DEV_FB_RESERVED", ()))
     last = [line.points[-1][1] for line in (*parts, reserved) if line is not None and line.points]
-    return known(round(sum(last) / 1024, 3)) if not any(is_blank("DCGM", value) for value in last) else fields["memory_total_gib"]
+    return (
+        known(round(sum(last) / 1024, 3))
+        if not any(is_blank("DCGM", value) for value in last)
+        else fields["memory_total_gib"]
+    )
 
 
 def _own(part: Part, key: tuple[str, ...], lines: Iterable[MetricSeries]) -> MetricSeries | None:
     return next((line for line in lines if identity(part, line.labels) == key), None)
 
 
-def _labels(part: Part, key: tuple[str, ...], by_name: Mapping[str, Sequence[MetricSeries]]) -> Mapping[str, str]:
+def _labels(
+    part: Part, key: tuple[str, ...], by_name: Mapping[str, Sequence[MetricSeries]]
+) -> Mapping[str, str]:
     names = (name for metric in ALL if metric.part == part for name in metric.names)
     line = next((found for name in names if (found := _own(part, key, by_name.get(name, ())))), None)
     return line.labels if line else {}
@@ -221,6 +276,8 @@ def _labels(part: Part, key: tuple[str, ...], by_name: Mapping[str, Sequence[Met
 def _nic(key: tuple[str, ...], values: Values, who: str) -> Nic:
     node, device, port = key
     return Nic(
-        name=":".join(filter(None, (device, port))), node=node, kind="infiniband" if "link_downed" in values else "ethernet",
+        name=":".join(filter(None, (device, port))),
+        node=node,
+        kind="infiniband" if "link_downed" in values else "ethernet",
         **_fields("nics", values, who),
     )

@@ -37,10 +37,14 @@ _BYTES = 1 / (1 << 30)
 _NANOSECONDS = 1e-9
 
 _NVLINK = (
-    "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
-    "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL",
-    "dcgm_nvlink_replay_error_count_total", "dcgm_nvlink_recovery_error_count_total",
-    "dcgm_nvlink_flit_crc_error_count_total", "dcgm_nvlink_data_crc_error_count_total",
+    "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL",
+    "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
+    "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL",
+    "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL",
+    "dcgm_nvlink_replay_error_count_total",
+    "dcgm_nvlink_recovery_error_count_total",
+    "dcgm_nvlink_flit_crc_error_count_total",
+    "dcgm_nvlink_data_crc_error_count_total",
 )
 _DBE = ("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "dcgm_ecc_dbe_volatile_total")
 _SBE = ("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "dcgm_ecc_sbe_volatile_total")
@@ -57,8 +61,20 @@ DCGM: tuple[Metric, ...] = (
     Metric("gpus", "sm_clock_max_mhz", ("DCGM_FI_DEV_MAX_SM_CLOCK",)),
     Metric("gpus", "temperature_c", ("DCGM_FI_DEV_GPU_TEMP", "dcgm_gpu_temp"), "max"),
     Metric("gpus", "power_w", ("DCGM_FI_DEV_POWER_USAGE", "dcgm_power_usage")),
-    Metric("gpus", "thermal_throttle_s_new", ("DCGM_FI_DEV_THERMAL_VIOLATION", "dcgm_thermal_violation"), "growth", _NANOSECONDS),
-    Metric("gpus", "power_throttle_s_new", ("DCGM_FI_DEV_POWER_VIOLATION", "dcgm_power_violation"), "growth", _NANOSECONDS),
+    Metric(
+        "gpus",
+        "thermal_throttle_s_new",
+        ("DCGM_FI_DEV_THERMAL_VIOLATION", "dcgm_thermal_violation"),
+        "growth",
+        _NANOSECONDS,
+    ),
+    Metric(
+        "gpus",
+        "power_throttle_s_new",
+        ("DCGM_FI_DEV_POWER_VIOLATION", "dcgm_power_violation"),
+        "growth",
+        _NANOSECONDS,
+    ),
     Metric("gpus", "ecc_uncorrected", _DBE),
     Metric("gpus", "ecc_uncorrected_new", _DBE, "growth"),
     Metric("gpus", "ecc_corrected_new", _SBE, "growth"),
@@ -103,14 +119,21 @@ CONTAINERS: tuple[Metric, ...] = (
     Metric("cgroup", "oom_kill", ("container_oom_events_total",), "max"),
     Metric("cgroup", "oom_kill_new", ("container_oom_events_total",), "growth"),
     Metric("cgroup", "max_events_new", ("container_memory_failcnt",), "growth"),
-    Metric("scheduler", "state", ("kube_pod_container_status_last_terminated_reason",), "max", shown_by="reason"),
+    Metric(
+        "scheduler", "state", ("kube_pod_container_status_last_terminated_reason",), "max", shown_by="reason"
+    ),
 )
 
 FRAMEWORKS: tuple[Metric, ...] = (
     Metric("ray", "memory_kills_new", ("ray_memory_manager_worker_eviction_total",), "growth"),
     Metric("ray", "object_store_total_gib", ("ray_object_store_capacity",), "last", _BYTES),
     Metric("ray", "object_store_used_gib", ("ray_object_store_used_memory",), "max", _BYTES),
-    Metric("serving", "cache_usage", ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"), "max"),
+    Metric(
+        "serving",
+        "cache_usage",
+        ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
+        "max",
+    ),
     Metric("serving", "waiting", ("vllm:num_requests_waiting", "sglang:num_queue_reqs"), "max"),
     Metric("serving", "running", ("vllm:num_requests_running", "sglang:num_running_reqs"), "last"),
     Metric("serving", "preemptions_new", ("vllm:num_preemptions_total",), "growth"),
@@ -127,7 +150,10 @@ IDENTITY: Mapping[Part, tuple[tuple[str, ...], ...]] = {
 }
 # Labels of interfaces and file systems that are no machine's own way to the outside.
 INNER: Mapping[Part, tuple[str, str]] = {
-    "nics": ("device", r"^(?:lo|veth|docker|br-|cali|flannel|cni|tunl|dummy|virbr|kube|nodelocaldns|vxlan|ifb)"),
+    "nics": (
+        "device",
+        r"^(?:lo|veth|docker|br-|cali|flannel|cni|tunl|dummy|virbr|kube|nodelocaldns|vxlan|ifb)",
+    ),
     "disks": ("fstype", r"^(?:overlay|squashfs|proc|sysfs|cgroup2?|devtmpfs|ramfs|autofs|nsfs|fuse\.lxcfs)$"),
 }
 
@@ -144,8 +170,13 @@ def is_blank(name: str, value: float) -> bool:
 
 
 def identity(part: Part, labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Give what names one thing of a part: a card, a file system, an interface; empty where there is only one."""
-    return tuple(next((labels[name] for name in group if labels.get(name)), "") for group in IDENTITY.get(part, ()))
+    """Give what names one thing of a part: a card, a file system, an interface.
+
+    Empty where there is only one.
+    """
+    return tuple(
+        next((labels[name] for name in group if labels.get(name)), "") for group in IDENTITY.get(part, ())
+    )
 
 
 def names() -> tuple[str, ...]:

@@ -28,8 +28,23 @@ TIMEOUT_S = 15.0
 COMMAND = (sys.executable, "-P", "-m", "service.telemetry.nvml")
 MAX_LINKS = 18
 # NVML's code of an error -> our word for it in `driver_error` and `state`.
-WORDS = {9: "driver-not-loaded", 12: "library-not-found", 15: "lost", 16: "reset-required", 18: "version-mismatch"}
-RECOVERY = {0: "none", 1: "reset", 2: "reboot", 3: "drain-p2p", 4: "drain-and-reset", 5: "recover-imex", 6: "bus-reset", 7: "reboot"}
+WORDS = {
+    9: "driver-not-loaded",
+    12: "library-not-found",
+    15: "lost",
+    16: "reset-required",
+    18: "version-mismatch",
+}
+RECOVERY = {
+    0: "none",
+    1: "reset",
+    2: "reboot",
+    3: "drain-p2p",
+    4: "drain-and-reset",
+    5: "recover-imex",
+    6: "bus-reset",
+    7: "reboot",
+}
 # nvml.h: why the clock is held down; idle and chosen clocks are no fault.
 THROTTLE = {0x4: "power-cap", 0x8: "hw-slowdown", 0x20: "sw-thermal", 0x40: "hw-thermal", 0x80: "power-brake"}
 # nvml.h: NVML_FI_DEV_NVLINK_{CRC_FLIT,CRC_DATA,REPLAY,RECOVERY}_ERROR_COUNT_TOTAL.
@@ -46,7 +61,9 @@ class GpuList(SnapshotPart):
     gpu_count: Reading[int] = unavailable("NVML was not asked")
 
 
-def read_gpus(listen_s: float = 0.0, timeout_s: float = TIMEOUT_S, command: Sequence[str] = COMMAND) -> GpuList:
+def read_gpus(
+    listen_s: float = 0.0, timeout_s: float = TIMEOUT_S, command: Sequence[str] = COMMAND
+) -> GpuList:
     """Ask the child; where it does not answer in time, or not sensibly, everything is not available.
 
     With `listen_s` it waits so long for Xid events, which NVML tells only while it is listened to.
@@ -56,9 +73,12 @@ def read_gpus(listen_s: float = 0.0, timeout_s: float = TIMEOUT_S, command: Sequ
 
 
 class PersistentSampler:
-    """A child that stays for many samples; one that hangs or dies is let go, and the next sample begins another.
+    """A child that stays for many samples.
 
-    It is forked: loading Python and the driver's library for each sample costs a hundred times what the sample does.
+    One that hangs or dies is let go, and the next sample begins another.
+
+    It is forked: loading Python and the driver's library for each sample costs a hundred times what the
+    sample does.
     """
 
     def __init__(self, ask: Callable[[float], GpuList] | None = None) -> None:
@@ -106,7 +126,9 @@ class PersistentSampler:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -127,7 +149,11 @@ def _read(out: bytes) -> GpuList:
 
 
 def _nothing(why: str, word: str = "") -> GpuList:
-    return GpuList(driver_version=unavailable(why), driver_error=known(word) if word else unavailable(why), gpu_count=unavailable(why))
+    return GpuList(
+        driver_version=unavailable(why),
+        driver_error=known(word) if word else unavailable(why),
+        gpu_count=unavailable(why),
+    )
 
 
 def _asked(command: Sequence[str], timeout_s: float) -> tuple[bytes, str]:
@@ -142,7 +168,11 @@ def _asked(command: Sequence[str], timeout_s: float) -> tuple[bytes, str]:
         if child.stdout:
             child.stdout.close()
         return b"", f"NVML did not answer in {timeout_s:g} s; the driver may hang"
-    return (out, "") if child.returncode == 0 else (b"", f"NVML's child process ended with exit code {child.returncode}")
+    return (
+        (out, "")
+        if child.returncode == 0
+        else (b"", f"NVML's child process ended with exit code {child.returncode}")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +217,10 @@ def collect(listen_s: float) -> GpuList:
     count = int(pynvml.nvmlDeviceGetCount())
     cards = tuple(_gpu(pynvml, number, xids) for number in range(count))
     return GpuList(
-        gpus=cards, driver_version=_text(pynvml.nvmlSystemGetDriverVersion()), driver_error=known("none"), gpu_count=known(count)
+        gpus=cards,
+        driver_version=_text(pynvml.nvmlSystemGetDriverVersion()),
+        driver_error=known("none"),
+        gpu_count=known(count),
     )
 
 
@@ -204,13 +237,27 @@ def _gpu(library: Any, number: int, xids: dict[int, list[int]] | None) -> Gpu:
     card = _Card(library, handle)
     uuid = card.call("nvmlDeviceGetUUID")
     memory = card.call("nvmlDeviceGetMemoryInfo")
-    heard = (unavailable("NVML tells Xid events only while it is watched; see the kernel's log") if xids is None else known(tuple(dict.fromkeys(xids.get(number, ())))))
-    return Gpu.model_validate({
-        "id": str(uuid.value or number), "index": number, "name": card.call("nvmlDeviceGetName"), "pci": card.tried(lambda: _bus(card)),
-        "state": _state(uuid, memory), **_memory(memory), "processes": card.tried(lambda: _processes(card)), **_load(card),
-        **_errors(card), **_links(card), "xids": heard,
-        "recovery_action": card.tried(lambda: RECOVERY.get(card.field(RECOVERY_FIELD), "unknown")),
-    })
+    heard = (
+        unavailable("NVML tells Xid events only while it is watched; see the kernel's log")
+        if xids is None
+        else known(tuple(dict.fromkeys(xids.get(number, ()))))
+    )
+    return Gpu.model_validate(
+        {
+            "id": str(uuid.value or number),
+            "index": number,
+            "name": card.call("nvmlDeviceGetName"),
+            "pci": card.tried(lambda: _bus(card)),
+            "state": _state(uuid, memory),
+            **_memory(memory),
+            "processes": card.tried(lambda: _processes(card)),
+            **_load(card),
+            **_errors(card),
+            **_links(card),
+            "xids": heard,
+            "recovery_action": card.tried(lambda: RECOVERY.get(card.field(RECOVERY_FIELD), "unknown")),
+        }
+    )
 
 
 def _state(*asked: Reading[Any]) -> Reading[str]:
@@ -230,23 +277,37 @@ def _bus(card: _Card) -> str:
 def _memory(memory: Reading[Any]) -> dict[str, Reading[Any]]:
     if memory.value is None:
         return dict.fromkeys(("memory_total_gib", "memory_used_gib"), unavailable(str(memory.unavailable)))
-    return {"memory_total_gib": known(gib(memory.value.total)), "memory_used_gib": known(gib(memory.value.used))}
+    return {
+        "memory_total_gib": known(gib(memory.value.total)),
+        "memory_used_gib": known(gib(memory.value.used)),
+    }
 
 
 def _processes(card: _Card) -> tuple[GpuProcess, ...]:
     found = card.library.nvmlDeviceGetComputeRunningProcesses(card.handle)
-    return tuple(GpuProcess(pid=item.pid, used_gib=None if item.usedGpuMemory is None else gib(item.usedGpuMemory)) for item in found)
+    return tuple(
+        GpuProcess(pid=item.pid, used_gib=None if item.usedGpuMemory is None else gib(item.usedGpuMemory))
+        for item in found
+    )
 
 
 def _load(card: _Card) -> dict[str, Reading[Any]]:
     library = card.library
     return {
         "utilisation": card.tried(lambda: float(library.nvmlDeviceGetUtilizationRates(card.handle).gpu)),
-        "sm_clock_mhz": card.tried(lambda: float(library.nvmlDeviceGetClockInfo(card.handle, library.NVML_CLOCK_SM))),
-        "sm_clock_max_mhz": card.tried(lambda: float(library.nvmlDeviceGetMaxClockInfo(card.handle, library.NVML_CLOCK_SM))),
-        "temperature_c": card.tried(lambda: float(library.nvmlDeviceGetTemperature(card.handle, library.NVML_TEMPERATURE_GPU))),
+        "sm_clock_mhz": card.tried(
+            lambda: float(library.nvmlDeviceGetClockInfo(card.handle, library.NVML_CLOCK_SM))
+        ),
+        "sm_clock_max_mhz": card.tried(
+            lambda: float(library.nvmlDeviceGetMaxClockInfo(card.handle, library.NVML_CLOCK_SM))
+        ),
+        "temperature_c": card.tried(
+            lambda: float(library.nvmlDeviceGetTemperature(card.handle, library.NVML_TEMPERATURE_GPU))
+        ),
         "power_w": card.tried(lambda: library.nvmlDeviceGetPowerUsage(card.handle) / 1000),
-        "throttle": card.tried(lambda: _reasons(int(library.nvmlDeviceGetCurrentClocksThrottleReasons(card.handle)))),
+        "throttle": card.tried(
+            lambda: _reasons(int(library.nvmlDeviceGetCurrentClocksThrottleReasons(card.handle)))
+        ),
     }
 
 
@@ -259,9 +320,15 @@ def _errors(card: _Card) -> dict[str, Reading[Any]]:
     rows = card.call("nvmlDeviceGetRemappedRows")
     since_load = (library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, library.NVML_VOLATILE_ECC)
     return {
-        "ecc_uncorrected": card.tried(lambda: int(library.nvmlDeviceGetTotalEccErrors(card.handle, *since_load))),
-        "remapped_uncorrected": _row(rows, 1, int), "remap_pending": _row(rows, 2, bool), "remap_failed": _row(rows, 3, bool),
-        "retired_pending": card.tried(lambda: bool(library.nvmlDeviceGetRetiredPagesPendingStatus(card.handle))),
+        "ecc_uncorrected": card.tried(
+            lambda: int(library.nvmlDeviceGetTotalEccErrors(card.handle, *since_load))
+        ),
+        "remapped_uncorrected": _row(rows, 1, int),
+        "remap_pending": _row(rows, 2, bool),
+        "remap_failed": _row(rows, 3, bool),
+        "retired_pending": card.tried(
+            lambda: bool(library.nvmlDeviceGetRetiredPagesPendingStatus(card.handle))
+        ),
         "pcie_replays": card.tried(lambda: int(library.nvmlDeviceGetPcieReplayCounter(card.handle))),
     }
 
@@ -291,7 +358,9 @@ def _xids(library: Any, listen_s: float) -> dict[int, list[int]] | None:
     try:
         events = library.nvmlEventSetCreate()
         for number in range(library.nvmlDeviceGetCount()):
-            library.nvmlDeviceRegisterEvents(library.nvmlDeviceGetHandleByIndex(number), library.nvmlEventTypeXidCriticalError, events)
+            library.nvmlDeviceRegisterEvents(
+                library.nvmlDeviceGetHandleByIndex(number), library.nvmlEventTypeXidCriticalError, events
+            )
     except library.NVMLError:
         return None
     found: dict[int, list[int]] = {}
@@ -309,4 +378,6 @@ def _xids(library: Any, listen_s: float) -> dict[int, list[int]] | None:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(collect(float(sys.argv[1]) if len(sys.argv) > 1 else 0.0).model_dump(mode="json")))
+    sys.stdout.write(
+        json.dumps(collect(float(sys.argv[1]) if len(sys.argv) > 1 else 0.0).model_dump(mode="json"))
+    )

@@ -38,10 +38,16 @@ MAX_BYTES = 32 << 20
 BATCH = 12
 # Whose course is kept in the snapshot, as it tells growth from a peak.
 COURSES = {
-    "node_memory_MemAvailable_bytes": "host.memory_available_gib", "container_memory_usage_bytes": "cgroup.memory_current_gib",
-    "DCGM_FI_DEV_FB_USED": "gpus.memory_used_gib", "DCGM_FI_DEV_GPU_UTIL": "gpus.utilisation",
+    "node_memory_MemAvailable_bytes": "host.memory_available_gib",
+    "container_memory_usage_bytes": "cgroup.memory_current_gib",
+    "DCGM_FI_DEV_FB_USED": "gpus.memory_used_gib",
+    "DCGM_FI_DEV_GPU_UTIL": "gpus.utilisation",
 }
-_SCALE = {"host.memory_available_gib": 1 / (1 << 30), "cgroup.memory_current_gib": 1 / (1 << 30), "gpus.memory_used_gib": 1 / 1024}
+_SCALE = {
+    "host.memory_available_gib": 1 / (1 << 30),
+    "cgroup.memory_current_gib": 1 / (1 << 30),
+    "gpus.memory_used_gib": 1 / 1024,
+}
 _LABEL = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")
 _OWN = frozenset({"at", "minutes"})
 
@@ -73,12 +79,18 @@ def parse_address(address: str, allowed: Sequence[str]) -> PrometheusQuery:
     netloc = f"{_bracketed(host)}:{port}" if port else _bracketed(host)
     if netloc not in allowed and host not in allowed:
         shown = ", ".join(allowed) or "none"
-        raise UnknownHostError(f"{netloc or address} is not among the hosts that WHYCRASH_PROMETHEUS_HOSTS allows ({shown}).")
+        raise UnknownHostError(
+            f"{netloc or address} is not among the hosts that WHYCRASH_PROMETHEUS_HOSTS allows ({shown})."
+        )
     if parts.username or parts.password:
-        raise TelemetryError("The address holds a user name or password; put a proxy before Prometheus that needs none.")
+        raise TelemetryError(
+            "The address holds a user name or password; put a proxy before Prometheus that needs none."
+        )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     return PrometheusQuery(
-        f"{SCHEMES[parts.scheme]}://{netloc}{parts.path.rstrip('/')}", _selector(options, address), _at(options.get("at", "")),
+        f"{SCHEMES[parts.scheme]}://{netloc}{parts.path.rstrip('/')}",
+        _selector(options, address),
+        _at(options.get("at", "")),
         _minutes(options.get("minutes", "")),
     )
 
@@ -92,7 +104,8 @@ def _selector(options: Mapping[str, str], address: str) -> dict[str, str]:
     wrong = [name for name, value in chosen.items() if not _LABEL.match(name) or not value]
     if wrong or not chosen:
         raise TelemetryError(
-            f"{address} does not say whose metrics are the job's: add a label, such as ?instance=node7.* or ?pod=train-0."
+            f"{address} does not say whose metrics are the job's: add a label, such as ?instance=node7.* "
+            "or ?pod=train-0."
         )
     return chosen
 
@@ -117,10 +130,12 @@ def _minutes(text: str) -> int:
 
 def query_snapshot(server: PrometheusQuery, crash: float | None) -> Snapshot:
     """Ask for the range before the crash; a server that cannot be asked gives a snapshot that says so."""
-    end = (server.at.timestamp() if server.at else crash)
+    end = server.at.timestamp() if server.at else crash
     if end is None or not 0 <= end < LATEST:
         # The address can be mended; a server that is down cannot, and takes no answer away.
-        raise TelemetryError("The log names no day that Prometheus could be asked about; add ?at=TIME to the address.")
+        raise TelemetryError(
+            "The log names no day that Prometheus could be asked about; add ?at=TIME to the address."
+        )
     start, end = end - 60 * server.minutes, end + AFTER_S
     taken = datetime.fromtimestamp(end, UTC)
     try:
@@ -128,19 +143,37 @@ def query_snapshot(server: PrometheusQuery, crash: float | None) -> Snapshot:
     except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
         return _silent(taken, f"{WHO} could not be asked: {str(error) or type(error).__name__}")
     if not lines:
-        return _silent(taken, f"{WHO} has no series of these labels from {server.minutes} minutes before the crash on")
-    courses = (tuple(
+        return _silent(
+            taken, f"{WHO} has no series of these labels from {server.minutes} minutes before the crash on"
+        )
+    courses = tuple(
         Series(name=COURSES[line.name], labels=_named(line), points=_scaled(line))
-        for line in lines if line.name in COURSES
-    ))
-    return _snapshot(collect_parts(lines, WHO, end - AFTER_S), taken, datetime.fromtimestamp(start, UTC), courses)
+        for line in lines
+        if line.name in COURSES
+    )
+    return _snapshot(
+        collect_parts(lines, WHO, end - AFTER_S), taken, datetime.fromtimestamp(start, UTC), courses
+    )
 
 
-def _snapshot(found: CollectedParts, taken: datetime, start: datetime, courses: tuple[Series, ...]) -> Snapshot:
+def _snapshot(
+    found: CollectedParts, taken: datetime, start: datetime, courses: tuple[Series, ...]
+) -> Snapshot:
     return Snapshot(
-        taken_at=taken, baseline_at=start, sources=("prometheus",), host=found.host, cgroup=found.cgroup, disks=found.disks,
-        nics=found.nics, gpus=found.gpus, nodes=found.nodes, ray=found.ray, serving=found.serving, scheduler=found.scheduler,
-        kernel=Kernel(events=unavailable(f"{WHO} holds no kernel log")), history=courses,
+        taken_at=taken,
+        baseline_at=start,
+        sources=("prometheus",),
+        host=found.host,
+        cgroup=found.cgroup,
+        disks=found.disks,
+        nics=found.nics,
+        gpus=found.gpus,
+        nodes=found.nodes,
+        ray=found.ray,
+        serving=found.serving,
+        scheduler=found.scheduler,
+        kernel=Kernel(events=unavailable(f"{WHO} holds no kernel log")),
+        history=courses,
     )
 
 
@@ -194,7 +227,9 @@ def _json(body: bytes) -> dict[str, Any]:
 def _parsed(result: Any) -> Iterator[MetricSeries]:
     for row in result:
         labels = {str(name): str(value) for name, value in row["metric"].items()}
-        points = tuple((float(at), float(value)) for at, value in row["values"] if value not in ("NaN", "+Inf", "-Inf"))
+        points = tuple(
+            (float(at), float(value)) for at, value in row["values"] if value not in ("NaN", "+Inf", "-Inf")
+        )
         if points:
             yield MetricSeries(labels.pop("__name__", ""), labels, points)
 

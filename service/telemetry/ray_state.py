@@ -39,11 +39,16 @@ def read_ray_state(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         with httpx.Client(base_url=dashboard, timeout=timeout_s, headers=headers, trust_env=False) as client:
-            listed = _asked(client, "/api/v0/nodes", {"detail": "1", "limit": str(MAX_NODES)})["result"]["result"]
+            listed = _asked(client, "/api/v0/nodes", {"detail": "1", "limit": str(MAX_NODES)})["result"][
+                "result"
+            ]
             summary = _asked(client, "/nodes", {"view": "summary"})["summary"]
         shares = {row.get("raylet", {}).get("nodeId"): _share(row) for row in summary}
         clean = Redactor().clean
-        nodes = tuple(_node(row, shares.get(row["node_id"]), clean(str(row.get("state_message") or ""))[:MAX_MESSAGE]) for row in listed)
+        nodes = tuple(
+            _node(row, shares.get(row["node_id"]), clean(str(row.get("state_message") or ""))[:MAX_MESSAGE])
+            for row in listed
+        )
         return RayClusterState(_state(listed, summary), nodes)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError) as error:
         return no_ray_state(f"Ray's dashboard could not be asked: {str(error) or type(error).__name__}")
@@ -72,8 +77,11 @@ def _state(listed: Sequence[Mapping[str, Any]], summary: Sequence[Mapping[str, A
     shares = [share for row in summary if (share := _share(row)) is not None]
     silent: Reading[float] = unavailable("no node's agent has told of its object store")
     return RayState(
-        nodes_dead=known(sum(_is_lost(row) for row in listed)), nodes_alive=known(alive),
-        memory_fraction=known(max(shares)) if shares else unavailable("no node's agent has told of its memory"),
+        nodes_dead=known(sum(_is_lost(row) for row in listed)),
+        nodes_alive=known(alive),
+        memory_fraction=known(max(shares))
+        if shares
+        else unavailable("no node's agent has told of its memory"),
         memory_kills_new=unavailable("the dashboard does not count them; Prometheus does"),
         object_store_total_gib=known(gib(fullest[0])) if fullest else silent,
         object_store_used_gib=known(gib(fullest[1])) if fullest else silent,
@@ -99,7 +107,10 @@ def _share(row: Mapping[str, Any]) -> float | None:
 
 def _node(row: Mapping[str, Any], share: float | None, message: str) -> ClusterNode:
     return ClusterNode(
-        name=str(row["node_ip"]), alive=known(row["state"] == "ALIVE"),
+        name=str(row["node_ip"]),
+        alive=known(row["state"] == "ALIVE"),
         why_dead=known(message) if message else unavailable("Ray says nothing of an end"),
-        memory_fraction=known(share) if share is not None else unavailable("its agent has not told of its memory"),
+        memory_fraction=known(share)
+        if share is not None
+        else unavailable("its agent has not told of its memory"),
     )

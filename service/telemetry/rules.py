@@ -34,7 +34,10 @@ Condition = Annotated[str, AfterValidator(_over_snapshot)]
 
 
 class LogSign(Record):
-    """Something of a log that rules ask for: one of `any` holds; a `follower` is a root that explains nothing itself."""
+    """Something of a log that rules ask for: one of `any` holds.
+
+    A `follower` is a root that explains nothing itself.
+    """
 
     follower: bool = False
     any: tuple[LogCondition, ...]
@@ -97,7 +100,9 @@ class TelemetryRules(Record):
 def is_follower(report: CrashReport) -> bool:
     """Tell whether the log's root only follows from something that the log does not show."""
     root = report.root
-    return root is not None and (root.pattern_role in ("collateral", "wrapper") or (root.strength == "hints" and bool(root.cause)))
+    return root is not None and (
+        root.pattern_role in ("collateral", "wrapper") or (root.strength == "hints" and bool(root.cause))
+    )
 
 
 @cache

@@ -11,8 +11,20 @@ from service.telemetry.snapshot import Scheduler, known, unavailable
 TIMEOUT_S = 10.0
 COMMAND = ("sacct", "--noheader", "--parsable2", "--format=JobID,State,ExitCode", "--jobs")
 _JOB = re.compile(r"^\d{1,12}(?:_\d{1,9})?$")
-# The states that say why, before those that only say that: sacct gives a row for the job and one for each step.
-TELLING = ("OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "TIMEOUT", "DEADLINE", "CANCELLED", "FAILED", "COMPLETED", "RUNNING")
+# The states that say why, before those that only say that: sacct gives a row for the job and one for each
+# step.
+TELLING = (
+    "OUT_OF_MEMORY",
+    "NODE_FAIL",
+    "BOOT_FAIL",
+    "PREEMPTED",
+    "TIMEOUT",
+    "DEADLINE",
+    "CANCELLED",
+    "FAILED",
+    "COMPLETED",
+    "RUNNING",
+)
 
 
 def read_scheduler(job: str, command: Sequence[str] = COMMAND, timeout_s: float = TIMEOUT_S) -> Scheduler:
@@ -37,7 +49,9 @@ def parse_sacct(text: str) -> Scheduler:
         return _nothing("sacct knows no such job")
     code = next((row[2].split(":")[0] for row in rows if row[1].startswith(state)), "")
     return Scheduler(
-        kind="slurm", state=known(state), exit_code=known(int(code)) if code.isdecimal() else unavailable("sacct gives no exit code")
+        kind="slurm",
+        state=known(state),
+        exit_code=known(int(code)) if code.isdecimal() else unavailable("sacct gives no exit code"),
     )
 
 

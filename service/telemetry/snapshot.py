@@ -21,7 +21,17 @@ GIB = 1 << 30
 
 Point = tuple[float, float]
 KernelKind = Literal[
-    "xid", "sxid", "oom-kill", "machine-check", "pcie-error", "gpu-lost", "nvlink", "io-error", "link-down", "hung-task", "segfault"
+    "xid",
+    "sxid",
+    "oom-kill",
+    "machine-check",
+    "pcie-error",
+    "gpu-lost",
+    "nvlink",
+    "io-error",
+    "link-down",
+    "hung-task",
+    "segfault",
 ]
 
 
@@ -75,7 +85,9 @@ class Gpu(SnapshotPart):
     memory_used_gib: Reading[float] = _field("Memory in use; over a range the highest.")
     others_gib: Reading[float] = _field("Memory held by processes that are not the job's.")
     processes: Reading[tuple[GpuProcess, ...]] = _field("Who holds memory.")
-    utilisation: Reading[float] = _field("Share of time with a kernel running, in percent; over a range the mean of its last minutes.")
+    utilisation: Reading[float] = _field(
+        "Share of time with a kernel running, in percent; over a range the mean of its last minutes."
+    )
     sm_clock_mhz: Reading[float] = _field("Clock of the multiprocessors.")
     sm_clock_max_mhz: Reading[float] = _field("The highest clock that the card allows.")
     temperature_c: Reading[float] = _field("Temperature of the chip; over a range the highest.")
@@ -87,7 +99,9 @@ class Gpu(SnapshotPart):
     ecc_uncorrected_new: Reading[int] = _field("Uncorrectable memory errors since the baseline.")
     ecc_corrected_new: Reading[int] = _field("Corrected memory errors since the baseline.")
     remapped_uncorrected: Reading[int] = _field("Rows replaced for uncorrectable errors, in the card's life.")
-    remapped_uncorrected_new: Reading[int] = _field("Rows replaced for uncorrectable errors since the baseline.")
+    remapped_uncorrected_new: Reading[int] = _field(
+        "Rows replaced for uncorrectable errors since the baseline."
+    )
     remap_pending: Reading[bool] = _field("A row waits for a reset to be replaced.")
     remap_failed: Reading[bool] = _field("A row could not be replaced.")
     retired_pending: Reading[bool] = _field("A page waits for a reset to be retired (before Ampere).")
@@ -96,7 +110,9 @@ class Gpu(SnapshotPart):
     nvlink_errors: Reading[int] = _field("Replays, recoveries and checksum errors over all NVLinks.")
     nvlink_errors_new: Reading[int] = _field("The same since the baseline.")
     nvlink_down: Reading[int] = _field("NVLinks that are not active.")
-    xids: Reading[tuple[int, ...]] = _field("Xid numbers that the driver told while it was watched; DCGM keeps the last one only.")
+    xids: Reading[tuple[int, ...]] = _field(
+        "Xid numbers that the driver told while it was watched; DCGM keeps the last one only."
+    )
     recovery_action: Reading[str] = _field("What the driver asks for: none, reset, reboot, drain.")
 
 
@@ -107,7 +123,9 @@ class Host(SnapshotPart):
     boot_time: Reading[float] = _field("When it was booted, in seconds since the epoch.")
     utc_offset_s: Reading[float] = _field("What its local time is ahead of UTC.")
     memory_total_gib: Reading[float] = _field("Memory of the machine.")
-    memory_available_gib: Reading[float] = _field("Memory that can be had without swapping; over a range the lowest.")
+    memory_available_gib: Reading[float] = _field(
+        "Memory that can be had without swapping; over a range the lowest."
+    )
     swap_used_gib: Reading[float] = _field("Swap in use.")
     oom_kill: Reading[int] = _field("Processes killed for memory since boot, over all control groups.")
     oom_kill_new: Reading[int] = _field("The same since the baseline.")
@@ -121,7 +139,9 @@ class Host(SnapshotPart):
     nproc_used: Reading[int] = _field("How many the user has.")
     memlock_gib: Reading[float] = _field("Memory that a process may lock (ulimit -l).")
     driver_version: Reading[str] = _field("Version of the NVIDIA driver.")
-    driver_error: Reading[str] = _field("What the driver's library said when it could not be used, as a word of ours; `none` where it works.")
+    driver_error: Reading[str] = _field(
+        "What the driver's library said when it could not be used, as a word of ours; `none` where it works."
+    )
     gpu_count: Reading[int] = _field("GPUs that the driver shows.")
     gpu_lost_new: Reading[int] = _field("GPUs that the baseline had and the snapshot has not.")
 
@@ -291,7 +311,9 @@ def parse_snapshot(text: str | bytes, where: str) -> Snapshot:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise InvalidSnapshotError(f"{where}: {field}: {first['msg']}. Take one with `whycrash snapshot --out FILE`.") from error
+        raise InvalidSnapshotError(
+            f"{where}: {field}: {first['msg']}. Take one with `whycrash snapshot --out FILE`."
+        ) from error
 
 
 def load_snapshot(path: Path) -> Snapshot:

@@ -18,7 +18,9 @@ CGROUP_FIELDS = ("memory_current_gib",)
 GPU_FIELDS = ("memory_used_gib", "utilisation")
 
 
-def watch_machine(sources: SnapshotSources, every_s: float, before: Snapshot | None = None) -> Iterator[Snapshot]:
+def watch_machine(
+    sources: SnapshotSources, every_s: float, before: Snapshot | None = None
+) -> Iterator[Snapshot]:
     """Yield a snapshot at once, and one each `every_s` seconds, which NVML's Xid events are listened to for."""
     base, last = before, None
     with nvml.PersistentSampler() as cards:
@@ -46,7 +48,9 @@ def _grown(history: tuple[Series, ...], now: Snapshot) -> tuple[Series, ...]:
     courses: dict[tuple[str, str], Series] = {(row.name, row.labels.get("id", "")): row for row in history}
     for (name, label), value in _values(now).items():
         row = courses.get((name, label), Series(name=name, labels={"id": label} if label else {}))
-        courses[name, label] = row.model_copy(update={"points": _thinned((*row.points, (round(at, 1), value)))})
+        courses[name, label] = row.model_copy(
+            update={"points": _thinned((*row.points, (round(at, 1), value)))}
+        )
     return tuple(courses.values())
 
 
@@ -55,7 +59,9 @@ def _thinned(points: tuple[Point, ...]) -> tuple[Point, ...]:
 
 
 def _values(now: Snapshot) -> Mapping[tuple[str, str], float]:
-    rows: dict[tuple[str, str], Reading[float]] = {("host." + name, ""): getattr(now.host, name) for name in HOST_FIELDS}
+    rows: dict[tuple[str, str], Reading[float]] = {
+        ("host." + name, ""): getattr(now.host, name) for name in HOST_FIELDS
+    }
     rows |= {("cgroup." + name, ""): getattr(now.cgroup, name) for name in CGROUP_FIELDS}
     rows |= {("gpus." + name, gpu.id): getattr(gpu, name) for gpu in now.gpus for name in GPU_FIELDS}
     return {key: reading.value for key, reading in rows.items() if reading.value is not None}

@@ -13,9 +13,17 @@ from service.telemetry.errors import TelemetryError
 
 # The first kind that fits decides; what fits none is a fault of ours.
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
-    (InputError, 422), (TelemetryError, 422), (SearchIndexError, 503), (IngestError, 422), (CorpusError, 500), (ServiceError, 500),
+    (InputError, 422),
+    (TelemetryError, 422),
+    (SearchIndexError, 503),
+    (IngestError, 422),
+    (CorpusError, 500),
+    (ServiceError, 500),
 )
-UNEXPECTED = "Something went wrong here that should not; the server's log says where. The log itself was not lost: hand it in again."
+UNEXPECTED = (
+    "Something went wrong here that should not; the server's log says where. The log itself was not lost: "
+    "hand it in again."
+)
 
 
 class StoppingError(WorkerLostError):
@@ -37,7 +45,10 @@ class AbandonedError(RequestError):
 
 
 def failing_frame(error: Exception) -> str:
-    """Tell an error's kind and place for the server's log; not its message, which may hold lines of a job's log."""
+    """Tell an error's kind and place for the server's log.
+
+    Not its message, which may hold lines of a job's log.
+    """
     return f"{type(error).__name__} in {''.join(traceback.format_tb(error.__traceback__))}"
 
 
@@ -50,7 +61,9 @@ def failure_event(error: Exception) -> TriageFailed:
     """Give the event for an error."""
     name = type(error).__name__.removesuffix("Error")
     if isinstance(error, RequestError):
-        return TriageFailed(type=name, status=error.status, error=Redactor().clean(str(error)), retry_after=error.wait)
+        return TriageFailed(
+            type=name, status=error.status, error=Redactor().clean(str(error)), retry_after=error.wait
+        )
     if not is_expected(error):
         return TriageFailed(type="Unexpected", status=500, error=UNEXPECTED)
     status = next(status for kind, status in _STATUS if isinstance(error, kind))

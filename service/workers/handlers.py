@@ -94,7 +94,11 @@ def _opened(task: TriageTask, settings: Settings, tell: _TELL) -> JobSource:
         source = sources.from_text(task.text, task.name)
         return JobSource(task.name, source.omitted, single=source)
     limits = replace(LIMITS, bytes=settings.max_unpacked_mb << 20)
-    job = (jobs.open_job(Path(task.files[0][1]), limits) if len(task.files) == 1 else jobs.open_named([(name, Path(path)) for name, path in task.files], task.name, limits))
+    job = (
+        jobs.open_job(Path(task.files[0][1]), limits)
+        if len(task.files) == 1
+        else jobs.open_named([(name, Path(path)) for name, path in task.files], task.name, limits)
+    )
     job.name = task.name
     total = sum(Path(path).stat().st_size for _, path in task.files)
     left = job.budget.left if job.budget else limits.bytes
@@ -108,7 +112,15 @@ def _opened(task: TriageTask, settings: Settings, tell: _TELL) -> JobSource:
 
 
 def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) -> Iterator[Answer]:
-    machine = (None if not task.telemetry else (opening.open_telemetry(task.telemetry, settings) if task.telemetry == opening.LIVE else snapshot.parse_snapshot(task.telemetry, "telemetry")))
+    machine = (
+        None
+        if not task.telemetry
+        else (
+            opening.open_telemetry(task.telemetry, settings)
+            if task.telemetry == opening.LIVE
+            else snapshot.parse_snapshot(task.telemetry, "telemetry")
+        )
+    )
     try:
         read = triage.read(_opened(task, settings, tell), task.language, task.configs, outcome=task.outcome)
     except InputError as error:
@@ -121,7 +133,13 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
     yield FirstAnswer(diagnosis=triage_context.first)
     excerpt = excerpts.make_excerpt(report, _opened(task, settings, lambda _event: None))
     # Text by text: a mark across the quotes of two fields would be no JSON any more.
-    snapshot_text = ("" if triage_context.telemetry is None else json.dumps(_masked(json.loads(triage_context.telemetry.to_json(None)), Redactor().clean), ensure_ascii=False))
+    snapshot_text = (
+        ""
+        if triage_context.telemetry is None
+        else json.dumps(
+            _masked(json.loads(triage_context.telemetry.to_json(None)), Redactor().clean), ensure_ascii=False
+        )
+    )
     yield TriageMaterial(excerpt, _clean(triage_context.files), snapshot_text)
     if not task.model:
         yield FinalAnswer(diagnosis=triage_context.first)
@@ -144,9 +162,15 @@ def _read(report: CrashReport, machine: Snapshot | Taking | None) -> LogRead:
     place = report.place(report.root.line) if report.root else None
     names = tuple(f"{item.name} {item.version or ''}".strip() for item in report.frameworks)
     return LogRead(
-        bytes=report.limits.bytes, lines=report.limits.lines, events=len(report.events), root_line=place.line if place else None,
-        root_file=(place.file or None) if place else None, frameworks=names, redactions=report.redactions,
-        truncated=report.limits.truncated, telemetry=machine.sources if isinstance(machine, Snapshot) else (),
+        bytes=report.limits.bytes,
+        lines=report.limits.lines,
+        events=len(report.events),
+        root_line=place.line if place else None,
+        root_file=(place.file or None) if place else None,
+        frameworks=names,
+        redactions=report.redactions,
+        truncated=report.limits.truncated,
+        telemetry=machine.sources if isinstance(machine, Snapshot) else (),
     )
 
 
@@ -169,7 +193,12 @@ def _triage_context(triage: Triage, kept: KeptTriage) -> TriageContext:
     """Make the inquiry of a triage that was kept; its answer is the one that was given."""
     files = [ConfigFile(name, text) for name, text in kept.configs]
     machine = snapshot.parse_snapshot(kept.telemetry, "telemetry") if kept.telemetry else None
-    read = triage.read(excerpts.restore_excerpt(kept.excerpt, kept.diagnosis.source), kept.language, files, outcome=kept.diagnosis.outcome)
+    read = triage.read(
+        excerpts.restore_excerpt(kept.excerpt, kept.diagnosis.source),
+        kept.language,
+        files,
+        outcome=kept.diagnosis.outcome,
+    )
     return replace(triage.diagnose(*read, machine, kept.diagnosis.outcome), first=kept.diagnosis)
 
 
@@ -180,14 +209,24 @@ def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:
         if isinstance(piece, TextStage):
             yield ExplanationParagraph(text=piece.text)
         else:
-            yield TurnAnswered(text=piece.text, diagnosis=piece.diagnosis, engine=piece.engine, constraints=piece.constraints)
+            yield TurnAnswered(
+                text=piece.text, diagnosis=piece.diagnosis, engine=piece.engine, constraints=piece.constraints
+            )
 
 
 def _hits(triage: Triage, task: SearchTask) -> Iterator[CaseHit]:
-    chinese = task.language == "zh" or (not task.language and any("一" <= char <= "鿿" for char in task.words))
+    chinese = task.language == "zh" or (
+        not task.language and any("一" <= char <= "鿿" for char in task.words)
+    )
     for item in triage.retriever.search(task.words, task.count):
         case = triage.library.cases.get(item.owner)
-        title = case.title.to("zh" if chinese else "en") if case else (item.document.title if item.document else "")
+        title = (
+            case.title.to("zh" if chinese else "en")
+            if case
+            else (item.document.title if item.document else "")
+        )
         urls = tuple(source.url for source in case.sources) if case else ()
         fix = item.document.fix if item.document else ""
-        yield CaseHit(id=item.owner, title=title, score=round(item.score, 4), urls=urls, kind=item.kind, fix=fix)
+        yield CaseHit(
+            id=item.owner, title=title, score=round(item.score, 4), urls=urls, kind=item.kind, fix=fix
+        )

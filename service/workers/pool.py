@@ -1,6 +1,7 @@
 """A pool of worker processes with a bounded queue and a deadline for each task.
 
-Each process has a thread here, its keeper, which hands it one task after the other, passes on what it answers,
+Each process has a thread here, its keeper, which hands it one task after the other, passes on what it
+answers,
 and puts another in its place when it dies or is late.
 """
 
@@ -52,7 +53,10 @@ Keep = Callable[[Message], None]
 
 
 class TaskHandle:
-    """A task in the pool: an iterator over its messages, in whatever thread. Work that was begun goes on when nobody listens."""
+    """A task in the pool: an iterator over its messages, in whatever thread.
+
+    Work that was begun goes on when nobody listens.
+    """
 
     def __init__(self, task: Task, seconds: float, keep: Keep | None) -> None:
         self.task = task
@@ -81,7 +85,10 @@ class TaskHandle:
 
     def late(self) -> LateError:
         """Make the error of a task that took too long."""
-        return LateError(f"This took longer than {self._seconds:g} seconds and was ended; a smaller part of the log may do.")
+        return LateError(
+            f"This took longer than {self._seconds:g} seconds and was ended; a smaller part of the log "
+            "may do."
+        )
 
     def stop(self) -> None:
         """Answer that the server stops."""
@@ -100,7 +107,12 @@ class TaskHandle:
 class ProcessPool:
     """Runs tasks in processes of their own; its methods may be called from any thread."""
 
-    def __init__(self, settings: Settings, size: int | None = None, serve: Callable[[Connection, Settings], None] = process.serve) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        size: int | None = None,
+        serve: Callable[[Connection, Settings], None] = process.serve,
+    ) -> None:
         self._settings = settings
         self._serve = serve
         self.size = size or settings.workers or os.cpu_count() or 1
@@ -113,7 +125,9 @@ class ProcessPool:
 
     def start(self) -> None:
         """Start the processes; returns at once, tasks wait until one is loaded."""
-        self._keepers = [_WorkerThread(self, self._settings, number, self._serve) for number in range(self.size)]
+        self._keepers = [
+            _WorkerThread(self, self._settings, number, self._serve) for number in range(self.size)
+        ]
         for keeper in self._keepers:
             keeper.start()
 
@@ -153,8 +167,13 @@ class ProcessPool:
         return handle
 
     def withdraw(self, triage_id: str) -> None:
-        """Let a triage that nobody wants any more leave the line, and its record say so; one that was begun goes on to its end."""
-        handle = self._line.discard(lambda handle: isinstance(handle.task, TriageTask) and handle.task.id == triage_id)
+        """Let a triage that nobody wants any more leave the line, and its record say so.
+
+        One that was begun goes on to its end.
+        """
+        handle = self._line.discard(
+            lambda handle: isinstance(handle.task, TriageTask) and handle.task.id == triage_id
+        )
         if handle is None:
             return
         self._let_go()
@@ -188,7 +207,13 @@ class ProcessPool:
 class _WorkerThread(threading.Thread):
     """Keeps one process at work."""
 
-    def __init__(self, pool: ProcessPool, settings: Settings, number: int, serve: Callable[[Connection, Settings], None]) -> None:
+    def __init__(
+        self,
+        pool: ProcessPool,
+        settings: Settings,
+        number: int,
+        serve: Callable[[Connection, Settings], None],
+    ) -> None:
         super().__init__(name=f"keeper-{number}", daemon=True)
         self._pool = pool
         self._settings = settings
@@ -250,7 +275,9 @@ class _WorkerThread(threading.Thread):
         context = spawning.context()
         self._pipe, other = context.Pipe()
         # No daemon: those may have no children, and NVML is read in one.
-        self._process = context.Process(target=self._serve, args=(other, without_secrets(self._settings)), name=self.name)
+        self._process = context.Process(
+            target=self._serve, args=(other, without_secrets(self._settings)), name=self.name
+        )
         try:
             self._process.start()
             other.close()

@@ -1,4 +1,7 @@
-"""Those who wait for their turn, first come, first served; who leaves the line holds up nobody behind them."""
+"""Those who wait for their turn, first come, first served.
+
+Who leaves the line holds up nobody behind them.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ class TaskQueue(Generic[T]):
             self._changed.notify()
 
     def pop(self, timeout: float | None = None) -> T | None:
-        """Wait for the first one; None once the line is closed. Raises queue.Empty after `patience` seconds."""
+        """Wait for the first one; None once the line is closed.
+
+        Raises queue.Empty after `patience` seconds.
+        """
         with self._changed:
             if not self._changed.wait_for(lambda: self._waiting or self._closed, timeout):
                 raise queue.Empty

@@ -10,7 +10,8 @@ from multiprocessing.context import SpawnContext
 def context() -> SpawnContext:
     """Give the context in which new processes are started afresh.
 
-    Python puts the current folder first in such a process's path until it has loaded `multiprocessing`, so that a
+    Python puts the current folder first in such a process's path until it has loaded `multiprocessing`, so
+    that a
     `pickle.py` beside a log would be run. https://docs.python.org/3/using/cmdline.html#envvar-PYTHONSAFEPATH
     """
     os.environ["PYTHONSAFEPATH"] = "1"

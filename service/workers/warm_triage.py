@@ -40,7 +40,13 @@ class WarmTriage:
         if now != self._generation or self._is_elsewhere():
             old, self._triage = self._triage, Triage(self._settings)
             # Patterns and model are the same; only the index is another.
-            self._triage.__dict__.update({name: old.__dict__[name] for name in ("library", "reader", "embedder") if name in old.__dict__})
+            self._triage.__dict__.update(
+                {
+                    name: old.__dict__[name]
+                    for name in ("library", "reader", "embedder")
+                    if name in old.__dict__
+                }
+            )
             self._generation = now
         return self._triage
 

@@ -35,11 +35,17 @@ def shipped() -> Library:
 @each_row(
     ("value", "language", "told"),
     [
-        ("the node that failed", "zh", "出故障的节点"), ("the node that failed", "en", "the node that failed"),
-        ("a text without a row", "zh", "a text without a row"), (128, "zh", 128), (True, "zh", True), ("auto", "zh", "auto"),
+        ("the node that failed", "zh", "出故障的节点"),
+        ("the node that failed", "en", "the node that failed"),
+        ("a text without a row", "zh", "a text without a row"),
+        (128, "zh", 128),
+        (True, "zh", True),
+        ("auto", "zh", "auto"),
     ],
 )
-def test_that_guidance_is_given_in_the_language_and_values_as_they_are(value: Scalar, language: Language, told: Scalar, tmp_path: Path) -> None:
+def test_that_guidance_is_given_in_the_language_and_values_as_they_are(
+    value: Scalar, language: Language, told: Scalar, tmp_path: Path
+) -> None:
     assert library.load(write(tmp_path, ROW)).settings_named(value, language) == told
 
 
@@ -54,9 +60,16 @@ def test_that_guidance_comes_back_out_of_the_cache_and_changes_the_digest(tmp_pa
 
 
 @each_row(
-    ("rows", "told"), [([ROW, ROW], "stands twice"), ([{"en": "the node"}], "zh: Field required"), ([{**ROW, "fr": "le nœud"}], "fr")]
+    ("rows", "told"),
+    [
+        ([ROW, ROW], "stands twice"),
+        ([{"en": "the node"}], "zh: Field required"),
+        ([{**ROW, "fr": "le nœud"}], "fr"),
+    ],
 )
-def test_that_a_wrong_row_is_named_with_its_file(rows: list[dict[str, str]], told: str, tmp_path: Path) -> None:
+def test_that_a_wrong_row_is_named_with_its_file(
+    rows: list[dict[str, str]], told: str, tmp_path: Path
+) -> None:
     with pytest.raises(InvalidCorpusError, match=rf"guidance.yaml: .*{told}"):
         library.load(write(tmp_path, *rows))
 
@@ -64,7 +77,11 @@ def test_that_a_wrong_row_is_named_with_its_file(rows: list[dict[str, str]], tol
 def test_that_all_guidance_of_cases_and_remedies_has_chinese(shipped: Library) -> None:
     changes = [change for case in shipped.cases.values() for change in case.changes]
     changes += [row for rows in shipped.remedies.values() for row in rows]
-    words = {change.to for change in changes if isinstance(change.to, str) and re.search(r"[A-Za-z)] [a-z(]", change.to)}
+    words = {
+        change.to
+        for change in changes
+        if isinstance(change.to, str) and re.search(r"[A-Za-z)] [a-z(]", change.to)
+    }
     assert len(words) > 150
     assert words - shipped.guidance.keys() == set()
 

@@ -37,7 +37,11 @@ settings:
 
 def write_corpus(root: Path, case: str = case_file(), causes: str = CAUSES, specs: str = KNOBS) -> Path:
     """Write a corpus of one cause, one case and one setting."""
-    for name, text in (("causes.yaml", causes), ("cases/ray/disk-full.md", case), ("settings/ray.yaml", specs)):
+    for name, text in (
+        ("causes.yaml", causes),
+        ("cases/ray/disk-full.md", case),
+        ("settings/ray.yaml", specs),
+    ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     return root
@@ -45,8 +49,15 @@ def write_corpus(root: Path, case: str = case_file(), causes: str = CAUSES, spec
 
 def spec(key: str, versions: str = "", *aliases: Alias) -> SettingSpec:
     """Make a setting of verl."""
-    return SettingSpec(framework="verl", key=key, type="str", spelled="hydra", versions=versions, aliases=aliases,
-                effect=Text(en="e", zh="z"))
+    return SettingSpec(
+        framework="verl",
+        key=key,
+        type="str",
+        spelled="hydra",
+        versions=versions,
+        aliases=aliases,
+        effect=Text(en="e", zh="z"),
+    )
 
 
 def shelf(*specs: SettingSpec) -> Library:
@@ -56,34 +67,48 @@ def shelf(*specs: SettingSpec) -> Library:
 
 @pytest.mark.long
 def test_the_corpus_that_ships_holds_together(table: PatternTable) -> None:
-    """Every pattern finds its examples and not its near misses, through the real scanner; every reference resolves."""
+    """Every pattern finds its examples and not its near misses, through the real scanner.
+
+    Every reference resolves.
+    """
     assert findings(library.load(), table) == []
 
 
-@pytest.mark.skipif(not SHARED_CAUSES.exists(), reason="the shared list of causes is not beside this checkout")
+@pytest.mark.skipif(
+    not SHARED_CAUSES.exists(), reason="the shared list of causes is not beside this checkout"
+)
 def test_every_shared_cause_is_described() -> None:
     """Causes are added, never renamed."""
     shared = yaml.safe_load(SHARED_CAUSES.read_text(encoding="utf-8"))
     entries = shared.get("causes", shared)
-    ids = {row["id"] for row in entries} if isinstance(entries, list) else {
-        cause for group in entries.values() for cause in group}
+    ids = (
+        {row["id"] for row in entries}
+        if isinstance(entries, list)
+        else {cause for group in entries.values() for cause in group}
+    )
     assert len(ids) > 20
     assert ids <= set(library.load().causes)
 
 
 def test_every_case_speaks_both_languages() -> None:
     """A case's Chinese part is Chinese, its English part is not."""
+
     def chinese(text: str) -> float:
         return sum("一" <= char <= "鿿" for char in text) / len(text)
 
     cases = library.load().cases
     assert len(cases) > 30
-    assert [case.id for case in cases.values() if chinese(case.body.zh) < 0.1 or chinese(case.body.en) > 0.02] == []
+    assert [
+        case.id for case in cases.values() if chinese(case.body.zh) < 0.1 or chinese(case.body.en) > 0.02
+    ] == []
 
 
 @each_row(
     ("wanted", "message"),
-    [("other/disk-full", r"No case 'other/disk-full'; near: ray/disk-full\."), ("ray/nothing", r"No case 'ray/nothing'\.$")],
+    [
+        ("other/disk-full", r"No case 'other/disk-full'; near: ray/disk-full\."),
+        ("ray/nothing", r"No case 'ray/nothing'\.$"),
+    ],
 )
 def test_an_unknown_case_is_an_error_that_names_near_ones(tmp_path: Path, wanted: str, message: str) -> None:
     """The message helps who mistyped the folder."""
@@ -104,9 +129,13 @@ def test_an_unknown_case_is_an_error_that_names_near_ones(tmp_path: Path, wanted
         ("trainer.gone", None, None),
     ],
 )
-def test_a_setting_is_found_by_the_names_its_version_knows(key: str, version: str | None, expected: str | None) -> None:
+def test_a_setting_is_found_by_the_names_its_version_knows(
+    key: str, version: str | None, expected: str | None
+) -> None:
     """An alias counts only in its own versions; an unknown version may be any."""
-    found = shelf(spec("trainer.new", ">=0.5", Alias(key="trainer.old", versions="<0.5"))).setting("verl", key, version)
+    found = shelf(spec("trainer.new", ">=0.5", Alias(key="trainer.old", versions="<0.5"))).setting(
+        "verl", key, version
+    )
     assert (found.key if found else None) == expected
 
 
@@ -122,14 +151,29 @@ def test_a_setting_is_found_by_the_names_its_version_knows(key: str, version: st
         ("trainer.gone", None, ()),
     ],
 )
-def test_that_a_setting_gives_its_names_at_a_version(key: str, version: str | None, expected: tuple[str, ...]) -> None:
+def test_that_a_setting_gives_its_names_at_a_version(
+    key: str, version: str | None, expected: tuple[str, ...]
+) -> None:
     """The preferred name comes first; names of other versions are left out."""
-    known = spec("trainer.new", ">=0.5", Alias(key="trainer.old", versions="<0.5"), Alias(key="trainer.short", versions=">=0.6"))
+    known = spec(
+        "trainer.new",
+        ">=0.5",
+        Alias(key="trainer.old", versions="<0.5"),
+        Alias(key="trainer.short", versions=">=0.6"),
+    )
     assert shelf(known).names("verl", key, version) == expected
 
 
-@each_row(("key", "found"), [("--max-len", "--max-len"), ("max_len", "--max-len"), ("--max_len", "--max-len"),
-                                            ("max-width", "--max-len"), ("maxlen", None)])
+@each_row(
+    ("key", "found"),
+    [
+        ("--max-len", "--max-len"),
+        ("max_len", "--max-len"),
+        ("--max_len", "--max-len"),
+        ("max-width", "--max-len"),
+        ("maxlen", None),
+    ],
+)
 def test_that_dashes_and_underscores_name_the_same_setting(key: str, found: str | None) -> None:
     """Users write a flag as they please, and as a plain name in a file."""
     known = shelf(spec("--max-len", "", Alias(key="--max-width"))).setting("verl", key)
@@ -139,7 +183,10 @@ def test_that_dashes_and_underscores_name_the_same_setting(key: str, found: str 
 def test_that_an_exact_name_comes_before_another_spelling() -> None:
     """Where two settings differ by their dashes alone, each is found by its own."""
     both = shelf(spec("--batch"), spec("batch"))
-    assert [found.key for name in ("--batch", "batch") if (found := both.setting("verl", name))] == ["--batch", "batch"]
+    assert [found.key for name in ("--batch", "batch") if (found := both.setting("verl", name))] == [
+        "--batch",
+        "batch",
+    ]
 
 
 def test_a_setting_of_another_framework_is_not_found() -> None:
@@ -159,7 +206,9 @@ def test_a_setting_of_another_framework_is_not_found() -> None:
         ("9", "", True),
     ],
 )
-def test_a_version_fits_where_nothing_speaks_against_it(version: str | None, specifier: str, expected: bool) -> None:
+def test_a_version_fits_where_nothing_speaks_against_it(
+    version: str | None, specifier: str, expected: bool
+) -> None:
     """Unknown and unreadable versions may be the right ones; pre-releases count."""
     assert library.fits(version, specifier) is expected
 
@@ -199,7 +248,10 @@ def test_a_case_is_named_by_its_path(tmp_path: Path) -> None:
 @each_row(
     ("parts", "message"),
     [
-        ({"causes": CAUSES.replace("    action: change-environment\n", "")}, r"causes\.yaml: disk-full: action"),
+        (
+            {"causes": CAUSES.replace("    action: change-environment\n", "")},
+            r"causes\.yaml: disk-full: action",
+        ),
         ({"specs": KNOBS.replace("type: str", "type: text")}, r"settings/ray\.yaml: --temp-dir: type"),
     ],
 )
@@ -228,7 +280,9 @@ def test_a_cache_of_another_form_is_read_anew(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
     """The corpus loads where no cache folder can be made."""
     (tmp_path / "cache").write_text("a file where a folder should be")
-    assert list(library.load(write_corpus(tmp_path / "corpus"), tmp_path / "cache").cases) == ["ray/disk-full"]
+    assert list(library.load(write_corpus(tmp_path / "corpus"), tmp_path / "cache").cases) == [
+        "ray/disk-full"
+    ]
 
 
 @each_row("name", ["causes.yaml", "cases/ray/disk-full.md", "settings/ray.yaml"])

@@ -21,7 +21,10 @@ from tests.tables import each_row
         ("framework:flash-attn <2.6", Predicate("framework", "flash-attn", "~", "<2.6")),
         ("config:trainer.nnodes", Predicate("config", "trainer.nnodes")),
         ("config:zero_stage == 3", Predicate("config", "zero_stage", "==", "3")),
-        ("config:--gpu-memory-utilization >= 0.9", Predicate("config", "--gpu-memory-utilization", ">=", "0.9")),
+        (
+            "config:--gpu-memory-utilization >= 0.9",
+            Predicate("config", "--gpu-memory-utilization", ">=", "0.9"),
+        ),
         ("gpu_oom.free_gib < 1", Predicate("fact", "gpu_oom.free_gib", "<", "1")),
         ("exit.signal ~ SIG(KILL|TERM)", Predicate("fact", "exit.signal", "~", "SIG(KILL|TERM)")),
     ],
@@ -33,8 +36,20 @@ def test_a_condition_is_parsed_into_subject_name_and_comparison(text: str, expec
 
 @each_row(
     "text",
-    ["", "pattern:", "pattern: x", "gpu_oom.free_gib", "gpu_oom.free_gib <1", "gpu_oom < 1", "gpu_oom.free_gib => 1",
-     "config:", "config:a b", "framework:Verl", "framework:verl 0.5", "colour:red"],
+    [
+        "",
+        "pattern:",
+        "pattern: x",
+        "gpu_oom.free_gib",
+        "gpu_oom.free_gib <1",
+        "gpu_oom < 1",
+        "gpu_oom.free_gib => 1",
+        "config:",
+        "config:a b",
+        "framework:Verl",
+        "framework:verl 0.5",
+        "colour:red",
+    ],
 )
 def test_what_is_no_condition_raises_with_the_forms(text: str) -> None:
     """The error names the text and what may be written instead."""
@@ -71,6 +86,8 @@ def test_a_condition_with_a_broken_expression_is_refused(text: str) -> None:
         (None, "==", "None", True),
     ],
 )
-def test_values_compare_as_numbers_where_both_are(left: object, op: Operator, right: str, expected: bool) -> None:
+def test_values_compare_as_numbers_where_both_are(
+    left: object, op: Operator, right: str, expected: bool
+) -> None:
     """Words are equal without quotes, case and blanks around them; order needs numbers."""
     assert compare(left, op, right) is expected

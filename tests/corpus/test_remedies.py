@@ -22,7 +22,9 @@ def write(root: Path, *rows: dict[str, object], documented: bool = True) -> Path
     (root / "remedies").mkdir()
     if documented:
         (root / "remedies" / "documented.yaml").write_text("ray: https://example.org/ray\n", encoding="utf-8")
-    (root / "remedies" / "storage.yaml").write_text(dump_yaml({"disk-full": [{**MEASURE, "rows": list(rows)}]}), encoding="utf-8")
+    (root / "remedies" / "storage.yaml").write_text(
+        dump_yaml({"disk-full": [{**MEASURE, "rows": list(rows)}]}), encoding="utf-8"
+    )
     return root
 
 
@@ -37,15 +39,31 @@ def test_that_a_measure_is_read_as_a_row_for_each_spelling(tmp_path: Path) -> No
     other = {**ROW, "key": "--port", "to": 1, "when": ["framework:ray"], "source": "https://example.org/port"}
     first, second = library.load(write(tmp_path, ROW, other)).remedies["disk-full"]
     assert (first.key, first.cause, first.when, first.why.en, first.source) == (
-        "--temp-dir", "disk-full", ("phase:save",), "It helps.", "https://example.org/ray")
-    assert (second.key, second.when, second.source) == ("--port", ("phase:save", "framework:ray"), "https://example.org/port")
+        "--temp-dir",
+        "disk-full",
+        ("phase:save",),
+        "It helps.",
+        "https://example.org/ray",
+    )
+    assert (second.key, second.when, second.source) == (
+        "--port",
+        ("phase:save", "framework:ray"),
+        "https://example.org/port",
+    )
 
 
 @each_row(
     ("row", "told"),
-    [({**ROW, "tow": 1}, "tow"), ({**ROW, "kind": "wish"}, "kind"), ({**ROW, "unless": ["nonsense"]}, "unless"), ({"framework": "ray"}, "kind")],
+    [
+        ({**ROW, "tow": 1}, "tow"),
+        ({**ROW, "kind": "wish"}, "kind"),
+        ({**ROW, "unless": ["nonsense"]}, "unless"),
+        ({"framework": "ray"}, "kind"),
+    ],
 )
-def test_that_a_wrong_row_is_named_with_its_file_and_field(row: dict[str, object], told: str, tmp_path: Path) -> None:
+def test_that_a_wrong_row_is_named_with_its_file_and_field(
+    row: dict[str, object], told: str, tmp_path: Path
+) -> None:
     with pytest.raises(InvalidCorpusError, match=rf"storage.yaml: disk-full: .*{told}"):
         library.load(write(tmp_path, row))
 
@@ -68,17 +86,80 @@ def test_that_every_cause_but_the_unknown_one_has_remedies(shipped: Library) -> 
     assert set(shipped.causes) - set(shipped.remedies) == {"insufficient-evidence"}
 
 
-TRAINERS = {"verl", "easyr1", "tinyzero", "simplerl-reason", "openrlhf", "trl", "transformers", "llamafactory", "ms-swift", "axolotl", "megatron"}
+TRAINERS = {
+    "verl",
+    "easyr1",
+    "tinyzero",
+    "simplerl-reason",
+    "openrlhf",
+    "trl",
+    "transformers",
+    "llamafactory",
+    "ms-swift",
+    "axolotl",
+    "megatron",
+}
 # Failures that a job of any trainer can have.
 ANYWHERE = {
     "gpu-oom-training": TRAINERS | {"deepspeed", "accelerate", "lightning", "pytorch"},
-    "gpu-oom-rollout": {"verl", "easyr1", "tinyzero", "simplerl-reason", "openrlhf", "trl", "ms-swift", "llamafactory", "vllm", "sglang"},
-    "kv-cache-too-small": {"verl", "easyr1", "tinyzero", "simplerl-reason", "openrlhf", "trl", "ms-swift", "llamafactory", "vllm", "sglang"},
-    "collective-straggler": {"verl", "trl", "transformers", "llamafactory", "ms-swift", "axolotl", "megatron", "deepspeed", "pytorch", "vllm", "sglang"},
-    "dataloader-worker-killed": {"verl", "transformers", "llamafactory", "ms-swift", "axolotl", "megatron", "pytorch"},
+    "gpu-oom-rollout": {
+        "verl",
+        "easyr1",
+        "tinyzero",
+        "simplerl-reason",
+        "openrlhf",
+        "trl",
+        "ms-swift",
+        "llamafactory",
+        "vllm",
+        "sglang",
+    },
+    "kv-cache-too-small": {
+        "verl",
+        "easyr1",
+        "tinyzero",
+        "simplerl-reason",
+        "openrlhf",
+        "trl",
+        "ms-swift",
+        "llamafactory",
+        "vllm",
+        "sglang",
+    },
+    "collective-straggler": {
+        "verl",
+        "trl",
+        "transformers",
+        "llamafactory",
+        "ms-swift",
+        "axolotl",
+        "megatron",
+        "deepspeed",
+        "pytorch",
+        "vllm",
+        "sglang",
+    },
+    "dataloader-worker-killed": {
+        "verl",
+        "transformers",
+        "llamafactory",
+        "ms-swift",
+        "axolotl",
+        "megatron",
+        "pytorch",
+    },
     "batch-not-divisible": TRAINERS - {"llamafactory", "axolotl"} | {"deepspeed"},
     "sequence-too-long": TRAINERS - {"transformers", "megatron"} | {"vllm", "sglang"},
-    "checkpoint-corrupt": {"verl", "easyr1", "openrlhf", "transformers", "ms-swift", "axolotl", "megatron", "lightning"},
+    "checkpoint-corrupt": {
+        "verl",
+        "easyr1",
+        "openrlhf",
+        "transformers",
+        "ms-swift",
+        "axolotl",
+        "megatron",
+        "lightning",
+    },
     "nan-or-inf": TRAINERS - {"llamafactory"} | {"deepspeed", "lightning"},
     "file-missing-or-denied": TRAINERS - {"megatron"} | {"vllm", "sglang", "lightning"},
 }

@@ -39,11 +39,20 @@ def grep(table: PatternTable) -> Grep:
     return Grep(table.rows)
 
 
-def incident(folder: Path, *rows: str, causes: Sequence[str] = ("gpu-oom-training",), verdict: str = "diagnosed") -> Incident:
+def incident(
+    folder: Path, *rows: str, causes: Sequence[str] = ("gpu-oom-training",), verdict: str = "diagnosed"
+) -> Incident:
     """Make an incident of these lines."""
     folder.mkdir(exist_ok=True)
     (folder / "log.txt").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    fields = {"id": folder.name, "causes": causes, "verdict": verdict, "kind": "paste", "mechanism": "m", "split": "fit"}
+    fields = {
+        "id": folder.name,
+        "causes": causes,
+        "verdict": verdict,
+        "kind": "paste",
+        "mechanism": "m",
+        "split": "fit",
+    }
     return Incident(Label.model_validate(fields | {"origin": Origin(kind="written")}), folder)
 
 
@@ -117,7 +126,12 @@ def test_the_last_lines_are_fifty(
     ],
 )
 def test_the_first_error_line_alone_counts(
-    tmp_path: Path, grep: Grep, rows: tuple[str, ...], verdict: str, causes: tuple[str, ...], numbers: tuple[int, ...]
+    tmp_path: Path,
+    grep: Grep,
+    rows: tuple[str, ...],
+    verdict: str,
+    causes: tuple[str, ...],
+    numbers: tuple[int, ...],
 ) -> None:
     """A known line behind an unknown one is not looked at."""
     answer = FirstErrorLine(grep).answer(incident(tmp_path, *rows))
@@ -128,9 +142,16 @@ def test_the_most_frequent_cause_is_that_of_diagnosed_incidents(tmp_path: Path) 
     """Incidents that nobody can answer are the most here, but have no cause to name."""
     causes = ["disk-full", "disk-full", "host-oom-kill"]
     fit = [incident(tmp_path / str(number), QUIET, causes=(cause,)) for number, cause in enumerate(causes)]
-    fit += [incident(tmp_path / name, QUIET, causes=("insufficient-evidence",), verdict="unknown") for name in "abc"]
+    fit += [
+        incident(tmp_path / name, QUIET, causes=("insufficient-evidence",), verdict="unknown")
+        for name in "abc"
+    ]
     answer = MostFrequentCause(fit).answer(fit[2])
-    assert (answer.verdict, answer.causes, answer.lines) == ("diagnosed", ("disk-full", "host-oom-kill"), None)
+    assert (answer.verdict, answer.causes, answer.lines) == (
+        "diagnosed",
+        ("disk-full", "host-oom-kill"),
+        None,
+    )
     assert MostFrequentCause([]).answer(fit[0]).verdict == "unknown"
 
 
@@ -152,7 +173,9 @@ def test_words_alone_ask_with_error_lines_or_else_the_last(tmp_path: Path, triag
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # chromadb's own dependencies, at import
-def test_dense_alone_names_the_nearest_case(tmp_path: Path, triage: Triage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dense_alone_names_the_nearest_case(
+    tmp_path: Path, triage: Triage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A log that ends in a case's own words finds that case, whatever stands before its last 2000 characters."""
     stand_in(monkeypatch, "langchain_text_splitters", RecursiveCharacterTextSplitter=Splitter)
     case = next(iter(triage.library.cases.values()))
@@ -162,7 +185,9 @@ def test_dense_alone_names_the_nearest_case(tmp_path: Path, triage: Triage, monk
     assert (answer.verdict, answer.causes[0], answer.confidence) == ("diagnosed", case.cause, None)
 
 
-def test_the_rarest_template_with_an_error_word_counts(tmp_path: Path, grep: Grep, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rarest_template_with_an_error_word_counts(
+    tmp_path: Path, grep: Grep, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is said once comes before what is said often; lines without an error word are left out."""
     stand_in(monkeypatch, "drain3", TemplateMiner=Miner)
     stand_in(monkeypatch, "drain3.template_miner_config", TemplateMinerConfig=SimpleNamespace)
@@ -172,7 +197,9 @@ def test_the_rarest_template_with_an_error_word_counts(tmp_path: Path, grep: Gre
     assert RarestTemplates(grep).answer(incident(tmp_path, QUIET)).verdict == "no-failure"
 
 
-def test_what_is_not_installed_is_skipped_with_its_reason(triage: Triage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_skipped_with_its_reason(
+    triage: Triage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The systems that need nothing are always there."""
     monkeypatch.setattr(baselines, "find_spec", lambda _: None)
     systems, skipped = all_systems(triage, [])

@@ -17,7 +17,8 @@ from service.scoring.retrieval import signature_applies
 from tests.tables import each_row
 
 LOG = (
-    "python3 -m verl.trainer.main_ppo data.train_batch_size=64 trainer.token=hf_abcdefghijklmnopqrstuvwxyzABCDEFGH\n"
+    "python3 -m verl.trainer.main_ppo data.train_batch_size=64 "
+    "trainer.token=hf_abcdefghijklmnopqrstuvwxyzABCDEFGH\n"
     "Traceback (most recent call last):\n"
     '  File "/opt/env/lib/python3.10/site-packages/verl/odd/corner.py", line 7, in turn\n'
     "    raise OddCornerError(side)\n"
@@ -33,7 +34,9 @@ def read(triage: Triage, text: str = LOG) -> CrashReport:
 def test_a_draft_is_a_case_that_applies(triage: Triage, tmp_path: Path) -> None:
     """What is drafted parses as a case, and its signature holds for the log it came from."""
     report = read(triage)
-    path, _ = drafting.write(report, Truth("framework-bug", "Take the next release."), LOG, triage.library, tmp_path)
+    path, _ = drafting.write(
+        report, Truth("framework-bug", "Take the next release."), LOG, triage.library, tmp_path
+    )
     case = parse_case(path.read_text(encoding="utf-8"), path)
     assert case.cause == "framework-bug"
     assert "Take the next release." in case.body.en
@@ -44,7 +47,9 @@ def test_a_draft_is_a_case_that_applies(triage: Triage, tmp_path: Path) -> None:
 def test_a_drafted_case_changes_the_answer(triage: Triage, tmp_path: Path) -> None:
     """With the draft in the corpus, the log that was unknown is explained as its people said."""
     report = read(triage)
-    case = parse_case(drafting.case_draft(report, Truth("framework-bug"), triage.library), tmp_path / "case.md")
+    case = parse_case(
+        drafting.case_draft(report, Truth("framework-bug"), triage.library), tmp_path / "case.md"
+    )
     again = Triage(triage._settings)
     again.__dict__ |= {"reader": triage.reader, "index": triage.index, "embedder": triage.embedder}
     known = triage.library
@@ -69,7 +74,9 @@ def test_a_drafted_incident_is_redacted_and_sound(triage: Triage, tmp_path: Path
     ("text", "cause", "message"),
     [(LOG, "no-such-cause", "no cause"), ("all is well\n", "framework-bug", "no failure")],
 )
-def test_what_cannot_be_drafted_is_told(triage: Triage, tmp_path: Path, text: str, cause: str, message: str) -> None:
+def test_what_cannot_be_drafted_is_told(
+    triage: Triage, tmp_path: Path, text: str, cause: str, message: str
+) -> None:
     """A cause that nobody knows, or a log without a failure, gives a sentence."""
     with pytest.raises(EvalError, match=message):
         drafting.write(read(triage, text), Truth(cause), text, triage.library, tmp_path)

@@ -25,7 +25,13 @@ def test_the_answer_counts_its_tokens_and_keeps_the_cause(triage: Triage, warm: 
     (incident,) = [item for item in incidents.load(INCIDENTS) if item.id == NAME]
     triage_context = triage.diagnose(triage.reader.read(incident.source()), incident.label.language)
     with serving([Turn(json.dumps(faithful(triage_context)))]) as server:
-        settings = Settings(home=warm, embedding_model="hash", model="openai:scripted", model_base_url=server.url, model_deadline=20.0)
+        settings = Settings(
+            home=warm,
+            embedding_model="hash",
+            model="openai:scripted",
+            model_base_url=server.url,
+            model_deadline=20.0,
+        )
         answer = Explained(Triage(settings), settings).answer(incident)
     assert answer.tokens > 1000
     assert answer.causes[0] == triage_context.first.cause

@@ -42,7 +42,15 @@ class EveryCause:
 
     def answer(self, incident: Incident) -> Answer:
         inner = self._inner.answer(incident)
-        return Answer(incident.id, "diagnosed", self._causes, inner.confidence, inner.lines, inner.changes, grounded=inner.grounded)
+        return Answer(
+            incident.id,
+            "diagnosed",
+            self._causes,
+            inner.confidence,
+            inner.lines,
+            inner.changes,
+            grounded=inner.grounded,
+        )
 
 
 class DroppedLines(Incident):
@@ -98,15 +106,15 @@ def test_a_reader_that_drops_each_tenth_line_falls(triage: Triage, some: list[In
 
 @each_row(
     ("old", "reached", "expected"),
-    [
-        ({}, 0.9, 0.89),
-        ({"grounded": 0.5}, 0.9, 0.89),
-        ({"grounded": 0.95}, 0.9, 0.95),
-    ],
+    [({}, 0.9, 0.89), ({"grounded": 0.5}, 0.9, 0.89), ({"grounded": 0.95}, 0.9, 0.95)],
 )
 def test_a_floor_only_rises(old: dict[str, float], reached: float, expected: float) -> None:
     """A better figure lifts its floor, a worse one does not lower it."""
-    fields = dict.fromkeys(Score.__dataclass_fields__, None) | {"incident": "a", "right": 1.0, "grounded": reached}
+    fields = dict.fromkeys(Score.__dataclass_fields__, None) | {
+        "incident": "a",
+        "right": 1.0,
+        "grounded": reached,
+    }
     rows = {"test": [Score(**fields)]}  # type: ignore[arg-type]
     assert gate.lifted(rows, {"test": old})["test"]["grounded"] == pytest.approx(expected)
 

@@ -18,7 +18,8 @@ from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from tests.tables import each_row
 
-# Case, how many of its units, lines, the root's line, and how many lines all events stand for, left out or not.
+# Case, how many of its units, lines, the root's line, and how many lines all events stand for, left out or
+# not.
 ROWS = [
     ("one-line", 3 << 20, 1, 1, 1),
     ("same-tracebacks", 2000, 14_000, 6, 2000),
@@ -34,8 +35,13 @@ def made(reader: Reader, name: str, units: int) -> CrashReport:
 
 
 @each_row(("name", "units", "lines", "root", "failures"), ROWS, ids=[row[0] for row in ROWS])
-def test_that_every_line_of_a_flood_is_counted(reader: Reader, name: str, units: int, lines: int, root: int, failures: int) -> None:
-    """The first failure is the root however many follow; each is in an event's count or said to be left out."""
+def test_that_every_line_of_a_flood_is_counted(
+    reader: Reader, name: str, units: int, lines: int, root: int, failures: int
+) -> None:
+    """The first failure is the root however many follow.
+
+    Each is in an event's count or said to be left out.
+    """
     report = made(reader, name, units)
     omitted = report.limits.omitted.get("events", 0)
     assert (report.limits.lines, report.root.line if report.root else 0) == (lines, root)
@@ -82,6 +88,7 @@ def test_that_a_subject_of_fuzzing_takes_its_own_seeds(name: str) -> None:
 
 def test_that_what_does_not_fit_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """A report that says what is not there ends the fuzzing."""
+
     def lying(*given: Any) -> list[str]:
         return ["event on line 0"]
 

@@ -14,12 +14,20 @@ from eval.errors import InvalidIncidentError
 from tests.tables import each_row
 
 GOOD = {
-    "id": "amber-tern", "causes": ["port-in-use"], "verdict": "diagnosed", "root_lines": [2], "kind": "paste",
-    "mechanism": "port-taken", "split": "fit", "origin": {"kind": "written"},
+    "id": "amber-tern",
+    "causes": ["port-in-use"],
+    "verdict": "diagnosed",
+    "root_lines": [2],
+    "kind": "paste",
+    "mechanism": "port-taken",
+    "split": "fit",
+    "origin": {"kind": "written"},
 }
 
 
-def put(root: Path, text: str = "start\nOSError: [Errno 98] Address already in use\n", **changes: object) -> None:
+def put(
+    root: Path, text: str = "start\nOSError: [Errno 98] Address already in use\n", **changes: object
+) -> None:
     """Write one incident."""
     label = GOOD | changes
     place = root / str(changes.get("folder", label["id"]))
@@ -57,7 +65,9 @@ def test_the_set_is_broad() -> None:
         ({"split": "train"}, "split"),
     ],
 )
-def test_a_broken_label_names_file_and_field(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+def test_a_broken_label_names_file_and_field(
+    tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
     """A label that breaks the form is refused with a sentence."""
     put(tmp_path, **changes)
     with pytest.raises(InvalidIncidentError, match=message):
@@ -80,8 +90,14 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
         ([{"text": "x\nthe port-in-use cause\n"}], "label's word 'port-in-use'"),
         ([{"text": "x\nrun amber-tern\n"}], "label's word 'amber-tern'"),
         ([{}, {"id": "b-b", "text": "start\nOSError: [Errno 77] Address already in use\n"}], "same text as"),
-        ([{}, {"id": "b-b", "split": "test", "text": "other\ntext\n"}], "mechanism port-taken: is in fit and in test"),
-        ([{"pair": "b-b"}, {"id": "b-b", "split": "test", "mechanism": "m", "text": "other\ntext\n"}], "twins"),
+        (
+            [{}, {"id": "b-b", "split": "test", "text": "other\ntext\n"}],
+            "mechanism port-taken: is in fit and in test",
+        ),
+        (
+            [{"pair": "b-b"}, {"id": "b-b", "split": "test", "mechanism": "m", "text": "other\ntext\n"}],
+            "twins",
+        ),
     ],
 )
 def test_a_broken_set_is_found_out(tmp_path: Path, rows: list[dict[str, object]], finding: str) -> None:
@@ -89,4 +105,6 @@ def test_a_broken_set_is_found_out(tmp_path: Path, rows: list[dict[str, object]]
     for row in rows:
         text = str(row.pop("text", "start\nOSError: [Errno 98] Address already in use\n"))
         put(tmp_path, text, **row)
-    assert any(finding in found for found in incidents.findings(incidents.load(tmp_path), library.load().causes))
+    assert any(
+        finding in found for found in incidents.findings(incidents.load(tmp_path), library.load().causes)
+    )

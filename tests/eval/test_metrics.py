@@ -24,8 +24,14 @@ def known() -> Library:
 def incident(tmp_path: Path, **changes: object) -> Incident:
     """Make a labelled incident on disk."""
     fields: dict[str, object] = {
-        "id": "a-a", "causes": ("host-oom-kill",), "verdict": "diagnosed", "root_lines": (3,), "kind": "paste",
-        "mechanism": "m", "split": "test", "origin": Origin(kind="written"),
+        "id": "a-a",
+        "causes": ("host-oom-kill",),
+        "verdict": "diagnosed",
+        "root_lines": (3,),
+        "kind": "paste",
+        "mechanism": "m",
+        "split": "test",
+        "origin": Origin(kind="written"),
     }
     (tmp_path / "log.txt").write_text("one\ntwo\nthree\n", encoding="utf-8")
     return Incident(Label.model_validate(fields | changes), tmp_path)
@@ -34,7 +40,12 @@ def incident(tmp_path: Path, **changes: object) -> Incident:
 def answer(**changes: object) -> Answer:
     """Make an answer that names the right cause and line."""
     fields: dict[str, object] = {
-        "incident": "a-a", "verdict": "diagnosed", "causes": ("host-oom-kill",), "confidence": 0.9, "lines": (3,), "changes": (),
+        "incident": "a-a",
+        "verdict": "diagnosed",
+        "causes": ("host-oom-kill",),
+        "confidence": 0.9,
+        "lines": (3,),
+        "changes": (),
     }
     return Answer(**(fields | changes))  # type: ignore[arg-type]
 
@@ -121,10 +132,28 @@ def test_a_mean_leaves_out_what_is_unscored() -> None:
 
 def told(name: str, right: float, confidence: float | None) -> Score:
     """Make a score with a confidence."""
-    empty = dict.fromkeys(("cause_top3", "category", "root_line_1", "root_line_5", "setting", "patch", "grounded", "healthy",
-                           "abstained", "sure_and_wrong"))
-    return Score(incident=name, cause_top1=right, answered=1.0 if confidence is not None else 0.0, right=right,
-                 confidence=confidence, **empty)  # type: ignore[arg-type]
+    empty = dict.fromkeys(
+        (
+            "cause_top3",
+            "category",
+            "root_line_1",
+            "root_line_5",
+            "setting",
+            "patch",
+            "grounded",
+            "healthy",
+            "abstained",
+            "sure_and_wrong",
+        )
+    )
+    return Score(
+        incident=name,
+        cause_top1=right,
+        answered=1.0 if confidence is not None else 0.0,
+        right=right,
+        confidence=confidence,
+        **empty,
+    )  # type: ignore[arg-type]
 
 
 def test_calibration_compares_confidence_with_truth() -> None:
@@ -157,4 +186,8 @@ def test_a_ranking_is_scored_by_its_first_fitting_case(tmp_path: Path, known: Li
     fitting = next(case.id for case in known.cases.values() if case.cause == "host-oom-kill")
     other = [case.id for case in known.cases.values() if case.cause == "disk-full"][:1]
     found = ranking([incident(tmp_path)], {"a-a": answer(retrieved={"words": (*other, fitting)})}, known)
-    assert (found["words"]["recall@1"].value, found["words"]["recall@3"].value, found["words"]["MRR"].value) == (0.0, 1.0, 0.5)
+    assert (
+        found["words"]["recall@1"].value,
+        found["words"]["recall@3"].value,
+        found["words"]["MRR"].value,
+    ) == (0.0, 1.0, 0.5)

@@ -35,7 +35,9 @@ def put(monkeypatch: pytest.MonkeyPatch, name: str, **fields: object) -> None:
     sys.modules[name].__dict__.update(fields)
 
 
-def agent(monkeypatch: pytest.MonkeyPatch, primary: int | None, identity: int | None, anchors: Chosen) -> list[str]:
+def agent(
+    monkeypatch: pytest.MonkeyPatch, primary: int | None, identity: int | None, anchors: Chosen
+) -> list[str]:
     """Put a restart agent in place that always finds these lines; gives the texts that it was shown."""
     shown: list[str] = []
 
@@ -47,7 +49,12 @@ def agent(monkeypatch: pytest.MonkeyPatch, primary: int | None, identity: int | 
     evidence = SimpleNamespace(
         deterministic_primary_candidate=found, canonical_observed_identity={"identity_anchor_line": identity}
     )
-    put(monkeypatch, other_tools.RESTART_AGENT, build_l0_bundle=bundle, build_decision_evidence=lambda _: evidence)
+    put(
+        monkeypatch,
+        other_tools.RESTART_AGENT,
+        build_l0_bundle=bundle,
+        build_decision_evidence=lambda _: evidence,
+    )
     return shown
 
 
@@ -62,8 +69,15 @@ def agent(monkeypatch: pytest.MonkeyPatch, primary: int | None, identity: int | 
     ],
 )
 def test_the_restart_agents_primary_failure_comes_first(
-    tmp_path: Path, grep: Grep, monkeypatch: pytest.MonkeyPatch,
-    primary: int | None, identity: int | None, anchors: Chosen, verdict: str, causes: tuple[str, ...], numbers: Chosen,
+    tmp_path: Path,
+    grep: Grep,
+    monkeypatch: pytest.MonkeyPatch,
+    primary: int | None,
+    identity: int | None,
+    anchors: Chosen,
+    verdict: str,
+    causes: tuple[str, ...],
+    numbers: Chosen,
 ) -> None:
     """The cause is what our patterns say of its lines; without a primary failure none is named."""
     shown = agent(monkeypatch, primary, identity, anchors)
@@ -86,12 +100,17 @@ def detective(monkeypatch: pytest.MonkeyPatch, *snippets: tuple[int, str]) -> li
         return lambda: read
 
     put(
-        monkeypatch, other_tools.EXTRACTORS, PythonTracebackExtractor=extractor([]), DrainExtractor=extractor(list(snippets))
+        monkeypatch,
+        other_tools.EXTRACTORS,
+        PythonTracebackExtractor=extractor([]),
+        DrainExtractor=extractor(list(snippets)),
     )
     return shown
 
 
-def test_a_snippets_last_error_line_stands_for_it(tmp_path: Path, grep: Grep, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snippets_last_error_line_stands_for_it(
+    tmp_path: Path, grep: Grep, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A snippet of several lines leaves out empty ones; its lines keep the log's numbers."""
     rows = (QUIET, "Traceback (most recent call last):", '  File "a.py"', "", DISK)
     detective(monkeypatch, (1, QUIET), (2, "\n".join(row for row in rows[1:] if row)))
@@ -108,7 +127,9 @@ def test_snippets_without_a_known_line_name_no_cause(
     assert LogDetective(grep).answer(incident(tmp_path, row)).verdict == verdict
 
 
-def test_a_redrawn_line_is_one_line_to_log_detective(tmp_path: Path, grep: Grep, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redrawn_line_is_one_line_to_log_detective(
+    tmp_path: Path, grep: Grep, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It would count a carriage return as a line's end, and its numbers would not be ours."""
     shown = detective(monkeypatch)
     log = incident(tmp_path, "unused")
@@ -117,7 +138,9 @@ def test_a_redrawn_line_is_one_line_to_log_detective(tmp_path: Path, grep: Grep,
     assert shown == ["10% 20%\nend"] * 2
 
 
-@each_row("error", [ImportError("no libcuda.so.1"), OSError("no libcuda.so.1"), RuntimeError("no libcuda.so.1")])
+@each_row(
+    "error", [ImportError("no libcuda.so.1"), OSError("no libcuda.so.1"), RuntimeError("no libcuda.so.1")]
+)
 def test_a_tool_that_cannot_be_imported_is_skipped_with_its_reason(
     grep: Grep, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:

@@ -23,7 +23,10 @@ from service.html.drawing import Scale
 from service.html.markup import Html, element, escape
 from tests.tables import each_row
 
-HOSTILE = "<script>alert(1)</script> ]]> \x1b[31mred\x1b[0m \x00\x07 \u202eevil <img src=http://evil.example/x> 显存不足"
+HOSTILE = (
+    "<script>alert(1)</script> ]]> \x1b[31mred\x1b[0m \x00\x07 \u202eevil <img src=http://evil.example/x> "
+    "显存不足"
+)
 CAUSES = {"gpu-oom-training": "gpu-memory", "disk-full": "storage", "host-oom-kill": "host-memory"}
 NOTHING = Mean(math.nan, math.nan, math.nan, 0)
 
@@ -31,8 +34,13 @@ NOTHING = Mean(math.nan, math.nan, math.nan, 0)
 def incident(folder: Path, name: str, log: Sequence[str], **fields: Any) -> Incident:
     """Write an incident's log and label it; fields override."""
     made: dict[str, Any] = {
-        "causes": ("gpu-oom-training",), "verdict": "diagnosed", "root_lines": (5,), "kind": "paste",
-        "mechanism": name, "split": "test", "origin": {"kind": "written"},
+        "causes": ("gpu-oom-training",),
+        "verdict": "diagnosed",
+        "root_lines": (5,),
+        "kind": "paste",
+        "mechanism": name,
+        "split": "test",
+        "origin": {"kind": "written"},
     }
     (folder / name).mkdir()
     (folder / name / "log.txt").write_text("\n".join(log), encoding="utf-8")
@@ -42,7 +50,17 @@ def incident(folder: Path, name: str, log: Sequence[str], **fields: Any) -> Inci
 def scored(name: str, **fields: Any) -> Score:
     """Score an answer that is right in its cause and unscored in all else; fields override."""
     made: dict[str, Any] = dict.fromkeys(Score.__dataclass_fields__)
-    return Score(**{**made, "incident": name, "cause_top1": 1.0, "right": 1.0, "confidence": 0.9, "answered": 1.0, **fields})
+    return Score(
+        **{
+            **made,
+            "incident": name,
+            "cause_top1": 1.0,
+            "right": 1.0,
+            "confidence": 0.9,
+            "answered": 1.0,
+            **fields,
+        }
+    )
 
 
 @pytest.fixture
@@ -56,19 +74,45 @@ def run(tmp_path: Path) -> Run:
     incidents = (
         incident(tmp_path, "good", ["boom"], root_lines=(1,)),
         incident(tmp_path, "bad", rows, **traps),
-        incident(tmp_path, "calm", ["step 1"], causes=(), verdict="no-failure", root_lines=(), split="fit", language="zh"),
+        incident(
+            tmp_path,
+            "calm",
+            ["step 1"],
+            causes=(),
+            verdict="no-failure",
+            root_lines=(),
+            split="fit",
+            language="zh",
+        ),
     )
     answers = (
         Answer("good", "diagnosed", ("gpu-oom-training",), 0.9, (1,), seconds=0.5),
-        Answer("bad", "diagnosed", ("disk-full", "host-oom-kill"), 0.7, (20,), (("ray", "a<b", "1"),), headline="磁盘已满 <script>"),
+        Answer(
+            "bad",
+            "diagnosed",
+            ("disk-full", "host-oom-kill"),
+            0.7,
+            (20,),
+            (("ray", "a<b", "1"),),
+            headline="磁盘已满 <script>",
+        ),
         Answer("calm", "diagnosed", ("disk-full",), 0.4, (1,), tokens=7),
     )
-    scores = (scored("good"), scored("bad", cause_top1=0.0, right=0.0), scored("calm", cause_top1=None, right=0.0, healthy=0.0))
+    scores = (
+        scored("good"),
+        scored("bad", cause_top1=0.0, right=0.0),
+        scored("calm", cause_top1=None, right=0.0, healthy=0.0),
+    )
     others = tuple(scored(item.id, cause_top1=None, confidence=None) for item in incidents)
     return Run(
-        incidents, {"composer": answers, "last error": answers}, {"last error": others, "composer": scores},
-        {"dense": {"recall@1": Mean(0.25, 0.125, 0.5, 4), "MRR": Mean(0.75, 0.5, 1.0, 4)}}, CAUSES,
-        "2025-03-02T10:00:00+00:00", 1.5, {"python": "3.11"},
+        incidents,
+        {"composer": answers, "last error": answers},
+        {"last error": others, "composer": scores},
+        {"dense": {"recall@1": Mean(0.25, 0.125, 0.5, 4), "MRR": Mean(0.75, 0.5, 1.0, 4)}},
+        CAUSES,
+        "2025-03-02T10:00:00+00:00",
+        1.5,
+        {"python": "3.11"},
     )
 
 
@@ -104,8 +148,15 @@ class Reader(HTMLParser):
 def test_the_page_loads_nothing(run: Run) -> None:
     """The page names no address to load from, runs nothing, and forbids itself both."""
     elements = Reader(page(run)).elements
-    assert not {"script", "link", "img", "iframe", "object", "form", "image", "use"} & {tag for tag, _ in elements}
-    links = [value for _, found in elements for key, value in found.items() if key in ("src", "href", "srcset", "xlink:href")]
+    assert not {"script", "link", "img", "iframe", "object", "form", "image", "use"} & {
+        tag for tag, _ in elements
+    }
+    links = [
+        value
+        for _, found in elements
+        for key, value in found.items()
+        if key in ("src", "href", "srcset", "xlink:href")
+    ]
     assert links
     assert all(link and link.startswith("#") for link in links)
     assert not re.search(r"url\(|@import", page(run))
@@ -150,7 +201,17 @@ def test_wrong_answers_are_shown_and_right_ones_are_not(run: Run) -> None:
     """Each wrong answer stands under its label's category, with what was labelled and what was said."""
     words = "\n".join(Reader(page(run)).words)
     listed = words[words.index("2 of 3 answers") :]
-    for told in ("bad", "calm", "gpu-memory", "no-failure", "disk-full", "host-oom-kill", "0.70", "bf16=True", "a<b=1"):
+    for told in (
+        "bad",
+        "calm",
+        "gpu-memory",
+        "no-failure",
+        "disk-full",
+        "host-oom-kill",
+        "0.70",
+        "bf16=True",
+        "a<b=1",
+    ):
         assert f"\n{told}\n" in listed
     assert "Labelled root: line 5; pointed at: line 20" in listed
     assert "\ngood\n" not in listed
@@ -178,7 +239,9 @@ def test_both_renderings_show_the_metrics(run: Run, split: Any) -> None:
     words = "".join(Reader(page(run)).words)
     for row in table(run, split):
         told = counted(row.means["composer"], row.goal)
-        assert re.search(rf"{re.escape(row.words)}\s+({aim_of(row)}\s+)?{re.escape(told)}", printed(run)), row.words
+        assert re.search(rf"{re.escape(row.words)}\s+({aim_of(row)}\s+)?{re.escape(told)}", printed(run)), (
+            row.words
+        )
         assert f"{row.words}{aim_of(row)}{told}" in words
 
 
@@ -204,7 +267,16 @@ def test_the_figures_are_those_of_the_scores(run: Run) -> None:
 def test_retrievers_and_cost_are_shown(run: Run) -> None:
     """Recall, MRR, seconds and tokens are in both renderings."""
     for text in (printed(run), "\n".join(Reader(page(run)).words)):
-        for told in ("dense", "recall@1", "0.25 [0.12, 0.50] n=4", "MRR", "0.75 [0.50, 1.00] n=4", "last error", "0.450", "7"):
+        for told in (
+            "dense",
+            "recall@1",
+            "0.25 [0.12, 0.50] n=4",
+            "MRR",
+            "0.75 [0.50, 1.00] n=4",
+            "last error",
+            "0.450",
+            "7",
+        ):
             assert told in text
 
 
@@ -224,7 +296,9 @@ def test_a_narrow_terminal_loses_no_figure(run: Run) -> None:
         (None, 0.9, False, ""),
     ],
 )
-def test_a_goal_is_reached_from_its_side(value: float | None, goal: float | None, lower: bool, word: str) -> None:
+def test_a_goal_is_reached_from_its_side(
+    value: float | None, goal: float | None, lower: bool, word: str
+) -> None:
     """More is better but where less is; without a goal or a score nothing is said."""
     found = NOTHING if value is None else Mean(value, value, value, 9)
     assert mark(MetricRow("x", goal, lower, {"composer": found})) == word
@@ -232,7 +306,14 @@ def test_a_goal_is_reached_from_its_side(value: float | None, goal: float | None
 
 @each_row(
     ("value", "goal", "told"),
-    [(0.874, 0.9, "0.87"), (0.8962, 0.9, "0.896"), (0.9, 0.9, "0.90"), (0.024, 0.02, "0.024"), (math.nan, 0.9, "-"), (1, None, "1.00")],
+    [
+        (0.874, 0.9, "0.87"),
+        (0.8962, 0.9, "0.896"),
+        (0.9, 0.9, "0.90"),
+        (0.024, 0.02, "0.024"),
+        (math.nan, 0.9, "-"),
+        (1, None, "1.00"),
+    ],
 )
 def test_rounding_hides_no_distance_to_the_goal(value: float, goal: float | None, told: str) -> None:
     """A figure that is not the goal is not written like it; what is unscored is a dash."""

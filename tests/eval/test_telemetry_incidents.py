@@ -14,7 +14,9 @@ WITH = [incident for incident in incidents.load() if incident.telemetry]
 def answered(triage: Triage, incident: Incident, *, asked: bool) -> Diagnosis:
     """Answer with the incident's telemetry or without."""
     report = triage.reader.read(incident.source())
-    return triage.explain_report(report, incident.label.language, telemetry=incident.telemetry if asked else None)
+    return triage.explain_report(
+        report, incident.label.language, telemetry=incident.telemetry if asked else None
+    )
 
 
 @each_row("incident", WITH, ids=lambda incident: incident.id)
@@ -26,7 +28,12 @@ def test_that_an_incident_with_telemetry_gets_its_label(incident: Incident, tria
 
 def test_that_at_least_ten_unanswerable_logs_are_diagnosed(triage: Triage) -> None:
     twins = [incident for incident in WITH if incident.label.pair]
-    turned = [item.id for item in twins if answered(triage, item, asked=False).verdict == "unknown" and answered(triage, item, asked=True).verdict == "diagnosed"]
+    turned = [
+        item.id
+        for item in twins
+        if answered(triage, item, asked=False).verdict == "unknown"
+        and answered(triage, item, asked=True).verdict == "diagnosed"
+    ]
     assert len(turned) >= 10
 
 
@@ -52,4 +59,7 @@ def test_that_twins_differ_by_their_telemetry_alone() -> None:
     logs = {incident.id: incident for incident in incidents.load()}
     pairs = [(incident, logs[incident.label.pair]) for incident in WITH if incident.label.pair]
     assert len(pairs) >= 12
-    assert all(one.text == other.text and other.telemetry is None and other.label.verdict == "unknown" for one, other in pairs)
+    assert all(
+        one.text == other.text and other.telemetry is None and other.label.verdict == "unknown"
+        for one, other in pairs
+    )

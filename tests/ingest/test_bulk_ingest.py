@@ -23,7 +23,9 @@ from ingest.subprocess_reader import SubprocessReader
 from tests.factories import OOM, STRANGE, silent, steps, traceback
 
 # Ray's own packages warn where they are imported.
-RAY_WARNINGS = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")
+RAY_WARNINGS = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
+)
 KINDS = (
     lambda number: traceback(OOM.replace("2.00", f"{number}.25")),
     lambda number: steps(1, 2, number) + traceback(STRANGE),
@@ -53,25 +55,35 @@ def pool(home: Path, *, with_ray: bool = False) -> BulkReader:
 
 
 @RAY_WARNINGS
-@pytest.mark.parametrize("with_ray", [False, pytest.param(True, marks=pytest.mark.long)], ids=["threads", "ray"])
-def test_a_pool_gives_what_one_by_one_does(tmp_path: Path, home: Path, reader: Reader, with_ray: bool) -> None:
+@pytest.mark.parametrize(
+    "with_ray", [False, pytest.param(True, marks=pytest.mark.long)], ids=["threads", "ray"]
+)
+def test_a_pool_gives_what_one_by_one_does(
+    tmp_path: Path, home: Path, reader: Reader, with_ray: bool
+) -> None:
     """The same documents and reasons in the same order, whoever read them."""
     errands = collection(tmp_path / "logs", 60)
     told: list[tuple[str, int, int]] = []
     made = pool(home, with_ray=with_ray)
-    assert made.ingested(errands, lambda *row: told.append(row)) == [ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands]
+    assert made.ingested(errands, lambda *row: told.append(row)) == [
+        ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands
+    ]
     assert [done for stage, done, _ in told if stage == "files"] == list(range(1, 61))
     assert {stage for stage, _, _ in told} == {"files", "crashes", "megabytes"}
     made.finish()
 
 
 @pytest.mark.long
-def test_many_logs_make_the_same_index_as_few(tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_logs_make_the_same_index_as_few(
+    tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whether there are enough for a pool does not show in the documents."""
     collection(tmp_path / "logs", 40)
 
     def indexed(name: str) -> pipeline.IngestOutcome:
-        return pipeline.ingest(tmp_path / name, HashEmbedder(), silent, notes=[], logs=[tmp_path / "logs"], reader=reader)
+        return pipeline.ingest(
+            tmp_path / name, HashEmbedder(), silent, notes=[], logs=[tmp_path / "logs"], reader=reader
+        )
 
     few = indexed("few")
     monkeypatch.setattr(bulk_ingest, "FROM", 10)
@@ -88,15 +100,19 @@ def test_a_run_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, home: Pat
     errands = collection(tmp_path / "logs", 30)
     wanted = [ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands]
     code = (
-        "import os, signal, sys; from pathlib import Path; from ingest import many, parts; from ingest.ingest_tasks import Errand\n"
+        "import os, signal, sys; from pathlib import Path; from ingest import many, parts; from "
+        "ingest.ingest_tasks import Errand\n"
         "parts.ROWS = 5\n"
-        "errands = [many.sized(Errand(str(path), 'report')) for path in sorted(Path(sys.argv[2]).iterdir())]\n"
-        "stop = lambda stage, done, total: done == 18 and stage == 'files' and os.kill(os.getpid(), signal.SIGKILL)\n"
+        "errands = [many.sized(Errand(str(path), 'report')) for path in "
+        "sorted(Path(sys.argv[2]).iterdir())]\n"
+        "stop = lambda stage, done, total: done == 18 and stage == 'files' and os.kill(os.getpid(), "
+        "signal.SIGKILL)\n"
         "many.Pool(Path(sys.argv[1]), workers=2, with_ray=False).taken(errands, stop)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(home), str(tmp_path / "logs")], check=False)
     assert done.returncode == -signal.SIGKILL
-    # What another run reads anew would now be something else: the files keep their stamps and lose their text.
+    # What another run reads anew would now be something else: the files keep their stamps and lose their
+    # text.
     kept = {row["intake"]["file"] for row in RowParts(home, bulk_ingest._key()).load()}
     assert len(kept) == 15
     for path in map(Path, kept):
@@ -117,7 +133,14 @@ def test_a_log_that_changed_since_is_read_again(tmp_path: Path, home: Path) -> N
     made = pool(home)
     second = made.ingested(errands, silent)
     made.finish()
-    assert [one == other for one, other in zip(first, second, strict=True)] == [False, False, True, True, True, True]
+    assert [one == other for one, other in zip(first, second, strict=True)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_a_part_that_cannot_be_read_counts_for_nothing(tmp_path: Path) -> None:
@@ -139,7 +162,10 @@ def test_two_runs_for_one_home_do_not_mix(tmp_path: Path) -> None:
     with first.alone():
         first.add({"a": 1})
         first.flush()
-        with pytest.raises(SearchIndexError, match=rf"Another run takes logs in under {tmp_path}; wait"), second.alone():
+        with (
+            pytest.raises(SearchIndexError, match=rf"Another run takes logs in under {tmp_path}; wait"),
+            second.alone(),
+        ):
             pass
         second.clear()
         assert list(first.load()) == [{"a": 1}]
@@ -176,7 +202,9 @@ def test_a_log_that_hangs_its_reader_is_left_out(tmp_path: Path, home: Path, stu
     """After a time that goes by its size; the reader after it is a new one."""
     (tmp_path / "good.log").write_text(traceback(OOM))
     with SubprocessReader(home / "cache", timeout=4.0) as shelter:
-        assert shelter.read(stuck) == IngestedContent(stuck.file, reason=f"{stuck.file}: reading it took longer than 4 seconds")
+        assert shelter.read(stuck) == IngestedContent(
+            stuck.file, reason=f"{stuck.file}: reading it took longer than 4 seconds"
+        )
         assert len(shelter.read(Errand(str(tmp_path / "good.log"), "report")).documents) == 1
 
 
@@ -184,7 +212,9 @@ def test_a_log_that_ends_its_reader_twice_is_left_out(home: Path, stuck: Errand)
     """The reason tells how the process ended."""
     with SubprocessReader(home / "cache") as shelter:
         killer = ended(shelter, 2)
-        assert shelter.read(stuck) == IngestedContent(stuck.file, reason=f"{stuck.file}: the process that read it ended (signal 9)")
+        assert shelter.read(stuck) == IngestedContent(
+            stuck.file, reason=f"{stuck.file}: the process that read it ended (signal 9)"
+        )
         killer.join()
 
 

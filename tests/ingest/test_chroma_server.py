@@ -24,8 +24,16 @@ from ingest.pipeline import IndexPlaces, IngestOutcome
 from tests.factories import OOM, STRANGE, document, silent, traceback
 
 # Chroma's own dependencies warn where they are imported.
-pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")]
-QUERIES = ("ray worker killed, the node is low on memory", "CUDA out of memory in the rollout", "NCCL watchdog timeout", "磁盘已满")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
+]
+QUERIES = (
+    "ray worker killed, the node is low on memory",
+    "CUDA out of memory in the rollout",
+    "NCCL watchdog timeout",
+    "磁盘已满",
+)
 NOTE = "# Ranks hang after a while\nOne rank waits in a zebra barrier that the others never reach.\n"
 
 
@@ -59,7 +67,9 @@ class Chroma:
         command = Path(sys.executable).with_name("chroma")
         self._process = subprocess.Popen(
             [command, "run", "--path", self._folder, "--host", "127.0.0.1", "--port", str(self.port)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self._folder.parent,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=self._folder.parent,
         )
         for _ in range(300):
             with socket.socket() as probe:
@@ -99,9 +109,16 @@ Ingest = Callable[..., IngestOutcome]
 def ingest(tmp_path: Path, reader: Reader, server: Chroma, small_corpus: None) -> Ingest:
     """Run the pipeline for a home, with the server."""
 
-    def run(home: str, *logs: Path, notes: Sequence[Path] = (), embedder: HashEmbedder | None = None) -> IngestOutcome:
+    def run(
+        home: str, *logs: Path, notes: Sequence[Path] = (), embedder: HashEmbedder | None = None
+    ) -> IngestOutcome:
         return pipeline.ingest(
-            tmp_path / home, embedder or HashEmbedder(), silent, notes=list(notes), logs=list(logs), reader=reader,
+            tmp_path / home,
+            embedder or HashEmbedder(),
+            silent,
+            notes=list(notes),
+            logs=list(logs),
+            reader=reader,
             places=IndexPlaces(chroma_url=server.url),
         )
 
@@ -130,7 +147,9 @@ def same_neighbours(one: Index, other: Index) -> None:
         assert sure <= {hit.document.id for hit in second}
 
 
-def test_a_second_machine_with_an_empty_home_has_the_same_index(tmp_path: Path, ingest: Ingest, server: Chroma, reader: Reader) -> None:
+def test_a_second_machine_with_an_empty_home_has_the_same_index(
+    tmp_path: Path, ingest: Ingest, server: Chroma, reader: Reader
+) -> None:
     """It computes no vector, and finds what a local index of the same files finds, past crashes too."""
     logs = log(tmp_path / "logs/job.log", traceback(OOM)).parent
     first = ingest("one", logs).index
@@ -139,24 +158,35 @@ def test_a_second_machine_with_an_empty_home_has_the_same_index(tmp_path: Path, 
     assert counting.asked == 0
     assert second.manifest.collection == first.manifest.collection != ""
     assert {one.origin for one in second.documents if one.kind == "report"} == {str(logs / "job.log")}
-    alone = pipeline.ingest(tmp_path / "alone", HashEmbedder(), silent, notes=[], logs=[logs], reader=reader).index
+    alone = pipeline.ingest(
+        tmp_path / "alone", HashEmbedder(), silent, notes=[], logs=[logs], reader=reader
+    ).index
     for shared in (first, second):
         assert (shared.note, (shared.folder / "chroma").exists()) == ("", False)
-    assert [hit.document.title for hit in second.words("OutOfMemoryError", 3)] == [hit.document.title for hit in alone.words("OutOfMemoryError", 3)]
+    assert [hit.document.title for hit in second.words("OutOfMemoryError", 3)] == [
+        hit.document.title for hit in alone.words("OutOfMemoryError", 3)
+    ]
     same_neighbours(second, first)
     same_neighbours(replaced_ids(alone), replaced_ids(first))
 
 
 def replaced_ids(opened: Index) -> Index:
     """Take the home off the ids: an index of one machine alone has none."""
-    opened.__dict__["documents"] = tuple(replace(one, id=one.id.partition("@")[0]) for one in opened.documents)
+    opened.__dict__["documents"] = tuple(
+        replace(one, id=one.id.partition("@")[0]) for one in opened.documents
+    )
     opened._server = None
     return opened
 
 
-def test_each_machine_adds_what_it_has_and_takes_away_its_own_only(tmp_path: Path, ingest: Ingest, server: Chroma) -> None:
+def test_each_machine_adds_what_it_has_and_takes_away_its_own_only(
+    tmp_path: Path, ingest: Ingest, server: Chroma
+) -> None:
     """Files of the same path on two machines stay two; a file that is gone leaves everywhere."""
-    mine, yours = log(tmp_path / "mine/job.log", traceback(OOM)), log(tmp_path / "yours/job.log", traceback(STRANGE))
+    mine, yours = (
+        log(tmp_path / "mine/job.log", traceback(OOM)),
+        log(tmp_path / "yours/job.log", traceback(STRANGE)),
+    )
     note = tmp_path / "note.md"
     note.write_text(NOTE)
     ingest("one", mine, notes=[note])
@@ -173,7 +203,9 @@ def test_each_machine_adds_what_it_has_and_takes_away_its_own_only(tmp_path: Pat
     assert pipeline.opened(tmp_path / "one", "hash", IndexPlaces(server.url)) is not None
 
 
-def test_an_index_that_another_machine_changed_is_not_the_current_one(tmp_path: Path, ingest: Ingest, server: Chroma) -> None:
+def test_an_index_that_another_machine_changed_is_not_the_current_one(
+    tmp_path: Path, ingest: Ingest, server: Chroma
+) -> None:
     """`opened` says so, and the next refresh takes the new one over."""
     places = IndexPlaces(server.url)
     ingest("one")
@@ -194,7 +226,9 @@ def test_a_server_that_is_down_leaves_the_vectors_of_this_machine(
     server.stop()
     for opened in (made, pipeline.opened(tmp_path / "one", "hash", IndexPlaces(server.url))):
         assert opened is not None
-        assert {query: set(found(opened, query)) for query in QUERIES} == {query: set(ids) for query, ids in before.items()}
+        assert {query: set(found(opened, query)) for query in QUERIES} == {
+            query: set(ids) for query, ids in before.items()
+        }
         assert server.url in opened.note
         assert "gives no answer" in opened.note
     outcome = ingest("one")
@@ -223,11 +257,16 @@ def test_a_server_that_is_down_is_not_asked_for_every_query(tmp_path: Path) -> N
 def test_an_empty_home_without_its_server_says_what_to_do(tmp_path: Path, small_corpus: None) -> None:
     """There is nothing to answer from."""
     url = f"http://127.0.0.1:{free_port()}"
-    with pytest.raises(ChromaServerError, match=rf"The Chroma server at {url} gives no answer .*; start it, or set WHYCRASH_CHROMA_URL"):
+    with pytest.raises(
+        ChromaServerError,
+        match=rf"The Chroma server at {url} gives no answer .*; start it, or set WHYCRASH_CHROMA_URL",
+    ):
         pipeline.refresh(tmp_path / "home", HashEmbedder(), silent, IndexPlaces(url))
 
 
-def test_an_index_of_one_machine_is_published_when_a_server_is_set(tmp_path: Path, ingest: Ingest, server: Chroma, reader: Reader) -> None:
+def test_an_index_of_one_machine_is_published_when_a_server_is_set(
+    tmp_path: Path, ingest: Ingest, server: Chroma, reader: Reader
+) -> None:
     """Its vectors are taken over, not made again; without the setting, it is a local one again."""
     logs = [log(tmp_path / "logs/job.log", traceback(OOM))]
     pipeline.ingest(tmp_path / "one", HashEmbedder(), silent, notes=[], logs=logs, reader=reader)
@@ -248,7 +287,9 @@ def test_the_server_keeps_the_last_two_generations(tmp_path: Path, server: Chrom
         documents = [document(f"d{number}", f"word{number}") for number in range(count)]
         names.append(chroma.name_of("hash", documents))
         for _ in range(2):
-            client.publish(names[-1], documents, HashEmbedder().embed([one.embedded for one in documents]), silent)
+            client.publish(
+                names[-1], documents, HashEmbedder().embed([one.embedded for one in documents]), silent
+            )
             client.point("hash", "corpus", names[-1])
     assert client.standing("hash", "corpus") == names[-1]
     assert client.standing("hash", "another corpus") == ""
@@ -259,7 +300,21 @@ def test_the_server_keeps_the_last_two_generations(tmp_path: Path, server: Chrom
 
 def test_what_is_fetched_is_what_was_published(server: Chroma) -> None:
     """Every field of a document, and its vector."""
-    full = Document("report:1", "report", "job/a", "title", "text 文本", "en", "/logs/a", "gpu-oom-training", "fix it", "f00d", 7, "job/z", "h")
+    full = Document(
+        "report:1",
+        "report",
+        "job/a",
+        "title",
+        "text 文本",
+        "en",
+        "/logs/a",
+        "gpu-oom-training",
+        "fix it",
+        "f00d",
+        7,
+        "job/z",
+        "h",
+    )
     documents = [full, document("plain", "cuda memory")]
     vectors = HashEmbedder().embed([one.embedded for one in documents])
     client = server_at(server.url)

@@ -27,7 +27,10 @@ def test_pieces_hold_all_words_within_their_bound(text: str, limit: int) -> None
         ("one. two.", ["one. two."]),
         ("a first paragraph\n\na second one\n", ["a first paragraph", "a second one"]),
         ("A sentence here. Another one here.", ["A sentence here.", "Another one here."]),
-        ("这是第一句话，比较长一些。这是第二句话，也比较长。", ["这是第一句话，比较长一些。", "这是第二句话，也比较长。"]),
+        (
+            "这是第一句话，比较长一些。这是第二句话，也比较长。",
+            ["这是第一句话，比较长一些。", "这是第二句话，也比较长。"],
+        ),
         ("x" * 45, ["x" * 20, "x" * 20, "x" * 5]),
         ("  \n\n ", []),
     ],
@@ -52,10 +55,21 @@ def test_a_case_gives_its_sections_in_both_languages() -> None:
 
 def test_a_report_is_one_document_of_what_matters(read: ReadLog) -> None:
     """Root line, exception, calls and facts; never the log around them."""
-    made = of_report(read("the quick brown fox\n" + prefixed(RAY, traceback(OOM))), "job/nightly", "/logs/a.log", "gpu-oom-training", "smaller batch")
+    made = of_report(
+        read("the quick brown fox\n" + prefixed(RAY, traceback(OOM))),
+        "job/nightly",
+        "/logs/a.log",
+        "gpu-oom-training",
+        "smaller batch",
+    )
     assert made is not None
     assert (made.kind, made.owner, made.cause, made.fix, made.origin) == (
-        "report", "job/nightly", "gpu-oom-training", "smaller batch", "/logs/a.log")
+        "report",
+        "job/nightly",
+        "gpu-oom-training",
+        "smaller batch",
+        "/logs/a.log",
+    )
     for part in (OOM, "main > step", "free_gib=1.25"):
         assert part in made.text
     assert "brown fox" not in made.text

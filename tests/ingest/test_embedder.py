@@ -64,14 +64,18 @@ def test_a_text_has_one_vector_whatever_it_shares_a_batch_with(exported_home: Pa
 
 
 @pytest.mark.long
-def test_a_text_has_one_vector_however_many_threads_compute(exported_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_has_one_vector_however_many_threads_compute(
+    exported_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One thread, two, and what a process sets for itself; equal texts are computed once."""
     many = [f"{text[:300]} {number}" for number in range(9) for text in TEXTS] + list(TEXTS)
     one, two = (open_embedder("", exported_home, threads).embed(many) for threads in (1, 2))
     monkeypatch.setenv("WHYCRASH_THREADS", "1")
     np.testing.assert_array_equal(one, two)
     np.testing.assert_array_equal(one, open_embedder("", exported_home).embed(many))
-    np.testing.assert_allclose(open_embedder("", exported_home, 2).embed([*many, *many])[len(many) :], one, atol=1e-5)
+    np.testing.assert_allclose(
+        open_embedder("", exported_home, 2).embed([*many, *many])[len(many) :], one, atol=1e-5
+    )
 
 
 @pytest.mark.long
@@ -91,14 +95,22 @@ def test_batches_hold_each_place_once_and_little_padding(lengths: list[int]) -> 
     assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
     widths = [max(lengths[place] for place in batch) for batch in batches]
     assert widths == sorted(widths, reverse=True)
-    assert all(len(batch) == 1 or len(batch) * width <= embedder.BATCH_TOKENS for batch, width in zip(batches, widths, strict=True))
+    assert all(
+        len(batch) == 1 or len(batch) * width <= embedder.BATCH_TOKENS
+        for batch, width in zip(batches, widths, strict=True)
+    )
 
 
 @pytest.mark.long
 def test_meaning_decides(exported_home: Path) -> None:
     """The real model puts a paraphrase before a text that shares words."""
     vectors = open_embedder("", exported_home).embed(
-        ["the GPU ran out of memory", "not enough VRAM left on the graphics card", "the list of those who ran out of the house"])
+        [
+            "the GPU ran out of memory",
+            "not enough VRAM left on the graphics card",
+            "the list of those who ran out of the house",
+        ]
+    )
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2]
 
 
@@ -110,13 +122,18 @@ def test_an_exported_model_needs_no_torch(exported_home: Path) -> None:
         "shape = open_embedder('', Path(sys.argv[1])).embed(['x']).shape; "
         "print(shape, sorted({'torch', 'sentence_transformers', 'transformers'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(exported_home)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(exported_home)], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "(1, 384) []"
 
 
 @each_row(
     ("files", "message"),
-    [({"model.safetensors": b"other weights"}, r"weights are not the pinned ones"), ({}, r"has no weights at .*reinstall")],
+    [
+        ({"model.safetensors": b"other weights"}, r"weights are not the pinned ones"),
+        ({}, r"has no weights at .*reinstall"),
+    ],
 )
 def test_wrong_weights_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes], message: str
@@ -157,7 +174,9 @@ def test_the_hash_embedder_needs_no_model(tmp_path: Path) -> None:
 
 def test_hashed_vectors_rank_by_shared_words() -> None:
     """More shared words, higher cosine; case does not count; no words, no direction."""
-    query, near, far, none = HashEmbedder().embed(["CUDA out of memory", "cuda memory error", "nccl timeout", ""])
+    query, near, far, none = HashEmbedder().embed(
+        ["CUDA out of memory", "cuda memory error", "nccl timeout", ""]
+    )
     assert query @ near > 0.4 > query @ far
     assert not none.any()
     np.testing.assert_allclose(np.linalg.norm([query, near, far], axis=1), 1, atol=1e-6)
@@ -165,6 +184,9 @@ def test_hashed_vectors_rank_by_shared_words() -> None:
 
 def test_hashed_vectors_are_the_same_in_every_process() -> None:
     """Python's own hash is salted; this one is not."""
-    code = "from ingest.embedder import HashEmbedder; print(HashEmbedder().embed(['cuda memory'])[0].nonzero()[0].tolist())"
+    code = (
+        "from ingest.embedder import HashEmbedder; print(HashEmbedder().embed(['cuda "
+        "memory'])[0].nonzero()[0].tolist())"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(HashEmbedder().embed(["cuda memory"])[0].nonzero()[0].tolist())

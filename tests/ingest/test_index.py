@@ -19,8 +19,31 @@ from ingest.index import FORMAT, PART, STEP, Index, IngestedFile, Manifest
 from tests.factories import document, silent
 from tests.tables import each_row
 
-WORDS = ["cuda", "memory", "rollout", "rank", "shard", "nccl", "timeout", "watchdog", "ray", "actor", "worker", "killed", "leak", "cache", "engine", "vllm", "token", "batch"]
-DOCUMENTS = [document("oom", "cuda out of memory"), document("hang", "nccl watchdog timeout"), document("kill", "ray worker killed 内存不足")]
+WORDS = [
+    "cuda",
+    "memory",
+    "rollout",
+    "rank",
+    "shard",
+    "nccl",
+    "timeout",
+    "watchdog",
+    "ray",
+    "actor",
+    "worker",
+    "killed",
+    "leak",
+    "cache",
+    "engine",
+    "vllm",
+    "token",
+    "batch",
+]
+DOCUMENTS = [
+    document("oom", "cuda out of memory"),
+    document("hang", "nccl watchdog timeout"),
+    document("kill", "ray worker killed 内存不足"),
+]
 
 
 class Counting(HashEmbedder):
@@ -36,11 +59,20 @@ class Counting(HashEmbedder):
         return super().embed(texts)
 
 
-def write(home: Path, documents: Sequence[Document] = DOCUMENTS, embedder: HashEmbedder | None = None) -> Index:
+def write(
+    home: Path, documents: Sequence[Document] = DOCUMENTS, embedder: HashEmbedder | None = None
+) -> Index:
     """Write an index."""
     used = embedder or HashEmbedder()
     manifest = Manifest(used.name, "corpus", len(documents), roots=("/",))
-    return index.write(home, documents, used, manifest, silent, taken=[IngestedFile("/a", "1"), IngestedFile("/b", "2", DOCUMENTS[0])])
+    return index.write(
+        home,
+        documents,
+        used,
+        manifest,
+        silent,
+        taken=[IngestedFile("/a", "1"), IngestedFile("/b", "2", DOCUMENTS[0])],
+    )
 
 
 def opened(home: Path) -> Index:
@@ -71,7 +103,9 @@ def test_no_index_is_none(home: Path) -> None:
     assert index.current(home) is None
 
 
-@pytest.mark.parametrize(("query", "best"), [("out of memory", "oom"), ("watchdog timeout", "hang"), ("worker killed", "kill")])
+@pytest.mark.parametrize(
+    ("query", "best"), [("out of memory", "oom"), ("watchdog timeout", "hang"), ("worker killed", "kill")]
+)
 def test_each_search_finds_its_document_first(home: Path, query: str, best: str) -> None:
     """Words, vectors and Chroma agree where the case is clear."""
     found = write(home)
@@ -159,7 +193,9 @@ def test_an_interrupted_write_leaves_the_old_index(home: Path, stage: str) -> No
 
 def test_vectors_that_were_made_are_not_made_again_after_a_kill(home: Path) -> None:
     """A run that is stopped while it embeds leaves what it had, and the next one goes on from there."""
-    documents = [document(f"d{number}", f"word{number} " * (number % 7 + 1)) for number in range(PART + 3 * STEP)]
+    documents = [
+        document(f"d{number}", f"word{number} " * (number % 7 + 1)) for number in range(PART + 3 * STEP)
+    ]
     first, second = Counting(), Counting()
 
     def stop(stage: str, done: int, total: int) -> None:
@@ -171,14 +207,20 @@ def test_vectors_that_were_made_are_not_made_again_after_a_kill(home: Path) -> N
         index.write(home, documents, first, manifest, stop)
     found = index.write(home, documents, second, manifest, silent)
     assert (len(first.asked), len(second.asked)) == (PART + STEP, 3 * STEP)
-    np.testing.assert_allclose(found.vectors, HashEmbedder().embed([one.embedded for one in documents]), atol=1e-6)
+    np.testing.assert_allclose(
+        found.vectors, HashEmbedder().embed([one.embedded for one in documents]), atol=1e-6
+    )
     assert not list((home / "index" / "parts").rglob("*.npz"))
 
 
 def test_equal_texts_are_embedded_once_and_the_longest_first(home: Path) -> None:
     """So that the batches of a model hold texts of like length."""
     embedder = Counting()
-    write(home, [document(f"d{number}", "word " * (number % 5 + 1), title="t") for number in range(50)], embedder)
+    write(
+        home,
+        [document(f"d{number}", "word " * (number % 5 + 1), title="t") for number in range(50)],
+        embedder,
+    )
     lengths = [len(text) for text in embedder.asked]
     assert len(lengths) == 5
     assert lengths == sorted(lengths, reverse=True)
@@ -188,7 +230,9 @@ def test_progress_is_told_step_by_step(home: Path) -> None:
     """Also while the vectors are made, which takes longest."""
     told: list[tuple[str, int, int]] = []
     documents = [document(f"d{number}", f"word{number}") for number in range(2 * STEP + 1)]
-    index.write(home, documents, HashEmbedder(), Manifest("hash", "c", len(documents)), lambda *row: told.append(row))
+    index.write(
+        home, documents, HashEmbedder(), Manifest("hash", "c", len(documents)), lambda *row: told.append(row)
+    )
     assert [row[1] for row in told if row[0] == "vectors"] == [0, STEP, 2 * STEP, 2 * STEP + 1]
 
 
@@ -250,7 +294,9 @@ def test_an_index_of_an_older_program_is_built_anew(home: Path) -> None:
     assert opened(home).documents == tuple(DOCUMENTS)
 
 
-@pytest.mark.parametrize("manifest", ["not json", "[]", "{}", '{"format": 1}', '{"format": 1, "model": "hash", "colour": "red"}'])
+@pytest.mark.parametrize(
+    "manifest", ["not json", "[]", "{}", '{"format": 1}', '{"format": 1, "model": "hash", "colour": "red"}']
+)
 def test_a_damaged_manifest_says_what_to_remove(home: Path, manifest: str) -> None:
     """No traceback: the index under that folder cannot be read, or counts as none."""
     folder = write(home).folder

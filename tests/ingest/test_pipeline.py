@@ -35,7 +35,9 @@ def ingest(home: Path, reader: Reader) -> Ingest:
     """Run the pipeline on this test's home with the hash embedder."""
 
     def run(notes: list[Path] | None = None, logs: list[Path] | None = None) -> IngestOutcome:
-        return pipeline.ingest(home, HashEmbedder(), silent, notes=notes or [], logs=logs or [], reader=reader)
+        return pipeline.ingest(
+            home, HashEmbedder(), silent, notes=notes or [], logs=logs or [], reader=reader
+        )
 
     return run
 
@@ -84,7 +86,9 @@ def test_unchanged_files_are_skipped_by_content(tmp_path: Path, ingest: Ingest) 
 
 def test_a_file_that_is_gone_leaves_the_index(tmp_path: Path, ingest: Ingest) -> None:
     """The next run of any kind notices."""
-    first, second = (write(tmp_path / f"notes/{name}.md", NOTE.replace("zebra", name)) for name in ("lion", "tiger"))
+    first, second = (
+        write(tmp_path / f"notes/{name}.md", NOTE.replace("zebra", name)) for name in ("lion", "tiger")
+    )
     ingest([first.parent])
     first.unlink()
     outcome = ingest()
@@ -103,8 +107,15 @@ def test_what_was_taken_in_before_stays(tmp_path: Path, ingest: Ingest) -> None:
 
 @pytest.mark.parametrize(
     ("name", "label"),
-    [("job.log", "job.label.yaml"), ("job.log", "job.yaml"), ("job.log", "job.log.yaml"), ("job.log", "label.yaml"),
-     ("job.log.gz", "job.label.yaml"), ("job.out.gz", "job.yaml"), ("job", "job.label.yaml")],
+    [
+        ("job.log", "job.label.yaml"),
+        ("job.log", "job.yaml"),
+        ("job.log", "job.log.yaml"),
+        ("job.log", "label.yaml"),
+        ("job.log.gz", "job.label.yaml"),
+        ("job.out.gz", "job.yaml"),
+        ("job", "job.label.yaml"),
+    ],
 )
 def test_a_label_beside_a_log_is_kept_with_it(tmp_path: Path, ingest: Ingest, name: str, label: str) -> None:
     """People's knowledge of a past crash: its cause, its fix, its job."""
@@ -112,7 +123,11 @@ def test_a_label_beside_a_log_is_kept_with_it(tmp_path: Path, ingest: Ingest, na
     log = write(tmp_path / "logs" / name, gzip.compress(content) if name.endswith(".gz") else content)
     write(log.parent / label, "cause: gpu-oom-training\nfix: half the batch\njob: nightly\n")
     (document,) = owned(ingest(logs=[log.parent]), "report")
-    assert (document.owner, document.cause, document.fix) == ("job/nightly", "gpu-oom-training", "half the batch")
+    assert (document.owner, document.cause, document.fix) == (
+        "job/nightly",
+        "gpu-oom-training",
+        "half the batch",
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,7 +138,9 @@ def test_a_label_beside_a_log_is_kept_with_it(tmp_path: Path, ingest: Ingest, na
         ("causes: []\nfix: null\n", ("job/job", "", "")),
     ],
 )
-def test_parts_of_a_label_may_be_missing(tmp_path: Path, ingest: Ingest, label: str, expected: tuple[str, str, str]) -> None:
+def test_parts_of_a_label_may_be_missing(
+    tmp_path: Path, ingest: Ingest, label: str, expected: tuple[str, str, str]
+) -> None:
     """Of several causes the first counts; the file names the job, with a mark of its place."""
     log = write(tmp_path / "job.log", traceback(OOM))
     write(tmp_path / "job.yaml", label)
@@ -177,7 +194,10 @@ def test_only_logs_and_write_ups_of_a_folder_are_taken(tmp_path: Path, ingest: I
     for name in ("deep/er/a.md", ".hidden.md", "picture.png", "train.py", "b.HTML"):
         write(tmp_path / "notes" / name, NOTE)
     outcome = ingest([tmp_path / "notes"])
-    assert sorted(Path(name).name for name in (item.file for item in outcome.index.taken)) == ["a.md", "b.HTML"]
+    assert sorted(Path(name).name for name in (item.file for item in outcome.index.taken)) == [
+        "a.md",
+        "b.HTML",
+    ]
 
 
 def oom(gib: float, **frames: str) -> str:
@@ -193,7 +213,11 @@ def test_the_same_crash_of_many_jobs_is_one_document(tmp_path: Path, ingest: Ing
     outcome = ingest(logs=[tmp_path / "logs"])
     same, other = sorted(owned(outcome, "report"), key=lambda document: -document.jobs)
     assert (outcome.added, same.jobs, other.jobs) == (5, 4, 1)
-    assert (Path(same.origin).name, same.last.rpartition("-")[0], other.last) == ("job-0.log", "job/job-3", "")
+    assert (Path(same.origin).name, same.last.rpartition("-")[0], other.last) == (
+        "job-0.log",
+        "job/job-3",
+        "",
+    )
     assert numbers(ingest(logs=[tmp_path / "logs"])) == (0, 5, 0, False)
 
 
@@ -227,15 +251,22 @@ def test_an_index_of_the_first_format_is_read_on(tmp_path: Path, home: Path, ing
     old = manifest | {"format": 1, "files": {item.file: item.content for item in made.taken}}
     del old["collection"]
     (made.folder / "manifest.json").write_text(json.dumps(old), encoding="utf-8")
-    rows = [json.loads(row) for row in (made.folder / "documents.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(row) for row in (made.folder / "documents.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     kept = [{key: value for key, value in row.items() if key not in ("jobs", "last", "home")} for row in rows]
-    (made.folder / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
+    (made.folder / "documents.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8"
+    )
     (made.folder / "taken.jsonl").unlink()
     outcome = ingest([tmp_path / "notes"], [tmp_path / "logs"])
     assert numbers(outcome) == (0, 2, 0, False)
     write(tmp_path / "logs/next.log", oom(5))
     outcome = ingest(logs=[tmp_path / "logs"])
-    assert (outcome.index.manifest.format, [document.jobs for document in owned(outcome, "report")]) == (index.FORMAT, [2])
+    assert (outcome.index.manifest.format, [document.jobs for document in owned(outcome, "report")]) == (
+        index.FORMAT,
+        [2],
+    )
     assert len(owned(outcome, "note")) == 1
 
 
@@ -255,7 +286,9 @@ def test_a_report_in_the_index_holds_no_secret(tmp_path: Path, home: Path, inges
     assert [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()] == []
 
 
-def test_two_runs_at_once_lose_nothing_of_each_other(tmp_path: Path, home: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_runs_at_once_lose_nothing_of_each_other(
+    tmp_path: Path, home: Path, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both have read the index that stands before either writes the next one."""
     ingest()
     notes = [write(tmp_path / f"{name}.md", NOTE.replace("zebra", name)) for name in ("gnu", "okapi")]
@@ -287,7 +320,9 @@ def full() -> Iterator[None]:
     signal.signal(signal.SIGXFSZ, usual)
 
 
-def test_a_full_disk_is_told_and_leaves_what_stood(tmp_path: Path, home: Path, ingest: Ingest, request: pytest.FixtureRequest) -> None:
+def test_a_full_disk_is_told_and_leaves_what_stood(
+    tmp_path: Path, home: Path, ingest: Ingest, request: pytest.FixtureRequest
+) -> None:
     """And nothing of the new index, which would keep the disk full."""
     first = ingest()
     request.getfixturevalue("full")

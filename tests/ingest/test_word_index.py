@@ -27,7 +27,10 @@ TEXTS = (
     [
         ("free_cache_engine", ["free_cache_engine", "free", "cache", "engine"]),
         ("ActorDiedError", ["actordiederror", "actor", "died", "error"]),
-        ("actor_rollout_ref.rollout.n", ["actor_rollout_ref.rollout.n", "actor", "rollout", "ref", "rollout"]),
+        (
+            "actor_rollout_ref.rollout.n",
+            ["actor_rollout_ref.rollout.n", "actor", "rollout", "ref", "rollout"],
+        ),
         ("vllm==0.8.3", ["vllm", "0.8.3"]),
         ("out of the memory", ["out", "memory"]),
         ("NCCL", ["nccl"]),
@@ -43,7 +46,16 @@ def test_text_becomes_search_words(text: str, expected: list[str]) -> None:
 
 
 @each_row(
-    "query", ["out of memory", "free_cache_engine", "显存 memory", "host host host", "nothing known", "", "NCCL timeout 0.6.3"]
+    "query",
+    [
+        "out of memory",
+        "free_cache_engine",
+        "显存 memory",
+        "host host host",
+        "nothing known",
+        "",
+        "NCCL timeout 0.6.3",
+    ],
 )
 def test_scores_are_those_of_bm25s(tmp_path: Path, query: str) -> None:
     """Summing the stored columns gives what the library itself computes."""
@@ -57,7 +69,14 @@ def test_scores_are_those_of_bm25s(tmp_path: Path, query: str) -> None:
 
 
 @each_row(
-    ("query", "best"), [("free cache engine", 2), ("free_cache_engine", 2), ("显存不足", 3), ("node exhausted", 1), ("ALLREDUCE", 4)]
+    ("query", "best"),
+    [
+        ("free cache engine", 2),
+        ("free_cache_engine", 2),
+        ("显存不足", 3),
+        ("node exhausted", 1),
+        ("ALLREDUCE", 4),
+    ],
 )
 def test_the_rarest_shared_words_decide(tmp_path: Path, query: str, best: int) -> None:
     """Each query finds its text."""

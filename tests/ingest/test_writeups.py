@@ -31,7 +31,20 @@ CARDS = [
     "BazOCRBazOCR 是一款轻量的端到端文字识别模型,在多个公开评测上取得领先成绩,支持多语言文档解析。00",
     "QuxTTSQuxTTS 是一款高质量的语音合成系统,支持零样本克隆与流式输出,在情感控制方面表现自然。Jinja00",
 ]
-LISTING = ["some kernel mirror", "C", "24", "9", "Docs mirror | 开发者文档", "Dockerfile", "402", "3.12 K", "暂无简介", "Dart", "672", "159"]
+LISTING = [
+    "some kernel mirror",
+    "C",
+    "24",
+    "9",
+    "Docs mirror | 开发者文档",
+    "Dockerfile",
+    "402",
+    "3.12 K",
+    "暂无简介",
+    "Dart",
+    "672",
+    "159",
+]
 
 
 @each_row(
@@ -41,7 +54,18 @@ LISTING = ["some kernel mirror", "C", "24", "9", "Docs mirror | 开发者文档"
         ([], CARDS),
         ([], ["登录后查看全文", "热门项目推荐", "相关项目推荐", *CARDS]),
         ([], ["项目优选", "收起", *LISTING]),
-        ([], [*CARDS, "热门内容推荐", "最新内容推荐", "某课程视频讲解 某工具终极指南", "项目优选", "收起", *LISTING]),
+        (
+            [],
+            [
+                *CARDS,
+                "热门内容推荐",
+                "最新内容推荐",
+                "某课程视频讲解 某工具终极指南",
+                "项目优选",
+                "收起",
+                *LISTING,
+            ],
+        ),
         (["2025-07-04 16:24:31作者:某某某Name"], ["登录后查看全文", *CARDS]),
         (["作者:某某"], []),
         (["来源:某网站"], []),
@@ -58,9 +82,24 @@ def test_clutter_around_an_article_goes(before: list[str], after: list[str]) -> 
     "rows",
     [
         [*ARTICLE[:4], "Killed", "exit code 137", "137", *ARTICLE[4:]],
-        ["Title", "The value that works is", "64", "and not", "128", "because the batch must divide by the number of ranks."],
-        ["Title", "Install this version of the library to get the fix: pip install foo==1.2.300", "Then start the job again and see."],
-        ["Title", "We tried it on two clusters in turn and wrote down what we saw.", "It happened on both of them in the year 2024"],
+        [
+            "Title",
+            "The value that works is",
+            "64",
+            "and not",
+            "128",
+            "because the batch must divide by the number of ranks.",
+        ],
+        [
+            "Title",
+            "Install this version of the library to get the fix: pip install foo==1.2.300",
+            "Then start the job again and see.",
+        ],
+        [
+            "Title",
+            "We tried it on two clusters in turn and wrote down what we saw.",
+            "It happened on both of them in the year 2024",
+        ],
     ],
 )
 def test_numbers_of_an_article_are_not_taken_for_cards(rows: list[str]) -> None:
@@ -74,14 +113,31 @@ def test_numbers_of_an_article_are_not_taken_for_cards(rows: list[str]) -> None:
         (["# Why", "text", "## How", "more"], [Section("Why", "text"), Section("How", "more")]),
         (["intro", "## How ##", "more"], [Section("", "intro"), Section("How", "more")]),
         (["1. Lower the batch", "Set it to half."], [Section("Lower the batch", "Set it to half.")]),
-        (["1. Lower the batch, then start again.", "Done."], [Section("", "1. Lower the batch, then start again.\nDone.")]),
+        (
+            ["1. Lower the batch, then start again.", "Done."],
+            [Section("", "1. Lower the batch, then start again.\nDone.")],
+        ),
         (["一、原因", "内存持续上涨,直到被系统杀掉。"], [Section("原因", "内存持续上涨,直到被系统杀掉。")]),
-        (["问题现象", "训练进行到第三轮时中断,没有报错。"], [Section("问题现象", "训练进行到第三轮时中断,没有报错。")]),
-        (["Root cause", "The cache was freed and filled again in every round."],
-         [Section("Root cause", "The cache was freed and filled again in every round.")]),
-        (["text", "```", "# a comment", "x = 1", "```", "end of it"], [Section("", "text\n```\n# a comment\nx = 1\n```\nend of it")]),
-        (["lr = 0.1", "is what we set in the configuration."], [Section("", "lr = 0.1\nis what we set in the configuration.")]),
-        (["- a point", "that goes on for some while here."], [Section("", "- a point\nthat goes on for some while here.")]),
+        (
+            ["问题现象", "训练进行到第三轮时中断,没有报错。"],
+            [Section("问题现象", "训练进行到第三轮时中断,没有报错。")],
+        ),
+        (
+            ["Root cause", "The cache was freed and filled again in every round."],
+            [Section("Root cause", "The cache was freed and filled again in every round.")],
+        ),
+        (
+            ["text", "```", "# a comment", "x = 1", "```", "end of it"],
+            [Section("", "text\n```\n# a comment\nx = 1\n```\nend of it")],
+        ),
+        (
+            ["lr = 0.1", "is what we set in the configuration."],
+            [Section("", "lr = 0.1\nis what we set in the configuration.")],
+        ),
+        (
+            ["- a point", "that goes on for some while here."],
+            [Section("", "- a point\nthat goes on for some while here.")],
+        ),
         (["-", "text", "*"], [Section("", "text")]),
         ([], []),
     ],
@@ -107,8 +163,12 @@ def test_a_page_gives_its_article(tmp_path: Path) -> None:
     rows = [row for row in from_html(PAGE) if row]
     assert rows[0] == "# Why ranks hang"
     assert "## What to do" in rows
-    assert {"- Raise the limit", "- Find the slow rank", "export FOO_TIMEOUT=60", "python train.py"} <= set(rows)
-    assert not re.search(r"track|color|Home|Sign up|great site|rights reserved|as well|Copy|Site \|", "\n".join(rows))
+    assert {"- Raise the limit", "- Find the slow rank", "export FOO_TIMEOUT=60", "python train.py"} <= set(
+        rows
+    )
+    assert not re.search(
+        r"track|color|Home|Sign up|great site|rights reserved|as well|Copy|Site \|", "\n".join(rows)
+    )
     (tmp_path / "post.html").write_text(PAGE, encoding="utf-8")
     documents = read_writeup(tmp_path / "post.html")
     assert {document.title for document in documents} == {"Why ranks hang"}
@@ -121,7 +181,12 @@ def test_a_page_gives_its_article(tmp_path: Path) -> None:
 )
 def test_a_page_without_an_article_gives_its_text(page: str) -> None:
     """Broken and bare HTML still has words."""
-    assert "".join(from_html(page)).strip() in {"no body tag", "in main", "unclosed tags", "plain text, no tag"}
+    assert "".join(from_html(page)).strip() in {
+        "no body tag",
+        "in main",
+        "unclosed tags",
+        "plain text, no tag",
+    }
 
 
 def test_a_write_up_becomes_notes(tmp_path: Path) -> None:
@@ -129,8 +194,9 @@ def test_a_write_up_becomes_notes(tmp_path: Path) -> None:
     path = tmp_path / "note.txt"
     path.write_text("\n".join([*ARTICLE, *CARDS]), encoding="utf-8")
     documents = read_writeup(path)
-    assert {(document.kind, document.title, document.language, document.origin) for document in documents} == {
-        ("note", ARTICLE[0], "zh", str(path))}
+    assert {
+        (document.kind, document.title, document.language, document.origin) for document in documents
+    } == {("note", ARTICLE[0], "zh", str(path))}
     assert documents[0].heading == "问题现象"
     assert {"调整缓存策略", "总结"} <= {document.heading for document in documents}
     assert len({document.id for document in documents}) == len(documents)
@@ -139,7 +205,9 @@ def test_a_write_up_becomes_notes(tmp_path: Path) -> None:
 
 def test_an_english_write_up_is_english(tmp_path: Path) -> None:
     """A few Chinese words do not make it Chinese."""
-    (tmp_path / "a.md").write_text("# Ranks hang\n" + "One rank waits while the others went on. " * 9 + "显存\n", encoding="utf-8")
+    (tmp_path / "a.md").write_text(
+        "# Ranks hang\n" + "One rank waits while the others went on. " * 9 + "显存\n", encoding="utf-8"
+    )
     assert {document.language for document in read_writeup(tmp_path / "a.md")} == {"en"}
 
 
@@ -152,7 +220,9 @@ def test_a_file_without_text_gives_nothing(tmp_path: Path, content: bytes) -> No
 
 def test_a_note_holds_no_secret(tmp_path: Path) -> None:
     """People paste keys into their notes; they are masked before the index sees them."""
-    (tmp_path / "a.md").write_text("# Notes on a crash\nWe set password=hunter22long and it ran again.\n", encoding="utf-8")
+    (tmp_path / "a.md").write_text(
+        "# Notes on a crash\nWe set password=hunter22long and it ran again.\n", encoding="utf-8"
+    )
     assert "hunter22long" not in repr(read_writeup(tmp_path / "a.md"))
     assert "[redacted:password]" in repr(read_writeup(tmp_path / "a.md"))
 
@@ -163,7 +233,10 @@ def test_nothing_of_a_real_pages_recommendations_is_kept(path: Path) -> None:
     """The last words kept are the article's, and what portals advertise is not among them."""
     rows = path.read_text(encoding="utf-8").splitlines()
     kept = "\n".join(document.text for document in read_writeup(path))
-    assert not re.search(r"项目优选|项目推荐|内容推荐|登录后|暂无简介|作者:|HunyuanOCR|RuoYi|OpenHarmony|LeetCode|Kimi|GLM-\d|ERNIE|Jinja00|Python00", kept)
+    assert not re.search(
+        r"项目优选|项目推荐|内容推荐|登录后|暂无简介|作者:|HunyuanOCR|RuoYi|OpenHarmony|LeetCode|Kimi|GLM-\d|ERNIE|Jinja00|Python00",
+        kept,
+    )
     assert "总结" in {document.heading for document in read_writeup(path)} or "OOM" in rows[0]
     assert len(kept) > 600
 
@@ -174,6 +247,12 @@ def test_nothing_of_a_real_article_is_lost(path: Path) -> None:
     """All up to the conclusion's paragraph is kept, but the byline."""
     rows = [row.strip() for row in path.read_text(encoding="utf-8").splitlines() if row.strip(" -*")]
     end = next((place for place, row in enumerate(rows) if row in {"总结", "实施建议"}), 5) + 2
-    kept = "\n".join(f"{document.title}\n{document.heading}\n{document.text}" for document in read_writeup(path))
-    missing = [row for row in rows[:end] if not writeups._BYLINE.match(row) and row.lstrip("#0123456789. ") not in kept]
+    kept = "\n".join(
+        f"{document.title}\n{document.heading}\n{document.text}" for document in read_writeup(path)
+    )
+    missing = [
+        row
+        for row in rows[:end]
+        if not writeups._BYLINE.match(row) and row.lstrip("#0123456789. ") not in kept
+    ]
     assert missing == []

@@ -26,7 +26,9 @@ def text(words: str) -> dict[str, str]:
 def case(name: str = "verl/one", **fields: Any) -> Case:
     """Make a case that applies to any CUDA out-of-memory line."""
     made: dict[str, Any] = {
-        "title": text("It breaks"), "cause": "gpu-oom-training", "action": "change-config",
+        "title": text("It breaks"),
+        "cause": "gpu-oom-training",
+        "action": "change-config",
         "signatures": {"any": ["pattern:torch.cuda-oom"]},
         "sources": [{"url": URL, "kind": "issue", "says": "confirmed"}],
         "body": text("### What you see\nIt breaks.\n\n### Why\nToo much.\n\n### What to do\nLess."),
@@ -42,14 +44,22 @@ def change(key: str = "data.size", to: Scalar = 128, **fields: Any) -> dict[str,
 def spec(key: str = "data.size", **fields: Any) -> SettingSpec:
     """Make a setting: a number from 1 to 512."""
     made: dict[str, Any] = {
-        "framework": "verl", "type": "int", "default": 64, "min": 1, "max": 512, "spelled": "hydra", "effect": text("size"),
+        "framework": "verl",
+        "type": "int",
+        "default": 64,
+        "min": 1,
+        "max": 512,
+        "spelled": "hydra",
+        "effect": text("size"),
     }
     return SettingSpec.model_validate({"key": key, **made, **fields})
 
 
 def library(*specs: SettingSpec, cases: Sequence[Case] = ()) -> Library:
     """Make a corpus of these settings and cases, without causes."""
-    return Library({}, {made.id: made for made in cases}, {(made.framework, made.key): made for made in specs})
+    return Library(
+        {}, {made.id: made for made in cases}, {(made.framework, made.key): made for made in specs}
+    )
 
 
 def setting(key: str, value: str) -> Setting:
@@ -58,13 +68,18 @@ def setting(key: str, value: str) -> Setting:
 
 
 def report(
-    *events: Event, frameworks: Sequence[tuple[str, str]] = (("verl", "0.3.1"),), settings: Sequence[Setting] = (),
-    facts: Sequence[Fact] = (), **fields: Any,
+    *events: Event,
+    frameworks: Sequence[tuple[str, str]] = (("verl", "0.3.1"),),
+    settings: Sequence[Setting] = (),
+    facts: Sequence[Fact] = (),
+    **fields: Any,
 ) -> CrashReport:
     """Make a report whose root is the event with that role, or else the first."""
     root = next((made for made in events if made.role == "root"), events[0] if events else None)
     seen = tuple(Framework(name, version, 1) for name, version in frameworks)
-    return CrashReport("log", tuple(events), root, tuple(facts), seen, tuple(settings), Limits(100, 10), **fields)
+    return CrashReport(
+        "log", tuple(events), root, tuple(facts), seen, tuple(settings), Limits(100, 10), **fields
+    )
 
 
 def failed(line: int = 3, **fields: Any) -> Event:
@@ -81,8 +96,16 @@ def proposal(key: str = "data.size", to: Scalar = 128, **fields: Any) -> Propose
 def diagnosis(**fields: Any) -> Diagnosis:
     """Make the smallest answer."""
     made: dict[str, Any] = {
-        "id": "01J", "source": "log", "verdict": "diagnosed", "cause": "disk-full", "category": "storage", "confidence": 0.9,
-        "standing": "established", "action": "change-environment", "headline": "The disk is full", "explanation": "Full.",
+        "id": "01J",
+        "source": "log",
+        "verdict": "diagnosed",
+        "cause": "disk-full",
+        "category": "storage",
+        "confidence": 0.9,
+        "standing": "established",
+        "action": "change-environment",
+        "headline": "The disk is full",
+        "explanation": "Full.",
         "limits": ReadLimits(bytes=1, lines=1),
     }
     return Diagnosis(**{**made, **fields})

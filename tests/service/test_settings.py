@@ -13,7 +13,8 @@ from service.schemas.errors import SettingsError
 from service.settings import MAX_FILE_BYTES, NUMBERS, PREFIX, SECRETS, Settings, load_settings, own_file, read
 from tests.tables import each_row
 
-# All that a folder's file may set; whoever adds to it has shown that it sends nothing, opens nothing and weakens nothing.
+# All that a folder's file may set; whoever adds to it has shown that it sends nothing, opens nothing and
+# weakens nothing.
 HARMLESS = {"lang": "zh"}
 
 
@@ -33,7 +34,12 @@ def value_of(name: str) -> Any:
 
 def shown(settings: Settings) -> dict[str, Any]:
     """Give the settings with their secrets laid open."""
-    return {item.name: getattr(settings, item.name) if item.name not in SECRETS else getattr(settings, item.name).get_secret_value() for item in fields(Settings)}
+    return {
+        item.name: getattr(settings, item.name)
+        if item.name not in SECRETS
+        else getattr(settings, item.name).get_secret_value()
+        for item in fields(Settings)
+    }
 
 
 @each_row(
@@ -61,7 +67,9 @@ def test_without_variables_and_file_the_defaults_stand(tmp_path: Path) -> None:
 
 def test_the_home_is_a_path_with_its_tilde_expanded(tmp_path: Path) -> None:
     """A folder may be given as people write it."""
-    assert load_settings({"WHYCRASH_HOME": "~/crashes"}, tmp_path / "none.toml").home == Path.home() / "crashes"
+    assert (
+        load_settings({"WHYCRASH_HOME": "~/crashes"}, tmp_path / "none.toml").home == Path.home() / "crashes"
+    )
 
 
 @each_row(
@@ -101,8 +109,15 @@ def test_every_setting_has_a_sentence(name: str) -> None:
 @each_row("name", [item.name for item in fields(Settings)])
 def test_every_setting_can_be_set_by_its_variable(name: str, tmp_path: Path) -> None:
     """The variable is the prefix and the field's name in capitals."""
-    values = {**dict.fromkeys(NUMBERS, "4000"), "lang": "zh", "model_deadline": "12.5", "request_deadline": "12.5"}
-    loaded = getattr(load_settings({PREFIX + name.upper(): values.get(name, "/x")}, tmp_path / "none.toml"), name)
+    values = {
+        **dict.fromkeys(NUMBERS, "4000"),
+        "lang": "zh",
+        "model_deadline": "12.5",
+        "request_deadline": "12.5",
+    }
+    loaded = getattr(
+        load_settings({PREFIX + name.upper(): values.get(name, "/x")}, tmp_path / "none.toml"), name
+    )
     assert str(loaded.get_secret_value() if name in SECRETS else loaded) == values.get(name, "/x")
 
 
@@ -129,15 +144,25 @@ def test_a_folders_file_sets_only_what_is_allowed(tmp_path: Path) -> None:
         expected = {**shown(Settings()), **({item.name: value} if item.name in HARMLESS else {})}
         moved += [item.name] if shown(loaded.settings) != expected else []
         named = [(told.trouble, told.name) for told in loaded.ignored]
-        silent += [item.name] if named != ([] if item.name in HARMLESS else [("not-allowed", item.name)]) else []
+        silent += (
+            [item.name] if named != ([] if item.name in HARMLESS else [("not-allowed", item.name)]) else []
+        )
     assert (moved, silent) == ([], [])
 
 
 def test_the_same_settings_count_in_the_users_own_file(tmp_path: Path) -> None:
     """Every setting in turn can be set there."""
     left = [
-        item.name for item in fields(Settings)
-        if str(shown(load_settings({}, toml(tmp_path / item.name, f"{item.name} = {value_of(item.name)!r}\n"), tmp_path))[item.name]) not in (str(value_of(item.name)), f"{value_of(item.name)}.0")
+        item.name
+        for item in fields(Settings)
+        if str(
+            shown(
+                load_settings(
+                    {}, toml(tmp_path / item.name, f"{item.name} = {value_of(item.name)!r}\n"), tmp_path
+                )
+            )[item.name]
+        )
+        not in (str(value_of(item.name)), f"{value_of(item.name)}.0")
     ]
     assert left == []
 
@@ -147,7 +172,9 @@ def test_the_environment_comes_before_the_own_file_and_that_before_the_folders(t
     toml(tmp_path / "folder", 'lang = "zh"\n')
     own = toml(tmp_path / "own", 'lang = "en"\n')
     rows = [({}, tmp_path / "none.toml", "zh"), ({}, own, "en"), ({"WHYCRASH_LANG": "zh"}, own, "zh")]
-    assert [load_settings(environment, file, tmp_path / "folder").lang for environment, file, _ in rows] == [expected for *_, expected in rows]
+    assert [load_settings(environment, file, tmp_path / "folder").lang for environment, file, _ in rows] == [
+        expected for *_, expected in rows
+    ]
 
 
 def test_a_folders_file_that_is_no_settings_keeps_nobody_from_reading(tmp_path: Path) -> None:
@@ -155,20 +182,38 @@ def test_a_folders_file_that_is_no_settings_keeps_nobody_from_reading(tmp_path: 
     beside = tmp_path / "secret.txt"
     beside.write_text("password = hunter2 hunter2\n")
     made: dict[str, Any] = {
-        "no TOML": b"lang = ", "no UTF-8": b'lang = "\xff"', "deeply nested": b"a = " + b"[" * 30_000, "large": b"# " + b"x" * MAX_FILE_BYTES,
-        "another type": b"lang = 3", "another value": b'lang = "fr"', "a list": b"lang = ['zh']", "an unknown name": b'langage = "zh"',
-        "a name to fool a terminal": b'"\\u001b]0;x\\u0007" = 1', "a folder": lambda path: path.mkdir(),
-        "a pipe that nobody writes": os.mkfifo, "a link to nowhere": lambda path: path.symlink_to(tmp_path / "nowhere"),
-        "a link to a device": lambda path: path.symlink_to("/dev/zero"), "a link to something else": lambda path: path.symlink_to(beside),
+        "no TOML": b"lang = ",
+        "no UTF-8": b'lang = "\xff"',
+        "deeply nested": b"a = " + b"[" * 30_000,
+        "large": b"# " + b"x" * MAX_FILE_BYTES,
+        "another type": b"lang = 3",
+        "another value": b'lang = "fr"',
+        "a list": b"lang = ['zh']",
+        "an unknown name": b'langage = "zh"',
+        "a name to fool a terminal": b'"\\u001b]0;x\\u0007" = 1',
+        "a folder": lambda path: path.mkdir(),
+        "a pipe that nobody writes": os.mkfifo,
+        "a link to nowhere": lambda path: path.symlink_to(tmp_path / "nowhere"),
+        "a link to a device": lambda path: path.symlink_to("/dev/zero"),
+        "a link to something else": lambda path: path.symlink_to(beside),
     }
     wrong = []
     for name, content in made.items():
         folder = tmp_path / name
         folder.mkdir()
-        (folder / "whycrash.toml").write_bytes(content) if isinstance(content, bytes) else content(folder / "whycrash.toml")
+        (folder / "whycrash.toml").write_bytes(content) if isinstance(content, bytes) else content(
+            folder / "whycrash.toml"
+        )
         loaded = read({}, tmp_path / "none.toml", folder)
         told = "".join(item.name for item in loaded.ignored)
-        wrong += [name] if loaded.settings != Settings() or len(loaded.ignored) != 1 or "\x1b" in told or "hunter2" in told else []
+        wrong += (
+            [name]
+            if loaded.settings != Settings()
+            or len(loaded.ignored) != 1
+            or "\x1b" in told
+            or "hunter2" in told
+            else []
+        )
     assert wrong == []
 
 
@@ -181,7 +226,9 @@ def test_an_own_file_that_others_may_write_is_refused(mode: int, tmp_path: Path)
         load_settings({}, own)
 
 
-def test_the_own_file_lies_in_the_users_configuration_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_own_file_lies_in_the_users_configuration_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Started in that very folder, its file is the user's own still."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     own = toml(tmp_path / "whycrash", 'model = "openai:x"')
@@ -190,7 +237,9 @@ def test_the_own_file_lies_in_the_users_configuration_folder(tmp_path: Path, mon
     assert (read({}).settings.model, read({}).ignored) == ("openai:x", ())
 
 
-def test_without_a_home_folder_nothing_is_taken_from_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_folder_nothing_is_taken_from_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A home that nobody knows is no path in the folder of a log."""
     for kind in ("CONFIG", "DATA"):
         monkeypatch.setenv(f"XDG_{kind}_HOME", "")

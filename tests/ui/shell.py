@@ -28,14 +28,27 @@ class Ended:
 
 def surroundings(home: Path, **more: str) -> dict[str, str]:
     """Give an environment with nothing of the developer's own in it."""
-    made = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
+    made = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "COLUMNS": "200",
+        "PYTHONPATH": str(ROOT),
+    }
     return {**made, "WHYCRASH_HOME": str(home), "WHYCRASH_EMBEDDING_MODEL": "hash", **more}
 
 
-def whycrash(home: Path, *words: str | Path, given: bytes = b"", folder: Path = ROOT, **environment: str) -> Ended:
+def whycrash(
+    home: Path, *words: str | Path, given: bytes = b"", folder: Path = ROOT, **environment: str
+) -> Ended:
     """Run one command to its end."""
     ended = subprocess.run(
-        [*COMMAND, *map(str, words)], cwd=folder, input=given, capture_output=True, check=False, timeout=PATIENCE,
+        [*COMMAND, *map(str, words)],
+        cwd=folder,
+        input=given,
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE,
         env=surroundings(home, **environment),
     )
     return _checked(ended)
@@ -43,9 +56,14 @@ def whycrash(home: Path, *words: str | Path, given: bytes = b"", folder: Path = 
 
 def bash(home: Path, line: str, folder: Path = ROOT) -> Ended:
     """Run a line of shell in which `whycrash` is the command."""
-    line = f"whycrash() {{ {shlex.join(COMMAND)} \"$@\"; }}; {line}"
+    line = f'whycrash() {{ {shlex.join(COMMAND)} "$@"; }}; {line}'
     ended = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line], cwd=folder, capture_output=True, check=False, timeout=PATIENCE, env=surroundings(home)
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=folder,
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE,
+        env=surroundings(home),
     )
     return _checked(ended)
 

@@ -26,7 +26,8 @@ from tests.ui.chat.serving import Server
 from tests.warm import ROOT
 from ui.chat.guard import ACTIONS, ROUTES
 
-# Whose key asks: nobody's, one that was revoked, the owner's of what is asked about and another's of the same scope, admin.
+# Whose key asks: nobody's, one that was revoked, the owner's of what is asked about and another's of the same
+# scope, admin.
 KINDS = ("none", "revoked", "triage", "triage2", "batch", "batch2", "admin")
 # What each of them is told; "ok" is whatever the work itself answers.
 EVERYBODY = ("ok",) * 7
@@ -151,14 +152,27 @@ class House:
 
     def _triage(self) -> str:
         made, now = f"01{secrets.token_hex(12).upper()}", datetime.now(UTC)
-        self.store.triages.add(TriageRecord(
-            id=made, state="running", origin="api", caller=self._id("triage"), source=SECRET, created=now, deadline=now + timedelta(hours=1),
-        ))
+        self.store.triages.add(
+            TriageRecord(
+                id=made,
+                state="running",
+                origin="api",
+                caller=self._id("triage"),
+                source=SECRET,
+                created=now,
+                deadline=now + timedelta(hours=1),
+            )
+        )
         return made
 
     def _batch(self) -> str:
         batches = BatchService(self.settings, self.store)
-        return batches.accept("night", "lines", [JobSpec(name=SECRET, place=JobPlace(paths=("/nowhere",)))], caller=self._id("batch")).id
+        return batches.accept(
+            "night",
+            "lines",
+            [JobSpec(name=SECRET, place=JobPlace(paths=("/nowhere",)))],
+            caller=self._id("batch"),
+        ).id
 
     def _id(self, kind: str) -> str:
         parsed = keys.parse_key(self.tokens[kind])
@@ -223,7 +237,11 @@ def _asked(app_state: House, kind: str, method: str, path: str, body: Any) -> st
 
 
 def _told(status: int, text: str, kind: str, name: str) -> str:
-    found = next((code for code, words in _WORDS.items() if any(word in text for word in words)), "ok") if status == 200 else str(status)
+    found = (
+        next((code for code, words in _WORDS.items() if any(word in text for word in words)), "ok")
+        if status == 200
+        else str(status)
+    )
     if found != "ok":
         assert SECRET not in text, (kind, name)
     return found
@@ -239,17 +257,30 @@ def _page(app_state: House) -> tuple[Mapping[str, Any], int]:
 def _event(app_state: House, kind: str, name: str, sent: Mapping[str, Any]) -> str:
     events, component = _page(app_state)
     session = secrets.token_hex(8)
-    body = {"data": [], "event_data": json.loads(app_state.named(json.dumps(sent))), "fn_index": events[name]["id"], "session_hash": session, "trigger_id": component}
+    body = {
+        "data": [],
+        "event_data": json.loads(app_state.named(json.dumps(sent))),
+        "fn_index": events[name]["id"],
+        "session_hash": session,
+        "trigger_id": component,
+    }
     answer = app_state.client.post("/gradio_api/queue/join", json=body, headers=app_state.sent(kind))
     if answer.status_code != 200:
         return _told(answer.status_code, answer.text, kind, name)
-    found = app_state.client.get("/gradio_api/queue/data", params={"session_hash": session}, headers=app_state.sent(kind))
+    found = app_state.client.get(
+        "/gradio_api/queue/data", params={"session_hash": session}, headers=app_state.sent(kind)
+    )
     return _told(found.status_code, found.text, kind, name)
 
 
 def _call(app_state: House, kind: str, name: str, sent: Mapping[str, Any]) -> str:
     _, component = _page(app_state)
-    body = {"session_hash": secrets.token_hex(8), "component_id": component, "fn_name": name, "data": json.loads(app_state.named(json.dumps(sent)))}
+    body = {
+        "session_hash": secrets.token_hex(8),
+        "component_id": component,
+        "fn_name": name,
+        "data": json.loads(app_state.named(json.dumps(sent))),
+    }
     answer = app_state.client.post("/gradio_api/component_server/", json=body, headers=app_state.sent(kind))
     return _told(answer.status_code, answer.text, kind, name)
 
@@ -258,7 +289,8 @@ def test_that_each_kind_of_key_gets_what_it_may_from_every_route(app_state: Hous
     """And nobody else gets anything."""
     wrong = [
         (method, path, kind, found, expected)
-        for method, path, body, row in (*API, *PAGE) for kind, expected in zip(KINDS, row, strict=True)
+        for method, path, body, row in (*API, *PAGE)
+        for kind, expected in zip(KINDS, row, strict=True)
         if (found := _asked(app_state, kind, method, path, body)) != expected
     ]
     assert wrong == []
@@ -268,7 +300,9 @@ def test_that_each_kind_of_key_gets_what_it_may_from_every_event_of_the_page(app
     """As from the API: the page is another way to the same things, not a way round."""
     wrong = [
         (name, sent, kind, found, expected)
-        for rows, does in ((EVENTS, _event), (CALLS, _call)) for name, sent, row in rows for kind, expected in zip(KINDS, row, strict=True)
+        for rows, does in ((EVENTS, _event), (CALLS, _call))
+        for name, sent, row in rows
+        for kind, expected in zip(KINDS, row, strict=True)
         if (found := does(app_state, kind, name, sent)) != expected
     ]
     assert wrong == []
@@ -276,7 +310,11 @@ def test_that_each_kind_of_key_gets_what_it_may_from_every_event_of_the_page(app
 
 def test_that_every_route_and_event_has_a_row(app_state: House) -> None:
     """What is new and forgotten here would be tested by nobody: a route of the API, an event, a call, a route of the page's guard."""
-    told = {(method.upper(), path) for path, methods in app_state.client.get("/openapi.json").json()["paths"].items() for method in methods} | {("GET", "/openapi.json")}
+    told = {
+        (method.upper(), path)
+        for path, methods in app_state.client.get("/openapi.json").json()["paths"].items()
+        for method in methods
+    } | {("GET", "/openapi.json")}
     rows = {(method, re.sub(r"\{.\}", "{}", path.partition("?")[0])) for method, path, _, _ in API}
     shapes = {(method, re.sub(r"\{\w+\}", "{}", path)) for method, path in told}
     assert {row if "/cases/ray/" not in row[1] else (row[0], "/v1/cases/{}/{}") for row in rows} == shapes
@@ -287,12 +325,23 @@ def test_that_every_route_and_event_has_a_row(app_state: House) -> None:
     assert offered == {name for name, _, _ in CALLS}
     for route in ROUTES:
         for method in route.methods:
-            assert [path for asked, path, _, _ in PAGE if asked == method and re.fullmatch(route.path, path.replace("{s}", "s"))], route
+            assert [
+                path
+                for asked, path, _, _ in PAGE
+                if asked == method and re.fullmatch(route.path, path.replace("{s}", "s"))
+            ], route
 
 
 def test_that_what_else_gradio_offers_is_not_there(app_state: House) -> None:
     """Its routes for development, sharing and recording, and those that an update brings: nobody gets there, not with any key."""
-    ran = subprocess.run([sys.executable, "-c", _OFFERED, str(app_state.settings.home)], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
+    ran = subprocess.run(
+        [sys.executable, "-c", _OFFERED, str(app_state.settings.home)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
     offered = json.loads(ran.stdout.splitlines()[-1])
     assert len(offered) > 40
     used = [(method, re.compile(route.path)) for route in ROUTES for method in route.methods]
@@ -301,7 +350,12 @@ def test_that_what_else_gradio_offers_is_not_there(app_state: House) -> None:
         asked = re.sub(r"\{[^}]*\}", "x", path)
         if any(method == one and shape.fullmatch(asked) for one, shape in used):
             continue
-        wrong += [(method, asked, kind, status) for kind in ("triage", "admin") if (status := app_state.client.request(method, asked, headers=app_state.sent(kind)).status_code) != 404]
+        wrong += [
+            (method, asked, kind, status)
+            for kind in ("triage", "admin")
+            if (status := app_state.client.request(method, asked, headers=app_state.sent(kind)).status_code)
+            != 404
+        ]
     assert wrong == []
 
 
@@ -309,18 +363,34 @@ def test_that_a_session_of_the_page_is_its_own_keys(app_state: House) -> None:
     """Who learns its name reads nothing of it, and puts nothing into it."""
     session = secrets.token_hex(8)
     asked = {"params": {"session_hash": session}}
-    with app_state.client.stream("GET", f"/gradio_api/heartbeat/{session}", headers=app_state.sent("triage")) as answer:
+    with app_state.client.stream(
+        "GET", f"/gradio_api/heartbeat/{session}", headers=app_state.sent("triage")
+    ) as answer:
         assert answer.status_code == 200
-    assert app_state.client.get("/gradio_api/queue/data", **asked, headers=app_state.sent("triage2")).status_code == 404
-    assert app_state.client.get(f"/gradio_api/heartbeat/{session}", headers=app_state.sent("admin")).status_code == 404
+    assert (
+        app_state.client.get("/gradio_api/queue/data", **asked, headers=app_state.sent("triage2")).status_code
+        == 404
+    )
+    assert (
+        app_state.client.get(f"/gradio_api/heartbeat/{session}", headers=app_state.sent("admin")).status_code
+        == 404
+    )
 
 
 def test_that_the_page_and_the_api_count_together(strict: House) -> None:
     """Six a minute are six, whichever way they come; and one key's do not count for another's."""
     answers = [strict.client.get("/v1/causes", headers=strict.sent("triage")).status_code for _ in range(3)]
-    told = [_call(strict, "triage", "past", {}), _event(strict, "triage", "look", {"triage": "x"}), _asked(strict, "triage", "POST", "/gradio_api/upload", {})]
+    told = [
+        _call(strict, "triage", "past", {}),
+        _event(strict, "triage", "look", {"triage": "x"}),
+        _asked(strict, "triage", "POST", "/gradio_api/upload", {}),
+    ]
     assert (answers, told) == ([200] * 3, ["ok", "404", "ok"])
-    spent = [_call(strict, "triage", "past", {}), _event(strict, "triage", "look", {"triage": "x"}), _asked(strict, "triage", "POST", "/gradio_api/upload", {}),
-             _asked(strict, "triage", "GET", "/v1/causes", None)]
+    spent = [
+        _call(strict, "triage", "past", {}),
+        _event(strict, "triage", "look", {"triage": "x"}),
+        _asked(strict, "triage", "POST", "/gradio_api/upload", {}),
+        _asked(strict, "triage", "GET", "/v1/causes", None),
+    ]
     assert spent == ["429"] * 4
     assert _call(strict, "triage2", "past", {}) == "ok"

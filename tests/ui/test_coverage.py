@@ -18,17 +18,32 @@ def test_that_each_table_adds_up(table: PatternTable) -> None:
     counts = coverage.stats(library.load(), table)
     total = counts["total"]
     assert sum(counts["causes_by_category"].values()) == total["causes"]
-    assert sum(counts["cases_by_framework"].values()) == sum(counts["cases_by_action"].values()) == total["cases"]
+    assert (
+        sum(counts["cases_by_framework"].values())
+        == sum(counts["cases_by_action"].values())
+        == total["cases"]
+    )
     assert sum(counts["patterns_by_dialect"].values()) == total["patterns"]
-    assert sum(row["explained"] + row["extracted"] for row in counts["settings_by_framework"].values()) == total["settings"]
+    assert (
+        sum(row["explained"] + row["extracted"] for row in counts["settings_by_framework"].values())
+        == total["settings"]
+    )
 
 
 def test_that_settings_are_told_apart_by_who_described_them(table: PatternTable) -> None:
     """A setting with words counts as explained, one from the source alone as extracted."""
-    specs = [SettingSpec(framework="ray", key="--a", type="int", spelled="flag", effect=Text(en="e", zh="z")),
-             SettingSpec(framework="ray", key="--b", type="int", spelled="flag"), SettingSpec(framework="verl", key="c", type="any", spelled="hydra")]
-    counts = coverage.stats(library.Library({}, {}, {(spec.framework, spec.key): spec for spec in specs}), table)
-    assert counts["settings_by_framework"] == {"ray": {"explained": 1, "extracted": 1}, "verl": {"explained": 0, "extracted": 1}}
+    specs = [
+        SettingSpec(framework="ray", key="--a", type="int", spelled="flag", effect=Text(en="e", zh="z")),
+        SettingSpec(framework="ray", key="--b", type="int", spelled="flag"),
+        SettingSpec(framework="verl", key="c", type="any", spelled="hydra"),
+    ]
+    counts = coverage.stats(
+        library.Library({}, {}, {(spec.framework, spec.key): spec for spec in specs}), table
+    )
+    assert counts["settings_by_framework"] == {
+        "ray": {"explained": 1, "extracted": 1},
+        "verl": {"explained": 0, "extracted": 1},
+    }
     assert "ray 1+1, verl 0+1" in coverage.text(counts)
     assert "| settings by framework | ray 1+1, verl 0+1 |" in coverage.markdown(counts)
 

@@ -37,7 +37,9 @@ def talking(home: Path, errors: Path) -> Iterator[Call]:
     with ExitStack() as stack:
         log = stack.enter_context(errors.open("w", encoding="utf-8"))
         portal = stack.enter_context(start_blocking_portal())
-        client = stack.enter_context(portal.wrap_async_context_manager(Client(stdio_client(server, errlog=log))))
+        client = stack.enter_context(
+            portal.wrap_async_context_manager(Client(stdio_client(server, errlog=log)))
+        )
         yield lambda method, *given: portal.call(getattr(client, method), *given)
 
 
@@ -79,17 +81,30 @@ def said(result: CallToolResult) -> str:
 
 def test_that_the_tools_say_what_they_take_give_and_do(ask: Call) -> None:
     tools = ask("list_tools").tools
-    assert [tool.name for tool in tools] == ["triage_log", "follow_up", "search_cases", "show_case", "look_up_setting"]
+    assert [tool.name for tool in tools] == [
+        "triage_log",
+        "follow_up",
+        "search_cases",
+        "show_case",
+        "look_up_setting",
+    ]
     for tool in tools:
         assert tool.annotations.read_only_hint is True
         assert tool.output_schema["type"] == "object"
-        assert all("description" in field or name == "count" for name, field in tool.input_schema["properties"].items())
+        assert all(
+            "description" in field or name == "count"
+            for name, field in tool.input_schema["properties"].items()
+        )
 
 
 def test_that_a_session_triages_and_asks_on(call: Callable[..., CallToolResult], errors: Path) -> None:
     first = call("triage_log", paths=[str(LOG)], config_paths=[str(script(NAME))], lang="en")
     answer = data(first)
-    turn = data(call("follow_up", triage_id=answer["id"], question="we cannot switch offload_optimizer off, what else?"))
+    turn = data(
+        call(
+            "follow_up", triage_id=answer["id"], question="we cannot switch offload_optimizer off, what else?"
+        )
+    )
     assert answer["cause"] == "cpu-offload-pressure"
     assert answer["evidence"][0]["line"] == 357
     assert answer["patch"].startswith("--- ")
@@ -97,7 +112,9 @@ def test_that_a_session_triages_and_asks_on(call: Callable[..., CallToolResult],
     assert "from" in answer["changes"][0]
     assert turn["constraints"]
     assert turn["diagnosis"]["id"] == answer["id"]
-    assert "offload_optimizer" not in [change["key"].rsplit(".", 1)[-1] for change in turn["diagnosis"]["changes"]]
+    assert "offload_optimizer" not in [
+        change["key"].rsplit(".", 1)[-1] for change in turn["diagnosis"]["changes"]
+    ]
     assert errors.read_text(encoding="utf-8") == ""
 
 
@@ -109,7 +126,9 @@ def test_that_a_pasted_log_and_script_make_a_patch(call: Callable[..., CallToolR
 
 
 def test_that_an_answer_can_be_chinese(call: Callable[..., CallToolResult]) -> None:
-    assert any("一" <= char <= "鿿" for char in data(call("triage_log", text=traceback(OOM), lang="zh"))["headline"])
+    assert any(
+        "一" <= char <= "鿿" for char in data(call("triage_log", text=traceback(OOM), lang="zh"))["headline"]
+    )
 
 
 def test_that_a_search_finds_cases_that_can_be_shown(call: Callable[..., CallToolResult]) -> None:
@@ -121,76 +140,123 @@ def test_that_a_search_finds_cases_that_can_be_shown(call: Callable[..., CallToo
     assert case["sources"]
 
 
-@pytest.mark.parametrize(("arguments", "expected"), [
-    ({"framework": "vllm", "key": "gpu_memory_utilization"}, {"exists": True, "type": "float"}),
-    ({"framework": "vllm", "key": "--gpu-memory-utilization", "version": "0.8.2"}, {"exists": True, "type": "float"}),
-    ({"framework": "vllm", "key": "gpu_memory_utilisation"}, {"exists": False, "type": ""}),
-])
-def test_that_a_setting_is_looked_up(call: Callable[..., CallToolResult], arguments: dict[str, str], expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"framework": "vllm", "key": "gpu_memory_utilization"}, {"exists": True, "type": "float"}),
+        (
+            {"framework": "vllm", "key": "--gpu-memory-utilization", "version": "0.8.2"},
+            {"exists": True, "type": "float"},
+        ),
+        ({"framework": "vllm", "key": "gpu_memory_utilisation"}, {"exists": False, "type": ""}),
+    ],
+)
+def test_that_a_setting_is_looked_up(
+    call: Callable[..., CallToolResult], arguments: dict[str, str], expected: dict[str, Any]
+) -> None:
     found = data(call("look_up_setting", **arguments))
     assert {name: found[name] for name in expected} == expected
-    assert any("gpu_memory_utilization" in name.replace("-", "_") for name in (*found["near"], *found["names"]))
+    assert any(
+        "gpu_memory_utilization" in name.replace("-", "_") for name in (*found["near"], *found["names"])
+    )
 
 
 def test_that_a_setting_of_other_versions_is_said_to_be_so(call: Callable[..., CallToolResult]) -> None:
     loaded = library.load()
-    spec = next(spec for spec in loaded.specs.values() if spec.versions.startswith("<") and not spec.aliases and not spec.read_by)
+    spec = next(
+        spec
+        for spec in loaded.specs.values()
+        if spec.versions.startswith("<") and not spec.aliases and not spec.read_by
+    )
     found = data(call("look_up_setting", framework=spec.framework, key=spec.key, version="999.0"))
     assert (found["exists"], found["versions"]) == (False, spec.versions)
 
 
-@pytest.mark.parametrize(("name", "arguments", "words"), [
-    ("triage_log", {}, "one of the two"),
-    ("triage_log", {"text": "x", "paths": ["y"]}, "one of the two"),
-    ("triage_log", {"paths": ["/nowhere/train.log"]}, "There is no file"),
-    ("triage_log", {"text": "x", "config_paths": ["/nowhere/run.sh"]}, "There is no file"),
-    ("triage_log", {"paths": ["/dev/zero"]}, "no job's output"),
-    ("triage_log", {"paths": ["/dev/stdin"]}, "no job's output"),
-    ("triage_log", {"paths": ["/proc/self/environ"]}, "no job's output"),
-    ("triage_log", {"paths": ["/"]}, "no job's output"),
-    ("triage_log", {"paths": ["~no-such-user-here/train.log"]}, "There is no file"),
-    ("triage_log", {"text": "x", "config_paths": ["/proc/self/environ"]}, "no job's output"),
-    ("triage_log", {"text": "x", "lang": "de"}, "lang"),
-    ("follow_up", {"triage_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "question": "why?"}, "call triage_log first"),
-    ("search_cases", {"words": " "}, "what to look for"),
-    ("search_cases", {"words": "x", "count": 1000}, "count"),
-    ("show_case", {"case_id": "verl/no-such"}, "No case"),
-    ("look_up_setting", {"framework": "vlm", "key": "x"}, "did you mean"),
-])
-def test_that_an_error_says_what_to_do(call: Callable[..., CallToolResult], name: str, arguments: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("triage_log", {}, "one of the two"),
+        ("triage_log", {"text": "x", "paths": ["y"]}, "one of the two"),
+        ("triage_log", {"paths": ["/nowhere/train.log"]}, "There is no file"),
+        ("triage_log", {"text": "x", "config_paths": ["/nowhere/run.sh"]}, "There is no file"),
+        ("triage_log", {"paths": ["/dev/zero"]}, "no job's output"),
+        ("triage_log", {"paths": ["/dev/stdin"]}, "no job's output"),
+        ("triage_log", {"paths": ["/proc/self/environ"]}, "no job's output"),
+        ("triage_log", {"paths": ["/"]}, "no job's output"),
+        ("triage_log", {"paths": ["~no-such-user-here/train.log"]}, "There is no file"),
+        ("triage_log", {"text": "x", "config_paths": ["/proc/self/environ"]}, "no job's output"),
+        ("triage_log", {"text": "x", "lang": "de"}, "lang"),
+        (
+            "follow_up",
+            {"triage_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "question": "why?"},
+            "call triage_log first",
+        ),
+        ("search_cases", {"words": " "}, "what to look for"),
+        ("search_cases", {"words": "x", "count": 1000}, "count"),
+        ("show_case", {"case_id": "verl/no-such"}, "No case"),
+        ("look_up_setting", {"framework": "vlm", "key": "x"}, "did you mean"),
+    ],
+)
+def test_that_an_error_says_what_to_do(
+    call: Callable[..., CallToolResult], name: str, arguments: dict[str, Any], words: str
+) -> None:
     result = call(name, **arguments)
     assert result.is_error
     assert words in said(result)
     assert "Traceback" not in said(result)
 
 
-def test_that_no_planted_secret_comes_back(call: Callable[..., CallToolResult], errors: Path, tmp_path: Path) -> None:
+def test_that_no_planted_secret_comes_back(
+    call: Callable[..., CallToolResult], errors: Path, tmp_path: Path
+) -> None:
     secrets = planted.secrets()
     log = tmp_path / "train.log"
     log.write_text("\n".join(item.text for item in secrets) + "\n" + traceback(OOM), encoding="utf-8")
     config = "\n".join(f"# {item.text}" for item in secrets)
-    told = call("triage_log", paths=[str(log)], config_text=config).model_dump_json() + errors.read_text(encoding="utf-8")
+    told = call("triage_log", paths=[str(log)], config_text=config).model_dump_json() + errors.read_text(
+        encoding="utf-8"
+    )
     assert [item for item in secrets if planted.remains(item, told)] == []
 
 
 def messages(warm: Path, given: str) -> Iterator[dict[str, Any]]:
     """Speak the protocol by hand, and give what comes back on standard output."""
     ended = subprocess.run(
-        [sys.executable, *START], cwd=ROOT, input=given.encode(), capture_output=True, check=False, timeout=PATIENCE, env=surroundings(warm))
+        [sys.executable, *START],
+        cwd=ROOT,
+        input=given.encode(),
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE,
+        env=surroundings(warm),
+    )
     assert ended.returncode == 0, ended.stderr
     yield from (json.loads(line) for line in ended.stdout.splitlines())
 
 
 def test_that_standard_output_carries_the_protocol_alone(warm: Path) -> None:
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
-    given = f"{json.dumps(hello)}\nno json\n{json.dumps({'jsonrpc': '2.0', 'method': 'notifications/initialized'})}\n"
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    }
+    given = (
+        f"{json.dumps(hello)}\nno json\n"
+        f"{json.dumps({'jsonrpc': '2.0', 'method': 'notifications/initialized'})}\n"
+    )
     told = list(messages(warm, given))
     assert [item["result"]["serverInfo"]["name"] for item in told if item.get("id") == 1] == ["whycrash"]
     assert all(item["jsonrpc"] == "2.0" for item in told)
 
 
-def test_that_a_pipe_that_nobody_writes_to_keeps_no_call_waiting(call: Callable[..., CallToolResult], tmp_path: Path) -> None:
+def test_that_a_pipe_that_nobody_writes_to_keeps_no_call_waiting(
+    call: Callable[..., CallToolResult], tmp_path: Path
+) -> None:
     os.mkfifo(tmp_path / "train.log")
     for paths in ([str(tmp_path / "train.log")], [str(tmp_path / "train.log"), str(ROOT / "README.md")]):
         assert "no job's output" in said(call("triage_log", paths=paths))

@@ -35,16 +35,34 @@ def test_a_stop_is_amber_and_a_good_end_green_in_every_view(triage: Triage) -> N
             found = triage.explain(sources.from_text(text), language)
             shown = TriageView(language, "job.log", triage="01A", state="done", diagnosis=found)
             head, changes = page.head(shown, triage.library), page.changes(shown)
-            record = TriageRecord(id="01A", source="job.log", origin="chat", state="done", caller="me", created=NOW, deadline=NOW, diagnosis=found)
+            record = TriageRecord(
+                id="01A",
+                source="job.log",
+                origin="chat",
+                state="done",
+                caller="me",
+                created=NOW,
+                deadline=NOW,
+                diagnosis=found,
+            )
             history = past.render(Page(items=(record,), next=None), language, NOW)
             terminal = io.StringIO()
-            explain.render(found, Console(file=terminal, force_terminal=True, width=200, color_system="standard"))
+            explain.render(
+                found, Console(file=terminal, force_terminal=True, width=200, color_system="standard")
+            )
             message = str(slack.answer(found, Settings()).blocks)
             idle = (words.say("action-none", language), words.say("healthy-change", language))
             is_open = colour == "v-open-end"
-            wrong += [name for name, holds in (
-                ("head", colour in head), ("history", colour in history), ("terminal", style in terminal.getvalue()),
-                ("idle", is_open != any(text in head + changes for text in idle)),
-                ("checks", all((check in message) == is_open for check in found.checks[:1])), ("look", bool(found.checks) == is_open),
-            ) if not holds]
+            wrong += [
+                name
+                for name, holds in (
+                    ("head", colour in head),
+                    ("history", colour in history),
+                    ("terminal", style in terminal.getvalue()),
+                    ("idle", is_open != any(text in head + changes for text in idle)),
+                    ("checks", all((check in message) == is_open for check in found.checks[:1])),
+                    ("look", bool(found.checks) == is_open),
+                )
+                if not holds
+            ]
     assert not wrong

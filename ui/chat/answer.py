@@ -28,8 +28,15 @@ def head(view: TriageView, library: Library) -> Html:
     return element(
         "div",
         element(
-            "div", element("p", say(f"verdict-{_told(diagnosis)}", language), _cause(diagnosis, library, language), class_="verdict"),
-            element("button", say("share", language), type="button", class_="small quiet", data_do="share"), class_="top",
+            "div",
+            element(
+                "p",
+                say(f"verdict-{_told(diagnosis)}", language),
+                _cause(diagnosis, library, language),
+                class_="verdict",
+            ),
+            element("button", say("share", language), type="button", class_="small quiet", data_do="share"),
+            class_="top",
         ),
         element("h1", diagnosis.headline, id="wc-headline", tabindex="-1"),
         element("dl", *_standing(diagnosis, language), class_="standing"),
@@ -45,7 +52,11 @@ def verdict(diagnosis: Diagnosis) -> str:
 
 def _told(diagnosis: Diagnosis) -> str:
     """Name the verdict for its words; what is to be checked before acting is not called found."""
-    return "probable" if diagnosis.verdict == "diagnosed" and diagnosis.standing == "hypothesis" else verdict(diagnosis)
+    return (
+        "probable"
+        if diagnosis.verdict == "diagnosed" and diagnosis.standing == "hypothesis"
+        else verdict(diagnosis)
+    )
 
 
 def _cause(diagnosis: Diagnosis, library: Library, language: Language) -> Html | None:
@@ -57,7 +68,14 @@ def _cause(diagnosis: Diagnosis, library: Library, language: Language) -> Html |
 
 def _standing(diagnosis: Diagnosis, language: Language) -> Iterator[Html]:
     if diagnosis.verdict in ("diagnosed", "ambiguous"):
-        yield _pair(say("standing", language), element("span", say("standing-end" if diagnosis.rests_on_end else f"standing-{diagnosis.standing}", language), class_=f"firm s-{diagnosis.standing}"))
+        yield _pair(
+            say("standing", language),
+            element(
+                "span",
+                say("standing-end" if diagnosis.rests_on_end else f"standing-{diagnosis.standing}", language),
+                class_=f"firm s-{diagnosis.standing}",
+            ),
+        )
     root = next((item for item in diagnosis.evidence if item.role == "root"), None)
     yield _pair(say("action", language), element("strong", say(f"action-{diagnosis.action}", language)))
     if ended := phrases.outcome(diagnosis.outcome, language):
@@ -85,14 +103,25 @@ def changes(view: TriageView) -> Html:
         words = "healthy-change" if diagnosis.ended_well else "nothing-to-change"
         return _section("wc-changes", say("what-to-change", language), element("p", say(words, language)))
     first, rest = map(_merged, _split(diagnosis))
-    patch = diff.render(diagnosis.patch, language) if diagnosis.patch else element("p", say("no-patch", language), class_="hint")
+    patch = (
+        diff.render(diagnosis.patch, language)
+        if diagnosis.patch
+        else element("p", say("no-patch", language), class_="hint")
+    )
     more = None
     if rest:
         title = counted("other-changes", "other-change", len(rest), language)
-        more = folded("more-changes", joined(title), element("ul", *(_change(item, names, language) for item, names in rest), class_="changes"))
+        more = folded(
+            "more-changes",
+            joined(title),
+            element("ul", *(_change(item, names, language) for item, names in rest), class_="changes"),
+        )
     return _section(
-        "wc-changes", say("what-to-change", language),
-        element("ul", *(_change(item, names, language) for item, names in first), class_="changes"), patch, more,
+        "wc-changes",
+        say("what-to-change", language),
+        element("ul", *(_change(item, names, language) for item, names in first), class_="changes"),
+        patch,
+        more,
     )
 
 
@@ -106,14 +135,20 @@ def _split(diagnosis: Diagnosis) -> tuple[Sequence[ProposedChange], Sequence[Pro
     rows = (diagnosis.patch or "").split("\n")
     added = "\n".join(row[1:] for row in rows if row.startswith("+") and not row.startswith("+++"))
     removed = "\n".join(row[1:] for row in rows if row.startswith("-") and not row.startswith("---"))
-    first = [item for item in diagnosis.changes if _is_made(item, added, removed)] or diagnosis.changes[:_AT_ONCE]
+    first = [item for item in diagnosis.changes if _is_made(item, added, removed)] or diagnosis.changes[
+        :_AT_ONCE
+    ]
     return first, [item for item in diagnosis.changes if item not in first]
 
 
 def _is_made(change: ProposedChange, added: str, removed: str) -> bool:
     """Tell whether a patch's rows make a change: they set its key to its value, or bring or take a switch."""
     # A flag is spelled with dashes or with underscores.
-    name = r"(?<![\w])" + "[-_]".join(map(re.escape, re.split("[-_]", change.key.lstrip("-").rsplit(".", 1)[-1]))) + r"(?![\w])"
+    name = (
+        r"(?<![\w])"
+        + "[-_]".join(map(re.escape, re.split("[-_]", change.key.lstrip("-").rsplit(".", 1)[-1])))
+        + r"(?![\w])"
+    )
     pair = rf"(?i){name}[\"'\s=:]*{re.escape(str(change.to))}(?![\w.])"
     if re.search(pair, added):
         return not re.search(pair, removed)
@@ -126,7 +161,15 @@ def _merged(changes: Sequence[ProposedChange]) -> list[tuple[ProposedChange, str
     """Put changes together that read the same for several frameworks: each with the names of those that it is for."""
     found: dict[tuple[object, ...], tuple[ProposedChange, list[str]]] = {}
     for change in changes:
-        key = (change.key, str(change.to), str(change.from_), change.kind, change.why, change.costs, change.status)
+        key = (
+            change.key,
+            str(change.to),
+            str(change.from_),
+            change.kind,
+            change.why,
+            change.costs,
+            change.status,
+        )
         found.setdefault(key, (change, []))[1].append(change.framework)
     return [(change, ", ".join(dict.fromkeys(names))) for change, names in found.values()]
 
@@ -136,7 +179,11 @@ def _change(change: ProposedChange, frameworks: str, language: Language) -> Html
     told = [change.why]
     if change.replaces:
         told.append(say("replaces", language, key=change.replaces))
-    cost = element("p", element("b", say("costs", language)), ": ", change.costs, class_="cost") if change.costs else None
+    cost = (
+        element("p", element("b", say("costs", language)), ": ", change.costs, class_="cost")
+        if change.costs
+        else None
+    )
     doubtful = change.status == "unverified" and change.kind not in ("package", "command")
     # Tell whose setting it is and of which kind; what every program reads is nobody's.
     kind = say(f"kind-{change.kind}", language)
@@ -147,8 +194,14 @@ def _change(change: ProposedChange, frameworks: str, language: Language) -> Html
     sentence = text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text
     return element(
         "li",
-        element("p", element("code", _setting(change), class_="setting"), " ", element("span", was, class_="was") if was else None,
-                element("span", tag, class_="tag"), class_="what"),
+        element(
+            "p",
+            element("code", _setting(change), class_="setting"),
+            " ",
+            element("span", was, class_="was") if was else None,
+            element("span", tag, class_="tag"),
+            class_="what",
+        ),
         element("p", sentence),
         cost,
         element("p", say("unverified", language), class_="doubt") if doubtful else None,
@@ -156,7 +209,9 @@ def _change(change: ProposedChange, frameworks: str, language: Language) -> Html
 
 
 def _setting(change: ProposedChange) -> str:
-    value = str(change.to).lower() if isinstance(change.to, bool) and change.kind != "setting" else str(change.to)
+    value = (
+        str(change.to).lower() if isinstance(change.to, bool) and change.kind != "setting" else str(change.to)
+    )
     if change.kind == "command":
         return value if change.key in value else f"{change.key} {value}".strip()
     return f"{change.key}={value}" if change.kind in ("env", "flag") else f"{change.key} = {value}"
@@ -169,7 +224,13 @@ def why(view: TriageView, library: Library) -> Html:
         return Html("")
     language = view.language
     parts = _explained(view, diagnosis)
-    return _section("wc-why", say("why", language), *parts, _checks(diagnosis, language), _alternatives(diagnosis, library, language))
+    return _section(
+        "wc-why",
+        say("why", language),
+        *parts,
+        _checks(diagnosis, language),
+        _alternatives(diagnosis, library, language),
+    )
 
 
 def _explained(view: TriageView, diagnosis: Diagnosis) -> list[Html]:
@@ -178,8 +239,13 @@ def _explained(view: TriageView, diagnosis: Diagnosis) -> list[Html]:
     said = "\n\n".join(view.said) if writing else diagnosis.engine.model_explanation
     if not said:
         return [rules]
-    title = element("h3", say("model-says", view.language, model=view.model if writing else diagnosis.engine.name))
-    return [rules, element("div", title, prose.render(said), class_="said", aria_busy="true" if writing else None)]
+    title = element(
+        "h3", say("model-says", view.language, model=view.model if writing else diagnosis.engine.name)
+    )
+    return [
+        rules,
+        element("div", title, prose.render(said), class_="said", aria_busy="true" if writing else None),
+    ]
 
 
 def _checks(diagnosis: Diagnosis, language: Language) -> Html | None:
@@ -194,11 +260,23 @@ def _alternatives(diagnosis: Diagnosis, library: Library, language: Language) ->
     if not diagnosis.alternatives or diagnosis.verdict == "no-failure":
         return None
     rows = (
-        element("li", element("strong", cause.title.to(language) if (cause := library.causes.get(item.cause)) else item.cause),
-                ": ", *prose.inline(item.tell_apart))
+        element(
+            "li",
+            element(
+                "strong",
+                cause.title.to(language) if (cause := library.causes.get(item.cause)) else item.cause,
+            ),
+            ": ",
+            *prose.inline(item.tell_apart),
+        )
         for item in diagnosis.alternatives
     )
-    return folded("alternatives", joined(say("alternatives", language)), element("ul", *rows), is_open=diagnosis.verdict == "ambiguous")
+    return folded(
+        "alternatives",
+        joined(say("alternatives", language)),
+        element("ul", *rows),
+        is_open=diagnosis.verdict == "ambiguous",
+    )
 
 
 def _section(name: str, title: str, *content: Html | None) -> Html:

@@ -45,16 +45,28 @@ def render(view: TriageView) -> Html:
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None or not diagnosis.cascade:
         return Html("")
-    title = say("cascade-recovered" if all(entry.role == "recovered" for entry in diagnosis.cascade) else "cascade", language)
+    title = say(
+        "cascade-recovered" if all(entry.role == "recovered" for entry in diagnosis.cascade) else "cascade",
+        language,
+    )
     entries = in_time(diagnosis.cascade)
     plot = _plot(entries, language) if len(entries) > 1 else None
     rows = element("ol", *(_item(entry, language) for entry in entries), class_="spread")
-    told = rows if len(entries) <= SHORT else folded("spread", joined(say("cascade-list", language, count=len(entries))), rows)
-    return element("section", element("h2", title), plot, told, id="wc-cascade", class_="card", aria_label=title)
+    told = (
+        rows
+        if len(entries) <= SHORT
+        else folded("spread", joined(say("cascade-list", language, count=len(entries))), rows)
+    )
+    return element(
+        "section", element("h2", title), plot, told, id="wc-cascade", class_="card", aria_label=title
+    )
 
 
 def in_time(entries: Sequence[CascadeEntry]) -> Sequence[CascadeEntry]:
-    """Order the entries of several files by the clock, where each file shows one; line numbers order those of one file."""
+    """Order the entries of several files by the clock, where each file shows one.
+
+    Line numbers order those of one file.
+    """
     files = {entry.file for entry in entries}
     clocks = {file: [_clock(entry) for entry in entries if entry.file == file] for file in files}
     if len(files) < 2 or not all(any(found) for found in clocks.values()):
@@ -77,13 +89,21 @@ def lanes(entries: Sequence[CascadeEntry], language: Language) -> list[CascadeLa
     """Give the processes in the order in which they failed, and the silent ranks behind them."""
     named = dict.fromkeys(_owner(entry, language) for entry in entries)
     silent = dict.fromkeys(_numbers(entry.silent_ranks) for entry in entries if entry.silent_ranks)
-    return [*map(CascadeLane, named), *(CascadeLane(say("silent", language, ranks=ranks), True) for ranks in silent)][:MAX_LANES]
+    return [
+        *map(CascadeLane, named),
+        *(CascadeLane(say("silent", language, ranks=ranks), True) for ranks in silent),
+    ][:MAX_LANES]
 
 
-def dots(entries: Sequence[CascadeEntry], named: Sequence[CascadeLane], language: Language) -> list[CascadeDot]:
+def dots(
+    entries: Sequence[CascadeEntry], named: Sequence[CascadeLane], language: Language
+) -> list[CascadeDot]:
     """Place each entry; one whose process has no lane of its own stands in the last."""
     place: Mapping[str, int] = {lane.name: number for number, lane in enumerate(named)}
-    return [CascadeDot(entry, column, place.get(_owner(entry, language), len(named) - 1)) for column, entry in enumerate(entries)]
+    return [
+        CascadeDot(entry, column, place.get(_owner(entry, language), len(named) - 1))
+        for column, entry in enumerate(entries)
+    ]
 
 
 def _owner(entry: CascadeEntry, language: Language) -> str:
@@ -101,10 +121,20 @@ def _plot(entries: Sequence[CascadeEntry], language: Language) -> Html:
     count = sum(not lane.is_silent for lane in named)
     label = say("cascade-plot", language, lanes=counted("cascade-lanes", "cascade-lane", count, language))
     height = _LANE * len(named) + _AXIS
-    names = (element("li", lane.name, class_="silent" if lane.is_silent else None, title=lane.name) for lane in named)
+    names = (
+        element("li", lane.name, class_="silent" if lane.is_silent else None, title=lane.name)
+        for lane in named
+    )
     svg = element(
-        "svg", *_grid(named), *_trail(dots(entries, named, language), len(entries)), *_marks(dots(entries, named, language), len(entries)),
-        *_axis(entries, len(named)), width="100%", height=str(height), role="img", aria_label=label,
+        "svg",
+        *_grid(named),
+        *_trail(dots(entries, named, language), len(entries)),
+        *_marks(dots(entries, named, language), len(entries)),
+        *_axis(entries, len(named)),
+        width="100%",
+        height=str(height),
+        role="img",
+        aria_label=label,
     )
     return element("div", element("ol", *names, class_="lanes", aria_hidden="true"), svg, class_="plot")
 
@@ -120,23 +150,39 @@ def _middle(lane: int) -> float:
 def _grid(named: Sequence[CascadeLane]) -> Iterator[Html]:
     for number, lane in enumerate(named):
         y = f"{_middle(number):g}"
-        yield element("line", x1="0%", x2="100%", y1=y, y2=y, class_="lane silent" if lane.is_silent else "lane")
+        yield element(
+            "line", x1="0%", x2="100%", y1=y, y2=y, class_="lane silent" if lane.is_silent else "lane"
+        )
 
 
 def _trail(placed: Sequence[CascadeDot], columns: int) -> Iterator[Html]:
     """Draw from each failure to the next one."""
     standing = [dot for dot in placed if dot.entry.role != "recovered"]
     for one, other in pairwise(standing):
-        yield element("line", x1=f"{_across(one.column, columns):.2f}%", y1=f"{_middle(one.lane):g}",
-                      x2=f"{_across(other.column, columns):.2f}%", y2=f"{_middle(other.lane):g}", class_="trail")
+        yield element(
+            "line",
+            x1=f"{_across(one.column, columns):.2f}%",
+            y1=f"{_middle(one.lane):g}",
+            x2=f"{_across(other.column, columns):.2f}%",
+            y2=f"{_middle(other.lane):g}",
+            class_="trail",
+        )
 
 
 def _marks(placed: Sequence[CascadeDot], columns: int) -> Iterator[Html]:
     for dot in placed:
         x, y = f"{_across(dot.column, columns):.2f}%", _middle(dot.lane)
         told = element("title", f"L{dot.entry.line} {dot.entry.event}"[:200])
-        yield element("circle", told, cx=x, cy=f"{y:g}", r="9" if dot.entry.role == "root" else "6", class_=f"dot r-{dot.entry.role}",
-                      data_line=str(dot.entry.line), data_file=dot.entry.file)
+        yield element(
+            "circle",
+            told,
+            cx=x,
+            cy=f"{y:g}",
+            r="9" if dot.entry.role == "root" else "6",
+            class_=f"dot r-{dot.entry.role}",
+            data_line=str(dot.entry.line),
+            data_file=dot.entry.file,
+        )
         if dot.entry.count > 1:
             yield element("text", f"×{dot.entry.count}", x=x, y=f"{y - 11:g}", class_="times")
 
@@ -156,8 +202,17 @@ def _axis(entries: Sequence[CascadeEntry], count: int) -> Iterator[Html]:
 def _item(entry: CascadeEntry, language: Language) -> Html:
     place = f"{entry.file}:L{entry.line}" if entry.file else f"L{entry.line}"
     missing = say("silent-told", language, ranks=_numbers(entry.missing_ranks)) if entry.missing_ranks else ""
-    told = [part for part in (entry.source, entry.time or "", f"×{entry.count}" if entry.count > 1 else "", missing) if part]
+    told = [
+        part
+        for part in (entry.source, entry.time or "", f"×{entry.count}" if entry.count > 1 else "", missing)
+        if part
+    ]
     return element(
-        "li", element("span", say(f"role-{entry.role}", language), class_=f"chip r-{entry.role}"), " ", prose.citation(place), " ",
-        element("code", entry.event.strip()), joined(" ", element("span", " · ".join(told), class_="by")) if told else None,
+        "li",
+        element("span", say(f"role-{entry.role}", language), class_=f"chip r-{entry.role}"),
+        " ",
+        prose.citation(place),
+        " ",
+        element("code", entry.event.strip()),
+        joined(" ", element("span", " · ".join(told), class_="by")) if told else None,
     )

@@ -20,21 +20,47 @@ def render(view: TriageView) -> Html:
         return Html("")
     hits = diagnosis.cases
     summary = joined(element("h2", say("cases", language)), element("span", str(len(hits)), class_="count"))
-    body = element("ol", *(_hit(hit, diagnosis, language) for hit in hits), class_="cases") if hits else element("p", say("no-cases", language), class_="hint")
-    return element("section", folded("cases", summary, body), id="wc-cases", class_="card", aria_label=say("cases", language))
+    body = (
+        element("ol", *(_hit(hit, diagnosis, language) for hit in hits), class_="cases")
+        if hits
+        else element("p", say("no-cases", language), class_="hint")
+    )
+    return element(
+        "section",
+        folded("cases", summary, body),
+        id="wc-cases",
+        class_="card",
+        aria_label=say("cases", language),
+    )
 
 
 def _hit(hit: CaseHit, diagnosis: Diagnosis, language: Language) -> Html:
     percent = f"{100 * min(1.0, max(0.0, hit.score)):.0f} %"
-    cited = f"[case:{hit.id}]" in diagnosis.explanation or any(change.from_case == hit.id for change in diagnosis.changes)
+    cited = f"[case:{hit.id}]" in diagnosis.explanation or any(
+        change.from_case == hit.id for change in diagnosis.changes
+    )
     return element(
         "li",
-        element("p", element("strong", hit.title), " ", element("span", say("match", language, percent=percent), class_="tag"),
-                element("span", say("cited", language), class_="tag used") if cited else None),
-        element("meter", percent, value=f"{min(1.0, max(0.0, hit.score)):.3f}", min="0", max="1", aria_label=say("match", language, percent=percent)),
+        element(
+            "p",
+            element("strong", hit.title),
+            " ",
+            element("span", say("match", language, percent=percent), class_="tag"),
+            element("span", say("cited", language), class_="tag used") if cited else None,
+        ),
+        element(
+            "meter",
+            percent,
+            value=f"{min(1.0, max(0.0, hit.score)):.3f}",
+            min="0",
+            max="1",
+            aria_label=say("match", language, percent=percent),
+        ),
         element("p", element("code", hit.id), f" · {say(f'kind-{hit.kind}', language)}", class_="by"),
         element("p", element("b", say("fixed-by", language)), ": ", hit.fix) if hit.fix else None,
-        _sources(hit, language), data_case=hit.id, tabindex="-1",
+        _sources(hit, language),
+        data_case=hit.id,
+        tabindex="-1",
     )
 
 
@@ -42,7 +68,13 @@ def _sources(hit: CaseHit, language: Language) -> Html | None:
     if not hit.urls:
         return None
     links = [link(url, _short(url)) for url in hit.urls[:MAX_URLS]]
-    return element("p", say("sources", language), ": ", *(joined(" · " if place else None, item) for place, item in enumerate(links)), class_="sources")
+    return element(
+        "p",
+        say("sources", language),
+        ": ",
+        *(joined(" · " if place else None, item) for place, item in enumerate(links)),
+        class_="sources",
+    )
 
 
 def _short(url: str) -> str:

@@ -115,16 +115,27 @@ class PanelCache:
     def __init__(self, corpus: Library, handle: int = 0) -> None:
         self._handle = handle
         self._seen: dict[str, tuple[tuple[object, ...], Html]] = {}
-        self._panels: dict[str, tuple[Callable[[TriageView], Html], Callable[[TriageView], tuple[object, ...]]]] = {
+        self._panels: dict[
+            str, tuple[Callable[[TriageView], Html], Callable[[TriageView], tuple[object, ...]]]
+        ] = {
             "stages": (stages.render, lambda view: (view,)),
             "head": (partial(answer.head, library=corpus), _answer_of),
             "changes": (answer.changes, _answer_of),
-            "why": (partial(answer.why, library=corpus), lambda view: (view.diagnosis, view.language, view.said, view.state)),
-            "feedback": (partial(feedback.render, library=corpus), lambda view: (view.diagnosis and view.diagnosis.id, view.language, view.state)),
+            "why": (
+                partial(answer.why, library=corpus),
+                lambda view: (view.diagnosis, view.language, view.said, view.state),
+            ),
+            "feedback": (
+                partial(feedback.render, library=corpus),
+                lambda view: (view.diagnosis and view.diagnosis.id, view.language, view.state),
+            ),
             "evidence": (evidence.render, lambda view: (view.diagnosis, view.language, view.excerpt)),
             "cascade": (cascade.render, _answer_of),
             "cases": (cases.render, _answer_of),
-            "machine": (partial(telemetry.render, library=corpus), lambda view: (view.diagnosis, view.language, view.snapshot)),
+            "machine": (
+                partial(telemetry.render, library=corpus),
+                lambda view: (view.diagnosis, view.language, view.snapshot),
+            ),
             "privacy": (privacy.render, lambda view: (view.diagnosis, view.language, view.excerpt)),
             "talk": (conversation.render, lambda view: (view,)),
         }
@@ -133,15 +144,22 @@ class PanelCache:
         """Give the state of the page for a view."""
         diagnosis = view.diagnosis
         return {
-            "ticket": self._handle, "triage": view.triage, "state": view.state, "elsewhere": view.is_elsewhere, "asking": bool(view.asking),
-            "headline": diagnosis.headline if diagnosis is not None else "", "patch": diagnosis.patch if diagnosis is not None else None,
+            "ticket": self._handle,
+            "triage": view.triage,
+            "state": view.state,
+            "elsewhere": view.is_elsewhere,
+            "asking": bool(view.asking),
+            "headline": diagnosis.headline if diagnosis is not None else "",
+            "patch": diagnosis.patch if diagnosis is not None else None,
             "panels": {name: self._panel(name, view) for name in self._panels},
         }
 
     def _panel(self, name: str, view: TriageView) -> str:
         render, key = self._panels[name]
         now, (seen, html) = key(view), self._seen.get(name, ((), Html("")))
-        if len(seen) != len(now) or any(one is not other and one != other for one, other in zip(seen, now, strict=True)):
+        if len(seen) != len(now) or any(
+            one is not other and one != other for one, other in zip(seen, now, strict=True)
+        ):
             html = render(view)
             self._seen[name] = (now, html)
         return str(html)
@@ -152,7 +170,9 @@ def _answer_of(view: TriageView) -> tuple[object, ...]:
 
 
 class ChatController:
-    """What the page's events do, each for a principal who was let in; safe to use from many threads, as the triage service is.
+    """What the page's events do, each for a principal who was let in.
+
+    Safe to use from many threads, as the triage service is.
 
     What is another's is not there, as in the API: a triage's id opens nothing by itself.
     """
@@ -169,7 +189,10 @@ class ChatController:
 
     def explain(self, asked: TriageForm, principal: Principal) -> Iterator[State]:
         """Triage what was sent, and give the page's state after each event."""
-        canvas, view = PanelCache(self.library, asked.handle), TriageView(asked.language, _name(asked), self._settings.model if asked.model else "")
+        canvas, view = (
+            PanelCache(self.library, asked.handle),
+            TriageView(asked.language, _name(asked), self._settings.model if asked.model else ""),
+        )
         yield canvas.paint(view)
         try:
             if asked.live:
@@ -185,7 +208,10 @@ class ChatController:
     def ask(self, question: QuestionForm, principal: Principal) -> Iterator[State]:
         """Answer a question about a triage."""
         own_triage(self._triage_service, principal, question.triage)
-        canvas, view = PanelCache(self.library, question.handle), self._view(question.triage, question.language, principal)
+        canvas, view = (
+            PanelCache(self.library, question.handle),
+            self._view(question.triage, question.language, principal),
+        )
         view = replace(view, asking=question.question)
         yield canvas.paint(view)
         try:
@@ -197,7 +223,9 @@ class ChatController:
 
     def open(self, named: TriageReference, principal: Principal) -> State:
         """Show a triage that is kept."""
-        return PanelCache(self.library, named.handle).paint(self._view(named.triage, named.language, principal))
+        return PanelCache(self.library, named.handle).paint(
+            self._view(named.triage, named.language, principal)
+        )
 
     def log(self, named: TriageReference, principal: Principal) -> str:
         """Give the log panel of a triage, for a page that had its first answer before the log was kept."""
@@ -212,7 +240,11 @@ class ChatController:
     def judge(self, opinion: FeedbackForm, principal: Principal) -> None:
         """Keep what a person thinks of an answer."""
         own_triage(self._triage_service, principal, opinion.triage)
-        self._triage_service.feedback(opinion.triage, Feedback(right=opinion.right, cause=opinion.cause or None, fix=opinion.fix), _caller(principal))
+        self._triage_service.feedback(
+            opinion.triage,
+            Feedback(right=opinion.right, cause=opinion.cause or None, fix=opinion.fix),
+            _caller(principal),
+        )
 
     def prompt(self, named: TriageReference, principal: Principal) -> str:
         """Give what a model is sent of a triage."""
@@ -228,13 +260,22 @@ class ChatController:
         try:
             record = own_triage(self._triage_service, principal, triage)
             view = of_record(record, language, self._settings.model)
-            return replace(view, excerpt=self._triage_service.excerpt(triage), messages=tuple(self._triage_service.messages(triage)), snapshot=_snapshot(record.telemetry))
+            return replace(
+                view,
+                excerpt=self._triage_service.excerpt(triage),
+                messages=tuple(self._triage_service.messages(triage)),
+                snapshot=_snapshot(record.telemetry),
+            )
         except RequestError as error:
             return TriageView(language, state="failed", failed=_failed(error))
 
     def _enriched(self, view: TriageView, event: Event) -> TriageView:
         """Add what only the store tells: the kept lines with an answer, the conversation after a turn."""
-        if isinstance(event, FirstAnswer | ExplanationParagraph | FinalAnswer) and not view.asking and view.excerpt == NOTHING:
+        if (
+            isinstance(event, FirstAnswer | ExplanationParagraph | FinalAnswer)
+            and not view.asking
+            and view.excerpt == NOTHING
+        ):
             return replace(view, excerpt=self._triage_service.excerpt(view.triage))
         if isinstance(event, TurnAnswered):
             return replace(view, messages=tuple(self._triage_service.messages(view.triage)))
@@ -261,9 +302,14 @@ def _submission(asked: TriageForm, files: SubmittedFiles) -> Submission:
     if asked.example:
         text, configs = example(asked.example)
     return Submission(
-        name=_name(asked), text=text if not files.logs else "", paths=tuple(path for _, path in files.logs),
-        names=tuple(name for name, _ in files.logs), configs=configs,
-        telemetry=files.telemetry or ("live" if asked.live else None), language=asked.language, model=asked.model,
+        name=_name(asked),
+        text=text if not files.logs else "",
+        paths=tuple(path for _, path in files.logs),
+        names=tuple(name for name, _ in files.logs),
+        configs=configs,
+        telemetry=files.telemetry or ("live" if asked.live else None),
+        language=asked.language,
+        model=asked.model,
     )
 
 
@@ -283,11 +329,19 @@ def examples() -> list[str]:
 def broken(error: RequestError, handle: object, language: Language = "en") -> State:
     """Give the state that says why nothing more comes; what the page shows already stays."""
     view = TriageView(language, state="failed", failed=_failed(error))
-    return {"ticket": handle, "state": "failed", "elsewhere": False, "asking": False, "panels": {"stages": str(stages.trouble(view))}}
+    return {
+        "ticket": handle,
+        "state": "failed",
+        "elsewhere": False,
+        "asking": False,
+        "panels": {"stages": str(stages.trouble(view))},
+    }
 
 
 def _failed(error: RequestError) -> TriageFailed:
-    return TriageFailed(type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait)
+    return TriageFailed(
+        type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait
+    )
 
 
 def _snapshot(kept: str) -> Snapshot | None:

@@ -22,9 +22,18 @@ def render(view: TriageView) -> Html:
     ruled = None
     if view.constraints:
         chips = (element("span", f"“{said}”", class_="tag") for said in view.constraints)
-        ruled = element("p", say("ruled-out", language), ": ", *(joined(chip, " ") for chip in chips), class_="by")
+        ruled = element(
+            "p", say("ruled-out", language), ": ", *(joined(chip, " ") for chip in chips), class_="by"
+        )
     title = say("talk", language)
-    return element("section", element("h2", title), element("ol", *rows, class_="talk"), ruled, class_="card", aria_label=title)
+    return element(
+        "section",
+        element("h2", title),
+        element("ol", *rows, class_="talk"),
+        ruled,
+        class_="card",
+        aria_label=title,
+    )
 
 
 def _going_on(view: TriageView) -> Iterator[Html]:
@@ -32,7 +41,9 @@ def _going_on(view: TriageView) -> Iterator[Html]:
     if view.reply:
         yield _said(False, "\n\n".join(view.reply), view.language)
     else:
-        yield element("li", element("p", say("thinking", view.language), class_="hint"), class_="ours", aria_busy="true")
+        yield element(
+            "li", element("p", say("thinking", view.language), class_="hint"), class_="ours", aria_busy="true"
+        )
 
 
 def _said(is_theirs: bool, text: str, language: Language) -> Html:

@@ -32,7 +32,9 @@ def render(patch: str, language: Language) -> Html:
         element("button", say("download", language), type="button", class_="small", data_do="save-patch"),
         class_="row",
     )
-    rows = [element("span", *parts, class_=f"d {kind}") for kind, parts in _rows(patch.rstrip("\n").split("\n"))]
+    rows = [
+        element("span", *parts, class_=f"d {kind}") for kind, parts in _rows(patch.rstrip("\n").split("\n"))
+    ]
     return element(
         "div",
         element("div", element("h3", title), buttons, class_="patch-head"),
@@ -65,7 +67,9 @@ def _partners(rows: Sequence[str]) -> dict[int, int]:
         gone = _run(kinds, place, "del")
         come = _run(kinds, place + gone, "add")
         if gone and gone == come:
-            found |= {place + step: place + gone + step for step in range(gone)} | {place + gone + step: place + step for step in range(gone)}
+            found |= {place + step: place + gone + step for step in range(gone)} | {
+                place + gone + step: place + step for step in range(gone)
+            }
         place += gone + come or 1
     return found
 

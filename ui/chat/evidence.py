@@ -38,21 +38,31 @@ def render(view: TriageView) -> Html:
         return _panel(language, body)
     reasons = {LogPosition(item.file, item.line): item.why for item in diagnosis.evidence}
     # Text that is long is scrolled by keys too, so the box takes the focus.
-    log = element("div", *_rows(_bounded(stretches, marks), marks, reasons, language),
-                  class_="log", role="region", tabindex="0", aria_label=say("log-lines", language))
+    log = element(
+        "div",
+        *_rows(_bounded(stretches, marks), marks, reasons, language),
+        class_="log",
+        role="region",
+        tabindex="0",
+        aria_label=say("log-lines", language),
+    )
     return _panel(language, element("p", say(words, language), class_="hint"), _jumps(marks, language), log)
 
 
 def _panel(language: Language, *content: Html) -> Html:
     title = say("evidence", language)
-    return element("section", element("h2", title), *content, id="wc-evidence", class_="card", aria_label=title)
+    return element(
+        "section", element("h2", title), *content, id="wc-evidence", class_="card", aria_label=title
+    )
 
 
 def _marks(diagnosis: Diagnosis) -> dict[LogPosition, str]:
     """Give each line that has a role its most telling one."""
     found: dict[LogPosition, str] = {}
-    named = [*((LogPosition(item.file, item.line), item.role) for item in diagnosis.evidence),
-             *((LogPosition(entry.file, entry.line), entry.role) for entry in diagnosis.cascade)]
+    named = [
+        *((LogPosition(item.file, item.line), item.role) for item in diagnosis.evidence),
+        *((LogPosition(entry.file, entry.line), entry.role) for entry in diagnosis.cascade),
+    ]
     for spot, role in named:
         if spot not in found or ROLES.index(role) < ROLES.index(found[spot]):
             found[spot] = role
@@ -64,9 +74,15 @@ def _stretches(diagnosis: Diagnosis, excerpt: Excerpt) -> tuple[Sequence[LineRan
     if excerpt.stretches:
         return excerpt.stretches, "evidence-whole" if excerpt.whole else "evidence-part"
     texts = {LogPosition(item.file, item.line): item.text for item in diagnosis.evidence}
-    texts |= {LogPosition(entry.file, entry.line): entry.event for entry in diagnosis.cascade if LogPosition(entry.file, entry.line) not in texts}
+    texts |= {
+        LogPosition(entry.file, entry.line): entry.event
+        for entry in diagnosis.cascade
+        if LogPosition(entry.file, entry.line) not in texts
+    }
     ordered = sorted(texts, key=lambda spot: (spot.file or "", spot.line))
-    return [LineRange(file=spot.file, begin=spot.line, lines=(texts[spot],)) for spot in ordered], "evidence-few"
+    return [
+        LineRange(file=spot.file, begin=spot.line, lines=(texts[spot],)) for spot in ordered
+    ], "evidence-few"
 
 
 def _bounded(stretches: Sequence[LineRange], marks: Mapping[LogPosition, str]) -> Sequence[LineRange]:
@@ -79,7 +95,9 @@ def _bounded(stretches: Sequence[LineRange], marks: Mapping[LogPosition, str]) -
 
 def _near(stretch: LineRange, marks: Mapping[LogPosition, str], around: int) -> Iterator[LineRange]:
     last = stretch.begin + len(stretch.lines)
-    centres = sorted(spot.line for spot in marks if spot.file == stretch.file and stretch.begin <= spot.line < last)
+    centres = sorted(
+        spot.line for spot in marks if spot.file == stretch.file and stretch.begin <= spot.line < last
+    )
     begin = end = 0
     for centre in centres or [last]:
         low, high = max(stretch.begin, centre - around), min(last, centre + around)
@@ -93,21 +111,44 @@ def _near(stretch: LineRange, marks: Mapping[LogPosition, str], around: int) -> 
 
 
 def _cut(stretch: LineRange, begin: int, end: int) -> LineRange:
-    return LineRange(file=stretch.file, begin=begin, lines=stretch.lines[begin - stretch.begin : end - stretch.begin])
+    return LineRange(
+        file=stretch.file, begin=begin, lines=stretch.lines[begin - stretch.begin : end - stretch.begin]
+    )
 
 
 def _jumps(marks: Mapping[LogPosition, str], language: Language) -> Html:
     """Render a button for each role: pressed again, it goes on to the next line of it."""
     counts = {role: sum(found == role for found in marks.values()) for role in ROLES}
     buttons = (
-        element("button", say(f"role-{role}", language), " ", element("span", f"{count}", class_="count"),
-                type="button", class_=f"jump r-{role}", data_do="jump", data_role=role)
-        for role, count in counts.items() if count
+        element(
+            "button",
+            say(f"role-{role}", language),
+            " ",
+            element("span", f"{count}", class_="count"),
+            type="button",
+            class_=f"jump r-{role}",
+            data_do="jump",
+            data_role=role,
+        )
+        for role, count in counts.items()
+        if count
     )
-    return element("div", element("span", say("jump", language), class_="label"), *buttons, class_="row jumps", role="group", aria_label=say("jump", language))
+    return element(
+        "div",
+        element("span", say("jump", language), class_="label"),
+        *buttons,
+        class_="row jumps",
+        role="group",
+        aria_label=say("jump", language),
+    )
 
 
-def _rows(stretches: Sequence[LineRange], marks: Mapping[LogPosition, str], reasons: Mapping[LogPosition, str], language: Language) -> Iterator[Html]:
+def _rows(
+    stretches: Sequence[LineRange],
+    marks: Mapping[LogPosition, str],
+    reasons: Mapping[LogPosition, str],
+    language: Language,
+) -> Iterator[Html]:
     file: str | None = None
     end = 1
     for stretch in stretches:
@@ -126,7 +167,10 @@ def _row(spot: LogPosition, text: str, role: str, why: str, language: Language) 
     # A row is written by hand: there may be thousands, and most have no role.
     number, body = Html(str(spot.line)), joined(shown(text, MAX_TEXT) or " ")
     if not role:
-        return Html(f'<div class="l" data-line="{number}"{_file(spot)}><span class="n">{number}</span><code>{body}</code></div>')
+        return Html(
+            f'<div class="l" data-line="{number}"{_file(spot)}><span '
+            f'class="n">{number}</span><code>{body}</code></div>'
+        )
     told = joined(say(f"role-{role}", language), f": {why}" if why else None)
     label = element("span", told, class_="role")
     return Html(

@@ -19,19 +19,40 @@ def render(view: TriageView, library: Library) -> Html:
     near = [item.cause for item in diagnosis.alternatives if item.cause in library.causes]
     form = element(
         "form",
-        element("label", say("real-cause", language), element("select", *_options(library, near, language), name="cause", id="wc-real-cause")),
-        element("label", say("what-fixed", language), element("textarea", name="fix", rows="2", maxlength="2000")),
+        element(
+            "label",
+            say("real-cause", language),
+            element("select", *_options(library, near, language), name="cause", id="wc-real-cause"),
+        ),
+        element(
+            "label", say("what-fixed", language), element("textarea", name="fix", rows="2", maxlength="2000")
+        ),
         element("button", say("send", language), type="submit", class_="primary small"),
-        id="wc-wrong", hidden=True,
+        id="wc-wrong",
+        hidden=True,
     )
     buttons = element(
-        "div", element("span", say("was-right", language), class_="label"),
+        "div",
+        element("span", say("was-right", language), class_="label"),
         element("button", "✓ ", say("right", language), type="button", class_="small", data_do="right"),
-        element("button", "✗ ", say("wrong", language), type="button", class_="small", data_do="wrong", aria_expanded="false", aria_controls="wc-wrong"),
-        class_="row", role="group", aria_label=say("was-right", language),
+        element(
+            "button",
+            "✗ ",
+            say("wrong", language),
+            type="button",
+            class_="small",
+            data_do="wrong",
+            aria_expanded="false",
+            aria_controls="wc-wrong",
+        ),
+        class_="row",
+        role="group",
+        aria_label=say("was-right", language),
     )
     told = element("p", role="status", id="wc-thanks", class_="hint")
-    return element("section", buttons, form, told, class_="card feedback", aria_label=say("was-right", language))
+    return element(
+        "section", buttons, form, told, class_="card feedback", aria_label=say("was-right", language)
+    )
 
 
 def _options(library: Library, near: list[str], language: Language) -> Iterator[Html]:
@@ -41,6 +62,8 @@ def _options(library: Library, near: list[str], language: Language) -> Iterator[
         yield element("optgroup", *rows, label=say("alternatives", language))
     groups: dict[str, list[Html]] = {}
     for cause in library.causes.values():
-        groups.setdefault(cause.category, []).append(element("option", cause.title.to(language), value=cause.id))
+        groups.setdefault(cause.category, []).append(
+            element("option", cause.title.to(language), value=cause.id)
+        )
     for category, options in groups.items():
         yield element("optgroup", joined(*options), label=category)

@@ -1,6 +1,7 @@
 """What stands between the API's gate and Gradio: which of Gradio's routes there are, and whose a page's session is.
 
-Gradio brings some fifty routes, most of them for development and sharing, and an update may bring more. Those that
+Gradio brings some fifty routes, most of them for development and sharing, and an update may bring more. Those
+that
 the page needs are listed here; the others are not there.
 """
 
@@ -28,7 +29,13 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 MOST_SESSIONS = 10_000
 # What each event of the page, and each call beside them, takes of a key. `admin` covers all.
 ACTIONS: Mapping[str, Scope] = {
-    "explain": "triage", "ask": "triage", "look": "triage", "past": "triage", "log": "triage", "judge": "triage", "prompt": "triage",
+    "explain": "triage",
+    "ask": "triage",
+    "look": "triage",
+    "past": "triage",
+    "log": "triage",
+    "judge": "triage",
+    "prompt": "triage",
     "forget": "triage",
 }
 
@@ -37,7 +44,8 @@ ACTIONS: Mapping[str, Scope] = {
 class Route:
     """A route of Gradio's that the page uses.
 
-    `takes` is the scope of a route that does something by itself, which is counted; where it is None, any key will do:
+    `takes` is the scope of a route that does something by itself, which is counted; where it is None, any key
+    will do:
     what is behind is the same for all, or asks by itself, as the page's events do.
     """
 
@@ -97,12 +105,21 @@ class Guard:
         try:
             self._check(scope)
         except RequestError as error:
-            await problems.problem_response(scope.get("request_id", ""), scope["path"], error)(scope, receive, send)
+            await problems.problem_response(scope.get("request_id", ""), scope["path"], error)(
+                scope, receive, send
+            )
             return
         await self._app(scope, receive, send)
 
     def _check(self, scope: Mapping[str, Any]) -> None:
-        found = next(((route, match) for route, shape in _FOUND if scope["method"] in route.methods and (match := shape.fullmatch(scope["path"]))), None)
+        found = next(
+            (
+                (route, match)
+                for route, shape in _FOUND
+                if scope["method"] in route.methods and (match := shape.fullmatch(scope["path"]))
+            ),
+            None,
+        )
         if found is None:
             raise NotFoundError(f"There is nothing at this path for {scope['method']}.")
         (route, match), visit = found, visit_of(scope)
@@ -117,12 +134,18 @@ def visit_of(scope: Mapping[str, Any]) -> Visit:
     """Give who the API's gate found to ask; raises PageKeyError where no gate has asked them."""
     visit = scope.get("visit")
     if not isinstance(visit, Visit):
-        raise PageKeyError("Log in with any name, and an API key as the password. Make one on the server with `whycrash keys add`.")
+        raise PageKeyError(
+            "Log in with any name, and an API key as the password. Make one on the server with `whycrash "
+            "keys add`."
+        )
     return visit
 
 
 def admitted(request: Any, action: str, sessions: Sessions) -> Principal:
-    """Let an event or a call of the page be done by who asks for it; raises BusyError, ForbiddenError, UnauthorizedError."""
+    """Let an event or a call of the page be done by who asks for it.
+
+    Raises BusyError, ForbiddenError, UnauthorizedError.
+    """
     # Calls beside the events get the web framework's own request, events one of Gradio's around it.
     plain: Any = getattr(request, "request", None) or request
     visit = visit_of(plain.scope)

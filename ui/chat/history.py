@@ -17,7 +17,18 @@ def render(page: Page, language: Language, now: datetime) -> Html:
     """Render a page of past triages, and the button for the next one."""
     if not page.items:
         return element("p", say("no-history", language), class_="hint")
-    more = element("button", say("more", language), type="button", class_="small", data_do="more", data_after=page.next) if page.next else None
+    more = (
+        element(
+            "button",
+            say("more", language),
+            type="button",
+            class_="small",
+            data_do="more",
+            data_after=page.next,
+        )
+        if page.next
+        else None
+    )
     return joined(element("ul", *(_item(record, language, now) for record in page.items)), more)
 
 
@@ -29,8 +40,17 @@ def _item(record: TriageRecord, language: Language, now: datetime) -> Html:
     return element(
         "li",
         element(
-            "a", element("span", told, class_="told"), element("span", f"{named(record.source, language)[-60:]} · {ago(record.created, now, language)}{state}", class_="by"),
-            href=f"?triage={record.id}", data_do="open", data_triage=record.id, class_=kind,
+            "a",
+            element("span", told, class_="told"),
+            element(
+                "span",
+                f"{named(record.source, language)[-60:]} · {ago(record.created, now, language)}{state}",
+                class_="by",
+            ),
+            href=f"?triage={record.id}",
+            data_do="open",
+            data_triage=record.id,
+            class_=kind,
         ),
     )
 
@@ -39,8 +59,14 @@ def _without(record: TriageRecord, language: Language) -> str:
     """Give what stands for the headline of a triage that has none."""
     if record.state == "done":
         return named(record.source, language)
-    error = f": {sentences.worded('', record.error, language)}" if record.state == "failed" and record.error else ""
-    return say(f"state-{record.state}", language) + (error.replace(": ", "：", 1) if language == "zh" else error)
+    error = (
+        f": {sentences.worded('', record.error, language)}"
+        if record.state == "failed" and record.error
+        else ""
+    )
+    return say(f"state-{record.state}", language) + (
+        error.replace(": ", "：", 1) if language == "zh" else error
+    )
 
 
 def ago(then: datetime, now: datetime, language: Language) -> str:

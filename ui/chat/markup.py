@@ -7,8 +7,11 @@ import re
 
 from ingest.logs.lines import printable
 
-# A terminal's sequences: with parameters (CSI), strings such as titles and links (OSC and its like), and two-byte ones.
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|\x9b[0-?]*[ -/]*[@-~]")
+# A terminal's sequences: with parameters (CSI), strings such as titles and links (OSC and its like), and
+# two-byte ones.
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|\x9b[0-?]*[ -/]*[@-~]"
+)
 # Names that a browser may be sent to.
 _WEB = re.compile(r"https?://[^\s<>\"']+")
 
@@ -20,7 +23,10 @@ class Html(str):
 
 
 def shown(text: str, limit: int = 0) -> str:
-    """Give log text without what a terminal or page would act on; longer than `limit` it is cut, and says so."""
+    """Give log text without what a terminal or page would act on.
+
+    Longer than `limit` it is cut, and says so.
+    """
     plain = printable(_ESCAPES.sub("", text), "\t\n")
     return f"{plain[:limit]}…" if limit and len(plain) > limit else plain
 
@@ -32,7 +38,11 @@ def escaped(content: object) -> Html:
 
 def element(tag: str, /, *content: object, **attributes: object) -> Html:
     """Make an element; `None` and `False` attributes are left out, `class_` and `data_x` lose their underscore."""
-    told = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None and value is not False)
+    told = "".join(
+        _attribute(key, value)
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
     return Html(f"<{tag}{told}>{joined(*content)}</{tag}>")
 
 
@@ -48,9 +58,13 @@ def link(url: str, *content: object) -> Html:
     return element("a", *content, href=url, target="_blank", rel="noopener noreferrer nofollow")
 
 
-def folded(key: str, summary: Html, *content: object, is_open: bool = False, class_: str | None = None) -> Html:
+def folded(
+    key: str, summary: Html, *content: object, is_open: bool = False, class_: str | None = None
+) -> Html:
     """Make a part that opens and closes; the page keeps it open under its key."""
-    return element("details", element("summary", summary), *content, data_key=key, open=is_open, class_=class_)
+    return element(
+        "details", element("summary", summary), *content, data_key=key, open=is_open, class_=class_
+    )
 
 
 def _attribute(key: str, value: object) -> str:

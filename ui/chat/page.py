@@ -36,36 +36,54 @@ _LOG = logging.getLogger("whycrash.chat")
 # The triage service has its own queue and says when it is full; Gradio's is only on the way there.
 MANY = 64
 
-# What the page may load and do, by the beginning of its path: nothing of another site. Gradio compiles its templates
-# with `Function` and writes scripts and styles into the page; what is a log's goes in escaped.
+# What the page may load and do, by the beginning of its path: nothing of another site. Gradio compiles its
+# templates with `Function` and writes scripts and styles into the page; what is a log's goes in escaped.
 POLICIES = {
-    "/": "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-         "font-src 'self' data:; connect-src 'self'; object-src 'none'; frame-src 'none'; worker-src 'none'; "
-         "frame-ancestors 'none'; base-uri 'self'; form-action 'self'",
+    "/": "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' "
+    "'unsafe-inline'; img-src 'self' data:; "
+    "font-src 'self' data:; connect-src 'self'; object-src 'none'; frame-src 'none'; worker-src 'none'; "
+    "frame-ancestors 'none'; base-uri 'self'; form-action 'self'"
 }
 
 M = TypeVar("M", bound=BaseModel)
 
 
 def mount(app: Any, triage_service: TriageService, settings: Settings) -> None:
-    """Serve the page at `/` of a FastAPI app, beside the routes that it has already; asks the triage service for everything."""
+    """Serve the page at `/` of a FastAPI app, beside the routes that it has already.
+
+    Asks the triage service for everything.
+    """
     uploads, sessions = Uploads(), Sessions()
     blocks = build(ChatController(triage_service, settings, uploads), settings, sessions)
     style = (HERE / "page.css").read_text(encoding="utf-8")
     gr.mount_gradio_app(
-        app, blocks, "/", footer_links=[], run_history=False, ssr_mode=False, pwa=False, mcp_server=False, enable_monitoring=False,
-        show_error=False, max_file_size=settings.max_upload_mb << 20, theme=gr.themes.Base(font=["system-ui", "sans-serif"], font_mono=["monospace"]),
-        head=f"<style>{style}</style>", app_kwargs={"docs_url": None, "redoc_url": None, "openapi_url": None},
+        app,
+        blocks,
+        "/",
+        footer_links=[],
+        run_history=False,
+        ssr_mode=False,
+        pwa=False,
+        mcp_server=False,
+        enable_monitoring=False,
+        show_error=False,
+        max_file_size=settings.max_upload_mb << 20,
+        theme=gr.themes.Base(font=["system-ui", "sans-serif"], font_mono=["monospace"]),
+        head=f"<style>{style}</style>",
+        app_kwargs={"docs_url": None, "redoc_url": None, "openapi_url": None},
         favicon_path=str(HERE / "favicon.png"),
     )
-    # Gradio knows one folder for all processes of a machine, whose names it makes of the contents; ours is private.
+    # Gradio knows one folder for all processes of a machine, whose names it makes of the contents; ours is
+    # private.
     mounted = app.routes[-1]
     mounted.app.uploaded_file_dir = str(uploads.root)
     mounted.app = Guard(mounted.app, sessions)
     app.router.lifespan_context = _closing(app.router.lifespan_context, uploads)
 
 
-def _closing(lifespan: Callable[[Any], AbstractAsyncContextManager[Any]], uploads: Uploads) -> Callable[[Any], AbstractAsyncContextManager[Any]]:
+def _closing(
+    lifespan: Callable[[Any], AbstractAsyncContextManager[Any]], uploads: Uploads
+) -> Callable[[Any], AbstractAsyncContextManager[Any]]:
     """Remove the uploads when the app ends: a web server that was told to stop ends by the signal, and nothing else would run."""
 
     @asynccontextmanager
@@ -83,24 +101,53 @@ def build(controller: ChatController, settings: Settings, sessions: Sessions) ->
     """Build the page."""
     blocks: gr.Blocks
     with gr.Blocks(title="whycrash", analytics_enabled=False, fill_width=True) as blocks:
-        # Gradio evaluates the template as a program, so nothing of others may stand in it: what is said comes as `value`.
+        # Gradio evaluates the template as a program, so nothing of others may stand in it: what is said comes
+        # as `value`.
         page = gr.HTML(
-            {}, html_template=(HERE / "shell.html").read_text(encoding="utf-8"), js_on_load=(HERE / "page.js").read_text(encoding="utf-8"),
-            apply_default_css=False, elem_id="whycrash", server_functions=calls(controller, sessions),
-            words=words.table(), model=settings.model, examples=examples(), limit=settings.max_upload_mb,
+            {},
+            html_template=(HERE / "shell.html").read_text(encoding="utf-8"),
+            js_on_load=(HERE / "page.js").read_text(encoding="utf-8"),
+            apply_default_css=False,
+            elem_id="whycrash",
+            server_functions=calls(controller, sessions),
+            words=words.table(),
+            model=settings.model,
+            examples=examples(),
+            limit=settings.max_upload_mb,
         )
 
         def explain(event: gr.EventData, request: gr.Request) -> Iterator[State]:
-            yield from survived(event, lambda: controller.explain(read(TriageForm, event._data), admitted(request, "explain", sessions)))
+            yield from survived(
+                event,
+                lambda: controller.explain(
+                    read(TriageForm, event._data), admitted(request, "explain", sessions)
+                ),
+            )
 
         def ask(event: gr.EventData, request: gr.Request) -> Iterator[State]:
-            yield from survived(event, lambda: controller.ask(read(QuestionForm, event._data), admitted(request, "ask", sessions)))
+            yield from survived(
+                event,
+                lambda: controller.ask(read(QuestionForm, event._data), admitted(request, "ask", sessions)),
+            )
 
         def look(event: gr.EventData, request: gr.Request) -> Iterator[State]:
-            yield from survived(event, lambda: iter([controller.open(read(TriageReference, event._data), admitted(request, "look", sessions))]))
+            yield from survived(
+                event,
+                lambda: iter(
+                    [controller.open(read(TriageReference, event._data), admitted(request, "look", sessions))]
+                ),
+            )
 
         for name, work in (("explain", explain), ("ask", ask), ("look", look)):
-            getattr(page, name)(work, None, page, show_progress="hidden", concurrency_limit=None, api_visibility="private", trigger_mode="multiple")
+            getattr(page, name)(
+                work,
+                None,
+                page,
+                show_progress="hidden",
+                concurrency_limit=None,
+                api_visibility="private",
+                trigger_mode="multiple",
+            )
     blocks.queue(api_open=False, max_size=None, default_concurrency_limit=MANY)
     return blocks
 
@@ -136,19 +183,35 @@ def calls(controller: ChatController, sessions: Sessions) -> list[Callable[..., 
     """Give what the browser calls beside the events; an error comes back as a sentence."""
 
     def past(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: {"html": controller.past(read(HistoryQuery, sent), admitted(request, "past", sessions))})
+        return _told(
+            sent,
+            lambda: {"html": controller.past(read(HistoryQuery, sent), admitted(request, "past", sessions))},
+        )
 
     def log(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: {"html": controller.log(read(TriageReference, sent), admitted(request, "log", sessions))})
+        return _told(
+            sent,
+            lambda: {"html": controller.log(read(TriageReference, sent), admitted(request, "log", sessions))},
+        )
 
     def judge(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: controller.judge(read(FeedbackForm, sent), admitted(request, "judge", sessions)))
+        return _told(
+            sent, lambda: controller.judge(read(FeedbackForm, sent), admitted(request, "judge", sessions))
+        )
 
     def prompt(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: {"text": controller.prompt(read(TriageReference, sent), admitted(request, "prompt", sessions))})
+        return _told(
+            sent,
+            lambda: {
+                "text": controller.prompt(read(TriageReference, sent), admitted(request, "prompt", sessions))
+            },
+        )
 
     def forget(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: controller.forget(read(TriageReference, sent), admitted(request, "forget", sessions)))
+        return _told(
+            sent,
+            lambda: controller.forget(read(TriageReference, sent), admitted(request, "forget", sessions)),
+        )
 
     return [past, log, judge, prompt, forget]
 

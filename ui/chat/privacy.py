@@ -20,19 +20,38 @@ def render(view: TriageView) -> Html:
     if diagnosis is None:
         return Html("")
     # A line that no answer quotes is masked when it is kept.
-    count = max(diagnosis.redactions, sum(text.count(MARK) for stretch in view.excerpt.stretches for text in stretch.lines))
+    count = max(
+        diagnosis.redactions,
+        sum(text.count(MARK) for stretch in view.excerpt.stretches for text in stretch.lines),
+    )
     masked = say("masked-none", language) if not count else counted("masked", "masked-one", count, language)
     short = masked if not count else f"{count}"
     summary = joined(element("h2", say("privacy", language)), element("span", short, class_="tag"))
     rows = [masked, *_sent(diagnosis, language), say("kept", language)]
     prompt = element("button", say("show-prompt", language), type="button", class_="small", data_do="prompt")
-    forget = element("button", say("forget", language), type="button", class_="small danger", data_do="forget")
-    body = (
-        element("ul", *(element("li", row) for row in rows)), _dropped(diagnosis.engine.dropped, language),
-        element("div", prompt, forget, class_="row"),
-        element("pre", id="wc-prompt", class_="prompt", tabindex="0", hidden=True, aria_label=say("show-prompt", language)),
+    forget = element(
+        "button", say("forget", language), type="button", class_="small danger", data_do="forget"
     )
-    return element("section", folded("privacy", summary, *body), id="wc-privacy", class_="card", aria_label=say("privacy", language))
+    body = (
+        element("ul", *(element("li", row) for row in rows)),
+        _dropped(diagnosis.engine.dropped, language),
+        element("div", prompt, forget, class_="row"),
+        element(
+            "pre",
+            id="wc-prompt",
+            class_="prompt",
+            tabindex="0",
+            hidden=True,
+            aria_label=say("show-prompt", language),
+        ),
+    )
+    return element(
+        "section",
+        folded("privacy", summary, *body),
+        id="wc-privacy",
+        class_="card",
+        aria_label=say("privacy", language),
+    )
 
 
 def _sent(diagnosis: Diagnosis, language: Language) -> Iterator[str]:
@@ -44,13 +63,23 @@ def _sent(diagnosis: Diagnosis, language: Language) -> Iterator[str]:
         yield say("sent-failed", language, note=engine.note)
     if engine.tokens is not None:
         about = "" if engine.tokens.counted else "~"
-        yield say("sent-model", language, model=engine.name, sent=f"{about}{engine.tokens.sent:,}", received=f"{about}{engine.tokens.received:,}")
+        yield say(
+            "sent-model",
+            language,
+            model=engine.name,
+            sent=f"{about}{engine.tokens.sent:,}",
+            received=f"{about}{engine.tokens.received:,}",
+        )
     if engine.omitted:
-        yield say("omitted", language, what=", ".join(f"{name} {count}" for name, count in engine.omitted.items()))
+        yield say(
+            "omitted", language, what=", ".join(f"{name} {count}" for name, count in engine.omitted.items())
+        )
 
 
 def _dropped(dropped: Sequence[Dropped], language: Language) -> Html | None:
     if not dropped:
         return None
     rows = (element("li", element("code", item.what), " — ", item.why) for item in dropped)
-    return folded("dropped", joined(counted("dropped", "dropped-one", len(dropped), language)), element("ul", *rows))
+    return folded(
+        "dropped", joined(counted("dropped", "dropped-one", len(dropped), language)), element("ul", *rows)
+    )

@@ -1,4 +1,7 @@
-"""Markdown of answers to HTML: paragraphs, lists, bold, code and citations; nothing else, so nothing of a log can act."""
+"""Markdown of answers to HTML: paragraphs, lists, bold, code and citations.
+
+Nothing else, so nothing of a log can act.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from ui.chat.markup import Html, element, escaped, joined
 
 _FENCED = re.compile(r"^```[^\n]*\n(.*?)(?:^```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-_INLINE = re.compile(r"`(?P<code>[^`\n]+)`|\*\*(?P<bold>[^*\n]+?)\*\*|\[(?P<cited>(?:case:)?[^\[\]\n]{1,300})\]")
+_INLINE = re.compile(
+    r"`(?P<code>[^`\n]+)`|\*\*(?P<bold>[^*\n]+?)\*\*|\[(?P<cited>(?:case:)?[^\[\]\n]{1,300})\]"
+)
 _LINE = re.compile(r"(?:(?P<file>[^\[\]]+):)?L(?P<first>\d+)(?:[-–]L?\d+)?")
 _ITEM = re.compile(r"\s*(?:[-*]|(?P<number>\d+)[.)])\s+(?P<text>.*)")
 _HEADING = re.compile(r"#{1,6}\s+(?P<text>.*)")
@@ -29,7 +34,9 @@ def _block(block: str) -> Html:
     rows = block.strip("\n").split("\n")
     if match := _HEADING.fullmatch(rows[0]):
         rest = "\n".join(rows[1:])
-        return joined(element("p", element("strong", *inline(match["text"]))), _block(rest) if rest.strip() else None)
+        return joined(
+            element("p", element("strong", *inline(match["text"]))), _block(rest) if rest.strip() else None
+        )
     return joined(*_runs(rows))
 
 
@@ -84,8 +91,16 @@ def _marked(match: re.Match[str]) -> Html:
 def citation(cited: str) -> Html | None:
     """Give the button that leads to a cited line or case, or None where it is neither."""
     if cited.startswith("case:"):
-        return element("button", cited.removeprefix("case:"), type="button", class_="cite", data_case=cited.removeprefix("case:"))
+        return element(
+            "button",
+            cited.removeprefix("case:"),
+            type="button",
+            class_="cite",
+            data_case=cited.removeprefix("case:"),
+        )
     match = _LINE.fullmatch(cited)
     if match is None:
         return None
-    return element("button", cited, type="button", class_="cite", data_file=match["file"], data_line=match["first"])
+    return element(
+        "button", cited, type="button", class_="cite", data_file=match["file"], data_line=match["first"]
+    )

@@ -43,13 +43,19 @@ def _done(view: TriageView) -> Iterator[Html]:
         yield _row(_amount(read.bytes, read.lines, read.truncated, language))
         yield _row(counted("stage-events", "stage-event", read.events, language), "ok more")
     elif diagnosis is not None:
-        yield _row(_amount(diagnosis.limits.bytes, diagnosis.limits.lines, diagnosis.limits.truncated, language))
+        yield _row(
+            _amount(diagnosis.limits.bytes, diagnosis.limits.lines, diagnosis.limits.truncated, language)
+        )
     cases = view.cases if view.cases is not None else diagnosis.cases if diagnosis is not None else None
     if cases is not None:
         yield _row(counted("stage-cases", "stage-case", len(cases), language), "ok more")
     if diagnosis is not None:
         sources = diagnosis.telemetry.sources or (read.telemetry if read is not None else ())
-        told = say("stage-telemetry", language, sources=", ".join(sources)) if sources else say("stage-no-telemetry", language)
+        told = (
+            say("stage-telemetry", language, sources=", ".join(sources))
+            if sources
+            else say("stage-no-telemetry", language)
+        )
         yield _row(told, "ok more" if sources else "none more")
         if view.state == "done":
             yield _row(_engine(view))
@@ -64,7 +70,11 @@ def _engine(view: TriageView) -> str:
     diagnosis = view.diagnosis
     if diagnosis is None or diagnosis.engine.name == "composer":
         spent = sum(diagnosis.timings_ms.values()) if diagnosis is not None else 0
-        return say("stage-rules", view.language, ms=f"{spent:,.0f}") if spent else say("stage-rules-known", view.language)
+        return (
+            say("stage-rules", view.language, ms=f"{spent:,.0f}")
+            if spent
+            else say("stage-rules-known", view.language)
+        )
     return say("stage-model-done", view.language, model=diagnosis.engine.name)
 
 
@@ -72,12 +82,16 @@ def _doing(view: TriageView) -> Iterator[Html]:
     language = view.language
     if view.is_elsewhere:
         return
-    if view.state == "waiting" or (view.state == "running" and view.progress is None and view.read is None and view.diagnosis is None):
+    if view.state == "waiting" or (
+        view.state == "running" and view.progress is None and view.read is None and view.diagnosis is None
+    ):
         yield _row(say("stage-wait", language), "now")
     elif view.state == "running" and view.read is None and view.progress is not None:
         known_total = view.progress.total > 0
         words = "stage-reading" if known_total else "stage-reading-some"
-        values = {"done": size(view.progress.bytes)} | ({"total": size(view.progress.total)} if known_total else {})
+        values = {"done": size(view.progress.bytes)} | (
+            {"total": size(view.progress.total)} if known_total else {}
+        )
         yield _row(say(words, language, **values), "now")
     elif view.wants_model:
         yield _row(say("stage-model", language), "now")
@@ -93,5 +107,16 @@ def trouble(view: TriageView) -> Html:
     if failed is None:
         return Html("")
     told = sentences.of_failed(failed, view.language)
-    again = element("button", say("try-again", view.language), type="button", class_="small", data_do="again") if view.diagnosis is None else None
-    return element("div", element("h2", say("error", view.language)), element("p", told), again, class_="card trouble", role="alert")
+    again = (
+        element("button", say("try-again", view.language), type="button", class_="small", data_do="again")
+        if view.diagnosis is None
+        else None
+    )
+    return element(
+        "div",
+        element("h2", say("error", view.language)),
+        element("p", told),
+        again,
+        class_="card trouble",
+        role="alert",
+    )

@@ -30,9 +30,22 @@ def render(view: TriageView, library: Library) -> Html:
     telemetry = diagnosis.telemetry
     given = bool(telemetry.sources or telemetry.causes)
     state = say(f"says-{telemetry.says}", language)
-    summary = joined(element("h2", say("telemetry", language)), element("span", state, class_=f"tag says-{telemetry.says.replace(' ', '-')}"))
-    body = [*_told(telemetry, library, language), *_plots(view)] if given else [element("p", *prose.inline(say("telemetry-none", language)), class_="hint")]
-    return element("section", folded("telemetry", summary, *body, is_open=given), id="wc-machine", class_="card", aria_label=say("telemetry", language))
+    summary = joined(
+        element("h2", say("telemetry", language)),
+        element("span", state, class_=f"tag says-{telemetry.says.replace(' ', '-')}"),
+    )
+    body = (
+        [*_told(telemetry, library, language), *_plots(view)]
+        if given
+        else [element("p", *prose.inline(say("telemetry-none", language)), class_="hint")]
+    )
+    return element(
+        "section",
+        folded("telemetry", summary, *body, is_open=given),
+        id="wc-machine",
+        class_="card",
+        aria_label=say("telemetry", language),
+    )
 
 
 def _told(telemetry: Telemetry, library: Library, language: Language) -> Iterator[Html]:
@@ -45,14 +58,27 @@ def _told(telemetry: Telemetry, library: Library, language: Language) -> Iterato
     if silent:
         yield element("p", say("telemetry-silent", language, causes="; ".join(silent)), class_="hint")
     if telemetry.taken_at:
-        yield element("p", say("taken", language, when=telemetry.taken_at, sources=", ".join(telemetry.sources)), class_="by")
+        yield element(
+            "p",
+            say("taken", language, when=telemetry.taken_at, sources=", ".join(telemetry.sources)),
+            class_="by",
+        )
 
 
 def _cause(item: CauseTelemetry, library: Library, language: Language) -> Html:
-    title = element("p", element("strong", _title(item.cause, library, language)), ": ", say(f"says-{item.says}", language))
+    title = element(
+        "p",
+        element("strong", _title(item.cause, library, language)),
+        ": ",
+        say(f"says-{item.says}", language),
+    )
     why = element("p", *prose.inline(item.why)) if item.why else None
     rows = [_reading(reading, language) for reading in item.readings]
-    names = element("tr", element("th", say("reading", language), scope="col"), element("th", say("value", language), scope="col"))
+    names = element(
+        "tr",
+        element("th", say("reading", language), scope="col"),
+        element("th", say("value", language), scope="col"),
+    )
     table = element("table", element("thead", names), element("tbody", *rows)) if rows else None
     return joined(title, why, table)
 
@@ -63,7 +89,11 @@ def _title(name: str, library: Library, language: Language) -> str:
 
 
 def _reading(reading: TelemetryReading, language: Language) -> Html:
-    value = str(reading.value) if reading.unavailable is None else say("not-available", language, why=reading.unavailable)
+    value = (
+        str(reading.value)
+        if reading.unavailable is None
+        else say("not-available", language, why=reading.unavailable)
+    )
     return element("tr", element("th", element("code", reading.name), scope="row"), element("td", value))
 
 
@@ -75,20 +105,46 @@ def _plots(view: TriageView) -> Iterator[Html]:
 
 
 def _rank(series: Series) -> tuple[int, str]:
-    return next((place for place, word in enumerate(_TELLING) if word in series.name.lower()), len(_TELLING)), series.name
+    return next(
+        (place for place, word in enumerate(_TELLING) if word in series.name.lower()), len(_TELLING)
+    ), series.name
 
 
 def _plot(series: Series, language: Language) -> Html:
     points = _thinned(sorted(series.points))
     name = " ".join([series.name, *(f"{key}={value}" for key, value in series.labels.items())])
     span = str(timedelta(seconds=round(points[-1][0] - points[0][0])))
-    told = say("plot-of", language, name=name, first=f"{points[0][1]:g}", last=f"{points[-1][1]:g}", span=span)
+    told = say(
+        "plot-of", language, name=name, first=f"{points[0][1]:g}", last=f"{points[-1][1]:g}", span=span
+    )
     low, high = min(value for _, value in points), max(value for _, value in points)
-    line = element("polyline", points=" ".join(_places(points, low, high)), vector_effect="non-scaling-stroke")
-    svg = element("svg", line, viewBox=f"0 0 {_WIDTH} {_HEIGHT}", preserveAspectRatio="none", role="img", aria_label=told)
-    ends = element("p", element("span", say("before-end", language, span=span)), element("span", say("snapshot-end", language)), class_="ends", aria_hidden="true")
-    scale = element("div", element("span", f"{high:g}"), element("span", f"{low:g}"), class_="scale", aria_hidden="true")
-    return element("figure", element("figcaption", element("code", name)), element("div", scale, svg, class_="curve"), ends)
+    line = element(
+        "polyline", points=" ".join(_places(points, low, high)), vector_effect="non-scaling-stroke"
+    )
+    svg = element(
+        "svg",
+        line,
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=told,
+    )
+    ends = element(
+        "p",
+        element("span", say("before-end", language, span=span)),
+        element("span", say("snapshot-end", language)),
+        class_="ends",
+        aria_hidden="true",
+    )
+    scale = element(
+        "div", element("span", f"{high:g}"), element("span", f"{low:g}"), class_="scale", aria_hidden="true"
+    )
+    return element(
+        "figure",
+        element("figcaption", element("code", name)),
+        element("div", scale, svg, class_="curve"),
+        ends,
+    )
 
 
 def _thinned(points: Sequence[Point]) -> Sequence[Point]:

@@ -70,7 +70,9 @@ class Uploads:
 
     @contextmanager
     def claimed(self, files: Sequence[Uploaded], text: str = "") -> Iterator[SubmittedFiles]:
-        """Take files out of the folder for one submission, and remove them at its end; `text` is what was pasted beside them.
+        """Take files out of the folder for one submission, and remove them at its end.
+
+        `text` is what was pasted beside them.
 
         Raises InvalidRequestError where a path is none of an upload, or a snapshot is none.
         """
@@ -78,7 +80,14 @@ class Uploads:
         if len(files) > MAX_FILES:
             raise InvalidRequestError(f"That is more than {MAX_FILES} files; put them into an archive.")
         with TemporaryDirectory(dir=self.root) as folder:
-            yield _sorted([(file.name, self._taken(file, Path(folder) / str(place))) for place, file in enumerate(files)], text, Path(folder))
+            yield _sorted(
+                [
+                    (file.name, self._taken(file, Path(folder) / str(place)))
+                    for place, file in enumerate(files)
+                ],
+                text,
+                Path(folder),
+            )
 
     def _taken(self, file: Uploaded, folder: Path) -> Path:
         """Move an upload away, so that nobody else reads or removes it meanwhile."""
@@ -137,7 +146,11 @@ def _sorted(files: Sequence[tuple[str, Path]], text: str, folder: Path) -> Submi
         pasted = folder / PASTED
         pasted.write_text(text, encoding="utf-8", errors="replace", newline="")
         logs.append((PASTED, pasted))
-    return SubmittedFiles(tuple(logs), tuple(replace(read_config(path), name=name) for name, path in configs), _loaded(snapshots))
+    return SubmittedFiles(
+        tuple(logs),
+        tuple(replace(read_config(path), name=name) for name, path in configs),
+        _loaded(snapshots),
+    )
 
 
 def _is_snapshot(path: Path) -> bool:

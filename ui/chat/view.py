@@ -31,9 +31,12 @@ State = Literal["waiting", "running", "done", "failed"]
 class TriageView:
     """One triage as the page shows it.
 
-    `model` is the model that the server has, or nothing; `first` the rules' answer where it came while the page
-    was watching; `said` the paragraphs of the model so far; `asking` the question that is being answered now, and
-    `reply` what stands of its answer; `is_elsewhere` that another page, or a server that stopped, works on it.
+    `model` is the model that the server has, or nothing; `first` the rules' answer where it came while the
+    page
+    was watching; `said` the paragraphs of the model so far; `asking` the question that is being answered now,
+    and
+    `reply` what stands of its answer; `is_elsewhere` that another page, or a server that stopped, works on
+    it.
     """
 
     language: Language
@@ -59,15 +62,28 @@ class TriageView:
     @property
     def wants_model(self) -> bool:
         """Tell whether a model's words are still to come."""
-        return self.state == "running" and bool(self.model) and self.first is not None and self.first.verdict != "no-failure"
+        return (
+            self.state == "running"
+            and bool(self.model)
+            and self.first is not None
+            and self.first.verdict != "no-failure"
+        )
 
 
 def of_record(record: TriageRecord, language: Language, model: str) -> TriageView:
     """Show a triage that is kept."""
-    failed = TriageFailed(type="TriageError", status=500, error=record.error) if record.state == "failed" else None
+    failed = (
+        TriageFailed(type="TriageError", status=500, error=record.error) if record.state == "failed" else None
+    )
     return TriageView(
-        language=language, name=record.source, model=model, triage=record.id, state=record.state, failed=failed,
-        diagnosis=record.diagnosis, is_elsewhere=record.state == "running",
+        language=language,
+        name=record.source,
+        model=model,
+        triage=record.id,
+        state=record.state,
+        failed=failed,
+        diagnosis=record.diagnosis,
+        is_elsewhere=record.state == "running",
     )
 
 

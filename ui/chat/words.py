@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from corpus.schema import Language
 
-# How what was handed in is called where it is no file; the store keeps these names, a page tells them in its language.
+# How what was handed in is called where it is no file; the store keeps these names, a page tells them in its
+# language.
 PASTED, EXAMPLE = "pasted text", "example: "
 
 _WORDS: Mapping[str, tuple[str, str]] = {
@@ -16,16 +17,31 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "skip-answer": ("Skip to the answer", "跳到答案"),
     "skip-input": ("Skip to the log input", "跳到日志输入"),
     "paste": ("Paste the end of the log, or the whole of it", "粘贴日志的末尾，或整份日志"),
-    "paste-hint": ("Traceback, NCCL timeout, OOM, a full interleaved log: whatever the job printed…", "报错堆栈、NCCL 超时、显存不足、多进程混杂的整份日志：作业输出的内容都可以……"),
+    "paste-hint": (
+        "Traceback, NCCL timeout, OOM, a full interleaved log: whatever the job printed…",
+        "报错堆栈、NCCL 超时、显存不足、多进程混杂的整份日志：作业输出的内容都可以……",
+    ),
     "add-files": ("Add files", "添加文件"),
-    "drop": ("or drop them anywhere: logs, archives, launch scripts, configs, a telemetry snapshot", "或拖放到页面任意位置：日志、压缩包、启动脚本、配置、遥测快照"),
+    "drop": (
+        "or drop them anywhere: logs, archives, launch scripts, configs, a telemetry snapshot",
+        "或拖放到页面任意位置：日志、压缩包、启动脚本、配置、遥测快照",
+    ),
     "drop-here": ("Drop to add", "松开即可添加"),
     "remove-file": ("Remove {name}", "移除 {name}"),
     "explain": ("Explain", "分析原因"),
-    "live": ("The job ran on this server: read its telemetry too", "作业就跑在这台服务器上：同时读取它的遥测数据"),
+    "live": (
+        "The job ran on this server: read its telemetry too",
+        "作业就跑在这台服务器上：同时读取它的遥测数据",
+    ),
     "ask-model": ("Let {model} explain too", "同时让 {model} 解释"),
-    "stays": ("Read on this server. No model is set, so nothing leaves it.", "只在这台服务器上读取。没有配置模型，内容不会离开服务器。"),
-    "goes": ("Read on this server. {model} gets a short excerpt with secrets masked.", "在这台服务器上读取。只有遮盖了敏感信息的一小段摘录会发给 {model}。"),
+    "stays": (
+        "Read on this server. No model is set, so nothing leaves it.",
+        "只在这台服务器上读取。没有配置模型，内容不会离开服务器。",
+    ),
+    "goes": (
+        "Read on this server. {model} gets a short excerpt with secrets masked.",
+        "在这台服务器上读取。只有遮盖了敏感信息的一小段摘录会发给 {model}。",
+    ),
     "examples": ("Or see an example", "或者看一个例子"),
     "new": ("New log", "新日志"),
     "history": ("History", "历史"),
@@ -36,30 +52,54 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "language": ("切换到中文", "Switch to English"),
     "language-short": ("中文", "EN"),
     "follow": ("Ask about this answer", "就这个答案提问"),
-    "follow-hint": ("Why not…? We cannot change the batch size. What does it cost?", "为什么不……？batch size 不能改。代价是什么？"),
+    "follow-hint": (
+        "Why not…? We cannot change the batch size. What does it cost?",
+        "为什么不……？batch size 不能改。代价是什么？",
+    ),
     "ask": ("Ask", "提问"),
     "empty": ("Paste a log or add a file first.", "请先粘贴日志或添加文件。"),
     "uploading": ("Uploading {name}…", "正在上传 {name}……"),
     "upload-failed": ("{name} could not be uploaded: {why}", "{name} 上传失败：{why}"),
     "lost": (
-        "The server stopped while it was answering. What it had said is kept; this page comes back by itself when the server does.",
+        (
+            "The server stopped while it was answering. What it had said is kept; this page comes back by "
+            "itself when the server does."
+        ),
         "服务器在回答途中停止了。已经给出的内容会保留；服务器恢复后，本页会自动恢复。",
     ),
     "lost-before": (
-        "The server cannot be reached. What you pasted is kept on this page, which comes back by itself when the server does.",
+        (
+            "The server cannot be reached. What you pasted is kept on this page, which comes back by itself "
+            "when the server does."
+        ),
         "无法连接服务器。你粘贴的内容仍保留在本页；服务器恢复后，本页会自动恢复。",
     ),
     "back": (
-        "The server is back. It had not taken the log in: look over it and ask again. Files are to be added anew.",
+        (
+            "The server is back. It had not taken the log in: look over it and ask again. Files are to be "
+            "added anew."
+        ),
         "服务器已恢复，但日志还没有提交成功：请检查后重新提交；文件需要重新添加。",
     ),
-    "too-large": ("{name} is larger than {limit} MB, the most that this server takes. The last part of the log is enough.", "{name} 超过服务器的上限 {limit} MB。只给日志的最后部分即可。"),
+    "too-large": (
+        (
+            "{name} is larger than {limit} MB, the most that this server takes. The last part of the log is "
+            "enough."
+        ),
+        "{name} 超过服务器的上限 {limit} MB。只给日志的最后部分即可。",
+    ),
     "copied": ("Copied", "已复制"),
-    "copy-failed": ("The browser does not let the page copy; select the text instead.", "浏览器不允许复制，请手动选择文本。"),
+    "copy-failed": (
+        "The browser does not let the page copy; select the text instead.",
+        "浏览器不允许复制，请手动选择文本。",
+    ),
     "sent": ("Thank you, noted.", "谢谢，已记录。"),
     "failed-call": ("The server did not answer. Try again.", "服务器没有响应，请重试。"),
     "forgotten": ("Deleted.", "已删除。"),
-    "forget-sure": ("Delete this triage, its log excerpt and its conversation?", "删除这次分析、日志摘录和对话？"),
+    "forget-sure": (
+        "Delete this triage, its log excerpt and its conversation?",
+        "删除这次分析、日志摘录和对话？",
+    ),
     "link-copied": ("Link copied", "链接已复制"),
     # The stages.
     "pasted": (PASTED, "粘贴的文本"),
@@ -105,7 +145,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "line": ("line {line}", "第 {line} 行"),
     "what-to-change": ("What to change", "修改什么"),
     "what-to-check": ("What to look at next", "接下来看什么"),
-    "nothing-to-change": ("No setting is known to help here; see what to check below.", "没有已知可用的设置；请看下面的检查项。"),
+    "nothing-to-change": (
+        "No setting is known to help here; see what to check below.",
+        "没有已知可用的设置；请看下面的检查项。",
+    ),
     "healthy-change": ("Nothing needs to change.", "无需修改。"),
     "patch": ("Patch", "补丁"),
     "patch-of": ("Patch of {files}", "{files} 的补丁"),
@@ -115,7 +158,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "kind-env": ("environment variable", "环境变量"),
     "kind-package": ("package", "软件包"),
     "kind-command": ("command", "命令"),
-    "no-patch": ("Add the launch script or config to get this as a patch.", "附上启动脚本或配置文件，就能得到补丁。"),
+    "no-patch": (
+        "Add the launch script or config to get this as a patch.",
+        "附上启动脚本或配置文件，就能得到补丁。",
+    ),
     "copy": ("Copy", "复制"),
     "download": ("Download", "下载"),
     "was": ("instead of {value}", "原为 {value}"),
@@ -129,7 +175,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "alternatives": ("It could also be", "也可能是"),
     "checks": ("To confirm", "如何确认"),
     "share": ("Copy link", "复制链接"),
-    "running-elsewhere": ("This triage is still being worked on, or its server was stopped. Here is what it has so far.", "这次分析仍在进行，或其服务器已停止。以下是目前已有的内容。"),
+    "running-elsewhere": (
+        "This triage is still being worked on, or its server was stopped. Here is what it has so far.",
+        "这次分析仍在进行，或其服务器已停止。以下是目前已有的内容。",
+    ),
     # Feedback.
     "was-right": ("Was this right?", "这个结论对吗？"),
     "right": ("Yes, that was it", "对，就是它"),
@@ -155,7 +204,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     # Cascade.
     "cascade": ("How it spread", "故障如何扩散"),
     "cascade-recovered": ("What it recovered from", "已恢复的错误"),
-    "cascade-plot": ("Failures over {lanes} in the order of their first lines; the list below says the same.", "{lanes}上的失败，按首次出现的行排序；下面的列表内容相同。"),
+    "cascade-plot": (
+        "Failures over {lanes} in the order of their first lines; the list below says the same.",
+        "{lanes}上的失败，按首次出现的行排序；下面的列表内容相同。",
+    ),
     "cascade-lanes": ("{count} processes", "{count} 个进程"),
     "cascade-lane": ("one process", "一个进程"),
     "cascade-list": ("All {count} events", "全部 {count} 个事件"),
@@ -174,7 +226,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "fixed-by": ("Fixed by", "解决办法"),
     # Telemetry.
     "telemetry": ("The machine", "机器状态"),
-    "telemetry-none": ("No telemetry was given. Add a snapshot (`whycrash snapshot --out FILE`) to have it weighed.", "没有提供遥测。附上快照（`whycrash snapshot --out FILE`）即可纳入判断。"),
+    "telemetry-none": (
+        "No telemetry was given. Add a snapshot (`whycrash snapshot --out FILE`) to have it weighed.",
+        "没有提供遥测。附上快照（`whycrash snapshot --out FILE`）即可纳入判断。",
+    ),
     "telemetry-silent": ("No reading tells for or against: {causes}", "没有读数能证实或否定：{causes}"),
     "says-agrees": ("agrees", "一致"),
     "says-contradicts": ("contradicts", "矛盾"),
@@ -189,18 +244,36 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "snapshot-end": ("snapshot", "快照时刻"),
     # Privacy.
     "privacy": ("Privacy", "隐私"),
-    "masked": ("{count} secrets masked before anything was stored, sent or shown", "在存储、发送、显示之前遮盖了 {count} 处敏感信息"),
-    "masked-one": ("1 secret masked before anything was stored, sent or shown", "在存储、发送、显示之前遮盖了 1 处敏感信息"),
+    "masked": (
+        "{count} secrets masked before anything was stored, sent or shown",
+        "在存储、发送、显示之前遮盖了 {count} 处敏感信息",
+    ),
+    "masked-one": (
+        "1 secret masked before anything was stored, sent or shown",
+        "在存储、发送、显示之前遮盖了 1 处敏感信息",
+    ),
     "masked-none": ("No secrets were found", "没有发现敏感信息"),
     "sent-nothing": ("Nothing was sent to a model", "没有向模型发送任何内容"),
-    "sent-model": ("Sent to {model}: {sent} tokens; it wrote {received}", "发送给 {model}：{sent} 个 token；返回 {received} 个"),
+    "sent-model": (
+        "Sent to {model}: {sent} tokens; it wrote {received}",
+        "发送给 {model}：{sent} 个 token；返回 {received} 个",
+    ),
     "sent-failed": ("A model was asked: {note}", "曾询问模型：{note}"),
     "omitted": ("Left out of the prompt for want of room: {what}", "因篇幅未放入提示词：{what}"),
-    "dropped": ("{count} claims did not pass the checks and are not shown as fact", "{count} 条说法未通过核对，没有作为事实显示"),
-    "dropped-one": ("1 claim did not pass the checks and is not shown as fact", "1 条说法未通过核对，没有作为事实显示"),
+    "dropped": (
+        "{count} claims did not pass the checks and are not shown as fact",
+        "{count} 条说法未通过核对，没有作为事实显示",
+    ),
+    "dropped-one": (
+        "1 claim did not pass the checks and is not shown as fact",
+        "1 条说法未通过核对，没有作为事实显示",
+    ),
     "show-prompt": ("Show exactly what a model is sent", "查看发给模型的确切内容"),
     "forget": ("Delete this triage", "删除这次分析"),
-    "kept": ("Kept on this server: this answer, the masked lines above and the conversation.", "服务器保存：这个答案、上面已遮盖的日志行，以及对话。"),
+    "kept": (
+        "Kept on this server: this answer, the masked lines above and the conversation.",
+        "服务器保存：这个答案、上面已遮盖的日志行，以及对话。",
+    ),
     # Conversation.
     "talk": ("Conversation", "对话"),
     "you": ("You", "你"),

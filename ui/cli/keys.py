@@ -16,7 +16,10 @@ from service.schemas.records import AuditRecord
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import load_settings, out
 
-_LOST = "There is no key any more, and there was one: a server lets nobody in until `whycrash keys add NAME` makes another."
+_LOST = (
+    "There is no key any more, and there was one: a server lets nobody in until `whycrash keys add NAME` "
+    "makes another."
+)
 
 
 def add(name: str, scopes: Sequence[str]) -> int:
@@ -26,7 +29,10 @@ def add(name: str, scopes: Sequence[str]) -> int:
     with open_store(load_settings()) as store:
         store.keys.add(record)
         _note(store, "add key", record.id, now)
-    sys.stderr.write(f"Key {record.id} ({name}) with the scopes {', '.join(record.scopes)}. It is shown this once; only its hash is kept.\n")
+    sys.stderr.write(
+        f"Key {record.id} ({name}) with the scopes {', '.join(record.scopes)}. It is shown this once; "
+        "only its hash is kept.\n"
+    )
     sys.stdout.write(f"{token}\n")
     return EXPLAINED
 
@@ -36,7 +42,11 @@ def show() -> int:
     with open_store(load_settings()) as store:
         found, were_ever = store.keys.all(), store.keys.were_ever()
     if not found:
-        out().print(_LOST if were_ever else "There is no key. Without one, only this machine may ask, on a loopback address.")
+        out().print(
+            _LOST
+            if were_ever
+            else "There is no key. Without one, only this machine may ask, on a loopback address."
+        )
         return EXPLAINED
     table = Table(box=None, header_style="dim")
     for title in ("id", "name", "scopes", "made", "last used", ""):

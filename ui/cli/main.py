@@ -28,7 +28,14 @@ app.add_typer(corpus_app, name="corpus")
 keys_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 app.add_typer(keys_app, name="keys")
 
-Lang = Annotated[str, typer.Option("--lang", metavar="en|zh", help="Language of the answer: en or zh. Default: the log's, else the locale's.")]
+Lang = Annotated[
+    str,
+    typer.Option(
+        "--lang",
+        metavar="en|zh",
+        help="Language of the answer: en or zh. Default: the log's, else the locale's.",
+    ),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -42,34 +49,92 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    show: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
+    show: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """Say why a GPU training or serving job died, with the lines that prove it, and what to change."""
 
 
 @app.command()
 def explain(
-    logs: Annotated[list[str], typer.Argument(
-        metavar="LOG", help="The job's output: files, a folder, an archive (.tar, .zip, .gz, .zst, .xz, .bz2), or `-` for standard input.")],
+    logs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOG",
+            help=(
+                "The job's output: files, a folder, an archive (.tar, .zip, .gz, .zst, .xz, .bz2), or `-` "
+                "for standard input."
+            ),
+        ),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the diagnosis as one JSON object.")] = False,
     lang: Lang = "",
-    config: Annotated[list[Path] | None, typer.Option("--config", metavar="FILE", help="A launch script or configuration of the job; may be repeated.")] = None,
-    good: Annotated[Path | None, typer.Option("--good", metavar="FILE", help="A healthy run of the same job: what it prints too is no cause.")] = None,
-    telemetry: Annotated[str, typer.Option("--telemetry", metavar="FILE|live|prometheus://...", help="What the machine says: a snapshot's file, this machine now, or a Prometheus server.")] = "",
-    exit_code: Annotated[int | None, typer.Option("--exit-code", metavar="N", help="The exit code that the job ended with; 137 and -9 tell of SIGKILL.")] = None,
-    signal: Annotated[str, typer.Option("--signal", metavar="NAME", help="The signal that killed it, such as SIGKILL or 9.")] = "",
-    state: Annotated[str, typer.Option("--state", metavar="STATE", help="What its scheduler says of its end, such as OUT_OF_MEMORY or OOMKilled.")] = "",
-    no_model: Annotated[bool, typer.Option("--no-model", help="Ask no model, whatever WHYCRASH_MODEL says.")] = False,
-    show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Print exactly what a model would be sent, and send nothing.")] = False,
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--config", metavar="FILE", help="A launch script or configuration of the job; may be repeated."
+        ),
+    ] = None,
+    good: Annotated[
+        Path | None,
+        typer.Option(
+            "--good", metavar="FILE", help="A healthy run of the same job: what it prints too is no cause."
+        ),
+    ] = None,
+    telemetry: Annotated[
+        str,
+        typer.Option(
+            "--telemetry",
+            metavar="FILE|live|prometheus://...",
+            help="What the machine says: a snapshot's file, this machine now, or a Prometheus server.",
+        ),
+    ] = "",
+    exit_code: Annotated[
+        int | None,
+        typer.Option(
+            "--exit-code",
+            metavar="N",
+            help="The exit code that the job ended with; 137 and -9 tell of SIGKILL.",
+        ),
+    ] = None,
+    signal: Annotated[
+        str, typer.Option("--signal", metavar="NAME", help="The signal that killed it, such as SIGKILL or 9.")
+    ] = "",
+    state: Annotated[
+        str,
+        typer.Option(
+            "--state",
+            metavar="STATE",
+            help="What its scheduler says of its end, such as OUT_OF_MEMORY or OOMKilled.",
+        ),
+    ] = "",
+    no_model: Annotated[
+        bool, typer.Option("--no-model", help="Ask no model, whatever WHYCRASH_MODEL says.")
+    ] = False,
+    show_prompt: Annotated[
+        bool,
+        typer.Option("--show-prompt", help="Print exactly what a model would be sent, and send nothing."),
+    ] = False,
 ) -> None:
     """Explain why a job died. Exit code 0: explained, 3: unknown, 4: no failure found, 2: misuse."""
     # Imported here, as in each command: a command should start with what it needs and no more.
     from ui.cli import explain as command
 
     outcome = command.outcome_of(exit_code, signal, state)
-    raise typer.Exit(command.run(
-        logs, as_json=as_json, lang=lang, configs=config or [], good=good, telemetry=telemetry, model=not no_model, show_prompt=show_prompt, outcome=outcome,
-    ))
+    raise typer.Exit(
+        command.run(
+            logs,
+            as_json=as_json,
+            lang=lang,
+            configs=config or [],
+            good=good,
+            telemetry=telemetry,
+            model=not no_model,
+            show_prompt=show_prompt,
+            outcome=outcome,
+        )
+    )
 
 
 _THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -77,13 +142,50 @@ _THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_int
 
 @app.command(context_settings=_THROUGH)
 def run(
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The job, after `--`, with its own arguments.")],
-    config: Annotated[list[Path] | None, typer.Option("--config", metavar="FILE", help="A launch script or configuration of the job; may be repeated.")] = None,
-    good: Annotated[Path | None, typer.Option("--good", metavar="FILE", help="Templates of a healthy run: written when the job ends well, taken away when it fails.")] = None,
-    post: Annotated[str, typer.Option("--post", metavar="URL", help="Hand a failed job in at this whycrash service too; its key is in WHYCRASH_KEY.")] = "",
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the diagnosis of a failed job to this file, as JSON.")] = None,
-    every: Annotated[float, typer.Option("--telemetry-every", metavar="SECONDS", min=0, max=3600, help="How often the machine is sampled; 0 is never.")] = 15,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print no explanation; for --out and --post.")] = False,
+    command: Annotated[
+        list[str], typer.Argument(metavar="COMMAND", help="The job, after `--`, with its own arguments.")
+    ],
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--config", metavar="FILE", help="A launch script or configuration of the job; may be repeated."
+        ),
+    ] = None,
+    good: Annotated[
+        Path | None,
+        typer.Option(
+            "--good",
+            metavar="FILE",
+            help="Templates of a healthy run: written when the job ends well, taken away when it fails.",
+        ),
+    ] = None,
+    post: Annotated[
+        str,
+        typer.Option(
+            "--post",
+            metavar="URL",
+            help="Hand a failed job in at this whycrash service too; its key is in WHYCRASH_KEY.",
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Write the diagnosis of a failed job to this file, as JSON."
+        ),
+    ] = None,
+    every: Annotated[
+        float,
+        typer.Option(
+            "--telemetry-every",
+            metavar="SECONDS",
+            min=0,
+            max=3600,
+            help="How often the machine is sampled; 0 is never.",
+        ),
+    ] = 15,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print no explanation; for --out and --post.")
+    ] = False,
     lang: Lang = "",
 ) -> None:
     """Run a job unchanged, and explain it when it fails. The exit code, or the signal, is the job's own."""
@@ -95,30 +197,100 @@ def run(
 
 @app.command()
 def watch(
-    what: Annotated[str, typer.Argument(metavar="ray|slurm|DIR", help="Where jobs end: a Ray cluster, Slurm's accounting, or a folder of logs.")],
-    ray: Annotated[str, typer.Option("--dashboard", metavar="URL", help="Ray's dashboard. Default: WHYCRASH_RAY_DASHBOARD, else http://127.0.0.1:8265.")] = "",
-    users: Annotated[str, typer.Option("--users", metavar="NAMES", help="Slurm users, by commas. Default: those that sacct gives by itself.")] = "",
-    every: Annotated[float, typer.Option("--every", metavar="SECONDS", min=0.2, help="How often to look.")] = 30,
-    settle: Annotated[float, typer.Option("--settle", metavar="SECONDS", min=0, help="A log in a folder is over when it has not grown for so long.")] = 60,
-    since: Annotated[float, typer.Option("--since-hours", metavar="HOURS", min=0, help="Also jobs that ended in the hours before. Default: from now on, or from where it was left.")] = 0,
-    webhook: Annotated[str, typer.Option("--webhook", metavar="URL", help="POST each diagnosis there, as JSON.")] = "",
-    slack: Annotated[bool, typer.Option("--slack", help="Tell the incoming webhook of Slack that WHYCRASH_SLACK_WEBHOOK names.")] = False,
-    post: Annotated[str, typer.Option("--post", metavar="URL", help="Hand each job in at this whycrash service; its key is in WHYCRASH_KEY.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print each diagnosis as one line of JSON.")] = False,
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="ray|slurm|DIR",
+            help="Where jobs end: a Ray cluster, Slurm's accounting, or a folder of logs.",
+        ),
+    ],
+    ray: Annotated[
+        str,
+        typer.Option(
+            "--dashboard",
+            metavar="URL",
+            help="Ray's dashboard. Default: WHYCRASH_RAY_DASHBOARD, else http://127.0.0.1:8265.",
+        ),
+    ] = "",
+    users: Annotated[
+        str,
+        typer.Option(
+            "--users",
+            metavar="NAMES",
+            help="Slurm users, by commas. Default: those that sacct gives by itself.",
+        ),
+    ] = "",
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", min=0.2, help="How often to look.")
+    ] = 30,
+    settle: Annotated[
+        float,
+        typer.Option(
+            "--settle",
+            metavar="SECONDS",
+            min=0,
+            help="A log in a folder is over when it has not grown for so long.",
+        ),
+    ] = 60,
+    since: Annotated[
+        float,
+        typer.Option(
+            "--since-hours",
+            metavar="HOURS",
+            min=0,
+            help="Also jobs that ended in the hours before. Default: from now on, or from where it was left.",
+        ),
+    ] = 0,
+    webhook: Annotated[
+        str, typer.Option("--webhook", metavar="URL", help="POST each diagnosis there, as JSON.")
+    ] = "",
+    slack: Annotated[
+        bool,
+        typer.Option("--slack", help="Tell the incoming webhook of Slack that WHYCRASH_SLACK_WEBHOOK names."),
+    ] = False,
+    post: Annotated[
+        str,
+        typer.Option(
+            "--post",
+            metavar="URL",
+            help="Hand each job in at this whycrash service; its key is in WHYCRASH_KEY.",
+        ),
+    ] = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print each diagnosis as one line of JSON.")
+    ] = False,
     once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
     lang: Lang = "",
 ) -> None:
     """Triage jobs as they fail. Nothing leaves the machine unless a target is named."""
     from ui.cli import watch as command
 
-    options = command.WatchOptions(ray, users, every, settle, since, webhook, slack, post, as_json, once, lang)
+    options = command.WatchOptions(
+        ray, users, every, settle, since, webhook, slack, post, as_json, once, lang
+    )
     raise typer.Exit(command.run(what, options))
 
 
 @app.command()
 def serve(
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to bind to; any but a loopback one needs an API key first. Default: WHYCRASH_HOST.")] = "",
-    port: Annotated[int | None, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Port; 0 is any free one. Default: WHYCRASH_PORT.")] = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Address to bind to; any but a loopback one needs an API key first. Default: WHYCRASH_HOST.",
+        ),
+    ] = "",
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Port; 0 is any free one. Default: WHYCRASH_PORT.",
+        ),
+    ] = None,
 ) -> None:
     """Serve the API, the chat page and Slack in one process."""
     from ui.cli import serve as command
@@ -144,8 +316,14 @@ def mcp() -> None:
 
 @app.command(short_help="Take write-ups and past crashes into the index.")
 def ingest(
-    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="Write-ups: Markdown, text or HTML files, or folders.")] = None,
-    logs: Annotated[list[Path] | None, typer.Option("--logs", metavar="DIR", help="A folder of crashed jobs' logs; may be repeated.")] = None,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PATH", help="Write-ups: Markdown, text or HTML files, or folders."),
+    ] = None,
+    logs: Annotated[
+        list[Path] | None,
+        typer.Option("--logs", metavar="DIR", help="A folder of crashed jobs' logs; may be repeated."),
+    ] = None,
 ) -> None:
     """Bring the index up to date with the corpus, your write-ups and your past crashes."""
     from ui.cli import ingest as command
@@ -155,24 +333,92 @@ def ingest(
 
 @app.command()
 def batch(
-    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="The jobs' output: a folder, files, an archive, or JSON lines of jobs.")] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The results, a JSON object a line. The same command with the same file goes on where it stopped.")] = Path("results.jsonl"),
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the summary as a page too.")] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the results as CSV too.")] = None,
-    slurm: Annotated[bool, typer.Option("--slurm", help="Take the failed jobs that sacct knows, and their output files.")] = False,
-    ray: Annotated[str, typer.Option("--ray", metavar="URL", help="Take the failed jobs of a Ray cluster, by its dashboard's address.")] = "",
-    kubernetes: Annotated[Path | None, typer.Option("--kubernetes", metavar="DIR", help="Take the pods of a folder such as /var/log/pods, or of `kubectl logs` output.")] = None,
-    since: Annotated[str, typer.Option("--since", metavar="TIME", help="With --slurm or --ray: 2026-11-20, 2026-11-20T08:00, 36h or 7d. Default for Slurm: 1d.")] = "",
-    users: Annotated[str, typer.Option("--users", metavar="NAMES", help="With --slurm: whose jobs, by commas. Default: those that sacct gives you.")] = "",
-    workers: Annotated[int | None, typer.Option("--workers", metavar="COUNT", min=1, help="Processes that triage. Default: WHYCRASH_WORKERS, else one for each core.")] = None,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="What to call the batch. Default: where it is from.")] = "",
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="PATH", help="The jobs' output: a folder, files, an archive, or JSON lines of jobs."
+        ),
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help=(
+                "The results, a JSON object a line. The same command with the same file goes on where it "
+                "stopped."
+            ),
+        ),
+    ] = Path("results.jsonl"),
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the summary as a page too.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write the results as CSV too.")
+    ] = None,
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Take the failed jobs that sacct knows, and their output files.")
+    ] = False,
+    ray: Annotated[
+        str,
+        typer.Option(
+            "--ray", metavar="URL", help="Take the failed jobs of a Ray cluster, by its dashboard's address."
+        ),
+    ] = "",
+    kubernetes: Annotated[
+        Path | None,
+        typer.Option(
+            "--kubernetes",
+            metavar="DIR",
+            help="Take the pods of a folder such as /var/log/pods, or of `kubectl logs` output.",
+        ),
+    ] = None,
+    since: Annotated[
+        str,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="With --slurm or --ray: 2026-11-20, 2026-11-20T08:00, 36h or 7d. Default for Slurm: 1d.",
+        ),
+    ] = "",
+    users: Annotated[
+        str,
+        typer.Option(
+            "--users",
+            metavar="NAMES",
+            help="With --slurm: whose jobs, by commas. Default: those that sacct gives you.",
+        ),
+    ] = "",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            metavar="COUNT",
+            min=1,
+            help="Processes that triage. Default: WHYCRASH_WORKERS, else one for each core.",
+        ),
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="What to call the batch. Default: where it is from.")
+    ] = "",
     lang: Lang = "",
 ) -> None:
     """Triage many jobs. Exit code 0: all answered, 3: some without an answer, 4: no failure found, 2: misuse, 130: stopped."""
     from ui.cli import batch as command
 
     wanted = command.BatchArguments(
-        tuple(paths or ()), out, html, csv, lang, workers, name, slurm=slurm, ray=ray, kubernetes=kubernetes, since=since, users=users
+        tuple(paths or ()),
+        out,
+        html,
+        csv,
+        lang,
+        workers,
+        name,
+        slurm=slurm,
+        ray=ray,
+        kubernetes=kubernetes,
+        since=since,
+        users=users,
     )
     raise typer.Exit(command.run(wanted))
 
@@ -180,7 +426,9 @@ def batch(
 @app.command()
 def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for, in English or Chinese.")],
-    count: Annotated[int, typer.Option("--count", "-n", metavar="COUNT", min=1, max=50, help="How many results.")] = 5,
+    count: Annotated[
+        int, typer.Option("--count", "-n", metavar="COUNT", min=1, max=50, help="How many results.")
+    ] = 5,
     lang: Lang = "",
 ) -> None:
     """Search cases, notes and past crashes."""
@@ -191,9 +439,28 @@ def search(
 
 @app.command(short_help="Write down what this machine says of itself.")
 def snapshot(
-    watch: Annotated[float, typer.Option("--watch", metavar="SECONDS", min=0, max=3600, help="Take one each so many seconds until stopped; 0 takes one.")] = 0,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write to this file instead of standard output; while watching, it holds the latest.")] = None,
-    since: Annotated[Path | None, typer.Option("--since", metavar="FILE", help="An earlier snapshot: counters say what came since.")] = None,
+    watch: Annotated[
+        float,
+        typer.Option(
+            "--watch",
+            metavar="SECONDS",
+            min=0,
+            max=3600,
+            help="Take one each so many seconds until stopped; 0 takes one.",
+        ),
+    ] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Write to this file instead of standard output; while watching, it holds the latest.",
+        ),
+    ] = None,
+    since: Annotated[
+        Path | None,
+        typer.Option("--since", metavar="FILE", help="An earlier snapshot: counters say what came since."),
+    ] = None,
 ) -> None:
     """Write down what this machine says of itself, as JSON that `explain --telemetry` reads."""
     from ui.cli import snapshot as command
@@ -212,7 +479,14 @@ def doctor() -> None:
 @keys_app.command("add")
 def add_key(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
-    scope: Annotated[list[str] | None, typer.Option("--scope", metavar="SCOPE", help="What it may do: triage, batch or admin; may be repeated. Default: triage.")] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scope",
+            metavar="SCOPE",
+            help="What it may do: triage, batch or admin; may be repeated. Default: triage.",
+        ),
+    ] = None,
 ) -> None:
     """Make a key, and show it this once."""
     from ui.cli import keys as command
@@ -229,7 +503,9 @@ def list_keys() -> None:
 
 
 @keys_app.command("revoke")
-def revoke_key(key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")]) -> None:
+def revoke_key(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")],
+) -> None:
     """End a key; servers that run take it no more within a second."""
     from ui.cli import keys as command
 
@@ -256,7 +532,9 @@ def stats(
 
 @corpus_app.command()
 def show(
-    case_id: Annotated[str, typer.Argument(metavar="ID", help="A case's id, such as verl/batch-not-divisible.")],
+    case_id: Annotated[
+        str, typer.Argument(metavar="ID", help="A case's id, such as verl/batch-not-divisible.")
+    ],
     lang: Lang = "",
 ) -> None:
     """Show one case."""
@@ -268,9 +546,13 @@ def show(
 @corpus_app.command(short_help="Draft a case from a log whose real cause you know.")
 def draft(
     log: Annotated[Path, typer.Argument(metavar="FILE", help="A log whose triage was wrong or incomplete.")],
-    cause: Annotated[str, typer.Option("--cause", metavar="ID", help="The real cause, an id of corpus/causes.yaml.")],
+    cause: Annotated[
+        str, typer.Option("--cause", metavar="ID", help="The real cause, an id of corpus/causes.yaml.")
+    ],
     fix: Annotated[str, typer.Option("--fix", metavar="TEXT", help="What fixed it, in a sentence.")] = "",
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the drafts.")] = Path("out/draft"),
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the drafts.")] = Path(
+        "out/draft"
+    ),
 ) -> None:
     """Draft a case and an incident from a log whose real cause you know; finish and lint them by hand."""
     from ui.cli import corpus as command

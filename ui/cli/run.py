@@ -39,7 +39,10 @@ class RunOptions:
 
 
 def run(command: Sequence[str], options: RunOptions) -> int:
-    """Run the job; gives its exit code, or dies of the signal that it died of. Raises ServiceError before it for options that cannot be."""
+    """Run the job; gives its exit code, or dies of the signal that it died of.
+
+    Raises ServiceError before it for options that cannot be.
+    """
     _check(options)
     copy = LogBuffer()
     ended: JobExit | None = None
@@ -48,7 +51,8 @@ def run(command: Sequence[str], options: RunOptions) -> int:
             ended = job.run_job(command, copy.write)
             sampling.stop()
             _afterwards(command, ended, copy, sampling.latest, options)
-    # Whatever goes wrong after the job, its own end is what counts: nobody reads us any more, or waits for the answer.
+    # Whatever goes wrong after the job, its own end is what counts: nobody reads us any more, or waits for
+    # the answer.
     except (KeyboardInterrupt, SystemExit):
         if ended is None:
             raise
@@ -59,7 +63,10 @@ def run(command: Sequence[str], options: RunOptions) -> int:
             from ui import sentences
             from ui.cli.console import language
 
-            unexplained = f"whycrash: the job's end could not be explained: {sentences.told(error, language(options.lang))}"
+            unexplained = (
+                "whycrash: the job's end could not be explained: "
+                f"{sentences.told(error, language(options.lang))}"
+            )
             _say(unexplained)
     finally:
         copy.close()
@@ -70,16 +77,22 @@ def _check(options: RunOptions) -> None:
     """Refuse before the job begins what would be found wrong hours later, when it has failed."""
     lost = next((path for path in options.configs if not path.is_file()), None)
     if lost is not None:
-        raise SettingsError(f"{lost} is a folder; give a file." if lost.is_dir() else f"There is no file {lost}.")
+        raise SettingsError(
+            f"{lost} is a folder; give a file." if lost.is_dir() else f"There is no file {lost}."
+        )
     if options.out and (options.out.is_dir() or not options.out.absolute().parent.is_dir()):
         raise SettingsError(f"{options.out} cannot be written; give a file in a folder that is there.")
     if options.post and not options.post.startswith(("http://", "https://")):
-        raise SettingsError(f"--post is {options.post!r}; it takes an address that begins with http:// or https://.")
+        raise SettingsError(
+            f"--post is {options.post!r}; it takes an address that begins with http:// or https://."
+        )
     if options.lang not in LANGUAGES:
         raise SettingsError(f"--lang is {options.lang!r}; it takes en or zh.")
 
 
-def _afterwards(command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: Path | None, options: RunOptions) -> None:
+def _afterwards(
+    command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: Path | None, options: RunOptions
+) -> None:
     if ended.problem:
         _say(f"whycrash: {ended.problem}")
     elif ended.failed:
@@ -105,7 +118,9 @@ def _source(command: Sequence[str], copy: LogBuffer) -> JobSource:
     return JobSource(name, source.omitted, single=source)
 
 
-def _explain(command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: Path | None, options: RunOptions) -> None:
+def _explain(
+    command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: Path | None, options: RunOptions
+) -> None:
     from service.pipeline.triage import Triage
     from ui.cli import explain
     from ui.cli.console import err, load_settings, progress
@@ -113,7 +128,11 @@ def _explain(command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: 
     settings = load_settings()
     if not options.quiet:
         _say(f"\nwhycrash: the job failed after {ended.seconds:.0f} s: {ended.describe}.")
-    dropped = f"{copy.dropped_bytes >> 20} MiB from the middle of the output were not kept." if copy.dropped_bytes else ""
+    dropped = (
+        f"{copy.dropped_bytes >> 20} MiB from the middle of the output were not kept."
+        if copy.dropped_bytes
+        else ""
+    )
     for told in filter(None, (copy.broken, dropped)):
         _say(f"whycrash: {told}")
     with progress() as report:
@@ -127,14 +146,23 @@ def _explain(command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: 
         _post(final, copy, ended.outcome, snapshot, options)
 
 
-def _answered(triage: Triage, settings: Settings, source: JobSource, outcome: Outcome, snapshot: Path | None, options: RunOptions) -> Diagnosis:
+def _answered(
+    triage: Triage,
+    settings: Settings,
+    source: JobSource,
+    outcome: Outcome,
+    snapshot: Path | None,
+    options: RunOptions,
+) -> Diagnosis:
     from service.pipeline.triage import read_config
     from service.telemetry import snapshot as snapshots
     from ui.cli import explain
 
     machine = snapshots.load_snapshot(snapshot) if snapshot else None
     good = triage.healthy_templates(options.good) if options.good and options.good.exists() else None
-    triage_context = triage.open(source, options.lang, [read_config(path) for path in options.configs], good, machine, outcome)
+    triage_context = triage.open(
+        source, options.lang, [read_config(path) for path in options.configs], good, machine, outcome
+    )
     return explain.spoken(triage, triage_context, None) if settings.model else triage_context.first
 
 
@@ -149,21 +177,26 @@ def _keep_good(copy: LogBuffer, path: Path) -> None:
     except EmptyInputError:
         return
     if templates.failed_at:
-        _say(f"whycrash: the job ended well, but line {templates.failed_at} tells of a failure; {path} was left as it was.")
+        _say(
+            f"whycrash: the job ended well, but line {templates.failed_at} tells of a failure; {path} was "
+            "left as it was."
+        )
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     templates.save(path)
 
 
-def _post(final: Diagnosis, copy: LogBuffer, outcome: Outcome, snapshot: Path | None, options: RunOptions) -> None:
+def _post(
+    final: Diagnosis, copy: LogBuffer, outcome: Outcome, snapshot: Path | None, options: RunOptions
+) -> None:
     from service.monitoring import notifier
 
     configs = [(path.name, path.read_bytes()) for path in options.configs]
     try:
         logs = [(final.source, copy.chunks())]
-        kept = notifier.post_to_service(options.post, logs, configs, snapshot, os.environ.get(KEY_VARIABLE, ""), outcome)
+        kept = notifier.post_to_service(
+            options.post, logs, configs, snapshot, os.environ.get(KEY_VARIABLE, ""), outcome
+        )
         _say(f"whycrash: kept at {kept}")
     except notifier.NotificationError as error:
         _say(f"whycrash: {error}")
-
-

@@ -19,7 +19,9 @@ def run(host: str, port: int | None) -> int:
     """Serve until told to stop."""
     settings = load_settings()
     settings = replace(settings, host=host or settings.host, port=settings.port if port is None else port)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
     for handler in logging.getLogger().handlers:
         handler.addFilter(_telling)
     # The web server ends itself on a SIGTERM, and then sends it once more to whoever was there before: to us.

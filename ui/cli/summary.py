@@ -21,11 +21,22 @@ _SHARES = {"cause": 0.35, "change": 0.38, "example": 0.16, "failures": 0.6}
 NARROW = 110
 _LABELS = {
     "more": ("{n} more causes", "另外 {n} 种原因"),
-    "died": ("{died} of {jobs} jobs died, of {crashes} different crashes", "{jobs} 个作业中有 {died} 个失败，共 {crashes} 种不同的崩溃"),
-    "hours": ("{hours} GPU hours lost", "损失 {hours} GPU 小时"), "healthy": ("{n} without a failure", "{n} 个未见失败"),
-    "open_ends": ("{n} without a failure or an end", "{n} 个既无失败也无结束"), "untriaged": ("{n} without an answer", "{n} 个没有结论"),
-    "first": ("Change this first: ", "先改这里："), "saves": ("first for {jobs} of them", "其中 {jobs} 个作业首先应做此修改"), "cause": ("cause", "原因"), "jobs": ("jobs", "作业"),
-    "gpu_hours": ("GPU hours", "GPU 小时"), "crashes": ("crashes", "崩溃种类"), "change": ("first change", "首要修改"), "example": ("such as", "例如"),
+    "died": (
+        "{died} of {jobs} jobs died, of {crashes} different crashes",
+        "{jobs} 个作业中有 {died} 个失败，共 {crashes} 种不同的崩溃",
+    ),
+    "hours": ("{hours} GPU hours lost", "损失 {hours} GPU 小时"),
+    "healthy": ("{n} without a failure", "{n} 个未见失败"),
+    "open_ends": ("{n} without a failure or an end", "{n} 个既无失败也无结束"),
+    "untriaged": ("{n} without an answer", "{n} 个没有结论"),
+    "first": ("Change this first: ", "先改这里："),
+    "saves": ("first for {jobs} of them", "其中 {jobs} 个作业首先应做此修改"),
+    "cause": ("cause", "原因"),
+    "jobs": ("jobs", "作业"),
+    "gpu_hours": ("GPU hours", "GPU 小时"),
+    "crashes": ("crashes", "崩溃种类"),
+    "change": ("first change", "首要修改"),
+    "example": ("such as", "例如"),
     "failures": ("No answer", "没有结论"),
 }
 
@@ -34,10 +45,22 @@ def render(summary: Summary, console: Console) -> None:
     """Print a summary for a person: what died, what to change first, the causes."""
     chinese = summary.language == "zh"
     died = summary.died
-    told = [_label("died", chinese, died=number(died.jobs), jobs=number(summary.jobs), crashes=number(summary.crashes))]
+    told = [
+        _label(
+            "died",
+            chinese,
+            died=number(died.jobs),
+            jobs=number(summary.jobs),
+            crashes=number(summary.crashes),
+        )
+    ]
     if died.gpu_hours is not None:
         told.append(_label("hours", chinese, hours=number(died.gpu_hours)))
-    for name, count in (("healthy", summary.healthy), ("open_ends", summary.open_ends), ("untriaged", summary.untriaged)):
+    for name, count in (
+        ("healthy", summary.healthy),
+        ("open_ends", summary.open_ends),
+        ("untriaged", summary.untriaged),
+    ):
         if count:
             told.append(_label(name, chinese, n=number(count)))
     console.print(Text(("；" if chinese else "; ").join(told), style="bold"))
@@ -52,7 +75,11 @@ def render(summary: Summary, console: Console) -> None:
     if summary.failures:
         table = _table(["jobs", "failures", "example"], chinese, console.width)
         for failure in summary.failures:
-            table.add_row(number(failure.jobs), Text(sentences.worded("", failure.error, summary.language)), Text(failure.example.name, style="dim"))
+            table.add_row(
+                number(failure.jobs),
+                Text(sentences.worded("", failure.error, summary.language)),
+                Text(failure.example.name, style="dim"),
+            )
         console.print(table)
 
 
@@ -67,21 +94,47 @@ def _table(heads: Sequence[str], chinese: bool, width: int) -> Table:
             table.add_column(_label(head, chinese), justify="right", no_wrap=True)
         else:
             # A row a cause: what does not fit is in the files.
-            table.add_column(_label(head, chinese), overflow="ellipsis", no_wrap=True, max_width=int(_SHARES[head] * width))
+            table.add_column(
+                _label(head, chinese), overflow="ellipsis", no_wrap=True, max_width=int(_SHARES[head] * width)
+            )
     return table
 
 
 def _causes(summary: Summary, chinese: bool, width: int) -> Table:
     hours = summary.died.gpu_hours is not None
-    table = _table(["jobs", *(["gpu_hours"] if hours else []), "crashes", "cause", "change", *(["example"] if width >= NARROW else [])], chinese, width)
+    table = _table(
+        [
+            "jobs",
+            *(["gpu_hours"] if hours else []),
+            "crashes",
+            "cause",
+            "change",
+            *(["example"] if width >= NARROW else []),
+        ],
+        chinese,
+        width,
+    )
     for group in summary.causes[:MAX_ROWS]:
         top = group.groups[0]
         change = in_words(top.change) if top.change else ""
         example = [Text(top.representative.name, style="dim")] if width >= NARROW else []
-        table.add_row(*_figures(group, hours), number(group.crashes), Text(group.title), Text(change, style="green"), *example)
+        table.add_row(
+            *_figures(group, hours),
+            number(group.crashes),
+            Text(group.title),
+            Text(change, style="green"),
+            *example,
+        )
     if more := summary.causes[MAX_ROWS:]:
-        figures = [number(sum(group.jobs for group in more)), *([number(sum(group.gpu_hours or 0 for group in more))] if hours else [])]
-        table.add_row(*figures, number(sum(group.crashes for group in more)), Text(_label("more", chinese, n=len(more)), style="dim"))
+        figures = [
+            number(sum(group.jobs for group in more)),
+            *([number(sum(group.gpu_hours or 0 for group in more))] if hours else []),
+        ]
+        table.add_row(
+            *figures,
+            number(sum(group.crashes for group in more)),
+            Text(_label("more", chinese, n=len(more)), style="dim"),
+        )
     return table
 
 

@@ -74,7 +74,9 @@ def run(what: str, options: WatchOptions, stop: threading.Event | None = None) -
 
 def _place(what: str, options: WatchOptions, settings: Settings) -> WatchedPlace:
     places: dict[str, Callable[[], WatchedPlace]] = {
-        "ray": lambda: ended_jobs.find_on_ray(options.ray or settings.ray_dashboard or "http://127.0.0.1:8265", settings),
+        "ray": lambda: ended_jobs.find_on_ray(
+            options.ray or settings.ray_dashboard or "http://127.0.0.1:8265", settings
+        ),
         "slurm": lambda: ended_jobs.find_in_slurm(options.users, settings),
     }
     return places.get(what, lambda: ended_jobs.find_in_folder(Path(what), options.settle))()
@@ -85,12 +87,17 @@ def _targets(options: WatchOptions) -> list[Target]:
     for name, address in (("--webhook", options.webhook), ("--post", options.post)):
         if address and not address.startswith(("http://", "https://")):
             # Else found out when the first job fails, perhaps at night.
-            raise SettingsError(f"{name} is {address!r}; it takes an address that begins with http:// or https://.")
+            raise SettingsError(
+                f"{name} is {address!r}; it takes an address that begins with http:// or https://."
+            )
     if options.webhook:
         found.append(targets.webhook_target(options.webhook))
     if options.slack:
         if not os.environ.get(SLACK_VARIABLE):
-            raise SettingsError(f"--slack takes the address of Slack's incoming webhook from {SLACK_VARIABLE}, which is empty.")
+            raise SettingsError(
+                f"--slack takes the address of Slack's incoming webhook from {SLACK_VARIABLE}, which is "
+                "empty."
+            )
         found.append(targets.slack_target(os.environ[SLACK_VARIABLE]))
     if options.post:
         found.append(targets.service_target(options.post, os.environ.get(KEY_VARIABLE, "")))
@@ -104,5 +111,9 @@ def _json(diagnosis: Diagnosis, _spec: JobSpec) -> None:
 
 def _row(diagnosis: Diagnosis, spec: JobSpec) -> None:
     first = next((f"{change.key} = {change.to}" for change in diagnosis.changes), "")
-    row = Text(f"{datetime.now(UTC):%H:%M:%S}  ", style="dim").append(spec.name, style="cyan").append(f"  {diagnosis.headline}")
+    row = (
+        Text(f"{datetime.now(UTC):%H:%M:%S}  ", style="dim")
+        .append(spec.name, style="cyan")
+        .append(f"  {diagnosis.headline}")
+    )
     out().print(row.append(f"  → {first}" if first else "", style="green"), soft_wrap=True)

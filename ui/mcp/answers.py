@@ -31,21 +31,37 @@ class TriageAnswer(BaseModel):
     verdict: Verdict
     cause: str | None = Field(description="An id of the catalogue of causes; None where nothing failed.")
     headline: str
-    standing: Standing = Field(description="What the answer rests on: the log states it, several signs support it, or a hypothesis.")
+    standing: Standing = Field(
+        description="What the answer rests on: the log states it, several signs support it, or a hypothesis."
+    )
     confidence: float = Field(description="Calibrated probability that `cause` is right.")
-    action: str = Field(description="What may be done next, such as change-config; `retry` only where that is safe.")
-    explanation: str = Field(description="Markdown, by the rules; cites log lines as [L123] and cases as [case:id].")
-    model: str = Field(description="The chat model that was asked, where it had something to say; else `composer`.")
-    model_explanation: str = Field(description="What that model says beside the rules, as far as it could be checked; an opinion, no finding.")
+    action: str = Field(
+        description="What may be done next, such as change-config; `retry` only where that is safe."
+    )
+    explanation: str = Field(
+        description="Markdown, by the rules; cites log lines as [L123] and cases as [case:id]."
+    )
+    model: str = Field(
+        description="The chat model that was asked, where it had something to say; else `composer`."
+    )
+    model_explanation: str = Field(
+        description="What that model says beside the rules, as far as it could be checked; an opinion, no finding."
+    )
     evidence: list[Evidence]
-    changes: list[ProposedChange] = Field(description="Changes of the job's configuration; `status` tells which were checked against the catalogue.")
-    patch: str | None = Field(description="Unified diff of the configuration that was given, for `git apply`; the first step alone.")
+    changes: list[ProposedChange] = Field(
+        description="Changes of the job's configuration; `status` tells which were checked against the catalogue."
+    )
+    patch: str | None = Field(
+        description="Unified diff of the configuration that was given, for `git apply`; the first step alone."
+    )
     checks: list[str] = Field(description="What to run or look at to confirm.")
     alternatives: list[Alternative]
     cases: list[CaseHit]
     frameworks: list[SeenFramework]
     telemetry: Telemetry
-    outcome: Outcome = Field(description="How the job ended as it was told, and the last step and checkpoint that its log shows.")
+    outcome: Outcome = Field(
+        description="How the job ended as it was told, and the last step and checkpoint that its log shows."
+    )
     dropped: list[Dropped] = Field(description="Claims that did not pass their checks, and why.")
     redactions: int = Field(description="How many secrets were masked.")
     lines: int
@@ -100,7 +116,10 @@ class OtherName(BaseModel):
 
 
 class Setting(BaseModel):
-    """What is known of a setting; `exists` is False where the framework has none of that name at that version."""
+    """What is known of a setting.
+
+    `exists` is False where the framework has none of that name at that version.
+    """
 
     exists: bool
     framework: str
@@ -124,19 +143,42 @@ class Setting(BaseModel):
 def shortened(diagnosis: Diagnosis) -> TriageAnswer:
     """Give of an answer what an assistant needs; the cascade is left out, whose lines the evidence has."""
     return TriageAnswer(
-        id=diagnosis.id, verdict=diagnosis.verdict, cause=diagnosis.cause, headline=diagnosis.headline, standing=diagnosis.standing,
-        confidence=diagnosis.confidence, action=diagnosis.action, explanation=diagnosis.explanation, model=diagnosis.engine.name, model_explanation=diagnosis.engine.model_explanation, evidence=list(diagnosis.evidence),
-        changes=list(diagnosis.changes), patch=diagnosis.patch, checks=list(diagnosis.checks), alternatives=list(diagnosis.alternatives),
-        cases=list(diagnosis.cases), frameworks=list(diagnosis.frameworks), telemetry=diagnosis.telemetry, outcome=diagnosis.outcome,
-        dropped=list(diagnosis.engine.dropped), redactions=diagnosis.redactions, lines=diagnosis.limits.lines,
+        id=diagnosis.id,
+        verdict=diagnosis.verdict,
+        cause=diagnosis.cause,
+        headline=diagnosis.headline,
+        standing=diagnosis.standing,
+        confidence=diagnosis.confidence,
+        action=diagnosis.action,
+        explanation=diagnosis.explanation,
+        model=diagnosis.engine.name,
+        model_explanation=diagnosis.engine.model_explanation,
+        evidence=list(diagnosis.evidence),
+        changes=list(diagnosis.changes),
+        patch=diagnosis.patch,
+        checks=list(diagnosis.checks),
+        alternatives=list(diagnosis.alternatives),
+        cases=list(diagnosis.cases),
+        frameworks=list(diagnosis.frameworks),
+        telemetry=diagnosis.telemetry,
+        outcome=diagnosis.outcome,
+        dropped=list(diagnosis.engine.dropped),
+        redactions=diagnosis.redactions,
+        lines=diagnosis.limits.lines,
         truncated=diagnosis.limits.truncated,
     )
 
 
 def brief(answer: TriageAnswer) -> str:
     """Put an answer into a page of Markdown, for clients that show text."""
-    rows = [f"**{answer.headline}**", f"cause: {answer.cause or 'none'} · standing: {answer.standing} · next: {answer.action}"]
-    rows += [f"- {change.key} = {change.to} ({change.framework}, {change.status}): {change.why}" for change in answer.changes]
+    rows = [
+        f"**{answer.headline}**",
+        f"cause: {answer.cause or 'none'} · standing: {answer.standing} · next: {answer.action}",
+    ]
+    rows += [
+        f"- {change.key} = {change.to} ({change.framework}, {change.status}): {change.why}"
+        for change in answer.changes
+    ]
     rows.append(answer.explanation)
     if answer.model_explanation:
         rows.append(f"What the model ({answer.model}) says, beside the rules:\n\n{answer.model_explanation}")

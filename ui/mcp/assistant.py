@@ -61,7 +61,14 @@ class Assistant:
             _ = self._triage.library, self._triage.reader, self._triage.index
 
     def explain(
-        self, text: str, paths: Sequence[str], configs: Sequence[str], config_text: str, config_name: str, lang: Lang, ask_model: bool,
+        self,
+        text: str,
+        paths: Sequence[str],
+        configs: Sequence[str],
+        config_text: str,
+        config_name: str,
+        lang: Lang,
+        ask_model: bool,
         outcome: Outcome | None = None,
     ) -> TriageAnswer:
         """Triage one job's output; raises an error of ERRORS that says what to do."""
@@ -71,7 +78,9 @@ class Assistant:
             files.append(ConfigFile(config_name or "run.sh", config_text))
         with self._turn:
             triage_context = self._triage.open(source, lang, files, outcome=outcome)
-            self._talks[triage_context.first.id] = self._triage.conversation(triage_context, with_model=bool(self._settings.model))
+            self._talks[triage_context.first.id] = self._triage.conversation(
+                triage_context, with_model=bool(self._settings.model)
+            )
             while len(self._talks) > KEPT:
                 self._talks.popitem(last=False)
             final = triage_context.first
@@ -87,9 +96,15 @@ class Assistant:
         with self._turn:
             talk = self._talks.get(triage)
             if talk is None:
-                raise NotFoundError(f"There is no triage {triage!r} in this session; call triage_log first and pass its id.")
+                raise NotFoundError(
+                    f"There is no triage {triage!r} in this session; call triage_log first and pass its id."
+                )
             turned = next(piece for piece in talk.ask(question) if isinstance(piece, Turned))
-            return Turn(answer=turned.text, constraints=list(turned.constraints), diagnosis=shortened(turned.diagnosis))
+            return Turn(
+                answer=turned.text,
+                constraints=list(turned.constraints),
+                diagnosis=shortened(turned.diagnosis),
+            )
 
     def search(self, words: str, count: int, lang: Lang) -> Found:
         """Search cases, notes and past reports."""
@@ -98,7 +113,11 @@ class Assistant:
         language = _language(lang, words)
         with self._turn:
             found = self._triage.retriever.search(words, count)
-        return Found(cases=[_hit(item.owner, item.score, self._library, language) for item in found if item.kind == "case"])
+        return Found(
+            cases=[
+                _hit(item.owner, item.score, self._library, language) for item in found if item.kind == "case"
+            ]
+        )
 
     def case(self, case_id: str, lang: Lang) -> CaseText:
         """Give one case; raises UnknownCaseError, which names near ones."""
@@ -123,12 +142,17 @@ class Assistant:
 
 
 def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None:
-    """Make the outcome of a call's arguments; raises InvalidRequestError where one is no exit code, signal or state."""
+    """Make the outcome of a call's arguments.
+
+    Raises InvalidRequestError where one is no exit code, signal or state.
+    """
     try:
         return Outcome.model_validate({"exit_code": exit_code, "signal": signal, "state": state}).if_given
     except ValidationError as error:
         first = error.errors()[0]
-        raise InvalidRequestError(f"{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}.") from error
+        raise InvalidRequestError(
+            f"{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}."
+        ) from error
 
 
 def _source(text: str, paths: Sequence[str]) -> JobSource:
@@ -166,20 +190,36 @@ def _language(lang: Lang, words: str = "") -> Language:
 
 def _hit(case_id: str, score: float, library: Library, language: Language) -> CaseHit:
     case = library.cases[case_id]
-    return CaseHit(id=case_id, title=case.title.to(language), score=round(score, 4), urls=tuple(item.url for item in case.sources))
+    return CaseHit(
+        id=case_id,
+        title=case.title.to(language),
+        score=round(score, 4),
+        urls=tuple(item.url for item in case.sources),
+    )
 
 
 def _told(case: Case, library: Library, language: Language) -> CaseText:
     changes = [
         CaseChange(
-            framework=change.framework, kind=change.kind, key=change.key, to=library.settings_named(change.to, language), versions=change.versions, why=change.why.to(language),
+            framework=change.framework,
+            kind=change.kind,
+            key=change.key,
+            to=library.settings_named(change.to, language),
+            versions=change.versions,
+            why=change.why.to(language),
             costs=change.costs.to(language) if change.costs else "",
         )
         for change in case.changes
     ]
     return CaseText(
-        id=case.id, title=case.title.to(language), cause=case.cause, action=case.action, frameworks=case.frameworks,
-        text=case.body.to(language), changes=changes, checks=[check.to(language) for check in case.checks],
+        id=case.id,
+        title=case.title.to(language),
+        cause=case.cause,
+        action=case.action,
+        frameworks=case.frameworks,
+        text=case.body.to(language),
+        changes=changes,
+        checks=[check.to(language) for check in case.checks],
         sources=[source.url for source in case.sources],
     )
 
@@ -194,18 +234,37 @@ def _unknown(library: Library, framework: str, key: str, version: str) -> Settin
     close = difflib.get_close_matches(key, keys, _NEAR)
     close += [ends[name] for name in difflib.get_close_matches(key.rsplit(".", 1)[-1], ends, _NEAR)]
     return Setting(
-        exists=False, framework=framework, key=key, asked_version=version, names=names, near=list(dict.fromkeys(close))[:_NEAR],
-        versions=at_others.versions if at_others else "", aliases=_aliases(at_others) if at_others else [],
+        exists=False,
+        framework=framework,
+        key=key,
+        asked_version=version,
+        names=names,
+        near=list(dict.fromkeys(close))[:_NEAR],
+        versions=at_others.versions if at_others else "",
+        aliases=_aliases(at_others) if at_others else [],
     )
 
 
 def _described(library: Library, spec: SettingSpec, key: str, version: str, language: Language) -> Setting:
     default = "" if spec.default is None else str(spec.default)
     return Setting(
-        exists=True, framework=spec.framework, key=key, asked_version=version, near=[],
-        names=list(library.names(spec.framework, key, version or None)) or [spec.key], type=spec.type, default=default,
-        choices=[str(choice) for choice in spec.choices], min=spec.min, max=spec.max, unit=spec.unit or "", versions=spec.versions,
-        aliases=_aliases(spec), spelled=spec.spelled, effect=spec.effect.to(language), costs=spec.costs.to(language) if spec.costs else "",
+        exists=True,
+        framework=spec.framework,
+        key=key,
+        asked_version=version,
+        near=[],
+        names=list(library.names(spec.framework, key, version or None)) or [spec.key],
+        type=spec.type,
+        default=default,
+        choices=[str(choice) for choice in spec.choices],
+        min=spec.min,
+        max=spec.max,
+        unit=spec.unit or "",
+        versions=spec.versions,
+        aliases=_aliases(spec),
+        spelled=spec.spelled,
+        effect=spec.effect.to(language),
+        costs=spec.costs.to(language) if spec.costs else "",
     )
 
 

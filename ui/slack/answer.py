@@ -35,7 +35,10 @@ _LOOPBACK = ("127.", "localhost", "::1")
 
 @dataclass(frozen=True)
 class SlackMessage:
-    """What is posted: `text` is what a notification and a screen reader say; `triage` is whose answer it is."""
+    """What is posted: `text` is what a notification and a screen reader say.
+
+    `triage` is whose answer it is.
+    """
 
     text: str
     blocks: list[Block] = field(default_factory=list)
@@ -61,13 +64,19 @@ def answer(diagnosis: Diagnosis, settings: Settings, extras: AnswerExtras = Answ
         notes.append(say("cut-see" if page else "cut", language, count=left))
     blocks = [header(diagnosis.headline), *_standing(diagnosis, language), *fitted]
     blocks += [context(from_markdown(clip(note, _LINE))) for note in notes[:6]]
-    return SlackMessage(escape(clip(diagnosis.headline, _NOTIFICATION)), [*blocks, _buttons(diagnosis, page, language)], diagnosis.id)
+    return SlackMessage(
+        escape(clip(diagnosis.headline, _NOTIFICATION)),
+        [*blocks, _buttons(diagnosis, page, language)],
+        diagnosis.id,
+    )
 
 
 def turn(text: str, diagnosis: Diagnosis, settings: Settings) -> SlackMessage:
     """Lay out the answer to a follow-up question."""
     language = language_of(diagnosis)
-    pieces = [AnswerPiece("", 100 - place, from_markdown(part)) for place, part in enumerate(paragraphs(text))]
+    pieces = [
+        AnswerPiece("", 100 - place, from_markdown(part)) for place, part in enumerate(paragraphs(text))
+    ]
     changes = list(_changes(diagnosis, AnswerExtras(), language))
     fitted, left = fit([*pieces, *changes])
     notes = [context(say("cut", language, count=left))] if left else []
@@ -84,7 +93,9 @@ def found(cases: Sequence[CaseHit], language: Language) -> SlackMessage:
     """Lay out what a search found."""
     if not cases:
         return told(say("nothing-found", language))
-    pieces = [AnswerPiece(say("cases", language), 50 - place, _case(item)) for place, item in enumerate(cases)]
+    pieces = [
+        AnswerPiece(say("cases", language), 50 - place, _case(item)) for place, item in enumerate(cases)
+    ]
     return SlackMessage(say("cases", language), fit(pieces)[0])
 
 
@@ -105,7 +116,10 @@ def paragraphs(text: str) -> list[str]:
 
 def _standing(diagnosis: Diagnosis, language: Language) -> list[Block]:
     is_named = diagnosis.cause and diagnosis.verdict in ("diagnosed", "ambiguous")
-    parts = [code(diagnosis.cause) if is_named and diagnosis.cause else "", say("end" if diagnosis.rests_on_end else diagnosis.standing, language)]
+    parts = [
+        code(diagnosis.cause) if is_named and diagnosis.cause else "",
+        say("end" if diagnosis.rests_on_end else diagnosis.standing, language),
+    ]
     parts.append(say(f"do:{diagnosis.action}", language))
     parts.append(escape(phrases.outcome(diagnosis.outcome, language)))
     shown = " · ".join(part for part in parts if part)
@@ -160,7 +174,11 @@ def _machine(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) ->
 def _alternatives(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
     if diagnosis.verdict in ("diagnosed", "ambiguous"):
         for place, item in enumerate(diagnosis.alternatives):
-            yield AnswerPiece(say("else", language), 40 - place, f"{BULLET}{code(item.cause)}: {from_markdown(item.tell_apart)}")
+            yield AnswerPiece(
+                say("else", language),
+                40 - place,
+                f"{BULLET}{code(item.cause)}: {from_markdown(item.tell_apart)}",
+            )
 
 
 def _checks(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:

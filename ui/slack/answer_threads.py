@@ -10,13 +10,19 @@ _Work = Callable[[], None]
 
 
 class AnswerThreads:
-    """So many questions are answered at a time, and so many more wait. Its threads do not keep a server from stopping."""
+    """So many questions are answered at a time, and so many more wait.
+
+    Its threads do not keep a server from stopping.
+    """
 
     def __init__(self, threads: int, waiting: int) -> None:
         self._controller = threading.BoundedSemaphore(threads + waiting)
         self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._closed = False
-        self._threads = [threading.Thread(target=self._run, name=f"slack-{number}", daemon=True) for number in range(threads)]
+        self._threads = [
+            threading.Thread(target=self._run, name=f"slack-{number}", daemon=True)
+            for number in range(threads)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -35,7 +41,10 @@ class AnswerThreads:
                 self._controller.release()
 
     def close(self) -> None:
-        """Take nothing more, and let go what waits; what has begun goes on until its triage service ends it."""
+        """Take nothing more, and let go what waits.
+
+        What has begun goes on until its triage service ends it.
+        """
         self._closed = True
         while not self._queue.empty():
             self._queue.get()

@@ -61,7 +61,10 @@ class Answerer:
         self._courier = Downloader(slack_client, settings)
 
     def answer(self, asked: SlackQuestion, note: QuestionEntry) -> None:
-        """Answer a question to its end; what goes wrong becomes a sentence in the thread. Its `note` is closed then."""
+        """Answer a question to its end; what goes wrong becomes a sentence in the thread.
+
+        Its `note` is closed then.
+        """
         try:
             self._answer(asked, AnswerThread(Reply(self._slack_client, asked, posted=note.posted), note))
         finally:
@@ -105,7 +108,9 @@ class Answerer:
         if triage and asked.content.words:
             self._ask(asked, triage, thread)
         elif above := log_above(messages, asked.bot):
-            self._triage(replace(asked, content=replace(above, words=asked.content.words or above.words)), thread)
+            self._triage(
+                replace(asked, content=replace(above, words=asked.content.words or above.words)), thread
+            )
         elif asked.content.words:
             self._triage(asked, thread)
         else:
@@ -126,8 +131,14 @@ class Answerer:
             if not (submission.paths or submission.text):
                 reply.show(told("\n".join([say("no-file", asked.language), *notes])))
                 return
-            telling = _ThreadUpdates(thread, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log)
-            for event in self._patiently(lambda: self._triage_service.triage(submission, Caller("slack", asked.caller)), reply, asked.language):
+            telling = _ThreadUpdates(
+                thread, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log
+            )
+            for event in self._patiently(
+                lambda: self._triage_service.triage(submission, Caller("slack", asked.caller)),
+                reply,
+                asked.language,
+            ):
                 telling.hear(event)
 
     # A conversation.
@@ -136,10 +147,14 @@ class Answerer:
         telling = _ThreadUpdates(thread, self._settings, asked.language)
         thread.note.write(triage=triage, question=message_text(asked.content.words))
         question, caller = asked.content.words, Caller("slack", asked.caller)
-        for event in self._patiently(lambda: self._triage_service.ask(triage, question, caller), thread.reply, asked.language):
+        for event in self._patiently(
+            lambda: self._triage_service.ask(triage, question, caller), thread.reply, asked.language
+        ):
             telling.hear(event)
 
-    def _patiently(self, ask: Callable[[], Iterator[Event]], reply: Reply, language: Language) -> Iterator[Event]:
+    def _patiently(
+        self, ask: Callable[[], Iterator[Event]], reply: Reply, language: Language
+    ) -> Iterator[Event]:
         """Ask the triage service; where too many do, say so and try again after a while."""
         for least in WAITS:
             try:
@@ -158,7 +173,9 @@ def _submission(asked: SlackQuestion, fetched: DownloadedFiles) -> Submission:
     configs = tuple(fetched.configs)
     if fetched.spool.files:
         spool = fetched.spool
-        return Submission(name=spool.names[0], paths=spool.paths, names=spool.names, configs=configs, language=language)
+        return Submission(
+            name=spool.names[0], paths=spool.paths, names=spool.names, configs=configs, language=language
+        )
     text = asked.content.log or ("" if asked.content.files else asked.content.words)
     return Submission(name="Slack", text=text, configs=configs, language=language)
 
@@ -174,8 +191,13 @@ def triage_of(messages: Sequence[Mapping[str, Any]], bot: str) -> str:
 
 
 def log_above(messages: Sequence[Mapping[str, Any]], bot: str) -> MessageContent | None:
-    """Give what the first message of a thread that holds a log has; else the words of the one that began it."""
-    others = [content_of(message, whole=True) for message in messages if not (bot and message.get("bot_id") == bot)]
+    """Give what the first message of a thread that holds a log has.
+
+    Else the words of the one that began it.
+    """
+    others = [
+        content_of(message, whole=True) for message in messages if not (bot and message.get("bot_id") == bot)
+    ]
     found = next((content for content in others if content.has_log), None)
     if found is None and others and others[0].words:
         # People and monitors also paste logs as they are.
@@ -210,7 +232,9 @@ class _ThreadUpdates:
             handler(self, event)
         except SlackError as error:
             LOGGER.error("An answer could not be shown: %s", error)
-            if isinstance(error, SlackUnreachableError) and isinstance(event, FinalAnswer | TurnAnswered | TriageFailed):
+            if isinstance(error, SlackUnreachableError) and isinstance(
+                event, FinalAnswer | TurnAnswered | TriageFailed
+            ):
                 self.thread.note.leave()
 
     def accepted(self, event: Accepted) -> None:
@@ -252,9 +276,18 @@ class _ThreadUpdates:
     def failed(self, event: TriageFailed) -> None:
         """Say why there is no answer, or no more of it."""
         if self.first is not None:
-            self._show(self.first, say("unfinished", language_of(self.first), error=sentences.of_failed(event, language_of(self.first))))
+            self._show(
+                self.first,
+                say(
+                    "unfinished",
+                    language_of(self.first),
+                    error=sentences.of_failed(event, language_of(self.first)),
+                ),
+            )
         else:
-            self.reply.show(told(say("failed", self.language, error=sentences.of_failed(event, self.language))))
+            self.reply.show(
+                told(say("failed", self.language, error=sentences.of_failed(event, self.language)))
+            )
 
     def _show(self, diagnosis: Diagnosis, *notes: str, must: bool = True) -> None:
         extras = AnswerExtras(tuple(self.said), (*notes, *self.notes), self.settings.model)

@@ -61,7 +61,9 @@ class Bot:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -72,7 +74,10 @@ def build(settings: Settings, triage_service: TriageService, base_url: str = Web
 
     slack_client = open_voice(settings, base_url)
     app = App(
-        name="whycrash", logger=LOGGER, client=slack_client.client, signing_secret=settings.slack_signing_secret.get_secret_value(),
+        name="whycrash",
+        logger=LOGGER,
+        client=slack_client.client,
+        signing_secret=settings.slack_signing_secret.get_secret_value(),
         # Asked with the first request: a server must start while Slack cannot be reached.
         token_verification_enabled=False,
     )
@@ -105,13 +110,22 @@ def name_of(body: _Body) -> str:
     """Give what tells a request from all others; empty where Slack gives it nothing of the kind."""
     actions = body.get("actions") or [{}]
     stamp = actions[0].get("action_ts", "") if isinstance(actions, list) else ""
-    return str(body.get("event_id") or (f"{body.get('trigger_id', '')}{stamp}" if body.get("trigger_id") else ""))
+    return str(
+        body.get("event_id") or (f"{body.get('trigger_id', '')}{stamp}" if body.get("trigger_id") else "")
+    )
 
 
 class _Listeners:
     """What each request of Slack's starts. Receipts go out at once; all else is the worker pool's work."""
 
-    def __init__(self, triage_service: TriageService, slack_client: SlackClient, worker_pool: AnswerThreads, result_writer: QuestionLog, settings: Settings) -> None:
+    def __init__(
+        self,
+        triage_service: TriageService,
+        slack_client: SlackClient,
+        worker_pool: AnswerThreads,
+        result_writer: QuestionLog,
+        settings: Settings,
+    ) -> None:
         self._triage_service = triage_service
         self._slack_client = slack_client
         self._worker_pool = worker_pool
@@ -158,7 +172,9 @@ class _Listeners:
             ack()
             self._begin(asking.from_command(body, context.bot_id or ""))
 
-    def clicked(self, work: Callable[[_Body], None], *, at_once: bool = False) -> Callable[[Ack, _Body], None]:
+    def clicked(
+        self, work: Callable[[_Body], None], *, at_once: bool = False
+    ) -> Callable[[Ack, _Body], None]:
         """Make the listener to a button."""
 
         def listener(ack: Ack, body: _Body) -> None:
@@ -193,12 +209,18 @@ class _Listeners:
     def _search(self, words: str, respond: Respond) -> None:
         language = spoken(words)
         try:
-            message = found(self._triage_service.search(words, 5, language), language) if words else told(say("search-what", language))
+            message = (
+                found(self._triage_service.search(words, 5, language), language)
+                if words
+                else told(say("search-what", language))
+            )
         except BusyError:
             message = told(say("too-busy", language))
         except RequestError as error:
             message = told(say("failed", language, error=sentences.told(error, language)))
-        self._safely(lambda: respond(text=message.text, blocks=message.blocks, unfurl_links=False, unfurl_media=False))
+        self._safely(
+            lambda: respond(text=message.text, blocks=message.blocks, unfurl_links=False, unfurl_media=False)
+        )
 
     def _safely(self, work: Callable[[], object]) -> None:
         try:

@@ -28,7 +28,10 @@ _NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_t
 
 
 class SlackClient:
-    """Slack's Web API as the bot uses it: paced, retried, its errors translated. Safe to use from many threads."""
+    """Slack's Web API as the bot uses it: paced, retried, its errors translated.
+
+    Safe to use from many threads.
+    """
 
     def __init__(self, client: WebClient, pace: ChannelRateLimiter) -> None:
         self.client = client
@@ -40,16 +43,22 @@ class SlackClient:
         shown = _shown(message)
         with _translated():
             try:
-                told = self.client.chat_postMessage(channel=channel, thread_ts=thread, unfurl_links=False, unfurl_media=False, **shown)
+                told = self.client.chat_postMessage(
+                    channel=channel, thread_ts=thread, unfurl_links=False, unfurl_media=False, **shown
+                )
             except SlackApiError as error:
                 if _code(error) not in _NO_BLOCKS:
                     raise
                 told = self.client.chat_postMessage(
-                    channel=channel, thread_ts=thread, unfurl_links=False, unfurl_media=False, **_bare(shown))
+                    channel=channel, thread_ts=thread, unfurl_links=False, unfurl_media=False, **_bare(shown)
+                )
         return str(told["channel"]), str(told["ts"])
 
     def edit(self, channel: str, stamp: str, message: SlackMessage, *, must: bool) -> bool:
-        """Edit a message; one that need not be is left out where Slack would find it too fast. Tells whether it was edited."""
+        """Edit a message; one that need not be is left out where Slack would find it too fast.
+
+        Tells whether it was edited.
+        """
         if must:
             self.pace.wait_to_edit()
         elif not self.pace.may_edit():
@@ -68,13 +77,17 @@ class SlackClient:
         """Tell one person something in a channel."""
         self.pace.wait(channel)
         with _translated():
-            self.client.chat_postEphemeral(channel=channel, user=user, text=text, blocks=[section(text)], thread_ts=thread)
+            self.client.chat_postEphemeral(
+                channel=channel, user=user, text=text, blocks=[section(text)], thread_ts=thread
+            )
 
     def give(self, channel: str, thread: str | None, name: str, title: str, text: str) -> None:
         """Put a text into a channel as a file."""
         self.pace.wait(channel)
         with _translated():
-            self.client.files_upload_v2(channel=channel, thread_ts=thread, filename=name, title=title, content=text.encode())
+            self.client.files_upload_v2(
+                channel=channel, thread_ts=thread, filename=name, title=title, content=text.encode()
+            )
 
     def show(self, trigger: str, view: Block) -> None:
         """Open a modal."""
@@ -89,7 +102,9 @@ class SlackClient:
     def thread(self, channel: str, stamp: str) -> Sequence[Mapping[str, Any]]:
         """Give the messages of a thread, oldest first."""
         with _translated():
-            told = self.client.conversations_replies(channel=channel, ts=stamp, limit=_THREAD, include_all_metadata=True)
+            told = self.client.conversations_replies(
+                channel=channel, ts=stamp, limit=_THREAD, include_all_metadata=True
+            )
         return cast("Sequence[Mapping[str, Any]]", told.get("messages") or ())
 
 
@@ -97,7 +112,11 @@ def open_voice(settings: Settings, base_url: str = WebClient.BASE_URL) -> SlackC
     """Make the client; nothing is asked of Slack yet."""
     pace = ChannelRateLimiter()
     client = WebClient(
-        token=settings.slack_bot_token.get_secret_value(), base_url=base_url, timeout=_TIMEOUT, logger=LOGGER, retry_handlers=retries(pace),
+        token=settings.slack_bot_token.get_secret_value(),
+        base_url=base_url,
+        timeout=_TIMEOUT,
+        logger=LOGGER,
+        retry_handlers=retries(pace),
     )
     return SlackClient(client, pace)
 

@@ -70,7 +70,9 @@ class Downloader:
                     fetched.lost.append((file.name, str(error)))
         fetched.lost += [(file.name, "file:many") for file in files[MOST_FILES:]]
 
-    def _one(self, client: httpx.Client, file: SlackFile, fetched: DownloadedFiles, left: int, until: float) -> int:
+    def _one(
+        self, client: httpx.Client, file: SlackFile, fetched: DownloadedFiles, left: int, until: float
+    ) -> int:
         if kind_of(file.name) in _NO_LOG:
             raise DownloadError("file:kind")
         file = self._located(file)
@@ -125,7 +127,9 @@ def _check(response: httpx.Response, file: SlackFile) -> None:
     if response.status_code == httpx.codes.NOT_FOUND:
         raise DownloadError("file:unknown")
     # Without the right to a file, Slack sends its page to sign in, or to there.
-    is_page = response.headers.get("content-type", "").startswith("text/html") and not file.name.lower().endswith((".html", ".htm"))
+    is_page = response.headers.get("content-type", "").startswith(
+        "text/html"
+    ) and not file.name.lower().endswith((".html", ".htm"))
     if response.status_code != httpx.codes.OK or is_page:
         raise DownloadError("file:refused")
 
@@ -156,7 +160,9 @@ def losses(fetched: DownloadedFiles, settings: Settings, language: Language) -> 
     """Say which files are left out and why."""
     limits = {"file:large": settings.max_upload_mb, "file:many": MOST_FILES}
     return [
-        say("lost-file", language, file=f"`{_label(name)}`", why=say(why, language, limit=limits.get(why, "")))
+        say(
+            "lost-file", language, file=f"`{_label(name)}`", why=say(why, language, limit=limits.get(why, ""))
+        )
         for name, why in fetched.lost
     ]
 

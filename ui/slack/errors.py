@@ -15,7 +15,9 @@ class SlackRefusedError(SlackError):
     """Slack refuses; `code` is the word that it gives for why."""
 
     # Codes that say that the bot is not where it should speak.
-    ELSEWHERE = frozenset({"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"})
+    ELSEWHERE = frozenset(
+        {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
+    )
     # Codes that say that a message is not there to be edited.
     GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "update_failed"})
 

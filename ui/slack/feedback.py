@@ -43,7 +43,10 @@ class FeedbackHandler:
         self._done(ButtonClick(body), self._patch)
 
     def _done(self, where: ButtonClick, work: Callable[[ButtonClick, Diagnosis], None]) -> None:
-        """Do what a click asks for with the answer that it stands under; what goes wrong is told to who clicked."""
+        """Do what a click asks for with the answer that it stands under.
+
+        What goes wrong is told to who clicked.
+        """
         language: Language = "en"
         try:
             found = self._triage_service.record(where.triage).diagnosis
@@ -54,19 +57,29 @@ class FeedbackHandler:
         except NotFoundError:
             where.whisper(self._slack_client, say("forgotten", language))
         except RequestError as error:
-            where.whisper(self._slack_client, say("failed", language, error=escape(sentences.told(error, language))))
+            where.whisper(
+                self._slack_client, say("failed", language, error=escape(sentences.told(error, language)))
+            )
 
     def _right(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         self._triage_service.feedback(where.triage, Feedback(right=True), where.caller)
         where.whisper(self._slack_client, say("thanks", language_of(diagnosis)))
 
     def _wrong(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
-        self._slack_client.show(where.trigger, modal(self._triage_service.library.causes, where, language_of(diagnosis)))
+        self._slack_client.show(
+            where.trigger, modal(self._triage_service.library.causes, where, language_of(diagnosis))
+        )
 
     def _patch(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         language = language_of(diagnosis)
         if diagnosis.patch:
-            self._slack_client.give(where.channel, where.thread, f"whycrash-{diagnosis.id}.patch", say("patch-title", language), diagnosis.patch)
+            self._slack_client.give(
+                where.channel,
+                where.thread,
+                f"whycrash-{diagnosis.id}.patch",
+                say("patch-title", language),
+                diagnosis.patch,
+            )
         else:
             where.whisper(self._slack_client, say("no-patch", language))
 
@@ -83,7 +96,11 @@ class FeedbackHandler:
         if not any(values.values()):
             return {_CAUSE: say("unnamed-cause", language)}
         feedback = Feedback(
-            right=False, cause=values[_CAUSE] or None, fix=values[_FIX][:_FIELD], comment=values[_COMMENT][:_FIELD])
+            right=False,
+            cause=values[_CAUSE] or None,
+            fix=values[_FIX][:_FIELD],
+            comment=values[_COMMENT][:_FIELD],
+        )
         try:
             self._triage_service.feedback(str(kept.get("triage", "")), feedback, _caller(body))
         except RequestError as error:
@@ -108,7 +125,9 @@ class ButtonClick:
         container: Mapping[str, Any] = body.get("container") or {}
         self.triage = str(action.get("value", ""))
         self.channel = str((body.get("channel") or {}).get("id") or container.get("channel_id") or "")
-        self.thread: str | None = str(message.get("thread_ts") or container.get("thread_ts") or message.get("ts") or "") or None
+        self.thread: str | None = (
+            str(message.get("thread_ts") or container.get("thread_ts") or message.get("ts") or "") or None
+        )
         self.trigger = str(body.get("trigger_id", ""))
         self.user = str((body.get("user") or {}).get("id", ""))
         self.caller = _caller(body)
@@ -122,15 +141,28 @@ def modal(causes: Mapping[str, Cause], where: ButtonClick, language: Language) -
     """Give the modal that asks for the real cause."""
     kept = {"triage": where.triage, "channel": where.channel, "thread": where.thread, "language": language}
     menu = {
-        "type": "static_select", "action_id": _CAUSE, "placeholder": plain(say("modal-choose", language)),
+        "type": "static_select",
+        "action_id": _CAUSE,
+        "placeholder": plain(say("modal-choose", language)),
         "option_groups": _groups(causes, language),
     }
     return {
-        "type": "modal", "callback_id": MODAL, "private_metadata": json.dumps(kept),
-        "title": plain(say("modal", language)), "submit": plain(say("send", language)), "close": plain(say("cancel", language)),
+        "type": "modal",
+        "callback_id": MODAL,
+        "private_metadata": json.dumps(kept),
+        "title": plain(say("modal", language)),
+        "submit": plain(say("send", language)),
+        "close": plain(say("cancel", language)),
         "blocks": [
-            {"type": "input", "block_id": _CAUSE, "optional": True, "label": plain(say("modal-cause", language)), "element": menu},
-            _field(_FIX, say("modal-fix", language)), _field(_COMMENT, say("modal-comment", language)),
+            {
+                "type": "input",
+                "block_id": _CAUSE,
+                "optional": True,
+                "label": plain(say("modal-cause", language)),
+                "element": menu,
+            },
+            _field(_FIX, say("modal-fix", language)),
+            _field(_COMMENT, say("modal-comment", language)),
         ],
     }
 
@@ -149,4 +181,6 @@ def _field(name: str, label: str) -> Block:
 
 
 def _caller(body: Payload) -> Caller:
-    return Caller("slack", f"{(body.get('team') or {}).get('id', '')}:{(body.get('user') or {}).get('id', '')}")
+    return Caller(
+        "slack", f"{(body.get('team') or {}).get('id', '')}:{(body.get('user') or {}).get('id', '')}"
+    )

@@ -59,7 +59,9 @@ def _blocks(pieces: Sequence[AnswerPiece]) -> list[Block]:
             made += [section(f"*{escape(heading)}*"), *map(preformatted, _joined(texts, True))]
         else:
             first, *others = texts
-            made += map(section, _joined([f"*{escape(heading)}*\n{first}" if heading else first, *others], False))
+            made += map(
+                section, _joined([f"*{escape(heading)}*\n{first}" if heading else first, *others], False)
+            )
     return made
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from slack_bolt import App, BoltResponse
 
 PATH = "/slack/events"
-# Slack's largest request is a message with its blocks; a body is read whole before its signature can be checked.
+# Slack's largest request is a message with its blocks; a body is read whole before its signature can be
+# checked.
 MOST = 1 << 20
 # Seconds for a body to arrive: Slack itself waits three.
 _PATIENCE = 10.0
@@ -33,15 +34,28 @@ class Routes(Protocol):
     """A server's application that takes routes."""
 
     def add_route(
-        self, path: str, route: Any, methods: list[str] | None = None, name: str | None = None, include_in_schema: bool = True
+        self,
+        path: str,
+        route: Any,
+        methods: list[str] | None = None,
+        name: str | None = None,
+        include_in_schema: bool = True,
     ) -> None:
         """Add a route."""
 
 
-def mount(app: Routes, triage_service: TriageService, settings: Settings, base_url: str = WebClient.BASE_URL) -> Bot:
-    """Answer Slack on a server; whoever calls this closes the bot. Raises SettingsError where requests could not be checked."""
+def mount(
+    app: Routes, triage_service: TriageService, settings: Settings, base_url: str = WebClient.BASE_URL
+) -> Bot:
+    """Answer Slack on a server; whoever calls this closes the bot.
+
+    Raises SettingsError where requests could not be checked.
+    """
     if not settings.slack_signing_secret.get_secret_value().strip():
-        raise SettingsError("Slack over HTTP needs WHYCRASH_SLACK_SIGNING_SECRET; the app's page at Slack shows it under Basic Information.")
+        raise SettingsError(
+            "Slack over HTTP needs WHYCRASH_SLACK_SIGNING_SECRET; the app's page at Slack shows it under "
+            "Basic Information."
+        )
     bot = build(settings, triage_service, base_url)
     app.add_route(PATH, Endpoint(bot.app), methods=["POST"], include_in_schema=False)
     return bot
@@ -56,15 +70,22 @@ class Endpoint:
     async def __call__(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
         """Answer one request."""
         response = await self._answered(scope, receive)
-        headers = [(name.encode("latin-1"), str(value).encode("latin-1"))
-                   for name, value in response.first_headers_without_set_cookie().items()]
+        headers = [
+            (name.encode("latin-1"), str(value).encode("latin-1"))
+            for name, value in response.first_headers_without_set_cookie().items()
+        ]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         await send({"type": "http.response.body", "body": response.body.encode()})
 
     async def _answered(self, scope: _Scope, receive: _Receive) -> BoltResponse:
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
+        }
         # Bolt's verifier raises where these are no number and no ASCII; a forged request is no fault of ours.
-        if not _STAMP.fullmatch(headers.get("x-slack-request-timestamp", "")) or not headers.get("x-slack-signature", "").isascii():
+        if (
+            not _STAMP.fullmatch(headers.get("x-slack-request-timestamp", ""))
+            or not headers.get("x-slack-signature", "").isascii()
+        ):
             return _refused(401)
         try:
             body = await asyncio.wait_for(_body(receive), _PATIENCE)

@@ -1,6 +1,7 @@
 """Text for Slack: what is markup there is escaped, and nothing of a log becomes a link, a mention or a format.
 
-The rules are those of https://docs.slack.dev/messaging/formatting-message-text: `&`, `<` and `>` are written as
+The rules are those of https://docs.slack.dev/messaging/formatting-message-text: `&`, `<` and `>` are written
+as
 entities, and nothing else can begin a mention or a link once `verbatim` is set.
 """
 
@@ -46,7 +47,9 @@ def code(text: str) -> str:
 
 def from_markdown(text: str) -> str:
     """Turn an answer's Markdown into Slack's markup: bold, headings, lists and code; all else is text."""
-    return "".join(escape(part) if place % 2 else _prose(part) for place, part in enumerate(_CODE.split(text)))
+    return "".join(
+        escape(part) if place % 2 else _prose(part) for place, part in enumerate(_CODE.split(text))
+    )
 
 
 def _prose(part: str) -> str:
@@ -95,17 +98,27 @@ def context(text: str) -> Block:
 def header(text: str) -> Block:
     """Give a headline; one that is too long for Slack's header stands in bold."""
     shown = " ".join(printable(text, "\t\n").split()) or "?"
-    return {"type": "header", "text": plain(shown)} if len(shown) <= HEADER else section(f"*{clip(escape(shown), 1000)}*")
+    return (
+        {"type": "header", "text": plain(shown)}
+        if len(shown) <= HEADER
+        else section(f"*{clip(escape(shown), 1000)}*")
+    )
 
 
 def preformatted(text: str) -> Block:
     """Give lines of a log as they are: in rich text, nothing is markup and nothing is turned into a link."""
     shown = printable(text, "\t\n") or " "
-    return {"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [{"type": "text", "text": shown}]}]}
+    return {
+        "type": "rich_text",
+        "elements": [{"type": "rich_text_preformatted", "elements": [{"type": "text", "text": shown}]}],
+    }
 
 
 def length(part: object) -> int:
     """Count the characters of all texts in a block or in several."""
     if isinstance(part, Mapping):
-        return sum(len(value) if key == "text" and isinstance(value, str) else length(value) for key, value in part.items())
+        return sum(
+            len(value) if key == "text" and isinstance(value, str) else length(value)
+            for key, value in part.items()
+        )
     return sum(length(item) for item in part) if isinstance(part, list) else 0

@@ -1,6 +1,7 @@
 """Questions that are being answered, written down: what a killed server leaves open, the next one finds and finishes.
 
-Each process has a file of its own under the home folder, and holds a lock on it that ends with the process. No text of
+Each process has a file of its own under the home folder, and holds a lock on it that ends with the process.
+No text of
 a log stands in it, only which message of which thread is the answer to which triage.
 """
 
@@ -28,7 +29,8 @@ from ui.slack.request_parser import SlackQuestion
 class OpenQuestion(BaseModel):
     """A question whose answer is not finished.
 
-    `at` names the message that is its answer, once there is one; `triage` is the triage that it begins, or, with a
+    `at` names the message that is its answer, once there is one; `triage` is the triage that it begins, or,
+    with a
     `question`, the one that is asked about.
     """
 
@@ -47,12 +49,16 @@ class OpenQuestion(BaseModel):
 
 
 class QuestionLog:
-    """The questions of this process; safe to use from many threads. A disk that fails costs the notes, not the answers."""
+    """The questions of this process; safe to use from many threads.
+
+    A disk that fails costs the notes, not the answers.
+    """
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "slack"
         self._path = self._folder / f"{secrets.token_hex(8)}.jsonl"
-        # A bare descriptor: its lock is to last as long as the process, also where the bot is closed with a question open.
+        # A bare descriptor: its lock is to last as long as the process, also where the bot is closed with a
+        # question open.
         self._descriptor = -1
         self._lock = threading.Lock()
         self._open: set[str] = set()
@@ -61,8 +67,13 @@ class QuestionLog:
     def begin(self, asked: SlackQuestion) -> QuestionEntry:
         """Write down a question."""
         item = OpenQuestion(
-            id=secrets.token_hex(8), channel=asked.channel, user=asked.user, thread=asked.thread, has_root=asked.has_root,
-            language=asked.language, begun=datetime.now(UTC),
+            id=secrets.token_hex(8),
+            channel=asked.channel,
+            user=asked.user,
+            thread=asked.thread,
+            has_root=asked.has_root,
+            language=asked.language,
+            begun=datetime.now(UTC),
         )
         note = QuestionEntry(self, item)
         note.write()
@@ -201,7 +212,10 @@ def _taken(path: Path) -> LeftOpenQuestions | None:
 
 
 def _read(lines: IO[str]) -> Sequence[OpenQuestion]:
-    """Read what is open: the last that was written of each question; a line that was cut counts for nothing."""
+    """Read what is open: the last that was written of each question.
+
+    A line that was cut counts for nothing.
+    """
     found: dict[str, OpenQuestion] = {}
     for line in lines:
         with suppress(ValidationError, ValueError, TypeError, AttributeError):

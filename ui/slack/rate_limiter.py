@@ -15,7 +15,8 @@ from slack_sdk.http_retry import ConnectionErrorRetryHandler, HttpRequest, HttpR
 from slack_sdk.http_retry.builtin_handlers import ServerErrorRetryHandler
 from slack_sdk.http_retry.state import RetryState
 
-# Seconds between two messages in a channel, and between two edits anywhere (Slack allows some 50 in a minute).
+# Seconds between two messages in a channel, and between two edits anywhere (Slack allows some 50 in a
+# minute).
 MESSAGE, EDIT = 1.0, 1.3
 # Seconds after which waiting for Slack is given up.
 LONGEST = 90.0
@@ -115,4 +116,8 @@ def _asked_to_wait(response: HttpResponse) -> float:
 
 def retries(pace: ChannelRateLimiter) -> list[RetryHandler]:
     """Give what a client does where Slack is busy, fails, or cuts the connection."""
-    return [ConnectionErrorRetryHandler(max_retry_count=2), ServerErrorRetryHandler(max_retry_count=2), RetryAfterHandler(pace)]
+    return [
+        ConnectionErrorRetryHandler(max_retry_count=2),
+        ServerErrorRetryHandler(max_retry_count=2),
+        RetryAfterHandler(pace),
+    ]

@@ -20,7 +20,11 @@ class Reply:
     """The answer to a question in its thread, or with the person who asked where the bot is not in the channel."""
 
     def __init__(
-        self, slack_client: SlackClient, asked: SlackQuestion, at: tuple[str, str] | None = None, posted: Callable[[tuple[str, str]], None] = lambda _at: None,
+        self,
+        slack_client: SlackClient,
+        asked: SlackQuestion,
+        at: tuple[str, str] | None = None,
+        posted: Callable[[tuple[str, str]], None] = lambda _at: None,
     ) -> None:
         """`at` names a message that is there already; `posted` gets the name of one that is posted."""
         self._slack_client = slack_client
@@ -37,10 +41,17 @@ class Reply:
         return self._at is not None
 
     def show(self, message: SlackMessage, *, must: bool = True) -> None:
-        """Post or edit; what need not be shown is left out while edits would come too fast. Raises SlackError."""
+        """Post or edit; what need not be shown is left out while edits would come too fast.
+
+        Raises SlackError.
+        """
         if self._at is None:
             self._at = self._posted(message)
-        elif message == self._shown or (not must and time.monotonic() < self._next) or not self._edited(message, must=must):
+        elif (
+            message == self._shown
+            or (not must and time.monotonic() < self._next)
+            or not self._edited(message, must=must)
+        ):
             return
         self._shown = message
         self._next = time.monotonic() + BETWEEN
@@ -55,7 +66,9 @@ class Reply:
             if self._thread is None and not self._asked.has_root:
                 # Say who asked, for want of a message to answer under; gives its time stamp.
                 text = say("asked-by", self._asked.language, user=f"<@{self._asked.user}>")
-                self._thread = self._slack_client.post(self._asked.channel, SlackMessage(text, [section(text)]))[1]
+                self._thread = self._slack_client.post(
+                    self._asked.channel, SlackMessage(text, [section(text)])
+                )[1]
             return self._slack_client.post(self._asked.channel, message, self._thread)
         except SlackRefusedError as error:
             if error.code not in SlackRefusedError.ELSEWHERE or not self._asked.user:

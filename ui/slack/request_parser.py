@@ -1,4 +1,7 @@
-"""What somebody asks of the bot: who, where, which log, which files, in which words; read from what Slack sends."""
+"""What somebody asks of the bot: who, where, which log, which files, in which words.
+
+Read from what Slack sends.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ _MARKUP = re.compile(r"<((?:https?://|mailto:|[@#!])[^<>\n]*)>")
 
 @dataclass(frozen=True)
 class SlackFile:
-    """A file as a message names it. `url` is where the bot may fetch it; empty where files.info tells that."""
+    """A file as a message names it.
+
+    `url` is where the bot may fetch it; empty where files.info tells that.
+    """
 
     id: str
     name: str
@@ -51,7 +57,9 @@ class MessageContent:
 
 @dataclass(frozen=True)
 class SlackQuestion:
-    """A question to the bot. `thread` is where the answer goes; `is_reply` tells that it was asked inside a thread.
+    """A question to the bot.
+
+    `thread` is where the answer goes; `is_reply` tells that it was asked inside a thread.
 
     `fallback` is the language that the bot speaks to who writes nothing Chinese.
     """
@@ -79,14 +87,24 @@ class SlackQuestion:
 
 def from_event(event: Payload, team: str, bot: str) -> SlackQuestion | None:
     """Read a mention or a direct message; None where no person wrote it to the bot."""
-    if event.get("bot_id") or event.get("subtype") not in _PEOPLE or not event.get("user") or event.get("hidden"):
+    if (
+        event.get("bot_id")
+        or event.get("subtype") not in _PEOPLE
+        or not event.get("user")
+        or event.get("hidden")
+    ):
         return None
     if event.get("type") == "message" and event.get("channel_type") != "im":
         return None
     thread = event.get("thread_ts")
     return SlackQuestion(
-        team=team, channel=str(event.get("channel", "")), user=str(event["user"]), bot=bot, content=content_of(event),
-        thread=str(thread or event.get("ts", "")), is_reply=bool(thread) and thread != event.get("ts"),
+        team=team,
+        channel=str(event.get("channel", "")),
+        user=str(event["user"]),
+        bot=bot,
+        content=content_of(event),
+        thread=str(thread or event.get("ts", "")),
+        is_reply=bool(thread) and thread != event.get("ts"),
     )
 
 
@@ -94,24 +112,42 @@ def from_shortcut(body: Payload, bot: str) -> SlackQuestion:
     """Read a message shortcut: the log is the message that it was used on, whoever wrote it."""
     message = body.get("message", {})
     return SlackQuestion(
-        team=_id(body, "team"), channel=_id(body, "channel"), user=_id(body, "user"), bot=bot,
-        content=content_of(message, whole=True), thread=str(message.get("thread_ts") or message.get("ts") or "") or None,
+        team=_id(body, "team"),
+        channel=_id(body, "channel"),
+        user=_id(body, "user"),
+        bot=bot,
+        content=content_of(message, whole=True),
+        thread=str(message.get("thread_ts") or message.get("ts") or "") or None,
     )
 
 
 def from_command(body: Payload, bot: str) -> SlackQuestion:
     """Read a slash command; it has no message of its own to answer under."""
     text = str(body.get("text", ""))
-    content = MessageContent(logs=(readable("\n".join(part for part in _FENCE.split(text) if part.strip())),), words="") if text.strip() else MessageContent()
+    content = (
+        MessageContent(
+            logs=(readable("\n".join(part for part in _FENCE.split(text) if part.strip())),), words=""
+        )
+        if text.strip()
+        else MessageContent()
+    )
     return SlackQuestion(
-        team=str(body.get("team_id", "")), channel=str(body.get("channel_id", "")), user=str(body.get("user_id", "")),
-        bot=bot, content=content, has_root=False,
+        team=str(body.get("team_id", "")),
+        channel=str(body.get("channel_id", "")),
+        user=str(body.get("user_id", "")),
+        bot=bot,
+        content=content,
+        has_root=False,
     )
 
 
 def content_of(message: Payload, *, whole: bool = False) -> MessageContent:
     """Read what a message holds; `whole` also reads what apps post: sections and attachments."""
-    parts = list(_parts(message.get("blocks") or ())) if _is_rich(message.get("blocks")) else list(_fenced(str(message.get("text") or "")))
+    parts = (
+        list(_parts(message.get("blocks") or ()))
+        if _is_rich(message.get("blocks"))
+        else list(_fenced(str(message.get("text") or "")))
+    )
     if whole:
         parts += [(False, text) for text in _posted(message)]
     logs = tuple(text for is_log, text in parts if is_log and text.strip())
@@ -129,7 +165,12 @@ def _file(item: Payload) -> SlackFile:
     is_hidden = item.get("file_access") == "check_file_info"
     url = "" if is_hidden else str(item.get("url_private_download") or item.get("url_private") or "")
     size = item.get("size")
-    return SlackFile(str(item.get("id", "")), str(item.get("name") or item.get("title") or "file"), size if isinstance(size, int) else 0, url)
+    return SlackFile(
+        str(item.get("id", "")),
+        str(item.get("name") or item.get("title") or "file"),
+        size if isinstance(size, int) else 0,
+        url,
+    )
 
 
 def file_of(item: Payload) -> SlackFile:
@@ -141,7 +182,9 @@ def file_of(item: Payload) -> SlackFile:
 
 
 def _is_rich(blocks: object) -> bool:
-    return isinstance(blocks, Sequence) and any(isinstance(block, Mapping) and block.get("type") == "rich_text" for block in blocks)
+    return isinstance(blocks, Sequence) and any(
+        isinstance(block, Mapping) and block.get("type") == "rich_text" for block in blocks
+    )
 
 
 def _parts(blocks: Sequence[Payload]) -> Iterator[tuple[bool, str]]:

@@ -29,7 +29,13 @@ FORGOTTEN = timedelta(hours=24)
 class Resumer:
     """Looks for questions left open, beside the bot."""
 
-    def __init__(self, result_writer: QuestionLog, triage_service: TriageService, slack_client: SlackClient, settings: Settings) -> None:
+    def __init__(
+        self,
+        result_writer: QuestionLog,
+        triage_service: TriageService,
+        slack_client: SlackClient,
+        settings: Settings,
+    ) -> None:
         self._result_writer = result_writer
         self._triage_service = triage_service
         self._slack_client = slack_client
@@ -70,10 +76,19 @@ class Resumer:
             return
         try:
             if item.at is not None or datetime.now(UTC) - item.begun < FORGOTTEN:
-                asked = (SlackQuestion(
-        team="", channel=item.channel, user=item.user, bot="", content=MessageContent(), thread=item.thread, has_root=item.has_root, fallback=item.language,
-    ))
-                Reply(self._slack_client, asked, item.at).show(finished(item, self._triage_service, self._settings))
+                asked = SlackQuestion(
+                    team="",
+                    channel=item.channel,
+                    user=item.user,
+                    bot="",
+                    content=MessageContent(),
+                    thread=item.thread,
+                    has_root=item.has_root,
+                    fallback=item.language,
+                )
+                Reply(self._slack_client, asked, item.at).show(
+                    finished(item, self._triage_service, self._settings)
+                )
         except (RequestError, SlackUnreachableError) as error:
             LOGGER.error("A thread is left open for now: %s", error)
             return
@@ -100,11 +115,18 @@ def finished(item: OpenQuestion, triage_service: TriageService, settings: Settin
     return told(say("stopped", item.language))
 
 
-def _turned(item: OpenQuestion, record: TriageRecord, triage_service: TriageService, settings: Settings) -> SlackMessage:
+def _turned(
+    item: OpenQuestion, record: TriageRecord, triage_service: TriageService, settings: Settings
+) -> SlackMessage:
     """Give the answer to a question about a triage, where it was kept before the server ended."""
     said = list(triage_service.messages(item.triage))
     for question, reply in pairwise(said):
-        is_it = question.role == "user" and reply.role == "assistant" and question.text == item.question and question.created >= item.begun
+        is_it = (
+            question.role == "user"
+            and reply.role == "assistant"
+            and question.text == item.question
+            and question.created >= item.begun
+        )
         if is_it and record.diagnosis is not None:
             return turn(reply.text, record.diagnosis, settings)
     return told(say("stopped", item.language))

@@ -35,8 +35,13 @@ class SocketConnection:
         self._bot.close()
 
 
-def connect(triage_service: TriageService, settings: Settings, base_url: str = WebClient.BASE_URL) -> SocketConnection:
-    """Answer Slack over Socket Mode beside whatever else the process does; whoever calls this closes the line."""
+def connect(
+    triage_service: TriageService, settings: Settings, base_url: str = WebClient.BASE_URL
+) -> SocketConnection:
+    """Answer Slack over Socket Mode beside whatever else the process does.
+
+    Whoever calls this closes the line.
+    """
     check(settings)
     line = SocketConnection(build(settings, triage_service, base_url), settings)
     line.open()
@@ -47,7 +52,10 @@ def check(settings: Settings) -> None:
     """Raise SettingsError where a token is missing."""
     for name, begins in (("slack_bot_token", "xoxb-"), ("slack_app_token", "xapp-")):
         if not getattr(settings, name).get_secret_value().startswith(begins):
-            raise SettingsError(f"Socket Mode needs WHYCRASH_{name.upper()}, which begins with `{begins}`; the README tells how to get it.")
+            raise SettingsError(
+                f"Socket Mode needs WHYCRASH_{name.upper()}, which begins with `{begins}`; the README "
+                "tells how to get it."
+            )
 
 
 def serve(settings: Settings, report: Report = no_progress, base_url: str = WebClient.BASE_URL) -> None:

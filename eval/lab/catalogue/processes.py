@@ -87,7 +87,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         script="save_peak.py",
         shown_as="fsdp_save.py",
         project="fullstate",
-        launch="python fsdp_save.py; rc=$?; echo exit code $rc; dmesg | grep 'Killed process' | tail -n 1; exit $rc",
+        launch=(
+            "python fsdp_save.py; rc=$?; echo exit code $rc; dmesg | grep 'Killed process' | tail -n 1; "
+            "exit $rc"
+        ),
         mechanism="state-dict-cloned-and-serialised-in-memory",
         root=(Needle("Killed process"), Needle("serializing, max_rss")),
         needs=("torch",),

@@ -197,7 +197,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         script="deepspeed_batch.py",
         extra=(("deepspeed_batch.json", "ds.json"),),
         project="ds",
-        launch="DS_ACCELERATOR=cpu OMP_NUM_THREADS=1 torchrun --standalone --nproc_per_node 1 train.py --deepspeed --deepspeed_config ds.json",
+        launch=(
+            "DS_ACCELERATOR=cpu OMP_NUM_THREADS=1 torchrun --standalone --nproc_per_node 1 train.py "
+            "--deepspeed --deepspeed_config ds.json"
+        ),
         mechanism="deepspeed-batch-triple-inconsistent",
         root=(Needle("Check batch related parameters", "last"),),
         needs=("deepspeed", "torch"),

@@ -27,23 +27,93 @@ _PROGRAM = re.compile(
     r"megatron|trl|axolotl|tune|xtuner|colossalai|docker|podman|apptainer|singularity|nsys|[^\s]+\.(?:py|sh|sbatch|slurm))"
 )
 # Programs that only show or move things: what follows them configures no job.
-_BYSTANDERS = frozenset((
-    "awk", "c++", "cat", "cc", "cd", "chmod", "cmake", "cp", "curl", "date", "df", "du", "echo", "find",
-    "g++", "gcc", "git", "grep", "head", "kill", "kubectl", "ls", "make", "mkdir", "module", "mv",
-    "ninja", "nvcc", "nvidia-smi", "pkill", "printf", "rm", "rsync", "scontrol", "sed", "sleep",
-    "source", "squeue", "ssh", "tail", "tar", "tee", "test", "touch", "wc", "wget", "which",
-))
-_WRAPPERS = frozenset(("env", "exec", "nohup", "sudo", "time", "nice", "command", "setsid", "+", "++", "+++", "$", ">"))
+_BYSTANDERS = frozenset(
+    (
+        "awk",
+        "c++",
+        "cat",
+        "cc",
+        "cd",
+        "chmod",
+        "cmake",
+        "cp",
+        "curl",
+        "date",
+        "df",
+        "du",
+        "echo",
+        "find",
+        "g++",
+        "gcc",
+        "git",
+        "grep",
+        "head",
+        "kill",
+        "kubectl",
+        "ls",
+        "make",
+        "mkdir",
+        "module",
+        "mv",
+        "ninja",
+        "nvcc",
+        "nvidia-smi",
+        "pkill",
+        "printf",
+        "rm",
+        "rsync",
+        "scontrol",
+        "sed",
+        "sleep",
+        "source",
+        "squeue",
+        "ssh",
+        "tail",
+        "tar",
+        "tee",
+        "test",
+        "touch",
+        "wc",
+        "wget",
+        "which",
+    )
+)
+_WRAPPERS = frozenset(
+    ("env", "exec", "nohup", "sudo", "time", "nice", "command", "setsid", "+", "++", "+++", "$", ">")
+)
 _DECLARES = frozenset(("export", "declare", "local", "readonly", "typeset", "setenv"))
 # Switches that take no value, where a launcher lets the script's name follow.
-_SWITCHES = frozenset((
-    "standalone", "u", "no_python", "no-python", "multi_gpu", "multi-gpu", "exclusive", "requeue", "rm", "it", "d", "privileged", "label",
-    "bf16", "fp16", "use_deepspeed", "no-deps", "O", "B", "E", "s",
-))
+_SWITCHES = frozenset(
+    (
+        "standalone",
+        "u",
+        "no_python",
+        "no-python",
+        "multi_gpu",
+        "multi-gpu",
+        "exclusive",
+        "requeue",
+        "rm",
+        "it",
+        "d",
+        "privileged",
+        "label",
+        "bf16",
+        "fp16",
+        "use_deepspeed",
+        "no-deps",
+        "O",
+        "B",
+        "E",
+        "s",
+    )
+)
 # Flags whose value is a variable to set: `docker run -e A=b`, `mpirun -x A=b`.
 _SETS = frozenset(("e", "env", "x"))
 _PIP = re.compile(r"(?:.*/)?pip[\d.]*")
-_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z][\w.-]*)(?:\[[\w,.-]*\])?\s*(?P<version>(?:===?|~=|!=|<=?|>=?)[^;#\s]+(?:\s*,\s*(?:[=~!<>]=?=?)[^;#\s]+)*)")
+_REQUIREMENT = re.compile(
+    r"(?P<name>[A-Za-z][\w.-]*)(?:\[[\w,.-]*\])?\s*(?P<version>(?:===?|~=|!=|<=?|>=?)[^;#\s]+(?:\s*,\s*(?:[=~!<>]=?=?)[^;#\s]+)*)"
+)
 
 _TOKEN = re.compile(
     r"(?P<comment>(?<!\S)\#[^\n]*)|(?P<end>[;&|\n]+)|"
@@ -113,10 +183,22 @@ def _plain(match: re.Match[str]) -> str:
 
 def _launched(words: list[str], line: int) -> Iterator[Setting]:
     """Read a command from its program on, with the variables set right before it."""
-    start = next((place for place, word in enumerate(words) if word not in _WRAPPERS and not _ENV.fullmatch(word)), len(words))
-    if start < len(words) and (words[start].rsplit("/", 1)[-1] in _BYSTANDERS or words[start].lower() == "usage:"):
+    start = next(
+        (place for place, word in enumerate(words) if word not in _WRAPPERS and not _ENV.fullmatch(word)),
+        len(words),
+    )
+    if start < len(words) and (
+        words[start].rsplit("/", 1)[-1] in _BYSTANDERS or words[start].lower() == "usage:"
+    ):
         return
-    program = next((place for place, word in enumerate(words) if _PROGRAM.fullmatch(word) or word in _DECLARES or _PIP.fullmatch(word)), None)
+    program = next(
+        (
+            place
+            for place, word in enumerate(words)
+            if _PROGRAM.fullmatch(word) or word in _DECLARES or _PIP.fullmatch(word)
+        ),
+        None,
+    )
     if program is None:
         # A trace of assignments alone, as `set -x` prints them.
         yield from of_words(words[:start] if start == len(words) else [], line)
@@ -141,7 +223,9 @@ def _inner(word: str, line: int, depth: int) -> Iterator[Setting]:
             yield from of_words(words, line, depth - 1)
 
 
-def _assigned(match: re.Match[str], following: str, line: int, depth: int, *, spelled: Spelling) -> Iterator[Setting]:
+def _assigned(
+    match: re.Match[str], following: str, line: int, depth: int, *, spelled: Spelling
+) -> Iterator[Setting]:
     value = match["value"]
     if value and value[0] != "(":
         yield Setting(match["key"], value[:LONGEST], line, spelled)
@@ -165,7 +249,11 @@ def _flag(match: re.Match[str], following: str, line: int, _depth: int) -> Itera
     if key in ("runtime-env-json", "runtime_env_json"):
         yield from printed(literals.entries([(line, value.strip()[1:])], is_call=False), "json")
     if key == "export":
-        yield from (Setting(each["key"], each["value"], line, "env") for part in value.split(",") if (each := _ENV.fullmatch(part)))
+        yield from (
+            Setting(each["key"], each["value"], line, "env")
+            for part in value.split(",")
+            if (each := _ENV.fullmatch(part))
+        )
     yield Setting(key, value[:LONGEST], line, "flag")
 
 

@@ -18,18 +18,53 @@ from ingest.logs.configs.tables import Rows
 
 MAX_ROWS = 3000
 
-# Sections and settings that a printed configuration has, and a printed result or a model's description has not.
-_KNOWN = frozenset((
-    "actor", "actor_rollout_ref", "algorithm", "adapter", "base_model", "batch_size", "bf16", "critic", "data", "dataset", "datasets", "deepspeed",
-    "epochs", "experiment", "fp16", "gradient_accumulation_steps", "gradient_clipping", "hydra", "learning_rate", "lora", "lr", "micro_batch_size",
-    "optim", "optimizer", "output_dir", "parallel", "ray_init", "reward_model", "rollout", "scheduler", "seed", "sequence_len", "train",
-    "train_batch_size", "train_micro_batch_size_per_gpu", "trainer", "training", "worker", "zero_optimization",
-))
+# Sections and settings that a printed configuration has, and a printed result or a model's description has
+# not.
+_KNOWN = frozenset(
+    (
+        "actor",
+        "actor_rollout_ref",
+        "algorithm",
+        "adapter",
+        "base_model",
+        "batch_size",
+        "bf16",
+        "critic",
+        "data",
+        "dataset",
+        "datasets",
+        "deepspeed",
+        "epochs",
+        "experiment",
+        "fp16",
+        "gradient_accumulation_steps",
+        "gradient_clipping",
+        "hydra",
+        "learning_rate",
+        "lora",
+        "lr",
+        "micro_batch_size",
+        "optim",
+        "optimizer",
+        "output_dir",
+        "parallel",
+        "ray_init",
+        "reward_model",
+        "rollout",
+        "scheduler",
+        "seed",
+        "sequence_len",
+        "train",
+        "train_batch_size",
+        "train_micro_batch_size_per_gpu",
+        "trainer",
+        "training",
+        "worker",
+        "zero_optimization",
+    )
+)
 # What a print calls a setting where the framework's own configuration says otherwise.
-_NAMES = {
-    "max_seq_len": "max_model_len",
-    "chunked_prefill_enabled": "enable_chunked_prefill",
-}
+_NAMES = {"max_seq_len": "max_model_len", "chunked_prefill_enabled": "enable_chunked_prefill"}
 _DEEPSPEED = {
     "json": "",
     "zero_optimization_stage": "zero_optimization.stage",
@@ -144,7 +179,11 @@ def _outline(begun: OpenDump) -> Iterable[Setting]:
     first = list(islice(begun.rows, 1))
     if not first or not re.match(r"\s+[\w.-]+:(?: |$)", first[0].body):
         return []
-    return printed(outlines.entries(tables.until_blank(chain([ConfigLine(begun.line, begun.match["section"])], first, begun.rows))))
+    return printed(
+        outlines.entries(
+            tables.until_blank(chain([ConfigLine(begun.line, begun.match["section"])], first, begun.rows))
+        )
+    )
 
 
 def _engine(begun: OpenDump) -> Iterable[Setting]:
@@ -171,7 +210,9 @@ def _deepspeed(begun: OpenDump) -> Iterable[Setting]:
     if value[:1] == "{":
         path = f"{key}." if key else ""
         below = tables.nested(begun.rows) if value == "{" else []
-        return printed(literals.entries(chain([ConfigLine(begun.line, value[1:])], below), is_call=False, path=path))
+        return printed(
+            literals.entries(chain([ConfigLine(begun.line, value[1:])], below), is_call=False, path=path)
+        )
     if name.endswith("_config") and _PAIR.match(value):
         return printed(literals.entries([ConfigLine(begun.line, value)], is_call=True, path=f"{key}."))
     return printed([LiteralEntry(key, literals.unquoted(value), begun.line)])
@@ -197,20 +238,65 @@ _LOGGER = r"(?:\[[^\]]{1,60}\] ?){1,5}(?:- )?"
 
 DUMPS: tuple[Dump, ...] = (
     Dump(re.compile(r"Error executing job with overrides: \["), _words, is_long=False),
-    Dump(re.compile(r"(?:spawned with command: |\bCommand '|[Ll]aunch(?:ing)? (?:with )?command: )\["), _words, is_long=False),
+    Dump(
+        re.compile(r"(?:spawned with command: |\bCommand '|[Ll]aunch(?:ing)? (?:with )?command: )\["),
+        _words,
+        is_long=False,
+    ),
     Dump(re.compile(r"LLM engine(?: \(v[^)]{1,80}\))? with config: "), _engine, is_long=False),
-    Dump(re.compile(r"\[config\.py:\d{1,6}:print\w*\]\s+(?P<key>\w+)(?: \.+| {2,}| =)\s?(?P<value>\S.*)"), _deepspeed, in_full=True),
-    Dump(re.compile(r"\b(?P<key>(?:NCCL|RCCL|UCX|GLOO)_[A-Z0-9_]+) set (?:by environment )?to (?P<value>\S.*?)\.?$"), _variable, is_long=False),
-    Dump(re.compile(r"\[launch\.py:\d{1,6}:main\] \d+ (?P<key>NCCL_\w+|\w*PYTHON\w*|UCX_\w+|MV2_\w+)=(?P<value>.+)"), _variable, is_long=False, in_full=True),
+    Dump(
+        re.compile(r"\[config\.py:\d{1,6}:print\w*\]\s+(?P<key>\w+)(?: \.+| {2,}| =)\s?(?P<value>\S.*)"),
+        _deepspeed,
+        in_full=True,
+    ),
+    Dump(
+        re.compile(
+            r"\b(?P<key>(?:NCCL|RCCL|UCX|GLOO)_[A-Z0-9_]+) set (?:by environment )?to (?P<value>\S.*?)\.?$"
+        ),
+        _variable,
+        is_long=False,
+    ),
+    Dump(
+        re.compile(
+            r"\[launch\.py:\d{1,6}:main\] \d+ (?P<key>NCCL_\w+|\w*PYTHON\w*|UCX_\w+|MV2_\w+)=(?P<value>.+)"
+        ),
+        _variable,
+        is_long=False,
+        in_full=True,
+    ),
     Dump(re.compile(rf"^(?P<key>(?:{_VARIABLES})_[A-Za-z0-9_]+)=(?P<value>.+)"), _variable, is_long=False),
-    Dump(re.compile(r"(?P<key>Num Epochs|Instantaneous batch size per device|Gradient Accumulation steps|Total optimization steps) = (?P<value>[\d,]+)"),
-         _trainer, is_long=False),
+    Dump(
+        re.compile(
+            r"(?P<key>Num Epochs|Instantaneous batch size per device|Gradient Accumulation steps|Total "
+            r"optimization steps) = (?P<value>[\d,]+)"
+        ),
+        _trainer,
+        is_long=False,
+    ),
     Dump(re.compile(r"Starting elastic_operator with launch configs:"), _elastic),
     Dump(re.compile(r"(?<!-)-{12,} (?!end of )(?:[\w ]{1,40} )?arguments {1,2}-{12,}"), _dotted),
-    Dump(re.compile(r"\b(?:[Nn]amespace|\w{0,60}Arg(?:ument)?s)\((?=\w+=|\s*$)|(?:^|[:=] ?)\w{1,60}Config\((?=\w+=|\s*$)"), _call),
-    Dump(re.compile(r"(?i)\b(?:non[- ]default args|\w{0,40}(?:config|configuration|cfg|args|arguments|init[_ ]kwargs|hparams|hyperparameters|runtime[_ ]env))"
-                    r"\s?[:=]\s*\{(?=['\"]|\s*$)"), _mapping),
-    Dump(re.compile(rf"(?i)^(?=.{{1,160}}$)(?:{_LOGGER})?[\W_]*(?:[\w/]+ ){{0,3}}(?:args|arguments|config|configs|configuration|cfg|hparams|hyper-?parameters|options)\s?:?[\W_]*$"), _announced),
+    Dump(
+        re.compile(
+            r"\b(?:[Nn]amespace|\w{0,60}Arg(?:ument)?s)\((?=\w+=|\s*$)|(?:^|[:=] "
+            r"?)\w{1,60}Config\((?=\w+=|\s*$)"
+        ),
+        _call,
+    ),
+    Dump(
+        re.compile(
+            r"(?i)\b(?:non[- ]default args|\w{0,40}(?:config|configuration|cfg|args|arguments|init[_ "
+            r"]kwargs|hparams|hyperparameters|runtime[_ ]env))"
+            r"\s?[:=]\s*\{(?=['\"]|\s*$)"
+        ),
+        _mapping,
+    ),
+    Dump(
+        re.compile(
+            rf"(?i)^(?=.{{1,160}}$)(?:{_LOGGER})?[\W_]*(?:[\w/]+ "
+            rf"){{0,3}}(?:args|arguments|config|configs|configuration|cfg|hparams|hyper-?parameters|options)\s?:?[\W_]*$"
+        ),
+        _announced,
+    ),
     Dump(re.compile(rf"^(?:{_LOGGER})?\{{(?=['\"]\w+['\"]: ?\{{|\s*$)"), _known_mapping),
     Dump(re.compile(rf"^(?:{_LOGGER})?(?P<section>(?:{_SECTIONS}):)\s*$"), _outline),
 )

@@ -18,24 +18,52 @@ MAX_ROW = 65_536
 
 Numbered = list[tuple[int, str]]
 
-_ASSIGNED = re.compile(r"\s*(?:export\s+)?(?P<key>[A-Za-z_]\w*)(?P<more>\+?)=(?P<value>'[^']*'|\"[^\"$`]*\"|[^\s'\"$`;&|()]*)\s*(?:#.*)?$")
-_SET = re.compile(r"(?:^|[\s;])(?:export\s+|local\s+|read\s+(?:-\w+\s+)*|for\s+)?(?P<key>[A-Za-z_]\w*)(?:\+?=|\s+in\s)")
+_ASSIGNED = re.compile(
+    r"\s*(?:export\s+)?(?P<key>[A-Za-z_]\w*)(?P<more>\+?)=(?P<value>'[^']*'|\"[^\"$`]*\"|[^\s'\"$`;&|()]*)\s*(?:#.*)?$"
+)
+_SET = re.compile(
+    r"(?:^|[\s;])(?:export\s+|local\s+|read\s+(?:-\w+\s+)*|for\s+)?(?P<key>[A-Za-z_]\w*)(?:\+?=|\s+in\s)"
+)
 _USED = re.compile(r"\$(?:\{(?P<braced>\w+)\}|(?P<plain>[A-Za-z_]\w*))")
 _DIRECTIVE = re.compile(r"\s*#SBATCH\s+(?P<options>.*)")
-_OPTION = re.compile(r"--(?P<long>[a-z][\w-]*)(?:[= ](?P<value>\"[^\"]*\"|'[^']*'|(?!-)[^\s#]+))?|(?<!\S)-(?P<short>[A-Za-z])(?: ?(?P<short_value>[^\s#-][^\s#]*))?")
-_SHORT = {"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "t": "time", "p": "partition", "G": "gpus", "J": "job-name", "o": "output",
-          "e": "error", "w": "nodelist", "x": "exclude", "A": "account", "q": "qos", "d": "dependency", "C": "constraint"}
+_OPTION = re.compile(
+    r"--(?P<long>[a-z][\w-]*)(?:[= "
+    r"](?P<value>\"[^\"]*\"|'[^']*'|(?!-)[^\s#]+))?|(?<!\S)-(?P<short>[A-Za-z])(?: "
+    r"?(?P<short_value>[^\s#-][^\s#]*))?"
+)
+_SHORT = {
+    "N": "nodes",
+    "n": "ntasks",
+    "c": "cpus-per-task",
+    "t": "time",
+    "p": "partition",
+    "G": "gpus",
+    "J": "job-name",
+    "o": "output",
+    "e": "error",
+    "w": "nodelist",
+    "x": "exclude",
+    "A": "account",
+    "q": "qos",
+    "d": "dependency",
+    "C": "constraint",
+}
 _VARIABLE = re.compile(r"\s*(?:export\s+|ENV\s+)?(?P<key>[A-Za-z_]\w*)\s*=\s*(?P<value>.*)$")
 _SECTION = re.compile(r"\s*\[{1,2}(?P<name>[\w.\"' -]+)\]{1,2}\s*(?:#.*)?$")
 _PAIR = re.compile(r"\s*(?P<key>[\w.\"-]+)\s*=\s*(?P<value>.*)$")
 _OVERRIDE = re.compile(r"\s*- +['\"]?(?:[+~]{0,2})[\w./@-]+=")
-_OBJECT = re.compile(r"(?:^|(?<=\.))(?:spec|containers|initContainers|template|jobTemplate|worker|replicaSpecs|\w+ReplicaSpecs|Worker|Master|rayClusterSpec)\.")
+_OBJECT = re.compile(
+    r"(?:^|(?<=\.))(?:spec|containers|initContainers|template|jobTemplate|worker|replicaSpecs|\w+ReplicaSpecs|Worker|Master|rayClusterSpec)\."
+)
 _REQUIREMENT = re.compile(r"-|[A-Za-z][\w.-]*(?:\[[\w,.-]*\])?\s*(?:(?:[=~!<>]=|<|>)\s*\d.*)?$")
 
 
 def read(text: str, name: str = "") -> list[Setting]:
     """Read a file by what its name, else its text, says it is."""
-    rows = [(number, row.removesuffix("\r")[:MAX_ROW]) for number, row in enumerate(text[:MAX_TEXT].split("\n"), 1)]
+    rows = [
+        (number, row.removesuffix("\r")[:MAX_ROW])
+        for number, row in enumerate(text[:MAX_TEXT].split("\n"), 1)
+    ]
     reader = next((reader for named, reader in _FORMATS if named.search(name)), None) or _guessed(rows)
     return list(islice(reader(rows), MAX_ENTRIES))
 
@@ -87,14 +115,20 @@ def _filled(value: str, known: dict[str, str]) -> str:
 def _directives(options: str, number: int) -> Iterator[Setting]:
     for match in _OPTION.finditer(options):
         key = match["long"] or _SHORT.get(match["short"], match["short"])
-        yield Setting(key, (match["value"] or match["short_value"] or "true").strip("'\""), number, "directive")
+        yield Setting(
+            key, (match["value"] or match["short_value"] or "true").strip("'\""), number, "directive"
+        )
 
 
 def _yaml(rows: Numbered) -> Iterator[Setting]:
     """Read YAML; a list of Hydra overrides is one of words, and a cluster object is known by its container's part."""
-    if any(_OVERRIDE.match(row) for _, row in rows) and all(_OVERRIDE.match(row) or not row.strip(" -") or row.lstrip()[0] == "#" for _, row in rows):
+    if any(_OVERRIDE.match(row) for _, row in rows) and all(
+        _OVERRIDE.match(row) or not row.strip(" -") or row.lstrip()[0] == "#" for _, row in rows
+    ):
         for number, row in rows:
-            yield from commands.of_words([literals.unquoted(row.strip().removeprefix("- ").strip())] if row.strip(" -") else [], number)
+            yield from commands.of_words(
+                [literals.unquoted(row.strip().removeprefix("- ").strip())] if row.strip(" -") else [], number
+            )
         return
     found = outlines.entries(rows)
     is_object = any(entry.path == "apiVersion" for entry in found)
@@ -163,7 +197,11 @@ def _scalar(value: str) -> str:
 
 def _guessed(rows: Numbered) -> Callable[[Numbered], Iterator[Setting]]:
     """Tell a file's format from its first rows; a script where nothing else fits."""
-    shown = [row for _, row in rows if row.strip() and (row.lstrip()[0] != "#" or row.startswith(("#!", "#SBATCH")))][:200]
+    shown = [
+        row
+        for _, row in rows
+        if row.strip() and (row.lstrip()[0] != "#" or row.startswith(("#!", "#SBATCH")))
+    ][:200]
     if not shown or shown[0].startswith(("#!", "#SBATCH")):
         return _script
     if shown[0].lstrip()[0] == "{":

@@ -17,7 +17,19 @@ from ingest.logs.configs.settings import ConfigLine, Setting, SettingLog, Spelli
 from ingest.logs.lines import Line
 from ingest.redaction.redactor import Redactor
 
-__all__ = ["ConfigLine", "LaunchReader", "Setting", "SettingLog", "Spelling", "from_command", "from_dump", "from_file", "is_command", "logical_lines", "rows_below"]
+__all__ = [
+    "ConfigLine",
+    "LaunchReader",
+    "Setting",
+    "SettingLog",
+    "Spelling",
+    "from_command",
+    "from_dump",
+    "from_file",
+    "is_command",
+    "logical_lines",
+    "rows_below",
+]
 
 # Bytes of one row that are looked at; a `Namespace(...)` of a large framework is longer than a shown line.
 MAX_ROW = 65_536
@@ -41,12 +53,18 @@ def from_command(text: str, line: int) -> list[Setting]:
 
 
 def from_dump(text: str, line: int, rows: Iterable[ConfigLine] = ()) -> list[Setting]:
-    """Read what a framework prints of its configuration, from its first line and those below; without secrets."""
+    """Read what a framework prints of its configuration, from its first line and those below.
+
+    Without secrets.
+    """
     return _printed(Redactor(), ConfigLine(line, text), rows, text)
 
 
 def from_file(text: str, name: str = "") -> list[Setting]:
-    """Read the settings of one of the job's own files, in order, without secrets; `name` tells its format, else its text does."""
+    """Read the settings of one of the job's own files, in order, without secrets.
+
+    `name` tells its format, else its text does.
+    """
     return jobfiles.read(Redactor().clean(text), name)
 
 
@@ -74,11 +92,18 @@ def _printed(redactor: Redactor, head: ConfigLine, rows: Iterable[ConfigLine], f
 
 
 def rows_below(data: bytes, offset: int, line: Line) -> Iterator[ConfigLine]:
-    """Give the row of `data` that holds `offset`, in full, and those below it of the same source; none of a cluster's Secret."""
+    """Give the row of `data` that holds `offset`, in full, and those below it of the same source.
+
+    None of a cluster's Secret.
+    """
     begin = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
     # Whether a row belongs to a Secret's manifest, whose keys and values have any name, and configure no job.
     place = data.rfind(b"Secret", max(0, begin - MANIFEST), begin)
-    is_manifest = place >= 0 and _SECRET.search(data, max(0, place - 12), place + 7) is not None and data.find(b"\n---", place, begin) < 0
+    is_manifest = (
+        place >= 0
+        and _SECRET.search(data, max(0, place - 12), place + 7) is not None
+        and data.find(b"\n---", place, begin) < 0
+    )
     if is_manifest:
         return
     end = _end(data, offset)
@@ -88,7 +113,9 @@ def rows_below(data: bytes, offset: int, line: Line) -> Iterator[ConfigLine]:
     number, begin, others = line.number, end + 1, 0
     while begin < len(data) and others < OTHERS:
         number, end, others = number + 1, _end(data, begin), others + 1
-        source, body = _body(data[begin:end], number) if told in data[begin : min(end, begin + _HEAD)] else (None, "")
+        source, body = (
+            _body(data[begin:end], number) if told in data[begin : min(end, begin + _HEAD)] else (None, "")
+        )
         begin = end + 1
         if source == line.source:
             others = 0
@@ -106,12 +133,16 @@ def _body(raw: bytes, number: int) -> tuple[str, str]:
     if len(raw) <= lines.MAX_TEXT or b"\r" in raw:
         return parsed.source, parsed.body
     whole = lines.printable(raw[:MAX_ROW].decode("utf-8", "replace"))
-    return parsed.source, whole[len(parsed.text) - len(parsed.body) :] if parsed.text.endswith(parsed.body) else parsed.body
+    return parsed.source, whole[len(parsed.text) - len(parsed.body) :] if parsed.text.endswith(
+        parsed.body
+    ) else parsed.body
 
 
 def _whole(rows: Iterable[str]) -> str:
     """Join a command's rows, without what a shell shows before those that go on."""
-    return " ".join(row.removesuffix("\\").removeprefix("> " if place else "") for place, row in enumerate(rows))
+    return " ".join(
+        row.removesuffix("\\").removeprefix("> " if place else "") for place, row in enumerate(rows)
+    )
 
 
 class LaunchReader:
@@ -119,7 +150,8 @@ class LaunchReader:
 
     def __init__(self, redactor: Redactor | None = None) -> None:
         self._redactor = redactor or Redactor()
-        # The command with the most settings, as it is printed: what a patch is made of where there is no file.
+        # The command with the most settings, as it is printed: what a patch is made of where there is no
+        # file.
         self.shown = ConfigLine(0, "")
         self._most = 0
         self._spans: dict[int, int] = {}
@@ -128,7 +160,9 @@ class LaunchReader:
         self._left = MAX_ROWS
 
     def command(self, rows: Iterable[ConfigLine], source: str = "") -> tuple[str, list[Setting]]:
-        """Read the command that begins in the first row of a source; gives its whole text, and settings where it is new.
+        """Read the command that begins in the first row of a source.
+
+        Gives its whole text, and settings where it is new.
 
         A row that another command of the source goes on with begins none: it gives nothing.
         """
@@ -152,7 +186,10 @@ class LaunchReader:
         joined = text if cleaned == printed else _whole(cleaned)
         found = commands.of_trace(self._redactor.clean(joined), number)
         if len(found) > self._most:
-            self._most, self.shown = len(found), ConfigLine(number, _XTRACE.sub("", "\n".join(printed)) + "\n")
+            self._most, self.shown = (
+                len(found),
+                ConfigLine(number, _XTRACE.sub("", "\n".join(printed)) + "\n"),
+            )
         return text, found
 
     def dump(self, line: Line, rows: Iterable[ConfigLine]) -> list[Setting]:
@@ -169,9 +206,15 @@ class LaunchReader:
         told = hash((head.body, *(row.body for row in first)))
         if told not in self._spans and len(self._spans) >= MAX_ROWS:
             return []
-        found = _printed(self._redactor, head, chain(first, following), line.text) if told not in self._spans else []
+        found = (
+            _printed(self._redactor, head, chain(first, following), line.text)
+            if told not in self._spans
+            else []
+        )
         # What a print holds begins no other one.
-        span = self._spans.setdefault(told, max((item.line for item in found), default=head.number) - head.number)
+        span = self._spans.setdefault(
+            told, max((item.line for item in found), default=head.number) - head.number
+        )
         self._until[line.source] = head.number + span
         return found
 

@@ -20,12 +20,15 @@ Kind = Literal["string", "open", "close", "comma", "colon", "equals", "text"]
 _REST = r"(?P<open>[\[({])|(?P<close>[\])}])|(?P<comma>,)|(?P<colon>:)|(?P<equals>=)"
 _TOKEN = re.compile(
     r"(?P<string>[bBuUrR]?(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"))|(?P<angle><[^<>]{1,400}+>)|"
-    + _REST + r"|(?P<text>[^'\"\[\](){},:=<]++|<)"
+    + _REST
+    + r"|(?P<text>[^'\"\[\](){},:=<]++|<)"
 )
 # Behind a quote that nothing closes, quotes are text: so a row is read once, whatever it holds.
 _PLAIN = re.compile(_REST + r"|(?P<text>[^\[\](){},:=]++)")
 _NAMESPACE = re.compile(r"(?:\w+\.){0,3}(?:[Nn]amespace|dict|DeepSpeed\w{1,60}Config)")
-_ESCAPE = re.compile(r"\\(?:(?P<plain>['\"\\/])|u(?P<high>[dD][89abAB][\da-fA-F]{2})\\u(?P<low>[dD][c-fC-F][\da-fA-F]{2})|u(?P<code>[\da-fA-F]{4}))")
+_ESCAPE = re.compile(
+    r"\\(?:(?P<plain>['\"\\/])|u(?P<high>[dD][89abAB][\da-fA-F]{2})\\u(?P<low>[dD][c-fC-F][\da-fA-F]{2})|u(?P<code>[\da-fA-F]{4}))"
+)
 
 
 class LiteralEntry(NamedTuple):
@@ -167,7 +170,11 @@ class LiteralReader:
     def _open(self, bracket: str) -> None:
         before = "".join(text for _, text in self._pieces).strip()
         is_call = bracket == "(" and _NAMESPACE.fullmatch(before) is not None
-        if self._key is None or len(self._frames) >= DEEPEST or not (is_call or (bracket == "{" and not before)):
+        if (
+            self._key is None
+            or len(self._frames) >= DEEPEST
+            or not (is_call or (bracket == "{" and not before))
+        ):
             self._depth = 1
             self._pieces.append(("open", bracket))
             return
@@ -179,7 +186,9 @@ class LiteralReader:
         """Take the value that a comma or bracket ends."""
         if self._key is not None and self._frames:
             self._frames[-1].filled = True
-            self.entries.append(LiteralEntry(self._frames[-1].path + self._key, _value(self._pieces), self._line))
+            self.entries.append(
+                LiteralEntry(self._frames[-1].path + self._key, _value(self._pieces), self._line)
+            )
         self._key, self._pieces, self._depth = None, [], 0
 
 

@@ -14,7 +14,8 @@ from ingest.logs.configs import literals
 from ingest.logs.configs.literals import MAX_ENTRIES, LiteralEntry, unquoted
 
 _ROW = re.compile(
-    r"(?P<indent> *)(?P<dash>(?:- +)?)(?P<key>\"[^\"]+\"|'[^']+'|[\w$@/~+-][\w.$@/~+-]*)\s*:(?: +(?P<value>.*))?"
+    r"(?P<indent> *)(?P<dash>(?:- +)?)(?P<key>\"[^\"]+\"|'[^']+'|[\w$@/~+-][\w.$@/~+-]*)\s*:(?: "
+    r"+(?P<value>.*))?"
 )
 _ITEM = re.compile(r"(?P<indent> *)-(?: +(?P<value>.*))?")
 # What a folded or literal scalar opens with: `|`, `>-`, `|2`.
@@ -45,7 +46,12 @@ class Outline:
         text = body.rstrip()
         plain = text.lstrip()
         indent = len(text) - len(plain)
-        if self._key and plain and indent > (self._path[-1][0] if self._path else -1) and (self._block or self._goes_on(text)):
+        if (
+            self._key
+            and plain
+            and indent > (self._path[-1][0] if self._path else -1)
+            and (self._block or self._goes_on(text))
+        ):
             self._more.append(plain[:_LONGEST])
             self._depth += literals.depth(plain)
             return True
@@ -61,7 +67,9 @@ class Outline:
     def finish(self) -> list[LiteralEntry]:
         """Take the last value and the lists, and give all."""
         self._end()
-        lists = [LiteralEntry(path, f"[{', '.join(values)}]", line) for path, (values, line) in self._lists.items()]
+        lists = [
+            LiteralEntry(path, f"[{', '.join(values)}]", line) for path, (values, line) in self._lists.items()
+        ]
         self._lists = {}
         return sorted([*self.entries, *lists], key=lambda entry: entry.line)
 
@@ -105,7 +113,9 @@ class Outline:
         if not key or not value:
             return
         if value[0] == "{":
-            self.entries += literals.entries([(self._line, value[1:])], is_call=False, path=f"{key}.") or [LiteralEntry(key, value, self._line)]
+            self.entries += literals.entries([(self._line, value[1:])], is_call=False, path=f"{key}.") or [
+                LiteralEntry(key, value, self._line)
+            ]
         else:
             self.entries.append(LiteralEntry(key, _scalar(value), self._line))
 

@@ -33,7 +33,10 @@ class Setting:
 
 
 def printed(pairs: Iterable[tuple[str, str, int]], spelled: Spelling = "dump") -> Iterator[Setting]:
-    """Make settings of printed (path, value, line); a variable below `env_vars` or `env` goes by its own name."""
+    """Make settings of printed (path, value, line).
+
+    A variable below `env_vars` or `env` goes by its own name.
+    """
     for path, value, line in pairs:
         if match := _VARIABLE.search(path):
             yield Setting(match["name"], value[:LONGEST], line, "env")

@@ -53,7 +53,9 @@ def call_rows(rows: Rows) -> Iterator[LiteralEntry]:
 def valued(key: str, value: str, line: int) -> list[LiteralEntry]:
     """Give a setting, or those below it where its value is a mapping."""
     if value[:1] == "{" and value[1:].strip() not in ("", "}"):
-        return literals.entries([(line, value[1:])], is_call=False, path=f"{key}." if key else "") or [LiteralEntry(key, value, line)]
+        return literals.entries([(line, value[1:])], is_call=False, path=f"{key}." if key else "") or [
+            LiteralEntry(key, value, line)
+        ]
     return [LiteralEntry(key, literals.unquoted(value.strip()), line)]
 
 
@@ -62,7 +64,10 @@ def block(rows: Rows) -> Iterator[LiteralEntry]:
     taken = list(_while_block(rows))
     if all(re.match(r"\s*(?:[-*] )?[\w.-]+\s*=", row.body) for row in taken):
         matches = ((row.number, match) for row in taken if (match := _BLOCK_ROW.match(row.body)))
-        yield from (LiteralEntry(match["key"], literals.unquoted(match["value"].strip()), number) for number, match in matches)
+        yield from (
+            LiteralEntry(match["key"], literals.unquoted(match["value"].strip()), number)
+            for number, match in matches
+        )
         return
     yield from outlines.entries((row.number, re.sub(r"^(\s*[\w.-]+)\s+:", r"\1:", row.body)) for row in taken)
 

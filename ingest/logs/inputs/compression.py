@@ -164,7 +164,12 @@ class Codec:
 CODECS = (
     Codec("gzip", re.compile(rb"\x1f\x8b"), partial(_Inflate, 16 + zlib.MAX_WBITS)),
     Codec("zstd", re.compile(re.escape(_ZSTD) + rb"|" + _SKIPPABLE.pattern), _ZstdFrame),
-    Codec("xz", re.compile(rb"\xfd7zXZ\x00"), partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, XZ_MEMORY), _SLOW_STEP),
+    Codec(
+        "xz",
+        re.compile(rb"\xfd7zXZ\x00"),
+        partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, XZ_MEMORY),
+        _SLOW_STEP,
+    ),
     Codec("bzip2", re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), bz2.BZ2Decompressor, _SLOW_STEP),
 )
 # Inside a zip archive, deflated data has no frame of its own.

@@ -9,7 +9,10 @@ from ingest.errors import BinaryInputError
 
 # The mark of UTF-32 begins with that of UTF-16, so it is looked for first.
 _MARKED = (
-    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
 )
 MARKS = (*(mark for mark, _ in _MARKED), codecs.BOM_UTF8)
 # How much of the head is looked at.
@@ -52,12 +55,16 @@ _STRANGE = bytes((0, 1, 2, 3, 4, 5, 6, 14, 15, 16))
 _HOLES = re.compile(rb"\0{%d,}" % HOLE)
 # Encodings of two or four bytes a character, as they are tried where no mark tells.
 _WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
-# Of a log's characters at least so many are ASCII (digits, blanks, names of modules), and nearly all are printable.
+# Of a log's characters at least so many are ASCII (digits, blanks, names of modules), and nearly all are
+# printable.
 _ASCII_SHARE, _STRANGE_SHARE = 0.25, 0.02
 
 
 def refuse_binary(name: str, head: bytes) -> None:
-    """Raise BinaryInputError if `head`, the first bytes, is not text; a few stray NULs are, and a hole of them between lines."""
+    """Raise BinaryInputError if `head`, the first bytes, is not text.
+
+    A few stray NULs are, and a hole of them between lines.
+    """
     for magic, what in _MAGIC.items():
         if head.startswith(magic):
             raise BinaryInputError(f"{name} is {what}, not a text log.")
@@ -67,12 +74,21 @@ def refuse_binary(name: str, head: bytes) -> None:
         return
     sample = _between_holes(head[:SAMPLE])
     if head and not sample:
-        raise BinaryInputError(f"{name} is not text: it begins with {len(head)} NUL bytes and has no line; what was written to it is lost.")
-    if not sample.isascii() and sample.decode("utf-8", "replace").count("\ufffd") > len(sample) // 5 and not (_is_chinese(sample) or _decodes(sample, "gb18030")):
+        raise BinaryInputError(
+            f"{name} is not text: it begins with {len(head)} NUL bytes and has no line; what was written "
+            "to it is lost."
+        )
+    if (
+        not sample.isascii()
+        and sample.decode("utf-8", "replace").count("\ufffd") > len(sample) // 5
+        and not (_is_chinese(sample) or _decodes(sample, "gb18030"))
+    ):
         raise BinaryInputError(f"{name} is not text: most of its bytes are no characters.")
     strange = len(sample) - len(sample.translate(None, _STRANGE))
     if strange > len(sample) // 10:
-        raise BinaryInputError(f"{name} is not text: {100 * strange // len(sample)} % of its first bytes are control codes.")
+        raise BinaryInputError(
+            f"{name} is not text: {100 * strange // len(sample)} % of its first bytes are control codes."
+        )
 
 
 def encoding_of(head: bytes) -> str | None:
@@ -90,16 +106,24 @@ def _wide(head: bytes) -> str | None:
 
 
 def _reads_as(encoding: str, sample: bytes) -> bool:
-    """Tell whether bytes make lines of a log in an encoding; numbers of a binary file make characters of any script."""
+    """Tell whether bytes make lines of a log in an encoding.
+
+    Numbers of a binary file make characters of any script.
+    """
     text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
     text = text.replace("\0" * (HOLE // 4), "")
     plain = sum(char.isascii() and (char.isprintable() or char in "\t\n\r\x1b") for char in text)
-    strange = sum(not (char.isprintable() or char.isspace() or char == "\x1b") or char == "\ufffd" for char in text)
+    strange = sum(
+        not (char.isprintable() or char.isspace() or char == "\x1b") or char == "\ufffd" for char in text
+    )
     return plain > _ASCII_SHARE * len(text) and strange <= _STRANGE_SHARE * len(text)
 
 
 def _between_holes(sample: bytes) -> bytes:
-    """Give what stands around a log's holes; a binary file, which has more of them than lines, stays as it is."""
+    """Give what stands around a log's holes.
+
+    A binary file, which has more of them than lines, stays as it is.
+    """
     text, count = _HOLES.subn(b"", sample)
     return text if not text or count <= text.count(b"\n") else sample
 

@@ -44,7 +44,10 @@ class GrowingFile:
         if self._ended:
             return b""
         if self._left == 0:
-            raise GrowingInputError(f"it was written to faster than it was read; reading stopped {GROWTH >> 20} MiB behind its size at first")
+            raise GrowingInputError(
+                f"it was written to faster than it was read; reading stopped {GROWTH >> 20} MiB behind "
+                "its size at first"
+            )
         wanted = size if self._left is None else min(size, self._left)
         data = self._filled(wanted)
         self._ended = len(data) < wanted
@@ -104,7 +107,10 @@ class PeekedStream:
 
 
 class FileSlice:
-    """A part of a file that stays open for others; raises DamagedArchiveError where the file ends before it."""
+    """A part of a file that stays open for others.
+
+    Raises DamagedArchiveError where the file ends before it.
+    """
 
     def __init__(self, file: BinaryIO, start: int, size: int) -> None:
         self._file = file
@@ -142,7 +148,10 @@ class BorrowedStream:
 
 
 class _Given(io.FileIO):
-    """A file as it was opened; of a pipe a byte may have been read already. None is what a pipe without one gives at once."""
+    """A file as it was opened; of a pipe a byte may have been read already.
+
+    None is what a pipe without one gives at once.
+    """
 
     held: bytes | None = None
 
@@ -153,12 +162,18 @@ class _Given(io.FileIO):
 
 
 def open_given(path: Path) -> io.FileIO:
-    """Open what a user names, be it a pipe that somebody writes to; raises MissingInputError, or BinaryInputError for a device."""
+    """Open what a user names, be it a pipe that somebody writes to.
+
+    Raises MissingInputError, or BinaryInputError for a device.
+    """
     raw = _opened(path)
     mode = os.fstat(raw.fileno()).st_mode
     if stat.S_ISFIFO(mode) and not _is_written(raw):
         raw.close()
-        raise MissingInputError(f"Nothing came through the pipe {path} in {PIPE_PATIENCE_S:g} s; start what writes to it, or give a file.")
+        raise MissingInputError(
+            f"Nothing came through the pipe {path} in {PIPE_PATIENCE_S:g} s; start what writes to it, or "
+            "give a file."
+        )
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         raw.close()
         raise BinaryInputError(f"{path} is a device, not a file; give a file, or `-` for standard input.")

@@ -1,7 +1,9 @@
 """Holes of NUL bytes in a log: left where a file was cut while it was written to, or where a node lost its last blocks.
 
-`logrotate` with `copytruncate` cuts a file to nothing while its writer goes on at its old place: the file system
-fills what lies between with NULs. A machine that loses power leaves blocks that were reserved and never written.
+`logrotate` with `copytruncate` cuts a file to nothing while its writer goes on at its old place: the file
+system
+fills what lies between with NULs. A machine that loses power leaves blocks that were reserved and never
+written.
 """
 
 from __future__ import annotations
@@ -27,11 +29,16 @@ class Holes:
     _last: bytes = b"\n"
 
     def begin(self, size: int) -> None:
-        """Note a hole before the first line, most of which was skipped already; what is left of it may follow."""
+        """Note a hole before the first line, most of which was skipped already.
+
+        What is left of it may follow.
+        """
         self._held = size
 
     def without(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Give the chunks without their holes; where one stood inside a line, a carriage return parts what it joins.
+        """Give the chunks without their holes.
+
+        Where one stood inside a line, a carriage return parts what it joins.
 
         That starts no line, so that all lines keep their numbers.
         """

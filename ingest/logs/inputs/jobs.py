@@ -51,7 +51,8 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 class JobSource:
     """All that one job wrote, its parts in order: the driver's log first, then by natural sort.
 
-    `configs` are the job's own scripts and settings, by name. `omitted` says what was left out and why, and is
+    `configs` are the job's own scripts and settings, by name. `omitted` says what was left out and why, and
+    is
     complete when the last part was read.
     """
 
@@ -121,12 +122,17 @@ class JobSource:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
 def open_job(path: Path, limits: JobLimits = LIMITS) -> JobSource:
-    """Open a log, a folder of logs, or an archive of them; raises InputError where there is nothing to read."""
+    """Open a log, a folder of logs, or an archive of them.
+
+    Raises InputError where there is nothing to read.
+    """
     name = str(path)
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
         return _job(name, limits, lambda contents: read_folder(path, contents))
@@ -150,7 +156,10 @@ def open_jobs(paths: Sequence[Path], limits: JobLimits = LIMITS) -> JobSource:
 
 
 def open_named(files: Sequence[tuple[str, Path]], name: str, limits: JobLimits = LIMITS) -> JobSource:
-    """Open files as one job's output under names that are not those of their paths; raises InputError where one is not there."""
+    """Open files as one job's output under names that are not those of their paths.
+
+    Raises InputError where one is not there.
+    """
 
     def find(contents: Contents) -> None:
         for label, path in files:
@@ -175,7 +184,10 @@ def _gather(paths: Sequence[Path], home: str, contents: Contents) -> None:
 
 
 def open_stdin(limits: JobLimits = LIMITS) -> JobSource:
-    """Read standard input: a log, a tar, or either compressed; raises InputError where there is nothing to read."""
+    """Read standard input: a log, a tar, or either compressed.
+
+    Raises InputError where there is nothing to read.
+    """
     return _streamed("stdin", standard_input(), limits)
 
 
@@ -195,7 +207,11 @@ def _streamed(name: str, stream: PeekedStream, limits: JobLimits) -> JobSource:
 
 
 def _job(
-    name: str, limits: JobLimits, find: Callable[[Contents], None], size: int | None = None, close: Callable[[], None] | None = None
+    name: str,
+    limits: JobLimits,
+    find: Callable[[Contents], None],
+    size: int | None = None,
+    close: Callable[[], None] | None = None,
 ) -> JobSource:
     contents = Contents(limits, Skipped())
     job = JobSource(name, contents.skipped.omitted, limits=limits, skipped=contents.skipped)

@@ -21,8 +21,10 @@ LONGEST_NAME = 300
 class JobLimits:
     """How much of a job is read at most.
 
-    `files` are logs (ten times as many names are looked at), `bytes` what they hold unpacked, `ratio` how many
-    times its packed size that may be, `depth` how deep folders are followed, `spool` how many bytes a compressed
+    `files` are logs (ten times as many names are looked at), `bytes` what they hold unpacked, `ratio` how
+    many
+    times its packed size that may be, `depth` how deep folders are followed, `spool` how many bytes a
+    compressed
     tar may put into a temporary file.
     """
 
@@ -68,7 +70,10 @@ class Skipped:
 
     def __str__(self) -> str:
         """Say what was left out, in words."""
-        return "; ".join(f"{self.counts[reason]} {reason.replace('_', ' ')} ({_named(told)})" for reason, told in self.omitted.items())
+        return "; ".join(
+            f"{self.counts[reason]} {reason.replace('_', ' ')} ({_named(told)})"
+            for reason, told in self.omitted.items()
+        )
 
 
 def _named(told: int | str) -> str:
@@ -80,7 +85,10 @@ def _named(told: int | str) -> str:
 _KINDS = tuple(
     (kind, re.compile(expression, re.IGNORECASE))
     for kind, expression in (
-        ("not_a_log", r"(?:^|/)(?:\.git|__pycache__|node_modules|\.venv|site-packages|\.ipynb_checkpoints|\.DS_Store|\._[^/]*)(?:/|$)"),
+        (
+            "not_a_log",
+            r"(?:^|/)(?:\.git|__pycache__|node_modules|\.venv|site-packages|\.ipynb_checkpoints|\.DS_Store|\._[^/]*)(?:/|$)",
+        ),
         ("not_a_log", r"(?:^|/)[^/]*tfevents[^/]*$"),
         (CONFIG, r"(?:^|/)\.hydra/[^/]+$"),
         (CONFIG, r"\.(?:ya?ml|toml|ini|cfg|conf|sbatch|slurm|sh|bash|zsh|env)$"),
@@ -90,7 +98,10 @@ _KINDS = tuple(
         ("not_a_log", r"\.(?:npy|npz|pkl|pickle|arrow|parquet|idx|metadata|db|sqlite|csv|tsv|lock)$"),
         ("image", r"\.(?:png|jpe?g|gif|svg|webp|bmp|ico|pdf|mp4|wav)$"),
         ("nested_archive", r"\.(?:tar|tgz|tbz2?|txz|zip|whl|jar|7z|rar|tar\.(?:gz|zst|xz|bz2))$"),
-        ("code", r"\.(?:py|pyc|pyx|ipynb|so|o|a|c|cc|cpp|cu|cuh|h|hpp|js|ts|css|go|rs|java|patch|diff|md|rst|html?|xml|proto)$"),
+        (
+            "code",
+            r"\.(?:py|pyc|pyx|ipynb|so|o|a|c|cc|cpp|cu|cuh|h|hpp|js|ts|css|go|rs|java|patch|diff|md|rst|html?|xml|proto)$",
+        ),
         # torchelastic's record of the failure is JSON, too.
         ("not_a_log", r"(?<!/error)(?<!^error)\.json$"),
     )
@@ -120,7 +131,8 @@ def kind_of(name: str) -> str | None:
 def order(name: str) -> tuple[object, ...]:
     """Give the key that sorts a job's files: the driver's first, rank2 before rank10, older before newer.
 
-    A rotated log's parts carry their age: train.log.2 was written before train.log.1, and that before train.log.
+    A rotated log's parts carry their age: train.log.2 was written before train.log.1, and that before
+    train.log.
     """
     name = _PACKED.sub("", name)
     age = 0
@@ -132,5 +144,10 @@ def order(name: str) -> tuple[object, ...]:
     place = next((place for place, expression in _WRITERS if expression.search(last)), 1)
     # Split a name so that its numbers are compared as numbers; int() takes 4300 digits, names are shorter.
     parts = _DIGITS.split(name)
-    natural = [(int(part) if part.isdecimal() and len(part) < 400 else -1, len(part), part) if index % 2 else (-1, 0, part) for index, part in enumerate(parts)]
+    natural = [
+        (int(part) if part.isdecimal() and len(part) < 400 else -1, len(part), part)
+        if index % 2
+        else (-1, 0, part)
+        for index, part in enumerate(parts)
+    ]
     return place, natural, -age

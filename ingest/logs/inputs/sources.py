@@ -1,4 +1,7 @@
-"""Open one log wherever it is: a file, compressed or not, standard input, or text at hand; bytes come out, bounded."""
+"""Open one log wherever it is: a file, compressed or not, standard input, or text at hand.
+
+Bytes come out, bounded.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,16 @@ from ingest.logs.inputs.streams import CHUNK, Decompressed, Readable
 from ingest.logs.inputs.tarballs import is_tar
 from ingest.logs.inputs.zips import BEGINS
 
-__all__ = ["CHUNK", "Budget", "LogSource", "from_path", "from_stdin", "from_text", "refuse_binary", "standard_input"]
+__all__ = [
+    "CHUNK",
+    "Budget",
+    "LogSource",
+    "from_path",
+    "from_stdin",
+    "from_text",
+    "refuse_binary",
+    "standard_input",
+]
 
 
 @dataclass
@@ -47,7 +59,8 @@ class Budget:
 class LogSource:
     """A log's name and its bytes, in chunks of at most CHUNK bytes (half as much again where they are transcoded).
 
-    Compressed bytes come out unpacked, UTF-16, UTF-32 and GB 18030 as UTF-8 with the same lines, without holes of
+    Compressed bytes come out unpacked, UTF-16, UTF-32 and GB 18030 as UTF-8 with the same lines, without
+    holes of
     NUL bytes. `omitted` gathers what could not be read (a damaged tail, say), so that the report can say it.
     """
 
@@ -111,11 +124,16 @@ class LogSource:
             return b""
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the bytes, then close; raises InputError at the start where this is no log that can be read."""
+        """Yield the bytes, then close.
+
+        Raises InputError at the start where this is no log that can be read.
+        """
         try:
             first = self.head()
             encoding = encoding_of(first)
-            yield from self._holes.without(_transcoded(self._raw(first), encoding) if encoding else self._raw(first))
+            yield from self._holes.without(
+                _transcoded(self._raw(first), encoding) if encoding else self._raw(first)
+            )
         finally:
             if self._holes.count:
                 self.omitted["hole_at_end" if self._holes.is_at_end else "hole"] = str(self._holes)
@@ -144,7 +162,8 @@ def refuse_archive(name: str, head: bytes) -> None:
     """Raise ArchiveInputError if `head`, the first bytes, begins an archive of several files."""
     if head.startswith(BEGINS):
         raise ArchiveInputError(
-            f"{name} is a zip archive or a PyTorch checkpoint, not a text log; zips of logs are read from a file, not from a pipe."
+            f"{name} is a zip archive or a PyTorch checkpoint, not a text log; zips of logs are read from "
+            "a file, not from a pipe."
         )
     if is_tar(head):
         raise ArchiveInputError(f"{name} is a tar archive, not a text log.")
@@ -153,7 +172,9 @@ def refuse_archive(name: str, head: bytes) -> None:
 def from_path(path: Path) -> LogSource:
     """Open a file, decompressing it by its content; raises MissingInputError or FolderInputError."""
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
-        raise FolderInputError(f"{path} is a folder; give one log file, or use `whycrash ingest --logs {path}`.")
+        raise FolderInputError(
+            f"{path} is a folder; give one log file, or use `whycrash ingest --logs {path}`."
+        )
     raw = open_given(path)
     stream = PeekedStream(GrowingFile(raw, regular_size(raw)))
     try:
@@ -165,7 +186,10 @@ def from_path(path: Path) -> LogSource:
 
 
 def from_stdin() -> LogSource:
-    """Read standard input as it comes; raises MissingInputError where there is none, ArchiveInputError for a tar."""
+    """Read standard input as it comes.
+
+    Raises MissingInputError where there is none, ArchiveInputError for a tar.
+    """
     stream = standard_input()
     refuse_archive("stdin", stream.head)
     return LogSource("stdin", stream)

@@ -38,7 +38,9 @@ class Readable(Protocol):
 
 
 class Decompressed:
-    """A compressed stream's content, to be read in pieces; reading raises DamagedArchiveError where it breaks.
+    """A compressed stream's content, to be read in pieces.
+
+    Reading raises DamagedArchiveError where it breaks.
 
     All that stands before the damage is given first. `ratio` is how many times its size a stream may have.
     """
@@ -159,7 +161,9 @@ class _Input:
         while len(data) < 10 and (more := self.more()):
             data = (data + more).lstrip(b"\0")
         if data and not self.codec.begins.match(data):
-            raise DamagedArchiveError(f"what follows the end of the {self.codec.name} stream is no {self.codec.name}")
+            raise DamagedArchiveError(
+                f"what follows the end of the {self.codec.name} stream is no {self.codec.name}"
+            )
         return data
 
 

@@ -1,4 +1,7 @@
-"""What a tar holds, read forward only, so that it may come from a pipe or be compressed; cut or damaged, too."""
+"""What a tar holds, read forward only, so that it may come from a pipe or be compressed.
+
+Cut or damaged, too.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,22 @@ LONGEST_HEADER = 1 << 20
 RESYNC = 64 << 20
 IN_MEMORY = 32 << 20
 
-_DAMAGE = (tarfile.TarError, PartialInputError, OSError, EOFError, ValueError, RecursionError, ArithmeticError)
-_EXTENDED = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
+_DAMAGE = (
+    tarfile.TarError,
+    PartialInputError,
+    OSError,
+    EOFError,
+    ValueError,
+    RecursionError,
+    ArithmeticError,
+)
+_EXTENDED = (
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)
 
 
 class _Header(tarfile.TarInfo):
@@ -115,7 +132,9 @@ def read_tar(name: str, raw: Readable, file: BinaryIO | None, contents: Contents
     if spool:
         contents.close = spool.close
     try:
-        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r:", tarinfo=_Header, ignore_zeros=True) as archive:
+        with tarfile.open(
+            fileobj=cast("IO[bytes]", stream), mode="r:", tarinfo=_Header, ignore_zeros=True
+        ) as archive:
             _members(archive, stream, spool, contents)
     except _DAMAGE as error:
         if not contents.seen:
@@ -123,7 +142,9 @@ def read_tar(name: str, raw: Readable, file: BinaryIO | None, contents: Contents
         contents.skipped.add("damaged_archive", str(error))
 
 
-def _members(archive: tarfile.TarFile, stream: _TarStream, spool: BinaryIO | None, contents: Contents) -> None:
+def _members(
+    archive: tarfile.TarFile, stream: _TarStream, spool: BinaryIO | None, contents: Contents
+) -> None:
     while member := archive.next():
         archive.members = []  # type: ignore[attr-defined]  # it keeps each header, of which there may be millions
         if contents.full:
@@ -132,12 +153,20 @@ def _members(archive: tarfile.TarFile, stream: _TarStream, spool: BinaryIO | Non
         if _is_wanted(member, contents):
             _take(member, stream, spool, contents)
     if stream.damaged or not stream.ended:
-        told = f"{stream.damaged} headers cannot be read" if stream.damaged else "the archive is cut: it ends before its end mark"
+        told = (
+            f"{stream.damaged} headers cannot be read"
+            if stream.damaged
+            else "the archive is cut: it ends before its end mark"
+        )
         contents.skipped.add("damaged_archive", told)
 
 
 def _is_wanted(member: tarfile.TarInfo, contents: Contents) -> bool:
-    kinds = (("link", member.issym() or member.islnk()), ("sparse", member.issparse()), ("device", not member.isreg()))
+    kinds = (
+        ("link", member.issym() or member.islnk()),
+        ("sparse", member.issparse()),
+        ("device", not member.isreg()),
+    )
     reason = next((reason for reason, is_so in kinds if is_so), None)
     if reason is None:
         return contents.wants(member.name)
@@ -149,7 +178,9 @@ def _is_wanted(member: tarfile.TarInfo, contents: Contents) -> bool:
 
 def _take(member: tarfile.TarInfo, stream: _TarStream, spool: BinaryIO | None, contents: Contents) -> None:
     if spool is None:
-        contents.add(member.name, partial(FileSlice, cast("BinaryIO", stream.file), member.offset_data, member.size))
+        contents.add(
+            member.name, partial(FileSlice, cast("BinaryIO", stream.file), member.offset_data, member.size)
+        )
         return
     start = spool.tell()
     stream.seek(member.offset_data)
@@ -170,7 +201,9 @@ def _copy(stream: _TarStream, spool: BinaryIO, size: int, limit: int) -> bool:
         if left == size and _is_binary(piece):
             return False
         if spool.tell() + len(piece) > limit:
-            raise BombInputError(f"unpacked it is larger than the {limit >> 20} MiB that are kept in a temporary file")
+            raise BombInputError(
+                f"unpacked it is larger than the {limit >> 20} MiB that are kept in a temporary file"
+            )
         spool.write(piece)
         left -= len(piece)
     return True

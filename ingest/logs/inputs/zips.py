@@ -26,9 +26,16 @@ _ENDS = b"PK\x05\x06"
 _ENDS_64 = b"PK\x06\x06"
 _ENCRYPTED = 1
 _SIZES_FOLLOW = 8
-# https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.4.5; zipfile's own unpacking of bzip2 is unbounded.
+# https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.4.5; zipfile's own unpacking of bzip2 is
+# unbounded.
 _BY_NAME = {codec.name: codec for codec in CODECS}
-_METHODS: dict[int, Codec | None] = {0: None, 8: DEFLATE, 12: _BY_NAME["bzip2"], 93: _BY_NAME["zstd"], 95: _BY_NAME["xz"]}
+_METHODS: dict[int, Codec | None] = {
+    0: None,
+    8: DEFLATE,
+    12: _BY_NAME["bzip2"],
+    93: _BY_NAME["zstd"],
+    95: _BY_NAME["xz"],
+}
 _LOCAL = struct.Struct("<4s5H3L2H")
 _PIECE = 1 << 20
 _FOREIGN = (
@@ -83,21 +90,42 @@ def _is_wanted(entry: ZipEntry, contents: Contents) -> bool:
 def _listed(name: str, file: BinaryIO, contents: Contents) -> list[ZipEntry]:
     size = _directory_size(file)
     if size > LARGEST_DIRECTORY:
-        raise ArchiveInputError(f"{name} is a zip archive with a directory of {size >> 20} MiB: too many files to be a job's logs.")
+        raise ArchiveInputError(
+            f"{name} is a zip archive with a directory of {size >> 20} MiB: too many files to be a job's "
+            "logs."
+        )
     try:
         # NotImplementedError, struct.error and others come from damaged directories; all mean the same.
         with zipfile.ZipFile(file) as archive:
             return [_entry(info) for info in archive.infolist()]
-    except (zipfile.BadZipFile, NotImplementedError, struct.error, OSError, EOFError, ValueError, OverflowError) as error:
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        struct.error,
+        OSError,
+        EOFError,
+        ValueError,
+        OverflowError,
+    ) as error:
         found = list(_headers(file, contents))
         if not found:
             raise BrokenArchiveError(f"{name} is no readable zip archive ({error}).") from error
-        contents.skipped.add("damaged_archive", "the zip archive's directory is cut off or damaged; files were found without it")
+        contents.skipped.add(
+            "damaged_archive",
+            "the zip archive's directory is cut off or damaged; files were found without it",
+        )
         return found
 
 
 def _entry(info: zipfile.ZipInfo) -> ZipEntry:
-    return ZipEntry(info.filename, info.header_offset, info.compress_size, info.compress_type, info.flag_bits, info.external_attr >> 16)
+    return ZipEntry(
+        info.filename,
+        info.header_offset,
+        info.compress_size,
+        info.compress_type,
+        info.flag_bits,
+        info.external_attr >> 16,
+    )
 
 
 def _directory_size(file: BinaryIO) -> int:

@@ -49,7 +49,17 @@ def _box(first: Line, lines: Iterator[Line]) -> list[Traceback]:
     exception = stack.EXCEPTION.match(end.body)
     if exception is None:
         return [Traceback(first.number, end.number, first.source, frames, "", "", end.text)] if frames else []
-    return [Traceback(first.number, end.number, first.source, frames, exception["type"], exception["message"] or "", end.text)]
+    return [
+        Traceback(
+            first.number,
+            end.number,
+            first.source,
+            frames,
+            exception["type"],
+            exception["message"] or "",
+            end.text,
+        )
+    ]
 
 
 def _box_frames(rows: Iterable[str]) -> list[Frame]:
@@ -74,9 +84,27 @@ def _cell(first: Line, name: str, lines: Iterator[Line]) -> list[Traceback]:
     ends = re.compile(rf"(?:[\w.]+\.)?{re.escape(name)}(?:: (?P<message>.*)|:?\s*$)")
     for line in stack.of(first.source, lines):
         if end := ends.match(line.body):
-            return [Traceback(first.number, line.number, first.source, tuple(frames), name, end["message"] or "", line.text)]
+            return [
+                Traceback(
+                    first.number,
+                    line.number,
+                    first.source,
+                    tuple(frames),
+                    name,
+                    end["message"] or "",
+                    line.text,
+                )
+            ]
         if frame := _CELL_FRAME.match(line.body):
-            frames.append(Frame(frame["file"], int(frame["line"] or frame["number"] or 0), (frame["function"] or "<module>").strip()))
+            frames.append(
+                Frame(
+                    frame["file"],
+                    int(frame["line"] or frame["number"] or 0),
+                    (frame["function"] or "<module>").strip(),
+                )
+            )
         elif frames and not frames[-1].code and (code := _CELL_CODE.match(line.body)):
-            frames[-1] = replace(frames[-1], line=frames[-1].line or int(code["line"]), code=code["code"].strip())
+            frames[-1] = replace(
+                frames[-1], line=frames[-1].line or int(code["line"]), code=code["code"].strip()
+            )
     return []

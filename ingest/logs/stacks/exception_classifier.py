@@ -16,52 +16,114 @@ from ingest.logs.patterns import Strength
 
 Owner = Literal["user", "engine", "framework"]
 
-_STANDARD = re.compile(r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|(?:site|dist)-packages/(?:torch|numpy|pandas)/")
+_STANDARD = re.compile(
+    r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|(?:site|dist)-packages/(?:torch|numpy|pandas)/"
+)
 _INSTALLED = re.compile(r"(?:site|dist)-packages/")
 _ENGINES = frozenset({"vllm", "sglang"})
 # Slips in a program: a wrong name, key or index; what the world did wrong has other types.
-_SLIPS = re.compile(r"^(?:builtins\.)?(?:KeyError|IndexError|NameError|UnboundLocalError|ZeroDivisionError|AttributeError|TypeError|AssertionError|RecursionError|NotImplementedError)$")
-# What Python, NumPy and PyTorch say of a value that they were called with, whatever the type of the exception.
+_SLIPS = re.compile(
+    r"^(?:builtins\.)?(?:KeyError|IndexError|NameError|UnboundLocalError|ZeroDivisionError|AttributeError|TypeError|AssertionError|RecursionError|NotImplementedError)$"
+)
+# What Python, NumPy and PyTorch say of a value that they were called with, whatever the type of the
+# exception.
 _MISUSE = re.compile(
-    r"(?:too many|not enough) values to unpack|invalid literal for int\(\)|could not convert string to float|is not in list\b|substring not found"
-    r"|math domain error|dictionary update sequence|zip\(\) argument|arg is an empty sequence|iterable argument is empty|unhashable type|Sample larger than"
-    r"|setting an array element with a sequence|inhomogeneous shape|truth value of an array|could not be broadcast|cannot reshape array|axis \d+ is out of bounds"
-    r"|[Ee]xpected .{0,60}(?:tensor|scalar type|dtype|floating point|dimension|to have|to be)|must match the size of tensor|mat1 and mat2|invalid for input of size"
-    r"|does not require grad|leaf Variable|modified by an inplace operation|one element tensors|Tensors must have same|Sizes of tensors must match"
-    r"|backward through the graph a second time|Boolean value of Tensor|is not a valid (?:device|dtype)|Dimension out of range|Incompatible shapes|result type .{1,40} can't be cast"
-    r"|The size of tensor|tensors used as indices|index \d+ is out of bounds|shapes? .{1,60} (?:not aligned|do(?:es)? not match)|must be the same (?:size|shape|dtype)"
+    r"(?:too many|not enough) values to unpack|invalid literal for int\(\)|could not convert string to "
+    r"float|is not in list\b|substring not found"
+    r"|math domain error|dictionary update sequence|zip\(\) argument|arg is an empty sequence|iterable "
+    r"argument is empty|unhashable type|Sample larger than"
+    r"|setting an array element with a sequence|inhomogeneous shape|truth value of an array|could not be "
+    r"broadcast|cannot reshape array|axis \d+ is out of bounds"
+    r"|[Ee]xpected .{0,60}(?:tensor|scalar type|dtype|floating point|dimension|to have|to be)|must match "
+    r"the size of tensor|mat1 and mat2|invalid for input of size"
+    r"|does not require grad|leaf Variable|modified by an inplace operation|one element tensors|Tensors "
+    r"must have same|Sizes of tensors must match"
+    r"|backward through the graph a second time|Boolean value of Tensor|is not a valid "
+    r"(?:device|dtype)|Dimension out of range|Incompatible shapes|result type .{1,40} can't be cast"
+    r"|The size of tensor|tensors used as indices|index \d+ is out of bounds|shapes? .{1,60} (?:not "
+    r"aligned|do(?:es)? not match)|must be the same (?:size|shape|dtype)"
 )
 # A function of the user's that a data set is mapped with: the key that it misses is a column.
-_MAPPED = re.compile(r"datasets/(?:arrow_dataset|iterable_dataset|dataset_dict)|torch/utils/data/_utils/(?:fetch|worker)")
+_MAPPED = re.compile(
+    r"datasets/(?:arrow_dataset|iterable_dataset|dataset_dict)|torch/utils/data/_utils/(?:fetch|worker)"
+)
 # The part of a saved state that is asked for, in the code that the traceback quotes.
 _SAVED = re.compile(r"""\b\w*(?:checkpoint|ckpt|chkpt|state_?dict|saved)\w*\[["'\w]|load_state_dict\(""")
-# What a framework says where it will not do what it is asked to: somebody wrote the check, and the message with it.
+# What a framework says where it will not do what it is asked to: somebody wrote the check, and the message
+# with it.
 _REFUSAL = re.compile(
-    r"not (?:yet |currently )?(?:supported|implemented|allowed|compatible)|only (?:makes sense|works|supports?|supported|available|valid|be used)|[Pp]lease (?:adjust|set|use|specify|provide|enable|disable|pass)"
-    r"|must (?:be|have|not|match|equal|specify)|should (?:be|not|have)|can(?:not|'t) (?:be )?(?:use[d]?|combine[d]?|set|enable[d]?|specif(?:y|ied))|incompatible|mutually exclusive"
+    r"not (?:yet |currently )?(?:supported|implemented|allowed|compatible)|only (?:makes "
+    r"sense|works|supports?|supported|available|valid|be used)|[Pp]lease "
+    r"(?:adjust|set|use|specify|provide|enable|disable|pass)"
+    r"|must (?:be|have|not|match|equal|specify)|should (?:be|not|have)|can(?:not|'t) (?:be "
+    r")?(?:use[d]?|combine[d]?|set|enable[d]?|specif(?:y|ied))|incompatible|mutually exclusive"
     r"|\b(?:[Pp]ass(?:ing)?|[Uu]s(?:e|ing)|[Ss]et(?:ting)?|[Ss]pecify(?:ing)?|[Aa]dd(?:ing)?|[Ii]ncreas(?:e|ing)|[Dd]ecreas(?:e|ing)|[Rr]educ(?:e|ing)|[Ll]ower(?:ing)?|[Rr]ais(?:e|ing)|[Dd]isabl(?:e|ing)|[Ee]nabl(?:e|ing)) [`'\"]?--[a-z]"
-    r"|but (?:got|expected|found|is)\b|[Uu]nset |set to \S+,? (?:but|and)|(?:requires?|needs?) (?:that |a |an |the |`|--)|is required|[Ii]nvalid (?:value|argument|option|config)|[Uu]nknown (?:value|option|backend|type|mode)|[Uu]nsupported|[Uu]nrecogni[sz]ed"
+    r"|but (?:got|expected|found|is)\b|[Uu]nset |set to \S+,? (?:but|and)|(?:requires?|needs?) (?:that |a "
+    r"|an |the |`|--)|is required|[Ii]nvalid (?:value|argument|option|config)|[Uu]nknown "
+    r"(?:value|option|backend|type|mode)|[Uu]nsupported|[Uu]nrecogni[sz]ed"
 )
-_MODELS = re.compile(r"(?i)architecture|model[ _]type|model class|this model|\bmodel (?:\S{1,60} )?(?:is|are) not (?:yet |currently )?supported|unsupported model\b")
-_REFUSING = re.compile(r"^(?:builtins\.)?(?:ValueError|AssertionError|NotImplementedError|RuntimeError|Exception)$")
+_MODELS = re.compile(
+    r"(?i)architecture|model[ _]type|model class|this model|\bmodel (?:\S{1,60} )?(?:is|are) not (?:yet "
+    r"|currently )?supported|unsupported model\b"
+)
+_REFUSING = re.compile(
+    r"^(?:builtins\.)?(?:ValueError|AssertionError|NotImplementedError|RuntimeError|Exception)$"
+)
 # What an assertion without words asks for, in the code that the traceback quotes.
 _ASSERTED: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"%.*(?:tp|tensor|pipeline|parallel|world|cp_size|sp_size|num_heads)"), "parallelism-invalid"),
+    (
+        re.compile(r"%.*(?:tp|tensor|pipeline|parallel|world|cp_size|sp_size|num_heads)"),
+        "parallelism-invalid",
+    ),
     (re.compile(r"(?:heads|hidden|vocab|intermediate|experts)\w*\)? % "), "parallelism-invalid"),
-    (re.compile(r"(?:batch|bsz|mini|micro|rollout|generations)\w*\)? %|%.*(?:batch|bsz|n_gpus|dp_size|micro)"), "batch-not-divisible"),
+    (
+        re.compile(
+            r"(?:batch|bsz|mini|micro|rollout|generations)\w*\)? %|%.*(?:batch|bsz|n_gpus|dp_size|micro)"
+        ),
+        "batch-not-divisible",
+    ),
     (re.compile(r"len\(.*(?:ckpt|checkpoint|shard)\w*\) ?[>=!]"), "checkpoint-mismatch"),
-    (re.compile(r"(?:param|weight)\w*\.(?:shape|size)|\.shape == (?:loaded|param|weight)"), "checkpoint-mismatch"),
+    (
+        re.compile(r"(?:param|weight)\w*\.(?:shape|size)|\.shape == (?:loaded|param|weight)"),
+        "checkpoint-mismatch",
+    ),
     (re.compile(r"\b(?:args?|cfg|conf|config)\b"), "config-key-invalid"),
 )
 # What a program was doing, told by the functions on the way; the first row that fits counts.
 _DOING: tuple[tuple[re.Pattern[str], str, Strength], ...] = (
-    # The first place of each part is as good as any other, so none is tried again: names may be long and many.
-    (re.compile(r"\A(?>.*?(?:move_model_to|sync|update|broadcast|push|load)_?\w{0,80}?(?:weights|vllm|policy))(?>.*?(?:vllm|sglang)/).*load_\w{0,80}weight"),
-     "engine-weight-sync", "suggests"),
-    (re.compile(r"check_ckpt|load_(?:\w+_)?checkpoint|load_(?:optim\w*|model)?_?state_dict|_load_from_checkpoint|:resume"), "checkpoint-mismatch", "suggests"),
-    (re.compile(r"(?:triton|torch/_inductor|torch/_dynamo|cpp_extension)[/.]\S*$"), "jit-build-failed", "suggests"),
-    (re.compile(r"(?:data_?collat|collate_fn|tokenize|preprocess\w*|:__getitem__|_map_single|process_\w*(?:dataset|example)s?)\S*$"), "dataset-schema", "suggests"),
-    (re.compile(r"(?:omegaconf|hydra|argparse|hf_argparser|pydantic)[/.]\S*$|parse_(?:args|config)\w*$"), "config-key-invalid", "suggests"),
+    # The first place of each part is as good as any other, so none is tried again: names may be long and
+    # many.
+    (
+        re.compile(
+            r"\A(?>.*?(?:move_model_to|sync|update|broadcast|push|load)_?\w{0,80}?(?:weights|vllm|policy))(?>.*?(?:vllm|sglang)/).*load_\w{0,80}weight"
+        ),
+        "engine-weight-sync",
+        "suggests",
+    ),
+    (
+        re.compile(
+            r"check_ckpt|load_(?:\w+_)?checkpoint|load_(?:optim\w*|model)?_?state_dict|_load_from_checkpoint|:resume"
+        ),
+        "checkpoint-mismatch",
+        "suggests",
+    ),
+    (
+        re.compile(r"(?:triton|torch/_inductor|torch/_dynamo|cpp_extension)[/.]\S*$"),
+        "jit-build-failed",
+        "suggests",
+    ),
+    (
+        re.compile(
+            r"(?:data_?collat|collate_fn|tokenize|preprocess\w*|:__getitem__|_map_single|process_\w*(?:dataset|example)s?)\S*$"
+        ),
+        "dataset-schema",
+        "suggests",
+    ),
+    (
+        re.compile(r"(?:omegaconf|hydra|argparse|hf_argparser|pydantic)[/.]\S*$|parse_(?:args|config)\w*$"),
+        "config-key-invalid",
+        "suggests",
+    ),
 )
 _REWARD = re.compile(r"reward|verifier|compute_score|sandbox")
 _ROWS: dict[Owner, tuple[str, Strength]] = {
@@ -74,7 +136,12 @@ _OPEN = frozenset({None, "user-code-error", "framework-bug"})
 
 def classify_exception(event: Event) -> Event:
     """Give the event with a cause by the place of its innermost call, if nothing better is known."""
-    if not event.frames or not event.exception or event.cause not in _OPEN or (event.cause and event.strength != "hints"):
+    if (
+        not event.frames
+        or not event.exception
+        or event.cause not in _OPEN
+        or (event.cause and event.strength != "hints")
+    ):
         return event
     if any(_REWARD.search(str(frame)) for frame in event.frames[-3:]):
         return replace(event, cause="reward-function-failed", strength="suggests")

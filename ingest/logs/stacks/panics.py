@@ -20,7 +20,9 @@ MAX_MESSAGE = 8
 MAX_CALLS = 200
 
 _RUST = re.compile(r"thread '[^']*'(?: \(\d+\))? panicked at (?P<rest>.*)")
-_RUST_PLACE = re.compile(r"(?:'(?P<message>.*)', )?(?P<file>[^\s']+\.\w+):(?P<line>\d{1,9}):\d{1,9}:?\s*$", re.DOTALL)
+_RUST_PLACE = re.compile(
+    r"(?:'(?P<message>.*)', )?(?P<file>[^\s']+\.\w+):(?P<line>\d{1,9}):\d{1,9}:?\s*$", re.DOTALL
+)
 _RUST_END = re.compile(r"note: |stack backtrace:|\s*$")
 _RUST_CALL = re.compile(r"\s*\d{1,4}: +(?:0x[0-9a-f]+ - )?(?P<function>\S.*)")
 _RUST_AT = re.compile(r"\s+at (?P<file>\S+?):(?P<line>\d{1,9})(?::\d+)?\s*$")
@@ -52,8 +54,18 @@ def read_panic(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> 
 
 def _rust(first: Line, rest: str, lines: Iterator[Line]) -> list[Traceback]:
     # A call's number in the backtrace looks like Slurm's label: where the panic has no label, it is none.
-    own = (line for line in lines if line.source == first.source or replace(line, rank="").source == first.source)
-    rows = list(islice((line.text[(len(first.text) - len(first.body)) :] if line.rank != first.rank else line.body for line in own), MAX_CALLS))
+    own = (
+        line for line in lines if line.source == first.source or replace(line, rank="").source == first.source
+    )
+    rows = list(
+        islice(
+            (
+                line.text[(len(first.text) - len(first.body)) :] if line.rank != first.rank else line.body
+                for line in own
+            ),
+            MAX_CALLS,
+        )
+    )
     place = _RUST_PLACE.match(rest)
     for row in rows[:MAX_MESSAGE] if place is None else []:
         rest += f"\n{row}"
@@ -62,7 +74,11 @@ def _rust(first: Line, rest: str, lines: Iterator[Line]) -> list[Traceback]:
         return []
     message = place["message"] or "\n".join(_until(_RUST_END, rows[:MAX_MESSAGE]))
     frames = (*reversed(list(_rust_calls(rows))), Frame(place["file"], int(place["line"]), "panic"))
-    return [Traceback(first.number, first.number, first.source, frames, "panic", message, first.text, language="rust")]
+    return [
+        Traceback(
+            first.number, first.number, first.source, frames, "panic", message, first.text, language="rust"
+        )
+    ]
 
 
 def _until(expression: re.Pattern[str], rows: list[str]) -> list[str]:
@@ -72,7 +88,9 @@ def _until(expression: re.Pattern[str], rows: list[str]) -> list[str]:
 
 def _rust_calls(rows: list[str]) -> Iterator[Frame]:
     """Read a backtrace, the innermost call first, without the panic's own machinery."""
-    start = next((place for place, row in enumerate(rows, 1) if row.startswith("stack backtrace:")), len(rows))
+    start = next(
+        (place for place, row in enumerate(rows, 1) if row.startswith("stack backtrace:")), len(rows)
+    )
     for row, under in pairwise([*rows[start:], ""]):
         call = _RUST_CALL.match(row)
         if call is None and not _RUST_AT.match(row):
@@ -95,7 +113,18 @@ def _go(first: Line, message: str, lines: Iterator[Line]) -> list[Traceback]:
             frames.append(Frame(at["file"], int(at["line"]), function))
         elif call := _GO_CALL.match(line.body):
             function = call["function"]
-    return [Traceback(first.number, first.number, first.source, tuple(reversed(frames)), "panic", message, first.text, language="go")]
+    return [
+        Traceback(
+            first.number,
+            first.number,
+            first.source,
+            tuple(reversed(frames)),
+            "panic",
+            message,
+            first.text,
+            language="go",
+        )
+    ]
 
 
 def _java(first: Line, head: re.Match[str], lines: Iterator[Line]) -> list[Traceback]:
@@ -109,6 +138,15 @@ def _java(first: Line, head: re.Match[str], lines: Iterator[Line]) -> list[Trace
             frames.append(Frame(call["file"], int(call["line"] or 0), call["function"]))
         elif not _JAVA_ROW.match(line.body):
             break
-    return [Traceback(
-        first.number, end.number, first.source, tuple(reversed(frames)), link["type"], link["message"] or "", end.text, language="java"
-    )]
+    return [
+        Traceback(
+            first.number,
+            end.number,
+            first.source,
+            tuple(reversed(frames)),
+            link["type"],
+            link["message"] or "",
+            end.text,
+            language="java",
+        )
+    ]

@@ -66,7 +66,10 @@ class Traceback:
 
     @property
     def is_event(self) -> bool:
-        """Tell whether the stack alone is a failure; that of compiled code needs a banner that some pattern knows."""
+        """Tell whether the stack alone is a failure.
+
+        That of compiled code needs a banner that some pattern knows.
+        """
         return self.language in ("python", "go", "java")
 
 

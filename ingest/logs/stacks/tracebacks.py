@@ -30,14 +30,19 @@ _ESCAPED = re.compile(r"Traceback \(most recent call last\):(?:\\{1,8}r)?\\{1,8}
 _JSON = re.compile(r'[^"]*\\"')
 _STRING = re.compile(r'(?:[^"\\]|\\.)*')
 _NEWLINE = re.compile(r"(?:\\{1,8}r)?\\{1,8}n")
-_FRAME = re.compile(r'^\s*(?:[|>│] ?)?\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>.+))?')
+_FRAME = re.compile(
+    r'^\s*(?:[|>│] ?)?\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>.+))?'
+)
 # A frame that a narrow console broke: its path stands, or goes on, in the lines below.
 _BROKEN = re.compile(r'^\s*File(?:\s*$|\s+"[^"]*(?:",?\s*)?$)')
 _PIECE = re.compile(r'"/|[^"\s]{0,400}"?, line \d{1,9}(?:,|$)|line \d{1,9}, in ')
 _BROKEN_OVER = 5
 _CALL = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,9}), in (?P<function>.+)')
 # The last frame of a text that was cut in it.
-_CUT = re.compile(r'^\s*File "(?P<file>[^"]+)(?:"(?:, ?(?:l|li|lin|line|line (?P<line>\d+)(?:, ?i?n?)?)?)?)?\s*$(?P<function>)')
+_CUT = re.compile(
+    r'^\s*File "(?P<file>[^"]+)(?:"(?:, ?(?:l|li|lin|line|line (?P<line>\d+)(?:, '
+    r"?i?n?)?)?)?)?\s*$(?P<function>)"
+)
 # How far from the end the last frame of a stack may stand that nothing announces.
 REACH = 16 << 10
 _REPEATED = re.compile(r"\s*\[Previous line repeated \d{1,9} more times?\]")
@@ -79,7 +84,13 @@ def headless(block: Block, offset: int, line: Line, known: dict[int, Line]) -> T
     inside = _inside(block, begin, end, known)
     frames = _read(inside)
     name = exception["type"] + (exception["inner"] or "")
-    return Traceback(inside[0].number, line.number, line.source, frames, name, exception["message"] or "", line.text) if frames else None
+    return (
+        Traceback(
+            inside[0].number, line.number, line.source, frames, name, exception["message"] or "", line.text
+        )
+        if frames
+        else None
+    )
 
 
 def last(block: Block) -> Traceback | None:
@@ -91,7 +102,9 @@ def last(block: Block) -> Traceback | None:
     lines = stack.below(block, place, block.line + newlines(block.data, 0, place), known)
     first = next(lines)
     # Of what dumps all threads, on request too, no frame has the comma.
-    frame = _CALL.match(first.body) or (_CUT.match(first.body) if b"\n" not in block.data[place:].rstrip() else None)
+    frame = _CALL.match(first.body) or (
+        _CUT.match(first.body) if b"\n" not in block.data[place:].rstrip() else None
+    )
     if frame is None:
         return None
     above = _inside(block, place, first, known)
@@ -109,7 +122,11 @@ def under(block: Block, offset: int, line: Line, known: dict[int, Line], most: i
 def _inside(block: Block, offset: int, line: Line, known: dict[int, Line]) -> list[Line]:
     """Give the frames and code above a line of the same process, in their order."""
     above = stack.of(line.source, stack.above(block, offset, line.number, known))
-    return list(takewhile(lambda row: row.body[:1].isspace() or _FRAME.match(row.body) or _PIECE.match(row.body), above))[::-1]
+    return list(
+        takewhile(
+            lambda row: row.body[:1].isspace() or _FRAME.match(row.body) or _PIECE.match(row.body), above
+        )
+    )[::-1]
 
 
 def _read(rows: list[Line]) -> tuple[Frame, ...]:
@@ -135,7 +152,9 @@ def _escaped(first: Line, _lines: Iterator[Line], _earlier: Iterator[Line]) -> l
     match = _ESCAPED.search(first.text)
     if match is None:
         return None
-    head, *rows = [replace(first, body=row) for row in printable(_unescaped(match[0]), keep="\t\n").split("\n")]
+    head, *rows = [
+        replace(first, body=row) for row in printable(_unescaped(match[0]), keep="\t\n").split("\n")
+    ]
     return _collect(head, iter(rows), iter(()))
 
 
@@ -165,7 +184,14 @@ def _uncompiled(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> 
 
 
 _Read = Callable[[Line, Iterator[Line], Iterator[Line]], "list[Traceback] | None"]
-_READERS: tuple[_Read, ...] = (_plain, boxed_traceback.read_boxed, _escaped, native.read_native, panics.read_panic, _uncompiled)
+_READERS: tuple[_Read, ...] = (
+    _plain,
+    boxed_traceback.read_boxed,
+    _escaped,
+    native.read_native,
+    panics.read_panic,
+    _uncompiled,
+)
 
 
 def _collect(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> list[Traceback]:
@@ -198,7 +224,7 @@ class _OpenTraceback:
     def cut(self, body: str) -> str:
         """Take off the header's margin, where the line has it."""
         match = self._margin.match(body)
-        return body[match.end():] if match else body
+        return body[match.end() :] if match else body
 
     def all(self, lines: Iterator[Line]) -> list[Traceback]:
         """Read on to the end, and what stands below it."""
@@ -235,7 +261,10 @@ class _OpenTraceback:
         return self._end(line, body)
 
     def _joined(self, body: str) -> str:
-        """Put the rows of a frame together that a console broke; its other rows count as blank until it is whole."""
+        """Put the rows of a frame together that a console broke.
+
+        Its other rows count as blank until it is whole.
+        """
         if not self._broken and not _BROKEN.match(body):
             return body
         plain = body.rstrip()
@@ -251,7 +280,9 @@ class _OpenTraceback:
         if exception is None or not (self.frames or self.found):
             self._noise += 1
             return False if self._noise > MAX_NOISE else None
-        self.found.append(self._built(line, exception["type"] + (exception["inner"] or ""), exception["message"] or ""))
+        self.found.append(
+            self._built(line, exception["type"] + (exception["inner"] or ""), exception["message"] or "")
+        )
         self._last = line
         again = _REMOTE.search(body)
         if again is None:
@@ -278,7 +309,16 @@ class _OpenTraceback:
         return False
 
     def _built(self, line: Line, exception: str, message: str) -> Traceback:
-        return Traceback(self._start, line.number, self.first.source, tuple(self.frames), exception, message, line.text, self.remote)
+        return Traceback(
+            self._start,
+            line.number,
+            self.first.source,
+            tuple(self.frames),
+            exception,
+            message,
+            line.text,
+            self.remote,
+        )
 
 
 def _frame(match: re.Match[str]) -> Frame:

@@ -36,7 +36,11 @@ def find_jobs(folder: Path, settings: Settings) -> FoundJobs:
     if not home.is_dir():
         raise InvalidRequestError(f"{folder} is no folder.")
     listed = list_folder(home, settings)
-    found = group_files([member.name for member in listed.logs], [member.name for member in listed.configs], home.name or "job")
+    found = group_files(
+        [member.name for member in listed.logs],
+        [member.name for member in listed.configs],
+        home.name or "job",
+    )
     check_limits(len(found), str(folder), settings, listed.skipped.omitted)
     return FoundJobs(lambda: _specs(found, home), len(found), clean_spec(listed.skipped.omitted))
 
@@ -50,7 +54,10 @@ def find_all_jobs(paths: Sequence[Path], settings: Settings) -> FoundJobs:
     for path in paths:
         if path.is_dir():
             found = find_jobs(path, settings)
-            specs += [spec.model_copy(update={"name": shown_path(f"{path.name}/{spec.name}")}) for spec in found.specs]
+            specs += [
+                spec.model_copy(update={"name": shown_path(f"{path.name}/{spec.name}")})
+                for spec in found.specs
+            ]
             for reason, told in found.left_out.items():
                 left_out.add(reason, f"{path.name}: {told}")
     loose = [path for path in paths if not path.is_dir()]
@@ -60,13 +67,17 @@ def find_all_jobs(paths: Sequence[Path], settings: Settings) -> FoundJobs:
 
 
 def allowed(path: str, settings: Settings) -> Path:
-    """Give a folder that a request names; raises ForbiddenError where it is under none of the settings' `batch_roots`.
+    """Give a folder that a request names.
+
+    Raises ForbiddenError where it is under none of the settings' `batch_roots`.
 
     Whether a folder outside is there is not told.
     """
     real = os.path.realpath(path)
     if not any(is_under(real, root) for root in roots(settings)):
-        raise ForbiddenError(f"{shown_path(path)} is under none of the folders that batches may read (WHYCRASH_BATCH_ROOTS).")
+        raise ForbiddenError(
+            f"{shown_path(path)} is under none of the folders that batches may read (WHYCRASH_BATCH_ROOTS)."
+        )
     return Path(real)
 
 
@@ -95,7 +106,10 @@ def _specs(found: Sequence[JobFiles], home: Path) -> Iterator[JobSpec]:
 def _place(job: JobFiles, home: Path) -> JobPlace:
     if job.folder is not None and not any(kind_of(log) == "nested_archive" for log in job.logs):
         return JobPlace(paths=(str(home / job.folder),))
-    return JobPlace(paths=tuple(str(home / log) for log in job.logs), configs=tuple(str(home / config) for config in job.configs))
+    return JobPlace(
+        paths=tuple(str(home / log) for log in job.logs),
+        configs=tuple(str(home / config) for config in job.configs),
+    )
 
 
 def _loose(paths: Sequence[Path]) -> list[JobSpec]:
@@ -111,5 +125,8 @@ def _loose(paths: Sequence[Path]) -> list[JobSpec]:
         logs = [path.name for path in files if path.name not in configs]
         found = group_files(logs, configs, folder.name or "job")
         # Their folder holds more than was named.
-        specs += [JobSpec(name=shown_path(job.name), place=_place(replace(job, folder=None), folder)) for job in found]
+        specs += [
+            JobSpec(name=shown_path(job.name), place=_place(replace(job, folder=None), folder))
+            for job in found
+        ]
     return specs

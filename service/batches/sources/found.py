@@ -37,16 +37,25 @@ def collect_jobs(specs: Sequence[JobSpec], left_out: Told | None = None) -> Foun
 
 def clean_spec(left_out: Told) -> Told:
     """Give what was left out as it may be kept: files' names hold secrets, too."""
-    return {reason: Redactor().clean(told) if isinstance(told, str) else told for reason, told in left_out.items()}
+    return {
+        reason: Redactor().clean(told) if isinstance(told, str) else told for reason, told in left_out.items()
+    }
 
 
 def check_limits(count: int, where: str, settings: Settings, left_out: Told) -> None:
     """Raise InvalidRequestError where there is no job, TooLargeError where there are more than a batch may have."""
     if not count:
-        told = "; ".join(f"{reason.replace('_', ' ')} {what}" for reason, what in clean_spec(left_out).items())
-        raise InvalidRequestError(f"{Redactor().clean(where)} holds no job's log." + (f" Left out: {told}." if told else ""))
+        told = "; ".join(
+            f"{reason.replace('_', ' ')} {what}" for reason, what in clean_spec(left_out).items()
+        )
+        raise InvalidRequestError(
+            f"{Redactor().clean(where)} holds no job's log." + (f" Left out: {told}." if told else "")
+        )
     if count > settings.max_jobs:
-        raise TooLargeError(f"{Redactor().clean(where)} holds more jobs than the {settings.max_jobs} that a batch takes (WHYCRASH_MAX_JOBS).")
+        raise TooLargeError(
+            f"{Redactor().clean(where)} holds more jobs than the {settings.max_jobs} that a batch takes "
+            "(WHYCRASH_MAX_JOBS)."
+        )
 
 
 def shown_path(name: str) -> str:

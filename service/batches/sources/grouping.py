@@ -3,13 +3,17 @@
 The rule, for a folder as for an archive:
 
 1. A folder that holds nothing but one folder is that folder.
-2. It is one job where it looks like one: Hydra's `.hydra` inside, one log for each rank (`rank0.log`, `worker-1.out`),
-   a Ray session's files, none but logs of general names (`driver.log`, `stderr.txt`), or a folder for each rank, node
+2. It is one job where it looks like one: Hydra's `.hydra` inside, one log for each rank (`rank0.log`,
+`worker-1.out`),
+   a Ray session's files, none but logs of general names (`driver.log`, `stderr.txt`), or a folder for each
+   rank, node
    or attempt.
-3. Else each folder in it is one job, with all below it; a folder named by a day or a time, without logs of its own,
+3. Else each folder in it is one job, with all below it; a folder named by a day or a time, without logs of
+its own,
    is gone into.
 4. Else each log in it is one job. What differs only in its stream (`x.out` and `x.err`), age (`x.log.1`,
-   `x-previous.log`) or rank (`x_rank0.log`) is one job's. A configuration goes to the job of its name, else to all.
+   `x-previous.log`) or rank (`x_rank0.log`) is one job's. A configuration goes to the job of its name, else
+   to all.
 """
 
 from __future__ import annotations
@@ -25,7 +29,10 @@ MAX_SHARED = 20
 
 _PACKED = re.compile(r"\.(?:gz|zst|xz|bz2|tgz|zip|tar(?:\.(?:gz|zst|xz|bz2))?)$", re.IGNORECASE)
 _AGE = re.compile(r"(?<=\.log|\.out|\.err|\.txt)[.-]\d{1,3}$|[._-]previous(?=[._-]|$)", re.IGNORECASE)
-_ENDING = re.compile(r"\.(?:log|txt|out|err|stdout|stderr|jsonl|json|sh|bash|sbatch|slurm|ya?ml|toml|ini|cfg|conf|env)$", re.IGNORECASE)
+_ENDING = re.compile(
+    r"\.(?:log|txt|out|err|stdout|stderr|jsonl|json|sh|bash|sbatch|slurm|ya?ml|toml|ini|cfg|conf|env)$",
+    re.IGNORECASE,
+)
 _STREAM = re.compile(r"(?:^|[._-])(?:stdout|stderr|out|err)$", re.IGNORECASE)
 # The batch systems of the PBS family name a job's two streams NAME.o123 and NAME.e123.
 _PBS = re.compile(r"\.[oe](?=\d+(?:[.-]\d+)?$)")
@@ -33,7 +40,9 @@ _RANK = re.compile(
     r"(?:^|[._-])(?:local[_-]?)?(?P<word>rank|worker|node|host|proc|process|replica|shard|actor|pod|gpu)[._-]?(?P<index>\d{1,6})(?=$|[._-])",
     re.IGNORECASE,
 )
-_SESSION = re.compile(r"^(?:raylet|gcs_server|python-core-|worker-[0-9a-f]{32,}-|runtime_env_|dashboard(?:_agent)?\.|log_monitor)")
+_SESSION = re.compile(
+    r"^(?:raylet|gcs_server|python-core-|worker-[0-9a-f]{32,}-|runtime_env_|dashboard(?:_agent)?\.|log_monitor)"
+)
 _GENERAL = re.compile(
     r"^(?:driver|main|launcher|master|head|console|train(?:ing|er)?|worker|output|log|error|system|nohup|run|stdout|stderr|out|err|dmesg|syslog|server)?$",
     re.IGNORECASE,
@@ -43,13 +52,20 @@ _INNER = re.compile(
     r"head|launcher|master|session_.+|\.hydra|configs?|scripts?)$",
     re.IGNORECASE,
 )
-_DATED = re.compile(r"^(?:\d{4}-?\d{2}(?:-?\d{2})?|\d{2}[-_]\d{2}[-_]\d{2}|\d{4}-\d{2}-\d{2}[T_-]\d{2}[-_:]?\d{2}(?:[-_:]?\d{2})?)$")
-_NOT_A_LOG = re.compile(r"^(?:readme|licen[cs]e|changelog|authors|contributing|notice)(?:\.|$)", re.IGNORECASE)
+_DATED = re.compile(
+    r"^(?:\d{4}-?\d{2}(?:-?\d{2})?|\d{2}[-_]\d{2}[-_]\d{2}|\d{4}-\d{2}-\d{2}[T_-]\d{2}[-_:]?\d{2}(?:[-_:]?\d{2})?)$"
+)
+_NOT_A_LOG = re.compile(
+    r"^(?:readme|licen[cs]e|changelog|authors|contributing|notice)(?:\.|$)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
 class JobFiles:
-    """One job's files by their names; `folder` is the one that they are all of, None where they lie beside others'."""
+    """One job's files by their names.
+
+    `folder` is the one that they are all of, None where they lie beside others'.
+    """
 
     name: str
     logs: tuple[str, ...]
@@ -100,7 +116,9 @@ def parse_stem(name: str) -> LogNameStem:
     rank = _RANK.search(last)
     if rank is None:
         return LogNameStem(last)
-    return LogNameStem((last[: rank.start()] + last[rank.end() :]).strip("._-"), rank["word"].lower(), int(rank["index"]))
+    return LogNameStem(
+        (last[: rank.start()] + last[rank.end() :]).strip("._-"), rank["word"].lower(), int(rank["index"])
+    )
 
 
 def _tree(logs: Iterable[str], configs: Iterable[str]) -> _Folder:
@@ -132,7 +150,10 @@ def _jobs(folder: _Folder, name: str) -> list[JobFiles]:
 def _whole(folder: _Folder, name: str) -> JobFiles:
     parts = list(folder.below())
     return JobFiles(
-        name, tuple(log for part in parts for log in part.logs), tuple(config for part in parts for config in part.configs), folder.path
+        name,
+        tuple(log for part in parts for log in part.logs),
+        tuple(config for part in parts for config in part.configs),
+        folder.path,
     )
 
 
@@ -167,7 +188,9 @@ def _keys(logs: Sequence[str]) -> dict[str, str]:
     for found in stems.values():
         indices[found.key, found.word].add(found.rank)
     return {
-        log: found.key if not found.word or found.word == "rank" or _counts(indices[found.key, found.word]) else _plain(log)
+        log: found.key
+        if not found.word or found.word == "rank" or _counts(indices[found.key, found.word])
+        else _plain(log)
         for log, found in stems.items()
     }
 
@@ -192,9 +215,15 @@ def _flat(folder: _Folder) -> list[JobFiles]:
         own[parse_stem(config).key].append(config)
     shared = tuple(config for key, found in own.items() if key not in groups for config in found)[:MAX_SHARED]
     prefix = f"{folder.path}/" if folder.path else ""
-    return [JobFiles(f"{prefix}{key or folder.name or 'job'}", tuple(logs), (*own.get(key, ()), *shared)) for key, logs in groups.items()]
+    return [
+        JobFiles(f"{prefix}{key or folder.name or 'job'}", tuple(logs), (*own.get(key, ()), *shared))
+        for key, logs in groups.items()
+    ]
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """Sort numbers as numbers; a name's digits are no more than its length."""
-    return [(int(part), "") if part.isdecimal() and len(part) < 40 else (-1, part) for part in re.split(r"(\d+)", name)]
+    return [
+        (int(part), "") if part.isdecimal() and len(part) < 40 else (-1, part)
+        for part in re.split(r"(\d+)", name)
+    ]

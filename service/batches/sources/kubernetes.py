@@ -1,7 +1,8 @@
 """Jobs out of pods' logs: a node's /var/log/pods, `kubectl cluster-info dump`, or a folder of `kubectl logs` output.
 
 No cluster is asked; how pods ended is read from a `pods.json` beside their logs, as the dump writes it and as
-`kubectl get pods -o json` gives it. A pod's containers and their restarts are one job's; so are the pods that an operator makes
+`kubectl get pods -o json` gives it. A pod's containers and their restarts are one job's; so are the pods that
+an operator makes
 for one job (`NAME-master-0`, `NAME-worker-3`, `NAME-launcher-x2x9z`). Kubernetes' own pods are left out.
 https://kubernetes.io/docs/concepts/cluster-administration/logging/
 """
@@ -29,8 +30,8 @@ _POD_LOG = re.compile(
     r"(?:^|/)(?P<folder>(?P<namespace>[a-z0-9.-]+)_(?P<pod>[a-z0-9.-]+)_[0-9A-Za-z-]+)/(?P<container>[a-z0-9.-]+)/\d+\.log(?:\.[\w.-]+)?$"
 )
 _DUMP_LOG = re.compile(r"(?:^|/)(?P<folder>(?P<namespace>[a-z0-9.-]+)/(?P<pod>[a-z0-9.-]+))/logs\.txt$")
-# What operators put behind a job's name for each of its pods: Kubeflow's, MPI's, KubeRay's, JobSet's. An index or
-# random letters follow; of those, names made by Kubernetes have no vowels.
+# What operators put behind a job's name for each of its pods: Kubeflow's, MPI's, KubeRay's, JobSet's. An
+# index or random letters follow; of those, names made by Kubernetes have no vowels.
 _TAIL = r"(?:-(?:\d+|[bcdfghjklmnpqrstvwxz2456789]{5,10}))*$"
 _HEAD = re.compile(rf"-(?:master|launcher|chief|head|leader|driver){_TAIL}")
 _ROLE = re.compile(rf"-(?:master|workers?|launcher|chief|evaluator|ps|head|leader|driver|executor){_TAIL}")
@@ -63,7 +64,9 @@ def find_jobs(home: Path, settings: Settings) -> FoundJobs:
     return FoundJobs(lambda: _specs(places, real, ends), len(places), clean_spec(listed.skipped.omitted))
 
 
-def _ends(pods: Sequence[Pod], places: Mapping[str, list[str]], known: Mapping[tuple[str, str], Outcome]) -> dict[str, Outcome]:
+def _ends(
+    pods: Sequence[Pod], places: Mapping[str, list[str]], known: Mapping[tuple[str, str], Outcome]
+) -> dict[str, Outcome]:
     """Give how each job ended, of several pods the one that says most: the others may be those that a launcher ended after it."""
     by_folder = {pod.folder: end for pod in pods if (end := known.get((pod.namespace, pod.name)))}
     found = {job: [by_folder[path] for path in paths if path in by_folder] for job, paths in places.items()}
@@ -89,7 +92,11 @@ def _of_pods(pods: Sequence[Pod]) -> dict[str, list[str]]:
     heads = {pod.job for pod in pods if _HEAD.search(pod.name)}
     places: dict[str, list[str]] = defaultdict(list)
     for pod in sorted(pods):
-        home = next((name for name in _shorter(pod.job) if name in heads), pod.job) if _ROLE.search(pod.name) else pod.job
+        home = (
+            next((name for name in _shorter(pod.job) if name in heads), pod.job)
+            if _ROLE.search(pod.name)
+            else pod.job
+        )
         places[home].append(pod.folder)
     return places
 
@@ -117,4 +124,8 @@ def _of_dumps(listed: Contents) -> dict[str, list[str]]:
 
 def _specs(places: Mapping[str, list[str]], home: Path, ends: Mapping[str, Outcome]) -> Iterator[JobSpec]:
     for name, paths in sorted(places.items()):
-        yield JobSpec(name=shown_path(name), place=JobPlace(paths=tuple(str(home / path) for path in paths)), outcome=ends.get(name))
+        yield JobSpec(
+            name=shown_path(name),
+            place=JobPlace(paths=tuple(str(home / path) for path in paths)),
+            outcome=ends.get(name),
+        )

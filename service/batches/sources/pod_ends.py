@@ -78,7 +78,11 @@ class _Pods(_Part):
 def order(outcome: Outcome) -> tuple[int, bool, bool]:
     """Order ends by how much they say: failures first, then what proves a cause, then what names an exit code."""
     reading = next(iter(outcome.readings), None)
-    return ("failed", "succeeded", "unknown").index(outcome.end), reading is None or reading.proof != "established", outcome.exit_code is None
+    return (
+        ("failed", "succeeded", "unknown").index(outcome.end),
+        reading is None or reading.proof != "established",
+        outcome.exit_code is None,
+    )
 
 
 def read(home: Path) -> dict[tuple[str, str], Outcome]:

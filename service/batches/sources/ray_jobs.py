@@ -35,7 +35,8 @@ TIMEOUT_S = 30.0
 MAX_LIST = 256 << 20
 # Ray puts the end of the log into a job's message; what stands before it is Ray's own word.
 _TAIL = re.compile(r"[,.]?\s*(?:last available logs|The last \d+ lines).*", re.DOTALL | re.IGNORECASE)
-# As much of a JSON text as is whole; what follows is its closing quote, or an escape that is not all there yet.
+# As much of a JSON text as is whole; what follows is its closing quote, or an escape that is not all there
+# yet.
 _WHOLE = re.compile(r'(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+')
 _HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}$")
 
@@ -75,10 +76,16 @@ class RayJobQuery:
 
 
 def allowed(dashboard: str, settings: Settings) -> str:
-    """Give a dashboard's address that a request names; raises ForbiddenError where the settings do not list it."""
+    """Give a dashboard's address that a request names.
+
+    Raises ForbiddenError where the settings do not list it.
+    """
     listed = {base(item.strip()) for item in settings.ray_dashboards.split(",") if item.strip()}
     if base(dashboard) not in listed:
-        raise ForbiddenError(f"{shown_path(dashboard)} is none of the Ray dashboards that batches may ask (WHYCRASH_RAY_DASHBOARDS).")
+        raise ForbiddenError(
+            f"{shown_path(dashboard)} is none of the Ray dashboards that batches may ask "
+            "(WHYCRASH_RAY_DASHBOARDS)."
+        )
     return base(dashboard)
 
 
@@ -88,15 +95,28 @@ def base(dashboard: str) -> str:
         parts = urlsplit(dashboard if "://" in dashboard else f"http://{dashboard}")
         port = parts.port
     except ValueError as error:
-        raise InvalidRequestError(f"{shown_path(dashboard)} is no address of a dashboard: {error}.") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise InvalidRequestError(f"{shown_path(dashboard)} is no address of a dashboard, such as http://127.0.0.1:8265.")
+        raise InvalidRequestError(
+            f"{shown_path(dashboard)} is no address of a dashboard: {error}."
+        ) from error
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.username
+        or parts.query
+        or parts.fragment
+    ):
+        raise InvalidRequestError(
+            f"{shown_path(dashboard)} is no address of a dashboard, such as http://127.0.0.1:8265."
+        )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 
 
 def find_jobs(asked: RayJobQuery, spool: BatchSpool, settings: Settings) -> FoundJobs:
-    """Fetch the logs of all failed jobs; raises InvalidRequestError, TooLargeError, DiskFullError. Where it raises, no copy stays."""
+    """Fetch the logs of all failed jobs; raises InvalidRequestError, TooLargeError, DiskFullError.
+
+    Where it raises, no copy stays.
+    """
     try:
         return _read(asked, spool, settings)
     except BaseException:
@@ -119,22 +139,35 @@ def _read(asked: RayJobQuery, spool: BatchSpool, settings: Settings) -> FoundJob
 
 
 def _failed(client: httpx.Client, asked: RayJobQuery) -> list[RayJob]:
-    """Give the jobs that failed, oldest first; raises InvalidRequestError where the dashboard does not tell."""
+    """Give the jobs that failed, oldest first.
+
+    Raises InvalidRequestError where the dashboard does not tell.
+    """
     try:
         with client.stream("GET", "/api/jobs/") as response:
             response.raise_for_status()
             listed = _RayJobList.model_validate({"jobs": json.loads(_bounded(response))})
     except (httpx.HTTPError, httpx.InvalidURL, ValidationError, ValueError, RecursionError) as error:
-        raise InvalidRequestError(f"Ray's dashboard at {client.base_url} could not be asked for its jobs: {_told(error)}.") from error
+        raise InvalidRequestError(
+            f"Ray's dashboard at {client.base_url} could not be asked for its jobs: {_told(error)}."
+        ) from error
     since = asked.since.timestamp() * 1000 if asked.since else 0
-    failed = [job for job in listed.jobs if job.status == "FAILED" and (job.end_time or job.start_time or 0) >= since]
+    failed = [
+        job
+        for job in listed.jobs
+        if job.status == "FAILED" and (job.end_time or job.start_time or 0) >= since
+    ]
     return sorted(failed, key=lambda job: (job.end_time or 0, job.name))
 
 
 def _told(error: Exception) -> str:
     if isinstance(error, httpx.HTTPStatusError) and error.response.status_code in (401, 403):
         return "it wants a token; set RAY_AUTH_TOKEN to the cluster's"
-    return "what it gives is no list of jobs" if isinstance(error, ValueError | RecursionError) else shown_path(str(error) or type(error).__name__)
+    return (
+        "what it gives is no list of jobs"
+        if isinstance(error, ValueError | RecursionError)
+        else shown_path(str(error) or type(error).__name__)
+    )
 
 
 def _bounded(response: httpx.Response) -> bytes:
@@ -146,7 +179,9 @@ def _bounded(response: httpx.Response) -> bytes:
     return bytes(whole)
 
 
-def _fetched(client: httpx.Client, job: RayJob, spool: BatchSpool, skipped: Skipped, dashboard: str) -> JobSpec | None:
+def _fetched(
+    client: httpx.Client, job: RayJob, spool: BatchSpool, skipped: Skipped, dashboard: str
+) -> JobSpec | None:
     copies = spool.begin()
     if job.submission_id:
         _log(client, job.submission_id, copies, skipped)
@@ -158,9 +193,17 @@ def _fetched(client: httpx.Client, job: RayJob, spool: BatchSpool, skipped: Skip
         return None
     for name, text in _configs(job):
         copies.config(name, text.encode())
-    place = copies.place().model_copy(update={"ray_dashboard": dashboard, "ray_job": job.submission_id or job.job_id or ""})
+    place = copies.place().model_copy(
+        update={"ray_dashboard": dashboard, "ray_job": job.submission_id or job.job_id or ""}
+    )
     outcome = Outcome.told(job.driver_exit_code, None, job.status).if_given
-    return JobSpec(name=shown_path(job.name), place=place, started=_time(job.start_time), ended=_time(job.end_time), outcome=outcome)
+    return JobSpec(
+        name=shown_path(job.name),
+        place=place,
+        started=_time(job.start_time),
+        ended=_time(job.end_time),
+        outcome=outcome,
+    )
 
 
 def _log(client: httpx.Client, submission: str, copies: SpooledJob, skipped: Skipped) -> None:
@@ -240,7 +283,9 @@ class _TextStream:
             while not self._held and (piece := next(self._pieces, None)) is not None:
                 self._held = piece
         except (httpx.HTTPError, ValueError) as error:
-            raise DamagedArchiveError(f"the dashboard did not give all of it ({type(error).__name__})") from error
+            raise DamagedArchiveError(
+                f"the dashboard did not give all of it ({type(error).__name__})"
+            ) from error
         piece, self._held = self._held[:size], self._held[size:]
         return piece
 

@@ -1,6 +1,7 @@
 """Failed jobs of a Slurm cluster, by its accounting (`sacct`), and their output where the jobs wrote it.
 
-https://slurm.schedmd.com/sacct.html, and for the patterns in output paths https://slurm.schedmd.com/sbatch.html
+https://slurm.schedmd.com/sacct.html, and for the patterns in output paths
+https://slurm.schedmd.com/sbatch.html
 """
 
 from __future__ import annotations
@@ -27,7 +28,19 @@ TIMEOUT_S = 120.0
 MAX_OUTPUT = 256 << 20
 STATES = ("FAILED", "OUT_OF_MEMORY", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "DEADLINE")
 FIELDS = (
-    "JobID", "JobIDRaw", "JobName", "User", "State", "ExitCode", "NNodes", "NodeList", "AllocTRES", "ElapsedRaw", "Start", "End", "WorkDir",
+    "JobID",
+    "JobIDRaw",
+    "JobName",
+    "User",
+    "State",
+    "ExitCode",
+    "NNodes",
+    "NodeList",
+    "AllocTRES",
+    "ElapsedRaw",
+    "Start",
+    "End",
+    "WorkDir",
 )
 # Since Slurm 24.05; an older sacct refuses them.
 PATHS = ("StdOut", "StdErr")
@@ -48,7 +61,10 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class SlurmQuery:
-    """What is asked for: jobs that ended in one of the states since a time; `users` by commas, empty is those that sacct gives by itself."""
+    """What is asked for: jobs that ended in one of the states since a time.
+
+    `users` by commas, empty is those that sacct gives by itself.
+    """
 
     since: datetime
     until: datetime | None = None
@@ -59,7 +75,8 @@ class SlurmQuery:
 def find_jobs(asked: SlurmQuery, settings: Settings, roots: Sequence[str] | None = None) -> FoundJobs:
     """Ask sacct for failed jobs and find their output; raises InvalidRequestError, TooLargeError, LateError.
 
-    With `roots`, only output under one of these real folders is taken: who submits a job chooses its path, and may
+    With `roots`, only output under one of these real folders is taken: who submits a job chooses its path,
+    and may
     choose one that only the server may read.
     """
     skipped = Skipped()
@@ -84,7 +101,9 @@ def rows(asked: SlurmQuery) -> Iterator[Row]:
         names = FIELDS
         ended = _run(_command(asked, names))
     if ended.returncode:
-        raise InvalidRequestError(f"sacct failed: {shown_path(' '.join(ended.stderr.split())) or f'exit code {ended.returncode}'}.")
+        raise InvalidRequestError(
+            f"sacct failed: {shown_path(' '.join(ended.stderr.split())) or f'exit code {ended.returncode}'}."
+        )
     for line in ended.stdout[:MAX_OUTPUT].splitlines():
         cells = line.split(_APART)
         if len(cells) == len(names):
@@ -106,7 +125,10 @@ def _paths(pattern: str, row: Row) -> list[str]:
     else:
         pieces = _PATTERNS.split(pattern)
         several = any(piece[-1] in _SEVERAL for piece in pieces[1::2])
-        name = "".join(_filled(piece, row, several) if place % 2 else _escaped(piece, several) for place, piece in enumerate(pieces))
+        name = "".join(
+            _filled(piece, row, several) if place % 2 else _escaped(piece, several)
+            for place, piece in enumerate(pieces)
+        )
         names = sorted(glob.glob(name, root_dir=row["WorkDir"]))[:MAX_FILES] if several else [name]  # noqa: PTH207 - may be absolute
     # An absolute name takes the place of the folder.
     return [os.path.join(row["WorkDir"], name) for name in names]  # noqa: PTH118
@@ -154,21 +176,44 @@ _VALUES: Mapping[str, Callable[[Row], str]] = {
 def _command(asked: SlurmQuery, names: Sequence[str]) -> list[str]:
     program = shutil.which("sacct")
     if program is None:
-        raise InvalidRequestError("There is no sacct on this machine; run whycrash where Slurm's commands are.")
+        raise InvalidRequestError(
+            "There is no sacct on this machine; run whycrash where Slurm's commands are."
+        )
     until = asked.until.astimezone().strftime(_TIME) if asked.until else "now"
     users = [f"--user={asked.users}"] if asked.users else []
     return [
-        program, "--allocations", "--array", "--parsable2", "--noheader", f"--delimiter={_APART}", f"--format={','.join(names)}",
-        f"--state={','.join(asked.states)}", f"--starttime={asked.since.astimezone().strftime(_TIME)}", f"--endtime={until}", *users,
+        program,
+        "--allocations",
+        "--array",
+        "--parsable2",
+        "--noheader",
+        f"--delimiter={_APART}",
+        f"--format={','.join(names)}",
+        f"--state={','.join(asked.states)}",
+        f"--starttime={asked.since.astimezone().strftime(_TIME)}",
+        f"--endtime={until}",
+        *users,
     ]
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     # Times come with their offset, so that they are right wherever they are read.
-    surroundings = {**os.environ, "LC_ALL": "C.UTF-8", "SLURM_TIME_FORMAT": f"{_TIME}%z", "SLURM_BITSTR_LEN": "0"}
+    surroundings = {
+        **os.environ,
+        "LC_ALL": "C.UTF-8",
+        "SLURM_TIME_FORMAT": f"{_TIME}%z",
+        "SLURM_BITSTR_LEN": "0",
+    }
     try:
         return subprocess.run(  # noqa: S603 - no shell; sacct's path and our own options
-            command, env=surroundings, capture_output=True, text=True, errors="replace", check=False, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL
+            command,
+            env=surroundings,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=TIMEOUT_S,
+            stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as error:
         raise LateError(f"sacct did not answer within {TIMEOUT_S:.0f} s; ask for a shorter time.") from error
@@ -184,12 +229,19 @@ def _spec(row: Row, paths: Sequence[str]) -> JobSpec:
     elapsed = row["ElapsedRaw"]
     # How a job ended; sacct's ExitCode is the exit code and the signal, such as 1:0 or 0:9.
     code, _, number = row["ExitCode"].partition(":")
-    outcome = Outcome.told(code or None, number if number.isdecimal() and int(number) else None, row["State"]).if_given
+    outcome = Outcome.told(
+        code or None, number if number.isdecimal() and int(number) else None, row["State"]
+    ).if_given
     return JobSpec(
-        name=shown_path(f"{row['JobName']} ({row['JobID']})"), place=JobPlace(paths=tuple(dict.fromkeys(os.path.realpath(path) for path in paths))),
-        nodes=int(row["NNodes"]) if row["NNodes"].isdecimal() and int(row["NNodes"]) else None, gpus=gpus,
+        name=shown_path(f"{row['JobName']} ({row['JobID']})"),
+        place=JobPlace(paths=tuple(dict.fromkeys(os.path.realpath(path) for path in paths))),
+        nodes=int(row["NNodes"]) if row["NNodes"].isdecimal() and int(row["NNodes"]) else None,
+        gpus=gpus,
         gpu_hours=round(gpus * int(elapsed) / 3600, 3) if gpus is not None and elapsed.isdecimal() else None,
-        started=_time(row["Start"]), ended=_time(row["End"]), node_names=nodelist.expand(row["NodeList"]), outcome=outcome,
+        started=_time(row["Start"]),
+        ended=_time(row["End"]),
+        node_names=nodelist.expand(row["NodeList"]),
+        outcome=outcome,
     )
 
 
@@ -207,5 +259,3 @@ def _time(text: str) -> datetime | None:
     except ValueError:
         return None  # Unknown, or None
     return when.astimezone() if when.tzinfo is None else when
-
-

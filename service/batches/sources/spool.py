@@ -1,4 +1,7 @@
-"""Redacted, packed copies of what was handed in, under the batch's own folder; nothing raw ever has a name on the disk."""
+"""Redacted, packed copies of what was handed in, under the batch's own folder.
+
+Nothing raw ever has a name on the disk.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,8 @@ def nothing() -> None:
 class BatchSpool:
     """The copies of one batch; `left` is how many bytes more it may hold, unpacked.
 
-    `check` is called with each piece, and raises where it is to end: at a deadline, or when nobody waits any more.
+    `check` is called with each piece, and raises where it is to end: at a deadline, or when nobody waits any
+    more.
     """
 
     folder: Path
@@ -51,7 +55,10 @@ class BatchSpool:
         self.check()
         self.left -= size
         if self.left < 0:
-            raise TooLargeError("The logs unpack to more than a request may hold (WHYCRASH_MAX_UNPACKED_MB), or to far more than logs do.")
+            raise TooLargeError(
+                "The logs unpack to more than a request may hold (WHYCRASH_MAX_UNPACKED_MB), or to far "
+                "more than logs do."
+            )
 
     def limit(self, size: int) -> None:
         """Hold no more than `size` bytes from here on."""
@@ -72,7 +79,10 @@ class SpooledJob:
     configs: list[str] = field(default_factory=list)
 
     def log(self, name: str, chunks: Iterable[bytes]) -> None:
-        """Keep a log, redacted and packed; raises TooLargeError, DiskFullError, or what reading the chunks raises."""
+        """Keep a log, redacted and packed.
+
+        Raises TooLargeError, DiskFullError, or what reading the chunks raises.
+        """
         path, file = self._create(name)
         self.logs.append(path)
         with free_bytes(), file:
@@ -103,10 +113,16 @@ class SpooledJob:
         with free_bytes():
             self._make(self.spool.folder)
             for path in _candidates(folder, safe_path(name)):
-                # Taken by a name that signs told apart which no file name of ours has, or by one that is a folder here.
+                # Taken by a name that signs told apart which no file name of ours has, or by one that is a
+                # folder here.
                 with suppress(FileExistsError, IsADirectoryError, NotADirectoryError):
                     self._make(path.parent)
-                    opened = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb")
+                    opened = os.fdopen(
+                        os.open(
+                            path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+                        ),
+                        "wb",
+                    )
                     return str(path), opened
         raise AssertionError("there is always a next number")
 
@@ -123,7 +139,11 @@ def open_spool(folder: Path, settings: Settings, check: Callable[[], None] = not
 def safe_path(name: str) -> str:
     """Give a relative path that stays below its folder, by the names of an archive or a client."""
     clean = Redactor().clean(name)
-    parts = [part for raw in re.split(r"[/\\]", clean) if (part := _UNSAFE.sub("_", raw)[-_LONGEST_PART:]).strip(".")]
+    parts = [
+        part
+        for raw in re.split(r"[/\\]", clean)
+        if (part := _UNSAFE.sub("_", raw)[-_LONGEST_PART:]).strip(".")
+    ]
     return "/".join(parts[-_DEEPEST:]) or "log"
 
 

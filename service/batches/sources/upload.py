@@ -87,7 +87,13 @@ class SentJob(BaseModel):
     @property
     def configs(self) -> dict[str, str]:
         """The configurations by name; a bare text may be any of them."""
-        return self.config if isinstance(self.config, dict) else {"config.sh": self.config} if self.config else {}
+        return (
+            self.config
+            if isinstance(self.config, dict)
+            else {"config.sh": self.config}
+            if self.config
+            else {}
+        )
 
 
 @dataclass
@@ -122,7 +128,9 @@ class _SentFiles:
 
 
 def find_jobs(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) -> FoundJobs:
-    """Take apart what was sent, keeping redacted copies; raises InvalidRequestError, TooLargeError, DiskFullError.
+    """Take apart what was sent, keeping redacted copies.
+
+    Raises InvalidRequestError, TooLargeError, DiskFullError.
 
     Where it raises, no copy stays. The files stay open: they are the caller's.
     """
@@ -167,7 +175,10 @@ def is_collection(file: BinaryIO) -> bool:
 
 
 def is_lines(file: BinaryIO) -> bool:
-    """Tell whether a file is JSON lines of jobs: its first line has a name and a log. A log in JSON has no name."""
+    """Tell whether a file is JSON lines of jobs: its first line has a name and a log.
+
+    A log in JSON has no name.
+    """
     file.seek(0)
     head = file.read(_PEEKED).lstrip()
     file.seek(0)
@@ -194,7 +205,9 @@ def _archive(upload: SentFile, sent: _SentFiles) -> Contents | None:
         elif is_tar(stream.head):
             file.seek(0)
             read_tar(name, stream, file, contents)
-        elif (codec := codec_of(stream.head)) and is_tar((inner := PeekedStream(Decompressed(stream, codec, LIMITS.ratio))).head):
+        elif (codec := codec_of(stream.head)) and is_tar(
+            (inner := PeekedStream(Decompressed(stream, codec, LIMITS.ratio))).head
+        ):
             read_tar(name, inner, None, contents)
         else:
             return None
@@ -243,7 +256,9 @@ def _jobs(sent: _SentFiles, name: str) -> FoundJobs:
 def _job(job: JobFiles, sent: _SentFiles) -> JobSpec | None:
     copies = sent.spool.begin()
     for log in job.logs:
-        parts = sent.archives[log].logs if log in sent.archives else [Member(_label(log, job), sent.logs[log])]
+        parts = (
+            sent.archives[log].logs if log in sent.archives else [Member(_label(log, job), sent.logs[log])]
+        )
         for part in parts:
             _log(part, copies, sent)
     if not copies.logs:
@@ -255,7 +270,13 @@ def _job(job: JobFiles, sent: _SentFiles) -> JobSpec | None:
 
 def _label(name: str, job: JobFiles) -> str:
     """Name a file as it is named within its job."""
-    return name.removeprefix(f"{job.folder}/") if job.folder else name if job.folder == "" else name.rsplit("/", 1)[-1]
+    return (
+        name.removeprefix(f"{job.folder}/")
+        if job.folder
+        else name
+        if job.folder == ""
+        else name.rsplit("/", 1)[-1]
+    )
 
 
 def _log(member: Member, copies: SpooledJob, sent: _SentFiles) -> None:
@@ -278,7 +299,9 @@ def _log(member: Member, copies: SpooledJob, sent: _SentFiles) -> None:
 
 def _reason(error: InputError) -> str:
     kinds: tuple[tuple[type[InputError], str], ...] = (
-        (EmptyInputError, "empty"), (BinaryInputError, "binary"), (BombInputError, "beyond_limit"),
+        (EmptyInputError, "empty"),
+        (BinaryInputError, "binary"),
+        (BombInputError, "beyond_limit"),
     )
     return next((reason for kind, reason in kinds if isinstance(error, kind)), "not_readable")
 
@@ -318,7 +341,9 @@ def _rows(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     for number in count(1):
         row = file.readline(LONGEST_LINE + 1)
         if len(row) > LONGEST_LINE:
-            raise TooLargeError(f"Line {number} is longer than {LONGEST_LINE >> 20} MiB; send such a log as a file.")
+            raise TooLargeError(
+                f"Line {number} is longer than {LONGEST_LINE >> 20} MiB; send such a log as a file."
+            )
         if not row:
             return
         if row.strip():
@@ -337,5 +362,9 @@ def _sent_job(sent: SentJob, number: int, spool: BatchSpool) -> JobSpec:
         copies.config(name, text.encode("utf-8", "surrogatepass"))
     given = sent.model_dump(include={"nodes", "gpus", "gpu_hours", "started", "ended"})
     return JobSpec(
-        name=shown_path(sent.name or f"line {number}"), place=copies.place(), node_names=tuple(map(shown_path, sent.node_names)), outcome=sent.outcome.if_given, **given,
+        name=shown_path(sent.name or f"line {number}"),
+        place=copies.place(),
+        node_names=tuple(map(shown_path, sent.node_names)),
+        outcome=sent.outcome.if_given,
+        **given,
     )

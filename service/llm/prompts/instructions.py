@@ -1,4 +1,7 @@
-"""The instructions to a model. Placeholders: `language`, `open`, `close` (the marks around log text), `rules`."""
+"""The instructions to a model.
+
+Placeholders: `language`, `open`, `close` (the marks around log text), `rules`.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +22,31 @@ Your answer is checked by a program. What does not pass is thrown away, so:
 - Write {language}, in short plain sentences. Write no HTML and no links.
 - Where the text does not show something, say that it is not shown."""
 
-ANSWER = """\
+ANSWER = (
+    """\
 You explain why a GPU training or serving job died. Rules have read the whole log and given a first answer; you see the \
 part of the log that matters, and what is known of such failures. Explain what failed first, why, what followed from it, \
 and what to change. The first unrecovered failure is the cause; watchdogs, exit codes and lost connections after it follow from it.
-""" + _DATA + """
+"""
+    + _DATA
+    + """
 Answer with one JSON object and nothing else, its fields in this order:
 {{"cause": "<id>", "quotes": [{{"line": "L12", "text": "<words of the line>"}}], "cases": ["<id>"], \
 "changes": [{{"framework": "<name>", "key": "<key>", "to": "<value>"}}], "explanation": "<Markdown>"}}
 `cause` is the id of a cause below, the rules' own where you agree. `changes` are chosen from the offered ones, the first to try first."""
+)
 
-TURN = """\
+TURN = (
+    """\
 You answer a follow-up question about the diagnosis of a dead GPU training or serving job, for the engineer who runs it. \
 Keep to the diagnosis and the known cases below; do not change the cause. What the engineer cannot do stands under \
 "constraints": never propose it.
-""" + _DATA + """
+"""
+    + _DATA
+    + """
 Answer with one JSON object and nothing else, its fields in this order:
 {{"cases": ["<id>"], "changes": [{{"framework": "<name>", "key": "<key>", "to": "<value>"}}], "answer": "<Markdown>"}}"""
+)
 
 REPAIR = """\
 You put an answer into the form that was asked for. Keep its content; add nothing. Give one JSON object and nothing else."""

@@ -28,9 +28,12 @@ _INDIVISIBLE = frozenset({"batch-not-divisible", "parallelism-invalid"})
 MOST = 1 << 24
 # Where a trainer counts accumulation itself, its steps must grow as the micro batch falls.
 _ACCUMULATION = {
-    "transformers": "gradient_accumulation_steps", "trl": "gradient_accumulation_steps",
-    "llamafactory": "gradient_accumulation_steps", "ms-swift": "--gradient_accumulation_steps",
-    "axolotl": "gradient_accumulation_steps", "deepspeed": "gradient_accumulation_steps",
+    "transformers": "gradient_accumulation_steps",
+    "trl": "gradient_accumulation_steps",
+    "llamafactory": "gradient_accumulation_steps",
+    "ms-swift": "--gradient_accumulation_steps",
+    "axolotl": "gradient_accumulation_steps",
+    "deepspeed": "gradient_accumulation_steps",
     "lightning": "Trainer.accumulate_grad_batches",
 }
 # verl's first names count over all GPUs, and each GPU must get one row at least.
@@ -83,13 +86,22 @@ def _accumulated(s: RuleContext, factor: int) -> tuple[DependentSetting, ...]:
         return ()
     shown = s.text_of(key.split(".")[-1].lstrip("-"))
     steps = s.setting(key.split(".")[-1].lstrip("-")) if shown is not None else 1
-    inferred = shown is None and (s.change.framework == "ms-swift" or s.setting("train_batch_size") is not None)
+    inferred = shown is None and (
+        s.change.framework == "ms-swift" or s.setting("train_batch_size") is not None
+    )
     if steps is None or steps < 1 or inferred:
         return ()  # "auto"; or ms-swift, or DeepSpeed with train_batch_size, chooses the steps by itself
     value = int(steps) * factor
-    return (DependentSetting(key, value, number_text(
-        f"{int(steps)} x {factor}, so that the global batch stays as it is.", f"{int(steps)} × {factor}，使全局 batch 不变。",
-    )),)
+    return (
+        DependentSetting(
+            key,
+            value,
+            number_text(
+                f"{int(steps)} x {factor}, so that the global batch stays as it is.",
+                f"{int(steps)} × {factor}，使全局 batch 不变。",
+            ),
+        ),
+    )
 
 
 def _micro_that_divides(s: RuleContext) -> Answer:
@@ -98,18 +110,23 @@ def _micro_that_divides(s: RuleContext) -> Answer:
     if pair is None or not 1 <= pair[0] <= MOST or ranks < 1:
         return None
     if pair[0] % ranks:
-        return CannotHelp(number_text(
-            f"{pair[0]:.0f} is no multiple of {ranks:.0f} ranks, so no micro batch divides it",
-            f"{pair[0]:.0f} 不是 {ranks:.0f} 个 rank 的倍数，任何 micro batch 都不能整除",
-        ))
+        return CannotHelp(
+            number_text(
+                f"{pair[0]:.0f} is no multiple of {ranks:.0f} ranks, so no micro batch divides it",
+                f"{pair[0]:.0f} 不是 {ranks:.0f} 个 rank 的倍数，任何 micro batch 都不能整除",
+            )
+        )
     if s.whole is None or s.whole != pair[1]:
         return None
     size = int(pair[0] // ranks)
     value = divisor_at_most(size, s.whole)
-    return ComputedValue(value, number_text(
-        f"{size} per GPU is not a multiple of {s.whole}; the largest divisor below is {value}.",
-        f"每卡 {size} 不是 {s.whole} 的倍数；不超过它的最大约数是 {value}。",
-    ))
+    return ComputedValue(
+        value,
+        number_text(
+            f"{size} per GPU is not a multiple of {s.whole}; the largest divisor below is {value}.",
+            f"每卡 {size} 不是 {s.whole} 的倍数；不超过它的最大约数是 {value}。",
+        ),
+    )
 
 
 def _global_that_divides(s: RuleContext) -> ComputedValue | None:
@@ -123,9 +140,15 @@ def _global_that_divides(s: RuleContext) -> ComputedValue | None:
         return None
     step = lcm(copies, divisor) // copies
     least = int(s.setting("ppo_mini_batch_size", "worker.actor.global_batch_size") or 1)
-    return _multiple(s.whole, step, least, number_text(
-        f"{s.whole} x {copies} samples must be a multiple of {divisor}", f"{s.whole} × {copies} 条须为 {divisor} 的倍数",
-    ).model_dump())
+    return _multiple(
+        s.whole,
+        step,
+        least,
+        number_text(
+            f"{s.whole} x {copies} samples must be a multiple of {divisor}",
+            f"{s.whole} × {copies} 条须为 {divisor} 的倍数",
+        ).model_dump(),
+    )
 
 
 def _multiple(now: int, step: int, least: int, said: dict[str, str]) -> ComputedValue | None:
@@ -134,9 +157,13 @@ def _multiple(now: int, step: int, least: int, said: dict[str, str]) -> Computed
     value = below if below >= max(least, 1) else int(up_to(max(now, least), step))
     if value == now:
         return None
-    return ComputedValue(value, number_text(
-        f"{said['en']}: the nearest multiple of {step} is {value}.", f"{said['zh']}：最近的 {step} 的倍数是 {value}。",
-    ))
+    return ComputedValue(
+        value,
+        number_text(
+            f"{said['en']}: the nearest multiple of {step} is {value}.",
+            f"{said['zh']}：最近的 {step} 的倍数是 {value}。",
+        ),
+    )
 
 
 def _megatron_global(s: RuleContext) -> ComputedValue | None:
@@ -144,9 +171,15 @@ def _megatron_global(s: RuleContext) -> ComputedValue | None:
     if parts is None or min(parts) < 1:
         return None
     size, micro, ranks = (int(part) for part in parts)
-    return _multiple(size, micro * ranks, 1, {
-        "en": f"{size} must be a multiple of {micro} x {ranks}", "zh": f"{size} 须为 {micro} × {ranks} 的倍数",
-    })
+    return _multiple(
+        size,
+        micro * ranks,
+        1,
+        {
+            "en": f"{size} must be a multiple of {micro} x {ranks}",
+            "zh": f"{size} 须为 {micro} × {ranks} 的倍数",
+        },
+    )
 
 
 def _product(s: RuleContext) -> ComputedValue | None:
@@ -155,10 +188,13 @@ def _product(s: RuleContext) -> ComputedValue | None:
         return None
     micro, steps, world = (int(part) for part in parts)
     value = micro * steps * world
-    return ComputedValue(value, number_text(
-        f"{micro} x {steps} x {world} (micro batch, accumulation, GPUs) make {value}.",
-        f"{micro} × {steps} × {world}（micro batch、累积、GPU 数）等于 {value}。",
-    ))
+    return ComputedValue(
+        value,
+        number_text(
+            f"{micro} x {steps} x {world} (micro batch, accumulation, GPUs) make {value}.",
+            f"{micro} × {steps} × {world}（micro batch、累积、GPU 数）等于 {value}。",
+        ),
+    )
 
 
 def _mini(s: RuleContext) -> ComputedValue | None:
@@ -168,14 +204,22 @@ def _mini(s: RuleContext) -> ComputedValue | None:
         return None
     size, divisor = int(pair[0]), int(pair[1])
     if s.whole == size:
-        return _multiple(size, divisor, 1, {"en": f"{size} must be a multiple of {divisor}", "zh": f"{size} 须为 {divisor} 的倍数"})
+        return _multiple(
+            size,
+            divisor,
+            1,
+            {"en": f"{size} must be a multiple of {divisor}", "zh": f"{size} 须为 {divisor} 的倍数"},
+        )
     if s.whole != divisor:
         return None
     value = divisor_at_most(size, divisor)
-    return ComputedValue(value, number_text(
-        f"The batch above has {size} rows; its largest divisor up to {divisor} is {value}.",
-        f"上一级 batch 为 {size}，其不超过 {divisor} 的最大约数是 {value}。",
-    ))
+    return ComputedValue(
+        value,
+        number_text(
+            f"The batch above has {size} rows; its largest divisor up to {divisor} is {value}.",
+            f"上一级 batch 为 {size}，其不超过 {divisor} 的最大约数是 {value}。",
+        ),
+    )
 
 
 def _train_batch(s: RuleContext) -> ComputedValue | None:
@@ -194,22 +238,74 @@ def _group(s: RuleContext) -> ComputedValue | None:
     value = max([number for number in below if asked_for % number == 0] or below or fitting[:1], default=0)
     if value < 2 or value == asked_for:
         return None
-    return ComputedValue(value, number_text(
-        f"The log lists the values that divide; {value} is the best instead of {asked_for}.",
-        f"日志列出了可整除的值，{asked_for} 可改为 {value}。",
-    ))
+    return ComputedValue(
+        value,
+        number_text(
+            f"The log lists the values that divide; {value} is the best instead of {asked_for}.",
+            f"日志列出了可整除的值，{asked_for} 可改为 {value}。",
+        ),
+    )
 
 
 RULES = (
-    ValueRule("micro-batch", OUT_OF_MEMORY, "the largest divisor of the present one up to its half; accumulation steps grow by the same factor",
-         TRAINER, _smaller_micro, "down", 1, MOST),
-    ValueRule("micro-batch", _INDIVISIBLE, "the largest divisor of the mini batch of a GPU that is not over the present one", VERL,
-         _micro_that_divides, "down", 1, MOST),
-    ValueRule("global-batch", _INDIVISIBLE, "micro x accumulation x world as stated, else the nearest multiple below, else above", DEEPSPEED,
-         _train_batch, "any", 1, MOST),
-    ValueRule("product-batch", _INDIVISIBLE, "micro x accumulation x world, as stated", DEEPSPEED, _product, "any", 1, MOST),
-    ValueRule("mini-batch", _INDIVISIBLE, "a divisor of the batch above, or a multiple of the micro batch, next to the present one", VERL, _mini,
-         "any", 1, MOST),
-    ValueRule("group-size", _INDIVISIBLE, "a value that the log lists as valid, under the present one, a divisor of it if there is one", GRPO,
-         _group, "any", 2, MOST),
+    ValueRule(
+        "micro-batch",
+        OUT_OF_MEMORY,
+        "the largest divisor of the present one up to its half; accumulation steps grow by the same factor",
+        TRAINER,
+        _smaller_micro,
+        "down",
+        1,
+        MOST,
+    ),
+    ValueRule(
+        "micro-batch",
+        _INDIVISIBLE,
+        "the largest divisor of the mini batch of a GPU that is not over the present one",
+        VERL,
+        _micro_that_divides,
+        "down",
+        1,
+        MOST,
+    ),
+    ValueRule(
+        "global-batch",
+        _INDIVISIBLE,
+        "micro x accumulation x world as stated, else the nearest multiple below, else above",
+        DEEPSPEED,
+        _train_batch,
+        "any",
+        1,
+        MOST,
+    ),
+    ValueRule(
+        "product-batch",
+        _INDIVISIBLE,
+        "micro x accumulation x world, as stated",
+        DEEPSPEED,
+        _product,
+        "any",
+        1,
+        MOST,
+    ),
+    ValueRule(
+        "mini-batch",
+        _INDIVISIBLE,
+        "a divisor of the batch above, or a multiple of the micro batch, next to the present one",
+        VERL,
+        _mini,
+        "any",
+        1,
+        MOST,
+    ),
+    ValueRule(
+        "group-size",
+        _INDIVISIBLE,
+        "a value that the log lists as valid, under the present one, a divisor of it if there is one",
+        GRPO,
+        _group,
+        "any",
+        2,
+        MOST,
+    ),
 )

@@ -127,7 +127,8 @@ class RuleContext:
 class ValueRule:
     """How a value follows from facts, for the causes it serves.
 
-    `formula` says it in words, `source` is where the setting's meaning and bounds are documented. A value outside
+    `formula` says it in words, `source` is where the setting's meaning and bounds are documented. A value
+    outside
     `low` to `high`, or on the wrong side of the present one, is none.
     """
 

@@ -13,14 +13,35 @@ from service.remediation.rules.context import ComputedValue, RuleContext, ValueR
 
 PIP = "https://pip.pypa.io/en/stable/reference/requirement-specifiers/"
 
-_CAUSES = frozenset({"package-missing", "package-incompatible", "abi-mismatch", "jit-build-failed", "attention-backend-unsupported"})
+_CAUSES = frozenset(
+    {
+        "package-missing",
+        "package-incompatible",
+        "abi-mismatch",
+        "jit-build-failed",
+        "attention-backend-unsupported",
+    }
+)
 # Packages that bring a module of another name than their own.
 MODULES = {
-    "PIL": "Pillow", "cv2": "opencv-python-headless", "yaml": "PyYAML", "sklearn": "scikit-learn", "hydra": "hydra-core",
-    "megatron": "megatron-core", "transformer_engine": "transformer-engine", "swift": "ms-swift", "pkg_resources": "setuptools",
-    "latex2sympy2": "latex2sympy2-extended", "flashinfer": "flashinfer-python", "flash_attn_2_cuda": "flash-attn",
-    "flash_attn_interface": "flash-attn", "transfer_queue": "TransferQueue", "auto_gptq": "auto-gptq", "awq": "autoawq",
-    "sgl_kernel": "sgl-kernel", "google.protobuf": "protobuf",
+    "PIL": "Pillow",
+    "cv2": "opencv-python-headless",
+    "yaml": "PyYAML",
+    "sklearn": "scikit-learn",
+    "hydra": "hydra-core",
+    "megatron": "megatron-core",
+    "transformer_engine": "transformer-engine",
+    "swift": "ms-swift",
+    "pkg_resources": "setuptools",
+    "latex2sympy2": "latex2sympy2-extended",
+    "flashinfer": "flashinfer-python",
+    "flash_attn_2_cuda": "flash-attn",
+    "flash_attn_interface": "flash-attn",
+    "transfer_queue": "TransferQueue",
+    "auto_gptq": "auto-gptq",
+    "awq": "autoawq",
+    "sgl_kernel": "sgl-kernel",
+    "google.protobuf": "protobuf",
 }
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
@@ -43,7 +64,10 @@ def _named(s: RuleContext) -> ComputedValue | None:
         names = [str(fact.fields[field]) for field in ("wanted", "name", "package") if field in fact.fields]
         asked = [specifier for name in names if (specifier := _specifier(name, wanted, names)) is not None]
         if asked:
-            return ComputedValue(asked[0], number_text(f"The message asks for {wanted}{asked[0]}.", f"报错要求 {wanted}{asked[0]}。"))
+            return ComputedValue(
+                asked[0],
+                number_text(f"The message asks for {wanted}{asked[0]}.", f"报错要求 {wanted}{asked[0]}。"),
+            )
     return None
 
 

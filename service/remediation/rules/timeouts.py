@@ -16,13 +16,20 @@ WANDB = "https://docs.wandb.ai/guides/track/environment-variables/"
 RAY = "https://github.com/ray-project/ray/blob/master/src/ray/common/ray_config_def.h"
 VERL = "https://github.com/volcengine/verl/blob/main/verl/single_controller/ray/base.py"
 
-_WAITING = frozenset({"collective-straggler", "collective-desync", "collective-peer-died", "rendezvous-failed", "nccl-network"})
+_WAITING = frozenset(
+    {"collective-straggler", "collective-desync", "collective-peer-died", "rendezvous-failed", "nccl-network"}
+)
 _ENGINE = frozenset({"engine-request-timeout", "engine-crash", "collective-straggler"})
 _SERVICE = frozenset({"external-service-failed", "engine-request-timeout", "hub-unreachable"})
 _RAY = frozenset({"ray-control-plane", "stale-state", "node-lost"})
 LEAST_S, MOST_S = 1.0, 86400.0
 _SECONDS = {"minutes": 60.0, "milliseconds": 1e-3, "ms": 1e-3}
-_GROUP_FACTS = (("collective", "timeout_s"), ("store_wait", "timeout_s"), ("port", "timeout_s"), ("rendezvous", "timeout_s"))
+_GROUP_FACTS = (
+    ("collective", "timeout_s"),
+    ("store_wait", "timeout_s"),
+    ("port", "timeout_s"),
+    ("rendezvous", "timeout_s"),
+)
 # A hang that is none ends in this many times of what has passed already.
 TIMES = 2
 # Work of the same kind takes longer at times; it must not run out again.
@@ -46,15 +53,21 @@ def _doubled(s: RuleContext, facts: tuple[tuple[str, str], ...]) -> ComputedValu
     if seconds is None or not LEAST_S <= seconds <= MOST_S:
         return None
     present = (s.number or 0) * _second(s)
-    return _written(s, min(TIMES * max(seconds, present), MOST_S), number_text(
-        f"{seconds:g} s ran out; {TIMES} times that", f"{seconds:g} 秒已超时，取其 {TIMES} 倍",
-    ).model_dump())
+    return _written(
+        s,
+        min(TIMES * max(seconds, present), MOST_S),
+        number_text(
+            f"{seconds:g} s ran out; {TIMES} times that", f"{seconds:g} 秒已超时，取其 {TIMES} 倍"
+        ).model_dump(),
+    )
 
 
 def _written(s: RuleContext, seconds: float, said: dict[str, str]) -> ComputedValue:
     value = int(up_to(seconds / _second(s), 1))
     unit = s.spec.unit or "seconds"
-    return ComputedValue(value, number_text(f"{said['en']}: {value} {unit}.", f"{said['zh']}：{value}（{unit}）。"))
+    return ComputedValue(
+        value, number_text(f"{said['en']}: {value} {unit}.", f"{said['zh']}：{value}（{unit}）。")
+    )
 
 
 def _preprocessing(s: RuleContext) -> ComputedValue | None:
@@ -64,10 +77,15 @@ def _preprocessing(s: RuleContext) -> ComputedValue | None:
     whole = up_to(seconds * 100 / percent * _SLACK, 600)
     if whole > MOST_S:
         return None
-    return _written(s, whole, number_text(
-        f"After {seconds:g} s rank 0 had preprocessed {percent:g}% while the others waited; the whole with {_SLACK:g} times the time",
-        f"{seconds:g} 秒内 rank 0 只预处理了 {percent:g}%，其他 rank 在等待；按全量的 {_SLACK:g} 倍",
-    ).model_dump())
+    return _written(
+        s,
+        whole,
+        number_text(
+            f"After {seconds:g} s rank 0 had preprocessed {percent:g}% while the others waited; the whole "
+            f"with {_SLACK:g} times the time",
+            f"{seconds:g} 秒内 rank 0 只预处理了 {percent:g}%，其他 rank 在等待；按全量的 {_SLACK:g} 倍",
+        ).model_dump(),
+    )
 
 
 def _group(s: RuleContext) -> ComputedValue | None:
@@ -80,16 +98,56 @@ def _of(*facts: tuple[str, str]) -> Callable[[RuleContext], ComputedValue | None
 
 
 RULES = (
-    ValueRule("group-timeout", _WAITING, "twice what ran out; with preprocessing shown, 1.5 times what all of it takes", GROUP, _group, "up",
-         1, 1e8),
-    ValueRule("preprocess-timeout", _WAITING, "1.5 times what all of the preprocessing takes, from the share done when the time ran out", GROUP,
-         _preprocessing, "up", 1, 1e8),
-    ValueRule("heartbeat-timeout", _WAITING, "twice what ran out", FLIGHT, _of(("heartbeat", "elapsed_s")), "up", 1, 1e8),
-    ValueRule("watchdog-timeout", _ENGINE, "twice what ran out", SGLANG, _of(("watchdog", "timeout_s")), "up", 1, 1e8),
+    ValueRule(
+        "group-timeout",
+        _WAITING,
+        "twice what ran out; with preprocessing shown, 1.5 times what all of it takes",
+        GROUP,
+        _group,
+        "up",
+        1,
+        1e8,
+    ),
+    ValueRule(
+        "preprocess-timeout",
+        _WAITING,
+        "1.5 times what all of the preprocessing takes, from the share done when the time ran out",
+        GROUP,
+        _preprocessing,
+        "up",
+        1,
+        1e8,
+    ),
+    ValueRule(
+        "heartbeat-timeout",
+        _WAITING,
+        "twice what ran out",
+        FLIGHT,
+        _of(("heartbeat", "elapsed_s")),
+        "up",
+        1,
+        1e8,
+    ),
+    ValueRule(
+        "watchdog-timeout",
+        _ENGINE,
+        "twice what ran out",
+        SGLANG,
+        _of(("watchdog", "timeout_s")),
+        "up",
+        1,
+        1e8,
+    ),
     ValueRule("engine-timeout", _ENGINE, "twice what ran out", VLLM, _of(("rpc", "timeout_s")), "up", 1, 1e8),
     ValueRule("ready-timeout", _ENGINE, "twice what ran out", VLLM, _of(("rpc", "waited_s")), "up", 1, 1e8),
-    ValueRule("server-timeout", _SERVICE, "twice what ran out", TRL, _of(("http", "timeout_s")), "up", 1, 1e8),
-    ValueRule("service-timeout", _SERVICE, "twice what ran out", WANDB, _of(("service", "timeout_s")), "up", 1, 1e8),
+    ValueRule(
+        "server-timeout", _SERVICE, "twice what ran out", TRL, _of(("http", "timeout_s")), "up", 1, 1e8
+    ),
+    ValueRule(
+        "service-timeout", _SERVICE, "twice what ran out", WANDB, _of(("service", "timeout_s")), "up", 1, 1e8
+    ),
     ValueRule("own-timeout", _RAY | _ENGINE | _SERVICE, "twice the job's own", RAY, _of(), "up", 1, 1e8),
-    ValueRule("register-timeout", _RAY, "twice what ran out", VERL, _of(("waiting", "timeout_s")), "up", 1, 1e8),
+    ValueRule(
+        "register-timeout", _RAY, "twice what ran out", VERL, _of(("waiting", "timeout_s")), "up", 1, 1e8
+    ),
 )

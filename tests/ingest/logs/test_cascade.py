@@ -71,7 +71,10 @@ def test_the_root_is_the_first_of_those_that_say_most(kinds: list[dict[str, Any]
 def test_an_error_is_recovered_where_work_counts_on_after_it(
     marks: list[tuple[int, float]], finished: int, recovered: bool
 ) -> None:
-    """Two rising steps (a restart's, too), three uncounted marks or a good end; one mark may have been in flight."""
+    """Two rising steps (a restart's, too), three uncounted marks or a good end.
+
+    One mark may have been in flight.
+    """
     found = arrange_cascade([event(10)], [progress(*marks, finished=finished)], Timeline())
     assert [one.role for one in found.events] == (["recovered"] if recovered else ["root"])
 
@@ -79,14 +82,22 @@ def test_an_error_is_recovered_where_work_counts_on_after_it(
 @each_row(
     ("file", "function", "role"),
     [
-        ("/job/main.py", "_save_model", "root"), ("/env/ray/train/_checkpoint.py", "to_directory", "root"),
-        ("/env/transformers/modeling_utils.py", "push_to_hub", "root"), ("/job/main.py", "export", "root"),
-        ("/env/wandb/sdk/run.py", "upload_file", "recovered"), ("/job/main.py", "evaluate", "recovered"), ("/job/main.py", "savefig", "recovered"),
+        ("/job/main.py", "_save_model", "root"),
+        ("/env/ray/train/_checkpoint.py", "to_directory", "root"),
+        ("/env/transformers/modeling_utils.py", "push_to_hub", "root"),
+        ("/job/main.py", "export", "root"),
+        ("/env/wandb/sdk/run.py", "upload_file", "recovered"),
+        ("/job/main.py", "evaluate", "recovered"),
+        ("/job/main.py", "savefig", "recovered"),
     ],
 )
-def test_that_results_which_could_not_be_kept_are_a_failure_though_the_script_ends_well(file: str, function: str, role: str) -> None:
+def test_that_results_which_could_not_be_kept_are_a_failure_though_the_script_ends_well(
+    file: str, function: str, role: str
+) -> None:
     """A trainer that logs the failed export and says that it is done has nothing to show for it."""
-    lost = event(10, pattern_role="origin", strength="states", traceback=4, frames=(Frame(file, 3, function, ""),))
+    lost = event(
+        10, pattern_role="origin", strength="states", traceback=4, frames=(Frame(file, 3, function, ""),)
+    )
     found = arrange_cascade([lost], [progress((1, 1), (2, 2), finished=20)], Timeline())
     assert [one.role for one in found.events] == [role]
 
@@ -99,7 +110,9 @@ def test_the_last_sight_of_an_event_decides_on_recovery() -> None:
 
 def test_after_a_recovered_error_the_next_is_the_root() -> None:
     """Progress between two failures separates them."""
-    found = arrange_cascade([event(10), event(30, pattern="other")], [progress((11, 1), (12, 2), (13, 3))], Timeline())
+    found = arrange_cascade(
+        [event(10), event(30, pattern="other")], [progress((11, 1), (12, 2), (13, 3))], Timeline()
+    )
     assert [(one.line, one.role) for one in found.events] == [(10, "recovered"), (30, "root")]
 
 

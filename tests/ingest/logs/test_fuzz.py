@@ -21,19 +21,79 @@ from tests.factories import OOM, STRANGE, interleaved, prefixed, steps, tracebac
 
 EXAMPLES = [line for row in patterns.load().rows for line in row.examples]
 PREFIXES = [
-    factories.RAY, factories.TORCHRUN, factories.SLURM, factories.CRI, factories.STAMP, "(a pid=1) ", "\x1b[36m(b pid=2)\x1b[0m ", "[1,2]<stderr>:", "  | ", "> ",
+    factories.RAY,
+    factories.TORCHRUN,
+    factories.SLURM,
+    factories.CRI,
+    factories.STAMP,
+    "(a pid=1) ",
+    "\x1b[36m(b pid=2)\x1b[0m ",
+    "[1,2]<stderr>:",
+    "  | ",
+    "> ",
 ]
 PIECES = [
-    *traceback(STRANGE).splitlines(), *traceback(OOM).splitlines(), *steps(1, 2, 3).splitlines(),
-    "The above exception was the direct cause of the following exception:", "  | ExceptionGroup: two (2 sub-exceptions)",
-    "+-+---------------- 1 ----------------", "Fatal Python error: Segmentation fault", 'Thread 0x00007f (most recent call first):',
-    "goroutine 1 [running]:", "*** SIGSEGV received at time=1 ***", "config: {", "Namespace(", "model:", "actor:", "  lr: 1e-6", "{'a': [",
-    "python train.py --lr 1 \\", "+ torchrun --nproc_per_node 8 a.py a.b=1 \\", "[repeated 9x across cluster]", '{"log":"', '\\n', '","stream":"stderr"}',
+    *traceback(STRANGE).splitlines(),
+    *traceback(OOM).splitlines(),
+    *steps(1, 2, 3).splitlines(),
+    "The above exception was the direct cause of the following exception:",
+    "  | ExceptionGroup: two (2 sub-exceptions)",
+    "+-+---------------- 1 ----------------",
+    "Fatal Python error: Segmentation fault",
+    "Thread 0x00007f (most recent call first):",
+    "goroutine 1 [running]:",
+    "*** SIGSEGV received at time=1 ***",
+    "config: {",
+    "Namespace(",
+    "model:",
+    "actor:",
+    "  lr: 1e-6",
+    "{'a': [",
+    "python train.py --lr 1 \\",
+    "+ torchrun --nproc_per_node 8 a.py a.b=1 \\",
+    "[repeated 9x across cluster]",
+    '{"log":"',
+    "\\n",
+    '","stream":"stderr"}',
 ]
 ODDITIES = [
-    b"\n", b"\n", b"\n", b"\r", b"\r\n", b"\t", b" ", b"\0", b"\0" * 5000, b"\xff", b"\xfe", b"\xc3\x28", b"\xe2\x80\xae", b"\x1b", b"\x1b[", b"\x1b[0m",
-    b"\x1b]8;;", b"\x1b]0;t\x07", "显存不足".encode(), "显存".encode("gb18030"), b"\xe2\x80\xa8", b"\x0c", b"\x85", b"9" * 5000, b"a" * 9000, b"(" * 500,
-    b"\\" * 900, b"'" * 99, b'"' * 99, b"{" * 99, b"[" * 99, b"  5%|", b"\x1b[2K", b"PK\x03\x04", b"\x1f\x8b\x08", b"BZh9", b"ustar",
+    b"\n",
+    b"\n",
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b"\t",
+    b" ",
+    b"\0",
+    b"\0" * 5000,
+    b"\xff",
+    b"\xfe",
+    b"\xc3\x28",
+    b"\xe2\x80\xae",
+    b"\x1b",
+    b"\x1b[",
+    b"\x1b[0m",
+    b"\x1b]8;;",
+    b"\x1b]0;t\x07",
+    "显存不足".encode(),
+    "显存".encode("gb18030"),
+    b"\xe2\x80\xa8",
+    b"\x0c",
+    b"\x85",
+    b"9" * 5000,
+    b"a" * 9000,
+    b"(" * 500,
+    b"\\" * 900,
+    b"'" * 99,
+    b'"' * 99,
+    b"{" * 99,
+    b"[" * 99,
+    b"  5%|",
+    b"\x1b[2K",
+    b"PK\x03\x04",
+    b"\x1f\x8b\x08",
+    b"BZh9",
+    b"ustar",
 ]
 
 
@@ -49,24 +109,42 @@ LINE = st.builds(
     st.sampled_from([b"\n", b"\n", b"\n", b"\r\n", b"\r", b"", b"\x1b[0m\n"]),
 )
 STACKS = [
-    traceback(STRANGE), traceback(OOM, "generate"), traceback(STRANGE) + "\nDuring handling of the above exception, another exception occurred:\n\n" + traceback(OOM),
-    traceback(STRANGE).replace("\n", "\n  | "), f"ray::Worker.step() (pid=3, ip=10.0.0.3)\n{traceback(OOM)}", traceback("ValueError: \\u0000 \"" + "x" * 7000),
+    traceback(STRANGE),
+    traceback(OOM, "generate"),
+    traceback(STRANGE)
+    + "\nDuring handling of the above exception, another exception occurred:\n\n"
+    + traceback(OOM),
+    traceback(STRANGE).replace("\n", "\n  | "),
+    f"ray::Worker.step() (pid=3, ip=10.0.0.3)\n{traceback(OOM)}",
+    traceback('ValueError: \\u0000 "' + "x" * 7000),
 ]
 STACK = st.builds(
     lambda text, prefix, begin, size: prefixed(prefix, text).encode()[begin : begin + size],
-    st.sampled_from(STACKS), st.sampled_from(["", *PREFIXES]), st.sampled_from([0, 0, 0, 50]), st.sampled_from([9000, 9000, 300, 90]),
+    st.sampled_from(STACKS),
+    st.sampled_from(["", *PREFIXES]),
+    st.sampled_from([0, 0, 0, 50]),
+    st.sampled_from([9000, 9000, 300, 90]),
 )
 INTERLEAVED = st.builds(
     lambda text, first, second: interleaved(prefixed(first, text), prefixed(second, text)).encode(),
-    st.sampled_from(STACKS), st.sampled_from(PREFIXES), st.sampled_from(PREFIXES),
+    st.sampled_from(STACKS),
+    st.sampled_from(PREFIXES),
+    st.sampled_from(PREFIXES),
 )
 FRAGMENT = st.one_of(LINE, LINE, CUT, STACK, INTERLEAVED, st.sampled_from(ODDITIES), st.binary(max_size=40))
 RAW = st.lists(FRAGMENT, max_size=30).map(b"".join)
 ENCODED = st.builds(
-    lambda data, encoding: data.decode("utf-8", "replace").encode(encoding, "replace"), RAW, st.sampled_from(["utf-16", "utf-8-sig", "gb18030"])
+    lambda data, encoding: data.decode("utf-8", "replace").encode(encoding, "replace"),
+    RAW,
+    st.sampled_from(["utf-16", "utf-8-sig", "gb18030"]),
 )
 ANY = st.one_of(RAW, RAW, ENCODED, st.binary(max_size=300))
-FEW = settings(derandomize=True, deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+FEW = settings(
+    derandomize=True,
+    deadline=None,
+    max_examples=150,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 
 
 class Dripping:
@@ -117,8 +195,13 @@ def test_that_any_bytes_give_a_report_that_agrees_with_itself(reader: Reader, da
     assert isinstance(report.phase, str)
 
 
-@given(data=st.lists(st.one_of(LINE, CUT, STACK, st.sampled_from([b"\r", b"\n", b"\r\n", b"\x1b[0m", b"\x1b]0;t\x07"])), max_size=30).map(b"".join),
-       size=st.integers(1, 300))
+@given(
+    data=st.lists(
+        st.one_of(LINE, CUT, STACK, st.sampled_from([b"\r", b"\n", b"\r\n", b"\x1b[0m", b"\x1b]0;t\x07"])),
+        max_size=30,
+    ).map(b"".join),
+    size=st.integers(1, 300),
+)
 @FEW
 def test_that_the_sizes_of_chunks_change_nothing(reader: Reader, data: bytes, size: int) -> None:
     """However few bytes a read gives, the report is the same as of all at once."""

@@ -20,7 +20,10 @@ from tests.warm import triage
 
 __all__ = ["triage"]
 
-OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.20 GiB is free."
+OOM = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity "
+    "of 79.15 GiB of which 1.20 GiB is free."
+)
 
 
 def read(reader: Reader, text: str) -> CrashReport:
@@ -55,7 +58,12 @@ def test_redaction_is_linear() -> None:
 
 def test_tracebacks_of_many_ranks_stay_whole(triage: Triage) -> None:
     """Three hundred ranks print the same traceback line by line in turn: one event, each rank counted."""
-    rows = ["Traceback (most recent call last):", '  File "/job/train.py", line 3, in step', "    go()", "KeyError: 'text'"]
+    rows = [
+        "Traceback (most recent call last):",
+        '  File "/job/train.py", line 3, in step',
+        "    go()",
+        "KeyError: 'text'",
+    ]
     text = "".join(f"[rank{rank}]: {row}\n" for row in rows for rank in range(300))
     events = read(triage.reader, text).events
     assert [(event.count, event.exception, len(event.frames)) for event in events] == [(300, "KeyError", 1)]
@@ -72,8 +80,10 @@ def test_a_secret_hides_nowhere_in_names(triage: Triage, tmp_path: Path) -> None
     token = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
     path = tmp_path / f"{token}.log"
     path.write_text(
-        f'({token} pid=12) Traceback (most recent call last):\n({token} pid=12)   File "a.py", line 3, in {token}\n'
-        f"({token} pid=12) {OOM}\n", encoding="utf-8",
+        f'({token} pid=12) Traceback (most recent call last):\n({token} pid=12)   File "a.py", line 3, in '
+        f"{token}\n"
+        f"({token} pid=12) {OOM}\n",
+        encoding="utf-8",
     )
     assert token not in repr(triage.reader.read(sources.from_path(path)))
 

@@ -29,7 +29,10 @@ BOX = f"""\
 +--------------------------------------------------------------+
 {STRANGE}
 """
-ASSERT = "/src/Indexing.cu:1255: indexSelectLargeIndex: block: [{0},0,0], thread: [{1},0,0] Assertion `srcIndex < srcSelectDimSize` failed."
+ASSERT = (
+    "/src/Indexing.cu:1255: indexSelectLargeIndex: block: [{0},0,0], thread: [{1},0,0] Assertion "
+    "`srcIndex < srcSelectDimSize` failed."
+)
 
 
 @each_row("prefix", ["", RAY, "[rank3]: "])
@@ -37,7 +40,11 @@ def test_a_dead_interpreters_calls_are_the_roots(read: ReadLog, prefix: str) -> 
     """The banner is the event; the calls below it tell whose code and which phase it was."""
     report = read(prefixed(prefix, steps(1, 2).rstrip() + "\n" + FAULT))
     assert report.root is not None
-    assert (report.root.pattern, report.root.line, report.root.exception) == ("native.fatal-python", 3, "Segmentation fault")
+    assert (report.root.pattern, report.root.line, report.root.exception) == (
+        "native.fatal-python",
+        3,
+        "Segmentation fault",
+    )
     assert [frame.function for frame in report.root.frames] == ["<module>", "execute_model"]
     assert report.phase == "rollout"
 
@@ -63,7 +70,10 @@ def test_code_that_a_box_shows_is_no_event(read: ReadLog) -> None:
 
 def test_a_stack_inside_an_exceptions_message_does_not_take_its_place(read: ReadLog) -> None:
     """An extension's failed check is quoted by the Python exception: the frames are Python's."""
-    log = traceback("RuntimeError: Check failed: a moon is in the house") + "    @     0x7f0011223344  moon::Rise()\n"
+    log = (
+        traceback("RuntimeError: Check failed: a moon is in the house")
+        + "    @     0x7f0011223344  moon::Rise()\n"
+    )
     (event,) = read(log).events
     assert [frame.function for frame in event.frames] == ["main", "step"]
 
@@ -72,10 +82,16 @@ def test_a_structured_loggers_traceback_is_an_event(read: ReadLog) -> None:
     """Its lines stand escaped on one."""
     log = json.dumps({"level": "error", "event": "it broke", "exc_info": traceback(STRANGE)}) + "\n"
     (event,) = read(log).events
-    assert (event.line, event.exception, [frame.function for frame in event.frames]) == (1, "ValueError", ["main", "step"])
+    assert (event.line, event.exception, [frame.function for frame in event.frames]) == (
+        1,
+        "ValueError",
+        ["main", "step"],
+    )
 
 
 def test_thousands_of_threads_that_assert_are_one_event(read: ReadLog) -> None:
     """The first thread's line, with a count of all."""
     log = "".join(ASSERT.format(number // 128, number % 128) + "\n" for number in range(5000))
-    assert [(event.pattern, event.line, event.count) for event in read(log).events] == [("torch.kernel-assert", 1, 5000)]
+    assert [(event.pattern, event.line, event.count) for event in read(log).events] == [
+        ("torch.kernel-assert", 1, 5000)
+    ]

@@ -9,8 +9,14 @@ from tests.tables import each_row
 @each_row(
     "line",
     [
-        "2026-01-03T09:12:44.120331Z  WARN text_generation_launcher::gpu: No compute capability: ModuleNotFoundError: No module named 'torch'",
-        "2026-01-03 09:12:44.120331: W tensorflow/core/loader.cc:59] Could not load dynamic library 'libcudart.so.11.0'; dlerror: none",
+        (
+            "2026-01-03T09:12:44.120331Z  WARN text_generation_launcher::gpu: No compute capability: "
+            "ModuleNotFoundError: No module named 'torch'"
+        ),
+        (
+            "2026-01-03 09:12:44.120331: W tensorflow/core/loader.cc:59] Could not load dynamic library "
+            "'libcudart.so.11.0'; dlerror: none"
+        ),
         "W0103 09:12:44.120331 811 loader.py:59] ModuleNotFoundError: No module named 'flash_attn'",
     ],
 )
@@ -21,7 +27,8 @@ def test_that_what_a_logger_warns_of_in_general_words_is_no_failure(line: str, r
 
 def test_that_a_core_which_warns_of_its_own_trouble_may_name_the_cause(read: ReadLog) -> None:
     text = (
-        "[W103 09:12:44.120331504 socket.cpp:759] [c10d] The IPv4 network addresses of (head-0, 29500) cannot be retrieved "
+        "[W103 09:12:44.120331504 socket.cpp:759] [c10d] The IPv4 network addresses of (head-0, 29500) "
+        "cannot be retrieved "
         "(gai error: -2 - Name or service not known).\n"
     )
     events = read(text).events
@@ -29,12 +36,17 @@ def test_that_a_core_which_warns_of_its_own_trouble_may_name_the_cause(read: Rea
 
 
 def test_that_an_error_of_a_rust_server_stands(read: ReadLog) -> None:
-    text = "2026-01-03T09:12:44.120331Z ERROR text_generation_launcher: ModuleNotFoundError: No module named 'flash_attn'\n"
+    text = (
+        "2026-01-03T09:12:44.120331Z ERROR text_generation_launcher: ModuleNotFoundError: No module named "
+        "'flash_attn'\n"
+    )
     assert [event.kind for event in read(text).events] == ["error"]
 
 
 def test_that_what_nccl_remarks_in_general_words_gives_way_to_a_failure(read: ReadLog) -> None:
-    remark = "gpu-3:811:902 [1] NCCL INFO dlvsym failed on ibv_reg - /lib/libmlx5.so: undefined symbol: ibv_reg"
+    remark = (
+        "gpu-3:811:902 [1] NCCL INFO dlvsym failed on ibv_reg - /lib/libmlx5.so: undefined symbol: ibv_reg"
+    )
     root = read(f"{remark}\n{steps(1)}{OOM}\n").root
     assert root is not None
     assert root.cause == "gpu-oom-training"

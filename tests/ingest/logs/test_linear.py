@@ -55,7 +55,8 @@ def _seconds(expression: re.Pattern[str], text: str) -> float:
 
 def grows(row: Pattern, attack: tuple[str, str]) -> bool:
     """Tell whether twice the length costs far more than twice the time, twice in a row and every time."""
-    # The shortest that takes its time: what grows with the third power would not come to an end on the longest.
+    # The shortest that takes its time: what grows with the third power would not come to an end on the
+    # longest.
     length = next((length for length in LENGTHS if seconds(row, attack, length) > HARMLESS), 0)
     return length > 0 and all(_grew(row, attack, length) for _ in range(TRIES))
 
@@ -66,7 +67,10 @@ def _grew(row: Pattern, attack: tuple[str, str], length: int) -> bool:
 
 
 def slow(row: Pattern) -> tuple[str, str] | None:
-    """Give an attack under which a row's cost grows faster than the text; of what is quick nobody asks how."""
+    """Give an attack under which a row's cost grows faster than the text.
+
+    Of what is quick nobody asks how.
+    """
     return next((attack for attack in attacks(row) if grows(row, attack)), None)
 
 
@@ -109,7 +113,9 @@ def test_that_the_longest_text_is_looked_at() -> None:
 
 def test_that_hyperscan_takes_every_row(table: PatternTable, reader: Reader) -> None:
     """All rows are compiled into one table, none is exempt: each is found there by its own example."""
-    assert [row.id for number, row in enumerate(table.rows) if number not in rows_of(reader, row.examples[0])] == []
+    assert [
+        row.id for number, row in enumerate(table.rows) if number not in rows_of(reader, row.examples[0])
+    ] == []
 
 
 def rows_of(reader: Reader, text: str) -> set[int]:

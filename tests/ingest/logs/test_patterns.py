@@ -14,7 +14,10 @@ from ingest.logs.scanner import Scanner
 from tests.ingest.logs.test_scanner import whole
 from tests.tables import each_row
 
-ROW = "- {id: a.boom, kind: error, role: origin, expression: 'boom (?P<rank>\\d+)', examples: ['boom 1'], near: ['bloom 1']}\n"
+ROW = (
+    "- {id: a.boom, kind: error, role: origin, expression: 'boom (?P<rank>\\d+)', examples: ['boom 1'], "
+    "near: ['bloom 1']}\n"
+)
 
 
 @each_row(
@@ -24,7 +27,10 @@ ROW = "- {id: a.boom, kind: error, role: origin, expression: 'boom (?P<rank>\\d+
         (ROW.replace("role: origin", "role: hero"), r"a\.yaml: a\.boom: role"),
         (ROW.replace("near:", "nearly:"), r"a\.yaml: a\.boom: nearly: Extra"),
         (ROW.replace("id: a.boom, ", ""), r"a\.yaml: None: id: Field required"),
-        (ROW.replace("role: origin", "refine: [{when: ['what'], cause: x}]"), r"a\.boom: refine\.0\.when\.0: .*is no condition"),
+        (
+            ROW.replace("role: origin", "refine: [{when: ['what'], cause: x}]"),
+            r"a\.boom: refine\.0\.when\.0: .*is no condition",
+        ),
         (ROW + ROW, r"two patterns are called 'a\.boom'"),
         ("- {id: [unclosed\n", r"a\.yaml"),
         ("a.boom: {}\n", r"a\.yaml"),
@@ -67,17 +73,22 @@ def test_case_is_ignored_only_where_the_row_says_so() -> None:
     row = patterns.Pattern(id="a", kind="error", expression="boom", examples=())
     assert row.compiled.search("BOOM") is None
     assert row.model_copy(update={"caseless": True}).compiled.search("boom") is not None
-    assert patterns.Pattern(id="a", kind="error", expression="boom", examples=(), caseless=True).compiled.search("BOOM")
+    assert patterns.Pattern(
+        id="a", kind="error", expression="boom", examples=(), caseless=True
+    ).compiled.search("BOOM")
 
 
-def test_that_rows_with_the_systems_words_read_them_in_its_other_languages(table: PatternTable, tmp_path: Path) -> None:
+def test_that_rows_with_the_systems_words_read_them_in_its_other_languages(
+    table: PatternTable, tmp_path: Path
+) -> None:
     """As written in `system_words.yaml`, which no row repeats; the scanner and the row agree."""
     words: dict[str, list[str]] = read_yaml(patterns.SYSTEM_WORDS)
     lines = [
         (row.id, example.replace(english, other))
         for row in table.rows
         for example in row.examples
-        for english, others in words.items() if english in example and english in row.expression
+        for english, others in words.items()
+        if english in example and english in row.expression
         for other in others
     ]
     assert {words[0] for words in lines} >= {"linux.enospc", "python.file-not-found", "linux.bus-error"}

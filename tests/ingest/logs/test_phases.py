@@ -35,10 +35,14 @@ ROWS = (
 
 
 def test_calls_tell_the_phase() -> None:
-    """The innermost that tells; but an object made within a turn of the loop is that turn's, and later ones are no start's."""
+    """The innermost that tells.
+
+    But an object made within a turn of the loop is that turn's, and later ones are no start's.
+    """
     wrong = [
         ([frame.function for frame in frames], has_begun, of_frames(frames, has_begun=has_begun))
-        for frames, before, after in ROWS for has_begun, wanted in ((False, before), (True, after))
+        for frames, before, after in ROWS
+        for has_begun, wanted in ((False, before), (True, after))
         if of_frames(frames, has_begun=has_begun) != wanted
     ]
     assert not wrong
@@ -66,10 +70,20 @@ def test_a_job_at_its_steps_is_not_initialised(read: ReadLog) -> None:
 
 def test_a_phase_that_a_later_step_has_left_is_not_told(read: ReadLog) -> None:
     """A checkpoint that was written, or weights that were loaded, a thousand steps before the failure say nothing of it."""
-    marks = {"save": "saving checkpoint at iteration     500 to /ckpt in torch format", "load": " loading checkpoint from /ckpt at iteration 500"}
+    marks = {
+        "save": "saving checkpoint at iteration     500 to /ckpt in torch format",
+        "load": " loading checkpoint from /ckpt at iteration 500",
+    }
     wrong = {}
     for phase, line in marks.items():
-        told = [read(log).phase for log in (f"{line}\n{OOM}\n", steps(1) + f"{line}\n{OOM}\n", f"{line}\n" + steps(501, 502) + f"{OOM}\n")]
+        told = [
+            read(log).phase
+            for log in (
+                f"{line}\n{OOM}\n",
+                steps(1) + f"{line}\n{OOM}\n",
+                f"{line}\n" + steps(501, 502) + f"{OOM}\n",
+            )
+        ]
         if told != [phase, phase, ""]:
             wrong[phase] = told
     assert not wrong

@@ -24,8 +24,10 @@ from tests.tables import each_row
 ANSI = "\x1b[36m(WorkerDict pid=4242, ip=10.0.0.3)\x1b[0m "
 KUBECTL = "2025-03-02T10:00:00.123456789Z "
 WATCHDOG = (
-    "[rank1]:[E1103 10:00:00.123456789 ProcessGroupNCCL.cpp:629] [Rank 1] Watchdog caught collective operation timeout: "
-    "WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600012 milliseconds before timing out."
+    "[rank1]:[E1103 10:00:00.123456789 ProcessGroupNCCL.cpp:629] [Rank 1] Watchdog caught collective "
+    "operation timeout: "
+    "WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600012 "
+    "milliseconds before timing out."
 )
 
 
@@ -36,12 +38,24 @@ def told(report: CrashReport) -> list[tuple[str, int, str, int]]:
 
 @each_row(
     ("prefix", "source"),
-    [("", ""), (RAY, "WorkerDict pid=4242 ip=10.0.0.3"), (ANSI, "WorkerDict pid=4242 ip=10.0.0.3"), (TORCHRUN, "rank=3"), (SLURM, "rank=3"),
-     (CRI, ""), (KUBECTL, ""), (STAMP, ""), (f"{CRI}{ANSI}", "WorkerDict pid=4242 ip=10.0.0.3"), (f"{SLURM}{STAMP}", "rank=3")],
+    [
+        ("", ""),
+        (RAY, "WorkerDict pid=4242 ip=10.0.0.3"),
+        (ANSI, "WorkerDict pid=4242 ip=10.0.0.3"),
+        (TORCHRUN, "rank=3"),
+        (SLURM, "rank=3"),
+        (CRI, ""),
+        (KUBECTL, ""),
+        (STAMP, ""),
+        (f"{CRI}{ANSI}", "WorkerDict pid=4242 ip=10.0.0.3"),
+        (f"{SLURM}{STAMP}", "rank=3"),
+    ],
     ids=["bare", "ray", "ansi", "torchrun", "slurm", "cri", "kubectl", "stamp", "cri-ray", "slurm-stamp"],
 )
 @each_row("ending", ["\n", "\r\n"], ids=["lf", "crlf"])
-def test_the_same_crash_is_read_behind_any_prefix(read: ReadLog, prefix: str, source: str, ending: str) -> None:
+def test_the_same_crash_is_read_behind_any_prefix(
+    read: ReadLog, prefix: str, source: str, ending: str
+) -> None:
     """Line, cause, frames, facts and process do not depend on who wrapped the output."""
     log = prefixed(prefix, "all is well\n\n" + traceback(OOM)).replace("\n", ending)
     report = read(log)
@@ -49,7 +63,10 @@ def test_the_same_crash_is_read_behind_any_prefix(read: ReadLog, prefix: str, so
     root = report.root
     assert root is not None
     assert (root.body, root.source, root.exception) == (OOM, source, "torch.OutOfMemoryError")
-    assert [(frame.function, frame.code) for frame in root.frames] == [("main", "trainer.fit()"), ("step", "loss = self.model(batch)")]
+    assert [(frame.function, frame.code) for frame in root.frames] == [
+        ("main", "trainer.fit()"),
+        ("step", "loss = self.model(batch)"),
+    ]
     assert root.facts == {"asked_gib": 2.0, "gpu": 0, "capacity_gib": 79.15, "free_gib": 1.25}
 
 
@@ -70,7 +87,8 @@ def test_every_number_of_a_report_points_at_its_line(read: ReadLog) -> None:
     rows[29] = OOM
     report = read("\n".join(rows) + "\n")
     assert {number: text for number, text in report.surroundings if number != 30} == {
-        number: f"row {number}" for number in range(22, 39) if number != 30}
+        number: f"row {number}" for number in range(22, 39) if number != 30
+    }
     assert report.tail == tuple((number, f"row {number}") for number in range(48, 60))
     assert report.limits.lines == 59
 
@@ -78,7 +96,12 @@ def test_every_number_of_a_report_points_at_its_line(read: ReadLog) -> None:
 def test_a_traceback_across_a_block_border_is_whole(read: ReadLog) -> None:
     """Frames before and the exception after the border are one traceback, at its true line, once."""
     crash = prefixed(RAY, traceback(STRANGE))
-    for cut in (crash.index("Traceback") + 3, crash.index("trainer.py"), crash.index("ValueError") + 2, len(crash)):
+    for cut in (
+        crash.index("Traceback") + 3,
+        crash.index("trainer.py"),
+        crash.index("ValueError") + 2,
+        len(crash),
+    ):
         filler = "all is well\n" * ((BLOCK - cut) // 12)
         padding = "." * (BLOCK - cut - len(filler) - 1) + "\n"
         report = read(filler + padding + crash + "all is well\n" * 30_000)
@@ -90,21 +113,35 @@ def test_a_traceback_across_a_block_border_is_whole(read: ReadLog) -> None:
 
 def test_interleaved_tracebacks_of_two_ranks_are_two_events(read: ReadLog) -> None:
     """Each rank keeps its own frames and exception, though their lines alternate."""
-    report = read(interleaved(
-        prefixed("[rank0]: ", traceback("ValueError: a sad thing", "alpha")),
-        prefixed("[rank1]: ", traceback("LookupError: another thing", "beta")),
-    ))
-    found = {event.source: (event.exception, event.line, [frame.function for frame in event.frames]) for event in report.events}
-    assert found == {"rank=0": ("ValueError", 11, ["main", "alpha"]), "rank=1": ("LookupError", 12, ["main", "beta"])}
+    report = read(
+        interleaved(
+            prefixed("[rank0]: ", traceback("ValueError: a sad thing", "alpha")),
+            prefixed("[rank1]: ", traceback("LookupError: another thing", "beta")),
+        )
+    )
+    found = {
+        event.source: (event.exception, event.line, [frame.function for frame in event.frames])
+        for event in report.events
+    }
+    assert found == {
+        "rank=0": ("ValueError", 11, ["main", "alpha"]),
+        "rank=1": ("LookupError", 12, ["main", "beta"]),
+    }
 
 
 @each_row("message", [OOM, STRANGE], ids=["known", "unknown"])
 def test_one_error_of_eight_ranks_is_one_event(read: ReadLog, message: str) -> None:
     """It counts eight and names the streams, whether tracebacks follow each other or interleave."""
-    ranks = [prefixed(f"[rank{rank}]: ", traceback(message.replace("GPU 0", f"GPU {rank}"))) for rank in range(8)]
+    ranks = [
+        prefixed(f"[rank{rank}]: ", traceback(message.replace("GPU 0", f"GPU {rank}"))) for rank in range(8)
+    ]
     for log in ("".join(ranks), interleaved(*ranks)):
         (event,) = read(log).events
-        assert (event.count, event.role, event.sources) == (8, "root", tuple(f"rank={rank}" for rank in range(8)))
+        assert (event.count, event.role, event.sources) == (
+            8,
+            "root",
+            tuple(f"rank={rank}" for rank in range(8)),
+        )
 
 
 def test_rays_folded_repetitions_count(read: ReadLog) -> None:
@@ -116,10 +153,14 @@ def test_rays_folded_repetitions_count(read: ReadLog) -> None:
 
 def test_a_lone_other_error_stands_beside_the_crowd(read: ReadLog) -> None:
     """Seven ranks wait in a collective, one ran out of memory: the one is the root."""
-    crowd = "".join(f"{WATCHDOG}\n".replace("ank1]", f"ank{rank}]").replace("Rank 1", f"Rank {rank}") for rank in range(7))
+    crowd = "".join(
+        f"{WATCHDOG}\n".replace("ank1]", f"ank{rank}]").replace("Rank 1", f"Rank {rank}") for rank in range(7)
+    )
     report = read(crowd + prefixed("[rank7]: ", traceback(OOM)))
     assert [(event.pattern, event.role, event.count) for event in report.events] == [
-        ("torch.nccl-watchdog", "collateral", 7), ("torch.cuda-oom", "root", 1)]
+        ("torch.nccl-watchdog", "collateral", 7),
+        ("torch.cuda-oom", "root", 1),
+    ]
 
 
 REMOTE = """\
@@ -138,7 +179,11 @@ def test_a_remote_error_of_ray_is_told_by_its_innermost_part(read: ReadLog) -> N
     """The wrapper repeats; what the worker raised is the root, with the worker's frames and call."""
     root = read(REMOTE + OOM + "\n").root
     assert root is not None
-    assert (root.pattern, root.line, root.remote) == ("torch.cuda-oom", 9, "WorkerDict.actor_rollout_generate_sequences")
+    assert (root.pattern, root.line, root.remote) == (
+        "torch.cuda-oom",
+        9,
+        "WorkerDict.actor_rollout_generate_sequences",
+    )
     assert [str(frame) for frame in root.frames] == ["/site-packages/vllm/worker/worker.py:execute_model"]
 
 
@@ -149,20 +194,33 @@ def test_a_report_names_phase_and_frameworks_by_the_frames(read: ReadLog) -> Non
     assert {"vllm", "ray"} <= {found.name for found in report.frameworks}
 
 
-@each_row(("engine", "line"), [("vllm", "vLLM is using nccl==2.26.2"), ("sglang", "sglang is using nccl==2.21.5")])
-def test_the_version_of_nccl_that_an_engine_prints_is_not_its_own(read: ReadLog, engine: str, line: str) -> None:
+@each_row(
+    ("engine", "line"), [("vllm", "vLLM is using nccl==2.26.2"), ("sglang", "sglang is using nccl==2.21.5")]
+)
+def test_the_version_of_nccl_that_an_engine_prints_is_not_its_own(
+    read: ReadLog, engine: str, line: str
+) -> None:
     """Nor does it tell of another engine."""
-    assert {(found.name, found.version) for found in read(f"{line}\n").frameworks} == {(engine, ""), ("nccl", line.rpartition("=")[2])}
+    assert {(found.name, found.version) for found in read(f"{line}\n").frameworks} == {
+        (engine, ""),
+        ("nccl", line.rpartition("=")[2]),
+    }
 
 
 def test_each_line_under_a_validators_heading_is_a_failure_of_its_own(read: ReadLog) -> None:
     """The heading only counts them; what is wrong stands below it."""
     log = traceback("pydantic_core._pydantic_core.ValidationError: 1 validation error for Settings") + (
-        "  Value error, it takes max_images 1 through 4 [type=value_error, input_value=ArgsKwargs((), {}), input_type=ArgsKwargs]\n")
+        "  Value error, it takes max_images 1 through 4 [type=value_error, input_value=ArgsKwargs((), "
+        "{}), input_type=ArgsKwargs]\n"
+    )
     assert [one.line for one in read(log).standing if one.cause == "config-key-invalid"] == [6, 7]
 
 
-@each_row("prefix", ["", RAY, TORCHRUN, CRI, STAMP, KUBECTL], ids=["bare", "ray", "torchrun", "cri", "stamp", "kubectl"])
+@each_row(
+    "prefix",
+    ["", RAY, TORCHRUN, CRI, STAMP, KUBECTL],
+    ids=["bare", "ray", "torchrun", "cri", "stamp", "kubectl"],
+)
 def test_code_that_a_traceback_quotes_is_no_event(read: ReadLog, prefix: str) -> None:
     """A line of source that mentions a message is not that message."""
     report = read(prefixed(prefix, traceback(STRANGE, code=f'raise RuntimeError("{OOM}")')))
@@ -176,13 +234,24 @@ def test_code_that_a_traceback_quotes_is_no_event(read: ReadLog, prefix: str) ->
         (traceback(STRANGE) + steps(1, 2, 3), [(UNKNOWN_EXCEPTION, 6, "recovered", 1)]),
         (steps(1, 2) + traceback(OOM) + steps(3), [("torch.cuda-oom", 8, "root", 1)]),
         (steps(8) + traceback(OOM) + steps(1, 2, 3), [("torch.cuda-oom", 7, "recovered", 1)]),
-        (traceback(STRANGE) + steps(1, 2, 3) + traceback(OOM),
-         [(UNKNOWN_EXCEPTION, 6, "recovered", 1), ("torch.cuda-oom", 15, "root", 1)]),
+        (
+            traceback(STRANGE) + steps(1, 2, 3) + traceback(OOM),
+            [(UNKNOWN_EXCEPTION, 6, "recovered", 1), ("torch.cuda-oom", 15, "root", 1)],
+        ),
         (traceback(OOM) + steps(1, 2, 3) + traceback(OOM), [("torch.cuda-oom", 6, "root", 2)]),
     ],
-    ids=["then-progress", "unknown-then-progress", "one-step-in-flight", "restarted-from-one", "two-failures", "it-comes-back"],
+    ids=[
+        "then-progress",
+        "unknown-then-progress",
+        "one-step-in-flight",
+        "restarted-from-one",
+        "two-failures",
+        "it-comes-back",
+    ],
 )
-def test_an_error_followed_by_progress_is_recovered(read: ReadLog, log: str, expected: list[tuple[str, int, str, int]]) -> None:
+def test_an_error_followed_by_progress_is_recovered(
+    read: ReadLog, log: str, expected: list[tuple[str, int, str, int]]
+) -> None:
     """Two rising steps are progress, also those of a restart; what comes back was not recovered from."""
     assert told(read(log)) == expected
 
@@ -197,8 +266,15 @@ def test_a_healthy_log_has_no_root(read: ReadLog) -> None:
 
 def test_a_chains_first_exception_is_read_and_the_second_too(read: ReadLog) -> None:
     """'During handling of ...' separates two tracebacks."""
-    chain = traceback("LookupError: first") + "\nDuring handling of the above exception, another exception occurred:\n\n" + traceback(STRANGE)
-    assert [(event.exception, event.line) for event in read(chain).events] == [("LookupError", 6), ("ValueError", 15)]
+    chain = (
+        traceback("LookupError: first")
+        + "\nDuring handling of the above exception, another exception occurred:\n\n"
+        + traceback(STRANGE)
+    )
+    assert [(event.exception, event.line) for event in read(chain).events] == [
+        ("LookupError", 6),
+        ("ValueError", 15),
+    ]
 
 
 def test_a_blank_line_after_a_message_is_no_event(read: ReadLog) -> None:
@@ -231,7 +307,9 @@ def test_utf_16_is_read_as_text(read: ReadLog) -> None:
 def test_control_characters_do_not_reach_the_report(read: ReadLog) -> None:
     """A hostile log cannot drive the reader's terminal."""
     report = read(traceback(f"ValueError: \x1b]0;owned\x07 \x9b31m \u202egnirts \x08\x08 {STRANGE}"))
-    texts = [event.text + event.body for event in report.events] + [text for _, text in (*report.surroundings, *report.tail)]
+    texts = [event.text + event.body for event in report.events] + [
+        text for _, text in (*report.surroundings, *report.tail)
+    ]
     assert len(texts) > 5
     assert [char for text in texts for char in text if char != "\t" and not char.isprintable()] == []
 
@@ -274,11 +352,14 @@ def test_one_secret_counts_once(read: ReadLog) -> None:
 
 def test_crashes_of_one_kind_have_one_fingerprint(read: ReadLog) -> None:
     """Ids, numbers and paths do not count; another function does."""
-    first, again, other = (read(log).fingerprint for log in (
-        prefixed("[rank0]: ", traceback(OOM)),
-        "hello\n" + prefixed(RAY, traceback(OOM.replace("2.00", "3.50"))),
-        traceback(OOM, function="evaluate"),
-    ))
+    first, again, other = (
+        read(log).fingerprint
+        for log in (
+            prefixed("[rank0]: ", traceback(OOM)),
+            "hello\n" + prefixed(RAY, traceback(OOM.replace("2.00", "3.50"))),
+            traceback(OOM, function="evaluate"),
+        )
+    )
     assert first == again != other
     assert len(first) == 16
 

@@ -13,13 +13,16 @@ from tests.factories import OOM, STRANGE, ReadLog, prefixed, steps, traceback
 from tests.tables import each_row
 
 WATCHDOG = (
-    "[rank{rank}]:[E1103 10:00:00.123456789 ProcessGroupNCCL.cpp:629] [Rank {rank}] Watchdog caught collective operation timeout: "
-    "WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.\n"
+    "[rank{rank}]:[E1103 10:00:00.123456789 ProcessGroupNCCL.cpp:629] [Rank {rank}] Watchdog caught "
+    "collective operation timeout: "
+    "WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600012 "
+    "milliseconds before timing out.\n"
 )
 DISK = "OSError: [Errno 28] No space left on device\n"
 # Long enough for two tracebacks to differ behind what of them makes the wording.
 DEEP = "Traceback (most recent call last):\n" + "".join(
-    f'  File "/job/deep/{letter}.py", line 3, in call_{letter}\n    return inner(batch)\n' for letter in "abcdefghijklmnopqrst"
+    f'  File "/job/deep/{letter}.py", line 3, in call_{letter}\n    return inner(batch)\n'
+    for letter in "abcdefghijklmnopqrst"
 )
 
 
@@ -60,7 +63,10 @@ def test_a_wording_is_known_once_it_was_read_often() -> None:
 
 
 def test_an_allowance_is_each_patterns_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A flood of one pattern uses up no other's; a line stands as long as one of its patterns has some left."""
+    """A flood of one pattern uses up no other's.
+
+    A line stands as long as one of its patterns has some left.
+    """
     monkeypatch.setattr(repeats, "ALLOWANCE", 3)
     seen = Repeats()
     assert [seen.is_spent((1,)) for _ in range(5)] == [False, False, False, True, True]
@@ -78,11 +84,18 @@ def test_a_traceback_that_is_left_out_is_no_line_that_is(monkeypatch: pytest.Mon
 
 
 @given(
-    lines=st.lists(st.tuples(st.sampled_from([(1,), (2,), (1, 2)]), st.sampled_from([b"a 1", b"a 2", b"b", b"c", b"d"])), max_size=120),
-    full=st.integers(1, 6), allowance=st.integers(1, 20), wordings=st.integers(0, 6),
+    lines=st.lists(
+        st.tuples(st.sampled_from([(1,), (2,), (1, 2)]), st.sampled_from([b"a 1", b"a 2", b"b", b"c", b"d"])),
+        max_size=120,
+    ),
+    full=st.integers(1, 6),
+    allowance=st.integers(1, 20),
+    wordings=st.integers(0, 6),
 )
 @settings(max_examples=300, deadline=None, derandomize=True)
-def test_every_line_is_read_or_counted_or_told(lines: list[tuple[tuple[int, ...], bytes]], full: int, allowance: int, wordings: int) -> None:
+def test_every_line_is_read_or_counted_or_told(
+    lines: list[tuple[tuple[int, ...], bytes]], full: int, allowance: int, wordings: int
+) -> None:
     """Whatever the bounds: none is lost, none counts twice."""
     read = 0
     with pytest.MonkeyPatch.context() as patch:
@@ -124,7 +137,10 @@ def test_floods_that_alternate_are_counted_apart(read: ReadLog) -> None:
     """Each wording has its own count and its own last line."""
     report = read((OOM + "\n" + DISK + "ConnectionResetError: [Errno 104] Connection reset by peer\n") * 2000)
     assert sorted((event.line, event.last, event.count) for event in report.events) == [
-        (1, 5998, 2000), (2, 5999, 2000), (3, 6000, 2000)]
+        (1, 5998, 2000),
+        (2, 5999, 2000),
+        (3, 6000, 2000),
+    ]
 
 
 def test_lines_that_ray_folded_count_as_often_as_it_says(read: ReadLog) -> None:
@@ -137,8 +153,12 @@ def test_lines_that_ray_folded_count_as_often_as_it_says(read: ReadLog) -> None:
 @each_row("place", [0, 100_000, 199_999])
 def test_a_rare_line_among_a_flood_is_the_root(read: ReadLog, place: int) -> None:
     """One line that tells the cause, among two hundred thousand that do not, wherever it stands."""
-    forms = [WATCHDOG.replace("{rank}", "7"), "[rank{n}]: " + STRANGE + " at {n}\n", "RuntimeError: worker {n} is not itself\n",
-             "ConnectionResetError: [Errno 104] Connection reset by peer\n"]
+    forms = [
+        WATCHDOG.replace("{rank}", "7"),
+        "[rank{n}]: " + STRANGE + " at {n}\n",
+        "RuntimeError: worker {n} is not itself\n",
+        "ConnectionResetError: [Errno 104] Connection reset by peer\n",
+    ]
     rows = [form.replace("{n}", str(number)) for number in range(50_000) for form in forms]
     rows.insert(place, DISK)
     report = read("".join(rows))
@@ -159,17 +179,26 @@ def test_distinct_texts_beyond_the_allowance_are_told(read: ReadLog, monkeypatch
     assert sum(event.count for event in report.events) == 301
 
 
-def test_more_wordings_than_are_told_apart_are_still_read(read: ReadLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_wordings_than_are_told_apart_are_still_read(
+    read: ReadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A wording beyond the bound has no memory of its own, so each of its lines is read."""
     monkeypatch.setattr(repeats, "WORDINGS", 10)
-    report = read("".join(f"ValueError: the {word(number)} is wrong\n" for number in range(50)) * 2 + OOM + "\n")
+    report = read(
+        "".join(f"ValueError: the {word(number)} is wrong\n" for number in range(50)) * 2 + OOM + "\n"
+    )
     assert sorted(event.count for event in report.events) == [1] + [2] * 50
 
 
 @each_row(("times", "ranks"), [(1, 16), (FULL // 16, 16), (FULL // 16 + 1, 0)])
 def test_ranks_of_what_was_only_counted_are_not_invented(read: ReadLog, times: int, ranks: int) -> None:
-    """Who says a line is known as long as every line was read; then neither ranks nor missing ones are named."""
-    log = "".join(WATCHDOG.replace("{rank}", str(rank)) for _ in range(times) for rank in range(17) if rank != 5)
+    """Who says a line is known as long as every line was read.
+
+    Then neither ranks nor missing ones are named.
+    """
+    log = "".join(
+        WATCHDOG.replace("{rank}", str(rank)) for _ in range(times) for rank in range(17) if rank != 5
+    )
     (event,) = read(log).events
     assert event.count == 16 * times
     assert event.ranks == (tuple(rank for rank in range(17) if rank != 5) if ranks else ())
@@ -186,6 +215,12 @@ def test_the_last_of_a_flood_decides_on_recovery(read: ReadLog, tail: str, role:
 @each_row("last", ["KeyError: 'decisive'", "odd.Kind: of trouble", OOM], ids=["built-in", "unknown", "known"])
 @each_row("prefix", ["", "[rank7]: "], ids=["bare", "ranked"])
 def test_a_traceback_that_only_begins_like_a_flood_is_read(read: ReadLog, prefix: str, last: str) -> None:
-    """Many ranks fail in the same deep calls; the one whose last line differs keeps its frames and its count."""
+    """Many ranks fail in the same deep calls.
+
+    The one whose last line differs keeps its frames and its count.
+    """
     report = read(prefixed(prefix, (DEEP + STRANGE + "\n") * 70 + DEEP + last + "\n"))
-    assert sorted((event.count, event.last, len(event.frames)) for event in report.events) == [(1, 71 * 42, 20), (70, 70 * 42, 20)]
+    assert sorted((event.count, event.last, len(event.frames)) for event in report.events) == [
+        (1, 71 * 42, 20),
+        (70, 70 * 42, 20),
+    ]

@@ -66,7 +66,17 @@ def placed(rows: dict[int, bytes], size: int = LARGE) -> bytes:
         ({MIDDLE: b"boom\n", MIDDLE + 2 * BEHIND: b"step done\n"}, False),
         ({MIDDLE - 2000: b"step done\n", MIDDLE: b"boom\n"}, False),
     ],
-    ids=["first-line", "head", "behind-the-head", "middle", "tail", "last-line", "behind-a-failure", "long-behind-it", "before-it"],
+    ids=[
+        "first-line",
+        "head",
+        "behind-the-head",
+        "middle",
+        "tail",
+        "last-line",
+        "behind-a-failure",
+        "long-behind-it",
+        "before-it",
+    ],
 )
 def test_progress_of_a_large_block_is_read_where_it_can_matter(rows: dict[int, bytes], seen: bool) -> None:
     """At its ends, where a neighbour's failure may stand, and behind what failed: there it may tell of recovery."""
@@ -100,7 +110,11 @@ def test_no_failure_is_missed_wherever_it_stands() -> None:
     borders = [BLOCK * number + shift for number in range(1, 5) for shift in (-40, -12, 0, 1, 13, 40)]
     places = sorted({0, *borders, *(draw.randrange(20_000_000) for _ in range(500))})
     data = placed(dict.fromkeys(places, b"boom\n"), 20_000_000) + b"boom"
-    found = [match.line for _, matches in Scanner((STEP, BOOM)).scan(blocks(cut(data, 1 << 20), Tally())) for match in matches]
+    found = [
+        match.line
+        for _, matches in Scanner((STEP, BOOM)).scan(blocks(cut(data, 1 << 20), Tally()))
+        for match in matches
+    ]
     assert found == [number for number, row in enumerate(data.split(b"\n"), 1) if row == b"boom"]
     assert len(found) == len(places) + 1
 
@@ -108,11 +122,17 @@ def test_no_failure_is_missed_wherever_it_stands() -> None:
 def test_every_failure_of_the_table_is_found_amid_progress(table: PatternTable, reader: Reader) -> None:
     """Twenty megabytes of a training's steps hide no pattern's example, whatever block it falls into."""
     step = b"step:%d - actor/pg_loss:0.1 - perf/throughput:812.4\n"
-    wanted = [(number, row.examples[0]) for number, row in enumerate(table.rows) if row.fails and row.examples]
+    wanted = [
+        (number, row.examples[0]) for number, row in enumerate(table.rows) if row.fails and row.examples
+    ]
     gap = b"".join(step % number for number in range(1 + 20_000_000 // len(wanted) // 50))
     data = b"".join(gap + example.encode() + b"\n" for _, example in wanted)
     reader._scanner.fresh()
-    found = {(match.row, match.line) for _, matches in reader._scanner.scan(blocks(cut(data, 1 << 20), Tally())) for match in matches}
+    found = {
+        (match.row, match.line)
+        for _, matches in reader._scanner.scan(blocks(cut(data, 1 << 20), Tally()))
+        for match in matches
+    }
     expected, line = set(), 0
     for number, example in wanted:
         line += gap.count(b"\n") + 1
@@ -128,18 +148,31 @@ def test_a_root_in_a_long_log_has_its_line(read: ReadLog, place: int) -> None:
     data = placed({place: OOM.encode() + b"\n"}, 20_000_000)
     root = read(data).root
     assert root is not None
-    assert (root.pattern, root.line, root.body) == ("torch.cuda-oom", data[: data.index(b"torch.")].count(b"\n") + 1, OOM)
+    assert (root.pattern, root.line, root.body) == (
+        "torch.cuda-oom",
+        data[: data.index(b"torch.")].count(b"\n") + 1,
+        OOM,
+    )
 
 
 @each_row(("behind", "role"), [(0, "recovered"), (BEHIND // 2, "recovered"), (None, "root")])
-def test_a_failure_amid_a_long_log_is_recovered_by_what_follows(read: ReadLog, behind: int | None, role: str) -> None:
+def test_a_failure_amid_a_long_log_is_recovered_by_what_follows(
+    read: ReadLog, behind: int | None, role: str
+) -> None:
     """Steps right behind a failure are read also where the log is too long to read all of them."""
-    steps = b"".join(b"step:%d - actor/pg_loss:0.1 - perf/throughput:812.4\n" % number for number in range(1, 4))
+    steps = b"".join(
+        b"step:%d - actor/pg_loss:0.1 - perf/throughput:812.4\n" % number for number in range(1, 4)
+    )
     rows = {BLOCK // 2: OOM.encode() + b"\n"} | ({} if behind is None else {BLOCK // 2 + 12 + behind: steps})
     assert [event.role for event in read(placed(rows, 3 * BLOCK)).events] == [role]
 
 
-TEXT = st.lists(st.sampled_from([b"boom\n", b"boom ", b"step done\n", b"verl\n", b"\n", b"\r", b"all is well\n", b"x" * 30]), max_size=80).map(b"".join)
+TEXT = st.lists(
+    st.sampled_from(
+        [b"boom\n", b"boom ", b"step done\n", b"verl\n", b"\n", b"\r", b"all is well\n", b"x" * 30]
+    ),
+    max_size=80,
+).map(b"".join)
 
 
 @given(data=TEXT, chunk=st.integers(1, 200), size=st.integers(1, 100))
@@ -165,11 +198,18 @@ def _compiled() -> Scanner:
 
 
 @given(
-    piece=st.lists(st.sampled_from([b"\n", b"a", b"row\n", b"\r\n", b"x" * 97, "日志\n".encode()]), min_size=1, max_size=30).map(b"".join),
-    size=st.sampled_from([0, 100, 4095, 4096, 5000, (1 << 18) - 1, 1 << 18, (1 << 18) + 1, 600_000]), cuts=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    piece=st.lists(
+        st.sampled_from([b"\n", b"a", b"row\n", b"\r\n", b"x" * 97, "日志\n".encode()]),
+        min_size=1,
+        max_size=30,
+    ).map(b"".join),
+    size=st.sampled_from([0, 100, 4095, 4096, 5000, (1 << 18) - 1, 1 << 18, (1 << 18) + 1, 600_000]),
+    cuts=st.tuples(st.floats(0, 1), st.floats(0, 1)),
 )
 @settings(max_examples=200, deadline=None, derandomize=True)
-def test_newlines_are_counted_as_python_counts_them(piece: bytes, size: int, cuts: tuple[float, float]) -> None:
+def test_newlines_are_counted_as_python_counts_them(
+    piece: bytes, size: int, cuts: tuple[float, float]
+) -> None:
     """For any slice, also across the pieces that are looked at one by one."""
     data = (piece * (1 + size // len(piece)))[:size]
     begin, end = sorted(int(cut * len(data)) for cut in cuts)
@@ -177,11 +217,14 @@ def test_newlines_are_counted_as_python_counts_them(piece: bytes, size: int, cut
 
 
 @given(
-    rows=st.lists(st.sampled_from([5, 40, 400, 3000]), min_size=40, max_size=120), places=st.lists(st.floats(0, 1), max_size=12),
+    rows=st.lists(st.sampled_from([5, 40, 400, 3000]), min_size=40, max_size=120),
+    places=st.lists(st.floats(0, 1), max_size=12),
     ends=st.tuples(st.floats(0, 0.3), st.floats(0.7, 1)),
 )
 @settings(max_examples=200, deadline=None, derandomize=True)
-def test_what_is_searched_for_progress_are_whole_lines_in_order(rows: list[int], places: list[float], ends: tuple[float, float]) -> None:
+def test_what_is_searched_for_progress_are_whole_lines_in_order(
+    rows: list[int], places: list[float], ends: tuple[float, float]
+) -> None:
     """The windows do not overlap, begin and end with a line, and hold what stands behind each failure."""
     data = b"".join(b"." * length + b"\n" for length in rows)
     block = Block(data, 1, int(ends[0] * len(data)), int(ends[1] * len(data)))
@@ -191,7 +234,10 @@ def test_what_is_searched_for_progress_are_whole_lines_in_order(rows: list[int],
             patch.setattr(scanner, name, value)
         windows = scanner._windows(block, failures)
     assert all(earlier[1] < later[0] for earlier, later in pairwise(windows))
-    assert all((begin == 0 or data[begin - 1] == 10) and (end == len(data) or data[end - 1] == 10) for begin, end in windows)
+    assert all(
+        (begin == 0 or data[begin - 1] == 10) and (end == len(data) or data[end - 1] == 10)
+        for begin, end in windows
+    )
     for place in failures:
         assert any(begin <= place and min(place + 200, len(data)) <= end for begin, end in windows)
 

@@ -40,8 +40,22 @@ def lines_of(rows: tuple[Pattern, ...], data: bytes) -> list[tuple[int, int]]:
 
 
 ESCAPED = st.lists(
-    st.sampled_from([b"step 3 ", b"\n", b"\r", b"\x1b[0m", b"\x1b[1;31m", b"\x1b[K", "显存 ".encode(), b"x" * 30, b"\x1b",
-                     b"\x1b]8;;file:///job/train.py\x1b\\", b"\x1b]0;a title\x07", b"\x1b]8;;file:///" + b"deep/" * 20 + b"\x07"]),
+    st.sampled_from(
+        [
+            b"step 3 ",
+            b"\n",
+            b"\r",
+            b"\x1b[0m",
+            b"\x1b[1;31m",
+            b"\x1b[K",
+            "显存 ".encode(),
+            b"x" * 30,
+            b"\x1b",
+            b"\x1b]8;;file:///job/train.py\x1b\\",
+            b"\x1b]0;a title\x07",
+            b"\x1b]8;;file:///" + b"deep/" * 20 + b"\x07",
+        ]
+    ),
     max_size=60,
 ).map(b"".join)
 
@@ -53,7 +67,9 @@ def test_blocks_join_to_the_log_without_its_escapes(data: bytes, chunk: int, siz
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scanner, "BEFORE", 40)
         patch.setattr(scanner, "AFTER", 60)
-        joined = b"".join(block.data[block.start : block.stop] for block in blocks(cut(data, chunk), Tally(), size))
+        joined = b"".join(
+            block.data[block.start : block.stop] for block in blocks(cut(data, chunk), Tally(), size)
+        )
     assert joined == scanner.ESCAPES.sub(b"", data).replace(b"\r\n", b"\n")
 
 
@@ -70,7 +86,10 @@ def test_a_block_knows_its_first_line(data: bytes, chunk: int, size: int) -> Non
             before += block.data.count(b"\n", block.start, block.stop)
 
 
-@given(data=st.lists(st.sampled_from([b"a", b"\n", b"\r", b"xyz"]), max_size=40).map(b"".join), chunk=st.integers(1, 9))
+@given(
+    data=st.lists(st.sampled_from([b"a", b"\n", b"\r", b"xyz"]), max_size=40).map(b"".join),
+    chunk=st.integers(1, 9),
+)
 @settings(max_examples=300, deadline=None)
 def test_lines_are_counted_by_newline_alone(data: bytes, chunk: int) -> None:
     """A carriage return starts no line; a last line without newline is one."""
@@ -129,7 +148,8 @@ def unseen(table: PatternTable, reader: Reader, form: str, exempt: str) -> set[s
         row.id
         for number, row in enumerate(table.rows)
         for line in row.examples
-        if row.fails and exempt not in row.id
+        if row.fails
+        and exempt not in row.id
         and number not in {match.row for match in fresh(reader, form.replace("LINE", line) + "\n")}
     }
 
@@ -148,7 +168,9 @@ def unseen(table: PatternTable, reader: Reader, form: str, exempt: str) -> set[s
     ],
     ids=["ray", "torchrun", "slurm", "kubernetes", "timestamp", "crlf", "after-a-bar"],
 )
-def test_a_failure_is_found_behind_any_prefix(table: PatternTable, reader: Reader, form: str, exempt: str) -> None:
+def test_a_failure_is_found_behind_any_prefix(
+    table: PatternTable, reader: Reader, form: str, exempt: str
+) -> None:
     """Every failure's example is found however its line is dressed."""
     assert unseen(table, reader, form, exempt) == set()
 

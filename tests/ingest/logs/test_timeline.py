@@ -29,12 +29,17 @@ def clock(minute: int, second: float = 0.0) -> str:
 
 def stamped(*rows: tuple[int, str], skew: int = 0) -> str:
     """Write a log whose lines were printed at these minutes, by a clock that is so many minutes ahead."""
-    return "".join(f"{clock(minute + skew)}{row}" if row.endswith("\n") else f"{clock(minute + skew)}{row}\n" for minute, row in rows)
+    return "".join(
+        f"{clock(minute + skew)}{row}" if row.endswith("\n") else f"{clock(minute + skew)}{row}\n"
+        for minute, row in rows
+    )
 
 
 def stepped(*numbers: int, begin: int = 0) -> list[tuple[int, str]]:
     """Write a step a minute, as verl prints it."""
-    return [(begin + number, f"step:{number} - actor/pg_loss:0.1 - perf/throughput:812.4") for number in numbers]
+    return [
+        (begin + number, f"step:{number} - actor/pg_loss:0.1 - perf/throughput:812.4") for number in numbers
+    ]
 
 
 @pytest.fixture
@@ -59,9 +64,13 @@ def root_of(report: CrashReport) -> tuple[str, str]:
 
 def test_files_of_ranks_are_ordered_by_their_clocks(read_folder: ReadFolder) -> None:
     """The first failure is the one that was printed first, whichever file is read first."""
-    report = read_folder({
-        "rank0.log": stamped((1, NOTHING), (9, OOM)), "rank1.log": stamped((1, NOTHING), (2, NOTHING), (5, DISK)), "rank2.log": stamped((8, OOM)),
-    })
+    report = read_folder(
+        {
+            "rank0.log": stamped((1, NOTHING), (9, OOM)),
+            "rank1.log": stamped((1, NOTHING), (2, NOTHING), (5, DISK)),
+            "rank2.log": stamped((8, OOM)),
+        }
+    )
     assert root_of(report) == ("rank1.log:L3", "disk-full")
 
 
@@ -74,37 +83,51 @@ def test_files_of_ranks_are_ordered_by_their_clocks(read_folder: ReadFolder) -> 
     ],
     ids=["by-name", "by-number", "driver-first"],
 )
-def test_without_clocks_files_are_ordered_by_place(read_folder: ReadFolder, files: dict[str, str], root: str) -> None:
+def test_without_clocks_files_are_ordered_by_place(
+    read_folder: ReadFolder, files: dict[str, str], root: str
+) -> None:
     """The order of reading is all that is known then."""
     assert root_of(read_folder(files))[0] == root
 
 
 def test_a_file_without_a_clock_comes_after_those_with_one(read_folder: ReadFolder) -> None:
     """When its line was printed is not known; a line that is known to be early wins."""
-    assert root_of(read_folder({"rank0.log": NOTHING + OOM, "rank1.log": stamped((5, DISK))}))[0] == "rank1.log:L1"
+    assert (
+        root_of(read_folder({"rank0.log": NOTHING + OOM, "rank1.log": stamped((5, DISK))}))[0]
+        == "rank1.log:L1"
+    )
 
 
 def test_a_traceback_has_the_time_of_the_line_above(read_folder: ReadFolder) -> None:
     """Python prints no clock before its frames; they share that of the last line that had one."""
-    report = read_folder({
-        "rank0.log": stamped((7, NOTHING)) + traceback(OOM), "rank1.log": stamped((3, NOTHING), (4, "ERROR saving failed")) + traceback(DISK.strip()),
-    })
+    report = read_folder(
+        {
+            "rank0.log": stamped((7, NOTHING)) + traceback(OOM),
+            "rank1.log": stamped((3, NOTHING), (4, "ERROR saving failed")) + traceback(DISK.strip()),
+        }
+    )
     assert root_of(report)[0] == "rank1.log:L8"
 
 
 @pytest.mark.parametrize(
     ("skew", "steps", "root"),
     [
-        (0, 6, "rank1.log"), (30, 6, "rank1.log"), (-8, 6, "rank1.log"),
+        (0, 6, "rank1.log"),
+        (30, 6, "rank1.log"),
+        (-8, 6, "rank1.log"),
         # Too few common steps tell nothing: the clocks are believed.
         (30, MIN_STEPS - 1, "rank0.log"),
     ],
     ids=["same-clock", "ahead", "behind", "few-steps"],
 )
-def test_clocks_of_two_nodes_are_put_right_by_the_steps_of_both(read_folder: ReadFolder, skew: int, steps: int, root: str) -> None:
+def test_clocks_of_two_nodes_are_put_right_by_the_steps_of_both(
+    read_folder: ReadFolder, skew: int, steps: int, root: str
+) -> None:
     """Node 1 fails a minute before node 0, whatever its clock says."""
     common = stepped(*range(1, steps + 1), begin=10)
-    report = read_folder({"rank0.log": stamped(*common, (20, OOM)), "rank1.log": stamped(*common, (19, DISK), skew=skew)})
+    report = read_folder(
+        {"rank0.log": stamped(*common, (20, OOM)), "rank1.log": stamped(*common, (19, DISK), skew=skew)}
+    )
     assert root_of(report)[0].partition(":")[0] == root
 
 
@@ -124,7 +147,11 @@ def test_progress_in_the_same_file_does_recover(read_folder: ReadFolder) -> None
 
 @pytest.mark.parametrize(
     ("errors", "role"),
-    [(DISK + NOTHING * (LAST_LINES + 1), "recovered"), (NOTHING * 100 + DISK, "root"), (DISK + NOTHING * (LAST_LINES - 2), "root")],
+    [
+        (DISK + NOTHING * (LAST_LINES + 1), "recovered"),
+        (NOTHING * 100 + DISK, "root"),
+        (DISK + NOTHING * (LAST_LINES - 2), "root"),
+    ],
     ids=["early", "last-line", "among-the-last-lines"],
 )
 def test_a_finish_beside_the_errors_counts_for_them(read_folder: ReadFolder, errors: str, role: str) -> None:
@@ -137,7 +164,11 @@ def test_evidence_around_the_root_is_of_its_file(read_folder: ReadFolder) -> Non
     """Surroundings carry numbers that lead back to the file's own lines."""
     report = read_folder({"rank0.log": NOTHING * 5, "rank1.log": "one\ntwo\n" + OOM + "\nfour\n"})
     assert [(str(report.place(line)), text.split(":")[0]) for line, text in report.surroundings] == [
-        ("rank1.log:L1", "one"), ("rank1.log:L2", "two"), ("rank1.log:L3", "torch.OutOfMemoryError"), ("rank1.log:L4", "four")]
+        ("rank1.log:L1", "one"),
+        ("rank1.log:L2", "two"),
+        ("rank1.log:L3", "torch.OutOfMemoryError"),
+        ("rank1.log:L4", "four"),
+    ]
 
 
 def test_a_secret_in_a_files_name_is_masked(read_folder: ReadFolder) -> None:
@@ -161,7 +192,9 @@ def test_a_place_leads_back_to_its_line(lengths: list[int]) -> None:
         timeline.begin(f"{number}.log", first)
         timeline.end(length)
         first += length
-    expected = [Place(f"{number}.log", line) for number, length in enumerate(lengths) for line in range(1, length + 1)]
+    expected = [
+        Place(f"{number}.log", line) for number, length in enumerate(lengths) for line in range(1, length + 1)
+    ]
     assert [timeline.place(line) for line in range(1, first)] == expected
     for line in range(1, first):
         part = timeline.parts[timeline.number(line)]
@@ -169,7 +202,9 @@ def test_a_place_leads_back_to_its_line(lengths: list[int]) -> None:
 
 
 @given(
-    skew=st.floats(-5000, 5000), steps=st.integers(MIN_STEPS, 40), gap=st.floats(60, 120),
+    skew=st.floats(-5000, 5000),
+    steps=st.integers(MIN_STEPS, 40),
+    gap=st.floats(60, 120),
     jitter=st.lists(st.floats(-0.4, 0.4), min_size=40, max_size=40),
 )
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -187,7 +222,10 @@ def test_a_skew_is_found_and_jitter_is_none(skew: float, steps: int, gap: float,
     assert [one.line for one in sorted(events, key=timeline.order)] == [150, 50]
 
 
-@each_row(("gaps", "offset"), [([JITTER / 2] * 9, 0), ([60] * 9, 60), ([-60] * 2, 0), ([60, -600, 900, 5, 77, -40], 0)])
+@each_row(
+    ("gaps", "offset"),
+    [([JITTER / 2] * 9, 0), ([60] * 9, 60), ([-60] * 2, 0), ([60, -600, 900, 5, 77, -40], 0)],
+)
 def test_what_steps_do_not_agree_on_is_no_skew(gaps: list[float], offset: float) -> None:
     """A step's own jitter, too few steps and steps that tell different things leave the clocks alone."""
     timeline = Timeline()

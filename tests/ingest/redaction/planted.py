@@ -45,7 +45,9 @@ class Chance:
     def number(self, below: int) -> int:
         """Draw a number from zero on."""
         self._drawn += 1
-        return int.from_bytes(hashlib.sha256(f"{self._name}/{self._drawn}".encode()).digest()[:8], "big") % below
+        return (
+            int.from_bytes(hashlib.sha256(f"{self._name}/{self._drawn}".encode()).digest()[:8], "big") % below
+        )
 
     def text(self, letters: str, size: int) -> str:
         """Draw characters, one of each class that the letters have among the first ones."""
@@ -96,38 +98,70 @@ def _pair(chance: Chance) -> str:
 
 
 def _rows(chance: Chance, first: str, count: int, width: int) -> list[str]:
-    return [first + chance.text(BASE64, width - len(first)), *(chance.text(BASE64, width) for _ in range(count)), chance.text(BASE64, 22) + "=="]
+    return [
+        first + chance.text(BASE64, width - len(first)),
+        *(chance.text(BASE64, width) for _ in range(count)),
+        chance.text(BASE64, 22) + "==",
+    ]
 
 
-_PEM = (("RSA ", "MIIEow" + "IBAAK", 64), ("EC ", "MHcCAQEE", 64), ("", "MIIEvQ" + "IBADAN", 64), ("ENCRYPTED ", "MIIFHD", 64),
-        ("DSA ", "MIIBuwIB", 64), ("OPENSSH ", "b3BlbnNzaC1r" + "ZXktdjE", 70))
+_PEM = (
+    ("RSA ", "MIIEow" + "IBAAK", 64),
+    ("EC ", "MHcCAQEE", 64),
+    ("", "MIIEvQ" + "IBADAN", 64),
+    ("ENCRYPTED ", "MIIFHD", 64),
+    ("DSA ", "MIIBuwIB", 64),
+    ("OPENSSH ", "b3BlbnNzaC1r" + "ZXktdjE", 70),
+)
 
 SAMPLES: tuple[Sample, ...] = (
     Sample("aws-key", "boto3 signs with {} in us-east-1", _after("AK" + "IA", UPPER + "234567", 16)),
     Sample("aws-key", "assumed role, id {} until 12:00", _after("AS" + "IA", UPPER + "234567", 16)),
-    Sample("aws-signature", "GET https://b.s3.amazonaws.com/k?X-Amz-Signature={}&x-id=GetObject", _any(HEX, 64)),
+    Sample(
+        "aws-signature", "GET https://b.s3.amazonaws.com/k?X-Amz-Signature={}&x-id=GetObject", _any(HEX, 64)
+    ),
     Sample("url-signature", "GET https://storage.googleapis.com/b/k?X-Goog-Signature={}&x=1", _any(HEX, 128)),
-    Sample("url-signature", "GET https://b.oss-cn-hangzhou.aliyuncs.com/k?Expires=1&Signature={}&x=1", _any(ALNUM, 27)),
-    Sample("azure-key", "DefaultEndpointsProtocol=https;AccountName=x;AccountKey={};EndpointSuffix=core.windows.net", _any(BASE64, 86, "==")),
+    Sample(
+        "url-signature",
+        "GET https://b.oss-cn-hangzhou.aliyuncs.com/k?Expires=1&Signature={}&x=1",
+        _any(ALNUM, 27),
+    ),
+    Sample(
+        "azure-key",
+        "DefaultEndpointsProtocol=https;AccountName=x;AccountKey={};EndpointSuffix=core.windows.net",
+        _any(BASE64, 86, "=="),
+    ),
     Sample("azure-sas", "azcopy https://x.blob.core.windows.net/c?sv=2022&sig={}&se=2", _any(ALNUM, 40)),
-    Sample("azure-secret", "az login with {} failed", lambda chance: chance.text(ALNUM, 3) + "8Q~" + chance.text(ALNUM + "_.-", 33) + "x"),
+    Sample(
+        "azure-secret",
+        "az login with {} failed",
+        lambda chance: chance.text(ALNUM, 3) + "8Q~" + chance.text(ALNUM + "_.-", 33) + "x",
+    ),
     Sample("google-key", "maps key {} has no quota", _after("AI" + "za", WEB, 34, "x")),
     Sample("google-key", "gcloud access {} expires", _after("ya" + "29.", WEB, 60)),
     Sample("google-key", "oauth client {} refused", _after("GOC" + "SPX-", WEB, 28)),
     Sample("alibaba-key", "oss2 uses {} now", _after("LT" + "AI", ALNUM, 20)),
     Sample("tencent-key", "cos uses {} now", _after("AK" + "ID", ALNUM, 32)),
     Sample("volcengine-key", "tos uses {} now", _after("AK" + "LT", ALNUM, 43)),
-    Sample("baidu-key", "qianfan uses {} now", lambda chance: f"bce-v3/AL{'TAK'}-{chance.text(ALNUM, 21)}/{chance.text(HEX, 40)}"),
+    Sample(
+        "baidu-key",
+        "qianfan uses {} now",
+        lambda chance: f"bce-v3/AL{'TAK'}-{chance.text(ALNUM, 21)}/{chance.text(HEX, 40)}",
+    ),
     Sample("access-pair", "export HUAWEICLOUD_SDK_SK={}", _any(ALNUM, 40)),
     Sample("access-pair", "volc configure set --sk {} --region cn-beijing", _any(ALNUM, 40)),
-    Sample("access-pair", "obsutil config -i={} -e=obs.cn-north-4.myhuaweicloud.com", _any(UPPER + DIGITS, 20)),
+    Sample(
+        "access-pair", "obsutil config -i={} -e=obs.cn-north-4.myhuaweicloud.com", _any(UPPER + DIGITS, 20)
+    ),
     Sample("github-token", "clone with {} done", _after("gh" + "p_", ALNUM, 36)),
     Sample("github-token", "clone with {} done", _after("github" + "_pat_", ALNUM, 82)),
     Sample("gitlab-token", "runner has {} set", _after("gl" + "pat-", WEB, 20)),
     Sample("huggingface-token", "hub login {} ok", _after("h" + "f_", UPPER + LOWER, 34)),
     Sample("wandb-key", "wandb login {} done", _any(HEX, 40)),
     Sample("wandb-key", "wandb: using {} of netrc", _after("wandb" + "_v1_", ALNUM, 77)),
-    Sample("neptune-token", "neptune.init with {} failed", _after("eyJhcGlfYWRk" + "cmVzcyI6", ALNUM, 120, "==")),
+    Sample(
+        "neptune-token", "neptune.init with {} failed", _after("eyJhcGlfYWRk" + "cmVzcyI6", ALNUM, 120, "==")
+    ),
     Sample("modelscope-token", "modelscope login {} ok", lambda chance: "ms" + "-" + _uuid(chance)),
     Sample("openai-key", "client key {} is wrong", _after("sk" + "-proj-", ALNUM, 60)),
     Sample("openai-key", "deepseek key {} is wrong", _after("s" + "k-", HEX, 32)),
@@ -135,26 +169,56 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("groq-key", "client key {} is wrong", _after("gs" + "k_", ALNUM, 52)),
     Sample("nvidia-key", "ngc pulls with {} now", _after("nv" + "api-", WEB, 63, "x")),
     Sample("replicate-token", "client key {} is wrong", _after("r" + "8_", ALNUM, 37)),
-    Sample("zhipu-key", "glm client {} is wrong", lambda chance: f"{chance.text(HEX, 32)}.{chance.text(ALNUM, 16)}"),
-    Sample("langsmith-key", "tracing with {} on", lambda chance: f"lsv2{'_pt_'}{chance.text(HEX, 32)}_{chance.text(HEX, 10)}"),
+    Sample(
+        "zhipu-key",
+        "glm client {} is wrong",
+        lambda chance: f"{chance.text(HEX, 32)}.{chance.text(ALNUM, 16)}",
+    ),
+    Sample(
+        "langsmith-key",
+        "tracing with {} on",
+        lambda chance: f"lsv2{'_pt_'}{chance.text(HEX, 32)}_{chance.text(HEX, 10)}",
+    ),
     Sample("issuer-token", "client key {} is wrong", _after("pp" + "lx-", ALNUM, 48)),
     Sample("issuer-token", "client key {} is wrong", _after("xa" + "i-", ALNUM, 80)),
     Sample("issuer-token", "pinecone has {} set", _after("pc" + "sk_", ALNUM, 60)),
     Sample("issuer-token", "runpod has {} set", _after("rp" + "a_", UPPER + DIGITS, 44)),
     Sample("issuer-token", "doctl has {} set", _after("do" + "p_v1_", HEX, 64)),
     Sample("issuer-token", "tailscale up with {} now", _after("ts" + "key-auth-", ALNUM, 30)),
-    Sample("slack-token", "bot says {} twice", lambda chance: f"xox{'b-'}{chance.text(DIGITS, 12)}-{chance.text(DIGITS, 12)}-{chance.text(ALNUM, 24)}"),
+    Sample(
+        "slack-token",
+        "bot says {} twice",
+        lambda chance: (
+            f"xox{'b-'}{chance.text(DIGITS, 12)}-{chance.text(DIGITS, 12)}-{chance.text(ALNUM, 24)}"
+        ),
+    ),
     Sample("slack-token", "bot says {} twice", _after("xap" + "p-1-A0-", ALNUM, 40)),
     Sample("webhook", "post https://hooks.slack.com/services/T00000000/B00000000/{} failed", _any(ALNUM, 24)),
     Sample("webhook", "post https://open.feishu.cn/open-apis/bot/v2/hook/{} failed", _uuid),
     Sample("webhook", "post https://oapi.dingtalk.com/robot/send?access_token={} failed", _any(HEX, 64)),
     Sample("webhook", "post https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key={} failed", _uuid),
-    Sample("webhook", "post https://discord.com/api/webhooks/123456789012345678/{} failed", _any(WEB, 67, "x")),
-    Sample("webhook", "post https://x.webhook.office.com/webhookb2/{} failed", lambda chance: f"{_uuid(chance)}@{_uuid(chance)}/IncomingWebhook/{chance.text(HEX, 32)}/{_uuid(chance)}"),
+    Sample(
+        "webhook", "post https://discord.com/api/webhooks/123456789012345678/{} failed", _any(WEB, 67, "x")
+    ),
+    Sample(
+        "webhook",
+        "post https://x.webhook.office.com/webhookb2/{} failed",
+        lambda chance: (
+            f"{_uuid(chance)}@{_uuid(chance)}/IncomingWebhook/{chance.text(HEX, 32)}/{_uuid(chance)}"
+        ),
+    ),
     Sample("webhook", "post https://sctapi.ftqq.com/{}.send failed", _after("SC" + "T12345T", ALNUM, 26)),
-    Sample("telegram-token", "bot {} is up", lambda chance: f"{chance.text('123456789', 10)}:AA{chance.text(WEB, 32)}x"),
+    Sample(
+        "telegram-token",
+        "bot {} is up",
+        lambda chance: f"{chance.text('123456789', 10)}:AA{chance.text(WEB, 32)}x",
+    ),
     Sample("stripe-key", "billing with {} on", _after("sk" + "_live_", ALNUM, 24)),
-    Sample("sendgrid-key", "mail with {} on", lambda chance: f"S{'G.'}{chance.text(ALNUM, 22)}.{chance.text(ALNUM, 43)}"),
+    Sample(
+        "sendgrid-key",
+        "mail with {} on",
+        lambda chance: f"S{'G.'}{chance.text(ALNUM, 22)}.{chance.text(ALNUM, 43)}",
+    ),
     Sample("npm-token", "npm publishes with {} now", _after("np" + "m_", ALNUM, 36)),
     Sample("npm-token", "//registry.npmjs.org/:_authToken={}", _uuid),
     Sample("pypi-token", "twine has {} set", _after("py" + "pi-AgEIcHlwaS5vcmc", WEB, 120)),
@@ -162,10 +226,20 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("docker-auth", '{{"auths": {{"registry.example.com": {{"auth": "{}"}}}}}}', _pair),
     Sample("databricks-token", "mlflow has {} set", _after("da" + "pi", HEX, 32)),
     Sample("vault-token", "vault has {} set", _after("hv" + "s.", ALNUM, 90)),
-    Sample("grafana-token", "grafana has {} set", lambda chance: f"gl{'sa_'}{chance.text(ALNUM, 32)}_{chance.text(HEX, 8)}"),
-    Sample("age-key", "sops has {} set", _after("AGE-SECRET" + "-KEY-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58)),
+    Sample(
+        "grafana-token",
+        "grafana has {} set",
+        lambda chance: f"gl{'sa_'}{chance.text(ALNUM, 32)}_{chance.text(HEX, 8)}",
+    ),
+    Sample(
+        "age-key", "sops has {} set", _after("AGE-SECRET" + "-KEY-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58)
+    ),
     Sample("jwt", "kubelet got {} from the api", _jwt),
-    Sample("kubernetes-token", "kubeadm join 10.0.0.1:6443 --token {} --v=5", lambda chance: f"{chance.text(LOWER + DIGITS, 6)}.{chance.text(LOWER + DIGITS, 16)}"),
+    Sample(
+        "kubernetes-token",
+        "kubeadm join 10.0.0.1:6443 --token {} --v=5",
+        lambda chance: f"{chance.text(LOWER + DIGITS, 6)}.{chance.text(LOWER + DIGITS, 16)}",
+    ),
     Sample("kubernetes-key", "client-key-data: {}", _after("LS0tLS1CRUdJTi", BASE64, 300, "==")),
     Sample("sentry-dsn", "sentry_sdk.init https://{}@o4501.ingest.sentry.io/4501", _any(HEX, 32)),
     Sample("url-credentials", "pip --index-url https://alice:{}@pypi.example.com/simple", _any(ALNUM, 14)),
@@ -191,7 +265,9 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("secret", "WANDB_API_KEY={}", _any(ALNUM, 40)),
     Sample("secret", "environ({{'COMET_API_KEY': '{}', 'HOME': '/root'}})", _any(ALNUM, 25)),
     Sample("secret", "docker run -e AZURE_OPENAI_KEY={} image", _any(HEX, 32)),
-    Sample("secret", "python -m vllm.entrypoints.openai.api_server --api-key {} --port 8000", _any(ALNUM, 32)),
+    Sample(
+        "secret", "python -m vllm.entrypoints.openai.api_server --api-key {} --port 8000", _any(ALNUM, 32)
+    ),
     Sample("secret", "clientSecret: {}", _any(ALNUM + "~.", 34)),
     Sample("token", "HF_TOKEN={}", _any(ALNUM, 34)),
     Sample("token", "access_token: '{}'", _any(ALNUM, 40)),
@@ -205,16 +281,29 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("command-password", "unzip -P {} weights.zip", _any(ALNUM, 14)),
     Sample("command-password", "htpasswd -bc /etc/nginx/.htpasswd job {} done", _any(ALNUM, 14)),
     Sample("command-password", "echo {} | sudo -S nvidia-smi -pm 1", _any(ALNUM, 14)),
-    Sample("command-password", "subprocess.run(['sshpass', '-p', '{}', 'ssh', 'job@10.0.0.3'])", _any(ALNUM, 14)),
+    Sample(
+        "command-password", "subprocess.run(['sshpass', '-p', '{}', 'ssh', 'job@10.0.0.3'])", _any(ALNUM, 14)
+    ),
     Sample("command-password", "openssl rsa -in k.pem -passin pass:{} -out k", _any(ALNUM, 14)),
-    Sample("password-hash", "job:{}", lambda chance: f"$apr1${chance.text(ALNUM, 8)}${chance.text(ALNUM, 22)}"),
-    Sample("password-hash", "job:{}:19000:0:99999:7:::", lambda chance: f"$6${chance.text(ALNUM, 16)}${chance.text(ALNUM, 86)}"),
+    Sample(
+        "password-hash", "job:{}", lambda chance: f"$apr1${chance.text(ALNUM, 8)}${chance.text(ALNUM, 22)}"
+    ),
+    Sample(
+        "password-hash",
+        "job:{}:19000:0:99999:7:::",
+        lambda chance: f"$6${chance.text(ALNUM, 16)}${chance.text(ALNUM, 86)}",
+    ),
     Sample("netrc", "machine api.example.com login job password {}", _any(ALNUM, 20)),
     Sample("pgpass", "db.example.com:5432:runs:job:{}", _any(ALNUM, 16)),
-    Sample("email", "mail {}@example.com please", lambda chance: f"{chance.text(LOWER, 6)}.{chance.text(LOWER, 7)}"),
+    Sample(
+        "email",
+        "mail {}@example.com please",
+        lambda chance: f"{chance.text(LOWER, 6)}.{chance.text(LOWER, 7)}",
+    ),
     Sample("email", "联系 {}@mail.example.edu.cn 处理", _any(LOWER + DIGITS, 10)),
 )
-# What has its name beside it, or its shape from several rows; not in the forms of one row that a terminal cuts.
+# What has its name beside it, or its shape from several rows; not in the forms of one row that a terminal
+# cuts.
 BESIDE: tuple[Sample, ...] = (
     Sample("whycrash-key", "the server got why" + "crash_{} from a client", _any(WEB, 42, "x")),
     Sample("password", "the password is {} for the database", _any(ALNUM, 14)),
@@ -233,10 +322,16 @@ BESIDE: tuple[Sample, ...] = (
     Sample("password", "<password>{}</password>", _any(ALNUM, 14)),
     Sample("password", '<db:adminPassword encrypted="no">{}</db:adminPassword>', _any(ALNUM, 14)),
     Sample("secret", "<apiToken>{}</apiToken>", _any(ALNUM, 24)),
-    Sample("secret", "<property>\n  <name>fs.s3a.secret.key</name>\n  <value>{}</value>\n</property>", _any(ALNUM, 40)),
+    Sample(
+        "secret",
+        "<property>\n  <name>fs.s3a.secret.key</name>\n  <value>{}</value>\n</property>",
+        _any(ALNUM, 40),
+    ),
     Sample("secret", "env:\n  - name: AWS_SECRET_ACCESS_KEY\n    value: {}\n", _any(BASE64, 39, "x")),
     Sample("secret", '  - name: PGPASSWORD\n    value: "{}"\n', _any(ALNUM, 14)),
-    Sample("secret", '"env": [\n  {{\n    "name": "WANDB_API_KEY",\n    "value": "{}"\n  }}\n]', _any(ALNUM, 40)),
+    Sample(
+        "secret", '"env": [\n  {{\n    "name": "WANDB_API_KEY",\n    "value": "{}"\n  }}\n]', _any(ALNUM, 40)
+    ),
     Sample("secret", "ENV HF_TOKEN {}", _any(ALNUM, 34)),
     Sample("secret", "setenv WANDB_API_KEY {}", _any(ALNUM, 40)),
     Sample("secret", "HF_TOKEN\t{}", _any(ALNUM, 34)),
@@ -260,25 +355,57 @@ BESIDE: tuple[Sample, ...] = (
     Sample("cookie", "curl --cookie sid={} https://x.example.com", _any(ALNUM, 32)),
     Sample("cookie", 'curl -b "sid={}" https://x.example.com', _any(ALNUM, 32)),
     Sample("secret", '{{"username":"job","key":"{}"}}', _any(HEX, 32)),
-    Sample("aws-signature", "with AWS4-HMAC-SHA256 SignedHeaders=host;x-amz-date, Signature={}", _any(HEX, 64)),
+    Sample(
+        "aws-signature", "with AWS4-HMAC-SHA256 SignedHeaders=host;x-amz-date, Signature={}", _any(HEX, 64)
+    ),
     Sample("url-credentials", "postgresql://job:{}@db.example.com:5432/runs", _after("p@ss/", ALNUM, 12)),
     Sample("url-token", "https://conda.example.com/t/jo-{}/channel", _any(ALNUM, 40)),
     Sample("npm-token", "_auth={}", _any(BASE64, 22, "==")),
-    Sample("wandb-key", "wandb: Paste an API key from your profile and hit enter, or press ctrl+c to quit: {}", _any(HEX, 40)),
+    Sample(
+        "wandb-key",
+        "wandb: Paste an API key from your profile and hit enter, or press ctrl+c to quit: {}",
+        _any(HEX, 40),
+    ),
     Sample("access-pair", "ossutil config -e oss.example.com -k {}", _any(ALNUM, 30)),
     Sample("command-password", "vault login {}", _any(ALNUM, 20)),
     Sample("command-password", "mc alias set minio http://10.0.0.4:9000 minioadmin {}", _any(ALNUM, 40)),
     Sample("command-password", "lftp -u job,{} ftp.example.com", _any(ALNUM, 16)),
     Sample("command-password", "smbclient //srv/share -U job%{}", _any(ALNUM, 16)),
-    Sample("command-password", "ipmitool -I lanplus -H 10.0.0.1 -U admin -P {} power status", _any(ALNUM, 16)),
+    Sample(
+        "command-password", "ipmitool -I lanplus -H 10.0.0.1 -U admin -P {} power status", _any(ALNUM, 16)
+    ),
     Sample("command-password", "gh auth login --with-token <<< {}", _any(ALNUM, 40)),
-    Sample("command-password", "echo {} | docker login -u job --password-stdin registry.example.com", _any(ALNUM, 14)),
+    Sample(
+        "command-password",
+        "echo {} | docker login -u job --password-stdin registry.example.com",
+        _any(ALNUM, 14),
+    ),
     Sample("command-password", "echo root:{} | chpasswd", _any(ALNUM, 14)),
-    Sample("secret", "kubectl create secret generic hf --from-literal=user=job --from-literal=key1={}", _any(ALNUM, 16)),
-    Sample("kubernetes-secret", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  conn: {}\n", _any(BASE64, 26, "==")),
-    Sample("kubernetes-secret", "apiVersion: v1\ndata:\n  conn: {}\nimmutable: true\nkind: Secret\nmetadata:\n  name: db\n", _any(BASE64, 26, "==")),
-    Sample("kubernetes-secret", '{{"apiVersion": "v1", "data": {{"conn": "{}"}}, "kind": "Secret"}}', _any(BASE64, 26, "==")),
-    Sample("kubernetes-secret", '{{"kind": "Secret", "metadata": {{"labels": {{"a": "b"}}}}, "data": {{"conn": "{}"}}}}', _any(BASE64, 26, "==")),
+    Sample(
+        "secret",
+        "kubectl create secret generic hf --from-literal=user=job --from-literal=key1={}",
+        _any(ALNUM, 16),
+    ),
+    Sample(
+        "kubernetes-secret",
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  conn: {}\n",
+        _any(BASE64, 26, "=="),
+    ),
+    Sample(
+        "kubernetes-secret",
+        "apiVersion: v1\ndata:\n  conn: {}\nimmutable: true\nkind: Secret\nmetadata:\n  name: db\n",
+        _any(BASE64, 26, "=="),
+    ),
+    Sample(
+        "kubernetes-secret",
+        '{{"apiVersion": "v1", "data": {{"conn": "{}"}}, "kind": "Secret"}}',
+        _any(BASE64, 26, "=="),
+    ),
+    Sample(
+        "kubernetes-secret",
+        '{{"kind": "Secret", "metadata": {{"labels": {{"a": "b"}}}}, "data": {{"conn": "{}"}}}}',
+        _any(BASE64, 26, "=="),
+    ),
 )
 # Where a row is the whole of the format, nothing may stand before it.
 ALONE = {"pgpass", "password-hash", "npm-token", "kubernetes-key"}
@@ -287,7 +414,9 @@ _QUOTED = {"docker-auth", "cookie", "authorization", "api-header"}
 
 def english(shown: str, number: int) -> str:
     """Write a line of a trainer's log."""
-    return f"2026-03-0{number % 9 + 1} 10:00:00,123 INFO trainer.py:{number + 10} rank 0 step {number} {shown}"
+    return (
+        f"2026-03-0{number % 9 + 1} 10:00:00,123 INFO trainer.py:{number + 10} rank 0 step {number} {shown}"
+    )
 
 
 def chinese(shown: str, number: int) -> str:
@@ -353,7 +482,11 @@ def _forms(sample: Sample, number: int) -> Iterator[tuple[str, str, str]]:
     secret, _ = fresh("ansi")
     half = len(secret) // 2
     torn = f"\x1b[31m{secret[:half]}\x1b[0m\x1b[1;31m{secret[half:]}\x1b[0m"
-    yield "ansi", colored(sample.shown.format(torn), number) if sample.kind not in ALONE else sample.shown.format(torn), secret
+    yield (
+        "ansi",
+        colored(sample.shown.format(torn), number) if sample.kind not in ALONE else sample.shown.format(torn),
+        secret,
+    )
     secret, shown = fresh("url-encoded")
     yield "url-encoded", f"GET /log?level=info&message={quote(shown, safe='')}", secret
     secret, _ = fresh("wrapped")
@@ -365,19 +498,50 @@ def _forms(sample: Sample, number: int) -> Iterator[tuple[str, str, str]]:
 def _private_keys() -> Iterator[Planted]:
     for label, first, width in _PEM:
         name = f"{label}PRIVATE" + " KEY"
-        for form in ("rows", "json", "json-in-json", "rows-by-rank", "cut", "without-begin", "indented", "one-row", "ansi"):
+        for form in (
+            "rows",
+            "json",
+            "json-in-json",
+            "rows-by-rank",
+            "cut",
+            "without-begin",
+            "indented",
+            "one-row",
+            "ansi",
+        ):
             rows = _rows(Chance(f"{label} {form}"), first, 6, width)
             key = [f"-----BEGIN {name}-----", *rows, f"-----END {name}-----"]
             yield Planted("private-key", form, _shown_key(form, key), "\n".join(rows))
     for label in ("PGP PRIVATE" + " KEY BLOCK",):
         rows = _rows(Chance(label), "lQOYBF", 6, 64)
-        yield Planted("private-key", "pgp", "\n".join([f"-----BEGIN {label}-----", "", *rows, "=aB3d", f"-----END {label}-----"]), "\n".join(rows))
+        yield Planted(
+            "private-key",
+            "pgp",
+            "\n".join([f"-----BEGIN {label}-----", "", *rows, "=aB3d", f"-----END {label}-----"]),
+            "\n".join(rows),
+        )
     rows = _rows(Chance("putty"), "AAAAgQ", 5, 64)
-    yield Planted("private-key", "putty", "\n".join(["PuTTY-User-Key-File-3: ssh-rsa", f"Private-Lines: {len(rows)}", *rows, "Private-MAC: 0"]), "\n".join(rows))
+    yield Planted(
+        "private-key",
+        "putty",
+        "\n".join(["PuTTY-User-Key-File-3: ssh-rsa", f"Private-Lines: {len(rows)}", *rows, "Private-MAC: 0"]),
+        "\n".join(rows),
+    )
     rows = _rows(Chance("service account"), "MIIEvQ", 20, 64)
-    account = {"type": "service_account", "project_id": "x", "private_key": "\n".join(["-----BEGIN PRIVATE" + " KEY-----", *rows, "-----END PRIVATE KEY-----", ""])}
+    account = {
+        "type": "service_account",
+        "project_id": "x",
+        "private_key": "\n".join(
+            ["-----BEGIN PRIVATE" + " KEY-----", *rows, "-----END PRIVATE KEY-----", ""]
+        ),
+    }
     yield Planted("private-key", "service-account", json.dumps(account, indent=2), "\n".join(rows))
-    yield Planted("private-key", "service-account-in-environ", f"environ({{'GCP_SA': {json.dumps(account)!r}}})", "\n".join(rows))
+    yield Planted(
+        "private-key",
+        "service-account-in-environ",
+        f"environ({{'GCP_SA': {json.dumps(account)!r}}})",
+        "\n".join(rows),
+    )
 
 
 def _shown_key(form: str, key: list[str]) -> str:
@@ -434,28 +598,125 @@ def remains(planted: Planted, shown: str) -> str:
 
 
 _HARMLESS: tuple[str, ...] = (
-    "HEAD is now at {hex40}", "commit {hex40} (HEAD -> main)", "git checkout {hex7} && pip install -e .", "sha256:{hex64}  model.safetensors",
-    "sha256sum {hex64}", "digest md5 {hex32}", "run id {uuid}", "request_id={uuid} finished", "job_id: {uuid}", "trace {hex32}",
-    "ObjectRef({hex56})", "ActorID({hex32}) died", "node_id={hex56} ip=10.0.0.3", "worker_id={hex56}", "placement group {hex36} removed",
-    "triage 01J{ulid23} done", "image registry.example.com/train@sha256:{hex64}", "docker container {hex64} exited (137)", "layer {hex12}: Pull complete",
-    "/root/.cache/huggingface/hub/models--Qwen--Qwen2.5-7B/snapshots/{hex40}/config.json", "/scratch/torchinductor_root/{low2}/c{low50}.py", "/scratch/ray/session_2026-03-01_10-00-00_123456_{n}/logs",
-    "blob /data/blobs/sha256/{hex64}", "at 0x7f{hex10} in libtorch_cuda.so", "<torch.nn.Linear object at 0x7f{hex10}>", "tensor data b64 {b64}", "chunk: {b64}",
-    "num_tokens={n} max_tokens=4096", "pad_token=<|endoftext|> eos_token_id={n}", "pad_token_id={n}, bos_token_id: {n}", "max_new_tokens={n}", "tokens_per_second: {n}.{n}",
-    "tokenizer=Qwen/Qwen2.5-7B-Instruct vocab {n}", "tokenizer_class: Qwen2TokenizerFast", "special_tokens_map_file=/models/special_tokens_map.json", "eos_token='<|im_end|>' ({n})",
-    "--max-num-batched-tokens {n} --max-model-len 8192", "image_token=<image_placeholder_{n}>", "mask_token: '[MASK]' unk_token: '[UNK]'", "decoder_start_token_id={n}", "token_level_scores=tensor([0.{n}])",
-    "the secretary wrote page {n}", "loss=0.{n} grad_norm=1.{n} lr=1e-06", "kv_cache_dtype=fp8_e4m3 kv_cache_usage=0.{n}", "key_cache.layers.{n}.shape=(2, 16, 128)", "model.layers.{n}.self_attn.k_proj.weight",
-    "missing key: model.layers.{n}.mlp.gate_proj.weight", "KeyError: 'layers.{n}.attention_mask'", "attention_mask=torch.ones(1, {n})", "key_padding_mask=None query_len={n}", "primary_key=sample_id sort_key=timestamp_{n}",
-    "torch==2.{n}.0+cu124", "vllm@0.8.{n}", "package lodash@4.17.{n} has a fix", "@ray.remote(num_gpus={n})", "@torch.compile(mode='max-autotune')  # {n}", "git@github.com:org/repo-{n}.git", "git clone git@gitlab.com:group/sub/project{n}.git",
-    "pass@{n}: 0.4512", "hydra: model@actor=qwen{n}", "forward pass: {n}.123 ms, backward pass: 234.567 ms", "bypass=enabled_{n}", "passed: {n} failed: 0", "/data/runs/model@step_{n}/pytorch_model.bin",
-    "ray://10.0.0.{n}:10001", "tcp://10.0.0.{n}:29500", "http://10.0.0.{n}:8265/api/jobs/raysubmit_{alnum16}", "http://[::1]:8000/v1/models?n={n}", "s3://bucket/checkpoints/step_{n}/model.pt",
-    "https://github.com/org/repo/commit/{hex40}", "https://wandb.ai/team/project/runs/{low8}", "wandb: Run data is saved locally in /job/wandb/run-20260301_100000-{low8}", "wandb: Tracking run with wandb version 0.19.{n}",
-    "HF_TOKEN=None WANDB_API_KEY=$WANDB_API_KEY rank {n}", "HF_TOKEN=${{HF_TOKEN}} step {n}", "api_key=null timeout={n}", "password: None attempt {n}", "export OPENAI_API_KEY=EMPTY  # try {n}", "PWD=/workspace/run{n}", "OLDPWD=/root/job{n}",
-    "GOOGLE_APPLICATION_CREDENTIALS=/etc/gcp/sa-{n}.json", "ssh_key_path=/root/.ssh/id_rsa_{n}", "private_key=/etc/ssl/private/server{n}.pem", "NCCL INFO comm 0x{hex12} rank 0 nranks {n} busId 1000 commId 0x{hex16} - Init START",
-    "worker-0:{n}:5678 [0] NCCL INFO NET/Plugin: none", "10.0.0.{n}:29500 connection refused", "ask-me-anything-about-the-run-{n}", "disk-usage-monitor-agent-{n}", "task-runner-scheduler-worker-{n}", "hf_model_config_for_the_actor_{n}",
-    "sk-learn-pipeline-step-{n}", "GET /v1/models?limit={n}&order=desc", "GET /api?key=value&page={n}", "monkey=banana_split_{n}", "author={low8} keyword=gradient", "key=actor_rollout_ref.model.path value={n}",
-    "cookiecutter template v{n}", "the bearer of bad news came {n} times", "authorization failed for rank {n}", "invalid token at position {n}", "Unexpected token '<' at line {n}", "next token prediction loss {n}", "per_token_logps=tensor([-0.{n}])",
-    "nvidia-smi GPU-{uuid}", "MIG-{uuid}", "NVIDIA_VISIBLE_DEVICES=GPU-{uuid}", "CUDA_VISIBLE_DEVICES=0,1,2,{n}", "slurm job {n} on node-[001-016]", "etag \"{hex32}\"", "x-request-id: {uuid}", "checkpoint_{n}_{hex8}.pt",
-    "cudnn handle 0x{hex12} key {n}", "safetensors key=lm_head.weight shape=[{n}, 4096]", "cache key {hex64} hit", "compile cache key: {hex40}", "fingerprint={hex16}", "ssh-ed25519 SHA256:{b43}", "seed={n} salt=0", "user=root uid={n} gid=0",
+    "HEAD is now at {hex40}",
+    "commit {hex40} (HEAD -> main)",
+    "git checkout {hex7} && pip install -e .",
+    "sha256:{hex64}  model.safetensors",
+    "sha256sum {hex64}",
+    "digest md5 {hex32}",
+    "run id {uuid}",
+    "request_id={uuid} finished",
+    "job_id: {uuid}",
+    "trace {hex32}",
+    "ObjectRef({hex56})",
+    "ActorID({hex32}) died",
+    "node_id={hex56} ip=10.0.0.3",
+    "worker_id={hex56}",
+    "placement group {hex36} removed",
+    "triage 01J{ulid23} done",
+    "image registry.example.com/train@sha256:{hex64}",
+    "docker container {hex64} exited (137)",
+    "layer {hex12}: Pull complete",
+    "/root/.cache/huggingface/hub/models--Qwen--Qwen2.5-7B/snapshots/{hex40}/config.json",
+    "/scratch/torchinductor_root/{low2}/c{low50}.py",
+    "/scratch/ray/session_2026-03-01_10-00-00_123456_{n}/logs",
+    "blob /data/blobs/sha256/{hex64}",
+    "at 0x7f{hex10} in libtorch_cuda.so",
+    "<torch.nn.Linear object at 0x7f{hex10}>",
+    "tensor data b64 {b64}",
+    "chunk: {b64}",
+    "num_tokens={n} max_tokens=4096",
+    "pad_token=<|endoftext|> eos_token_id={n}",
+    "pad_token_id={n}, bos_token_id: {n}",
+    "max_new_tokens={n}",
+    "tokens_per_second: {n}.{n}",
+    "tokenizer=Qwen/Qwen2.5-7B-Instruct vocab {n}",
+    "tokenizer_class: Qwen2TokenizerFast",
+    "special_tokens_map_file=/models/special_tokens_map.json",
+    "eos_token='<|im_end|>' ({n})",
+    "--max-num-batched-tokens {n} --max-model-len 8192",
+    "image_token=<image_placeholder_{n}>",
+    "mask_token: '[MASK]' unk_token: '[UNK]'",
+    "decoder_start_token_id={n}",
+    "token_level_scores=tensor([0.{n}])",
+    "the secretary wrote page {n}",
+    "loss=0.{n} grad_norm=1.{n} lr=1e-06",
+    "kv_cache_dtype=fp8_e4m3 kv_cache_usage=0.{n}",
+    "key_cache.layers.{n}.shape=(2, 16, 128)",
+    "model.layers.{n}.self_attn.k_proj.weight",
+    "missing key: model.layers.{n}.mlp.gate_proj.weight",
+    "KeyError: 'layers.{n}.attention_mask'",
+    "attention_mask=torch.ones(1, {n})",
+    "key_padding_mask=None query_len={n}",
+    "primary_key=sample_id sort_key=timestamp_{n}",
+    "torch==2.{n}.0+cu124",
+    "vllm@0.8.{n}",
+    "package lodash@4.17.{n} has a fix",
+    "@ray.remote(num_gpus={n})",
+    "@torch.compile(mode='max-autotune')  # {n}",
+    "git@github.com:org/repo-{n}.git",
+    "git clone git@gitlab.com:group/sub/project{n}.git",
+    "pass@{n}: 0.4512",
+    "hydra: model@actor=qwen{n}",
+    "forward pass: {n}.123 ms, backward pass: 234.567 ms",
+    "bypass=enabled_{n}",
+    "passed: {n} failed: 0",
+    "/data/runs/model@step_{n}/pytorch_model.bin",
+    "ray://10.0.0.{n}:10001",
+    "tcp://10.0.0.{n}:29500",
+    "http://10.0.0.{n}:8265/api/jobs/raysubmit_{alnum16}",
+    "http://[::1]:8000/v1/models?n={n}",
+    "s3://bucket/checkpoints/step_{n}/model.pt",
+    "https://github.com/org/repo/commit/{hex40}",
+    "https://wandb.ai/team/project/runs/{low8}",
+    "wandb: Run data is saved locally in /job/wandb/run-20260301_100000-{low8}",
+    "wandb: Tracking run with wandb version 0.19.{n}",
+    "HF_TOKEN=None WANDB_API_KEY=$WANDB_API_KEY rank {n}",
+    "HF_TOKEN=${{HF_TOKEN}} step {n}",
+    "api_key=null timeout={n}",
+    "password: None attempt {n}",
+    "export OPENAI_API_KEY=EMPTY  # try {n}",
+    "PWD=/workspace/run{n}",
+    "OLDPWD=/root/job{n}",
+    "GOOGLE_APPLICATION_CREDENTIALS=/etc/gcp/sa-{n}.json",
+    "ssh_key_path=/root/.ssh/id_rsa_{n}",
+    "private_key=/etc/ssl/private/server{n}.pem",
+    "NCCL INFO comm 0x{hex12} rank 0 nranks {n} busId 1000 commId 0x{hex16} - Init START",
+    "worker-0:{n}:5678 [0] NCCL INFO NET/Plugin: none",
+    "10.0.0.{n}:29500 connection refused",
+    "ask-me-anything-about-the-run-{n}",
+    "disk-usage-monitor-agent-{n}",
+    "task-runner-scheduler-worker-{n}",
+    "hf_model_config_for_the_actor_{n}",
+    "sk-learn-pipeline-step-{n}",
+    "GET /v1/models?limit={n}&order=desc",
+    "GET /api?key=value&page={n}",
+    "monkey=banana_split_{n}",
+    "author={low8} keyword=gradient",
+    "key=actor_rollout_ref.model.path value={n}",
+    "cookiecutter template v{n}",
+    "the bearer of bad news came {n} times",
+    "authorization failed for rank {n}",
+    "invalid token at position {n}",
+    "Unexpected token '<' at line {n}",
+    "next token prediction loss {n}",
+    "per_token_logps=tensor([-0.{n}])",
+    "nvidia-smi GPU-{uuid}",
+    "MIG-{uuid}",
+    "NVIDIA_VISIBLE_DEVICES=GPU-{uuid}",
+    "CUDA_VISIBLE_DEVICES=0,1,2,{n}",
+    "slurm job {n} on node-[001-016]",
+    'etag "{hex32}"',
+    "x-request-id: {uuid}",
+    "checkpoint_{n}_{hex8}.pt",
+    "cudnn handle 0x{hex12} key {n}",
+    "safetensors key=lm_head.weight shape=[{n}, 4096]",
+    "cache key {hex64} hit",
+    "compile cache key: {hex40}",
+    "fingerprint={hex16}",
+    "ssh-ed25519 SHA256:{b43}",
+    "seed={n} salt=0",
+    "user=root uid={n} gid=0",
 )
 # What has the words of a secret and is none.
 _NEAR: tuple[str, ...] = (
@@ -463,7 +724,10 @@ _NEAR: tuple[str, ...] = (
     "Password is not set; skipping login on node7",
     "the token is valid (permission: read).",
     "Your token has been saved in your configured git credential helpers (store).",
-    "Token is valid (permission: fineGrained). The token `train-h100-2` has been saved to /root/.cache/huggingface/stored_tokens",
+    (
+        "Token is valid (permission: fineGrained). The token `train-h100-2` has been saved to "
+        "/root/.cache/huggingface/stored_tokens"
+    ),
     "ValueError: token is not in vocab: 151665",
     "the next token is sampled from top_k=50",
     "AssertionError: eos token is 151645 but tokenizer has 151643",
@@ -472,7 +736,10 @@ _NEAR: tuple[str, ...] = (
     "token is EOS at position 512",
     "API key is missing; set OPENAI_API_KEY",
     "No API key provided. You can set your API key in code using 'openai.api_key = <API-KEY>'",
-    "wandb: Currently logged in as: team-research (team-research-lab). Use `wandb login --relogin` to force relogin",
+    (
+        "wandb: Currently logged in as: team-research (team-research-lab). Use `wandb login --relogin` to "
+        "force relogin"
+    ),
     "wandb: ⭐️ View project at https://wandb.ai/team/verl-grpo-7b",
     "wandb: Find logs at: ./wandb/run-20261101_120000-{hex8}/logs",
     "wandb: Synced 5 W&B file(s), run {hex8}",
@@ -571,12 +838,20 @@ _HARMLESS_CHINESE = "[2026-03-01 10:00:00] 训练日志：{}，继续运行"
 
 def _filled(template: str, chance: Chance) -> str:
     drawn = {
-        "n": lambda: str(1 + chance.number(99999)), "uuid": lambda: _uuid(chance), "ulid23": lambda: chance.text(DIGITS + "ABCDEFGHJKMNPQRSTVWXYZ", 23),
-        "alnum16": lambda: chance.text(ALNUM, 16), "b64": lambda: chance.text(BASE64, 118) + "==", "b43": lambda: chance.text(BASE64, 43),
+        "n": lambda: str(1 + chance.number(99999)),
+        "uuid": lambda: _uuid(chance),
+        "ulid23": lambda: chance.text(DIGITS + "ABCDEFGHJKMNPQRSTVWXYZ", 23),
+        "alnum16": lambda: chance.text(ALNUM, 16),
+        "b64": lambda: chance.text(BASE64, 118) + "==",
+        "b43": lambda: chance.text(BASE64, 43),
         **{f"hex{size}": partial(chance.text, HEX, size) for size in (7, 8, 10, 12, 16, 32, 36, 40, 56, 64)},
         **{f"low{size}": partial(chance.text, LOWER + DIGITS, size) for size in (2, 8, 50)},
     }
-    return re.sub(r"(?<!\{)\{(\w+)\}(?!\})", lambda match: drawn[match[1]](), template).replace("{{", "{").replace("}}", "}")
+    return (
+        re.sub(r"(?<!\{)\{(\w+)\}(?!\})", lambda match: drawn[match[1]](), template)
+        .replace("{{", "{")
+        .replace("}}", "}")
+    )
 
 
 @cache

@@ -25,8 +25,30 @@ FORMS = sorted({item.form for item in SECRETS})
 # A row's end may take the words away that tell kinds of one shape apart.
 CUT = ("wrapped", "wrapped-by-rank")
 NOISE = (
-    "step 12 loss 0.123", "", "Traceback (most recent call last):", "(WorkerDict pid=7) ", "\x1b[32mINFO\x1b[0m ok", "token usage: 0.5", "\\n\\\"",
-    "%20%3D", "a" * 80, "键: 值", "\r", "--", "'", "{", "password:", "key =", "@", "-----", "\x1b]0;title\x07", "AKIA", "gh", "-p", "\\", "\udcff",
+    "step 12 loss 0.123",
+    "",
+    "Traceback (most recent call last):",
+    "(WorkerDict pid=7) ",
+    "\x1b[32mINFO\x1b[0m ok",
+    "token usage: 0.5",
+    '\\n\\"',
+    "%20%3D",
+    "a" * 80,
+    "键: 值",
+    "\r",
+    "--",
+    "'",
+    "{",
+    "password:",
+    "key =",
+    "@",
+    "-----",
+    "\x1b]0;title\x07",
+    "AKIA",
+    "gh",
+    "-p",
+    "\\",
+    "\udcff",
 )
 
 
@@ -37,7 +59,10 @@ def whole_table(text: str) -> str:
 
 
 def test_the_planted_set_is_large_enough() -> None:
-    """At least two hundred secrets of thirty kinds, and five hundred texts that are none; each made the same every time."""
+    """At least two hundred secrets of thirty kinds, and five hundred texts that are none.
+
+    Each made the same every time.
+    """
     assert len(SECRETS) >= 200
     assert len({item.kind for item in SECRETS}) >= 30
     assert len(set(HARMLESS)) >= 500
@@ -47,13 +72,19 @@ def test_the_planted_set_is_large_enough() -> None:
 
 @each_row("form", FORMS)
 def test_nothing_of_a_planted_secret_is_left(form: str) -> None:
-    """No run of eight characters of it can be read, whatever the form; the mask tells the kind, and rows keep their number."""
+    """No run of eight characters of it can be read, whatever the form.
+
+    The mask tells the kind, and rows keep their number.
+    """
     for item in SECRETS:
         if item.form == form:
             cleaned = Redactor().clean(item.text)
             assert not planted.remains(item, cleaned), (item, cleaned)
             assert cleaned.count("\n") == item.text.count("\n")
-            assert f"[redacted:{item.kind}]" in cleaned or (form in CUT and "[redacted:" in cleaned), (item, cleaned)
+            assert f"[redacted:{item.kind}]" in cleaned or (form in CUT and "[redacted:" in cleaned), (
+                item,
+                cleaned,
+            )
 
 
 def test_no_more_than_one_of_a_hundred_lookalikes_is_masked() -> None:
@@ -78,8 +109,18 @@ def test_a_secret_in_several_forms_of_a_line_counts_once() -> None:
             assert redactor.count == 1, item
 
 
-@given(st.lists(st.one_of(st.sampled_from(SECRETS).map(lambda item: item.text), st.sampled_from(NOISE), st.sampled_from(HARMLESS)), max_size=6),
-       st.sampled_from(["\n", " ", "", "\r\n"]), st.integers(0, 400))
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(SECRETS).map(lambda item: item.text),
+            st.sampled_from(NOISE),
+            st.sampled_from(HARMLESS),
+        ),
+        max_size=6,
+    ),
+    st.sampled_from(["\n", " ", "", "\r\n"]),
+    st.integers(0, 400),
+)
 @settings(derandomize=True, deadline=None, max_examples=150)
 def test_the_sieve_loses_nothing(parts: list[str], between: str, cut: int) -> None:
     """What the expressions find at any row they find behind the prefilter too."""
@@ -110,7 +151,14 @@ def test_a_stream_gives_what_the_whole_text_gives(seed: int, monkeypatch: pytest
     monkeypatch.setattr(redact, "BLOCK", 8 << 10)
     monkeypatch.setattr(redact, "HOLD", 24 << 10)
     order = planted.Chance(f"order {seed}")
-    drawn = ((SECRETS[order.number(len(SECRETS))].text, HARMLESS[order.number(len(HARMLESS))], NOISE[order.number(5)]) for _ in range(150))
+    drawn = (
+        (
+            SECRETS[order.number(len(SECRETS))].text,
+            HARMLESS[order.number(len(HARMLESS))],
+            NOISE[order.number(5)],
+        )
+        for _ in range(150)
+    )
     text = "\n".join(part for parts in drawn for part in parts)
     whole, stream = Redactor(), Redactor()
     assert b"".join(stream.stream(_chunks(text.encode(), seed))).decode() == whole.clean(text)
@@ -153,10 +201,22 @@ def test_rows_are_cleaned_together() -> None:
 @each_row(
     ("text", "shown"),
     [
-        ("login ghp_{0}\nTraceback (most recent call last):", "login [redacted:github-token]\nTraceback (most recent call last):"),
-        ("the token is token={0}\nRuntimeError: CUDA error", "the token is token=[redacted:token]\nRuntimeError: CUDA error"),
-        ("Set-Cookie: session={0}\nTraceback (most recent call last):", "Set-Cookie: [redacted:cookie]\nTraceback (most recent call last):"),
-        ("the api key is api_key={0}\n2026-03-01 10:00:00 INFO", "the api key is api_key=[redacted:secret]\n2026-03-01 10:00:00 INFO"),
+        (
+            "login ghp_{0}\nTraceback (most recent call last):",
+            "login [redacted:github-token]\nTraceback (most recent call last):",
+        ),
+        (
+            "the token is token={0}\nRuntimeError: CUDA error",
+            "the token is token=[redacted:token]\nRuntimeError: CUDA error",
+        ),
+        (
+            "Set-Cookie: session={0}\nTraceback (most recent call last):",
+            "Set-Cookie: [redacted:cookie]\nTraceback (most recent call last):",
+        ),
+        (
+            "the api key is api_key={0}\n2026-03-01 10:00:00 INFO",
+            "the api key is api_key=[redacted:secret]\n2026-03-01 10:00:00 INFO",
+        ),
     ],
 )
 def test_the_row_below_a_secret_stays(text: str, shown: str) -> None:
@@ -166,7 +226,16 @@ def test_the_row_below_a_secret_stays(text: str, shown: str) -> None:
 
 @each_row(
     ("value", "is_word"),
-    [("Traceback", True), ("RuntimeError", True), ("step-12", True), ("worker_3.log", True), ("2026-03-01", True), ("aB3dE5fG7h", False), ("x9q", False), ("QzRtPwLk", False)],
+    [
+        ("Traceback", True),
+        ("RuntimeError", True),
+        ("step-12", True),
+        ("worker_3.log", True),
+        ("2026-03-01", True),
+        ("aB3dE5fG7h", False),
+        ("x9q", False),
+        ("QzRtPwLk", False),
+    ],
 )
 def test_words_are_told_from_chance(value: str, is_word: bool) -> None:
     """Names, numbers and words joined by dashes read as words."""
@@ -176,7 +245,12 @@ def test_words_are_told_from_chance(value: str, is_word: bool) -> None:
 @each_row(
     ("text", "plain"),
     [
-        ("\x1b[31mab\x1b[0mc", "abc"), (r"a\"b\/c\u0040d\n", 'a"b/c@d\n'), (r"\\\"x\\\"", '"x"'), ("a%3Ab%2540c", "a:b@c"), ("a&quot;b&#39;c", "a\"b'c"), (r"\u5bc6\u7801", "密码"),
+        ("\x1b[31mab\x1b[0mc", "abc"),
+        (r"a\"b\/c\u0040d\n", 'a"b/c@d\n'),
+        (r"\\\"x\\\"", '"x"'),
+        ("a%3Ab%2540c", "a:b@c"),
+        ("a&quot;b&#39;c", "a\"b'c"),
+        (r"\u5bc6\u7801", "密码"),
         (r"\u001b[31mab\u001b[0mc", "abc"),
     ],
 )
@@ -191,13 +265,17 @@ def test_a_view_is_what_a_reader_sees(text: str, plain: str) -> None:
 @each_row("number", range(len(KINDS)), ids=[f"{number}-{kind.name}" for number, kind in enumerate(KINDS)])
 def test_every_row_of_the_table_finds_something(number: int) -> None:
     """A row that finds nothing in the planted set or in the samples of its own is dead."""
-    texts = [item.text for item in SECRETS if item.form not in CUT] + [item.text for item in (*planted_jobs.secrets(), *planted_names.secrets())] + list(_OWN)
-    assert any(KINDS[number].compiled().search(view.text) for text in texts for view in views.view_of(text.encode()))
+    texts = (
+        [item.text for item in SECRETS if item.form not in CUT]
+        + [item.text for item in (*planted_jobs.secrets(), *planted_names.secrets())]
+        + list(_OWN)
+    )
+    assert any(
+        KINDS[number].compiled().search(view.text) for text in texts for view in views.view_of(text.encode())
+    )
 
 
-_OWN = (
-    "AGE-SECRET-KEY-1" + "Q" * 58,
-)
+_OWN = ("AGE-SECRET-KEY-1" + "Q" * 58,)
 
 
 def test_the_sieve_is_kept_and_loaded(tmp_path: Path) -> None:
@@ -211,4 +289,6 @@ def test_the_sieve_is_kept_and_loaded(tmp_path: Path) -> None:
 def test_a_planted_secret_tells_its_remains() -> None:
     """The search for remains finds a secret that is cut by colours or rows, too."""
     item = Planted("x", "x", "", "abcdefghij")
-    assert [planted.remains(item, text) for text in ("abcdefgh", "abc\x1b[0mdefgh", "abcd\nefghi", "abcdefg")] == ["abcdefgh"] * 3 + [""]
+    assert [
+        planted.remains(item, text) for text in ("abcdefgh", "abc\x1b[0mdefgh", "abcd\nefghi", "abcdefg")
+    ] == ["abcdefgh"] * 3 + [""]

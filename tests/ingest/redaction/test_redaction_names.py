@@ -15,11 +15,17 @@ def test_the_set_is_large_enough() -> None:
 
 def test_what_a_name_tells_is_masked() -> None:
     """Nothing of a value is left, whatever stands before the secret's word in its name."""
-    left = [(item.kind, cleaned) for item in planted_names.secrets() if item.secret in (cleaned := Redactor().clean(item.text))]
+    left = [
+        (item.kind, cleaned)
+        for item in planted_names.secrets()
+        if item.secret in (cleaned := Redactor().clean(item.text))
+    ]
     assert not left
 
 
 def test_what_only_reads_like_a_name_stays() -> None:
     """Counts, special tokens, results of tests, and where a secret comes from are what a diagnosis needs."""
-    masked = [(text, cleaned) for text in planted_names.LOOKALIKES if (cleaned := Redactor().clean(text)) != text]
+    masked = [
+        (text, cleaned) for text in planted_names.LOOKALIKES if (cleaned := Redactor().clean(text)) != text
+    ]
     assert not masked

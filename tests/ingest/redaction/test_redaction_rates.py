@@ -1,4 +1,7 @@
-"""What redaction costs is bounded by a text's bytes, whatever they are; beyond that, rows are masked unread."""
+"""What redaction costs is bounded by a text's bytes, whatever they are.
+
+Beyond that, rows are masked unread.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,26 @@ TRIES = 4
 FRACTION = 50
 # What is hostile beside the rules' own rows: names without values, again and again.
 HOSTILE = (
-    "cookie: ", "curl ", "password: ", "token", "A_KEY", "name: secret\nvalue", "bob@example.com", "-----BEGIN PRIVATE KEY-----", "kind: Secret",
-    "data:", "'name': 'password'", "echo ", "eyJa.", "://a:", "%41", "password is", "wandb", "A" * 64, "\x1b[0mkey=", "--api-key \\",
+    "cookie: ",
+    "curl ",
+    "password: ",
+    "token",
+    "A_KEY",
+    "name: secret\nvalue",
+    "bob@example.com",
+    "-----BEGIN PRIVATE KEY-----",
+    "kind: Secret",
+    "data:",
+    "'name': 'password'",
+    "echo ",
+    "eyJa.",
+    "://a:",
+    "%41",
+    "password is",
+    "wandb",
+    "A" * 64,
+    "\x1b[0mkey=",
+    "--api-key \\",
 )
 
 
@@ -57,13 +78,20 @@ def _nothing_to_begin_with(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _too_slow(texts: dict[str, bytes]) -> dict[str, float]:
-    """Give the texts whose rate is less than a fiftieth of usual logs', each time of some tries; with how many times slower."""
+    """Give the texts whose rate is less than a fiftieth of usual logs', each time of some tries.
+
+    With how many times slower.
+    """
     usual = _usual()
     _seconds(usual)
     slow = dict.fromkeys(texts, 0.0)
     for _ in range(TRIES):
         base = min(_seconds(usual) for _ in range(2)) / len(usual)
-        slow = {name: times for name in slow if (times := _seconds(texts[name]) / len(texts[name]) / base) > FRACTION}
+        slow = {
+            name: times
+            for name in slow
+            if (times := _seconds(texts[name]) / len(texts[name]) / base) > FRACTION
+        }
         if not slow:
             break
     return slow
@@ -71,7 +99,9 @@ def _too_slow(texts: dict[str, bytes]) -> dict[str, float]:
 
 def test_each_rule_on_its_own_rows_keeps_a_fiftieth_of_the_usual_rate() -> None:
     """Below each other and behind each other."""
-    assert not _too_slow({f"{name} {end!r}": _filled(row + end) for name, row in _rows() for end in ("\n", " ")})
+    assert not _too_slow(
+        {f"{name} {end!r}": _filled(row + end) for name, row in _rows() for end in ("\n", " ")}
+    )
 
 
 @pytest.mark.long
@@ -79,7 +109,9 @@ def test_pairs_of_rules_keep_a_fiftieth_of_the_usual_rate() -> None:
     """A row of the one below a row of the other; drawn from all pairs, and all pairs of what is hostile."""
     rows = list(_rows())
     pairs = [*list(combinations(rows, 2))[::97], *combinations([(text, text) for text in HOSTILE], 2)]
-    assert not _too_slow({f"{one[0]} + {other[0]}": _filled(f"{one[1]}\n{other[1]}\n") for one, other in pairs})
+    assert not _too_slow(
+        {f"{one[0]} + {other[0]}": _filled(f"{one[1]}\n{other[1]}\n") for one, other in pairs}
+    )
 
 
 def test_what_is_not_read_is_masked() -> None:
@@ -91,9 +123,19 @@ def test_what_is_not_read_is_masked() -> None:
 
 
 def test_what_holds_nothing_stays_among_rows_that_are_not_read() -> None:
-    """An error among rows of which each holds a cookie is what the log is about; a row's own beginning stays as well."""
-    rows = [f'10.0.{number % 250}.7 - "GET /v1/x?id={number} HTTP/1.1" 200 Cookie: session={number * 7919:016x}; theme=dark' for number in range(20_000)]
-    error = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB"
+    """An error among rows of which each holds a cookie is what the log is about.
+
+    A row's own beginning stays as well.
+    """
+    rows = [
+        f'10.0.{number % 250}.7 - "GET /v1/x?id={number} HTTP/1.1" 200 Cookie: '
+        f"session={number * 7919:016x}; theme=dark"
+        for number in range(20_000)
+    ]
+    error = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+        "capacity of 79.10 GiB"
+    )
     places = (5_000, 12_000, 20_000)
     for place in places:
         rows.insert(place, error)

@@ -14,8 +14,16 @@ HEX = "0123456789abcdef" * 4
 
 # Samples are put together here, so that no scanner of repositories takes them for real ones.
 SECRETS: tuple[tuple[str, str, str], ...] = (
-    ("private-key", "{}", "-----BEGIN RSA PRIVATE " + "KEY-----MIIEow" + LETTERS[:64] + "-----END RSA PRIVATE KEY-----"),
-    ("private-key", "{}", "-----BEGIN OPENSSH PRIVATE " + "KEY-----\n" + LETTERS[:64] + "\n-----END OPENSSH PRIVATE KEY-----"),
+    (
+        "private-key",
+        "{}",
+        "-----BEGIN RSA PRIVATE " + "KEY-----MIIEow" + LETTERS[:64] + "-----END RSA PRIVATE KEY-----",
+    ),
+    (
+        "private-key",
+        "{}",
+        "-----BEGIN OPENSSH PRIVATE " + "KEY-----\n" + LETTERS[:64] + "\n-----END OPENSSH PRIVATE KEY-----",
+    ),
     ("private-key", "cut off: {}", "-----BEGIN PRIVATE " + "KEY-----MIIE" + LETTERS[:30]),
     ("url-credentials", "pip --index-url https://{}@pypi.example.com/simple", "alice:s3cretword"),
     ("url-credentials", "redis://{}@10.0.0.4:6379", ":onlypassword"),
@@ -68,7 +76,9 @@ SECRETS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-@each_row(("kind", "text", "secret"), SECRETS, ids=[f"{number}-{row[0]}" for number, row in enumerate(SECRETS)])
+@each_row(
+    ("kind", "text", "secret"), SECRETS, ids=[f"{number}-{row[0]}" for number, row in enumerate(SECRETS)]
+)
 def test_a_secret_is_masked_by_its_kind(kind: str, text: str, secret: str) -> None:
     """Nothing of it is left, the words around it are, and the mask says what stood there."""
     redactor = Redactor()
@@ -83,24 +93,59 @@ def test_a_secret_is_masked_by_its_kind(kind: str, text: str, secret: str) -> No
 
 def test_every_kind_of_the_table_has_a_sample() -> None:
     """A new row comes with a test."""
-    assert {kind.name for kind in KINDS} == {kind for kind, _, _ in SECRETS} | {item.kind for item in planted.secrets()}
+    assert {kind.name for kind in KINDS} == {kind for kind, _, _ in SECRETS} | {
+        item.kind for item in planted.secrets()
+    }
 
 
 @each_row(
     "text",
     [
-        "max_tokens=2048 max_new_tokens=4096 num_tokens=123456789012", "pad_token=<|endoftext|> eos_token='</s>'",
-        "pad_token_id=151643, bos_token_id: 151644", "tokenizer=Qwen/Qwen2.5-7B-Instruct", "tokenizer_path=/models/Qwen2.5-7B-Instruct",
-        "tokens_per_second: 12345.678901234", "token_level_scores=tensor([1.0])", "image_token=<image_placeholder_1>",
-        "--max-num-batched-tokens 8192 --max_tokens 1234567890123", "special_tokens_map_file=/models/special_tokens_map.json",
-        "commit 0123456789abcdef0123456789abcdef01234567", "sha256:" + HEX, "id 550e8400-e29b-41d4-a716-446655440000",
-        "/data/runs/model@step_100/pytorch_model.bin", "image@sha256:" + HEX, "hydra: model@actor=qwen", "@ray.remote", "pass@1: 0.4512",
-        "ray://10.0.0.3:10001", "tcp://10.0.0.1:29500", "http://10.0.0.3:8265/api/jobs", "http://[::1]:8000/v1", "s3://bucket/key",
-        "forward pass: 123.456 ms, backward pass: 234.567 ms", "password: None", "api_key=null", "HF_TOKEN=None", "WANDB_API_KEY=$WANDB_API_KEY",
-        "KeyError: 'tokens'", "RuntimeError: Expected key_padding_mask", "query, key, value = x", "monkey=banana_split", "ask-me-anything-about-the-run",
-        "wandb: Run data is saved locally in /job/wandb/run-20250302_100000-abcd1234", "rank=0 bypass=enabled", "key=actor_rollout_ref.model.path",
-        "disk-usage-monitor-agent-1234567890", "the bearer of bad news", "max_position_embeddings=131072", "secretary: Jane", "passed: 1234",
-        "[redacted:password] password=[redacted:password]", "0x7f00aabbccddeeff", "(WorkerDict pid=42, ip=10.0.0.3)", "torch==2.6.0+cu124",
+        "max_tokens=2048 max_new_tokens=4096 num_tokens=123456789012",
+        "pad_token=<|endoftext|> eos_token='</s>'",
+        "pad_token_id=151643, bos_token_id: 151644",
+        "tokenizer=Qwen/Qwen2.5-7B-Instruct",
+        "tokenizer_path=/models/Qwen2.5-7B-Instruct",
+        "tokens_per_second: 12345.678901234",
+        "token_level_scores=tensor([1.0])",
+        "image_token=<image_placeholder_1>",
+        "--max-num-batched-tokens 8192 --max_tokens 1234567890123",
+        "special_tokens_map_file=/models/special_tokens_map.json",
+        "commit 0123456789abcdef0123456789abcdef01234567",
+        "sha256:" + HEX,
+        "id 550e8400-e29b-41d4-a716-446655440000",
+        "/data/runs/model@step_100/pytorch_model.bin",
+        "image@sha256:" + HEX,
+        "hydra: model@actor=qwen",
+        "@ray.remote",
+        "pass@1: 0.4512",
+        "ray://10.0.0.3:10001",
+        "tcp://10.0.0.1:29500",
+        "http://10.0.0.3:8265/api/jobs",
+        "http://[::1]:8000/v1",
+        "s3://bucket/key",
+        "forward pass: 123.456 ms, backward pass: 234.567 ms",
+        "password: None",
+        "api_key=null",
+        "HF_TOKEN=None",
+        "WANDB_API_KEY=$WANDB_API_KEY",
+        "KeyError: 'tokens'",
+        "RuntimeError: Expected key_padding_mask",
+        "query, key, value = x",
+        "monkey=banana_split",
+        "ask-me-anything-about-the-run",
+        "wandb: Run data is saved locally in /job/wandb/run-20250302_100000-abcd1234",
+        "rank=0 bypass=enabled",
+        "key=actor_rollout_ref.model.path",
+        "disk-usage-monitor-agent-1234567890",
+        "the bearer of bad news",
+        "max_position_embeddings=131072",
+        "secretary: Jane",
+        "passed: 1234",
+        "[redacted:password] password=[redacted:password]",
+        "0x7f00aabbccddeeff",
+        "(WorkerDict pid=42, ip=10.0.0.3)",
+        "torch==2.6.0+cu124",
     ],
 )
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
@@ -120,7 +165,10 @@ def test_cleaning_twice_changes_nothing_more() -> None:
 def test_every_secret_of_a_line_counts() -> None:
     """Two secrets are two redactions."""
     redactor = Redactor()
-    assert redactor.clean(f"password=hunter22 and ghp_{LETTERS[:36]}") == "password=[redacted:password] and [redacted:github-token]"
+    assert (
+        redactor.clean(f"password=hunter22 and ghp_{LETTERS[:36]}")
+        == "password=[redacted:password] and [redacted:github-token]"
+    )
     assert redactor.count == 2
 
 
@@ -130,20 +178,28 @@ KEY = ["-----BEGIN RSA PRIVATE " + "KEY-----", *[LETTERS[:64]] * 4, "abc=", "---
 @each_row(
     ("rows", "secret"),
     [
-        (["start", *KEY, "ValueError: bad"], LETTERS[:64]), (["start", *KEY[:4], "ValueError: bad"], LETTERS[:64]),
-        (["start", *KEY[2:], "ValueError: bad"], LETTERS[:64]), (["start", *[f"(W pid=1) {row}" for row in KEY[:3]], "ValueError: bad"], LETTERS[:64]),
+        (["start", *KEY, "ValueError: bad"], LETTERS[:64]),
+        (["start", *KEY[:4], "ValueError: bad"], LETTERS[:64]),
+        (["start", *KEY[2:], "ValueError: bad"], LETTERS[:64]),
+        (["start", *[f"(W pid=1) {row}" for row in KEY[:3]], "ValueError: bad"], LETTERS[:64]),
         (["serve m \\", "  --api-key \\", f"  {LETTERS[:20]} \\", "ValueError: bad"], LETTERS[:20]),
         (["serve m \\\r", "  --hf-token \\\r", f"  {LETTERS[:20]}", "ValueError: bad"], LETTERS[:20]),
     ],
 )
 def test_a_secret_over_several_rows_is_masked_and_the_rows_stay(rows: list[str], secret: str) -> None:
-    """A key's own rows name no secret; beside its first or last one they are known. What stands below keeps its place."""
+    """A key's own rows name no secret; beside its first or last one they are known.
+
+    What stands below keeps its place.
+    """
     cleaned = Redactor().rows(rows)
     assert (len(cleaned), cleaned[-1]) == (len(rows), "ValueError: bad")
     assert secret not in "".join(cleaned)
 
 
-@each_row("text", ["password:\n  hunter22\nnext", "serve \\\n --api-key \\\n  hunter22 \\\n --port 1", "\n".join(KEY)])
+@each_row(
+    "text",
+    ["password:\n  hunter22\nnext", "serve \\\n --api-key \\\n  hunter22 \\\n --port 1", "\n".join(KEY)],
+)
 def test_a_mask_keeps_the_number_of_rows(text: str) -> None:
     """A patch with a row too many could not be applied."""
     cleaned = Redactor().clean(text)
@@ -151,7 +207,20 @@ def test_a_mask_keeps_the_number_of_rows(text: str) -> None:
     assert cleaned.count("\n") == text.count("\n")
 
 
-@each_row("text", ["a" * 200_000, "://" + "a" * 100_000 + ":", "wandb " * 30_000, "token=" * 30_000, "a@" * 50_000, "-" * 100_000])
+@each_row(
+    "text",
+    [
+        "a" * 200_000,
+        "://" + "a" * 100_000 + ":",
+        "wandb " * 30_000,
+        "token=" * 30_000,
+        "a@" * 50_000,
+        "-" * 100_000,
+    ],
+)
 def test_a_hostile_line_costs_no_time(text: str) -> None:
-    """No expression backtracks without bound; one that did would not come back here. What would cost too much is masked unread."""
+    """No expression backtracks without bound; one that did would not come back here.
+
+    What would cost too much is masked unread.
+    """
     assert Redactor().clean(text)

@@ -36,7 +36,9 @@ def settings_at(home: Path, **fields: Any) -> Settings:
 @contextmanager
 def opened(app: FastAPI, peer: str = "127.0.0.1") -> Iterator[TestClient]:
     """Talk to an app as a program on this machine does."""
-    with TestClient(app, base_url="http://127.0.0.1", client=(peer, 50000), raise_server_exceptions=False) as client:
+    with TestClient(
+        app, base_url="http://127.0.0.1", client=(peer, 50000), raise_server_exceptions=False
+    ) as client:
         yield client
 
 
@@ -56,7 +58,9 @@ def triage_service(api_home: Path) -> Iterator[TriageService]:
 @pytest.fixture
 def open_app(triage_service: TriageService, api_home: Path) -> Open:
     """Open an app over the triage service with settings of a test's own."""
-    return lambda pace=None, **fields: opened(create_app(settings_at(api_home, **fields), triage_service, pace=pace))
+    return lambda pace=None, **fields: opened(
+        create_app(settings_at(api_home, **fields), triage_service, pace=pace)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -78,12 +82,19 @@ def serve(triage_service: TriageService, api_home: Path) -> Serve:
 
 
 @pytest.fixture(scope="session")
-def guarded(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, Mapping[str, str], TriageService]]:
+def guarded(
+    warm: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[TestClient, Mapping[str, str], TriageService]]:
     """An API with keys, one for each scope and a second one for `triage`: the client, the tokens, the triage service."""
     home = shutil.copytree(warm, tmp_path_factory.mktemp("guarded") / "home")
     settings = settings_at(home)
     with TriageService(settings) as made:
-        scopes: Mapping[str, Scope] = {"triage": "triage", "other": "triage", "batch": "batch", "admin": "admin"}
+        scopes: Mapping[str, Scope] = {
+            "triage": "triage",
+            "other": "triage",
+            "batch": "batch",
+            "admin": "admin",
+        }
         tokens = {name: _key(made, name, scope) for name, scope in scopes.items()}
         with opened(create_app(settings, made)) as client:
             yield client, tokens, made
@@ -98,5 +109,3 @@ def _key(triage_service: TriageService, name: str, scope: Scope) -> str:
 def bearer(token: str) -> dict[str, str]:
     """Give the header of a key."""
     return {"authorization": f"Bearer {token}"}
-
-

@@ -22,24 +22,46 @@ EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - nothing is bound here
 Guarded = tuple[TestClient, Mapping[str, str], TriageService]
 
 PATHS = [
-    ("POST", "/v1/triage"), ("GET", "/v1/triages"), ("GET", "/v1/triages/01ABC"), ("DELETE", "/v1/triages/01ABC"),
-    ("GET", "/v1/triages/01ABC/excerpt"), ("GET", "/v1/triages/01ABC/messages"), ("POST", "/v1/triages/01ABC/messages"),
-    ("POST", "/v1/triages/01ABC/feedback"), ("POST", "/v1/batches"), ("GET", "/v1/batches"), ("GET", "/v1/batches/01ABC"),
-    ("GET", "/v1/batches/01ABC/jobs"), ("GET", "/v1/batches/01ABC/results"), ("GET", "/v1/batches/01ABC/summary"),
-    ("POST", "/v1/batches/01ABC/cancel"), ("DELETE", "/v1/batches/01ABC"), ("GET", "/v1/causes"), ("GET", "/v1/cases"),
-    ("GET", "/v1/cases/ray/disk-full"), ("GET", "/v1/search?q=a"), ("GET", "/metrics"), ("GET", "/v1/status"),
+    ("POST", "/v1/triage"),
+    ("GET", "/v1/triages"),
+    ("GET", "/v1/triages/01ABC"),
+    ("DELETE", "/v1/triages/01ABC"),
+    ("GET", "/v1/triages/01ABC/excerpt"),
+    ("GET", "/v1/triages/01ABC/messages"),
+    ("POST", "/v1/triages/01ABC/messages"),
+    ("POST", "/v1/triages/01ABC/feedback"),
+    ("POST", "/v1/batches"),
+    ("GET", "/v1/batches"),
+    ("GET", "/v1/batches/01ABC"),
+    ("GET", "/v1/batches/01ABC/jobs"),
+    ("GET", "/v1/batches/01ABC/results"),
+    ("GET", "/v1/batches/01ABC/summary"),
+    ("POST", "/v1/batches/01ABC/cancel"),
+    ("DELETE", "/v1/batches/01ABC"),
+    ("GET", "/v1/causes"),
+    ("GET", "/v1/cases"),
+    ("GET", "/v1/cases/ray/disk-full"),
+    ("GET", "/v1/search?q=a"),
+    ("GET", "/metrics"),
+    ("GET", "/v1/status"),
 ]
 
 
 def test_that_every_route_is_in_the_table_above(client: TestClient) -> None:
     """A route that is new and forgotten here would be tested by nobody."""
-    told = {(method.upper(), path) for path, methods in client.get("/openapi.json").json()["paths"].items() for method in methods}
+    told = {
+        (method.upper(), path)
+        for path, methods in client.get("/openapi.json").json()["paths"].items()
+        for method in methods
+    }
     open_to_all = {("GET", "/healthz"), ("GET", "/readyz")}
     assert len(told - open_to_all) == len(PATHS)
 
 
 @each_row(("method", "path"), PATHS)
-def test_that_without_a_key_nothing_is_given_where_there_are_keys(guarded: Guarded, method: str, path: str) -> None:
+def test_that_without_a_key_nothing_is_given_where_there_are_keys(
+    guarded: Guarded, method: str, path: str
+) -> None:
     """Also to this machine; and nothing is said of what is there."""
     client, _, _ = guarded
     answer = client.request(method, path)
@@ -56,8 +78,17 @@ def test_that_health_needs_no_key(guarded: Guarded, path: str) -> None:
 @each_row(
     "authorization",
     [
-        "", "Bearer", "Bearer ", "Bearer x", "Bearer whycrash_000000000000_" + "A" * 43, "Basic !!!", "Basic dXNlcjpwYXNz", "Token {}", "{}",
-        "Bearer {}x", "Bearer \u00e9",
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer x",
+        "Bearer whycrash_000000000000_" + "A" * 43,
+        "Basic !!!",
+        "Basic dXNlcjpwYXNz",
+        "Token {}",
+        "{}",
+        "Bearer {}x",
+        "Bearer \u00e9",
     ],
 )
 def test_that_a_bad_key_is_refused(guarded: Guarded, authorization: str) -> None:
@@ -70,12 +101,20 @@ def test_that_a_bad_key_is_refused(guarded: Guarded, authorization: str) -> None
 @each_row(
     ("name", "method", "path", "status"),
     [
-        ("triage", "GET", "/v1/causes", 200), ("triage", "GET", "/v1/batches", 403), ("batch", "GET", "/v1/batches", 200),
-        ("batch", "GET", "/v1/triages", 403), ("batch", "POST", "/v1/triage", 403), ("admin", "GET", "/v1/batches", 200),
-        ("admin", "GET", "/v1/triages", 200), ("triage", "POST", "/v1/batches", 403), ("triage", "GET", "/metrics", 200),
+        ("triage", "GET", "/v1/causes", 200),
+        ("triage", "GET", "/v1/batches", 403),
+        ("batch", "GET", "/v1/batches", 200),
+        ("batch", "GET", "/v1/triages", 403),
+        ("batch", "POST", "/v1/triage", 403),
+        ("admin", "GET", "/v1/batches", 200),
+        ("admin", "GET", "/v1/triages", 200),
+        ("triage", "POST", "/v1/batches", 403),
+        ("triage", "GET", "/metrics", 200),
     ],
 )
-def test_that_a_key_may_do_what_its_scope_says(guarded: Guarded, name: str, method: str, path: str, status: int) -> None:
+def test_that_a_key_may_do_what_its_scope_says(
+    guarded: Guarded, name: str, method: str, path: str, status: int
+) -> None:
     """And nothing else; admin may do all."""
     client, tokens, _ = guarded
     assert client.request(method, path, headers=bearer(tokens[name])).status_code == status
@@ -88,16 +127,23 @@ def test_that_a_triage_is_seen_by_its_own_key_and_by_admin(guarded: Guarded) -> 
     path = f"/v1/triages/{found}"
     assert client.get(path, headers=bearer(tokens["other"])).status_code == 404
     assert client.delete(path, headers=bearer(tokens["other"])).status_code == 404
-    assert client.post(f"{path}/messages", json={"text": "why?"}, headers=bearer(tokens["other"])).status_code == 404
+    assert (
+        client.post(f"{path}/messages", json={"text": "why?"}, headers=bearer(tokens["other"])).status_code
+        == 404
+    )
     assert client.get("/v1/triages", headers=bearer(tokens["other"])).json()["items"] == []
     assert client.get(path, headers=bearer(tokens["admin"])).status_code == 200
-    assert [item["id"] for item in client.get("/v1/triages", headers=bearer(tokens["triage"])).json()["items"]] == [found]
+    assert [
+        item["id"] for item in client.get("/v1/triages", headers=bearer(tokens["triage"])).json()["items"]
+    ] == [found]
 
 
 def test_that_the_servers_own_machine_is_read_for_admin_alone(guarded: Guarded) -> None:
     """Live telemetry tells what runs there."""
     client, tokens, _ = guarded
-    answer = client.post("/v1/triage", json={"text": LOG, "telemetry": "live"}, headers=bearer(tokens["triage"]))
+    answer = client.post(
+        "/v1/triage", json={"text": LOG, "telemetry": "live"}, headers=bearer(tokens["triage"])
+    )
     assert answer.status_code == 403
 
 
@@ -123,7 +169,9 @@ def test_that_a_page_beside_the_api_asks_a_browser_for_a_key(guarded: Guarded) -
 
 def test_that_from_another_machine_nothing_is_given_without_a_key(triage_service: TriageService) -> None:
     """Also where there are no keys yet."""
-    with opened(create_app(settings_at(triage_service._settings.home), triage_service), peer="10.0.0.5") as client:
+    with opened(
+        create_app(settings_at(triage_service._settings.home), triage_service), peer="10.0.0.5"
+    ) as client:
         assert client.get("/v1/causes").status_code == 401
 
 
@@ -140,13 +188,24 @@ def test_that_who_asks_too_often_is_told_how_long_to_wait(open_app: Open) -> Non
 def test_that_guesses_are_counted_too(guarded: Guarded) -> None:
     """By their address, so that they cost nobody else."""
     _, tokens, triage_service = guarded
-    with opened(create_app(settings_at(triage_service._settings.home, rate_limit=5), triage_service)) as client:
+    with opened(
+        create_app(settings_at(triage_service._settings.home, rate_limit=5), triage_service)
+    ) as client:
         statuses = [client.get("/v1/causes", headers=bearer("guess")).status_code for _ in range(7)]
         assert statuses == [401] * 5 + [429] * 2
         assert client.get("/v1/causes", headers=bearer(tokens["triage"])).status_code == 200
 
 
-@each_row(("host", "has_key", "refused"), [("127.0.0.1", False, False), ("::1", False, False), (EVERY_ADDRESS, False, True), ("10.1.2.3", False, True), (EVERY_ADDRESS, True, False)])
+@each_row(
+    ("host", "has_key", "refused"),
+    [
+        ("127.0.0.1", False, False),
+        ("::1", False, False),
+        (EVERY_ADDRESS, False, True),
+        ("10.1.2.3", False, True),
+        (EVERY_ADDRESS, True, False),
+    ],
+)
 def test_that_no_other_address_is_bound_without_a_key(host: str, has_key: bool, refused: bool) -> None:
     """A sentence says what to do; a revoked key is none."""
     record, _ = keys.make_key("ci", ["triage"], datetime.now(UTC))

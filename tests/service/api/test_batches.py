@@ -21,7 +21,10 @@ from tests.service.api.serving import wait_for
 from tests.service.api.test_triages import KILLED, LOG
 from tests.tables import each_row
 
-LINES = "".join(json.dumps({"name": f"job-{number}", "log": LOG, "nodes": 2, "gpu_hours": 4.5}) + "\n" for number in range(4))
+LINES = "".join(
+    json.dumps({"name": f"job-{number}", "log": LOG, "nodes": 2, "gpu_hours": 4.5}) + "\n"
+    for number in range(4)
+)
 LINES += json.dumps({"name": "killed", "log": KILLED, "nodes": 1, "gpu_hours": 100.0}) + "\n"
 
 
@@ -47,7 +50,12 @@ def over(client: TestClient, batch: BatchRecord) -> BatchRecord:
 @pytest.fixture(scope="module")
 def done(client: TestClient) -> BatchRecord:
     """A batch of JSON lines that is over."""
-    return over(client, accepted(client, content=LINES, headers={"content-type": "application/x-ndjson"}, params={"name": "lines"}))
+    return over(
+        client,
+        accepted(
+            client, content=LINES, headers={"content-type": "application/x-ndjson"}, params={"name": "lines"}
+        ),
+    )
 
 
 def test_that_each_job_is_counted(done: BatchRecord) -> None:
@@ -88,7 +96,9 @@ def test_that_jobs_come_in_pages_and_by_state(client: TestClient, done: BatchRec
     path = f"/v1/batches/{done.id}/jobs"
     first = client.get(path, params={"limit": 3}).json()
     second = client.get(path, params={"limit": 3, "after": first["next"]}).json()
-    assert [item["number"] for item in first["items"] + second["items"]] == sorted(item["number"] for item in first["items"] + second["items"])
+    assert [item["number"] for item in first["items"] + second["items"]] == sorted(
+        item["number"] for item in first["items"] + second["items"]
+    )
     assert (len(first["items"]), len(second["items"]), second["next"]) == (3, 2, None)
     assert client.get(path, params={"state": "failed"}).json()["items"] == []
 
@@ -101,7 +111,9 @@ def test_that_an_archive_and_many_files_are_taken(client: TestClient) -> None:
             member = tarfile.TarInfo(name)
             member.size = len(LOG)
             archive.addfile(member, io.BytesIO(LOG.encode()))
-    first = accepted(client, files=[("log", ("night.tar.gz", packed.getvalue()))], data={"name": "night", "language": "zh"})
+    first = accepted(
+        client, files=[("log", ("night.tar.gz", packed.getvalue()))], data={"name": "night", "language": "zh"}
+    )
     assert (first.total, first.source, first.options.language) == (2, "upload", "zh")
     assert "unsafe_name" in first.left_out
     second = accepted(client, files=[("log", (f"job{number}.log", LOG)) for number in range(3)])
@@ -128,18 +140,23 @@ def test_that_a_folder_of_the_server_is_taken_under_its_roots_alone(open_app: Op
 
 def test_that_a_batch_sent_again_is_the_same(client: TestClient) -> None:
     """One key, one batch."""
-    sent = {"content": LINES, "headers": {"content-type": "application/x-ndjson", "idempotency-key": "night-1"}}
+    sent = {
+        "content": LINES,
+        "headers": {"content-type": "application/x-ndjson", "idempotency-key": "night-1"},
+    }
     assert accepted(client, **sent).id == accepted(client, **sent).id
 
 
 @each_row(
     ("sent", "status"),
     [
-        ({"json": {"source": "moon"}}, 422), ({"json": {"source": "folder", "where": "/", "extra": 1}}, 422),
+        ({"json": {"source": "moon"}}, 422),
+        ({"json": {"source": "folder", "where": "/", "extra": 1}}, 422),
         ({"content": b"nonsense", "headers": {"content-type": "application/x-ndjson"}}, 422),
         ({"content": b"", "headers": {"content-type": "application/zip"}}, 422),
         ({"content": b"x", "headers": {"content-type": "image/png"}}, 415),
-        ({"files": [("lag", ("a.log", LOG))]}, 422), ({"files": [("log", ("a.log", LOG))], "data": {"where": "/"}}, 422),
+        ({"files": [("lag", ("a.log", LOG))]}, 422),
+        ({"files": [("log", ("a.log", LOG))], "data": {"where": "/"}}, 422),
     ],
 )
 def test_that_what_is_no_batch_is_refused(client: TestClient, sent: dict[str, Any], status: int) -> None:
@@ -150,20 +167,31 @@ def test_that_what_is_no_batch_is_refused(client: TestClient, sent: dict[str, An
 
 def test_that_a_batch_is_cancelled_and_deleted(client: TestClient, api_home: Path) -> None:
     """What was done stays until it is deleted; then nothing of it is on the disk."""
-    many = "".join(json.dumps({"name": f"job-{number}", "log": LOG.replace("2.00", f"{number}.25")}) + "\n" for number in range(200))
+    many = "".join(
+        json.dumps({"name": f"job-{number}", "log": LOG.replace("2.00", f"{number}.25")}) + "\n"
+        for number in range(200)
+    )
     batch = accepted(client, content=many, headers={"content-type": "application/x-ndjson"})
     assert client.post(f"/v1/batches/{batch.id}/cancel").json()["state"] == "cancelled"
-    assert batch.id in [item["id"] for item in client.get("/v1/batches", params={"limit": 50}).json()["items"]]
+    assert batch.id in [
+        item["id"] for item in client.get("/v1/batches", params={"limit": 50}).json()["items"]
+    ]
     assert client.delete(f"/v1/batches/{batch.id}").status_code == 204
     assert client.get(f"/v1/batches/{batch.id}").status_code == 404
     assert not (api_home / "batches" / batch.id).exists()
 
 
-def test_that_a_batch_is_seen_by_its_own_key_and_by_admin(guarded: tuple[TestClient, Mapping[str, str], TriageService]) -> None:
+def test_that_a_batch_is_seen_by_its_own_key_and_by_admin(
+    guarded: tuple[TestClient, Mapping[str, str], TriageService],
+) -> None:
     """To another key, it is not there."""
     client, tokens, triage_service = guarded
-    batch = accepted(client, content=LINES, headers={"content-type": "application/x-ndjson", **bearer(tokens["admin"])})
+    batch = accepted(
+        client, content=LINES, headers={"content-type": "application/x-ndjson", **bearer(tokens["admin"])}
+    )
     for path in ("", "/jobs", "/results", "/summary"):
         assert client.get(f"/v1/batches/{batch.id}{path}", headers=bearer(tokens["batch"])).status_code == 404
         assert client.get(f"/v1/batches/{batch.id}{path}", headers=bearer(tokens["admin"])).status_code == 200
-    assert [record.action for record in triage_service.store.audit.page()[0] if record.target == batch.id] == ["batch"]
+    assert [
+        record.action for record in triage_service.store.audit.page()[0] if record.target == batch.id
+    ] == ["batch"]

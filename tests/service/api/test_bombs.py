@@ -39,7 +39,9 @@ def _nested() -> bytes:
     return inner
 
 
-@pytest.mark.parametrize(("name", "make"), [("bomb.zip", _zip_bomb), ("bomb.log.gz", _gzip_bomb), ("nested.zip", _nested)])
+@pytest.mark.parametrize(
+    ("name", "make"), [("bomb.zip", _zip_bomb), ("bomb.log.gz", _gzip_bomb), ("nested.zip", _nested)]
+)
 def test_that_a_bomb_is_read_within_limits(open_app: Open, name: str, make: Callable[[], bytes]) -> None:
     """It is answered or refused in little time."""
     raw = make()

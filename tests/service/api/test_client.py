@@ -41,7 +41,9 @@ def test_that_a_program_triages_asks_on_and_judges(asked: Client, tmp_path: Path
     events = list(asked.stream(LOG, name="pasted"))
     assert isinstance(events[-1], FinalAnswer)
     assert asked.ask(found.id, "Why is this the cause?").text
-    assert [event.kind for event in asked.asking(found.id, "And what if that cannot be changed?")][-1] == "turn"
+    assert [event.kind for event in asked.asking(found.id, "And what if that cannot be changed?")][
+        -1
+    ] == "turn"
     assert asked.feedback(found.id, right=True).right
     assert asked.record(found.id).diagnosis == found
     assert asked.search("NCCL timeout", 3)
@@ -85,5 +87,9 @@ def test_that_a_server_that_is_not_there_is_told() -> None:
 
 def test_that_a_wrong_key_is_told(serve: Serve) -> None:
     """And what to do about it."""
-    with serve() as address, Client(address.url, key="whycrash_0_wrong") as client, pytest.raises(UnauthorizedError, match="whycrash keys add"):
+    with (
+        serve() as address,
+        Client(address.url, key="whycrash_0_wrong") as client,
+        pytest.raises(UnauthorizedError, match="whycrash keys add"),
+    ):
         client.search("a")

@@ -23,8 +23,12 @@ from tests.service.api.serving import Address, received, wait_for
 MIB = 1 << 20
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 SMALL = b"".join(b"x%d: y\r\n" % number for number in range(10_000))
-CHUNKED = b"POST /v1/triage HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-# What is sent first, what is then sent without end, and what may be answered; nothing is a connection that was cut.
+CHUNKED = (
+    b"POST /v1/triage HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+    b"chunked\r\n\r\n"
+)
+# What is sent first, what is then sent without end, and what may be answered; nothing is a connection that
+# was cut.
 ENDLESS: dict[str, tuple[bytes, bytes, tuple[bytes, ...]]] = {
     "many small headers": (HEAD, SMALL, (b"431",)),
     "one header": (HEAD + b"X-A: ", b"a" * 65536, (b"431",)),
@@ -98,7 +102,10 @@ def _memory(pid: int) -> int:
 
 
 def test_that_endless_heads_are_told_so_and_take_no_memory(process: tuple[Address, int]) -> None:
-    """Each 30 MiB: before there was a bound, ten times that much was kept of small headers. Others are served after."""
+    """Each 30 MiB: before there was a bound, ten times that much was kept of small headers.
+
+    Others are served after.
+    """
     address, pid = process
     before = _memory(pid)
     wrong = []
@@ -134,7 +141,10 @@ def test_that_a_head_is_answered_by_what_is_in_it(serve: Serve) -> None:
         "one header more": (line + host + b"x: y\r\n" * MOST_HEADERS, b"431"),
         "large headers": (line + host + b"x: " + b"y" * (HEAD_BYTES - 1000) + b"\r\n", b"200"),
         "too large headers": (line + host + b"x: " + b"y" * HEAD_BYTES + b"\r\n", b"431"),
-        "too large headers together": (line + host + (b"x: " + b"y" * (HEAD_BYTES // 4) + b"\r\n") * 4, b"431"),
+        "too large headers together": (
+            line + host + (b"x: " + b"y" * (HEAD_BYTES // 4) + b"\r\n") * 4,
+            b"431",
+        ),
         "long query": (b"GET /healthz?" + b"q" * (URL_BYTES - 100) + b" HTTP/1.1\r\n" + host, b"200"),
         "too long query": (b"GET /healthz?" + b"q" * URL_BYTES + b" HTTP/1.1\r\n" + host, b"414"),
         "two hosts": (line + host + b"Host: localhost\r\n", b"400"),
@@ -144,13 +154,20 @@ def test_that_a_head_is_answered_by_what_is_in_it(serve: Serve) -> None:
         found = {}
         for name, (head, _) in heads.items():
             with address.connect() as connection:
-                connection.sendall(head + b"Connection: close\r\n\r\n" if name != "most headers" else head + b"\r\n")
+                connection.sendall(
+                    head + b"Connection: close\r\n\r\n" if name != "most headers" else head + b"\r\n"
+                )
                 found[name] = connection.recv(65536)[9:12]
     assert found == {name: status for name, (_, status) in heads.items()}
 
 
-def test_that_who_opens_many_connections_keeps_nobody_out(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where too many have sent no head yet, the one that has tried longest goes; above all connections, the new one does."""
+def test_that_who_opens_many_connections_keeps_nobody_out(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where too many have sent no head yet, the one that has tried longest goes.
+
+    Above all connections, the new one does.
+    """
     monkeypatch.setattr(BoundedProtocol, "heads", 5)
     with serve() as address:
         silent = [address.connect() for _ in range(12)]
@@ -171,7 +188,9 @@ def _is_ended(connection: socket.socket) -> bool:
         return True
 
 
-def test_that_line_ends_between_requests_hold_no_connection(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_line_ends_between_requests_hold_no_connection(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They begin no request, and each of them would put off the end of an idle connection."""
     monkeypatch.setattr(BoundedProtocol, "read_deadline", 0.5)
     with serve() as address, address.connect() as connection:
@@ -197,7 +216,10 @@ def test_that_requests_that_wait_on_one_connection_are_bounded(serve: Serve) -> 
 
 
 def test_that_no_answer_is_put_into_another_ones_midst(serve: Serve) -> None:
-    """What follows a request and is none ends the connection, whose answer may be lost; it is not told as a part of it."""
+    """What follows a request and is none ends the connection, whose answer may be lost.
+
+    It is not told as a part of it.
+    """
     with serve() as address, address.connect() as connection:
         connection.sendall(HEAD + b"\r\n" + b"\x00 no request \r\n\r\n")
         try:

@@ -25,7 +25,10 @@ def script(text: str, url: str, folder: Path) -> str:
     rows = [row.removeprefix("$ ") for row in block["body"].splitlines() if row.startswith("$ ")]
     assert len([row for row in rows if "curl " in row]) >= 12
     body = "\n".join(rows).replace(_WRITTEN, url).replace("/tmp/", f"{folder}/")
-    return f'set -euo pipefail\ncurl() {{ command curl --silent --show-error --fail-with-body --noproxy "*" "$@"; }}\n{body}\n'
+    return (
+        f'set -euo pipefail\ncurl() {{ command curl --silent --show-error --fail-with-body --noproxy "*" '
+        f'"$@"; }}\n{body}\n'
+    )
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -33,7 +36,12 @@ def test_that_the_curl_lines_of_the_readme_run(serve: Serve, tmp_path: Path) -> 
     """In their order, each without an error."""
     with serve() as address:
         done = subprocess.run(
-            ["bash", "-c", script(README.read_text(encoding="utf-8"), address.url, tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
+            ["bash", "-c", script(README.read_text(encoding="utf-8"), address.url, tmp_path)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
         )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert "event: final" in done.stdout

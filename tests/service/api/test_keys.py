@@ -51,14 +51,27 @@ def test_that_no_text_but_a_token_is_one(text: str) -> None:
     assert text == token or parsed is None or not keys.key_matches(record, parsed[1])
 
 
-@each_row(("name", "scopes"), [("", ["triage"]), ("a\nb", ["triage"]), ("x" * 101, ["triage"]), ("ci", []), ("ci", ["root"])])
+@each_row(
+    ("name", "scopes"),
+    [("", ["triage"]), ("a\nb", ["triage"]), ("x" * 101, ["triage"]), ("ci", []), ("ci", ["root"])],
+)
 def test_that_a_key_without_a_name_or_scope_is_refused(name: str, scopes: list[str]) -> None:
     """A sentence says what is missing."""
     with pytest.raises(InvalidRequestError):
         keys.make_key(name, scopes, NOW)
 
 
-@each_row(("scopes", "wanted", "allowed"), [(("triage",), "triage", True), (("triage",), "batch", False), (("admin",), "batch", True), ((), "triage", False)])
-def test_that_a_scope_allows_itself_and_admin_allows_all(scopes: tuple[Scope, ...], wanted: Scope, allowed: bool) -> None:
+@each_row(
+    ("scopes", "wanted", "allowed"),
+    [
+        (("triage",), "triage", True),
+        (("triage",), "batch", False),
+        (("admin",), "batch", True),
+        ((), "triage", False),
+    ],
+)
+def test_that_a_scope_allows_itself_and_admin_allows_all(
+    scopes: tuple[Scope, ...], wanted: Scope, allowed: bool
+) -> None:
     """There is no other way up."""
     assert keys.key_allows(scopes, wanted) is allowed

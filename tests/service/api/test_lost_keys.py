@@ -73,7 +73,12 @@ def _table_dropped(file: Path) -> None:
 
 def _schema_wiped(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")]
+        names = [
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            )
+        ]
     _execute(file, "PRAGMA foreign_keys = OFF", *(f'DROP TABLE "{name}"' for name in names))
 
 
@@ -96,13 +101,23 @@ def _without_log(file: Path) -> None:
 
 
 SPOILED: Mapping[str, Spoil] = {
-    "overwritten": _overwritten, "truncated": _truncated, "emptied": _emptied, "deleted": _deleted, "replaced by a fresh one": _replaced,
-    "rows deleted": _rows_deleted, "table dropped": _table_dropped, "schema wiped": _schema_wiped, "rows unreadable": _unreadable_rows,
+    "overwritten": _overwritten,
+    "truncated": _truncated,
+    "emptied": _emptied,
+    "deleted": _deleted,
+    "replaced by a fresh one": _replaced,
+    "rows deleted": _rows_deleted,
+    "table dropped": _table_dropped,
+    "schema wiped": _schema_wiped,
+    "rows unreadable": _unreadable_rows,
 }
 
 
 def _let_in(settings: Settings, store: Store, access: Authorizer | None = None) -> str:
-    """Ask as a program on this machine does, without a key; gives as whom it is let in, empty where it is not."""
+    """Ask as a program on this machine does, without a key.
+
+    Gives as whom it is let in, empty where it is not.
+    """
     found = access or Authorizer(settings, OriginPolicy(settings), store.keys)
     found._read_at = -access_module.FRESH
     try:
@@ -194,7 +209,10 @@ def test_that_a_key_is_not_made_where_it_cannot_be_kept_that_there_are_keys(tmp_
 
 
 def test_that_a_mark_that_cannot_be_looked_up_is_taken_for_one(tmp_path: Path) -> None:
-    """A folder that does not let us look tells nothing; here a link that leads round in a circle stands for it, which stops root as well."""
+    """A folder that does not let us look tells nothing.
+
+    Here a link that leads round in a circle stands for it, which stops root as well.
+    """
     with Store.open(settings_at(tmp_path)) as store:
         (tmp_path / MARK).symlink_to(tmp_path / MARK)
         assert store.keys.were_ever()
@@ -204,7 +222,12 @@ def test_that_batches_that_are_put_together_again_are_still_their_owners(home: P
     """By the key's id that the journal holds."""
     settings = settings_at(home)
     with open_store(settings) as store:
-        made = BatchService(settings, store).accept("night", "lines", [JobSpec(name="one", place=JobPlace(paths=("/logs/one",)))], caller="abcdef012345")
+        made = BatchService(settings, store).accept(
+            "night",
+            "lines",
+            [JobSpec(name="one", place=JobPlace(paths=("/logs/one",)))],
+            caller="abcdef012345",
+        )
     _deleted(home / NAME)
     with open_store(settings) as store:
         assert store.batches.get(made.id).caller == "abcdef012345"

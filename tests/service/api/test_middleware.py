@@ -25,7 +25,9 @@ def test_that_another_sites_page_can_change_nothing(client: TestClient) -> None:
     """Forms and scripts of other origins are refused before their bodies are read, and none is allowed to read answers."""
     answer = client.post("/v1/triage", json={"text": LOG}, headers={"origin": "https://evil.example"})
     assert answer.status_code == 403
-    asked = client.options("/v1/triage", headers={"origin": "https://evil.example", "access-control-request-method": "POST"})
+    asked = client.options(
+        "/v1/triage", headers={"origin": "https://evil.example", "access-control-request-method": "POST"}
+    )
     assert not [name for name in (*answer.headers, *asked.headers) if name.startswith("access-control")]
 
 
@@ -42,7 +44,11 @@ def test_that_every_answer_has_the_headers_that_bind_a_browser(client: TestClien
 
 def test_that_a_page_beside_the_api_has_the_policy_it_needs(triage_service: TriageService) -> None:
     """By the beginning of its path; the API's own is not to be had."""
-    app = create_app(settings_at(triage_service._settings.home), triage_service, policies={"/": "default-src 'self'", "/chat": "default-src data:", "/v1/": "default-src *"})
+    app = create_app(
+        settings_at(triage_service._settings.home),
+        triage_service,
+        policies={"/": "default-src 'self'", "/chat": "default-src data:", "/v1/": "default-src *"},
+    )
     app.add_route("/chat", lambda _request: PlainTextResponse("hello"))
     with opened(app) as client:
         assert client.get("/chat").headers["content-security-policy"] == "default-src data:"
@@ -50,7 +56,9 @@ def test_that_a_page_beside_the_api_has_the_policy_it_needs(triage_service: Tria
         assert client.get("/v1/causes").headers["content-security-policy"].startswith("default-src 'none'")
 
 
-def test_that_a_mistake_of_ours_is_a_problem_and_a_line_in_the_log(triage_service: TriageService, caplog: pytest.LogCaptureFixture) -> None:
+def test_that_a_mistake_of_ours_is_a_problem_and_a_line_in_the_log(
+    triage_service: TriageService, caplog: pytest.LogCaptureFixture
+) -> None:
     """Neither its words nor its stack go to the client."""
 
     def broken(_request: object) -> PlainTextResponse:
@@ -66,7 +74,9 @@ def test_that_a_mistake_of_ours_is_a_problem_and_a_line_in_the_log(triage_servic
     assert answer.headers["x-request-id"] in caplog.text
 
 
-def test_that_the_log_has_the_path_and_nothing_else_of_a_request(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+def test_that_the_log_has_the_path_and_nothing_else_of_a_request(
+    client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
     """No query, no header, no body; a path is cleaned as well."""
     # Another library's set-up of logging may have put aside the loggers that there were.
     logging.getLogger("whycrash.requests").disabled = False

@@ -25,9 +25,19 @@ def test_that_every_route_has_a_sentence_and_tells_its_errors(client: TestClient
     for path, methods in told["paths"].items():
         for method, route in methods.items():
             assert route.get("description"), (method, path)
-            errors = {status: answer for status, answer in route["responses"].items() if status >= "400" and path not in ("/readyz", "/healthz")}
-            assert path in ("/readyz", "/healthz") or {"401", "403", "422", "429"} <= set(errors), (method, path)
-            assert all("application/problem+json" in answer["content"] for answer in errors.values()), (method, path)
+            errors = {
+                status: answer
+                for status, answer in route["responses"].items()
+                if status >= "400" and path not in ("/readyz", "/healthz")
+            }
+            assert path in ("/readyz", "/healthz") or {"401", "403", "422", "429"} <= set(errors), (
+                method,
+                path,
+            )
+            assert all("application/problem+json" in answer["content"] for answer in errors.values()), (
+                method,
+                path,
+            )
 
 
 def test_that_every_reference_leads_somewhere(client: TestClient) -> None:
@@ -72,7 +82,12 @@ def _tried(operation: Any, mode: Any, ends: float) -> set[int]:
 
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(
-        max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck),
+        max_examples=25,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
     )
     def attempt(case: Any) -> None:
         if time.monotonic() > ends:

@@ -87,7 +87,9 @@ def test_that_a_large_body_is_told_413(serve: Serve, kind: str) -> None:
         (BodyRateLimits(idle=5.0, grace=0.5, rate=1000.0), [PART] + [b"-"] * 40, 0.05),
     ],
 )
-def test_that_a_client_that_sends_too_slowly_is_told_so(serve: Serve, pace: BodyRateLimits, pieces: list[bytes], pause: float) -> None:
+def test_that_a_client_that_sends_too_slowly_is_told_so(
+    serve: Serve, pace: BodyRateLimits, pieces: list[bytes], pause: float
+) -> None:
     """Nothing for a while, or a byte now and then: 408, and the connection ends."""
     with serve(pace=pace) as address, address.connect() as connection:
         connection.sendall(f"{HEAD}{MULTIPART}Content-Length: 100000\r\n\r\n".encode())
@@ -105,7 +107,9 @@ def test_that_a_refused_body_is_not_read_to_its_end(serve: Serve) -> None:
         assert received(connection).startswith(b"HTTP/1.1 415 ")
 
 
-def test_that_headers_that_never_end_are_not_waited_for(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_headers_that_never_end_are_not_waited_for(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A connection that dribbles headers, or says nothing at all, is closed; others are served meanwhile."""
     monkeypatch.setattr(BoundedProtocol, "read_deadline", 0.5)
     with serve() as address, address.connect() as silent, address.connect() as dribbling:
@@ -118,8 +122,13 @@ def test_that_headers_that_never_end_are_not_waited_for(serve: Serve, monkeypatc
 @pytest.mark.parametrize(
     "raw",
     [
-        b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00", b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        b"POST /v1/triage HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        (
+            b"POST /v1/triage HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nTransfer-Encoding: "
+            b"chunked\r\n\r\n0\r\n\r\n"
+        ),
         b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     ],
 )
@@ -135,10 +144,14 @@ def test_that_what_is_no_request_is_refused(serve: Serve, raw: bytes) -> None:
             assert client.get("/healthz").status_code == 200
 
 
-def test_that_events_are_sent_as_they_happen_and_silence_is_filled(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_events_are_sent_as_they_happen_and_silence_is_filled(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first event comes before the last is made."""
     with serve() as address, httpx.Client(base_url=address.url) as client:
-        with client.stream("POST", "/v1/triage", params={"stream": "true"}, files=[("log", ("a.log", KILLED * 20))]) as answer:
+        with client.stream(
+            "POST", "/v1/triage", params={"stream": "true"}, files=[("log", ("a.log", KILLED * 20))]
+        ) as answer:
             rows = answer.iter_lines()
             assert next(rows) == "id: 1"
             first = time.monotonic()
@@ -146,17 +159,25 @@ def test_that_events_are_sent_as_they_happen_and_silence_is_filled(serve: Serve,
         assert time.monotonic() > first
 
 
-def test_that_a_comment_is_sent_while_nothing_happens(serve: Serve, triage_service: TriageService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_comment_is_sent_while_nothing_happens(
+    serve: Serve, triage_service: TriageService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Proxies close connections that say nothing."""
     monkeypatch.setattr(streams, "HEARTBEAT", 0.05)
-    with serve() as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, _stopped(triage_service) as go_on:
+    with (
+        serve() as address,
+        httpx.Client(base_url=address.url, timeout=PATIENCE) as client,
+        _stopped(triage_service) as go_on,
+    ):
         threading.Timer(0.5, go_on).start()
         text = client.post("/v1/triage?stream=true", json={"text": LOG}).text
     assert ": still at it" in text
     assert "event: final" in text
 
 
-def test_that_a_client_that_does_not_take_its_answer_is_left(triage_service: TriageService, api_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_client_that_does_not_take_its_answer_is_left(
+    triage_service: TriageService, api_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An answer is not held for ever for somebody who reads nothing of it."""
     ended = threading.Event()
 
@@ -177,10 +198,16 @@ def test_that_a_client_that_does_not_take_its_answer_is_left(triage_service: Tri
         assert ended.wait(PATIENCE)
 
 
-def test_that_a_request_has_a_deadline(serve: Serve, triage_service: TriageService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_request_has_a_deadline(
+    serve: Serve, triage_service: TriageService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever the work does, the client is told in time: whole as 504, streamed as the last event."""
     monkeypatch.setattr(app_state, "GRACE", 0.0)
-    with serve(request_deadline=1.0) as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, _stopped(triage_service):
+    with (
+        serve(request_deadline=1.0) as address,
+        httpx.Client(base_url=address.url, timeout=PATIENCE) as client,
+        _stopped(triage_service),
+    ):
         assert client.post("/v1/triage", json={"text": LOG}).status_code == 504
         streamed = client.post("/v1/triage?stream=true", json={"text": LOG}).text
     assert "event: error" in streamed
@@ -208,7 +235,9 @@ def _stopped(triage_service: TriageService) -> Iterator[Callable[[], None]]:
 def test_that_the_answer_is_kept_where_the_client_left(serve: Serve) -> None:
     """Who was cut off while it was worked on finds the triage in the list."""
     with serve() as address, httpx.Client(base_url=address.url) as client:
-        with client.stream("POST", "/v1/triage?stream=true", json={"text": LOG, "name": "left.log"}) as answer:
+        with client.stream(
+            "POST", "/v1/triage?stream=true", json={"text": LOG, "name": "left.log"}
+        ) as answer:
             assert "event: report" in answer.iter_lines()
         wait_for(lambda: _states(client, "left.log") == ["done"])
 
@@ -219,12 +248,25 @@ def _states(client: httpx.Client, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(serve: Serve, triage_service: TriageService, stream: bool) -> None:
-    """It leaves the queue, says so in the list, and its idempotency key is free; the one that was begun goes on to its end."""
+def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(
+    serve: Serve, triage_service: TriageService, stream: bool
+) -> None:
+    """It leaves the queue, says so in the list, and its idempotency key is free.
+
+    The one that was begun goes on to its end.
+    """
     name = f"abandoned-{stream}.log"
     raw = json.dumps({"text": LOG, "name": name, "stream": stream})
-    asked = f"{HEAD}Content-Type: application/json\r\nIdempotency-Key: {name}\r\nContent-Length: {len(raw)}\r\n\r\n{raw}".encode()
-    with serve() as address, httpx.Client(base_url=address.url, timeout=PATIENCE) as client, ThreadPoolExecutor(1) as threads, _stopped(triage_service) as go_on:
+    asked = (
+        f"{HEAD}Content-Type: application/json\r\nIdempotency-Key: {name}\r\nContent-Length: "
+        f"{len(raw)}\r\n\r\n{raw}"
+    ).encode()
+    with (
+        serve() as address,
+        httpx.Client(base_url=address.url, timeout=PATIENCE) as client,
+        ThreadPoolExecutor(1) as threads,
+        _stopped(triage_service) as go_on,
+    ):
         begun = threads.submit(client.post, "/v1/triage", json={"text": LOG})
         wait_for(lambda: triage_service.pool.waiting == 1)
         with address.connect() as connection:
@@ -234,17 +276,28 @@ def test_that_a_triage_whose_client_left_before_its_turn_holds_up_nobody(serve: 
         wait_for(lambda: _states(client, name) == ["failed"])
         go_on()
         assert begun.result().status_code == 200
-        again = client.post("/v1/triage", content=raw, headers={"content-type": "application/json", "idempotency-key": name})
+        again = client.post(
+            "/v1/triage", content=raw, headers={"content-type": "application/json", "idempotency-key": name}
+        )
         assert again.status_code == 200
         assert "idempotency-replayed" not in again.headers
         assert _states(client, name) == ["done", "failed"]
 
 
-def test_that_a_full_house_refuses_before_the_body_comes(api_busy: Address, triage_service: TriageService) -> None:
-    """A large body is not waited for; a small one is taken, so that its connection serves the next request too."""
+def test_that_a_full_house_refuses_before_the_body_comes(
+    api_busy: Address, triage_service: TriageService
+) -> None:
+    """A large body is not waited for.
+
+    A small one is taken, so that its connection serves the next request too.
+    """
     small = f"{HEAD}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}".encode()
     large = f"{HEAD}Content-Type: application/json\r\nContent-Length: {MIB}\r\n\r\n".encode()
-    with httpx.Client(base_url=api_busy.url, timeout=PATIENCE) as client, ThreadPoolExecutor(2) as threads, _stopped(triage_service):
+    with (
+        httpx.Client(base_url=api_busy.url, timeout=PATIENCE) as client,
+        ThreadPoolExecutor(2) as threads,
+        _stopped(triage_service),
+    ):
         asked = [threads.submit(client.post, "/v1/triage", json={"text": LOG}) for _ in range(2)]
         wait_for(lambda: triage_service.pool.waiting == 2)
         with api_busy.connect() as connection:
@@ -258,7 +311,10 @@ def test_that_a_full_house_refuses_before_the_body_comes(api_busy: Address, tria
 
 
 def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
-    triage_service: TriageService, api_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    triage_service: TriageService,
+    api_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A problem that says so and a line in the log, no stack."""
     # Packages that other tests of the same process load may have turned it off or raised its level.
@@ -300,9 +356,15 @@ def test_that_overload_is_told_at_once_and_passes(api_busy: Address, triage_serv
 
 
 @pytest.fixture
-def api_busy(triage_service: TriageService, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Address]:
+def api_busy(
+    triage_service: TriageService, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Address]:
     """A server whose queue has one place."""
-    monkeypatch.setattr(triage_service.pool, "_settings", triage_service.pool._settings.__class__(**{**vars(triage_service.pool._settings), "queue": 1}))
+    monkeypatch.setattr(
+        triage_service.pool,
+        "_settings",
+        triage_service.pool._settings.__class__(**{**vars(triage_service.pool._settings), "queue": 1}),
+    )
     # Places to hand in are plenty, so that it is the queue that refuses.
     with serve(queue=40) as address:
         yield address
@@ -326,7 +388,9 @@ def _process(home: Path, port: int, folder: Path) -> Iterator[subprocess.Popen[b
     script = folder / "serve_it.py"
     script.write_text(SERVER)
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
-    process = subprocess.Popen([sys.executable, script, home, str(port)], env=environment, start_new_session=True)
+    process = subprocess.Popen(
+        [sys.executable, script, home, str(port)], env=environment, start_new_session=True
+    )
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
             wait_for(lambda: _is_up(client), 60)
@@ -352,16 +416,23 @@ def _free_port() -> int:
 
 @pytest.mark.long
 def test_that_a_server_killed_in_mid_answer_says_so_when_it_is_back(api_home: Path, tmp_path: Path) -> None:
-    """The triage it was at is in the list as failed or done, never as running for ever; what was done before is there."""
+    """The triage it was at is in the list as failed or done, never as running for ever.
+
+    What was done before is there.
+    """
     port = _free_port()
     home = tmp_path / "home"
     shutil.copytree(api_home, home, ignore=shutil.ignore_patterns("whycrash.db*"))
     url = f"http://127.0.0.1:{port}"
     with _process(home, port, tmp_path) as process, httpx.Client(base_url=url, timeout=PATIENCE) as client:
         done = client.post("/v1/triage", json={"text": LOG}).json()["id"]
-        with client.stream("POST", "/v1/triage?stream=true", files=[("log", ("big.log", KILLED * 2000))]) as answer:
+        with client.stream(
+            "POST", "/v1/triage?stream=true", files=[("log", ("big.log", KILLED * 2000))]
+        ) as answer:
             rows = answer.iter_lines()
-            begun = next(json.loads(row.removeprefix("data: "))["id"] for row in rows if row.startswith("data: "))
+            begun = next(
+                json.loads(row.removeprefix("data: "))["id"] for row in rows if row.startswith("data: ")
+            )
             os.killpg(process.pid, signal.SIGKILL)
             with pytest.raises(httpx.HTTPError):
                 list(rows)
@@ -386,7 +457,10 @@ def _dense() -> bytes:
 
 
 def test_that_a_hostile_upload_is_ended_at_its_deadline(serve: Serve) -> None:
-    """What takes secrets out of it is asked after each piece whether there is time left; nothing of the batch remains."""
+    """What takes secrets out of it is asked after each piece whether there is time left.
+
+    Nothing of the batch remains.
+    """
     with serve(request_deadline=1.0) as address, httpx.Client(base_url=address.url, timeout=120) as client:
         answer = client.post("/v1/batches", files=[("log", ("a.log.gz", _dense()))])
         assert (answer.status_code, answer.json()["type"]) == (504, "urn:whycrash:error:late")
@@ -417,7 +491,10 @@ def test_that_work_whose_client_left_is_ended(serve: Serve, api_home: Path) -> N
     """The copies that were begun are gone long before the upload could be read."""
     before = set(api_home.glob("batches/*/spool"))
     with serve(request_deadline=3600.0) as address:
-        with pytest.raises(httpx.TimeoutException), httpx.Client(base_url=address.url, timeout=httpx.Timeout(60, read=3)) as client:
+        with (
+            pytest.raises(httpx.TimeoutException),
+            httpx.Client(base_url=address.url, timeout=httpx.Timeout(60, read=3)) as client,
+        ):
             client.post("/v1/batches", files=[("log", ("a.log.gz", _dense()))])
         wait_for(lambda: set(api_home.glob("batches/*/spool")) <= before, 20)
 

@@ -27,14 +27,20 @@ def _runs() -> dict[str, Planted]:
     """Give each run of a secret's characters that nobody may see."""
     return {
         piece[place : place + SHOWN]: item
-        for item in planted.secrets() for piece in item.secret.split("\n") for place in range(len(piece) - SHOWN + 1)
+        for item in planted.secrets()
+        for piece in item.secret.split("\n")
+        for place in range(len(piece) - SHOWN + 1)
     }
 
 
 def seen(text: str) -> list[str]:
     """Give the kinds and forms of secrets that a text shows a part of."""
     runs = _runs()
-    found = {runs[text[place : place + SHOWN]] for place in range(len(text) - SHOWN + 1) if text[place : place + SHOWN] in runs}
+    found = {
+        runs[text[place : place + SHOWN]]
+        for place in range(len(text) - SHOWN + 1)
+        if text[place : place + SHOWN] in runs
+    }
     return sorted(f"{item.kind}/{item.form}" for item in found)
 
 
@@ -93,10 +99,21 @@ def test_that_the_search_finds_what_is_not_masked() -> None:
 
 
 @pytest.mark.long
-def test_that_no_secret_of_a_triage_is_kept_told_or_sent_back(telling: Telling, api_home: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_that_no_secret_of_a_triage_is_kept_told_or_sent_back(
+    telling: Telling, api_home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """In the log, its name, configurations, telemetry, questions, feedback, paths, queries, headers and forms of errors."""
-    found = _asked(telling, "POST", "/v1/triage", json={"text": f"{EVERYTHING}\n{LOG}", "configs": [{"name": "run.sh", "text": EVERYTHING}]})
-    files = [("log", ("rank0.log", f"{LOG}\n{EVERYTHING}")), ("log", ("rank1.log", EVERYTHING)), ("config", ("a.yaml", EVERYTHING))]
+    found = _asked(
+        telling,
+        "POST",
+        "/v1/triage",
+        json={"text": f"{EVERYTHING}\n{LOG}", "configs": [{"name": "run.sh", "text": EVERYTHING}]},
+    )
+    files = [
+        ("log", ("rank0.log", f"{LOG}\n{EVERYTHING}")),
+        ("log", ("rank1.log", EVERYTHING)),
+        ("config", ("a.yaml", EVERYTHING)),
+    ]
     _asked(telling, "POST", "/v1/triage", files=files)
     _asked(telling, "POST", "/v1/triage?stream=true", json={"text": f"{EVERYTHING}\n{LOG}"})
     path = f"/v1/triages/{found['id']}"
@@ -113,9 +130,13 @@ def test_that_no_secret_of_a_triage_is_kept_told_or_sent_back(telling: Telling, 
     assert seen(_ours(caplog)) == []
 
 
-def test_that_no_secret_in_a_name_or_a_wrong_request_is_kept_or_told(telling: Telling, api_home: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_that_no_secret_in_a_name_or_a_wrong_request_is_kept_or_told(
+    telling: Telling, api_home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """One of each kind, as the name of a log, a file, a field, a path, a query, a key."""
-    for item in {item.kind: item for item in planted.secrets() if item.form == "whole" and len(item.text) < 250}.values():
+    for item in {
+        item.kind: item for item in planted.secrets() if item.form == "whole" and len(item.text) < 250
+    }.values():
         text = item.text
         _asked(telling, "POST", "/v1/triage", json={"text": LOG, "name": text})
         _asked(telling, "POST", "/v1/triage", files=[("log", (text, LOG)), ("config", (text, "a=1"))])
@@ -129,7 +150,12 @@ def test_that_no_secret_in_a_name_or_a_wrong_request_is_kept_or_told(telling: Te
             _asked(telling, "GET", f"/v1/triages/{item.secret}")
             _asked(telling, "GET", f"/nothing/{item.secret}")
         _asked(telling, "POST", "/v1/batches", json={"source": "folder", "where": text, "name": text})
-        _asked(telling, "GET", "/v1/causes", headers={"x-note": "".join(char for char in text if " " <= char <= "~"), "idempotency-key": "a"})
+        _asked(
+            telling,
+            "GET",
+            "/v1/causes",
+            headers={"x-note": "".join(char for char in text if " " <= char <= "~"), "idempotency-key": "a"},
+        )
     # A page's link repeats the query that the client itself sent; nothing of it is kept.
     told = "\n".join(row for row in "\n".join(telling[1]).split("\n") if not row.startswith("link: "))
     assert seen(told) == []
@@ -137,12 +163,25 @@ def test_that_no_secret_in_a_name_or_a_wrong_request_is_kept_or_told(telling: Te
     assert seen(_ours(caplog)) == []
 
 
-def test_that_no_secret_of_a_batch_is_kept_or_told(telling: Telling, api_home: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_that_no_secret_of_a_batch_is_kept_or_told(
+    telling: Telling, api_home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """In a log, a name, a configuration; while it runs, and after."""
     client, told = telling
     texts = [*chunks(100_000)]
-    lines = "".join(json.dumps({"name": planted.secrets()[7 * number].text[:900], "log": f"{text}\n{LOG}", "config": text}) + "\n" for number, text in enumerate(texts))
-    batch = accepted(client, content=lines, headers={"content-type": "application/x-ndjson"}, params={"name": planted.secrets()[3].text[:300]})
+    lines = "".join(
+        json.dumps(
+            {"name": planted.secrets()[7 * number].text[:900], "log": f"{text}\n{LOG}", "config": text}
+        )
+        + "\n"
+        for number, text in enumerate(texts)
+    )
+    batch = accepted(
+        client,
+        content=lines,
+        headers={"content-type": "application/x-ndjson"},
+        params={"name": planted.secrets()[3].text[:300]},
+    )
     assert seen(kept(api_home)) == []
     over(client, batch)
     for part in ("", "/jobs", "/results", "/results?format=csv", "/summary", "/summary?format=html"):

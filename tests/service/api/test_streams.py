@@ -30,11 +30,15 @@ def events(ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Ar
 def body(_ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Arrive]:
     """Wait for a body of which nothing has come yet."""
     coming: asyncio.Queue[Message] = asyncio.Queue()
-    return BodyReader(coming.get, 100, BodyRateLimits()), lambda: coming.put_nowait({"type": "http.request", "body": b"x", "more_body": True})
+    return BodyReader(coming.get, 100, BodyRateLimits()), lambda: coming.put_nowait(
+        {"type": "http.request", "body": b"x", "more_body": True}
+    )
 
 
 @each_row("kind", [events, body])
-def test_that_who_is_told_to_stop_waits_no_more(kind: Callable[[threading.Event], tuple[Callable[[], Awaitable[object]], Arrive]]) -> None:
+def test_that_who_is_told_to_stop_waits_no_more(
+    kind: Callable[[threading.Event], tuple[Callable[[], Awaitable[object]], Arrive]],
+) -> None:
     """What it waited for may come in the same moment."""
     ending = threading.Event()
 

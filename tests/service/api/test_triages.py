@@ -40,15 +40,26 @@ def test_that_a_pasted_text_is_answered_with_the_contract(client: TestClient) ->
     """JSON in, the diagnosis out, with the place where it is kept."""
     answer = client.post("/v1/triage", json={"text": LOG, "name": "train.log"})
     found = answer.json()
-    assert (found["schema"], found["source"], found["cause"]) == ("whycrash.diagnosis/1", "train.log", "gpu-oom-training")
+    assert (found["schema"], found["source"], found["cause"]) == (
+        "whycrash.diagnosis/1",
+        "train.log",
+        "gpu-oom-training",
+    )
     kept = client.get(answer.headers["location"]).json()
     assert kept["id"] == found["id"]
     assert kept["diagnosis"] == found
 
 
 def test_that_files_are_read_by_their_names_and_patched(client: TestClient) -> None:
-    """Several logs are one job; a configuration beside them is patched; a name that leads elsewhere is only a label."""
-    files = [("log", ("rank0.log", KILLED)), ("log", ("../../etc/rank1.log", steps(1, 2))), ("config", ("run.sh", SCRIPT))]
+    """Several logs are one job; a configuration beside them is patched.
+
+    A name that leads elsewhere is only a label.
+    """
+    files = [
+        ("log", ("rank0.log", KILLED)),
+        ("log", ("../../etc/rank1.log", steps(1, 2))),
+        ("config", ("run.sh", SCRIPT)),
+    ]
     found = client.post("/v1/triage", files=files, data={"language": "zh", "model": "false"}).json()
     assert {item["file"] for item in found["evidence"]} <= {"rank0.log", "etc/rank1.log"}
     assert "run.sh" in found["patch"]
@@ -67,21 +78,33 @@ def test_that_an_archive_is_one_job(client: TestClient) -> None:
 
 
 def test_that_how_the_job_ended_is_weighed_in_either_form(client: TestClient) -> None:
-    """Exit code, signal and state are fields of JSON and of multipart; what is none of them is refused and named."""
+    """Exit code, signal and state are fields of JSON and of multipart.
+
+    What is none of them is refused and named.
+    """
     ends: tuple[tuple[dict[str, Any], tuple[str, str | None]], ...] = (
-        ({"exit_code": 137}, ("unknown", "insufficient-evidence")), ({"signal": "kill"}, ("unknown", "insufficient-evidence")),
-        ({"state": "OOMKilled"}, ("diagnosed", "host-oom-kill")), ({"exit_code": 0, "state": "COMPLETED"}, ("no-failure", None)),
+        ({"exit_code": 137}, ("unknown", "insufficient-evidence")),
+        ({"signal": "kill"}, ("unknown", "insufficient-evidence")),
+        ({"state": "OOMKilled"}, ("diagnosed", "host-oom-kill")),
+        ({"exit_code": 0, "state": "COMPLETED"}, ("no-failure", None)),
     )
     for given, expected in ends:
         for answer in (
             client.post("/v1/triage", json={"text": steps(1, 9), **given}),
-            client.post("/v1/triage", files=[("log", ("job.log", steps(1, 9)))], data={name: str(value) for name, value in given.items()}),
+            client.post(
+                "/v1/triage",
+                files=[("log", ("job.log", steps(1, 9)))],
+                data={name: str(value) for name, value in given.items()},
+            ),
         ):
             found = answer.json()
             assert (found["verdict"], found["cause"]) == expected, found
             assert found["outcome"]["exit_code"] == given.get("exit_code")
     for field, wrong in (("exit_code", "seventy"), ("signal", "SIGNOTHING"), ("state", "<script>")):
-        for refused in (client.post("/v1/triage", json={"text": LOG, field: wrong}), client.post("/v1/triage", files=[("log", ("a.log", LOG))], data={field: wrong})):
+        for refused in (
+            client.post("/v1/triage", json={"text": LOG, field: wrong}),
+            client.post("/v1/triage", files=[("log", ("a.log", LOG))], data={field: wrong}),
+        ):
             assert refused.status_code == 422
             assert field in refused.json()["detail"]
             assert wrong not in refused.json()["detail"]
@@ -98,7 +121,9 @@ def test_that_a_question_about_a_killed_job_is_answered(client: TestClient) -> N
 def test_that_a_telemetry_file_is_weighed(client: TestClient) -> None:
     """A snapshot decides with the log."""
     snapshot = {"schema": "whycrash.snapshot/1", "taken_at": "2026-01-01T00:00:00Z", "sources": ["nvml"]}
-    found = client.post("/v1/triage", files=[("log", ("a.log", LOG)), ("telemetry", ("s.json", json.dumps(snapshot)))]).json()
+    found = client.post(
+        "/v1/triage", files=[("log", ("a.log", LOG)), ("telemetry", ("s.json", json.dumps(snapshot)))]
+    ).json()
     assert found["telemetry"]["sources"] == ["nvml"]
 
 
@@ -130,7 +155,9 @@ def test_that_events_come_in_their_order(client: TestClient) -> None:
         ({"files": [("log", ("a.log", LOG)), ("telemetry", ("s.json", b"{}"))]}, 422, "taken_at"),
     ],
 )
-def test_that_what_cannot_be_read_is_refused_with_a_reason(client: TestClient, sent: dict[str, Any], status: int, word: str) -> None:
+def test_that_what_cannot_be_read_is_refused_with_a_reason(
+    client: TestClient, sent: dict[str, Any], status: int, word: str
+) -> None:
     """A problem names what is wrong, and never what was sent."""
     answer = client.post("/v1/triage", **sent)
     problem = answer.json()
@@ -142,7 +169,10 @@ def test_that_what_cannot_be_read_is_refused_with_a_reason(client: TestClient, s
 
 
 def test_that_a_request_sent_again_is_answered_as_the_first_time(client: TestClient) -> None:
-    """One key, one triage; the same key for something else is refused; a deleted answer is not given again."""
+    """One key, one triage; the same key for something else is refused.
+
+    A deleted answer is not given again.
+    """
     headers = {"idempotency-key": "retry-1"}
     first = client.post("/v1/triage", json={"text": LOG}, headers=headers)
     again = client.post("/v1/triage", json={"text": LOG}, headers=headers)
@@ -156,10 +186,17 @@ def test_that_a_request_that_failed_may_be_sent_again(client: TestClient) -> Non
     """A failure is not kept under the key."""
     headers = {"idempotency-key": "retry-2"}
     for _ in range(2):
-        assert client.post("/v1/triage", files=[("log", ("a.bin", bytes(range(256)) * 64))], headers=headers).status_code == 422
+        assert (
+            client.post(
+                "/v1/triage", files=[("log", ("a.bin", bytes(range(256)) * 64))], headers=headers
+            ).status_code
+            == 422
+        )
 
 
-def test_that_a_request_that_was_refused_for_want_of_places_may_be_sent_again(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_request_that_was_refused_for_want_of_places_may_be_sent_again(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its key is free at once."""
     headers = {"idempotency-key": "retry-4"}
     app_state = client.app.state.reception  # type: ignore[attr-defined]  # the app is FastAPI's
@@ -185,7 +222,10 @@ def test_that_one_caller_cannot_take_all_places() -> None:
 def test_that_a_file_sent_again_is_known_whatever_its_boundary(client: TestClient) -> None:
     """Multipart bodies are told apart by what they hold."""
     headers = {"idempotency-key": "retry-3"}
-    ids = {client.post("/v1/triage", files=[("log", ("a.log", LOG))], headers=headers).json()["id"] for _ in range(2)}
+    ids = {
+        client.post("/v1/triage", files=[("log", ("a.log", LOG))], headers=headers).json()["id"]
+        for _ in range(2)
+    }
     assert len(ids) == 1
 
 
@@ -207,7 +247,9 @@ def test_that_a_conversation_goes_on(client: TestClient) -> None:
     path = f"/v1/triages/{found.id}/messages"
     answer = client.post(path, json={"text": "Why is this the cause?"}).json()
     assert answer["kind"] == "turn"
-    streamed = events_of(client.post(f"{path}?stream=true", json={"text": "What if I cannot change the batch size?"}).text)
+    streamed = events_of(
+        client.post(f"{path}?stream=true", json={"text": "What if I cannot change the batch size?"}).text
+    )
     assert streamed[-1][0] == "turn"
     assert [item["role"] for item in client.get(path).json()["items"]] == ["user", "assistant"] * 2
 

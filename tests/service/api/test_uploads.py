@@ -32,11 +32,20 @@ def body(*parts: tuple[str, str | None, bytes]) -> bytes:
     told = b""
     for name, file, content in parts:
         named = f'; filename="{file}"' if file is not None else ""
-        told += f'--frontier\r\nContent-Disposition: form-data; name="{name}"{named}\r\n\r\n'.encode() + content + b"\r\n"
+        told += (
+            f'--frontier\r\nContent-Disposition: form-data; name="{name}"{named}\r\n\r\n'.encode()
+            + content
+            + b"\r\n"
+        )
     return told + b"--frontier--\r\n"
 
 
-def read(pieces: Sequence[bytes], spool: Spool, limits: MultipartLimits = MultipartLimits(), kind: str = KIND) -> MultipartUpload:  # noqa: B008 - it is frozen
+def read(
+    pieces: Sequence[bytes],
+    spool: Spool,
+    limits: MultipartLimits = MultipartLimits(),  # noqa: B008 - a frozen value
+    kind: str = KIND,
+) -> MultipartUpload:
     """Read a body that comes in pieces."""
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -74,17 +83,44 @@ def test_that_a_body_reads_the_same_in_any_pieces(content: bytes, text: str, pla
         (b"nonsense", KIND, MultipartLimits(), InvalidRequestError),
         (b"", KIND, MultipartLimits(), InvalidRequestError),
         (body(("log", "a", b"x")), "multipart/form-data", MultipartLimits(), InvalidRequestError),
-        (body(("log", "a", b"x")), "multipart/form-data; boundary=" + "x" * 300, MultipartLimits(), InvalidRequestError),
+        (
+            body(("log", "a", b"x")),
+            "multipart/form-data; boundary=" + "x" * 300,
+            MultipartLimits(),
+            InvalidRequestError,
+        ),
         (body(*[("log", "a", b"x")] * 4), KIND, MultipartLimits(files=3), TooLargeError),
         (body(("a", None, b"x" * 101)), KIND, MultipartLimits(field_bytes=100), TooLargeError),
         (body(("a", None, b"x"), ("a", None, b"y")), KIND, MultipartLimits(), InvalidRequestError),
-        (body(*[(str(number), None, b"x") for number in range(4)]), KIND, MultipartLimits(fields=3), InvalidRequestError),
-        (b'--frontier\r\nX-A: ' + b"y" * 20_000 + b"\r\n\r\nx\r\n--frontier--\r\n", KIND, MultipartLimits(), RequestError),
-        (b"--frontier\r\n" + b"X-A: y\r\n" * 100 + b"\r\nx\r\n--frontier--\r\n", KIND, MultipartLimits(), RequestError),
-        (b"--frontier\r\nContent-Type: text/plain\r\n\r\nx\r\n--frontier--\r\n", KIND, MultipartLimits(), InvalidRequestError),
+        (
+            body(*[(str(number), None, b"x") for number in range(4)]),
+            KIND,
+            MultipartLimits(fields=3),
+            InvalidRequestError,
+        ),
+        (
+            b"--frontier\r\nX-A: " + b"y" * 20_000 + b"\r\n\r\nx\r\n--frontier--\r\n",
+            KIND,
+            MultipartLimits(),
+            RequestError,
+        ),
+        (
+            b"--frontier\r\n" + b"X-A: y\r\n" * 100 + b"\r\nx\r\n--frontier--\r\n",
+            KIND,
+            MultipartLimits(),
+            RequestError,
+        ),
+        (
+            b"--frontier\r\nContent-Type: text/plain\r\n\r\nx\r\n--frontier--\r\n",
+            KIND,
+            MultipartLimits(),
+            InvalidRequestError,
+        ),
     ],
 )
-def test_that_a_body_beyond_the_limits_is_refused(raw: bytes, kind: str, limits: MultipartLimits, error: type[RequestError]) -> None:
+def test_that_a_body_beyond_the_limits_is_refused(
+    raw: bytes, kind: str, limits: MultipartLimits, error: type[RequestError]
+) -> None:
     """Cut off, too many parts, too long headers: an error that says so."""
     with Spool() as spool, pytest.raises(error):
         read([raw], spool, limits, kind)
@@ -121,8 +157,16 @@ def test_that_many_files_in_one_are_read_each_by_itself(contents: list[bytes], p
 @each_row(
     ("given_name", "kept"),
     [
-        ("a.log", "a.log"), ("../../etc/passwd", "etc/passwd"), ("C:\\logs\\a.log", "C_/logs/a.log"), ("/etc/passwd", "etc/passwd"),
-        ("", "file"), ("..", "file"), ("a\x00\x1b[31mb", "a_31mb"), ("训练.log", "训练.log"), ("x" * 500, "x" * 120), (".hidden", ".hidden"),
+        ("a.log", "a.log"),
+        ("../../etc/passwd", "etc/passwd"),
+        ("C:\\logs\\a.log", "C_/logs/a.log"),
+        ("/etc/passwd", "etc/passwd"),
+        ("", "file"),
+        ("..", "file"),
+        ("a\x00\x1b[31mb", "a_31mb"),
+        ("训练.log", "训练.log"),
+        ("x" * 500, "x" * 120),
+        (".hidden", ".hidden"),
     ],
 )
 def test_that_a_files_name_is_a_harmless_label(given_name: str, kept: str) -> None:

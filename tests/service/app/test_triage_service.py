@@ -39,7 +39,12 @@ SECRET = "hf_" + "aB3" * 12
 def settings(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """The warm home, with a database of this module alone."""
     database = tmp_path_factory.mktemp("desk") / "desk.db"
-    return Settings(home=warm, embedding_model="hash", workers=1, database=type(Settings().database)(f"sqlite:///{database}"))
+    return Settings(
+        home=warm,
+        embedding_model="hash",
+        workers=1,
+        database=type(Settings().database)(f"sqlite:///{database}"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -97,16 +102,26 @@ def test_that_a_folder_is_read_under_its_given_name(triage_service: TriageServic
     assert triage_service.record(accepted(events)).diagnosis.source == "job 7"  # type: ignore[union-attr]
 
 
-def test_that_several_files_keep_the_names_that_were_given(triage_service: TriageService, tmp_path: Path) -> None:
+def test_that_several_files_keep_the_names_that_were_given(
+    triage_service: TriageService, tmp_path: Path
+) -> None:
     fine, broken = tmp_path / "1", tmp_path / "2"
     fine.write_text("fine\n", encoding="utf-8")
-    broken.write_text("fine\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n", encoding="utf-8")
-    events = list(triage_service.triage(Submission("job", paths=(fine, broken), names=("rank0.log", "rank1.log")), CALLER))
+    broken.write_text(
+        "fine\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n", encoding="utf-8"
+    )
+    events = list(
+        triage_service.triage(
+            Submission("job", paths=(fine, broken), names=("rank0.log", "rank1.log")), CALLER
+        )
+    )
     read = next(event for event in events if isinstance(event, LogRead))
     assert (read.root_file, read.root_line) == ("rank1.log", 2)
 
 
-def test_that_what_cannot_be_read_is_told_by_its_name_and_kept_as_failed(triage_service: TriageService, tmp_path: Path) -> None:
+def test_that_what_cannot_be_read_is_told_by_its_name_and_kept_as_failed(
+    triage_service: TriageService, tmp_path: Path
+) -> None:
     path = tmp_path / "spooled-7"
     path.write_bytes(b"\x7fELF\0\0\0" * 100)
     events = list(triage_service.triage(Submission("core", paths=(path,), names=("core.1234",)), CALLER))
@@ -119,7 +134,9 @@ def test_that_what_cannot_be_read_is_told_by_its_name_and_kept_as_failed(triage_
 
 
 @each_row("submission", [Submission("empty"), Submission("blank", text=" \n ")], ids=["nothing", "blank"])
-def test_that_nothing_is_refused_with_a_sentence(triage_service: TriageService, submission: Submission) -> None:
+def test_that_nothing_is_refused_with_a_sentence(
+    triage_service: TriageService, submission: Submission
+) -> None:
     with pytest.raises(InvalidRequestError, match="paste its text"):
         triage_service.triage(submission, CALLER)
 
@@ -139,16 +156,28 @@ def test_that_the_excerpt_holds_the_root_line_at_its_number(triage_service: Tria
 
 def test_that_a_prompt_can_be_read_and_holds_no_secret(triage_service: TriageService) -> None:
     log = f"login {SECRET}\n" + offload().text
-    done = accepted(list(triage_service.triage(offload(text=log, configs=(ConfigFile("run.sh", f"export HF_TOKEN={SECRET}\n"),)), CALLER)))
+    done = accepted(
+        list(
+            triage_service.triage(
+                offload(text=log, configs=(ConfigFile("run.sh", f"export HF_TOKEN={SECRET}\n"),)), CALLER
+            )
+        )
+    )
     assert "L358" in triage_service.prompt(done)
-    kept = triage_service.record(done).model_dump_json() + triage_service.excerpt(done).model_dump_json() + triage_service.prompt(done)
+    kept = (
+        triage_service.record(done).model_dump_json()
+        + triage_service.excerpt(done).model_dump_json()
+        + triage_service.prompt(done)
+    )
     assert SECRET not in kept
 
 
 def test_that_feedback_needs_a_cause_of_ours(triage_service: TriageService, done: str) -> None:
     with pytest.raises(InvalidRequestError, match="no cause"):
         triage_service.feedback(done, Feedback(right=False, cause="gremlins"), CALLER)
-    kept = triage_service.feedback(done, Feedback(right=False, cause="disk-full", fix=f"token={SECRET}"), CALLER)
+    kept = triage_service.feedback(
+        done, Feedback(right=False, cause="disk-full", fix=f"token={SECRET}"), CALLER
+    )
     assert SECRET not in kept.fix
     assert triage_service.store.triages.feedback(done)[-1].cause == "disk-full"
 
@@ -166,12 +195,19 @@ def test_that_a_search_gives_cases(triage_service: TriageService) -> None:
 def test_that_a_triage_that_was_deleted_is_gone(triage_service: TriageService) -> None:
     gone = accepted(list(triage_service.triage(offload(), CALLER)))
     triage_service.forget(gone, CALLER)
-    for ask in (triage_service.record, triage_service.messages, triage_service.excerpt, triage_service.prompt):
+    for ask in (
+        triage_service.record,
+        triage_service.messages,
+        triage_service.excerpt,
+        triage_service.prompt,
+    ):
         with pytest.raises(NotFoundError):
             ask(gone)
 
 
-def test_that_a_triage_without_an_answer_cannot_be_asked_about(triage_service: TriageService, tmp_path: Path) -> None:
+def test_that_a_triage_without_an_answer_cannot_be_asked_about(
+    triage_service: TriageService, tmp_path: Path
+) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"\0" * 5000)
     failed = accepted(list(triage_service.triage(Submission("zeros", paths=(path,)), CALLER)))
@@ -180,7 +216,9 @@ def test_that_a_triage_without_an_answer_cannot_be_asked_about(triage_service: T
     assert triage_service.excerpt(failed) == Excerpt()
 
 
-def test_that_a_first_answer_stands_where_its_worker_dies_afterwards(triage_service: TriageService, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_first_answer_stands_where_its_worker_dies_afterwards(
+    triage_service: TriageService, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pool = ProcessPool(settings, 1, faulty.first_then_dead)
     monkeypatch.setattr(triage_service, "pool", pool)
     pool.start()
@@ -218,10 +256,16 @@ def test_that_a_clock_that_leaps_deletes_nothing(triage_service: TriageService) 
     assert triage_service.record(kept).id == kept
 
 
-def test_that_a_models_words_come_between_the_first_and_the_final_answer(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_models_words_come_between_the_first_and_the_final_answer(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     said = {
-        "cause": "cpu-offload-pressure", "headline": "", "quotes": [], "cases": [], "changes": [],
+        "cause": "cpu-offload-pressure",
+        "headline": "",
+        "quotes": [],
+        "cases": [],
+        "changes": [],
         "explanation": "The node killed a worker because its memory was nearly full [L357].",
     }
     with serving([Turn(json.dumps(said))]) as server:

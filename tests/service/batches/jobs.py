@@ -35,7 +35,9 @@ def home_at(folder: Path, warm: Path) -> Path:
 
 def settings_at(folder: Path, warm: Path, **fields: Any) -> Settings:
     """Make settings of a home that is ready, with one worker."""
-    return Settings(home=home_at(folder, warm), embedding_model="hash", **{"workers": 1, "ray_from": 100_000, **fields})
+    return Settings(
+        home=home_at(folder, warm), embedding_model="hash", **{"workers": 1, "ray_from": 100_000, **fields}
+    )
 
 
 def word(number: int) -> str:
@@ -45,7 +47,9 @@ def word(number: int) -> str:
 
 def crash(number: int) -> str:
     """Write a log of a crash that differs from those of other numbers."""
-    return "step 1 loss 0.5\n" + traceback(f"ValueError: the {word(number)} is no such thing", function=f"load_{word(number)}")
+    return "step 1 loss 0.5\n" + traceback(
+        f"ValueError: the {word(number)} is no such thing", function=f"load_{word(number)}"
+    )
 
 
 def write(folder: Path, texts: Iterable[str]) -> list[JobSpec]:
@@ -80,7 +84,8 @@ def reader_of(path: Path, seconds: float = PATIENCE) -> tuple[int, int]:
         except OSError:
             time.sleep(0.02)
             continue
-        # Our end stays open: were it closed, who has just opened the other would find an empty log and be done.
+        # Our end stays open: were it closed, who has just opened the other would find an empty log and be
+        # done.
         while time.monotonic() < end:
             for number in _holders(path):
                 return number, handle
@@ -118,12 +123,21 @@ def states(store: Store, batch: str) -> dict[str, int]:
 
 def ends(settings: Settings, batch: str) -> Counter[int]:
     """Count how often the journal tells of each job's end."""
-    return Counter(entry.number for entry in journal_of(settings.home, batch).entries() if isinstance(entry, JobEnded))
+    return Counter(
+        entry.number for entry in journal_of(settings.home, batch).entries() if isinstance(entry, JobEnded)
+    )
 
 
 def surroundings() -> dict[str, str]:
-    """Give the environment without what other tests of this process set for a Ray of theirs; where Ray keeps files counts."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("RAY_") or name == "RAY_TMPDIR"}
+    """Give the environment without what other tests of this process set for a Ray of theirs.
+
+    Where Ray keeps files counts.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("RAY_") or name == "RAY_TMPDIR"
+    }
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """A Ray cluster of two nodes as a program: it prints its address, kills a node when it reads a line, and ends when nothing more comes.
 
-A process of its own: Ray keeps what it once read of the environment, which other tests of this process set otherwise.
+A process of its own: Ray keeps what it once read of the environment, which other tests of this process set
+otherwise.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class OwnCluster:
 def own_cluster() -> Iterator[OwnCluster]:
     """Start a cluster of two nodes with a processor each, and end it."""
     command = [sys.executable, "-m", "tests.service.batches.own_cluster"]
-    process = subprocess.Popen(command, cwd=ROOT, env=surroundings(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=surroundings(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     try:
         yield OwnCluster(process)
     finally:

@@ -1,4 +1,7 @@
-"""An engine as a program: `python -m tests.service.batches.program [BATCH]`; settings come from the environment."""
+"""An engine as a program: `python -m tests.service.batches.program [BATCH]`.
+
+Settings come from the environment.
+"""
 
 from __future__ import annotations
 

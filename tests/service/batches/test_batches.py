@@ -36,14 +36,19 @@ def batches(settings: Settings, store: Store) -> BatchService:
 
 
 def specs(count: int) -> list[JobSpec]:
-    return [JobSpec(name=f"job {number}", place=JobPlace(paths=(f"/logs/{number}",)), gpu_hours=0.5) for number in range(count)]
+    return [
+        JobSpec(name=f"job {number}", place=JobPlace(paths=(f"/logs/{number}",)), gpu_hours=0.5)
+        for number in range(count)
+    ]
 
 
 def folders(settings: Settings) -> list[str]:
     return sorted(path.name for path in (settings.home / "batches").iterdir() if path.is_dir())
 
 
-def test_that_an_accepted_batch_is_in_the_database_and_in_its_journal(settings: Settings, store: Store, batches: BatchService) -> None:
+def test_that_an_accepted_batch_is_in_the_database_and_in_its_journal(
+    settings: Settings, store: Store, batches: BatchService
+) -> None:
     woken = []
     batches = BatchService(settings, store, lambda: woken.append(True))
     left_out: dict[str, int | str] = {}
@@ -52,9 +57,17 @@ def test_that_an_accepted_batch_is_in_the_database_and_in_its_journal(settings: 
         yield from specs(3)
         left_out["empty"] = 2  # known once all was looked at
 
-    record = batches.accept("night", "upload", found(), BatchOptions(language="zh"), "key-1", left_out=left_out)
+    record = batches.accept(
+        "night", "upload", found(), BatchOptions(language="zh"), "key-1", left_out=left_out
+    )
     assert batches.get(record.id) == record
-    assert (record.name, record.caller, record.total, record.left_out, record.options.language) == ("night", "key-1", 3, {"empty": 2}, "zh")
+    assert (record.name, record.caller, record.total, record.left_out, record.options.language) == (
+        "night",
+        "key-1",
+        3,
+        {"empty": 2},
+        "zh",
+    )
     journal = journal_of(settings.home, record.id)
     assert list(journal.specs()) == specs(3)
     assert BatchAccepted(jobs=3, left_out={"empty": 2}) in list(journal.entries())
@@ -78,7 +91,9 @@ def test_that_a_batch_of_none_or_too_many_jobs_is_refused_and_leaves_nothing(
     assert store.batches.page() == ((), None)
 
 
-def test_that_a_source_that_fails_midway_leaves_nothing(settings: Settings, store: Store, batches: BatchService) -> None:
+def test_that_a_source_that_fails_midway_leaves_nothing(
+    settings: Settings, store: Store, batches: BatchService
+) -> None:
     def broken() -> Iterator[JobSpec]:
         yield from specs(2)
         raise InvalidRequestError("line 3 is no JSON")
@@ -91,7 +106,9 @@ def test_that_a_source_that_fails_midway_leaves_nothing(settings: Settings, stor
     assert store.batches.page() == ((), None)
 
 
-def test_that_a_batch_that_is_gone_from_the_database_comes_back(settings: Settings, store: Store, batches: BatchService) -> None:
+def test_that_a_batch_that_is_gone_from_the_database_comes_back(
+    settings: Settings, store: Store, batches: BatchService
+) -> None:
     record = batches.accept("night", "folder", specs(3), left_out={"empty": 2})
     store.batches.delete(record.id)
     assert batches.resume() == 1
@@ -100,7 +117,9 @@ def test_that_a_batch_that_is_gone_from_the_database_comes_back(settings: Settin
     assert batches.resume() == 0
 
 
-def test_that_a_deleted_batch_does_not_come_back(settings: Settings, store: Store, batches: BatchService) -> None:
+def test_that_a_deleted_batch_does_not_come_back(
+    settings: Settings, store: Store, batches: BatchService
+) -> None:
     record = batches.accept("night", "folder", specs(3))
     journal = journal_of(settings.home, record.id)
     kept = (journal.folder / "journal.jsonl").read_bytes()
@@ -118,7 +137,9 @@ def test_that_a_deleted_batch_does_not_come_back(settings: Settings, store: Stor
     assert folders(settings) == []
 
 
-def test_that_a_cancelled_batch_comes_back_cancelled(settings: Settings, store: Store, batches: BatchService) -> None:
+def test_that_a_cancelled_batch_comes_back_cancelled(
+    settings: Settings, store: Store, batches: BatchService
+) -> None:
     record = batches.accept("night", "folder", specs(3))
     assert batches.cancel(record.id).state == "cancelled"
     store.batches.delete(record.id)
@@ -126,7 +147,9 @@ def test_that_a_cancelled_batch_comes_back_cancelled(settings: Settings, store: 
     assert batches.get(record.id).counts == {"cancelled": 3}
 
 
-@pytest.mark.parametrize(("age", "kept"), [(timedelta(hours=1), True), (timedelta(days=2), False)], ids=["arriving", "left behind"])
+@pytest.mark.parametrize(
+    ("age", "kept"), [(timedelta(hours=1), True), (timedelta(days=2), False)], ids=["arriving", "left behind"]
+)
 def test_that_what_was_never_accepted_goes_once_nobody_can_be_handing_it_in(
     settings: Settings, store: Store, batches: BatchService, age: timedelta, kept: bool
 ) -> None:
@@ -148,7 +171,9 @@ def test_that_a_batch_older_than_the_retention_does_not_come_back(settings: Sett
     assert folders(settings) == []
 
 
-def test_that_journals_of_forgotten_batches_are_swept(settings: Settings, store: Store, batches: BatchService) -> None:
+def test_that_journals_of_forgotten_batches_are_swept(
+    settings: Settings, store: Store, batches: BatchService
+) -> None:
     now = datetime.now(UTC)
     old, kept = (str(ULID.from_datetime(now - timedelta(days=100))) for _ in range(2))
     for batch in (old, kept):
@@ -160,7 +185,9 @@ def test_that_journals_of_forgotten_batches_are_swept(settings: Settings, store:
     assert folders(settings) == sorted([kept, young])
 
 
-def test_that_a_batch_that_is_cancelled_again_and_again_lets_its_journal_be(settings: Settings, batches: BatchService) -> None:
+def test_that_a_batch_that_is_cancelled_again_and_again_lets_its_journal_be(
+    settings: Settings, batches: BatchService
+) -> None:
     batch = batches.accept("night", "folder", specs(1)).id
     sizes = []
     for _ in range(3):
@@ -169,7 +196,9 @@ def test_that_a_batch_that_is_cancelled_again_and_again_lets_its_journal_be(sett
     assert sizes[0] == sizes[1] == sizes[2]
 
 
-def test_that_a_clock_that_leaps_removes_no_journal(settings: Settings, store: Store, batches: BatchService) -> None:
+def test_that_a_clock_that_leaps_removes_no_journal(
+    settings: Settings, store: Store, batches: BatchService
+) -> None:
     kept = batches.accept("night", "folder", specs(1)).id
     arriving = batches.begin()
     batches.spool(arriving).mkdir(parents=True)
@@ -179,7 +208,9 @@ def test_that_a_clock_that_leaps_removes_no_journal(settings: Settings, store: S
     assert folders(settings) == sorted([kept, arriving])
 
 
-def test_that_a_batch_that_a_damaged_database_lost_comes_back_whatever_the_clock_says(settings: Settings, store: Store) -> None:
+def test_that_a_batch_that_a_damaged_database_lost_comes_back_whatever_the_clock_says(
+    settings: Settings, store: Store
+) -> None:
     batch = str(ULID.from_datetime(datetime.now(UTC) - timedelta(days=100)))
     BatchService(settings, store).accept("old", "folder", specs(1), batch=batch)
     store.close()
@@ -188,17 +219,23 @@ def test_that_a_batch_that_a_damaged_database_lost_comes_back_whatever_the_clock
         assert mended.batches.get(batch).name == "old"
 
 
-def test_that_of_a_shared_database_only_a_wholly_empty_one_is_filled(settings: Settings, store: Store, batches: BatchService) -> None:
+def test_that_of_a_shared_database_only_a_wholly_empty_one_is_filled(
+    settings: Settings, store: Store, batches: BatchService
+) -> None:
     # Another machine may have deleted the batch; its journal here is no proof that it was lost.
     gone, there = (batches.accept("night", "folder", specs(1)).id for _ in range(2))
-    shared = BatchService(replace(settings, database=SecretStr(f"sqlite:///{settings.home / 'whycrash.db'}")), store)
+    shared = BatchService(
+        replace(settings, database=SecretStr(f"sqlite:///{settings.home / 'whycrash.db'}")), store
+    )
     store.batches.delete(gone)
     assert shared.resume() == 0
     store.batches.delete(there)
     assert shared.resume() == 2
 
 
-def test_that_spooled_copies_of_a_batch_that_is_over_are_removed_at_the_next_start(settings: Settings, store: Store, batches: BatchService) -> None:
+def test_that_spooled_copies_of_a_batch_that_is_over_are_removed_at_the_next_start(
+    settings: Settings, store: Store, batches: BatchService
+) -> None:
     batch = batches.begin()
     spool = batches.spool(batch)
     spool.mkdir(parents=True)

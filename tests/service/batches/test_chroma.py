@@ -29,7 +29,10 @@ from tests.service.batches.jobs import (
 from tests.waiting import until
 
 # Chroma's own dependencies warn where they are imported.
-pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
+]
 
 
 @pytest.fixture
@@ -41,7 +44,9 @@ def server(tmp_path: Path) -> Iterator[Chroma]:
     made.stop()
 
 
-def test_that_a_server_that_dies_and_comes_back_costs_no_job(server: Chroma, tmp_path: Path, warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_server_that_dies_and_comes_back_costs_no_job(
+    server: Chroma, tmp_path: Path, warm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = pipeline._cases
     monkeypatch.setattr(pipeline, "_cases", lambda: iter(list(whole())[:60]))
     pipeline.refresh(tmp_path / "home", HashEmbedder(), silent, IndexPlaces(chroma_url=server.url))

@@ -49,7 +49,9 @@ def store(settings: Settings) -> Iterator[Store]:
         yield opened
 
 
-def test_that_each_job_ends_once_and_each_crash_is_answered_once(settings: Settings, store: Store, tmp_path: Path) -> None:
+def test_that_each_job_ends_once_and_each_crash_is_answered_once(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
     texts = [crash(number % 4) for number in range(12)] + [steps(1, 2, 3)] * 2
     batch = accepted(settings, store, write(tmp_path / "logs", texts))
     told: list[JobRecord] = []
@@ -66,15 +68,26 @@ def test_that_each_job_ends_once_and_each_crash_is_answered_once(settings: Setti
     assert ends(settings, batch) == {job.number: 1 for job in found}
 
 
-def test_that_a_double_gets_the_answer_of_its_crash_with_its_own_line(settings: Settings, store: Store, tmp_path: Path) -> None:
-    batch = accepted(settings, store, write(tmp_path / "logs", [crash(7), "one more line before\n" + crash(7)]))
+def test_that_a_double_gets_the_answer_of_its_crash_with_its_own_line(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
+    batch = accepted(
+        settings, store, write(tmp_path / "logs", [crash(7), "one more line before\n" + crash(7)])
+    )
     BatchEngine(settings, store, batch=batch).run()
     first, second = jobs(store, batch)
     assert (first.same_as, second.same_as) == (None, first.id)
     own, other = job_result(first), job_result(second, first)
-    assert (other.id, other.source, other.cause, other.headline) == (second.id, second.name, own.cause, own.headline)
+    assert (other.id, other.source, other.cause, other.headline) == (
+        second.id,
+        second.name,
+        own.cause,
+        own.headline,
+    )
     root = next(item for item in own.evidence if item.role == "root")
-    assert [(item.line, item.text, item.role) for item in other.evidence] == [(root.line + 1, root.text, "root")]
+    assert [(item.line, item.text, item.role) for item in other.evidence] == [
+        (root.line + 1, root.text, "root")
+    ]
     assert other.explanation.startswith(f"This is the same crash as that of job **{first.name}**")
     assert other.job is not None
     assert (other.job.same_as, other.job.state) == (first.id, "done")
@@ -103,7 +116,9 @@ def test_that_what_cannot_be_read_fails_at_once_and_says_why(
     assert answer.job.error == job.error
 
 
-def test_that_an_error_names_no_path_of_this_machine(settings: Settings, store: Store, tmp_path: Path) -> None:
+def test_that_an_error_names_no_path_of_this_machine(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
     batch = accepted(settings, store, [spec(tmp_path / "gone.log")])
     BatchEngine(settings, store, batch=batch).run()
     (job,) = jobs(store, batch)
@@ -111,7 +126,9 @@ def test_that_an_error_names_no_path_of_this_machine(settings: Settings, store: 
     assert "gone.log" in job.error
 
 
-def test_that_a_log_that_hangs_its_worker_fails_and_holds_up_no_other(settings: Settings, store: Store, tmp_path: Path) -> None:
+def test_that_a_log_that_hangs_its_worker_fails_and_holds_up_no_other(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
     settings = replace(settings, request_deadline=1.0)
     specs = [pipe(tmp_path / "hangs.log"), *write(tmp_path / "logs", [crash(number) for number in range(6)])]
     batch = accepted(settings, store, specs)
@@ -122,7 +139,9 @@ def test_that_a_log_that_hangs_its_worker_fails_and_holds_up_no_other(settings: 
     assert {(job.state, job.attempts) for job in others} == {("done", 1)}
 
 
-def test_that_a_log_that_kills_its_worker_fails_and_the_others_do_not_pay(settings: Settings, store: Store, tmp_path: Path) -> None:
+def test_that_a_log_that_kills_its_worker_fails_and_the_others_do_not_pay(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
     specs = [pipe(tmp_path / "kills.log"), *write(tmp_path / "logs", [crash(number) for number in range(6)])]
     batch = accepted(settings, store, specs)
     engine = BatchEngine(settings, store, batch=batch)
@@ -141,7 +160,9 @@ def test_that_a_log_that_kills_its_worker_fails_and_the_others_do_not_pay(settin
     assert ends(settings, batch) == dict.fromkeys(range(1, 8), 1)
 
 
-def test_that_a_worker_that_dies_once_costs_a_try_and_no_job(settings: Settings, store: Store, tmp_path: Path) -> None:
+def test_that_a_worker_that_dies_once_costs_a_try_and_no_job(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
     path = tmp_path / "once.log"
     batch = accepted(settings, store, [pipe(path)])
     engine = BatchEngine(settings, store, batch=batch)
@@ -159,7 +180,9 @@ def test_that_a_worker_that_dies_once_costs_a_try_and_no_job(settings: Settings,
     assert (job.state, job.attempts) == ("done", 2)
 
 
-def test_that_a_cancelled_batch_ends_within_a_second_and_frees_its_workers(settings: Settings, store: Store, tmp_path: Path) -> None:
+def test_that_a_cancelled_batch_ends_within_a_second_and_frees_its_workers(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
     path = tmp_path / "long.log"
     batch = accepted(settings, store, [pipe(path), *write(tmp_path / "logs", [crash(1)])])
     engine = BatchEngine(settings, store)
@@ -179,7 +202,9 @@ def test_that_a_cancelled_batch_ends_within_a_second_and_frees_its_workers(setti
     assert job_result(jobs(store, batch)[0]).verdict == "unknown"
 
 
-def test_that_a_deleted_batch_leaves_nothing_and_stops_nothing(settings: Settings, store: Store, tmp_path: Path) -> None:
+def test_that_a_deleted_batch_leaves_nothing_and_stops_nothing(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
     path = tmp_path / "long.log"
     batch = accepted(settings, store, [pipe(path)])
     engine = BatchEngine(settings, store)
@@ -217,7 +242,9 @@ def test_that_a_batch_that_is_deleted_while_its_crash_is_asked_for_stops_no_othe
     engine.stop()
 
 
-def test_that_an_engine_that_stops_gives_back_what_it_holds_as_if_not_tried(settings: Settings, store: Store, tmp_path: Path) -> None:
+def test_that_an_engine_that_stops_gives_back_what_it_holds_as_if_not_tried(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
     path = tmp_path / "long.log"
     batch = accepted(settings, store, [pipe(path), *write(tmp_path / "logs", [crash(1)])])
     engine = BatchEngine(settings, store)
@@ -228,7 +255,9 @@ def test_that_an_engine_that_stops_gives_back_what_it_holds_as_if_not_tried(sett
     assert {(job.state, job.attempts, job.owner) for job in jobs(store, batch)} == {("queued", 0, "")}
 
 
-def test_that_two_engines_share_a_batch_and_no_job_is_done_twice(settings: Settings, store: Store, tmp_path: Path) -> None:
+def test_that_two_engines_share_a_batch_and_no_job_is_done_twice(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
     batch = accepted(settings, store, write(tmp_path / "logs", [crash(number % 40) for number in range(120)]))
     with engine_process(settings, batch) as one, engine_process(settings, batch) as other:
         assert (one.wait(PATIENCE), other.wait(PATIENCE)) == (0, 0)
@@ -242,7 +271,10 @@ def test_that_spooled_copies_go_when_a_batch_is_over(settings: Settings, store: 
     batches = BatchService(settings, store)
     batch = batches.begin()
     folder = batches.spool(batch)
-    specs = [item.model_copy(update={"place": item.place.model_copy(update={"spooled": True})}) for item in write(folder, [crash(1)])]
+    specs = [
+        item.model_copy(update={"place": item.place.model_copy(update={"spooled": True})})
+        for item in write(folder, [crash(1)])
+    ]
     batches.accept("an upload", "upload", specs, batch=batch)
     assert folder.exists()
     BatchEngine(settings, store, batch=batch).run()
@@ -252,14 +284,18 @@ def test_that_spooled_copies_go_when_a_batch_is_over(settings: Settings, store: 
 
 
 def test_that_a_batch_is_answered_in_its_language(settings: Settings, store: Store, tmp_path: Path) -> None:
-    batch = accepted(settings, store, write(tmp_path / "logs", [crash(1)]), options=BatchOptions(language="zh"))
+    batch = accepted(
+        settings, store, write(tmp_path / "logs", [crash(1)]), options=BatchOptions(language="zh")
+    )
     BatchEngine(settings, store, batch=batch).run()
     (job,) = jobs(store, batch)
     assert job.diagnosis is not None
     assert any("一" <= char <= "鿿" for char in job.diagnosis.headline)
 
 
-def test_that_a_job_that_has_not_ended_has_no_result(settings: Settings, store: Store, tmp_path: Path) -> None:
+def test_that_a_job_that_has_not_ended_has_no_result(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
     batch = accepted(settings, store, write(tmp_path / "logs", [crash(1)]))
     with pytest.raises(ConflictError, match="has not ended"):
         job_result(jobs(store, batch)[0])

@@ -77,7 +77,9 @@ def resumed(settings: Settings, store: Store, batch: str, path: Path) -> None:
     engine.stop()
 
 
-def test_that_an_engine_that_is_killed_is_resumed_at_once_and_nothing_is_done_twice(settings: Settings, tmp_path: Path) -> None:
+def test_that_an_engine_that_is_killed_is_resumed_at_once_and_nothing_is_done_twice(
+    settings: Settings, tmp_path: Path
+) -> None:
     with open_store(settings) as store:
         specs, path = stuck(tmp_path)
         batch = accepted(settings, store, specs)
@@ -93,7 +95,9 @@ def test_that_an_engine_that_is_killed_is_resumed_at_once_and_nothing_is_done_tw
         assert (last - max(job.finished for job in done.values() if job.finished)).total_seconds() < LEASE
 
 
-def test_that_a_batch_whose_engine_is_always_killed_with_one_job_ends(settings: Settings, tmp_path: Path) -> None:
+def test_that_a_batch_whose_engine_is_always_killed_with_one_job_ends(
+    settings: Settings, tmp_path: Path
+) -> None:
     path = tmp_path / "takes-all-along.log"
     with open_store(settings) as store:
         batch = accepted(settings, store, [pipe(path), *write(tmp_path / "logs", [crash(1)])])
@@ -113,7 +117,9 @@ def damage(file: Path) -> None:
         stream.write(os.urandom(max(8192, file.stat().st_size - 8192)))
 
 
-def test_that_a_damaged_database_is_replaced_and_filled_from_the_journals(settings: Settings, tmp_path: Path) -> None:
+def test_that_a_damaged_database_is_replaced_and_filled_from_the_journals(
+    settings: Settings, tmp_path: Path
+) -> None:
     with open_store(settings) as store:
         specs, path = stuck(tmp_path)
         batch = accepted(settings, store, specs, left_out={"binary": "1: a.bin"})
@@ -136,7 +142,9 @@ def test_that_a_damaged_database_is_replaced_and_filled_from_the_journals(settin
         assert len([job for job in after if job.same_as is None]) == COUNT // 2 + 1
 
 
-def test_that_a_database_that_is_damaged_under_an_engine_is_replaced(settings: Settings, tmp_path: Path) -> None:
+def test_that_a_database_that_is_damaged_under_an_engine_is_replaced(
+    settings: Settings, tmp_path: Path
+) -> None:
     path = tmp_path / "slow.log"
     with open_store(settings) as store:
         batch = accepted(settings, store, [pipe(path), *write(tmp_path / "logs", mixed(tmp_path, 10))])
@@ -158,7 +166,9 @@ def test_that_a_database_that_is_damaged_under_an_engine_is_replaced(settings: S
         assert states(store, batch) == {"done": 11}
 
 
-def test_that_a_locked_database_holds_up_a_batch_and_loses_nothing(settings: Settings, tmp_path: Path) -> None:
+def test_that_a_locked_database_holds_up_a_batch_and_loses_nothing(
+    settings: Settings, tmp_path: Path
+) -> None:
     with open_store(settings) as store:
         batch = accepted(settings, store, write(tmp_path / "logs", mixed(tmp_path)))
         engine = BatchEngine(settings, store, batch=batch)
@@ -182,7 +192,9 @@ def test_that_a_locked_database_holds_up_a_batch_and_loses_nothing(settings: Set
 def small_disk(place: Path, size: str) -> Iterator[Path]:
     """Mount a disk of its own."""
     place.mkdir()
-    told = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True, check=False)
+    told = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True, check=False
+    )
     if told.returncode:
         pytest.skip("this user may mount no disk of its own")
     try:
@@ -216,7 +228,10 @@ def test_that_a_full_disk_holds_up_a_batch_and_loses_nothing(tmp_path: Path, war
             filler = fill(disk)
             os.write(handle, crash(99).encode())
             os.close(handle)
-            until(lambda: any(pause.failures for pause in engine.pauses.values()), "the engine met the full disk")
+            until(
+                lambda: any(pause.failures for pause in engine.pauses.values()),
+                "the engine met the full disk",
+            )
             filler.unlink()
             until(lambda: store.batches.get(batch).state == "done", "the batch is over")
             engine.stop()
@@ -240,7 +255,9 @@ def test_that_a_batch_that_finds_no_room_is_refused_and_leaves_nothing(tmp_path:
             assert not journal_of(settings.home, batch).folder.exists()
 
 
-def test_that_a_damaged_database_is_told_as_such_where_none_may_replace_it(settings: Settings, tmp_path: Path) -> None:
+def test_that_a_damaged_database_is_told_as_such_where_none_may_replace_it(
+    settings: Settings, tmp_path: Path
+) -> None:
     with open_store(settings) as store:
         accepted(settings, store, write(tmp_path / "logs", mixed(tmp_path, 4)))
     damage(settings.home / "whycrash.db")
@@ -248,7 +265,9 @@ def test_that_a_damaged_database_is_told_as_such_where_none_may_replace_it(setti
         Store.open(settings)
 
 
-def test_that_batches_come_back_from_their_journals_into_an_empty_database(settings: Settings, tmp_path: Path, warm: Path) -> None:
+def test_that_batches_come_back_from_their_journals_into_an_empty_database(
+    settings: Settings, tmp_path: Path, warm: Path
+) -> None:
     with open_store(settings) as store:
         batch = accepted(settings, store, write(tmp_path / "logs", mixed(tmp_path, 6)))
         BatchEngine(settings, store, batch=batch).run()

@@ -14,7 +14,9 @@ from service.batches.journal import BatchAccepted, JobEnded, JobListed, Journal,
 from service.schemas.records import BatchRecord, JobPlace, JobSpec
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-RECORD = BatchRecord(id="01J0000000000000000000000A", name="night", caller="me", source="folder", state="running", created=NOW)
+RECORD = BatchRecord(
+    id="01J0000000000000000000000A", name="night", caller="me", source="folder", state="running", created=NOW
+)
 
 
 def spec(number: int) -> JobSpec:
@@ -36,8 +38,19 @@ def test_that_a_journal_gives_back_what_was_written(tmp_path: Path) -> None:
     journal.append([BatchAccepted(jobs=3, left_out={"binary": "1: a"})], durable=True)
     journal.append([end(1), end(3)])
     assert list(journal.specs()) == [spec(0), spec(1), spec(2)]
-    assert [entry.kind for entry in journal.entries()] == ["batch", "job", "job", "job", "accepted", "end", "end"]
-    assert [journal.at(place) for place, entry in journal.placed() if isinstance(entry, JobEnded)] == [end(1), end(3)]
+    assert [entry.kind for entry in journal.entries()] == [
+        "batch",
+        "job",
+        "job",
+        "job",
+        "accepted",
+        "end",
+        "end",
+    ]
+    assert [journal.at(place) for place, entry in journal.placed() if isinstance(entry, JobEnded)] == [
+        end(1),
+        end(3),
+    ]
 
 
 def test_that_no_more_jobs_are_written_than_one_beyond_the_limit(tmp_path: Path) -> None:
@@ -56,7 +69,9 @@ def test_that_only_its_owner_may_read_it(tmp_path: Path) -> None:
 
 @given(cut=st.integers(min_value=0, max_value=10_000), later=st.integers(min_value=1, max_value=3))
 @settings(derandomize=True, deadline=None, max_examples=60)
-def test_that_what_was_cut_off_costs_its_own_line_only(tmp_path_factory: pytest.TempPathFactory, cut: int, later: int) -> None:
+def test_that_what_was_cut_off_costs_its_own_line_only(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, later: int
+) -> None:
     journal = begun(tmp_path_factory.mktemp("cut") / "batch")
     path = journal.folder / "journal.jsonl"
     whole = list(journal.placed())

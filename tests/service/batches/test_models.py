@@ -26,26 +26,46 @@ from tests.service.batches.jobs import accepted, crash, jobs, settings_at, write
 from tests.service.factories import diagnosis
 from tests.service.llm.scripted import Scripted, Turn, serving
 
-ANSWER = Turn(json.dumps({"cause": None, "quotes": [], "cases": [], "changes": [], "headline": "", "explanation": "It is so."}))
+ANSWER = Turn(
+    json.dumps(
+        {"cause": None, "quotes": [], "cases": [], "changes": [], "headline": "", "explanation": "It is so."}
+    )
+)
 BUSY = Turn(status=429, headers=(("Retry-After", "3600"),))
 COUNT = 7
-# What the server does in turn, how often it is called for seven crashes, what it is said to have done, and its tokens.
+# What the server does in turn, how often it is called for seven crashes, what it is said to have done, and
+# its tokens.
 SCRIPTS = {
-    "fails from the third on": ([ANSWER, ANSWER, Turn(status=401)], 2 + MOST, "(401)", (2 + MOST, MOST, False)),
+    "fails from the third on": (
+        [ANSWER, ANSWER, Turn(status=401)],
+        2 + MOST,
+        "(401)",
+        (2 + MOST, MOST, False),
+    ),
     "is over its limit": ([BUSY], MOST, "over its rate limit", (MOST, MOST, False)),
     "says nothing": ([Turn(silent=1.5)], MOST, "did not answer within 1 s", (MOST, MOST, False)),
-    "fails now and then": ([Turn(status=401), Turn(status=401), ANSWER, Turn(status=401), ANSWER], COUNT, "(401)", (COUNT, 3, False)),
+    "fails now and then": (
+        [Turn(status=401), Turn(status=401), ANSWER, Turn(status=401), ANSWER],
+        COUNT,
+        "(401)",
+        (COUNT, 3, False),
+    ),
 }
 
 
 @pytest.fixture
 def place(tmp_path: Path, warm: Path) -> Callable[..., Settings]:
-    return lambda server, seconds=60.0: settings_at(tmp_path / "home", warm, model="openai:x", model_base_url=server.url, model_deadline=seconds)
+    return lambda server, seconds=60.0: settings_at(
+        tmp_path / "home", warm, model="openai:x", model_base_url=server.url, model_deadline=seconds
+    )
 
 
 @pytest.fixture
 def settled(place: Callable[..., Settings], tmp_path: Path) -> Iterator[Callable[..., tuple[Store, str]]]:
-    """Work through seven crashes, a double of the first and a healthy job, with a model; gives the store and the batch."""
+    """Work through seven crashes, a double of the first and a healthy job, with a model.
+
+    Gives the store and the batch.
+    """
     opened: list[Store] = []
 
     def work(server: Scripted, seconds: float) -> tuple[Store, str]:
@@ -64,7 +84,11 @@ def settled(place: Callable[..., Settings], tmp_path: Path) -> Iterator[Callable
 @pytest.mark.long
 @pytest.mark.parametrize(("turns", "calls", "note", "use"), SCRIPTS.values(), ids=SCRIPTS)
 def test_that_each_job_has_its_answer_whatever_the_model_does(
-    settled: Callable[..., tuple[Store, str]], place: Callable[..., Settings], turns: list[Turn], calls: int, note: str,
+    settled: Callable[..., tuple[Store, str]],
+    place: Callable[..., Settings],
+    turns: list[Turn],
+    calls: int,
+    note: str,
     use: tuple[int, int, bool],
 ) -> None:
     with serving(turns) as server:
@@ -86,7 +110,10 @@ def test_that_each_job_has_its_answer_whatever_the_model_does(
 
 def test_that_a_fuse_lets_one_job_ask_once_its_rest_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(circuit_breaker, "Backoff", lambda *_: Backoff(0.0, 0.0))
-    silent, said, unasked = (diagnosis(engine=Writer(tokens=tokens)) for tokens in (Tokens(sent=9), Tokens(sent=9, received=1), None))
+    silent, said, unasked = (
+        diagnosis(engine=Writer(tokens=tokens))
+        for tokens in (Tokens(sent=9), Tokens(sent=9, received=1), None)
+    )
     # Without any rest it always lets through, and goes on counting.
     blown = CircuitBreaker()
     for _ in range(MOST):

@@ -58,13 +58,23 @@ def results(found: Sequence[JobRecord]) -> list[Diagnosis]:
     return [job_result(job, known[job.same_as] if job.same_as else None) for job in found]
 
 
-def test_that_each_different_launch_script_gets_the_patch_that_fits_it(settings: Settings, tmp_path: Path) -> None:
+def test_that_each_different_launch_script_gets_the_patch_that_fits_it(
+    settings: Settings, tmp_path: Path
+) -> None:
     other = LAUNCH.replace("limit_images=16", "limit_images=17")
     with open_store(settings) as store:
         found = worked(settings, store, folders(tmp_path / "logs", [LAUNCH, other, "", LAUNCH, other, ""]))
         told = results(found)
-        # One stands for the crash; the second has other files; the others lean on the one with theirs, or on the crash's.
-        assert [job.same_as and int(job.same_as.rpartition("-")[2]) for job in found] == [None, None, 1, 1, 2, 1]
+        # One stands for the crash; the second has other files; the others lean on the one with theirs, or on
+        # the crash's.
+        assert [job.same_as and int(job.same_as.rpartition("-")[2]) for job in found] == [
+            None,
+            None,
+            1,
+            1,
+            2,
+            1,
+        ]
         assert [bool(answer.patch) for answer in told] == [True, True, False, True, True, False]
         assert told[0].patch == told[3].patch
         assert told[1].patch == told[4].patch != told[0].patch
@@ -77,16 +87,22 @@ def test_that_each_different_launch_script_gets_the_patch_that_fits_it(settings:
         assert (group.jobs, group.gpu_hours, group.representative.id) == (6, 6.0, found[0].id)
 
 
-def test_that_a_model_is_asked_once_for_a_crash_whatever_files_its_jobs_have(settings: Settings, tmp_path: Path) -> None:
+def test_that_a_model_is_asked_once_for_a_crash_whatever_files_its_jobs_have(
+    settings: Settings, tmp_path: Path
+) -> None:
     with serving([Turn(status=401)]) as server, open_store(settings) as store:
         asking = settings_at(settings.home, settings.home, model="openai:x", model_base_url=server.url)
-        first, second = results(worked(asking, store, folders(tmp_path / "logs", [LAUNCH, f"# other\n{LAUNCH}"]), model=True))
+        first, second = results(
+            worked(asking, store, folders(tmp_path / "logs", [LAUNCH, f"# other\n{LAUNCH}"]), model=True)
+        )
         assert len(server.calls) == 1
         assert "(401)" in first.engine.note
         assert (second.engine.note, bool(second.patch)) == (ASKED_ELSEWHERE["en"], True)
 
 
-def test_that_jobs_of_one_crash_are_searched_for_once(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_jobs_of_one_crash_are_searched_for_once(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worker = JobWorker(settings)
     assert worker.load() == ""
     for number, spec in enumerate(folders(tmp_path / "logs", [LAUNCH, f"# other\n{LAUNCH}"])):
@@ -111,9 +127,15 @@ RUN = ConfigFile("run.sh", "python train.py\n")
         ([RUN], [ConfigFile("run.sh", "python train.py --x\n")], False),
         ([RUN], [ConfigFile("run.sh", RUN.text, exact=False)], False),
         ([RUN], [], False),
-        ([ConfigFile("run.sh", "export PASSWORD=one-secret-9\n")], [ConfigFile("run.sh", "export PASSWORD=two-secret-9\n")], True),
+        (
+            [ConfigFile("run.sh", "export PASSWORD=one-secret-9\n")],
+            [ConfigFile("run.sh", "export PASSWORD=two-secret-9\n")],
+            True,
+        ),
     ],
     ids=["same", "order", "name", "text", "encoding", "none", "secret"],
 )
-def test_that_files_are_the_same_where_a_patch_of_them_is(files: Sequence[ConfigFile], others: Sequence[ConfigFile], same: bool) -> None:
+def test_that_files_are_the_same_where_a_patch_of_them_is(
+    files: Sequence[ConfigFile], others: Sequence[ConfigFile], same: bool
+) -> None:
     assert (digest(files) == digest(others)) is same

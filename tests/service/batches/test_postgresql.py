@@ -35,9 +35,13 @@ def settings(cluster: Cluster, tmp_path: Path, warm: Path) -> Settings:
     return settings_at(tmp_path / "home", warm, database=SecretStr(cluster.database()))
 
 
-def test_that_two_engines_share_a_server_that_is_stopped_and_started_in_mid_batch(cluster: Cluster, settings: Settings, tmp_path: Path) -> None:
+def test_that_two_engines_share_a_server_that_is_stopped_and_started_in_mid_batch(
+    cluster: Cluster, settings: Settings, tmp_path: Path
+) -> None:
     with open_store(settings) as store:
-        batch = accepted(settings, store, write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)]))
+        batch = accepted(
+            settings, store, write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)])
+        )
         with engine_process(settings, batch) as one, engine_process(settings, batch) as other:
             until(lambda: states(store, batch).get("done", 0) > COUNT // 8, "the first are done", 90)
             cluster.stop()

@@ -56,7 +56,11 @@ def descendants(number: int) -> Iterator[int]:
 
 def named(number: int, name: str) -> int:
     """Find a process by its name below another one."""
-    return next(child for child in descendants(number) if name in Path(f"/proc/{child}/cmdline").read_text(errors="replace"))
+    return next(
+        child
+        for child in descendants(number)
+        if name in Path(f"/proc/{child}/cmdline").read_text(errors="replace")
+    )
 
 
 def driver_of(engine: BatchEngine) -> int:
@@ -67,9 +71,15 @@ def driver_of(engine: BatchEngine) -> int:
 
 
 @pytest.mark.long
-def test_that_a_batch_survives_the_end_of_a_worker_and_of_rays_head(settings: Settings, store: Store, tmp_path: Path) -> None:
+def test_that_a_batch_survives_the_end_of_a_worker_and_of_rays_head(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
     first, second = tmp_path / "first.log", tmp_path / "second.log"
-    specs = [pipe(first), pipe(second), *write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)])]
+    specs = [
+        pipe(first),
+        pipe(second),
+        *write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)]),
+    ]
     batch = accepted(settings, store, specs)
     engine = BatchEngine(settings, store, batch=batch)
     engine.start()
@@ -82,7 +92,10 @@ def test_that_a_batch_survives_the_end_of_a_worker_and_of_rays_head(settings: Se
     worker, handle = reader_of(second)
     driver = driver_of(engine)
     os.kill(named(driver, "gcs_server"), signal.SIGKILL)
-    until(lambda: not any(Path(f"/proc/{number}").exists() for number in (driver, worker)), "what lost its head ended")
+    until(
+        lambda: not any(Path(f"/proc/{number}").exists() for number in (driver, worker)),
+        "what lost its head ended",
+    )
     os.close(handle)
     for path in (second, first):
         _, handle = reader_of(path)
@@ -106,19 +119,25 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnCluster]:
 
 
 @pytest.mark.long
-def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(tmp_path: Path, warm: Path, cluster: OwnCluster) -> None:
+def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(
+    tmp_path: Path, warm: Path, cluster: OwnCluster
+) -> None:
     settings = settings_at(tmp_path / "home", warm, ray_from=1, ray_address=cluster.address, workers=2)
     paths = [tmp_path / "one.log", tmp_path / "two.log"]
     with open_store(settings) as store:
         logs = write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)])
-        # What one worker takes ahead stands between the two: the second is for the other worker, however late it is.
+        # What one worker takes ahead stands between the two: the second is for the other worker, however late
+        # it is.
         specs = [pipe(paths[0]), *logs[:DEPTH], pipe(paths[1]), *logs[DEPTH:]]
         batch = accepted(settings, store, specs)
         engine = BatchEngine(settings, store, batch=batch)
         engine.start()
         readers = [reader_of(path) for path in paths]
         cluster.lose_node()
-        until(lambda: not all(Path(f"/proc/{number}").exists() for number, _ in readers), "what ran on the node is gone")
+        until(
+            lambda: not all(Path(f"/proc/{number}").exists() for number, _ in readers),
+            "what ran on the node is gone",
+        )
         for _, handle in readers:
             os.close(handle)
         for path in paths:

@@ -28,7 +28,9 @@ def test_that_jobs_of_one_crash_are_one_group() -> None:
     """A group counts its jobs, their nodes by name, their GPU hours and their time, and shows one of them."""
     found = _summed(
         job(1, answer(), nodes=2, node_names=("n1", "n2"), gpu_hours=8.0, ended=NOON),
-        job(2, same_as="B-1", nodes=2, node_names=("n2", "n3"), gpu_hours=4.0, ended=NOON + timedelta(hours=2)),
+        job(
+            2, same_as="B-1", nodes=2, node_names=("n2", "n3"), gpu_hours=4.0, ended=NOON + timedelta(hours=2)
+        ),
         job(3, same_as="B-1"),
     )
     (group,) = found.causes
@@ -42,11 +44,14 @@ def test_that_jobs_of_one_crash_are_one_group() -> None:
 def test_that_crashes_are_grouped_inside_their_cause() -> None:
     """Causes that cost most come first, and crashes within them likewise."""
     found = _summed(
-        job(1, answer("nccl-network"), gpu_hours=1.0), job(2, answer(), gpu_hours=5.0), job(3, answer("nccl-network"), gpu_hours=2.0),
+        job(1, answer("nccl-network"), gpu_hours=1.0),
+        job(2, answer(), gpu_hours=5.0),
+        job(3, answer("nccl-network"), gpu_hours=2.0),
         job(4, same_as="B-3", gpu_hours=9.0),
     )
     assert [(group.cause, group.title, group.crashes, group.gpu_hours) for group in found.causes] == [
-        ("nccl-network", "Network fault", 2, 12.0), ("host-oom-kill", "Host memory exhausted", 1, 5.0),
+        ("nccl-network", "Network fault", 2, 12.0),
+        ("host-oom-kill", "Host memory exhausted", 1, 5.0),
     ]
     assert [crash.representative.id for crash in found.causes[0].groups] == ["B-3", "B-1"]
 
@@ -54,47 +59,82 @@ def test_that_crashes_are_grouped_inside_their_cause() -> None:
 def test_that_the_order_of_jobs_does_not_matter() -> None:
     """A job may come before the one that stands for its crash."""
     jobs = [job(1, answer()), job(2, same_as="B-1"), job(3, answer("nccl-network")), job(4, same_as="B-3")]
-    assert {group.cause: group.jobs for group in _summed(*reversed(jobs)).causes} == {"host-oom-kill": 2, "nccl-network": 2}
+    assert {group.cause: group.jobs for group in _summed(*reversed(jobs)).causes} == {
+        "host-oom-kill": 2,
+        "nccl-network": 2,
+    }
 
 
 def test_that_what_did_not_die_is_no_loss() -> None:
     """Healthy jobs, failed triages and unfinished jobs are counted apart."""
     found = _summed(
-        job(1, healthy(), gpu_hours=50.0), job(2, answer(), gpu_hours=1.0), job(3, state="failed", error="It hung"), job(4, state="failed", error="It hung"),
-        job(5, state="cancelled"), job(6, state="queued"), job(7, same_as="B-99"),
+        job(1, healthy(), gpu_hours=50.0),
+        job(2, answer(), gpu_hours=1.0),
+        job(3, state="failed", error="It hung"),
+        job(4, state="failed", error="It hung"),
+        job(5, state="cancelled"),
+        job(6, state="queued"),
+        job(7, same_as="B-99"),
     )
-    assert (found.jobs, found.died.jobs, found.died.gpu_hours, found.healthy, found.untriaged, found.crashes) == (7, 1, 1.0, 1, 4, 1)
+    assert (
+        found.jobs,
+        found.died.jobs,
+        found.died.gpu_hours,
+        found.healthy,
+        found.untriaged,
+        found.crashes,
+    ) == (7, 1, 1.0, 1, 4, 1)
     assert found.states == {"done": 3, "failed": 2, "cancelled": 1, "queued": 1}
     assert found.verdicts == {"no-failure": 1, "diagnosed": 1}
-    assert [(failure.error, failure.jobs, failure.example.id) for failure in found.failures] == [("It hung", 2, "B-3")]
+    assert [(failure.error, failure.jobs, failure.example.id) for failure in found.failures] == [
+        ("It hung", 2, "B-3")
+    ]
 
 
 def test_that_an_unknown_cause_is_a_group_of_its_own() -> None:
     """What is not known is counted under that, whatever was guessed."""
-    found = _summed(job(1, answer("nccl-network", verdict="unknown")), job(2, answer("insufficient-evidence", verdict="unknown")))
+    found = _summed(
+        job(1, answer("nccl-network", verdict="unknown")),
+        job(2, answer("insufficient-evidence", verdict="unknown")),
+    )
     assert [(group.cause, group.jobs) for group in found.causes] == [("insufficient-evidence", 2)]
 
 
 SAVED: dict[str, tuple[list[tuple[int, Diagnosis, float | None]], tuple[str, object, int, int]]] = {
     "the most GPU hours win": (
-        [(9, answer(changes=(proposal("a"),)), 1.0), (2, answer(changes=(proposal("b"),)), 50.0)], ("b", 128, 2, 1),
+        [(9, answer(changes=(proposal("a"),)), 1.0), (2, answer(changes=(proposal("b"),)), 50.0)],
+        ("b", 128, 2, 1),
     ),
     "without hours, the most jobs win": (
-        [(9, answer(changes=(proposal("a"),)), None), (2, answer(changes=(proposal("b"),)), None)], ("a", 128, 9, 1),
+        [(9, answer(changes=(proposal("a"),)), None), (2, answer(changes=(proposal("b"),)), None)],
+        ("a", 128, 9, 1),
     ),
     "one setting with several values is one change": (
-        [(2, answer(changes=(proposal("a", 1),)), None), (3, answer("nccl-network", changes=(proposal("a", 2),)), None), (4, answer(changes=(proposal("b"),)), None)],
+        [
+            (2, answer(changes=(proposal("a", 1),)), None),
+            (3, answer("nccl-network", changes=(proposal("a", 2),)), None),
+            (4, answer(changes=(proposal("b"),)), None),
+        ],
         ("a", 2, 5, 2),
     ),
-    "only first changes count": ([(2, answer(changes=(proposal("a"), proposal("b"))), None)], ("a", 128, 2, 1)),
+    "only first changes count": (
+        [(2, answer(changes=(proposal("a"), proposal("b"))), None)],
+        ("a", 128, 2, 1),
+    ),
     "what is not known saves nothing": (
-        [(9, answer(verdict="unknown", changes=(proposal("a"),)), None), (1, answer(changes=(proposal("b"),)), None)], ("b", 128, 1, 1),
+        [
+            (9, answer(verdict="unknown", changes=(proposal("a"),)), None),
+            (1, answer(changes=(proposal("b"),)), None),
+        ],
+        ("b", 128, 1, 1),
     ),
 }
 
 
 @each_row(("crashes", "expected"), SAVED.values(), ids=SAVED)
-def test_that_the_best_change_saves_most(crashes: list[tuple[int, Diagnosis, float | None]], expected: tuple[str, object, int, int]) -> None:
+def test_that_the_best_change_saves_most(
+    crashes: list[tuple[int, Diagnosis, float | None]], expected: tuple[str, object, int, int]
+) -> None:
     """It is the first change of the jobs that cost most together."""
     jobs = []
     for count, diagnosis, hours in crashes:
@@ -112,7 +152,11 @@ def test_that_no_change_saves_nothing() -> None:
 
 @each_row(
     ("made", "words"),
-    [(proposal("a.b", 2), "a.b=2"), (proposal("a.b", "as large as fits"), "a.b: as large as fits"), (proposal("ray stop", "--force", kind="command"), "ray stop: --force")],
+    [
+        (proposal("a.b", 2), "a.b=2"),
+        (proposal("a.b", "as large as fits"), "a.b: as large as fits"),
+        (proposal("ray stop", "--force", kind="command"), "ray stop: --force"),
+    ],
 )
 def test_that_a_change_reads_as_what_one_writes(made: object, words: str) -> None:
     """A setting is an assignment; guidance and commands are no value."""
@@ -121,7 +165,9 @@ def test_that_a_change_reads_as_what_one_writes(made: object, words: str) -> Non
 
 def test_that_only_so_many_crashes_are_listed() -> None:
     """What is beyond is counted; the costly ones are listed."""
-    (group,) = _summed(*(job(number, answer(), gpu_hours=float(number)) for number in range(1, MAX_GROUPS + 6))).causes
+    (group,) = _summed(
+        *(job(number, answer(), gpu_hours=float(number)) for number in range(1, MAX_GROUPS + 6))
+    ).causes
     assert (group.crashes, len(group.groups), group.more) == (MAX_GROUPS + 5, MAX_GROUPS, 5)
     assert group.groups[0].gpu_hours == MAX_GROUPS + 5
 
@@ -137,13 +183,20 @@ def test_that_a_log_tells_the_time_where_nobody_else_does() -> None:
 @each_row("minutes", [0, 1, 59, 600, 60 * 24 * 3, 60 * 24 * 400])
 def test_that_times_are_few_and_lose_no_job(minutes: int) -> None:
     """Deaths over any length of time are counted in a bounded number of stretches."""
-    found = _summed(*(job(number, answer(), ended=NOON + timedelta(minutes=minutes * number / 9)) for number in range(10)))
+    found = _summed(
+        *(job(number, answer(), ended=NOON + timedelta(minutes=minutes * number / 9)) for number in range(10))
+    )
     assert sum(time.causes.get("host-oom-kill", 0) for time in found.times) == 10
     assert len(found.times) <= MAX_TIMES + 1
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
-@given(st.lists(st.sampled_from(["own", "same", "healthy", "failed", "queued", "cancelled", "orphan"]), max_size=30), st.randoms(use_true_random=False))
+@given(
+    st.lists(
+        st.sampled_from(["own", "same", "healthy", "failed", "queued", "cancelled", "orphan"]), max_size=30
+    ),
+    st.randoms(use_true_random=False),
+)
 def test_that_every_job_is_counted_once(kinds: list[str], rng: Random) -> None:
     """Whatever becomes of jobs, each is died, healthy, untriaged or not over."""
     jobs: list[JobRecord] = []
@@ -157,9 +210,19 @@ def test_that_every_job_is_counted_once(kinds: list[str], rng: Random) -> None:
         elif kind == "same":
             jobs.append(job(number, same_as=rng.choice(own), **fields))
         else:
-            jobs.append(job(number, healthy() if kind == "healthy" else answer(rng.choice(["host-oom-kill", "nccl-network"])), **fields))
+            jobs.append(
+                job(
+                    number,
+                    healthy() if kind == "healthy" else answer(rng.choice(["host-oom-kill", "nccl-network"])),
+                    **fields,
+                )
+            )
     found = _summed(*jobs)
-    assert found.died.jobs + found.healthy + found.untriaged + found.states.get("queued", 0) == found.jobs == len(jobs)
+    assert (
+        found.died.jobs + found.healthy + found.untriaged + found.states.get("queued", 0)
+        == found.jobs
+        == len(jobs)
+    )
     assert sum(group.jobs for group in found.causes) == found.died.jobs
     assert Summary.model_validate_json(found.model_dump_json()) == found
 
@@ -168,10 +231,24 @@ def test_that_a_summary_is_made_once_and_a_trend_leads_to_it(make_settings: Call
     """Of a batch that is over, the summary is kept; earlier batches of the same source make the trend."""
     made = make_settings()
     with Store.open(made) as store:
-        for number, (source, state, count) in enumerate((("folder", "done", 1), ("slurm", "done", 9), ("folder", "cancelled", 9), ("folder", "done", 3)), 1):
+        for number, (source, state, count) in enumerate(
+            (("folder", "done", 1), ("slurm", "done", 9), ("folder", "cancelled", 9), ("folder", "done", 3)),
+            1,
+        ):
             name = f"01K{number:023d}"
-            jobs = [job(at, answer() if at == 1 else None, same_as=None if at == 1 else f"{name}-1", batch=name, id=f"{name}-{at}") for at in range(1, count + 1)]
-            store.batches.restore(batch(id=name, source=source, state=state, created=NOON + timedelta(days=number)), jobs)
+            jobs = [
+                job(
+                    at,
+                    answer() if at == 1 else None,
+                    same_as=None if at == 1 else f"{name}-1",
+                    batch=name,
+                    id=f"{name}-{at}",
+                )
+                for at in range(1, count + 1)
+            ]
+            store.batches.restore(
+                batch(id=name, source=source, state=state, created=NOON + timedelta(days=number)), jobs
+            )
             (made.home / "batches" / name).mkdir(parents=True)
         summaries = BatchSummaries(made, store)
         last = f"01K{4:023d}"
@@ -181,7 +258,10 @@ def test_that_a_summary_is_made_once_and_a_trend_leads_to_it(make_settings: Call
         assert summaries.of(last, "zh") == first
         assert first.causes[0].title == "主机内存不足，进程被系统杀死"
         points = summaries.trend(last)
-        assert [(point.jobs, point.causes) for point in points] == [(1, {"host-oom-kill": 1}), (3, {"host-oom-kill": 3})]
+        assert [(point.jobs, point.causes) for point in points] == [
+            (1, {"host-oom-kill": 1}),
+            (3, {"host-oom-kill": 3}),
+        ]
         assert len(summaries.trend(last, caller="somebody else")) == 1
         kept.write_text("{broken")
         assert summaries.of(last, "zh") == first
@@ -191,7 +271,13 @@ def test_that_a_running_batch_is_summed_up_anew(make_settings: Callable[..., Set
     """What is not over is not kept."""
     made = make_settings()
     with Store.open(made) as store:
-        store.batches.restore(batch(id="01K", state="running"), [job(1, answer(), batch="01K", id="01K-1"), job(2, batch="01K", id="01K-2", state="queued", finished=None)])
+        store.batches.restore(
+            batch(id="01K", state="running"),
+            [
+                job(1, answer(), batch="01K", id="01K-1"),
+                job(2, batch="01K", id="01K-2", state="queued", finished=None),
+            ],
+        )
         (made.home / "batches" / "01K").mkdir(parents=True)
         found = BatchSummaries(made, store).of("01K")
         assert (found.died.jobs, found.state) == (1, "running")

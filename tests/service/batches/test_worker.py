@@ -60,11 +60,25 @@ def read(worker: JobWorker, path: Path, text: str) -> str:
         (crash(1), crash(2), False),
         (traceback(OOM, "update_actor"), traceback(OOM.replace("2.00", "4.00"), "update_actor"), True),
         (traceback(OOM, "update_actor"), traceback(OOM, "generate_sequences"), False),
-        (traceback(OOM, "step"), "Uses vllm version 0.8.2\nINFO vllm/engine/llm.py:1: vLLM API server version 0.8.2\n" + traceback(OOM, "step"), False),
+        (
+            traceback(OOM, "step"),
+            "Uses vllm version 0.8.2\nINFO vllm/engine/llm.py:1: vLLM API server version 0.8.2\n"
+            + traceback(OOM, "step"),
+            False,
+        ),
     ],
-    ids=["the same text", "another line", "another message", "other numbers", "another phase", "another version"],
+    ids=[
+        "the same text",
+        "another line",
+        "another message",
+        "other numbers",
+        "another phase",
+        "another version",
+    ],
 )
-def test_that_crashes_are_the_same_where_the_same_answer_fits(worker: JobWorker, tmp_path: Path, one: str, other: str, same: bool) -> None:
+def test_that_crashes_are_the_same_where_the_same_answer_fits(
+    worker: JobWorker, tmp_path: Path, one: str, other: str, same: bool
+) -> None:
     assert (read(worker, tmp_path / "a.log", one) == read(worker, tmp_path / "b.log", other)) is same
 
 
@@ -72,7 +86,9 @@ def test_that_a_log_without_a_failure_is_no_crash(worker: JobWorker, tmp_path: P
     assert read(worker, tmp_path / "a.log", "step 1 loss 0.5\n") == ""
 
 
-def test_that_a_job_is_answered_after_it_was_read_and_then_forgotten(worker: JobWorker, tmp_path: Path) -> None:
+def test_that_a_job_is_answered_after_it_was_read_and_then_forgotten(
+    worker: JobWorker, tmp_path: Path
+) -> None:
     worker.run(ReadCommand(order(tmp_path / "a.log", crash(1))))
     outcome = worker.run(AnswerCommand("batch-1", 1.0))
     assert isinstance(outcome, JobWasAnswered)
@@ -83,11 +99,15 @@ def test_that_a_job_is_answered_after_it_was_read_and_then_forgotten(worker: Job
 def test_that_an_error_tells_neither_path_nor_secret(tmp_path: Path) -> None:
     secret = "hf_" + "QwErTyUiOpAsDfGhJkLzXcVbNmQwErTyUi"
     given = JobCommand("1", "a.log", (str(tmp_path / "spool" / "x"),))
-    assert error_text(f"{tmp_path}/spool/x is empty: {secret} " + "x" * 900, given).startswith("a.log is empty: [redacted:")
+    assert error_text(f"{tmp_path}/spool/x is empty: {secret} " + "x" * 900, given).startswith(
+        "a.log is empty: [redacted:"
+    )
     assert len(error_text("x" * 900, given)) == 500
 
 
-def test_that_a_log_that_became_a_link_out_of_the_allowed_folders_is_not_read(tmp_path: Path, warm: Path) -> None:
+def test_that_a_log_that_became_a_link_out_of_the_allowed_folders_is_not_read(
+    tmp_path: Path, warm: Path
+) -> None:
     """Who writes the logs may change them between the listing and the reading."""
     root, outside = tmp_path / "logs", tmp_path / "outside.log"
     root.mkdir()
@@ -96,7 +116,10 @@ def test_that_a_log_that_became_a_link_out_of_the_allowed_folders_is_not_read(tm
     (root / "near.log").symlink_to(root / "fine.log")
     (root / "fine.log").write_text(crash(1), encoding="utf-8")
     worker = JobWorker(settings_at(tmp_path / "home", warm, batch_roots=str(root)))
-    outcomes = [worker.run(ReadCommand(JobCommand(name, name, (str(root / name),)))) for name in ("job.log", "near.log", "fine.log")]
+    outcomes = [
+        worker.run(ReadCommand(JobCommand(name, name, (str(root / name),))))
+        for name in ("job.log", "near.log", "fine.log")
+    ]
     assert [type(outcome).__name__ for outcome in outcomes] == ["StepFailed", "JobWasRead", "JobWasRead"]
 
 
@@ -117,11 +140,15 @@ def _hungry(pipe: Connection, settings: Settings, path: str) -> None:
     pipe.send((first, second))
 
 
-def test_that_a_job_that_takes_too_much_memory_fails_and_the_worker_lives_on(tmp_path: Path, warm: Path) -> None:
+def test_that_a_job_that_takes_too_much_memory_fails_and_the_worker_lives_on(
+    tmp_path: Path, warm: Path
+) -> None:
     path = tmp_path / "large.log"
     path.write_text("step 1\n" * 10_000 + crash(1), encoding="utf-8")
     pipe, other = multiprocessing.get_context("spawn").Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_hungry, args=(other, settings_at(tmp_path / "home", warm), str(path)))
+    process = multiprocessing.get_context("spawn").Process(
+        target=_hungry, args=(other, settings_at(tmp_path / "home", warm), str(path))
+    )
     process.start()
     first, second = pipe.recv()
     process.join()
@@ -158,7 +185,9 @@ def test_that_what_ray_cannot_do_is_done_by_processes(tmp_path: Path, warm: Path
         assert jobs(store, batch)[0].attempts == 1
 
 
-def test_that_a_batch_whose_workers_cannot_load_ends_with_the_reason_and_stays(tmp_path: Path, warm: Path) -> None:
+def test_that_a_batch_whose_workers_cannot_load_ends_with_the_reason_and_stays(
+    tmp_path: Path, warm: Path
+) -> None:
     settings = settings_at(tmp_path / "home", warm)
     (settings.home / "index").unlink()
     (settings.home / "index").write_text("a file in the index's place", encoding="utf-8")
@@ -169,8 +198,13 @@ def test_that_a_batch_whose_workers_cannot_load_ends_with_the_reason_and_stays(t
         assert [(job.state, job.attempts) for job in jobs(store, batch)] == [("queued", 0)]
 
 
-@each_row(("failures", "least", "most"), [(1, 0.5, 1.0), (2, 1.0, 2.0), (4, 4.0, 8.0), (50, 30.0, 60.0), (5000, 30.0, 60.0)])
-def test_that_a_wait_doubles_up_to_a_limit_and_is_never_quite_the_same(failures: int, least: float, most: float) -> None:
+@each_row(
+    ("failures", "least", "most"),
+    [(1, 0.5, 1.0), (2, 1.0, 2.0), (4, 4.0, 8.0), (50, 30.0, 60.0), (5000, 30.0, 60.0)],
+)
+def test_that_a_wait_doubles_up_to_a_limit_and_is_never_quite_the_same(
+    failures: int, least: float, most: float
+) -> None:
     waits = {backoff.backoff_delay(failures, 1.0, 60.0) for _ in range(50)}
     assert len(waits) > 1
     assert all(least <= wait <= most for wait in waits)
@@ -191,6 +225,7 @@ def test_that_a_larger_log_has_more_time(tmp_path: Path, make_settings: object) 
 def test_that_an_engine_knows_which_others_are_gone() -> None:
     mine = owners.new_owner()
     host = mine.split(":", 1)[0]
-    assert [owners.is_gone(owner) for owner in (mine, f"{host}:4194305:99:ab", f"{host}:1:1:ab", "elsewhere:4194305:99:ab", "", "odd")] == [
-        False, True, True, False, False, False,
-    ]
+    assert [
+        owners.is_gone(owner)
+        for owner in (mine, f"{host}:4194305:99:ab", f"{host}:1:1:ab", "elsewhere:4194305:99:ab", "", "odd")
+    ] == [False, True, True, False, False, False]

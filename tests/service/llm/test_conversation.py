@@ -35,7 +35,9 @@ def told(conversation: Conversation, question: str) -> Turn:
     return turn
 
 
-def spoken(triage: Triage, questions: Sequence[str], replies: Sequence[Says], name: str = OFFLOAD) -> tuple[list[Turn], Scripted]:
+def spoken(
+    triage: Triage, questions: Sequence[str], replies: Sequence[Says], name: str = OFFLOAD
+) -> tuple[list[Turn], Scripted]:
     """Ask several questions of a scripted model."""
     with serving(replies) as server:
         conversation = Conversation(triage, asked(triage, name), nothing, model_at(server.url), 20.0, 8000)
@@ -77,7 +79,12 @@ def test_what_a_person_rules_out_is_understood(text: str, topics: list[str]) -> 
     ("said", "key", "kind", "barred"),
     [
         ("I cannot change the batch size", "data.train_batch_size", "setting", True),
-        ("I cannot change the batch size", "worker.actor.micro_batch_size_per_device_for_update", "setting", True),
+        (
+            "I cannot change the batch size",
+            "worker.actor.micro_batch_size_per_device_for_update",
+            "setting",
+            True,
+        ),
         ("I cannot change the batch size", "data.max_prompt_length", "setting", False),
         ("I cannot upgrade anything", "vllm", "package", True),
         ("I cannot set environment variables", "NCCL_TIMEOUT", "env", True),
@@ -103,7 +110,11 @@ def test_a_constraint_holds_in_every_later_turn(triage: Triage) -> None:
         assert last not in [change.key.split(".")[-1] for change in turn.diagnosis.changes]
         assert turn.constraints == (f"I cannot change {last}.",)
         added = [row for row in (turn.diagnosis.patch or "").split("\n") if row.startswith("+")]
-        assert not [row for row in added if f"{triage_context.first.changes[0].key}={triage_context.first.changes[0].to}" in row]
+        assert not [
+            row
+            for row in added
+            if f"{triage_context.first.changes[0].key}={triage_context.first.changes[0].to}" in row
+        ]
     assert f"`{triage_context.first.changes[0].key}`" not in later.text
 
 
@@ -128,7 +139,10 @@ def test_when_nothing_is_left_the_answer_says_so(triage: Triage) -> None:
         ("what should I change?", ["`"]),
         ("why did it die?", ["**Why.**"]),
         ("what does that mean", ["**Why.**"]),
-        ("what does offload_params do?", ["`worker.actor.offload.offload_params`", "this job has `true`", "bool"]),
+        (
+            "what does offload_params do?",
+            ["`worker.actor.offload.offload_params`", "this job has `true`", "bool"],
+        ),
         ("Is OMP_NUM_THREADS of use here?", ["`OMP_NUM_THREADS`"]),
         ("asdf qwer zxcv", ["Nothing that is known"]),
     ],
@@ -141,7 +155,9 @@ def test_a_question_is_answered_without_a_model(question: str, words: list[str],
     assert (turn.engine.name, turn.engine.note) == ("composer", "")
 
 
-@each_row("question", ["为什么不是 NCCL？", "这些修改有什么代价？", "不能改批大小", "怎么确认？", "还能怎么办？"])
+@each_row(
+    "question", ["为什么不是 NCCL？", "这些修改有什么代价？", "不能改批大小", "怎么确认？", "还能怎么办？"]
+)
 def test_a_chinese_question_gets_a_chinese_answer(question: str, triage: Triage) -> None:
     """The language is the diagnosis' own."""
     turn = told(talk(triage, language="zh"), question)
@@ -170,14 +186,23 @@ def test_a_model_answers_within_the_same_checks(triage: Triage) -> None:
     reply = says("The node used most of its memory. [L385] Rank 4242 was hot. [L385]")
     (turn,), _ = spoken(triage, ["Was the node full?"], [reply])
     assert turn.text == "The node used most of its memory. [L385]"
-    assert (turn.engine.name, [item.what for item in turn.engine.dropped]) == ("openai:scripted", ["Rank 4242 was hot. [L385]"])
+    assert (turn.engine.name, [item.what for item in turn.engine.dropped]) == (
+        "openai:scripted",
+        ["Rank 4242 was hot. [L385]"],
+    )
 
 
 @each_row(
     "reply",
     [
-        says("Use a smaller batch for that. [L385]"), says("All is well. [L385]"), says("Rank 4242 did it."), says("Run `sudo reboot` now. [L385]"),
-        Says("nonsense"), Says(status=401), says("把批大小改小就可以了，这样内存就够用。 [L385]"), Says(refusal="no"),
+        says("Use a smaller batch for that. [L385]"),
+        says("All is well. [L385]"),
+        says("Rank 4242 did it."),
+        says("Run `sudo reboot` now. [L385]"),
+        Says("nonsense"),
+        Says(status=401),
+        says("把批大小改小就可以了，这样内存就够用。 [L385]"),
+        Says(refusal="no"),
     ],
 )
 def test_a_model_that_fails_or_lies_is_replaced(reply: Says, triage: Triage) -> None:
@@ -203,7 +228,9 @@ def test_constraints_and_turns_are_sent_on(triage: Triage) -> None:
 def test_a_question_is_bounded_and_redacted(triage: Triage) -> None:
     """Pasted secrets are masked before they are sent, and a flood is cut."""
     secret = "hf_" + "Zy" * 17
-    _, server = spoken(triage, [f"token={secret} " + "x" * 50_000], [says("The node used most of its memory. [L385]")])
+    _, server = spoken(
+        triage, [f"token={secret} " + "x" * 50_000], [says("The node used most of its memory. [L385]")]
+    )
     assert secret not in json.dumps(server.calls)
     assert len(server.calls[0]["messages"][-1]["content"]) <= MAX_QUESTION + 100
 

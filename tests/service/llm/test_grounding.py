@@ -39,7 +39,9 @@ def told(triage: Triage) -> dict[str, tuple[PromptContext, Prompt]]:
         ("L384", "Task was killed due to the node running low on memory. And more.", None),
     ],
 )
-def test_a_quote_is_looked_up_and_its_line_is_only_a_hint(line: str, text: str, expected: str | None, told: dict[str, tuple[PromptContext, Prompt]]) -> None:
+def test_a_quote_is_looked_up_and_its_line_is_only_a_hint(
+    line: str, text: str, expected: str | None, told: dict[str, tuple[PromptContext, Prompt]]
+) -> None:
     """The line that holds the words counts, not the number that the model gives."""
     assert place_of(Quote(line=line, text=text), told[OFFLOAD][1]) == expected
 
@@ -49,36 +51,67 @@ TEXT = st.text(max_size=40)
 
 @given(st.sampled_from(NAMES), st.data())
 @settings(max_examples=200, derandomize=True, deadline=None)
-def test_no_claims_at_all_get_anything_unchecked_through(told: dict[str, tuple[PromptContext, Prompt]], name: str, data: st.DataObject) -> None:
+def test_no_claims_at_all_get_anything_unchecked_through(
+    told: dict[str, tuple[PromptContext, Prompt]], name: str, data: st.DataObject
+) -> None:
     """Kept quotes stand in their lines, kept cases and changes were offered, a chosen cause is one of two that fit; the rest is told."""
     prompt_context, prompt = told[name]
-    lines = st.builds(lambda mark, cut: {"line": mark, "text": prompt.lines[mark][:cut]}, st.sampled_from(sorted(prompt.lines)), st.integers(0, 80))
-    offers = [{"framework": change.framework, "key": change.key, "to": str(change.to)} for change in prompt_context.offered]
-    wild = st.fixed_dictionaries({"framework": TEXT, "key": TEXT | st.sampled_from([key for _, key in list(prompt_context.library.specs)[:50]]), "to": TEXT})
-    claimed = data.draw(st.fixed_dictionaries({
-        "cause": TEXT | st.sampled_from(sorted(prompt_context.library.causes)),
-        "quotes": st.lists(lines | st.fixed_dictionaries({"line": TEXT, "text": TEXT}), max_size=5),
-        "cases": st.lists(TEXT | st.sampled_from(sorted(prompt_context.library.cases)), max_size=5),
-        "changes": st.lists(wild | st.sampled_from(offers) if offers else wild, max_size=5),
-        "explanation": TEXT,
-    }))
+    lines = st.builds(
+        lambda mark, cut: {"line": mark, "text": prompt.lines[mark][:cut]},
+        st.sampled_from(sorted(prompt.lines)),
+        st.integers(0, 80),
+    )
+    offers = [
+        {"framework": change.framework, "key": change.key, "to": str(change.to)}
+        for change in prompt_context.offered
+    ]
+    wild = st.fixed_dictionaries(
+        {
+            "framework": TEXT,
+            "key": TEXT | st.sampled_from([key for _, key in list(prompt_context.library.specs)[:50]]),
+            "to": TEXT,
+        }
+    )
+    claimed = data.draw(
+        st.fixed_dictionaries(
+            {
+                "cause": TEXT | st.sampled_from(sorted(prompt_context.library.causes)),
+                "quotes": st.lists(lines | st.fixed_dictionaries({"line": TEXT, "text": TEXT}), max_size=5),
+                "cases": st.lists(TEXT | st.sampled_from(sorted(prompt_context.library.cases)), max_size=5),
+                "changes": st.lists(wild | st.sampled_from(offers) if offers else wild, max_size=5),
+                "explanation": TEXT,
+            }
+        )
+    )
     claims = Claims.model_validate_json(json.dumps(claimed))
     result = ground_claims(claims, prompt_context, prompt)
     for found in result.quotes:
-        assert any(" ".join(quote.text.split()) in " ".join(prompt.lines[found.mark].split()) for quote in claims.quotes)
+        assert any(
+            " ".join(quote.text.split()) in " ".join(prompt.lines[found.mark].split())
+            for quote in claims.quotes
+        )
     assert set(result.cases) <= prompt.cases
     assert set(result.changes) <= set(prompt_context.offered)
-    assert not result.chosen or (prompt_context.first.verdict == "ambiguous" and result.chosen in {item.cause for item in prompt_context.candidates[:2]})
+    assert not result.chosen or (
+        prompt_context.first.verdict == "ambiguous"
+        and result.chosen in {item.cause for item in prompt_context.candidates[:2]}
+    )
     assert not result.hypothesis or (result.hypothesis in prompt_context.library.causes and result.quotes)
     lost = len({case.removeprefix("case:").strip("[] ") for case in claims.cases}) - len(result.cases)
     assert sum(item.what.startswith("case ") for item in result.dropped) == lost
     assert all(item.why for item in result.dropped)
 
 
-def test_a_poisoned_log_leaves_a_model_nothing_to_decide(told: dict[str, tuple[PromptContext, Prompt]]) -> None:
+def test_a_poisoned_log_leaves_a_model_nothing_to_decide(
+    told: dict[str, tuple[PromptContext, Prompt]],
+) -> None:
     """Where a line speaks to a model, not even a choice between two causes that fit is the model's."""
     prompt_context, prompt = told["torn"]
     rival = prompt_context.first.alternatives[0].cause
-    claims = Claims(cause=rival, quotes=tuple(Quote(line=mark, text=text) for mark, text in prompt.lines.items()), explanation="")
+    claims = Claims(
+        cause=rival,
+        quotes=tuple(Quote(line=mark, text=text) for mark, text in prompt.lines.items()),
+        explanation="",
+    )
     assert ground_claims(claims, prompt_context, prompt).chosen == rival
     assert ground_claims(claims, prompt_context, replace(prompt, suspects=1)).chosen == ""

@@ -38,7 +38,9 @@ class Answered:
 class StatusError(Exception):
     """A provider's error with a status."""
 
-    def __init__(self, message: str, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, message: str, status: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message)
         self.status_code = status
         self.response = Answered(headers or {})
@@ -64,12 +66,22 @@ class ContentFilterStop(Exception):  # noqa: N818 - named as a provider names it
         (ContentFilterStop("no"), False, ModelRefusedError),
     ],
 )
-def test_an_error_is_put_by_what_can_be_done(error: Exception, asked_schema: bool, expected: type[ModelError]) -> None:
+def test_an_error_is_put_by_what_can_be_done(
+    error: Exception, asked_schema: bool, expected: type[ModelError]
+) -> None:
     """Retry, wait, ask without a schema, or give up: the type says which."""
     assert type(translated(error, asked_schema)) is expected
 
 
-@each_row(("headers", "wait"), [({"retry-after": "2.5"}, 2.5), ({"retry-after": "soon"}, None), ({}, None), ({"retry-after": "-1"}, 0.0)])
+@each_row(
+    ("headers", "wait"),
+    [
+        ({"retry-after": "2.5"}, 2.5),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+        ({"retry-after": "-1"}, 0.0),
+    ],
+)
 def test_a_server_may_say_how_long_to_wait(headers: dict[str, str], wait: float | None) -> None:
     """Seconds are taken; anything else is no wait that is known."""
     error = translated(StatusError("x", 429, headers))
@@ -102,7 +114,12 @@ def test_tracing_of_the_environment_sends_nothing(monkeypatch: pytest.MonkeyPatc
     from tests.service.llm.scripted import Turn, serving
 
     with serving([Turn("ok")]) as model_server, serving([Turn("{}")]) as tracer:
-        for name, value in {"LANGSMITH_TRACING": "true", "LANGCHAIN_TRACING_V2": "true", "LANGSMITH_ENDPOINT": tracer.url, "LANGSMITH_API_KEY": "x"}.items():
+        for name, value in {
+            "LANGSMITH_TRACING": "true",
+            "LANGCHAIN_TRACING_V2": "true",
+            "LANGSMITH_ENDPOINT": tracer.url,
+            "LANGSMITH_API_KEY": "x",
+        }.items():
             monkeypatch.setenv(name, value)
         model = open_model(Settings(model="openai:x", model_base_url=model_server.url, model_deadline=10.0))
         assert model is not None

@@ -36,7 +36,9 @@ def test_a_prompt_keeps_its_budget_and_its_failure(name: str, budget: int, triag
 
 def test_a_mask_takes_no_mark_of_a_line_with_it(triage: Triage) -> None:
     """Rows that end with a secret's name stand before others: each line that may be cited stands in the prompt with its mark."""
-    names = "".join(f"  hub_token:\n  balance_dp_token: True\n  api_key{number} =\n  password:\n" for number in range(3))
+    names = "".join(
+        f"  hub_token:\n  balance_dp_token: True\n  api_key{number} =\n  password:\n" for number in range(3)
+    )
     triage_context = asked_of(triage, names + traceback(OOM))
     _, prompt = matter_and_prompt(triage, triage_context, 20000)
     sent = prompt.messages[1].text.split("\n")
@@ -56,11 +58,17 @@ def test_a_larger_budget_only_adds(triage: Triage) -> None:
 @each_row("rows", [1000, 30000])
 def test_a_prompt_does_not_grow_with_the_log(rows: int, triage: Triage) -> None:
     """A log of any length makes a prompt of the same size, with the first failure in it."""
-    log = "".join(f"(WorkerDict pid={4000 + row % 8}) loaded shard {row} of many in {row % 7} s\n" for row in range(rows))
+    log = "".join(
+        f"(WorkerDict pid={4000 + row % 8}) loaded shard {row} of many in {row % 7} s\n"
+        for row in range(rows)
+    )
     triage_context = asked_of(triage, log + traceback(OOM) + log + steps(1))
     _, prompt = matter_and_prompt(triage, triage_context)
     assert prompt.tokens <= 8000
-    assert any("CUDA out of memory" in text for text in prompt.lines.values()) or triage_context.first.verdict == "no-failure"
+    assert (
+        any("CUDA out of memory" in text for text in prompt.lines.values())
+        or triage_context.first.verdict == "no-failure"
+    )
 
 
 def test_the_first_answer_says_what_was_left_out(triage: Triage) -> None:
@@ -97,8 +105,16 @@ def test_log_text_stands_between_marks(triage: Triage) -> None:
 def test_a_conversation_keeps_its_budget(triage: Triage) -> None:
     """Long talk is cut at its oldest end; the question and the constraints are always there."""
     prompt_context, _ = matter_and_prompt(triage, asked(triage))
-    talk = [Message("user" if turn % 2 == 0 else "assistant", f"turn {turn} " + "words of it " * 200) for turn in range(41)]
-    prompt = for_turn(prompt_context, 5000, [*talk[:-1], Message("user", "why not NCCL?")], ["I cannot change the batch size"])
+    talk = [
+        Message("user" if turn % 2 == 0 else "assistant", f"turn {turn} " + "words of it " * 200)
+        for turn in range(41)
+    ]
+    prompt = for_turn(
+        prompt_context,
+        5000,
+        [*talk[:-1], Message("user", "why not NCCL?")],
+        ["I cannot change the batch size"],
+    )
     assert cost(prompt.messages, schema(ModelReply)) <= 5000
     assert prompt.messages[-1] == Message("user", "why not NCCL?")
     assert "I cannot change the batch size" in prompt.messages[0].text
@@ -125,5 +141,3 @@ def test_the_estimate_is_not_too_low(name: str, triage: Triage) -> None:
     _, prompt = matter_and_prompt(triage, asked(triage, name, patched=False))
     text = prompt.messages[1].text
     assert estimate_tokens(text) >= 0.9 * len(tokenizer.encode(text).ids)
-
-

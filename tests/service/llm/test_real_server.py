@@ -33,7 +33,10 @@ STARTED_WITHIN = PATIENCE
 # The tiny model reads so many tokens at most; one token in so many ends its answer.
 CONTEXT, ENDS = 65_536, 40
 
-pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(MISSING), reason=f"transformers' server needs {', '.join(MISSING)}")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(bool(MISSING), reason=f"transformers' server needs {', '.join(MISSING)}"),
+]
 
 _MAKE = f"""
 import sys
@@ -60,7 +63,13 @@ tokenizer.save_pretrained(sys.argv[1])
 
 def _surroundings(folder: Path) -> dict[str, str]:
     """Give an environment in which nothing is looked up on a network."""
-    return {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HOME": str(folder / "hub"), "CUDA_VISIBLE_DEVICES": ""}
+    return {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "HF_HOME": str(folder / "hub"),
+        "CUDA_VISIBLE_DEVICES": "",
+    }
 
 
 def _free_port() -> int:
@@ -88,13 +97,34 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Make the model, serve it, and give the settings that reach it."""
     folder = tmp_path_factory.mktemp("tiny")
     model, log, port = folder / "model", folder / "server.log", _free_port()
-    subprocess.run([sys.executable, "-c", _MAKE, str(model), __file__], check=True, env=_surroundings(folder), capture_output=True, timeout=PATIENCE)
-    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(model), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    subprocess.run(
+        [sys.executable, "-c", _MAKE, str(model), __file__],
+        check=True,
+        env=_surroundings(folder),
+        capture_output=True,
+        timeout=PATIENCE,
+    )
+    command = [
+        str(Path(sys.executable).with_name("transformers")),
+        "serve",
+        str(model),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--device",
+        "cpu",
+    ]
     with log.open("wb") as stream:
         server = subprocess.Popen(command, env=_surroundings(folder), stdout=stream, stderr=stream)
     try:
         _awaited(f"http://127.0.0.1:{port}", server, log)
-        yield Settings(model=f"openai:{model}", model_base_url=f"http://127.0.0.1:{port}/v1", model_deadline=60.0, model_tokens=2500)
+        yield Settings(
+            model=f"openai:{model}",
+            model_base_url=f"http://127.0.0.1:{port}/v1",
+            model_deadline=60.0,
+            model_tokens=2500,
+        )
     finally:
         server.terminate()
         server.wait(timeout=PATIENCE)
@@ -114,25 +144,41 @@ def test_the_server_answers_the_seam(served: Settings) -> None:
     assert "".join(piece.text for piece in pieces)
 
 
-def test_nonsense_never_reaches_the_user_as_fact(served: Settings, triage: Triage, triage_context: TriageContext) -> None:
+def test_nonsense_never_reaches_the_user_as_fact(
+    served: Settings, triage: Triage, triage_context: TriageContext
+) -> None:
     """Random weights write random letters: the first answer stands whole, and the engine says why."""
     model = open_model(served)
     assert model is not None
-    stages = list(explain_with_model(triage, triage_context, model, served.model_deadline, served.model_tokens))
+    stages = list(
+        explain_with_model(triage, triage_context, model, served.model_deadline, served.model_tokens)
+    )
     final = stages[-1]
     assert isinstance(final, FinalStage)
     assert [stage for stage in stages if isinstance(stage, TextStage)] == []
     plain: dict[str, Any] = {"engine": None, "timings_ms": {}}
     assert final.diagnosis.model_copy(update=plain) == triage_context.first.model_copy(update=plain)
     assert final.diagnosis.engine.name == "composer"
-    assert "form that was asked for" in final.diagnosis.engine.note or "empty answer" in final.diagnosis.engine.note
+    assert (
+        "form that was asked for" in final.diagnosis.engine.note
+        or "empty answer" in final.diagnosis.engine.note
+    )
     assert final.diagnosis.engine.tokens is not None
     assert final.diagnosis.engine.tokens.received > 0
 
 
-def test_a_question_to_it_is_answered_without_it(served: Settings, triage: Triage, triage_context: TriageContext) -> None:
+def test_a_question_to_it_is_answered_without_it(
+    served: Settings, triage: Triage, triage_context: TriageContext
+) -> None:
     """A conversation too falls back to what is known."""
-    talk = Conversation(triage, triage_context, lambda _words: [], open_model(served), served.model_deadline, served.model_tokens)
+    talk = Conversation(
+        triage,
+        triage_context,
+        lambda _words: [],
+        open_model(served),
+        served.model_deadline,
+        served.model_tokens,
+    )
     *_, turn = talk.ask("What does this cost in speed?")
     assert isinstance(turn, Turn)
     assert turn.engine.name == "composer"

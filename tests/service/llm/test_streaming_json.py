@@ -13,12 +13,23 @@ from service.llm.streaming_json import growing_text, whole_fields
 from tests.tables import each_row
 
 texts = st.text(st.characters(blacklist_categories=["Cs"]), max_size=60)
-values = st.recursive(st.none() | st.booleans() | st.integers() | texts, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=8)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
 
 
-@given(st.dictionaries(texts.filter(lambda name: name != "explanation"), values, max_size=4), texts, st.booleans(), st.data())
+@given(
+    st.dictionaries(texts.filter(lambda name: name != "explanation"), values, max_size=4),
+    texts,
+    st.booleans(),
+    st.data(),
+)
 @settings(max_examples=150, derandomize=True, deadline=None)
-def test_every_beginning_of_an_object_reads_as_a_part_of_it(before: dict[str, object], text: str, ascii_only: bool, data: st.DataObject) -> None:
+def test_every_beginning_of_an_object_reads_as_a_part_of_it(
+    before: dict[str, object], text: str, ascii_only: bool, data: st.DataObject
+) -> None:
     """Complete fields have their final values, and the growing text is a beginning of the whole one."""
     whole = {**before, "explanation": text}
     written = json.dumps(whole, ensure_ascii=ascii_only)
@@ -56,9 +67,20 @@ def test_claims_are_bounded_whatever_their_types(fields: dict[str, object]) -> N
 
 def test_long_claims_are_cut_to_their_bounds() -> None:
     """A flood is cut, not refused."""
-    flood = {"cause": "x" * 9000, "quotes": [{"line": "L1", "text": "y" * 5000}] * 4 + [{}] * 200, "cases": ["z"] * 500, "explanation": "w" * 90_00}
+    flood = {
+        "cause": "x" * 9000,
+        "quotes": [{"line": "L1", "text": "y" * 5000}] * 4 + [{}] * 200,
+        "cases": ["z"] * 500,
+        "explanation": "w" * 90_00,
+    }
     claims = parse(Claims, json.dumps(flood))
-    assert (len(claims.cause), len(claims.quotes), len(claims.quotes[0].text), len(claims.cases), len(claims.explanation)) == (300, 12, 1000, 8, MAX_TEXT)
+    assert (
+        len(claims.cause),
+        len(claims.quotes),
+        len(claims.quotes[0].text),
+        len(claims.cases),
+        len(claims.explanation),
+    ) == (300, 12, 1000, 8, MAX_TEXT)
 
 
 @each_row("kind", [Claims, ModelReply])
@@ -67,4 +89,6 @@ def test_the_schema_is_closed_and_plain(kind: type[Claims]) -> None:
     made = schema(kind)
     assert "$ref" not in json.dumps(made)
     assert made["required"] == list(made["properties"])
-    assert json.dumps(made).count('"additionalProperties": false') == json.dumps(made).count('"type": "object"')
+    assert json.dumps(made).count('"additionalProperties": false') == json.dumps(made).count(
+        '"type": "object"'
+    )

@@ -32,7 +32,11 @@ def receiving() -> Iterator[Received]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = self._chunked() if self.headers.get("Transfer-Encoding") else self.rfile.read(int(self.headers["Content-Length"]))
+            body = (
+                self._chunked()
+                if self.headers.get("Transfer-Encoding")
+                else self.rfile.read(int(self.headers["Content-Length"]))
+            )
             refused = state.refuse > 0
             state.refuse -= refused
             if not refused:

@@ -15,7 +15,12 @@ def whole(copy: LogBuffer) -> bytes:
     return held
 
 
-@given(st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=8).map(lambda raw: raw.replace(b"x", b"\n"))), max_size=30))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([1, 2]), st.binary(max_size=8).map(lambda raw: raw.replace(b"x", b"\n"))),
+        max_size=30,
+    )
+)
 @settings(derandomize=True, deadline=None, max_examples=100)
 def test_that_no_byte_of_a_stream_is_lost_and_lines_stay_whole(pieces: list[tuple[int, bytes]]) -> None:
     copy = LogBuffer()

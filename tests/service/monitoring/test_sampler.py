@@ -27,7 +27,11 @@ def samplers(parent: int) -> list[int]:
     found = []
     for thread in Path(f"/proc/{parent}/task").iterdir():
         found += [int(number) for number in (thread / "children").read_text(encoding="utf-8").split()]
-    return [number for number in found if runs(number) and b"snapshot" in Path(f"/proc/{number}/cmdline").read_bytes()]
+    return [
+        number
+        for number in found
+        if runs(number) and b"snapshot" in Path(f"/proc/{number}/cmdline").read_bytes()
+    ]
 
 
 def runs(process: int) -> bool:

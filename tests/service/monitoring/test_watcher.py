@@ -24,7 +24,10 @@ from service.schemas.records import JobPlace, JobSpec
 from tests.service.factories import diagnosis
 from tests.service.monitoring.receiver import receiving
 
-OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free.\n"
+OOM = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
+    "of 79.10 GiB of which 1.00 GiB is free.\n"
+)
 SECRET = "hf_" + "aB3" * 12
 
 
@@ -57,7 +60,9 @@ def watching(triage: Triage, folder: Path, tmp_path: Path, *to: Target) -> tuple
     return Watcher(triage, ended_jobs.find_in_folder(folder, 60), known, to, show), seen
 
 
-def test_that_a_failed_job_is_told_once_also_after_a_restart(triage: Triage, logs: Path, tmp_path: Path) -> None:
+def test_that_a_failed_job_is_told_once_also_after_a_restart(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
     watcher, seen = watching(triage, logs, tmp_path)
     assert (watcher.run_once(), watcher.run_once()) == (1, 0)
     again, later = watching(triage, logs, tmp_path)
@@ -77,7 +82,9 @@ def test_that_a_log_that_still_grows_waits(triage: Triage, logs: Path, tmp_path:
     assert [name for name in seen if "running" in name] != []
 
 
-def test_that_a_healthy_run_and_what_cannot_be_read_are_passed_over(triage: Triage, logs: Path, tmp_path: Path) -> None:
+def test_that_a_healthy_run_and_what_cannot_be_read_are_passed_over(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
     put(logs / "fine.log", "step 1\nstep 2\nTraining completed successfully\n")
     put(logs / "empty.log", "")
     watcher, seen = watching(triage, logs, tmp_path)
@@ -86,13 +93,17 @@ def test_that_a_healthy_run_and_what_cannot_be_read_are_passed_over(triage: Tria
     assert watcher.run_once() == 0
 
 
-def test_that_what_ended_before_is_left_alone_unless_asked_for(triage: Triage, logs: Path, tmp_path: Path) -> None:
+def test_that_what_ended_before_is_left_alone_unless_asked_for(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
     watcher, seen = watching(triage, logs, tmp_path)
     watcher.known.since = datetime.now(UTC)
     assert (watcher.run_once(), seen) == (0, [])
 
 
-def test_that_a_target_that_was_down_is_told_later_and_no_secret_leaves(triage: Triage, logs: Path, tmp_path: Path) -> None:
+def test_that_a_target_that_was_down_is_told_later_and_no_secret_leaves(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
     with receiving() as server:
         server.refuse = 1
         watcher, seen = watching(triage, logs, tmp_path, targets.webhook_target(server.url))
@@ -102,7 +113,9 @@ def test_that_a_target_that_was_down_is_told_later_and_no_secret_leaves(triage: 
         assert SECRET.encode() not in server.bodies[0]
 
 
-def test_that_a_target_that_stays_down_does_not_hold_a_job_for_ever(triage: Triage, logs: Path, tmp_path: Path) -> None:
+def test_that_a_target_that_stays_down_does_not_hold_a_job_for_ever(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
     watcher, seen = watching(triage, logs, tmp_path, targets.webhook_target("http://127.0.0.1:9"))
     assert sum(watcher.run_once() for _ in range(TRIES)) == 1
     assert len(seen) == 1
@@ -119,7 +132,8 @@ def test_that_a_service_gets_the_redacted_log_and_the_key(triage: Triage, logs: 
 
 def test_that_a_logs_text_is_no_markup_of_slack() -> None:
     text = targets.message(
-        diagnosis(headline="<!channel> *bold* <http://evil|click>", cause="disk-full"), JobSpec(name="a<b>", place=JobPlace())
+        diagnosis(headline="<!channel> *bold* <http://evil|click>", cause="disk-full"),
+        JobSpec(name="a<b>", place=JobPlace()),
     )
     assert "<" not in text
     assert "*bold*" not in text
@@ -140,7 +154,9 @@ def test_that_a_damaged_note_of_what_is_known_is_begun_anew(tmp_path: Path) -> N
     assert "key" not in KnownJobs(tmp_path, "place")
 
 
-def test_that_a_target_that_is_down_keeps_no_other_from_being_told_and_has_none_told_twice(triage: Triage, logs: Path, tmp_path: Path) -> None:
+def test_that_a_target_that_is_down_keeps_no_other_from_being_told_and_has_none_told_twice(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
     told: list[str] = []
 
     def down(_diagnosis: Diagnosis, _spec: JobSpec) -> None:
@@ -155,7 +171,9 @@ def test_that_a_target_that_is_down_keeps_no_other_from_being_told_and_has_none_
     assert sorted(told) == sorted(seen) == ["other.log", "train.log"]
 
 
-def test_that_a_log_or_a_target_that_shows_a_fault_of_ours_does_not_end_the_watch(triage: Triage, logs: Path, tmp_path: Path) -> None:
+def test_that_a_log_or_a_target_that_shows_a_fault_of_ours_does_not_end_the_watch(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
     def faulty(_diagnosis: Diagnosis, _spec: JobSpec) -> None:
         raise KeyError("a line of the log")
 
@@ -171,7 +189,9 @@ def test_that_a_log_or_a_target_that_shows_a_fault_of_ours_does_not_end_the_watc
     assert (watcher.run_once(), len(seen)) == (1, 1)
 
 
-def test_that_a_place_for_what_is_known_that_cannot_be_written_does_not_end_the_watch(triage: Triage, logs: Path, tmp_path: Path) -> None:
+def test_that_a_place_for_what_is_known_that_cannot_be_written_does_not_end_the_watch(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
     put(logs / "other.log", OOM)
     watcher, seen = watching(triage, logs, tmp_path)
     watcher.known.since = datetime.now(UTC) - timedelta(hours=1)
@@ -180,7 +200,9 @@ def test_that_a_place_for_what_is_known_that_cannot_be_written_does_not_end_the_
     assert (watcher.run_once(), watcher.run_once(), len(seen)) == (2, 0, 2)
 
 
-def test_that_who_was_told_is_not_told_again_where_nobody_reads_us(triage: Triage, logs: Path, tmp_path: Path) -> None:
+def test_that_who_was_told_is_not_told_again_where_nobody_reads_us(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
     told: list[str] = []
 
     def gone(_diagnosis: Diagnosis, _spec: JobSpec) -> None:
@@ -216,7 +238,9 @@ def test_that_a_name_that_is_no_utf8_is_a_name(triage: Triage, logs: Path, tmp_p
     assert all(name.isprintable() and name.encode() for name in seen)
 
 
-def test_that_a_service_gets_the_logs_of_a_job_without_its_other_files_and_however_many(triage: Triage, logs: Path, tmp_path: Path) -> None:
+def test_that_a_service_gets_the_logs_of_a_job_without_its_other_files_and_however_many(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
     job = logs / "job"
     job.mkdir()
     for number in range(60):
@@ -236,7 +260,9 @@ def test_that_a_service_gets_the_logs_of_a_job_without_its_other_files_and_howev
     assert any(body.count(b"filename=") == 61 and b"ELF" not in body for body in server.bodies)
 
 
-def test_that_a_key_that_is_no_header_is_told_and_does_not_end_the_watch(triage: Triage, logs: Path, tmp_path: Path) -> None:
+def test_that_a_key_that_is_no_header_is_told_and_does_not_end_the_watch(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
     watcher, _ = watching(triage, logs, tmp_path, targets.service_target("http://127.0.0.1:9", "密钥"))
     assert watcher.run_once() == 0
     with pytest.raises(NotificationError, match="Nothing could be sent"):

@@ -10,20 +10,26 @@ from service.patching.patch import difference
 from service.patching.target import PatchTarget
 
 
-def target(key: str, to: Scalar, kind: ChangeKind = "setting", framework: str = "verl", spelled: str = "") -> PatchTarget:
+def target(
+    key: str, to: Scalar, kind: ChangeKind = "setting", framework: str = "verl", spelled: str = ""
+) -> PatchTarget:
     """Make a target of one spelling, or of several with a bar between."""
     return PatchTarget(framework, kind, tuple(key.split("|")), to, spelled)
 
 
 def git(folder: Path, *words: str, given: str = "") -> bool:
     """Run git in a folder of the test's own; gives whether it went well."""
-    ended = subprocess.run(["git", *words], cwd=folder, input=given.encode(), capture_output=True, check=False)
+    ended = subprocess.run(
+        ["git", *words], cwd=folder, input=given.encode(), capture_output=True, check=False
+    )
     return ended.returncode == 0
 
 
 def is_bash(text: str) -> bool:
     """Tell whether bash can parse a script."""
-    return subprocess.run(["bash", "-n"], input=text.encode(), capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run(["bash", "-n"], input=text.encode(), capture_output=True, check=False).returncode == 0
+    )
 
 
 def applied(folder: Path, before: str, diff: str, name: str = "run.sh") -> str:
@@ -40,7 +46,11 @@ def goes_back_and_forth(folder: Path, before: str, after: str, name: str) -> boo
     """Tell whether the diff of two texts applies to the byte, and so does its reverse."""
     diff = difference(name, before, after)
     there = applied(folder, before, diff, name) == after
-    return there and git(folder, "apply", "-R", "-", given=diff) and (folder / name).read_bytes() == before.encode()
+    return (
+        there
+        and git(folder, "apply", "-R", "-", given=diff)
+        and (folder / name).read_bytes() == before.encode()
+    )
 
 
 def changed_lines(before: str, after: str) -> tuple[int, int]:

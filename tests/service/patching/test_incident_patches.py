@@ -57,7 +57,10 @@ def test_a_patch_applies_parses_goes_back_and_is_made_once(name: str, triage: Tr
     assert git(tmp_path, "apply", "--check", "-", given=diff), diff
     assert git(tmp_path, "apply", "-", given=diff)
     assert all(parses(tmp_path / path.name) for path in incident.job_files)
-    patched = [ConfigFile(path.name, (tmp_path / path.name).read_text(encoding="utf-8")) for path in incident.job_files]
+    patched = [
+        ConfigFile(path.name, (tmp_path / path.name).read_text(encoding="utf-8"))
+        for path in incident.job_files
+    ]
     _, _, targets = triage.first_step(answer.changes, files, report)
     again, _ = patch_files(patched, targets)
     assert git(tmp_path, "apply", "-R", "-", given=diff)

@@ -23,7 +23,12 @@ MARKED = '{\n  "train_batch_size": 8,\n  "fp16": {"enabled": true}\n}\n'
 # Before, after, key, value.
 REPLACED: list[tuple[str, str, str, Scalar]] = [
     ('{"zero_optimization": {"stage": 3}}\n', '{"zero_optimization": {"stage": 2}}\n', STAGE, 2),
-    ('{\n\t"zero_optimization" : {\n\t\t"stage" :3 }\n}', '{\n\t"zero_optimization" : {\n\t\t"stage" :2 }\n}', STAGE, 2),
+    (
+        '{\n\t"zero_optimization" : {\n\t\t"stage" :3 }\n}',
+        '{\n\t"zero_optimization" : {\n\t\t"stage" :2 }\n}',
+        STAGE,
+        2,
+    ),
     ('{"a": "auto", "b": 1}', '{"a": 8, "b": 1}', "a", 8),
     ('{"a": 8}', '{"a": "auto"}', "a", "auto"),
     ('{"a": true}', '{"a": false}', "a", False),
@@ -42,7 +47,12 @@ ADDED: list[tuple[str, str, str, Scalar]] = [
     ('{"t":{"a":1}}', '{"t":{"a":1,"b":8}}', "t.b", 8),
     ('{"t": {"a": 1, "c": 2}}', '{"t": {"a": 1, "c": 2, "b": 8}}', "t.b", 8),
     ('{\n  "t": {\n    "a": 1\n  }\n}\n', '{\n  "t": {\n    "a": 1,\n    "b": 8\n  }\n}\n', "t.b", 8),
-    ('{\r\n  "t": {\r\n    "a": 1\r\n  }\r\n}', '{\r\n  "t": {\r\n    "a": 1,\r\n    "b": 8\r\n  }\r\n}', "t.b", 8),
+    (
+        '{\r\n  "t": {\r\n    "a": 1\r\n  }\r\n}',
+        '{\r\n  "t": {\r\n    "a": 1,\r\n    "b": 8\r\n  }\r\n}',
+        "t.b",
+        8,
+    ),
     ('{"t": {}}', '{"t": {"b": 8}}', "t.b", 8),
     ('{\n  "t": {\n  }\n}\n', '{\n  "t": {\n    "b": 8\n  }\n}\n', "t.b", 8),
     ('{"t": {"a": 1}}', '{"t": {"a": 1, "b": {"c": 8}}}', "t.b.c", 8),
@@ -50,7 +60,9 @@ ADDED: list[tuple[str, str, str, Scalar]] = [
 
 
 @each_row(("before", "after", "key", "to"), [*REPLACED, *ADDED])
-def test_a_value_is_written_where_it_belongs(before: str, after: str, key: str, to: Scalar, tmp_path: Path) -> None:
+def test_a_value_is_written_where_it_belongs(
+    before: str, after: str, key: str, to: Scalar, tmp_path: Path
+) -> None:
     wanted = target(key, to, framework="deepspeed")
     assert carries(before, wanted) is ((before, after, key, to) in REPLACED)
     assert apply(before, wanted) == after
@@ -69,7 +81,10 @@ def test_a_variable_is_a_string_in_a_runtime_environment() -> None:
     wanted = target("NCCL_CUMEM_ENABLE", 0, kind="env")
     made = apply('{"pip": [], "env_vars": {"A": "1"}}', wanted)
     assert made == '{"pip": [], "env_vars": {"A": "1", "NCCL_CUMEM_ENABLE": "0"}}'
-    assert apply('{"env_vars": {"NCCL_CUMEM_ENABLE": "1"}}', wanted) == '{"env_vars": {"NCCL_CUMEM_ENABLE": "0"}}'
+    assert (
+        apply('{"env_vars": {"NCCL_CUMEM_ENABLE": "1"}}', wanted)
+        == '{"env_vars": {"NCCL_CUMEM_ENABLE": "0"}}'
+    )
     assert holds(made, wanted)
 
 
@@ -97,7 +112,9 @@ def test_a_variable_is_a_string_in_a_runtime_environment() -> None:
         ('{"a": ' + "[" * 100_000, "a", 8, "setting", "no "),
     ],
 )
-def test_what_cannot_be_changed_safely_is_refused(text: str, key: str, to: Scalar, kind: ChangeKind, reason: str) -> None:
+def test_what_cannot_be_changed_safely_is_refused(
+    text: str, key: str, to: Scalar, kind: ChangeKind, reason: str
+) -> None:
     with pytest.raises(NotPatchableError) as refused:
         apply(text, target(key, to, kind=kind))
     assert reason in str(refused.value)
@@ -105,9 +122,16 @@ def test_what_cannot_be_changed_safely_is_refused(text: str, key: str, to: Scala
 
 
 KEYS = st.sampled_from(["lr", "stage", "Path", "k 9", 'q"', "量"])
-VALUES = st.one_of(st.none(), st.booleans(), st.integers(-9, 10**12), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=6))
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-9, 10**12),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=6),
+)
 OBJECTS = st.recursive(
-    st.dictionaries(KEYS, VALUES, max_size=3), lambda inner: st.dictionaries(KEYS, st.one_of(VALUES, inner, st.lists(inner, max_size=2)), max_size=4)
+    st.dictionaries(KEYS, VALUES, max_size=3),
+    lambda inner: st.dictionaries(KEYS, st.one_of(VALUES, inner, st.lists(inner, max_size=2)), max_size=4),
 )
 LAYOUTS = st.fixed_dictionaries({
     "indent": st.sampled_from([None, None, 1, 2, 4, "\t"]), "ensure_ascii": st.booleans(), "separators": st.sampled_from([(",", ":"), (", ", ": "), (" , ", " : ")]),
@@ -116,11 +140,15 @@ LAYOUTS = st.fixed_dictionaries({
 
 @settings(max_examples=200, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(OBJECTS, LAYOUTS, VALUES.filter(lambda value: value is not None), st.data())
-def test_exactly_one_value_differs_after_a_change(whole: dict[str, Any], layout: dict[str, Any], to: Scalar, data: st.DataObject) -> None:
+def test_exactly_one_value_differs_after_a_change(
+    whole: dict[str, Any], layout: dict[str, Any], to: Scalar, data: st.DataObject
+) -> None:
     """Old and new keys of any object in any layout: the rest stays as parsed, and to the byte around the edit."""
     text = json.dumps(whole, **layout)
     parents = [(), *(path for path, value in paths(whole) if isinstance(value, dict))]
-    spots = [path for path, value in paths(whole) if not isinstance(value, dict | list)] + [(*path, "new") for path in parents if path]
+    spots = [path for path, value in paths(whole) if not isinstance(value, dict | list)] + [
+        (*path, "new") for path in parents if path
+    ]
     if not spots:
         return
     path = data.draw(st.sampled_from(spots))
@@ -138,7 +166,9 @@ def test_exactly_one_value_differs_after_a_change(whole: dict[str, Any], layout:
 
 @settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(whole=OBJECTS, layout=LAYOUTS, to=st.integers(100, 999))
-def test_the_diff_of_any_layout_applies_and_goes_back(whole: dict[str, Any], layout: dict[str, Any], to: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_diff_of_any_layout_applies_and_goes_back(
+    whole: dict[str, Any], layout: dict[str, Any], to: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     text = json.dumps({"t": whole}, **layout)
     after = apply(text, target("t.new", to))
     assert goes_back_and_forth(tmp_path_factory.mktemp("git"), text, after, "ds.json")

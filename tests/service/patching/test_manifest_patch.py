@@ -120,7 +120,9 @@ CHANGES: list[tuple[str, str, str, PatchTarget]] = [
 
 
 @each_row(("before", "old", "new", "wanted"), CHANGES)
-def test_a_manifest_gets_the_value_at_its_place(before: str, old: str, new: str, wanted: PatchTarget, tmp_path: Path) -> None:
+def test_a_manifest_gets_the_value_at_its_place(
+    before: str, old: str, new: str, wanted: PatchTarget, tmp_path: Path
+) -> None:
     after = apply(before, wanted)
     assert after == before.replace(old, new)
     assert holds(after, wanted)
@@ -162,7 +164,9 @@ def test_what_several_containers_have_alike_is_changed_in_all() -> None:
         ("services:\n  a:\n    image: x\n    environment: {A: '${A:-1}'}\n", env("A", 8), "computed"),
     ],
 )  # fmt: skip
-def test_what_a_manifest_says_otherwise_is_refused_with_its_line(text: str, wanted: PatchTarget, reason: str) -> None:
+def test_what_a_manifest_says_otherwise_is_refused_with_its_line(
+    text: str, wanted: PatchTarget, reason: str
+) -> None:
     with pytest.raises(NotPatchableError) as refused:
         apply(text, wanted)
     assert reason in str(refused.value)

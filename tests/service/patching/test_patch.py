@@ -55,7 +55,14 @@ def test_a_format_is_known_by_its_name_else_by_its_content(name: str, text: str,
 
 
 @each_row(
-    ("name", "text"), [("pyproject.toml", ""), ("uv.lock", ""), ("train.py", "x = 1\n"), ("train", "#!/usr/bin/env python3\nx = 1\n"), ("hosts.ini", "")]
+    ("name", "text"),
+    [
+        ("pyproject.toml", ""),
+        ("uv.lock", ""),
+        ("train.py", "x = 1\n"),
+        ("train", "#!/usr/bin/env python3\nx = 1\n"),
+        ("hosts.ini", ""),
+    ],
 )
 def test_a_file_that_is_never_changed_is_left_out_with_the_reason(name: str, text: str) -> None:
     made = patch(name, text, [target(N, 1), target("x", 1)])
@@ -68,7 +75,12 @@ def test_a_file_that_is_never_changed_is_left_out_with_the_reason(name: str, tex
 
 
 def test_all_that_can_be_changed_makes_one_diff_and_the_rest_is_told(tmp_path: Path) -> None:
-    targets = [target(N, 8), target("trainer.nnodes", 2), target("critic.x", 1), target("NCCL_DEBUG", "INFO", kind="env")]
+    targets = [
+        target(N, 8),
+        target("trainer.nnodes", 2),
+        target("critic.x", 1),
+        target("NCCL_DEBUG", "INFO", kind="env"),
+    ]
     made = patch("/job/conf/ppo.yaml", VERL, targets)
     assert applied(tmp_path, VERL, made.diff, "ppo.yaml") == VERL.replace("4", "8").replace("1}", "2}")
     assert made.diff.count("--- a/ppo.yaml\n") == 1
@@ -92,7 +104,9 @@ def test_a_file_tells_what_it_carries_and_what_it_takes_in(
     name: str, text: str, carried: object, accepted: object, refused: object, tmp_path: Path
 ) -> None:
     """The one that says a setting already gets the change; one that could take it in comes after."""
-    told = [(carries(name, text, wanted), accepts(name, text, wanted)) for wanted in (carried, accepted, refused)]  # type: ignore[arg-type]
+    told = [
+        (carries(name, text, wanted), accepts(name, text, wanted)) for wanted in (carried, accepted, refused)
+    ]  # type: ignore[arg-type]
     assert told == [(True, True), (False, True), (False, False)]
     made = patch(name, text, [carried, accepted, refused])  # type: ignore[list-item]
     after = applied(tmp_path, text, made.diff, name)
@@ -115,7 +129,26 @@ def test_the_diff_names_the_file_as_git_reads_it(name: str, tmp_path: Path) -> N
     assert applied(tmp_path, VERL, diff, name) == VERL.replace("4", "8")
 
 
-ROWS = st.lists(st.sampled_from(["a", "b", "", "-x", "+x", "--- a/x", "\\ No newline", "@@ -1 +1 @@", "量", "t\t", "page\x0cbreak", "u\u2028v", "c\r"]), max_size=8)
+ROWS = st.lists(
+    st.sampled_from(
+        [
+            "a",
+            "b",
+            "",
+            "-x",
+            "+x",
+            "--- a/x",
+            "\\ No newline",
+            "@@ -1 +1 @@",
+            "量",
+            "t\t",
+            "page\x0cbreak",
+            "u\u2028v",
+            "c\r",
+        ]
+    ),
+    max_size=8,
+)
 
 
 @settings(max_examples=40, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
@@ -142,8 +175,15 @@ def test_a_second_patch_is_empty(to: Scalar, tmp_path: Path) -> None:
 
 
 @settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-@given(row=st.sampled_from(FILES), cuts=st.tuples(st.integers(0, 80), st.integers(0, 80)), junk=st.text(alphabet="\n\r\t {}[]:,#&*!|>'\"\\$-=x1\ufeff\x00", max_size=5), name=st.booleans())
-def test_damaged_files_are_refused_and_never_break_anything(row: tuple[str, str, object, object, object], cuts: tuple[int, int], junk: str, name: bool) -> None:
+@given(
+    row=st.sampled_from(FILES),
+    cuts=st.tuples(st.integers(0, 80), st.integers(0, 80)),
+    junk=st.text(alphabet="\n\r\t {}[]:,#&*!|>'\"\\$-=x1\ufeff\x00", max_size=5),
+    name=st.booleans(),
+)
+def test_damaged_files_are_refused_and_never_break_anything(
+    row: tuple[str, str, object, object, object], cuts: tuple[int, int], junk: str, name: bool
+) -> None:
     """Whatever stands in a file, the answer is a diff or a reason."""
     known, text, *targets = row
     damaged = text[: min(cuts)] + junk + text[max(cuts) :]

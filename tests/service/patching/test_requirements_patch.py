@@ -57,7 +57,9 @@ def test_a_requirement_gets_its_version(before: str, after: str, name: str, to: 
     assert goes_back_and_forth(tmp_path, before, after, "requirements.txt")
 
 
-@each_row(("text", "name", "to"), [("ray==2.9\n", "ray", "install"), ("torch<2.7,>=2.6\n", "torch", ">=2.6,<2.7")])
+@each_row(
+    ("text", "name", "to"), [("ray==2.9\n", "ray", "install"), ("torch<2.7,>=2.6\n", "torch", ">=2.6,<2.7")]
+)
 def test_what_is_said_already_stays(text: str, name: str, to: str) -> None:
     assert requirements.apply(text, package(name, to)) == text
 
@@ -67,8 +69,16 @@ def test_what_is_said_already_stays(text: str, name: str, to: str) -> None:
     [
         ("torch==2.5 \\\n    --hash=sha256:00\n", package("torch", "2.6"), "line 1 pins torch by hashes"),
         ("torch==2.5 --hash=sha256:00\n", package("vllm", "0.9"), "hashes"),
-        ("torch @ https://example.org/t.whl\n", package("torch", "2.6"), "line 1 installs torch from an address"),
-        ("torch==2.5; python_version<'3.11'\ntorch==2.6; python_version>='3.11'\n", package("torch", "2.7"), "lines 1, 2"),
+        (
+            "torch @ https://example.org/t.whl\n",
+            package("torch", "2.6"),
+            "line 1 installs torch from an address",
+        ),
+        (
+            "torch==2.5; python_version<'3.11'\ntorch==2.6; python_version>='3.11'\n",
+            package("torch", "2.7"),
+            "lines 1, 2",
+        ),
         ("torch==2.5==\n", package("torch", "2.7"), "no requirement"),
         ("torch\n", package("torch", "the newest"), "no version"),
         ("torch\n", package("build-essential python3-dev", "install"), "no version"),
@@ -86,7 +96,14 @@ def test_what_pip_would_read_otherwise_is_refused(text: str, wanted: PatchTarget
 
 NAMES = ["torch", "vllm", "ray", "flash-attn", "numpy", "Pillow"]
 VERSIONS = ["", "==1.0", ">=2.6,<2.7", " ~= 1.4", "!=3", " (<4)", ">1 , <2"]
-REST = ["", "  # why", " ; sys_platform == 'linux'", "; python_version<'3.12' # a", " --no-binary :all:", "  "]
+REST = [
+    "",
+    "  # why",
+    " ; sys_platform == 'linux'",
+    "; python_version<'3.12' # a",
+    " --no-binary :all:",
+    "  ",
+]
 
 
 @settings(max_examples=200, derandomize=True, deadline=None)
@@ -95,9 +112,14 @@ REST = ["", "  # why", " ; sys_platform == 'linux'", "; python_version<'3.12' # 
     between=st.lists(st.sampled_from(["", "# none\n", "\n", "-r base.txt\n", "--index-url https://example.org\n"]), min_size=6, max_size=6),
     to=st.sampled_from(["==2.6", "<0.9", ">=2.6,<2.8", "1.2"]), ending=st.sampled_from(["\n", "\r\n"]), name=st.sampled_from(NAMES),
 )  # fmt: skip
-def test_only_the_packages_own_line_differs(names: list[str], picks: list[tuple[str, str, str]], between: list[str], to: str, ending: str, name: str) -> None:
+def test_only_the_packages_own_line_differs(
+    names: list[str], picks: list[tuple[str, str, str]], between: list[str], to: str, ending: str, name: str
+) -> None:
     """Extras, markers, comments and options of a line stay, and so does every other line."""
-    text = "".join(f"{gap}{known}{extras}{version}{rest}\n" for known, (version, rest, extras), gap in zip(names, picks, between, strict=False)).replace("\n", ending)
+    text = "".join(
+        f"{gap}{known}{extras}{version}{rest}\n"
+        for known, (version, rest, extras), gap in zip(names, picks, between, strict=False)
+    ).replace("\n", ending)
     after = requirements.apply(text, package(name, to))
     assert changed_lines(text, after) in ([(1, 1), (0, 0)] if name in names else [(0, 1)])
     assert requirements.holds(after, package(name, to))
@@ -106,10 +128,15 @@ def test_only_the_packages_own_line_differs(names: list[str], picks: list[tuple[
         (row,) = [row for row in after.split("\n") if row.startswith(name)]
         _, rest, extras = picks[names.index(name)]
         assert row.rstrip("\r").endswith(rest)
-        assert Requirement(row.split("#")[0].split(" --")[0].strip()).extras == Requirement(f"x{extras}").extras
+        assert (
+            Requirement(row.split("#")[0].split(" --")[0].strip()).extras == Requirement(f"x{extras}").extras
+        )
 
 
-CONDA = "name: t\ndependencies:\n  - python=3.11  # py\n  - numpy=1.26\n  - pip\n  - pip:\n      - vllm==0.8.4\n      - ray[default]\n"
+CONDA = (
+    "name: t\ndependencies:\n  - python=3.11  # py\n  - numpy=1.26\n  - pip\n  - pip:\n      - "
+    "vllm==0.8.4\n      - ray[default]\n"
+)
 
 
 @each_row(
@@ -154,7 +181,9 @@ DOCKERFILE: list[tuple[str, str, str, Scalar]] = [
 
 
 @each_row(("before", "after", "name", "to"), DOTENV)
-def test_a_variable_is_written_into_a_dotenv_file(before: str, after: str, name: str, to: Scalar, tmp_path: Path) -> None:
+def test_a_variable_is_written_into_a_dotenv_file(
+    before: str, after: str, name: str, to: Scalar, tmp_path: Path
+) -> None:
     assert env_file.apply(before, variable(name, to)) == after
     assert env_file.holds(after, variable(name, to))
     assert env_file.apply(after, variable(name, to)) == after
@@ -162,7 +191,9 @@ def test_a_variable_is_written_into_a_dotenv_file(before: str, after: str, name:
 
 
 @each_row(("before", "after", "name", "to"), DOCKERFILE)
-def test_a_variable_is_written_into_the_last_stage(before: str, after: str, name: str, to: Scalar, tmp_path: Path) -> None:
+def test_a_variable_is_written_into_the_last_stage(
+    before: str, after: str, name: str, to: Scalar, tmp_path: Path
+) -> None:
     assert env_file.apply_to_dockerfile(before, variable(name, to)) == after
     assert env_file.dockerfile_holds(after, variable(name, to))
     assert env_file.apply_to_dockerfile(after, variable(name, to)) == after
@@ -187,7 +218,10 @@ def test_a_variable_that_is_computed_or_doubled_is_refused(text: str, to: Scalar
     assert not env_file.holds(text, variable("A", to))
 
 
-@each_row(("text", "reason"), [("FROM x\nENV A 1\n", "old form"), ("RUN x\n", "no FROM"), ("FROM x\nENV A=$B\n", "computed")])
+@each_row(
+    ("text", "reason"),
+    [("FROM x\nENV A 1\n", "old form"), ("RUN x\n", "no FROM"), ("FROM x\nENV A=$B\n", "computed")],
+)
 def test_a_dockerfile_that_says_it_otherwise_is_refused(text: str, reason: str) -> None:
     with pytest.raises(NotPatchableError, match=reason):
         env_file.apply_to_dockerfile(text, variable("A", 8))

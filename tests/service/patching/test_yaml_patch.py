@@ -18,7 +18,10 @@ from tests.service.patching.applying import changed_lines, goes_back_and_forth, 
 from tests.tables import each_row
 
 GPU = "actor_rollout_ref.rollout.gpu_memory_utilization"
-NESTED = "actor_rollout_ref:\n  rollout:\n    gpu_memory_utilization: 0.9\n    n: 4\ntrainer: {logger: [console], nnodes: 1}\n"
+NESTED = (
+    "actor_rollout_ref:\n  rollout:\n    gpu_memory_utilization: 0.9\n    n: 4\ntrainer: {logger: "
+    "[console], nnodes: 1}\n"
+)
 
 # Before, after, key, value.
 REPLACED: list[tuple[str, str, str, Scalar]] = [
@@ -26,10 +29,25 @@ REPLACED: list[tuple[str, str, str, Scalar]] = [
     (NESTED, NESTED.replace("nnodes: 1", "nnodes: 2"), "trainer.nnodes", 2),
     (NESTED, NESTED.replace("[console]", "[console, wandb]"), "trainer.logger", "['console', 'wandb']"),
     (f"{GPU}: 0.9\nx: 1\n", f"{GPU}: 0.5\nx: 1\n", GPU, 0.5),
-    ("actor_rollout_ref:\n  rollout.gpu_memory_utilization: 0.9\n", "actor_rollout_ref:\n  rollout.gpu_memory_utilization: 0.5\n", GPU, 0.5),
+    (
+        "actor_rollout_ref:\n  rollout.gpu_memory_utilization: 0.9\n",
+        "actor_rollout_ref:\n  rollout.gpu_memory_utilization: 0.5\n",
+        GPU,
+        0.5,
+    ),
     ("rollout:\n  gpu_memory_utilization: 0.9\n", "rollout:\n  gpu_memory_utilization: 0.5\n", GPU, 0.5),
-    ("# @package actor_rollout_ref.rollout\ngpu_memory_utilization: 0.9\n", "# @package actor_rollout_ref.rollout\ngpu_memory_utilization: 0.5\n", GPU, 0.5),
-    ("gpu-memory-utilization: 0.9   # most\n", "gpu-memory-utilization: 0.5   # most\n", "--gpu-memory-utilization", 0.5),
+    (
+        "# @package actor_rollout_ref.rollout\ngpu_memory_utilization: 0.9\n",
+        "# @package actor_rollout_ref.rollout\ngpu_memory_utilization: 0.5\n",
+        GPU,
+        0.5,
+    ),
+    (
+        "gpu-memory-utilization: 0.9   # most\n",
+        "gpu-memory-utilization: 0.5   # most\n",
+        "--gpu-memory-utilization",
+        0.5,
+    ),
     ("a: 1 # one\r\nb: 2\r\n", "a: 8 # one\r\nb: 2\r\n", "a", 8),
     ("a: 1", "a: 8", "a", 8),
     ("---\na: 1\n...\n", "---\na: 8\n...\n", "a", 8),
@@ -58,7 +76,7 @@ REPLACED: list[tuple[str, str, str, Scalar]] = [
     ("b: {a: , c: 1}\n", "b: {a: 8 , c: 1}\n", "b.a", 8),
     ("a: &x 1\n", "a: &x 8\n", "a", 8),
     ("x: &x 1\na: *x\n", "x: &x 1\na: 8\n", "a", 8),
-    ('"a": 1\n\'b\': 2\n', '"a": 1\n\'b\': 8\n', "b", 8),
+    ("\"a\": 1\n'b': 2\n", "\"a\": 1\n'b': 8\n", "b", 8),
     ("{\n  a: 1,  # one\n  b: 2,\n}\n", "{\n  a: 8,  # one\n  b: 2,\n}\n", "a", 8),
     ("a: word\n  goes on\nb: 1\n", "a: x\nb: 1\n", "a", "x"),
     ("old_name: 1\n", "old_name: 8\n", "new_name|old_name", 8),
@@ -92,7 +110,9 @@ ADDED: list[tuple[str, str, str, Scalar]] = [
 
 
 @each_row(("before", "after", "key", "to"), [*REPLACED, *ADDED])
-def test_a_setting_is_written_where_it_belongs(before: str, after: str, key: str, to: Scalar, tmp_path: Path) -> None:
+def test_a_setting_is_written_where_it_belongs(
+    before: str, after: str, key: str, to: Scalar, tmp_path: Path
+) -> None:
     """Only the value is another afterwards; the diff applies and goes back; a second time changes nothing."""
     wanted = target(key, to)
     assert apply(before, wanted) == after
@@ -130,7 +150,12 @@ OWNED = [
     (LLAMAFACTORY, "bf16", "transformers", True),
     (LLAMAFACTORY, "bf16", "llamafactory", True),
     (LLAMAFACTORY, "bf16", "megatron", False),
-    ("compute_environment: X\nnum_processes: 2\ntensor_parallel_size: 2\n", "--tensor-parallel-size", "vllm", False),
+    (
+        "compute_environment: X\nnum_processes: 2\ntensor_parallel_size: 2\n",
+        "--tensor-parallel-size",
+        "vllm",
+        False,
+    ),
     ("model: m\ntensor-parallel-size: 2\n", "--tensor-parallel-size", "vllm", True),
     ("data: {a: 1}\ntrainer: {b: 1}\nworker: {c: 1}\n", "data.a", "verl", False),
     ("data: {a: 1}\ntrainer: {b: 1}\n", "data.a", "verl", True),
@@ -138,7 +163,9 @@ OWNED = [
 
 
 @each_row(("text", "key", "framework", "written"), OWNED)
-def test_a_file_of_one_framework_is_not_changed_for_another(text: str, key: str, framework: str, written: bool) -> None:
+def test_a_file_of_one_framework_is_not_changed_for_another(
+    text: str, key: str, framework: str, written: bool
+) -> None:
     """The same key means another thing there, unless the one hands its settings on to the other."""
     assert carries(text, target(key, 8, framework=framework)) is written
 
@@ -146,10 +173,16 @@ def test_a_file_of_one_framework_is_not_changed_for_another(text: str, key: str,
 def test_settings_of_a_json_file_are_not_written_into_yaml() -> None:
     """The trainer's own `gradient_accumulation_steps` takes no `auto`."""
     with pytest.raises(NotPatchableError, match="JSON"):
-        apply("gradient_accumulation_steps: 8\n", target("gradient_accumulation_steps", "auto", framework="deepspeed", spelled="json"))
+        apply(
+            "gradient_accumulation_steps: 8\n",
+            target("gradient_accumulation_steps", "auto", framework="deepspeed", spelled="json"),
+        )
 
 
-@each_row(("name", "written"), [("rollout.yaml", True), ("dp_rollout.yaml", True), ("actor.yaml", False), ("config.yaml", False)])
+@each_row(
+    ("name", "written"),
+    [("rollout.yaml", True), ("dp_rollout.yaml", True), ("actor.yaml", False), ("config.yaml", False)],
+)
 def test_a_group_is_known_by_the_name_of_its_file(name: str, written: bool) -> None:
     """One level alone may be another role's: then the file's name must tell."""
     wanted = target(GPU, 0.5)
@@ -198,7 +231,9 @@ REFUSED: list[tuple[str, str, Scalar, str]] = [
 
 
 @each_row(("text", "key", "to", "reason"), REFUSED)
-def test_what_cannot_be_changed_safely_is_refused_with_its_line(text: str, key: str, to: Scalar, reason: str) -> None:
+def test_what_cannot_be_changed_safely_is_refused_with_its_line(
+    text: str, key: str, to: Scalar, reason: str
+) -> None:
     with pytest.raises(NotPatchableError) as refused:
         apply(text, target(key, to))
     assert reason in str(refused.value)
@@ -219,14 +254,44 @@ def test_only_settings_are_written_into_a_file_of_settings(kind: ChangeKind) -> 
         apply("a: 1\n", target("a", 8, kind=kind))
 
 
-# Generated documents: nested, commented, in block and flow style, with whatever quotes, indentation and line ends.
+# Generated documents: nested, commented, in block and flow style, with whatever quotes, indentation and line
+# ends.
 KEYS = st.sampled_from(["lr", "n", "batch_size", "Path", "k9", "offload", "mode"])
 SCALARS = st.sampled_from(
-    ["1", "0.5", "1e-5", "1.0e-06", "true", "False", "no", "word", "two words", "'q'", "'it''s'", '"d"', '"a: # b"', "/a/b-c.d", "null", "~", "'8'", "量", "2020-01-01", "0x1F", "1_000"]
+    [
+        "1",
+        "0.5",
+        "1e-5",
+        "1.0e-06",
+        "true",
+        "False",
+        "no",
+        "word",
+        "two words",
+        "'q'",
+        "'it''s'",
+        '"d"',
+        '"a: # b"',
+        "/a/b-c.d",
+        "null",
+        "~",
+        "'8'",
+        "量",
+        "2020-01-01",
+        "0x1F",
+        "1_000",
+    ]
 )
 COMMENTS = st.sampled_from(["", "", "", " # why", "   # a: 1", " # 注"])
 BETWEEN = st.sampled_from(["", "", "", "\n", "# x: 1\n", "      # deep\n", "\n\n"])
-NEW = st.one_of(st.integers(-9, 10**9), st.booleans(), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["auto", "no", "1e-5", "bf16", "a b", "x: y", "['a']x", "it's", "#x", "", " x", "-", "=1", "量"]))
+NEW = st.one_of(
+    st.integers(-9, 10**9),
+    st.booleans(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(
+        ["auto", "no", "1e-5", "bf16", "a b", "x: y", "['a']x", "it's", "#x", "", " x", "-", "=1", "量"]
+    ),
+)
 
 
 @st.composite
@@ -240,20 +305,38 @@ def documents(draw: st.DrawFn) -> str:
         if draw(st.booleans()):
             return "[" + ", ".join(draw(st.lists(SCALARS, max_size=3))) + "]"
         keys = draw(st.lists(KEYS, max_size=3, unique=True))
-        return "{" + draw(st.sampled_from([", ", " ,  "])).join(f"{key}: {flow(depth + 1)}" for key in keys) + "}"
+        return (
+            "{"
+            + draw(st.sampled_from([", ", " ,  "])).join(f"{key}: {flow(depth + 1)}" for key in keys)
+            + "}"
+        )
 
     def block(depth: int, indent: int) -> str:
         rows = []
         for key in draw(st.lists(KEYS, min_size=1, max_size=4, unique=True)):
-            head = draw(BETWEEN) + " " * indent + draw(st.sampled_from(["{}:", "{}:", '"{}":', "'{}' :"])).format(key)
+            head = (
+                draw(BETWEEN)
+                + " " * indent
+                + draw(st.sampled_from(["{}:", "{}:", '"{}":', "'{}' :"])).format(key)
+            )
             shape = draw(st.sampled_from(["scalar", "scalar", "flow", "block", "list", "empty", "text"]))
             if shape == "block" and depth < 3:
                 rows.append(f"{head}{draw(COMMENTS)}\n{block(depth + 1, indent + step)}")
             elif shape == "list":
                 dash = " " * (indent + draw(st.sampled_from([0, step])))
-                rows.append(head + draw(COMMENTS) + "\n" + "".join(f"{dash}- {draw(SCALARS)}{draw(COMMENTS)}\n" for _ in range(draw(st.integers(1, 2)))))
+                rows.append(
+                    head
+                    + draw(COMMENTS)
+                    + "\n"
+                    + "".join(
+                        f"{dash}- {draw(SCALARS)}{draw(COMMENTS)}\n" for _ in range(draw(st.integers(1, 2)))
+                    )
+                )
             elif shape == "text":
-                rows.append(f"{head} {draw(st.sampled_from(['|', '>', '|-', '|+']))}\n{' ' * (indent + step)}text # no comment\n{draw(st.sampled_from(['', chr(10)]))}")
+                rows.append(
+                    f"{head} {draw(st.sampled_from(['|', '>', '|-', '|+']))}\n{' ' * (indent + step)}text "
+                    f"# no comment\n{draw(st.sampled_from(['', chr(10)]))}"
+                )
             elif shape == "empty":
                 rows.append(f"{head}{draw(COMMENTS)}\n")
             else:
@@ -309,8 +392,15 @@ def test_exactly_the_value_differs_after_a_change(text: str, to: Scalar, data: s
 
 
 @QUICK
-@given(documents(), NEW, st.data(), st.lists(st.sampled_from(["new", "other_new"]), min_size=1, max_size=2, unique=True))
-def test_exactly_the_key_is_new_after_an_addition(text: str, to: Scalar, data: st.DataObject, missing: list[str]) -> None:
+@given(
+    documents(),
+    NEW,
+    st.data(),
+    st.lists(st.sampled_from(["new", "other_new"]), min_size=1, max_size=2, unique=True),
+)
+def test_exactly_the_key_is_new_after_an_addition(
+    text: str, to: Scalar, data: st.DataObject, missing: list[str]
+) -> None:
     """Whatever the layout of the mapping, the key stands at its end and the rest stays."""
     before = yaml.safe_load(text)
     parents = [path for path, value in paths(before) if isinstance(value, dict) or value is None]
@@ -332,14 +422,20 @@ def _check(text: str, after: str, before: Any, path: tuple[str, ...], wanted: Pa
     for key in path:
         value = value[key]
     assert now == with_value(before, path, value)
-    assert value == wanted.to or str(value) == wanted.to or (isinstance(value, int | float) and float(value) == float(wanted.to))
+    assert (
+        value == wanted.to
+        or str(value) == wanted.to
+        or (isinstance(value, int | float) and float(value) == float(wanted.to))
+    )
     assert holds(after, wanted)
     assert apply(after, wanted) == after
 
 
 @settings(max_examples=25, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=documents(), to=st.integers(100, 999))
-def test_the_diff_of_any_layout_applies_and_goes_back(text: str, to: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_diff_of_any_layout_applies_and_goes_back(
+    text: str, to: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     flat = [path for path, value in paths(yaml.safe_load(text)) if isinstance(value, int | float)]
     if flat:
         after = apply(text, target(".".join(flat[0]), to))

@@ -43,9 +43,24 @@ class Cluster:
     def start(self) -> None:
         """Make the cluster if need be, and start it."""
         if not self._data.exists():
-            self._run("initdb", ["-D", str(self._data), "-U", "postgres", "-A", "trust", "--encoding=UTF8", "--locale=C", "--no-sync"])
+            self._run(
+                "initdb",
+                [
+                    "-D",
+                    str(self._data),
+                    "-U",
+                    "postgres",
+                    "-A",
+                    "trust",
+                    "--encoding=UTF8",
+                    "--locale=C",
+                    "--no-sync",
+                ],
+            )
         options = f"{_FAST} -c unix_socket_directories={self.folder}"
-        self._run("pg_ctl", ["-D", str(self._data), "-w", "-o", options, "-l", str(self.folder / "log"), "start"])
+        self._run(
+            "pg_ctl", ["-D", str(self._data), "-w", "-o", options, "-l", str(self.folder / "log"), "start"]
+        )
 
     def stop(self) -> None:
         """Stop it at once, as a power cut would."""
@@ -71,4 +86,12 @@ class Cluster:
     def _run(self, program: str, arguments: Sequence[str]) -> None:
         user = self._user if os.geteuid() == 0 else None
         quiet = subprocess.DEVNULL
-        subprocess.run([str(self._programs / program), *arguments], check=True, user=user, cwd=self.folder, stdin=quiet, stdout=quiet, stderr=quiet)
+        subprocess.run(
+            [str(self._programs / program), *arguments],
+            check=True,
+            user=user,
+            cwd=self.folder,
+            stdin=quiet,
+            stdout=quiet,
+            stderr=quiet,
+        )

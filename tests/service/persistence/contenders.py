@@ -31,7 +31,10 @@ def open_once(settings: Settings) -> str:
 
 
 def work_off(settings: Settings, owner: str) -> tuple[list[str], list[bool], dict[str, str]]:
-    """Work on all jobs as an engine does; gives those finished, which events were seen first, and who stands for which crash."""
+    """Work on all jobs as an engine does.
+
+    Gives those finished, which events were seen first, and who stands for which crash.
+    """
     finished: list[str] = []
     standing: dict[str, str] = {}
     with Store.open(settings) as store:
@@ -42,7 +45,14 @@ def work_off(settings: Settings, owner: str) -> tuple[list[str], list[bool], dic
                 crash = f"crash-{job.number % 10}"
                 standing[crash] = store.batches.represent(job.batch, crash, job.id)
                 mine = standing[crash] == job.id
-                results.append(JobOutcome(job.id, crash, None if mine else standing[crash], diagnosis=diagnosis() if mine else None))
+                results.append(
+                    JobOutcome(
+                        job.id,
+                        crash,
+                        None if mine else standing[crash],
+                        diagnosis=diagnosis() if mine else None,
+                    )
+                )
             finished += store.batches.finish_many(owner, results, NOW)
     return finished, first, standing
 
@@ -68,7 +78,10 @@ def hang_in_a_batch(settings: Settings, ready: Any) -> None:
 
 
 def fill_up(settings: Settings, most: int) -> tuple[int, str, list[str]]:
-    """Add triages until the file may grow no more; gives how many stood, the error's name, and what worked afterwards."""
+    """Add triages until the file may grow no more.
+
+    Gives how many stood, the error's name, and what worked afterwards.
+    """
     import resource
     import signal
 
@@ -83,7 +96,9 @@ def fill(store: Store) -> tuple[int, str, list[str]]:
     count = 0
     try:
         for count in range(100_000):
-            store.triages.add(triage(id=f"T{count:06}", created=NOW + timedelta(seconds=count), telemetry="x" * 20_000))
+            store.triages.add(
+                triage(id=f"T{count:06}", created=NOW + timedelta(seconds=count), telemetry="x" * 20_000)
+            )
     except Exception as error:  # noqa: BLE001 - the test looks at which one it is
         found = [item.id for item in store.triages.page(limit=2, now=NOW)[0]]
         return count, type(error).__name__, found

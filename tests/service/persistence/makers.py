@@ -20,20 +20,36 @@ def later(seconds: float) -> datetime:
 def triage(**fields: Any) -> TriageRecord:
     """Make a triage that began just now; fields override."""
     made: dict[str, Any] = {
-        "id": "T1", "state": "running", "origin": "api", "caller": "key-1", "source": "train.log", "created": NOW, "deadline": later(60),
+        "id": "T1",
+        "state": "running",
+        "origin": "api",
+        "caller": "key-1",
+        "source": "train.log",
+        "created": NOW,
+        "deadline": later(60),
     }
     return TriageRecord(**{**made, **fields})
 
 
 def batch(**fields: Any) -> BatchRecord:
     """Make a batch that begins; fields override."""
-    made: dict[str, Any] = {"id": "B1", "name": "night", "caller": "key-1", "source": "folder", "state": "running", "created": NOW}
+    made: dict[str, Any] = {
+        "id": "B1",
+        "name": "night",
+        "caller": "key-1",
+        "source": "folder",
+        "state": "running",
+        "created": NOW,
+    }
     return BatchRecord(**{**made, **fields})
 
 
 def specs(count: int) -> Iterator[JobSpec]:
     """Make so many jobs."""
-    return (JobSpec(name=f"job {number}", place=JobPlace(paths=(f"/logs/{number}.log",))) for number in range(1, count + 1))
+    return (
+        JobSpec(name=f"job {number}", place=JobPlace(paths=(f"/logs/{number}.log",)))
+        for number in range(1, count + 1)
+    )
 
 
 def add(store: Store, count: int, batch_id: str = "B1") -> list[str]:
@@ -41,7 +57,9 @@ def add(store: Store, count: int, batch_id: str = "B1") -> list[str]:
     return store.batches.add(batch(id=batch_id), specs(count))
 
 
-def claim(store: Store, count: int = 1, owner: str = "me", at: datetime = NOW, lease: float = 60) -> list[JobRecord]:
+def claim(
+    store: Store, count: int = 1, owner: str = "me", at: datetime = NOW, lease: float = 60
+) -> list[JobRecord]:
     """Claim jobs."""
     return store.batches.claim(owner, count, lease, at)
 

@@ -14,13 +14,27 @@ from tests.service.factories import diagnosis
 from tests.service.persistence.makers import NOW, add, batch, claim, later, numbers, specs
 
 SPEC = JobSpec(
-    name="train", place=JobPlace(paths=("/logs/a b.log",), configs=("/logs/run.sh",), ray_dashboard="http://h:8265", ray_job="j1", spooled=True),
-    nodes=4, gpus=32, gpu_hours=12.5, started=NOW, ended=later(5400), node_names=("gpu-1", "gpu-2"),
+    name="train",
+    place=JobPlace(
+        paths=("/logs/a b.log",),
+        configs=("/logs/run.sh",),
+        ray_dashboard="http://h:8265",
+        ray_job="j1",
+        spooled=True,
+    ),
+    nodes=4,
+    gpus=32,
+    gpu_hours=12.5,
+    started=NOW,
+    ended=later(5400),
+    node_names=("gpu-1", "gpu-2"),
 )
 
 
 def test_that_a_batch_is_given_as_it_was_added(store: Store) -> None:
-    record = batch(options=BatchOptions(language="zh", model=True), left_out={"too large": 3, "why": "no text"})
+    record = batch(
+        options=BatchOptions(language="zh", model=True), left_out={"too large": 3, "why": "no text"}
+    )
     store.batches.add(record, specs(3))
     assert store.batches.get("B1") == record.model_copy(update={"counts": {"queued": 3}})
 
@@ -104,7 +118,9 @@ def test_that_pages_of_jobs_go_by_number_and_state(store: Store) -> None:
 def test_that_results_come_in_order_and_only_of_jobs_that_are_over(store: Store) -> None:
     keys = add(store, 450)
     claim(store, 450)
-    store.batches.finish_many("me", [JobOutcome(key, diagnosis=diagnosis(headline=key)) for key in reversed(keys[:430])], NOW)
+    store.batches.finish_many(
+        "me", [JobOutcome(key, diagnosis=diagnosis(headline=key)) for key in reversed(keys[:430])], NOW
+    )
     store.batches.fail(keys[440], "me", "no text", None, NOW)
     found = list(store.batches.results("B1"))
     assert numbers(found) == [*range(1, 431), 441]
@@ -128,7 +144,11 @@ def test_that_a_cancelled_batch_keeps_what_is_done_and_ends_the_rest(store: Stor
     claim(store, 2)
     store.batches.finish(keys[0], "me", now=NOW)
     record = store.batches.cancel("B1", later(1))
-    assert (record.state, record.finished, record.counts) == ("cancelled", later(1), {"done": 1, "cancelled": 2})
+    assert (record.state, record.finished, record.counts) == (
+        "cancelled",
+        later(1),
+        {"done": 1, "cancelled": 2},
+    )
     assert store.batches.renew("me", keys, 60, later(2)) == frozenset()
     assert not store.batches.finish(keys[1], "me", now=later(2))
     assert claim(store, at=later(999)) == []
@@ -179,8 +199,12 @@ def test_that_a_batch_is_restored_from_its_journal_as_it_was(store: Store) -> No
     keys = add(store, 4)
     claim(store, 3)
     store.batches.represent("B1", "crash", keys[0])
-    same = JobOutcome(keys[1], fingerprint="crash", same_as=keys[0], root_line=7, root_file="a.log", root_text="Killed")
-    store.batches.finish_many("me", [JobOutcome(keys[0], fingerprint="crash", diagnosis=diagnosis()), same], NOW)
+    same = JobOutcome(
+        keys[1], fingerprint="crash", same_as=keys[0], root_line=7, root_file="a.log", root_text="Killed"
+    )
+    store.batches.finish_many(
+        "me", [JobOutcome(keys[0], fingerprint="crash", diagnosis=diagnosis()), same], NOW
+    )
     store.batches.fail(keys[2], "me", "no text", None, NOW)
     jobs = list(store.batches.jobs("B1")[0])
     store.batches.delete("B1")

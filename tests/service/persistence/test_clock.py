@@ -12,10 +12,14 @@ from tests.service.persistence.makers import NOW, add, later, triage
 
 DAY = 24 * 3600
 YEARS = 4 * 365
-# At which days the clock is looked at, the first being the day of the last record, and at which of them it is believed.
+# At which days the clock is looked at, the first being the day of the last record, and at which of them it is
+# believed.
 LOOKS = {
     "evenly": ([0, 0.5, 1, 2, 3, 5, 8], [True] * 7),
-    "a leap": ([0, YEARS, YEARS + 0.04, YEARS + 2, YEARS + 4, YEARS + 6.9, YEARS + 7.1], [True, *[False] * 5, True]),
+    "a leap": (
+        [0, YEARS, YEARS + 0.04, YEARS + 2, YEARS + 4, YEARS + 6.9, YEARS + 7.1],
+        [True, *[False] * 5, True],
+    ),
     "a leap that is set right": ([0, YEARS, YEARS + 1, 1, 2, 3], [True, False, False, True, True, True]),
     "two leaps": ([0, 10, 16, 30, 33, 36, 37.5], [True, False, False, False, False, False, True]),
     "set back": ([0, -100, -99, 0], [True, True, True, False]),
@@ -24,7 +28,9 @@ LOOKS = {
 
 
 @pytest.mark.parametrize(("days", "believed"), LOOKS.values(), ids=LOOKS)
-def test_that_a_clock_that_leaps_is_believed_after_a_week(store: Store, days: Sequence[float], believed: Sequence[bool]) -> None:
+def test_that_a_clock_that_leaps_is_believed_after_a_week(
+    store: Store, days: Sequence[float], believed: Sequence[bool]
+) -> None:
     store.triages.add(triage(state="done"))
     found = []
     for day in days:

@@ -57,9 +57,9 @@ def test_that_threads_write_and_read_together(store: Store) -> None:
     with ThreadPoolExecutor(12) as pool:
         list(pool.map(chat, range(24)))
     assert len(store.triages.page(limit=99)[0]) == 24
-    assert [[message.text for message in store.triages.messages(f"T{number:03}")] for number in range(24)] == [
-        [f"T{number:03} {turn}" for turn in range(5)] for number in range(24)
-    ]
+    assert [
+        [message.text for message in store.triages.messages(f"T{number:03}")] for number in range(24)
+    ] == [[f"T{number:03} {turn}" for turn in range(5)] for number in range(24)]
     assert len(store.audit.page(limit=999)[0]) == 120
 
 
@@ -67,7 +67,10 @@ def test_that_threads_agree_on_who_stands_for_a_crash(settings: Settings) -> Non
     with Store.open(settings) as first, Store.open(settings) as second:
         keys = add(first, 40)
         with ThreadPoolExecutor(8) as pool:
-            asked = pool.map(lambda pair: pair[0].batches.represent("B1", "crash", pair[1]), zip([first, second] * 20, keys, strict=True))
+            asked = pool.map(
+                lambda pair: pair[0].batches.represent("B1", "crash", pair[1]),
+                zip([first, second] * 20, keys, strict=True),
+            )
             standing = set(asked)
     assert len(standing) == 1
 
@@ -82,7 +85,9 @@ def test_that_changes_that_wait_for_each_other_are_made_again(server_settings: S
             def work(connection: Connection) -> None:
                 tries.append(order)
                 for number in order:
-                    connection.execute(update(JOBS).where(JOBS.c.number == number).values(attempts=JOBS.c.attempts + 1))
+                    connection.execute(
+                        update(JOBS).where(JOBS.c.number == number).values(attempts=JOBS.c.attempts + 1)
+                    )
                     if len(tries) <= 2 and number == order[0]:
                         both.wait()
 

@@ -66,7 +66,10 @@ def killed(work: Callable[..., None], settings: Settings) -> None:
 
 
 def test_that_a_locked_file_says_so_after_a_while_and_works_again(file_settings: Settings) -> None:
-    with Store.open(file_settings, timeout=0.2) as store, closing(sqlite3.connect(db(file_settings), isolation_level=None)) as other:
+    with (
+        Store.open(file_settings, timeout=0.2) as store,
+        closing(sqlite3.connect(db(file_settings), isolation_level=None)) as other,
+    ):
         store.triages.add(triage())
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="is locked by another process") as caught:
@@ -88,7 +91,11 @@ def test_that_a_locked_table_says_so_after_a_while(server_settings: Settings, cl
 
 
 def test_that_a_thread_that_waits_too_long_for_the_others_is_told(file_settings: Settings) -> None:
-    with Store.open(file_settings, timeout=0.2) as store, store._database.write(), pytest.raises(StoreError, match="is busy"):
+    with (
+        Store.open(file_settings, timeout=0.2) as store,
+        store._database.write(),
+        pytest.raises(StoreError, match="is busy"),
+    ):
         store.triages.add(triage())
 
 
@@ -101,8 +108,13 @@ def test_that_a_damaged_file_is_refused_with_what_to_do(file_settings: Settings,
     assert caught.value.status == 503
 
 
-@pytest.mark.parametrize("harm", [damage, lambda file: os.truncate(file, 100_000), lambda file: file.write_bytes(b"no database" * 999)])
-def test_that_a_damaged_file_is_moved_aside_where_that_is_asked_for(file_settings: Settings, harm: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize(
+    "harm",
+    [damage, lambda file: os.truncate(file, 100_000), lambda file: file.write_bytes(b"no database" * 999)],
+)
+def test_that_a_damaged_file_is_moved_aside_where_that_is_asked_for(
+    file_settings: Settings, harm: Callable[[Path], None]
+) -> None:
     file = filled(file_settings)
     harm(file)
     before = file.read_bytes()
@@ -116,12 +128,17 @@ def test_that_a_damaged_file_is_moved_aside_where_that_is_asked_for(file_setting
         assert (store.replaced, store.triages.get("T1").id) == (None, "T1")
 
 
-def test_that_damage_met_while_running_is_looked_for_at_the_next_start(file_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_damage_met_while_running_is_looked_for_at_the_next_start(
+    file_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # As if the file were too large to be checked at every start.
     monkeypatch.setattr(opening, "_CHECKED", 0)
     file = filled(file_settings)
     damage(file, 400_000)
-    with Store.open(file_settings) as store, pytest.raises(DamagedStoreError, match="Stop whycrash and start it again"):
+    with (
+        Store.open(file_settings) as store,
+        pytest.raises(DamagedStoreError, match="Stop whycrash and start it again"),
+    ):
         store.triages.page(limit=500)
     assert suspicion(file).exists()
     with Store.open(file_settings, replace_damaged=True) as store:
@@ -152,7 +169,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of two megabytes."""
     place = tmp_path / "small"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], check=False, capture_output=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], check=False, capture_output=True
+    )
     if mounted.returncode:
         pytest.skip("this user may mount nothing")
     yield place
@@ -184,7 +203,9 @@ def test_that_a_transaction_whose_process_is_killed_never_was(settings: Settings
 
 
 @pytest.mark.parametrize(("after", "left"), [(DAY, 1), (DAY + 1, 0)])
-def test_that_a_batch_whose_process_is_killed_while_it_comes_never_was(settings: Settings, after: int, left: int) -> None:
+def test_that_a_batch_whose_process_is_killed_while_it_comes_never_was(
+    settings: Settings, after: int, left: int
+) -> None:
     with Store.open(settings) as store:
         killed(hang_in_a_batch, settings)
         assert (store.batches.page(), store.batches.claim("me", 9, 60, NOW)) == (((), None), [])
@@ -213,7 +234,9 @@ def test_that_a_server_that_is_gone_says_so_and_comes_back(make_settings: Callab
         cluster.remove()
 
 
-def test_that_a_server_that_is_not_there_does_not_tell_the_password(make_settings: Callable[..., Settings], tmp_path: Path) -> None:
+def test_that_a_server_that_is_not_there_does_not_tell_the_password(
+    make_settings: Callable[..., Settings], tmp_path: Path
+) -> None:
     url = SecretStr(f"postgresql://ann:hunter22@/whycrash?host={tmp_path}")
     with pytest.raises(StoreError, match="cannot be reached") as caught:
         Store.open(make_settings(database=url))
@@ -249,7 +272,9 @@ def server_error(kind: type[psycopg.Error], gone: bool = False) -> DBAPIError:
     ],
     ids=lambda value: type(getattr(value, "orig", value)).__name__ if isinstance(value, DBAPIError) else "",
 )
-def test_that_a_servers_errors_say_what_can_be_done(error: DBAPIError, kind: type[Exception], words: str) -> None:
+def test_that_a_servers_errors_say_what_can_be_done(
+    error: DBAPIError, kind: type[Exception], words: str
+) -> None:
     with pytest.raises(kind, match=words) as caught, translate_error("postgresql://host/db"):
         raise error
     assert type(caught.value) is kind
@@ -264,7 +289,9 @@ def test_that_no_text_of_a_job_stands_in_an_errors_message(store: Store) -> None
     assert "secret-project" not in f"{caught.value} {caught.value.__cause__}"
 
 
-def test_that_a_running_store_goes_on_with_a_new_database_where_its_own_is_damaged(file_settings: Settings) -> None:
+def test_that_a_running_store_goes_on_with_a_new_database_where_its_own_is_damaged(
+    file_settings: Settings,
+) -> None:
     """What holds the store, or a part of it, need not know."""
     file = filled(file_settings)
     with Store.open(file_settings) as store:
@@ -278,7 +305,9 @@ def test_that_a_running_store_goes_on_with_a_new_database_where_its_own_is_damag
         assert store.replaced is not None
 
 
-def test_that_servers_over_one_file_go_on_together_where_one_of_them_puts_a_new_one_in_its_place(file_settings: Settings) -> None:
+def test_that_servers_over_one_file_go_on_together_where_one_of_them_puts_a_new_one_in_its_place(
+    file_settings: Settings,
+) -> None:
     file = filled(file_settings)
     with Store.open(file_settings) as first:
         first.triages.get("T199")
@@ -291,7 +320,9 @@ def test_that_servers_over_one_file_go_on_together_where_one_of_them_puts_a_new_
             assert second.triages.get("T900").id == first.triages.get("T900").id
 
 
-def test_that_a_store_whose_file_is_away_for_a_moment_makes_no_empty_one(file_settings: Settings, tmp_path: Path) -> None:
+def test_that_a_store_whose_file_is_away_for_a_moment_makes_no_empty_one(
+    file_settings: Settings, tmp_path: Path
+) -> None:
     file = filled(file_settings)
     with Store.open(file_settings) as store:
         store.triages.get("T199")
@@ -305,7 +336,10 @@ def test_that_a_store_whose_file_is_away_for_a_moment_makes_no_empty_one(file_se
 
 
 def test_that_a_key_is_good_also_while_nothing_can_be_written(file_settings: Settings) -> None:
-    with Store.open(file_settings, timeout=0.1) as store, closing(sqlite3.connect(db(file_settings), isolation_level=None)) as other:
+    with (
+        Store.open(file_settings, timeout=0.1) as store,
+        closing(sqlite3.connect(db(file_settings), isolation_level=None)) as other,
+    ):
         store.keys.add(KeyRecord(id="k", name="k", hash="h", scopes=("triage",), created=NOW))
         other.execute("BEGIN IMMEDIATE")
         store.keys.used("k", NOW)

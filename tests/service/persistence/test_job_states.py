@@ -95,9 +95,13 @@ class Engines:
         else:
             before = self._states()
             retry_at = later(self._seconds + 5) if event == "retry" else None
-            self._ends[job] += self._batches.fail(job, owner, "it broke", retry_at, self._now) and retry_at is None
+            self._ends[job] += (
+                self._batches.fail(job, owner, "it broke", retry_at, self._now) and retry_at is None
+            )
             after = self._states()
-            self._reopened.update(key for key in after if (before[key], after[key]) in {("done", "queued"), ("done", "failed")})
+            self._reopened.update(
+                key for key in after if (before[key], after[key]) in {("done", "queued"), ("done", "failed")}
+            )
             self._ends.update(key for key in after if (before[key], after[key]) == ("done", "failed"))
 
     def _finish(self, owner: str, job: str) -> None:
@@ -121,9 +125,16 @@ def counter() -> list[int]:
     return [0]
 
 
-@rules(derandomize=True, deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@rules(
+    derandomize=True,
+    deadline=None,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(jobs=st.integers(1, 8), events=st.lists(EVENTS, min_size=5, max_size=40))
-def test_that_every_job_ends_once_whatever_happens(settings: Settings, counter: list[int], jobs: int, events: list[tuple[str, str, int]]) -> None:
+def test_that_every_job_ends_once_whatever_happens(
+    settings: Settings, counter: list[int], jobs: int, events: list[tuple[str, str, int]]
+) -> None:
     counter[0] += 1
     with Store.open(settings) as store:
         engines = Engines(store, f"B{counter[0]}", jobs)
@@ -136,7 +147,14 @@ def test_that_every_job_ends_once_whatever_happens(settings: Settings, counter: 
 def test_that_the_events_of_the_property_do_happen(settings: Settings) -> None:
     with Store.open(settings) as store:
         engines = Engines(store, "B1", 4)
-        for event in [("claim", "a", 4), ("finish", "a", 2), ("retry", "a", 0), ("wait", "a", 20), ("claim", "b", 4), ("finish", "a", 0)]:
+        for event in [
+            ("claim", "a", 4),
+            ("finish", "a", 2),
+            ("retry", "a", 0),
+            ("wait", "a", 20),
+            ("claim", "b", 4),
+            ("finish", "a", 0),
+        ]:
             engines.step(*event)
         assert engines._ends == Counter({"B1-3": 1})
         assert {job.owner for job in store.batches.jobs("B1", state="running")[0]} == {"b"}

@@ -14,7 +14,9 @@ def test_that_a_claim_takes_the_first_queued_jobs_for_its_owner(store: Store) ->
     add(store, 5)
     jobs = claim(store, 3, lease=30)
     assert numbers(jobs) == [1, 2, 3]
-    assert {(job.state, job.owner, job.attempts, job.leased_until) for job in jobs} == {("running", "me", 1, later(30))}
+    assert {(job.state, job.owner, job.attempts, job.leased_until) for job in jobs} == {
+        ("running", "me", 1, later(30))
+    }
     assert jobs == [store.batches.job(job.id) for job in jobs]
     assert numbers(claim(store, 3, owner="you")) == [4, 5]
     assert claim(store, 3) == []
@@ -92,7 +94,9 @@ def test_that_what_is_given_back_is_queued_as_if_not_tried(store: Store) -> None
         ([], 4, {}),
     ],
 )
-def test_that_the_next_job_goes_to_the_batch_that_holds_least(loads: list[tuple[str, int, int, int]], count: int, given: dict[str, int]) -> None:
+def test_that_the_next_job_goes_to_the_batch_that_holds_least(
+    loads: list[tuple[str, int, int, int]], count: int, given: dict[str, int]
+) -> None:
     assert shares([BatchLoad(*row) for row in loads], count) == given
 
 

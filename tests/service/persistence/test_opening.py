@@ -55,11 +55,16 @@ def older(request: pytest.FixtureRequest, make_settings: Callable[..., Settings]
         opening.upgrade(connection, "0001")
         for number in range(2300):
             headline = "NULL" if number % 2 else f"'Rank {number} STOPPED'"
-            connection.exec_driver_sql(OLD_TRIAGE.format(id=f"T{number:04}", source=f"Log-{number}.txt", headline=headline))
+            connection.exec_driver_sql(
+                OLD_TRIAGE.format(id=f"T{number:04}", source=f"Log-{number}.txt", headline=headline)
+            )
         connection.exec_driver_sql(OLD_BATCH)
         connection.exec_driver_sql(OLD_JOB)
         for number in range(2, 602):
-            values = {"number": number, "packed": zlib.compress(diagnosis(headline=f"It is {number}").to_json().encode())}
+            values = {
+                "number": number,
+                "packed": zlib.compress(diagnosis(headline=f"It is {number}").to_json().encode()),
+            }
             connection.execute(text(OLD_ANSWER), values)
     database.close()
     return settings
@@ -72,7 +77,9 @@ def test_that_an_older_schema_is_migrated_with_all_its_rows(older: Settings) -> 
         assert [item.id for item in store.triages.page("log-1234 rank stopped")[0]] == ["T1234"]
         assert [item.id for item in store.triages.page("LOG-1235.")[0]] == ["T1235"]
         assert store.batches.claim("me", 9, 60, NOW)[0].place.paths == ("/a.log",)
-        assert [line.gist and line.gist.headline for line in store.batches.lines("B1")] == [f"It is {number}" for number in range(2, 602)]
+        assert [line.gist and line.gist.headline for line in store.batches.lines("B1")] == [
+            f"It is {number}" for number in range(2, 602)
+        ]
         (job,) = store.batches.jobs("B1", after=600)[0]
         assert (job.config, job.diagnosis) == ("", diagnosis(headline="It is 601"))
 
@@ -134,8 +141,17 @@ def test_that_what_was_kept_is_there_after_a_restart(settings: Settings) -> None
 def test_that_the_file_is_for_its_owner_alone(file_settings: Settings) -> None:
     with Store.open(file_settings) as store:
         store.triages.add(triage())
-        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in [file_settings.home, *file_settings.home.iterdir()]}
-    assert modes == {"home": 0o700, "whycrash.db": 0o600, "whycrash.db-wal": 0o600, "whycrash.db-shm": 0o600, "whycrash.db.lock": 0o600}
+        modes = {
+            path.name: stat.S_IMODE(path.stat().st_mode)
+            for path in [file_settings.home, *file_settings.home.iterdir()]
+        }
+    assert modes == {
+        "home": 0o700,
+        "whycrash.db": 0o600,
+        "whycrash.db-wal": 0o600,
+        "whycrash.db-shm": 0o600,
+        "whycrash.db.lock": 0o600,
+    }
 
 
 def test_that_a_file_that_others_could_read_is_closed_to_them(file_settings: Settings) -> None:
@@ -146,20 +162,28 @@ def test_that_a_file_that_others_could_read_is_closed_to_them(file_settings: Set
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_that_sqlite_can_be_given_another_place(make_settings: Callable[..., Settings], tmp_path: Path) -> None:
+def test_that_sqlite_can_be_given_another_place(
+    make_settings: Callable[..., Settings], tmp_path: Path
+) -> None:
     file = tmp_path / "deep" / "er" / "kept.db"
     with Store.open(make_settings(database=SecretStr(f"sqlite:///{file}"))) as store:
         assert store.place == str(file)
     assert file.exists()
 
 
-@pytest.mark.parametrize("url", ["postgresql://ann:pw@db/why", "postgres+psycopg2://ann:pw@db/why", "postgresql+psycopg://ann:pw@db/why"])
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://ann:pw@db/why", "postgres+psycopg2://ann:pw@db/why", "postgresql+psycopg://ann:pw@db/why"],
+)
 def test_that_a_servers_url_may_name_another_driver(make_settings: Callable[..., Settings], url: str) -> None:
     if url.startswith("postgres+"):
         with pytest.raises(SettingsError):
             address(make_settings(database=SecretStr(url)))
     else:
-        assert address(make_settings(database=SecretStr(url))).render_as_string() == "postgresql+psycopg://ann:***@db/why"
+        assert (
+            address(make_settings(database=SecretStr(url))).render_as_string()
+            == "postgresql+psycopg://ann:***@db/why"
+        )
 
 
 @pytest.mark.parametrize(
@@ -173,7 +197,9 @@ def test_that_a_servers_url_may_name_another_driver(make_settings: Callable[...,
         ("sqlite:///a.db?mode=memory", "takes a file"),
     ],
 )
-def test_that_a_url_that_cannot_be_used_is_refused_without_its_password(make_settings: Callable[..., Settings], url: str, words: str) -> None:
+def test_that_a_url_that_cannot_be_used_is_refused_without_its_password(
+    make_settings: Callable[..., Settings], url: str, words: str
+) -> None:
     with pytest.raises(SettingsError, match=words) as caught:
         Store.open(make_settings(database=SecretStr(url)))
     assert "pa55word" not in "".join(format_exception(caught.value, limit=0))

@@ -26,7 +26,14 @@ def test_that_a_result_is_kept_as_it_was_given(store: Store) -> None:
     (key,) = add(store, 1)
     claim(store)
     assert store.batches.finish(
-        key, "me", fingerprint="f1", root_line=5_000_000_000, root_file="rank0.log", root_text="Killed", diagnosis=diagnosis(), now=later(2)
+        key,
+        "me",
+        fingerprint="f1",
+        root_line=5_000_000_000,
+        root_file="rank0.log",
+        root_text="Killed",
+        diagnosis=diagnosis(),
+        now=later(2),
     )
     job = store.batches.job(key)
     assert (job.state, job.fingerprint, job.same_as, job.diagnosis) == ("done", "f1", None, diagnosis())
@@ -67,7 +74,12 @@ def test_that_a_failure_is_recorded_with_its_reason(store: Store) -> None:
     claim(store)
     assert store.batches.fail(key, "me", "The log is no text.", None, later(4))
     job = store.batches.job(key)
-    assert (job.state, job.error, job.finished, job.diagnosis) == ("failed", "The log is no text.", later(4), None)
+    assert (job.state, job.error, job.finished, job.diagnosis) == (
+        "failed",
+        "The log is no text.",
+        later(4),
+        None,
+    )
 
 
 def test_that_a_success_takes_the_reason_of_an_earlier_failure_away(store: Store) -> None:
@@ -136,7 +148,9 @@ def test_that_where_one_fails_the_first_that_leans_on_it_takes_its_place(store: 
     assert not store.batches.settle("B1", NOW)
     assert numbers(claim(store, 9)) == [2]
     assert store.batches.represent("B1", "crash", keys[1]) == keys[1]
-    assert store.batches.finish(keys[1], "me", fingerprint="crash", same_as=keys[1], diagnosis=diagnosis(), now=NOW)
+    assert store.batches.finish(
+        keys[1], "me", fingerprint="crash", same_as=keys[1], diagnosis=diagnosis(), now=NOW
+    )
     assert store.batches.settle("B1", NOW)
 
 
@@ -147,7 +161,10 @@ def test_that_a_crash_that_nobody_can_answer_does_not_go_through_all_its_jobs(st
         assert len(claim(store, 9)) == 1
     store.batches.fail(keys[MOST_FAILURES - 1], "me", "the worker died", None, NOW)
     assert store.batches.counts("B1") == {"failed": 10}
-    assert store.batches.job(keys[9]).error == "3 jobs of the same crash could not be answered; the last: the worker died"
+    assert (
+        store.batches.job(keys[9]).error
+        == "3 jobs of the same crash could not be answered; the last: the worker died"
+    )
     assert store.batches.settle("B1", NOW)
 
 
@@ -157,7 +174,10 @@ def test_that_a_job_that_leans_on_one_that_failed_meanwhile_is_queued_again(stor
     for key in keys:
         store.batches.represent("B1", "crash", key)
     store.batches.fail(keys[0], "me", "the worker died", None, NOW)
-    results = [JobOutcome(keys[1], fingerprint="crash", same_as=keys[0]), JobOutcome(keys[2], fingerprint="else")]
+    results = [
+        JobOutcome(keys[1], fingerprint="crash", same_as=keys[0]),
+        JobOutcome(keys[2], fingerprint="else"),
+    ]
     assert store.batches.finish_many("me", results, NOW) == frozenset(keys[2:])
     (again,) = claim(store, 9)
     assert (again.id, again.attempts) == (keys[1], 1)
@@ -191,7 +211,9 @@ def test_that_the_one_that_stands_for_a_crash_stands_for_its_files_too(store: St
     keys = add(store, 3)
     claim(store, 3)
     assert store.batches.stand("B1", "crash", "a", keys[0]) == (keys[0], keys[0])
-    assert store.batches.finish(keys[0], "me", fingerprint="crash", config="a", diagnosis=diagnosis(), now=NOW)
+    assert store.batches.finish(
+        keys[0], "me", fingerprint="crash", config="a", diagnosis=diagnosis(), now=NOW
+    )
     assert store.batches.stand("B1", "crash", "a", keys[1]) == (keys[0], keys[0])
     assert store.batches.stand("B1", "crash", "b", keys[2]) == (keys[0], keys[2])
 
@@ -200,7 +222,9 @@ def test_that_one_whose_files_were_others_when_tried_again_stands_for_the_crash_
     keys = add(store, 2)
     claim(store, 2)
     store.batches.stand("B1", "crash", "a", keys[0])
-    assert store.batches.finish(keys[0], "me", fingerprint="crash", config="b", diagnosis=diagnosis(), now=NOW)
+    assert store.batches.finish(
+        keys[0], "me", fingerprint="crash", config="b", diagnosis=diagnosis(), now=NOW
+    )
     assert store.batches.stand("B1", "crash", "a", keys[1]) == (keys[0], keys[1])
 
 
@@ -209,10 +233,22 @@ def test_that_those_with_other_files_than_the_one_that_takes_the_place_are_queue
     claim(store, 4)
     for key, config in zip(keys, ("a", "", "a", ""), strict=True):
         assert store.batches.stand("B1", "crash", config, key) == (keys[0], keys[0])
-    store.batches.finish_many("me", [JobOutcome(key, fingerprint="crash", same_as=keys[0], config=config) for key, config in zip(keys[1:], ("", "a", ""), strict=True)], NOW)
+    store.batches.finish_many(
+        "me",
+        [
+            JobOutcome(key, fingerprint="crash", same_as=keys[0], config=config)
+            for key, config in zip(keys[1:], ("", "a", ""), strict=True)
+        ],
+        NOW,
+    )
     store.batches.fail(keys[0], "me", "the worker died", None, NOW)
     found = [store.batches.job(key) for key in keys]
-    assert [(job.state, job.same_as) for job in found] == [("failed", None), ("queued", None), ("queued", None), ("done", keys[1])]
+    assert [(job.state, job.same_as) for job in found] == [
+        ("failed", None),
+        ("queued", None),
+        ("queued", None),
+        ("done", keys[1]),
+    ]
     claim(store, 9)
     assert store.batches.stand("B1", "crash", "", keys[1]) == (keys[1], keys[1])
     assert store.batches.stand("B1", "crash", "a", keys[2]) == (keys[1], keys[2])
@@ -220,7 +256,17 @@ def test_that_those_with_other_files_than_the_one_that_takes_the_place_are_queue
 
 def test_that_a_batch_put_together_again_knows_who_stands_for_which_files(store: Store) -> None:
     made = [
-        JobRecord(id=f"B3-{number}", batch="B3", number=number, name="x", place=JobPlace(), state="done", fingerprint="crash", config=config, diagnosis=diagnosis())
+        JobRecord(
+            id=f"B3-{number}",
+            batch="B3",
+            number=number,
+            name="x",
+            place=JobPlace(),
+            state="done",
+            fingerprint="crash",
+            config=config,
+            diagnosis=diagnosis(),
+        )
         for number, config in ((1, "a"), (2, "b"))
     ] + [JobRecord(id="B3-3", batch="B3", number=3, name="x", place=JobPlace())]
     store.batches.restore(batch(id="B3"), made)
@@ -233,11 +279,22 @@ def test_that_a_summary_reads_what_it_needs_and_no_answer(store: Store) -> None:
     claim(store, 3)
     secret = "ghp_" + "e5F6" * 9
     answer = diagnosis(headline=f"The token {secret} was used", changes=(proposal("a.b", 2), proposal("c")))
-    store.batches.finish_many("me", [JobOutcome(keys[0], fingerprint="f", diagnosis=answer), JobOutcome(keys[1], fingerprint="f", same_as=keys[0])], NOW)
+    store.batches.finish_many(
+        "me",
+        [
+            JobOutcome(keys[0], fingerprint="f", diagnosis=answer),
+            JobOutcome(keys[1], fingerprint="f", same_as=keys[0]),
+        ],
+        NOW,
+    )
     store.batches.fail(keys[2], "me", "no text", None, NOW)
     first, second, third = store.batches.lines("B1")
     assert first.gist is not None
     assert first.gist.proposal == answer.changes[0]
-    assert (first.gist.cause, first.gist.engine, secret in first.gist.headline) == ("disk-full", "composer", False)
+    assert (first.gist.cause, first.gist.engine, secret in first.gist.headline) == (
+        "disk-full",
+        "composer",
+        False,
+    )
     assert (second.gist, second.same_as, second.number, second.finished) == (None, 1, 2, NOW)
     assert (third.state, third.error) == ("failed", "no text")

@@ -17,7 +17,10 @@ DAY = 24 * 3600
 def held(store: Store) -> dict[str, int]:
     """Count the rows of each table that has any."""
     with store._database.read() as connection:
-        counts = {table.name: connection.execute(select(func.count()).select_from(table)).scalar_one() for table in METADATA.sorted_tables}
+        counts = {
+            table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in METADATA.sorted_tables
+        }
     return {name: count for name, count in counts.items() if count}
 
 
@@ -55,7 +58,10 @@ def test_that_nothing_young_or_unfinished_goes(store: Store) -> None:
 def test_that_more_than_one_step_of_triages_goes(store: Store) -> None:
     for number in range(30):
         store.triages.add(triage(id=f"T{number}", state="done"))
-    assert store.retention._delete(METADATA.tables["triages"], METADATA.tables["triages"].c.created < later(1)) == 30
+    assert (
+        store.retention._delete(METADATA.tables["triages"], METADATA.tables["triages"].c.created < later(1))
+        == 30
+    )
 
 
 def test_that_others_write_while_much_is_forgotten(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

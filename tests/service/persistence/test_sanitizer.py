@@ -31,18 +31,47 @@ CLEAN = "before [redacted:huggingface-token] after \ufffd \ufffd end"
 def fill(store: Store) -> None:
     """Put the dirty text into every field that takes free text."""
     answer = diagnosis(
-        source=DIRTY, headline=DIRTY, explanation=DIRTY, patch=DIRTY, checks=(DIRTY,), limits=ReadLimits(bytes=1, lines=1, omitted={DIRTY: DIRTY}),
+        source=DIRTY,
+        headline=DIRTY,
+        explanation=DIRTY,
+        patch=DIRTY,
+        checks=(DIRTY,),
+        limits=ReadLimits(bytes=1, lines=1, omitted={DIRTY: DIRTY}),
         evidence=(Evidence(line=1, text=DIRTY, role="root", why=DIRTY, file=DIRTY),),
     )
-    store.triages.add(triage(caller=DIRTY, source=DIRTY, error=DIRTY, telemetry=DIRTY, configs=((DIRTY, DIRTY),), diagnosis=answer))
+    store.triages.add(
+        triage(
+            caller=DIRTY,
+            source=DIRTY,
+            error=DIRTY,
+            telemetry=DIRTY,
+            configs=((DIRTY, DIRTY),),
+            diagnosis=answer,
+        )
+    )
     excerpt = Excerpt(stretches=(LineRange(file=DIRTY, begin=1, lines=(DIRTY, "x")),))
-    store.triages.answer("T1", answer, final=True, now=NOW, excerpt=excerpt, error=DIRTY, configs=[(DIRTY, DIRTY)], telemetry=DIRTY)
+    store.triages.answer(
+        "T1",
+        answer,
+        final=True,
+        now=NOW,
+        excerpt=excerpt,
+        error=DIRTY,
+        configs=[(DIRTY, DIRTY)],
+        telemetry=DIRTY,
+    )
     store.triages.add_messages("T1", MessageRecord(role="user", text=DIRTY, created=NOW))
-    store.triages.add_feedback(FeedbackRecord(triage="T1", caller=DIRTY, created=NOW, right=False, cause=DIRTY, fix=TOKEN, comment=TOKEN))
+    store.triages.add_feedback(
+        FeedbackRecord(
+            triage="T1", caller=DIRTY, created=NOW, right=False, cause=DIRTY, fix=TOKEN, comment=TOKEN
+        )
+    )
     spec = JobSpec(name=DIRTY, place=JobPlace(paths=("a.log",)), node_names=(DIRTY,))
     keys = store.batches.add(batch(name=DIRTY, caller=DIRTY, left_out={DIRTY: DIRTY}), [spec] * 3)
     store.batches.claim("me", 3, 60, NOW)
-    store.batches.finish_many("me", [JobOutcome(keys[0], root_file=DIRTY, root_text=DIRTY, diagnosis=answer)], NOW)
+    store.batches.finish_many(
+        "me", [JobOutcome(keys[0], root_file=DIRTY, root_text=DIRTY, diagnosis=answer)], NOW
+    )
     store.batches.fail(keys[1], "me", DIRTY, None, NOW)
     store.batches.fail(keys[2], "me", DIRTY, NOW, NOW)
     store.keys.add(KeyRecord(id="k1", name=DIRTY, hash="ab", scopes=(), created=NOW))
@@ -54,7 +83,12 @@ def test_that_no_secret_reaches_any_table(store: Store) -> None:
     held = []
     with store._database.read() as connection:
         for table in METADATA.sorted_tables:
-            held += [repr(value) for row in connection.execute(select(table)) for value in row if not isinstance(value, bytes)]
+            held += [
+                repr(value)
+                for row in connection.execute(select(table))
+                for value in row
+                if not isinstance(value, bytes)
+            ]
     held += [store.triages.get("T1").model_dump_json(), store.triages.excerpt("T1").model_dump_json()]
     held += [job.model_dump_json() for job in store.batches.jobs("B1")[0]]
     assert [text for text in held if TOKEN in text or TOKEN[3:] in text] == []
@@ -72,7 +106,9 @@ def test_that_what_surrounds_a_secret_stays(store: Store) -> None:
 
 def test_that_a_secret_over_several_lines_of_an_excerpt_is_masked() -> None:
     lines = ("-----BEGIN RSA PRIVATE KEY-----", "A" * 64, "B" * 64, "-----END RSA PRIVATE KEY-----", "step 4")
-    kept = sanitizer.unpack_excerpt(sanitizer.pack_excerpt(Excerpt(stretches=(LineRange(file=None, begin=5, lines=lines),))))
+    kept = sanitizer.unpack_excerpt(
+        sanitizer.pack_excerpt(Excerpt(stretches=(LineRange(file=None, begin=5, lines=lines),)))
+    )
     assert len(kept.stretches[0].lines) == 5
     assert kept.stretches[0].lines[4] == "step 4"
     assert "AAAA" not in "".join(kept.stretches[0].lines)

@@ -69,7 +69,9 @@ def test_that_a_request_waits_for_the_first_one(store: Store) -> None:
 
 
 @pytest.mark.parametrize(("answered", "after"), [(True, DAY), (False, 600)])
-def test_that_a_request_may_be_made_again_once_the_first_is_forgotten_or_lost(store: Store, answered: bool, after: int) -> None:
+def test_that_a_request_may_be_made_again_once_the_first_is_forgotten_or_lost(
+    store: Store, answered: bool, after: int
+) -> None:
     store.requests.begin("idem", "ann", "d1", NOW)
     if answered:
         store.requests.finish("idem", "ann", 200, b"old")
@@ -87,7 +89,10 @@ def test_that_an_abandoned_request_may_be_made_again_at_once(store: Store) -> No
     assert store.requests.begin("idem", "ann", "d2", NOW) == (200, b"kept")
 
 
-@pytest.mark.parametrize(("key", "caller"), [("idem", "bob"), ("IDEM", "ann"), ("x" * 10_000, "ann"), ("\x00\ud800", "ann"), ("nidem", "an")])
+@pytest.mark.parametrize(
+    ("key", "caller"),
+    [("idem", "bob"), ("IDEM", "ann"), ("x" * 10_000, "ann"), ("\x00\ud800", "ann"), ("nidem", "an")],
+)
 def test_that_each_caller_has_its_own_keys(store: Store, key: str, caller: str) -> None:
     store.requests.begin("idem", "ann", "d1", NOW)
     assert store.requests.begin(key, caller, "d2", NOW) is None
@@ -95,7 +100,11 @@ def test_that_each_caller_has_its_own_keys(store: Store, key: str, caller: str) 
 
 def test_that_an_event_comes_first_once_in_a_day(settings: Settings) -> None:
     with Store.open(settings) as store:
-        assert [store.seen.is_first("slack", "Ev1", later(second)) for second in (0, 1, DAY - 1)] == [True, False, False]
+        assert [store.seen.is_first("slack", "Ev1", later(second)) for second in (0, 1, DAY - 1)] == [
+            True,
+            False,
+            False,
+        ]
         assert store.seen.is_first("slack", "Ev2", NOW)
         assert store.seen.is_first("other", "Ev1", NOW)
     with Store.open(settings) as store:
@@ -105,7 +114,10 @@ def test_that_an_event_comes_first_once_in_a_day(settings: Settings) -> None:
 
 
 def test_that_the_audit_is_given_newest_first(store: Store) -> None:
-    rows = [AuditRecord(at=later(number), actor="ann", action="delete", target=f"T{number}", detail="x") for number in range(5)]
+    rows = [
+        AuditRecord(at=later(number), actor="ann", action="delete", target=f"T{number}", detail="x")
+        for number in range(5)
+    ]
     for row in rows:
         store.audit.add(row)
     items, after = store.audit.page(limit=3)

@@ -50,14 +50,22 @@ def test_that_the_final_answer_ends_it(store: Store) -> None:
     store.triages.add(triage())
     store.triages.answer("T1", diagnosis(), final=False, now=later(1), excerpt=Excerpt(whole=True))
     final = diagnosis(headline="The host ran out of memory.")
-    store.triages.answer("T1", final, final=True, now=later(2), excerpt=EXCERPT, configs=[("b.sh", "run")], telemetry="{}")
+    store.triages.answer(
+        "T1", final, final=True, now=later(2), excerpt=EXCERPT, configs=[("b.sh", "run")], telemetry="{}"
+    )
     found = store.triages.get("T1", later(90))
     assert (found.state, found.diagnosis, found.finished) == ("done", final, later(2))
-    assert (found.configs, found.telemetry, store.triages.excerpt("T1")) == ((("b.sh", "run"),), "{}", EXCERPT)
+    assert (found.configs, found.telemetry, store.triages.excerpt("T1")) == (
+        (("b.sh", "run"),),
+        "{}",
+        EXCERPT,
+    )
 
 
 @pytest.mark.parametrize(("answered", "state"), [(True, "done"), (False, "failed")])
-def test_that_an_end_without_an_answer_keeps_the_first_one(store: Store, answered: bool, state: TriageState) -> None:
+def test_that_an_end_without_an_answer_keeps_the_first_one(
+    store: Store, answered: bool, state: TriageState
+) -> None:
     store.triages.add(triage())
     if answered:
         store.triages.answer("T1", diagnosis(), final=False, now=NOW)
@@ -67,7 +75,9 @@ def test_that_an_end_without_an_answer_keeps_the_first_one(store: Store, answere
 
 
 @pytest.mark.parametrize(("answered", "state"), [(True, "done"), (False, "failed")])
-def test_that_a_triage_whose_server_was_stopped_is_over_at_its_deadline(store: Store, answered: bool, state: TriageState) -> None:
+def test_that_a_triage_whose_server_was_stopped_is_over_at_its_deadline(
+    store: Store, answered: bool, state: TriageState
+) -> None:
     store.triages.add(triage())
     if answered:
         store.triages.answer("T1", diagnosis(), final=False, now=NOW)
@@ -131,15 +141,23 @@ def test_that_a_page_can_be_of_one_caller(store: Store) -> None:
         ("x\x00y", []),
     ],
 )
-def test_that_a_search_wants_every_word_in_source_headline_or_cause(store: Store, words: str, found: list[str]) -> None:
+def test_that_a_search_wants_every_word_in_source_headline_or_cause(
+    store: Store, words: str, found: list[str]
+) -> None:
     store.triages.add(triage(id="T1"))
-    store.triages.answer("T1", diagnosis(cause="nccl-timeout", headline="The AllReduce hung."), final=True, now=NOW)
+    store.triages.answer(
+        "T1", diagnosis(cause="nccl-timeout", headline="The AllReduce hung."), final=True, now=NOW
+    )
     store.triages.add(triage(id="T2", source="Straße/train 100%.log"))
-    store.triages.answer("T2", diagnosis(cause="host-oom-kill", headline="主机内存 ran out"), final=True, now=NOW)
+    store.triages.answer(
+        "T2", diagnosis(cause="host-oom-kill", headline="主机内存 ran out"), final=True, now=NOW
+    )
     assert [item.id for item in store.triages.page(words)[0]] == found
 
 
-@pytest.mark.parametrize("words", ["paste " * 3000, "a" * 100_000, "% " * 3000], ids=["many", "long", "signs"])
+@pytest.mark.parametrize(
+    "words", ["paste " * 3000, "a" * 100_000, "% " * 3000], ids=["many", "long", "signs"]
+)
 def test_that_a_search_for_a_whole_page_of_words_is_answered(store: Store, words: str) -> None:
     assert store.triages.page(words)[0] == ()
 
@@ -165,7 +183,15 @@ def test_that_feedback_is_kept_as_it_was_given(store: Store) -> None:
     store.triages.add(triage())
     given = [
         FeedbackRecord(triage="T1", caller="ann", created=NOW, right=True),
-        FeedbackRecord(triage="T1", caller="bob", created=later(1), right=False, cause="gpu-oom", fix="Less batch.", comment="Hm."),
+        FeedbackRecord(
+            triage="T1",
+            caller="bob",
+            created=later(1),
+            right=False,
+            cause="gpu-oom",
+            fix="Less batch.",
+            comment="Hm.",
+        ),
     ]
     for feedback in given:
         store.triages.add_feedback(feedback)
@@ -179,7 +205,11 @@ def test_that_a_deleted_triage_takes_everything_with_it(store: Store) -> None:
     store.triages.add_feedback(FeedbackRecord(triage="T1", caller="ann", created=NOW, right=True))
     store.triages.delete("T1")
     store.triages.add(triage())
-    assert (store.triages.excerpt("T1"), store.triages.messages("T1"), store.triages.feedback("T1")) == (Excerpt(), (), ())
+    assert (store.triages.excerpt("T1"), store.triages.messages("T1"), store.triages.feedback("T1")) == (
+        Excerpt(),
+        (),
+        (),
+    )
 
 
 MESSAGE = MessageRecord(role="user", text="why?", created=NOW)
@@ -212,8 +242,12 @@ def test_that_a_triage_without_a_moment_is_judged_by_the_clock(store: Store) -> 
 
 @pytest.mark.parametrize("words", ["", "memory rank"])
 @pytest.mark.parametrize("after", [None, "T5"])
-@pytest.mark.parametrize(("caller", "index"), [(None, "triages_by_words"), ("ann", "triages_by_caller_words")])
-def test_that_a_search_reads_the_words_and_no_answers(file_settings: Settings, words: str, after: str | None, caller: str | None, index: str) -> None:
+@pytest.mark.parametrize(
+    ("caller", "index"), [(None, "triages_by_words"), ("ann", "triages_by_caller_words")]
+)
+def test_that_a_search_reads_the_words_and_no_answers(
+    file_settings: Settings, words: str, after: str | None, caller: str | None, index: str
+) -> None:
     asked: list[tuple[str, Any]] = []
     with Store.open(file_settings) as store:
         event.listen(store._database.engine, "before_cursor_execute", lambda *given: asked.append(given[2:4]))

@@ -15,7 +15,10 @@ from ingest.logs.reader import Reader
 from service.pipeline import excerpts
 from service.schemas.records import Excerpt, LineRange
 
-OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free."
+OOM = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
+    "of 79.10 GiB of which 1.00 GiB is free."
+)
 STEP = "words that say nothing {}"
 
 
@@ -26,7 +29,11 @@ def kept(reader: Reader, path: Path) -> Excerpt:
 
 def numbered(excerpt: Excerpt) -> dict[int, str]:
     """Give all lines by number."""
-    return {stretch.begin + place: text for stretch in excerpt.stretches for place, text in enumerate(stretch.lines)}
+    return {
+        stretch.begin + place: text
+        for stretch in excerpt.stretches
+        for place, text in enumerate(stretch.lines)
+    }
 
 
 @given(
@@ -35,7 +42,9 @@ def numbered(excerpt: Excerpt) -> dict[int, str]:
     spans=st.lists(st.tuples(st.integers(1, 30), st.integers(0, 5)), max_size=4),
 )
 @settings(derandomize=True, deadline=None, max_examples=150)
-def test_that_lines_are_those_of_a_plain_split_however_the_bytes_come(text: str, cuts: list[int], spans: list[tuple[int, int]]) -> None:
+def test_that_lines_are_those_of_a_plain_split_however_the_bytes_come(
+    text: str, cuts: list[int], spans: list[tuple[int, int]]
+) -> None:
     raw = text.encode()
     wanted = excerpts.merge_ranges((begin, begin + more) for begin, more in spans)
     chunks, place = [], 0
@@ -59,7 +68,9 @@ def test_that_a_short_log_is_kept_whole(reader: Reader, tmp_path: Path) -> None:
     assert numbered(excerpt) == {1: "start", 2: OOM, 3: "end"}
 
 
-def test_that_of_a_long_log_the_root_its_surroundings_and_the_end_are_kept(reader: Reader, tmp_path: Path) -> None:
+def test_that_of_a_long_log_the_root_its_surroundings_and_the_end_are_kept(
+    reader: Reader, tmp_path: Path
+) -> None:
     path = tmp_path / "log"
     rows = [STEP.format(number) for number in range(1, 30_001)]
     rows[9_999] = OOM
@@ -74,7 +85,9 @@ def test_that_of_a_long_log_the_root_its_surroundings_and_the_end_are_kept(reade
     assert all(found[number] == rows[number - 1] for number in found)
 
 
-def test_that_a_log_put_together_again_has_the_same_root_at_the_same_line(reader: Reader, tmp_path: Path) -> None:
+def test_that_a_log_put_together_again_has_the_same_root_at_the_same_line(
+    reader: Reader, tmp_path: Path
+) -> None:
     path = tmp_path / "log"
     rows = [STEP.format(number) for number in range(1, 30_001)]
     rows[20_000] = OOM
@@ -89,7 +102,10 @@ def test_that_the_files_of_a_job_stay_apart(reader: Reader, tmp_path: Path) -> N
     (tmp_path / "rank0.log").write_text("fine\n" * 3, encoding="utf-8")
     (tmp_path / "rank1.log").write_text(f"fine\n{OOM}\n", encoding="utf-8")
     excerpt = kept(reader, tmp_path)
-    assert [(stretch.file, stretch.begin) for stretch in excerpt.stretches] == [("rank0.log", 1), ("rank1.log", 1)]
+    assert [(stretch.file, stretch.begin) for stretch in excerpt.stretches] == [
+        ("rank0.log", 1),
+        ("rank1.log", 1),
+    ]
     again = reader.read(excerpts.restore_excerpt(excerpt, "job"))
     assert again.root is not None
     assert str(again.place(again.root.line)) == "rank1.log:L2"
@@ -108,20 +124,35 @@ def test_that_a_secret_over_the_rim_of_what_is_kept_is_masked(reader: Reader, tm
     rows[9_999] = OOM
     first = 10_000 - excerpts.AROUND_ROOT[0]
     body = "aB3+" * 16
-    rows[first - 3 : first + 1] = ["-----BEGIN RSA PRIVATE KEY-----", body, body, "-----END RSA PRIVATE KEY-----"]
+    rows[first - 3 : first + 1] = [
+        "-----BEGIN RSA PRIVATE KEY-----",
+        body,
+        body,
+        "-----END RSA PRIVATE KEY-----",
+    ]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     excerpt = kept(reader, path)
     assert min(numbered(excerpt)) >= first
     assert "aB3+aB3+" not in excerpt.model_dump_json()
 
 
-def test_that_a_secret_across_the_end_of_what_is_shown_of_a_row_is_masked(reader: Reader, tmp_path: Path) -> None:
-    """Masked first, then cut: half a secret tells nobody that it is one; and masks before it do not let it be seen either."""
+def test_that_a_secret_across_the_end_of_what_is_shown_of_a_row_is_masked(
+    reader: Reader, tmp_path: Path
+) -> None:
+    """Masked first, then cut: half a secret tells nobody that it is one.
+
+    And masks before it do not let it be seen either.
+    """
     path = tmp_path / "log"
     secret = ".".join(("correct", "horse", "9", "battery"))
     ends = (excerpts.WIDEST, 6000, 8192, 4 * excerpts.WIDEST, 4 * excerpts.WIDEST + excerpts.BEYOND)
     leads = ("", f"--api-token {'aB3' * 90}")
-    rows = [f"{lead} {'x' * (end - len(lead) - back)} --db-password {secret}" for lead in leads for end in ends for back in (18, 22, 30)]
+    rows = [
+        f"{lead} {'x' * (end - len(lead) - back)} --db-password {secret}"
+        for lead in leads
+        for end in ends
+        for back in (18, 22, 30)
+    ]
     path.write_text("\n".join([*rows, OOM]) + "\n", encoding="utf-8")
     shown = kept(reader, path).model_dump_json()
     report = reader.read(jobs.open_job(path))
@@ -134,7 +165,9 @@ def test_that_an_endless_line_is_cut() -> None:
     assert len(found[1]) <= 4 * excerpts.WIDEST + excerpts.BEYOND
 
 
-def test_that_direction_marks_and_carriage_returns_do_not_reach_a_page(reader: Reader, tmp_path: Path) -> None:
+def test_that_direction_marks_and_carriage_returns_do_not_reach_a_page(
+    reader: Reader, tmp_path: Path
+) -> None:
     path = tmp_path / "log"
     path.write_bytes(f"10%\r50%\r100%\nname ‮txt.exe\n{OOM}\n".encode())
     assert numbered(kept(reader, path))[1] == "100%"
@@ -148,7 +181,10 @@ def test_that_a_source_that_is_gone_leaves_what_was_read(reader: Reader) -> None
 
 
 def test_that_the_gaps_of_many_files_are_not_in_memory_at_once() -> None:
-    stretches = tuple(LineRange(file=f"rank{number}.log", begin=2_000_000, lines=("RuntimeError: boom",)) for number in range(50))
+    stretches = tuple(
+        LineRange(file=f"rank{number}.log", begin=2_000_000, lines=("RuntimeError: boom",))
+        for number in range(50)
+    )
     tracemalloc.start()
     job = excerpts.restore_excerpt(Excerpt(stretches=stretches), "job")
     lines = [sum(chunk.count(b"\n") for chunk in part.chunks()) for part in job.parts()]

@@ -17,8 +17,12 @@ from tests.tables import each_row
 def pattern(name: str = "x.boom", **fields: Any) -> Pattern:
     """Make a failure's pattern without a mistake."""
     made: dict[str, Any] = {
-        "kind": "error", "role": "origin", "cause": "disk-full", "expression": "boom: \\d+",
-        "examples": ("boom: 12",), "near": ("boom: twelve",),
+        "kind": "error",
+        "role": "origin",
+        "cause": "disk-full",
+        "expression": "boom: \\d+",
+        "examples": ("boom: 12",),
+        "near": ("boom: twelve",),
     }
     return Pattern.model_validate({"id": name, **made, **fields})
 
@@ -26,7 +30,9 @@ def pattern(name: str = "x.boom", **fields: Any) -> Pattern:
 def found(triage: Triage, row: Pattern | None = None, made: Case | None = None) -> list[str]:
     """Check a corpus of the real causes, one setting, one pattern and one case."""
     setting = spec()
-    library = Library(triage.library.causes, {made.id: made} if made else {}, {(setting.framework, setting.key): setting})
+    library = Library(
+        triage.library.causes, {made.id: made} if made else {}, {(setting.framework, setting.key): setting}
+    )
     return findings(library, PatternTable((row or pattern(),)))
 
 
@@ -93,7 +99,10 @@ def test_a_wrong_case_is_named(made: Case, told: str, triage: Triage) -> None:
 )
 def test_that_a_wrong_remedy_is_named(fields: dict[str, Any], told: str, triage: Triage) -> None:
     row = remedy(**fields)
-    settings = {(made.framework, made.key): made for made in (spec(), spec("data.name", type="str", default=None, min=None, max=None))}
+    settings = {
+        (made.framework, made.key): made
+        for made in (spec(), spec("data.name", type="str", default=None, min=None, max=None))
+    }
     shelf = Library(triage.library.causes, {}, settings, {row.cause: [row]})
     (finding,) = findings(shelf, PatternTable((pattern(),)))
     assert finding.startswith(f"remedy of {row.cause}: {row.framework}")
@@ -119,12 +128,24 @@ def test_cases_that_always_match_together_are_named(triage: Triage) -> None:
         ("as many as fit", {"as many as fit": "能放下多少就填多少"}, []),
         ('{"image": 8}', {}, []),
         ("as many as fit", {}, ["x/one: data.size: no Chinese in guidance.yaml for 'as many as fit'"]),
-        ("as many as fit", {"as many as fit": "AMAF"}, ["guidance.yaml: 'as many as fit' stands in one language only"]),
-        ("as many as fit", {"as many as fit": "能放下多少就填多少", "half": "一半"}, ["guidance.yaml: no case or remedy says 'half'"]),
+        (
+            "as many as fit",
+            {"as many as fit": "AMAF"},
+            ["guidance.yaml: 'as many as fit' stands in one language only"],
+        ),
+        (
+            "as many as fit",
+            {"as many as fit": "能放下多少就填多少", "half": "一半"},
+            ["guidance.yaml: no case or remedy says 'half'"],
+        ),
     ],
 )
-def test_that_guidance_without_chinese_and_chinese_without_guidance_are_found(to: str, guidance: dict[str, str], told: list[str], triage: Triage) -> None:
+def test_that_guidance_without_chinese_and_chinese_without_guidance_are_found(
+    to: str, guidance: dict[str, str], told: list[str], triage: Triage
+) -> None:
     """A value in words needs a row of its own; JSON is a value, though it has blanks."""
     made, setting = of("pattern:x.*", id="x/one", changes=[change(to=to)]), spec()
-    library = Library(triage.library.causes, {made.id: made}, {(setting.framework, setting.key): setting}, guidance=guidance)
+    library = Library(
+        triage.library.causes, {made.id: made}, {(setting.framework, setting.key): setting}, guidance=guidance
+    )
     assert findings(library, PatternTable((pattern(),))) == told

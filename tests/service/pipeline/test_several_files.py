@@ -27,8 +27,10 @@ REFUSED = "ConnectionRefusedError: [Errno 111] Connection refused by 10.0.0.3:29
 def watchdog(rank: int, prefix: str = "[rank{rank}]:") -> str:
     """Write what PyTorch's watchdog of a rank says of a collective that timed out."""
     return (
-        f"{prefix.format(rank=rank)}[E1103 10:00:00.123456789 ProcessGroupNCCL.cpp:629] [Rank {rank}] Watchdog caught collective operation timeout: "
-        "WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.\n"
+        f"{prefix.format(rank=rank)}[E1103 10:00:00.123456789 ProcessGroupNCCL.cpp:629] [Rank {rank}] "
+        "Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600012 "
+        "milliseconds before timing out.\n"
     )
 
 
@@ -47,7 +49,10 @@ def told(triage: Triage, path: Path, language: str = "en") -> Diagnosis:
 
 @each_row(
     ("language", "sentence"),
-    [("en", "63 ranks report it; rank 17 does not: look at what it printed last."), ("zh", "有 63 个 rank 报了这个错误，rank 17 没有：请先看它最后输出了什么。")],
+    [
+        ("en", "63 ranks report it; rank 17 does not: look at what it printed last."),
+        ("zh", "有 63 个 rank 报了这个错误，rank 17 没有：请先看它最后输出了什么。"),
+    ],
 )
 def test_the_rank_that_does_not_time_out_is_named(language: str, sentence: str, triage: Triage) -> None:
     """Of 64 ranks 63 wait for the one that never came: the cascade and the explanation name it."""
@@ -69,10 +74,19 @@ def test_a_missing_rank_of_what_follows_is_named(language: str, triage: Triage) 
 
 @each_row(
     ("silent", "expected"),
-    [([], ()), ([0], (0,)), ([3, 40, 41], (3, 40, 41)), (list(range(31)), tuple(range(31))), (list(range(32)), ()), (list(range(60)), ())],
+    [
+        ([], ()),
+        ([0], (0,)),
+        ([3, 40, 41], (3, 40, 41)),
+        (list(range(31)), tuple(range(31))),
+        (list(range(32)), ()),
+        (list(range(60)), ()),
+    ],
     ids=["none", "first", "some", "fewer-than-half", "half", "most"],
 )
-def test_who_is_missing_is_told_where_most_are_there(silent: list[int], expected: tuple[int, ...], triage: Triage) -> None:
+def test_who_is_missing_is_told_where_most_are_there(
+    silent: list[int], expected: tuple[int, ...], triage: Triage
+) -> None:
     """Where half of the ranks or more say nothing, the log just does not hold them."""
     answer = explained(triage, "".join(watchdog(rank) for rank in range(WORLD) if rank not in silent))
     assert answer.cascade[0].missing_ranks == expected
@@ -84,13 +98,18 @@ def test_who_is_missing_is_told_where_most_are_there(silent: list[int], expected
         ("all is well", ()),
         ("Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/64", (63,)),
         (
-            "node7:81:402 [0] NCCL INFO ncclCommInitRank comm 0x55d0aa rank 0 nranks 64 cudaDev 0 nvmlDev 0 busId 4b000 commId 0x7a1 - Init COMPLETE",
+            (
+                "node7:81:402 [0] NCCL INFO ncclCommInitRank comm 0x55d0aa rank 0 nranks 64 cudaDev 0 nvmlDev "
+                "0 busId 4b000 commId 0x7a1 - Init COMPLETE"
+            ),
             (63,),
         ),
     ],
     ids=["nobody", "lightning", "nccl"],
 )
-def test_the_highest_rank_is_missed_where_the_world_is_told(line: str, missing: tuple[int, ...], triage: Triage) -> None:
+def test_the_highest_rank_is_missed_where_the_world_is_told(
+    line: str, missing: tuple[int, ...], triage: Triage
+) -> None:
     """Where no line says how many ranks there are, nobody can miss the last one."""
     answer = explained(triage, f"{line}\n" + "".join(watchdog(rank) for rank in range(WORLD - 1)))
     assert answer.cascade[0].missing_ranks == missing
@@ -98,13 +117,25 @@ def test_the_highest_rank_is_missed_where_the_world_is_told(line: str, missing: 
 
 def test_missing_ranks_are_found_over_a_file_a_rank(triage: Triage, tmp_path: Path) -> None:
     """A folder is one job, and the answer names file and line."""
-    answer = told(triage, folder(tmp_path, {f"rank{rank}.log": "loading\n" + (watchdog(rank) if rank != 9 else "") for rank in range(16)}))
-    assert (answer.cascade[0].missing_ranks, answer.cascade[0].file, answer.cascade[0].line) == ((9,), "rank0.log", 2)
+    answer = told(
+        triage,
+        folder(
+            tmp_path,
+            {f"rank{rank}.log": "loading\n" + (watchdog(rank) if rank != 9 else "") for rank in range(16)},
+        ),
+    )
+    assert (answer.cascade[0].missing_ranks, answer.cascade[0].file, answer.cascade[0].line) == (
+        (9,),
+        "rank0.log",
+        2,
+    )
 
 
 def test_the_answer_names_file_and_line(triage: Triage, tmp_path: Path) -> None:
     """Evidence, cascade, explanation and frameworks lead to the file, and to the line in it."""
-    path = folder(tmp_path, {"node0/rank0.log": "loading\n" * 9, "node1/rank1.log": "loading\n" * 4 + traceback(OOM)})
+    path = folder(
+        tmp_path, {"node0/rank0.log": "loading\n" * 9, "node1/rank1.log": "loading\n" * 4 + traceback(OOM)}
+    )
     answer = told(triage, path)
     assert [(item.file, item.line) for item in answer.evidence][:1] == [("node1/rank1.log", 10)]
     assert [(item.file, item.line) for item in answer.cascade] == [("node1/rank1.log", 10)]
@@ -155,13 +186,18 @@ def test_what_the_config_says_outranks_the_log(triage: Triage, tmp_path: Path) -
     """A value in the job's own file is what a change goes from, as if the file had been given."""
     own = "python3 -m verl.trainer.main data.rollout_batch_size=128 data.max_prompt_length=9000\n"
     answer = told(triage, folder(tmp_path, {"driver.log": OFFLOAD, "run.sh": own}))
-    assert answer.changes == triage.explain(sources.from_text(OFFLOAD), "en", [ConfigFile("run.sh", own)]).changes
+    assert (
+        answer.changes
+        == triage.explain(sources.from_text(OFFLOAD), "en", [ConfigFile("run.sh", own)]).changes
+    )
     assert answer.changes != explained(triage, OFFLOAD).changes
 
 
 def test_a_config_that_is_given_replaces_those_beside_the_logs(triage: Triage, tmp_path: Path) -> None:
     """Who names a file means that one."""
-    path = folder(tmp_path / "job", {"driver.log": OFFLOAD, "other.sh": script(HOME).read_text(encoding="utf-8")})
+    path = folder(
+        tmp_path / "job", {"driver.log": OFFLOAD, "other.sh": script(HOME).read_text(encoding="utf-8")}
+    )
     given = folder(tmp_path, {"run.sh": script(HOME).read_bytes()}) / "run.sh"
     answer = triage.explain(jobs.open_job(path), "en", [read_config(given)])
     assert "+++ b/run.sh" in (answer.patch or "")
@@ -179,7 +215,9 @@ def test_no_secret_of_a_config_beside_the_logs_is_in_the_answer(triage: Triage, 
 @each_row("is_saved", [False, True], ids=["log", "templates"])
 def test_an_error_of_the_healthy_run_is_not_the_cause(is_saved: bool, triage: Triage, tmp_path: Path) -> None:
     """Given as its output, or as what was saved of it."""
-    good = folder(tmp_path, {"good.log": REFUSED.replace("10.0.0.3", "10.0.0.9") + steps(1, 2, 3)}) / "good.log"
+    good = (
+        folder(tmp_path, {"good.log": REFUSED.replace("10.0.0.3", "10.0.0.9") + steps(1, 2, 3)}) / "good.log"
+    )
     if is_saved:
         triage.healthy_templates(good).save(tmp_path / "good.json")
         good = tmp_path / "good.json"
@@ -190,12 +228,17 @@ def test_an_error_of_the_healthy_run_is_not_the_cause(is_saved: bool, triage: Tr
 
 
 @each_row("language", ["en", "zh"])
-def test_an_unknown_shows_what_the_healthy_run_does_not_say(language: str, triage: Triage, tmp_path: Path) -> None:
+def test_an_unknown_shows_what_the_healthy_run_does_not_say(
+    language: str, triage: Triage, tmp_path: Path
+) -> None:
     """Where no line tells the cause, those that are new are the best to look at."""
     good = folder(tmp_path, {"good.log": "loading\n" + steps(1, 2, 3) + "saving\n"}) / "good.log"
     log = "loading\n" + steps(1, 2) + "the gateway stutters\n" + traceback(STRANGE)
     answer = triage.explain(sources.from_text(log), language, (), triage.healthy_templates(good))
-    lead = {"en": "The healthy run prints nothing like these last lines:", "zh": "正常运行的日志里没有类似的最后几行："}[language]
+    lead = {
+        "en": "The healthy run prints nothing like these last lines:",
+        "zh": "正常运行的日志里没有类似的最后几行：",
+    }[language]
     assert answer.verdict == "unknown"
     assert lead in answer.explanation
     assert "[L4] `the gateway stutters`" in answer.explanation
@@ -227,12 +270,21 @@ def test_a_watchdog_that_names_its_rank_in_its_message_counts_as_that_rank(triag
 def test_a_cut_log_is_never_called_healthy(language: str, triage: Triage, tmp_path: Path) -> None:
     """What it still holds may go well, may even say that all is done: how the job ended stands in what is missing."""
     wrong = []
-    for name, text in {"amid its work": steps(*range(1, 3000)), "after a good end": "Training finished.\n" * 500, "silent": "plain words\n" * 999}.items():
+    for name, text in {
+        "amid its work": steps(*range(1, 3000)),
+        "after a good end": "Training finished.\n" * 500,
+        "silent": "plain words\n" * 999,
+    }.items():
         for pack in (gzip.compress, lzma.compress):
             packed = pack(text.encode())
             (tmp_path / "job.data").write_bytes(packed[:-5])
             answer = told(triage, tmp_path / "job.data", language)
-            if (answer.verdict, answer.standing, answer.action, answer.limits.cut) != ("unknown", "none", "collect-more", True):
+            if (answer.verdict, answer.standing, answer.action, answer.limits.cut) != (
+                "unknown",
+                "none",
+                "collect-more",
+                True,
+            ):
                 wrong.append((name, answer.verdict, answer.standing))
             if {"en": "is cut", "zh": "截断"}[language] not in answer.headline + answer.explanation:
                 wrong.append((name, answer.headline, ""))

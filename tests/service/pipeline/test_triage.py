@@ -20,8 +20,12 @@ KILLED = "ray.exceptions.OutOfMemoryError: Task was killed due to the node runni
 OFFLOAD = (INCIDENTS / "w-easyr1-offload-host-ram" / "log.txt").read_text(encoding="utf-8")
 # Put together here, so that no scanner takes the test for a leak.
 SECRETS = {
-    "huggingface": "hf_" + "Ab" * 17, "openai": "sk-proj-" + "Cd3" * 10, "aws": "AKIA" + "ABCDEFGH12345678",
-    "github": "ghp_" + "e5F6" * 9, "url": "alice:s3cretpass", "password": "correct-horse-9",
+    "huggingface": "hf_" + "Ab" * 17,
+    "openai": "sk-proj-" + "Cd3" * 10,
+    "aws": "AKIA" + "ABCDEFGH12345678",
+    "github": "ghp_" + "e5F6" * 9,
+    "url": "alice:s3cretpass",
+    "password": "correct-horse-9",
 }
 LEAKS = (
     f"token {SECRETS['huggingface']} key {SECRETS['openai']} aws {SECRETS['aws']} {SECRETS['github']} "
@@ -44,7 +48,9 @@ def copied(warm: Path, folder: Path) -> Triage:
 def taught(triage: Triage, folder: Path, triage_of_reader: Triage) -> pipeline.IngestOutcome:
     """Ingest a folder of past crashes."""
     home = triage.index.folder.parent.parent
-    return pipeline.ingest(home, triage.embedder, silent, notes=[], logs=[folder], reader=triage_of_reader.reader)
+    return pipeline.ingest(
+        home, triage.embedder, silent, notes=[], logs=[folder], reader=triage_of_reader.reader
+    )
 
 
 @each_row("name", EVERY)
@@ -72,7 +78,11 @@ def test_a_bare_actor_death_is_not_guessed_at(triage: Triage) -> None:
     """Ray's stock text names SIGKILL and OOM as possibilities; that is no evidence of either."""
     answer = answered(triage, BARE)
     assert (answer.cause, answer.action, answer.standing, answer.patch) == (
-        "insufficient-evidence", "collect-more", "none", None)
+        "insufficient-evidence",
+        "collect-more",
+        "none",
+        None,
+    )
 
 
 def test_noise_of_a_healthy_run_is_no_failure(triage: Triage) -> None:
@@ -81,7 +91,9 @@ def test_noise_of_a_healthy_run_is_no_failure(triage: Triage) -> None:
 
 
 @each_row("name", WRITE_UPS)
-def test_the_patch_of_a_real_script_applies_parses_and_goes_back(name: str, triage: Triage, tmp_path: Path) -> None:
+def test_the_patch_of_a_real_script_applies_parses_and_goes_back(
+    name: str, triage: Triage, tmp_path: Path
+) -> None:
     """A patch applies with git, leaves a script that bash parses, and its reverse restores every byte."""
     before, diff = script(name).read_text(encoding="utf-8"), answered(triage, name).patch
     assert diff is not None
@@ -96,11 +108,16 @@ def test_the_patch_of_a_real_script_applies_parses_and_goes_back(name: str, tria
 def test_guidance_is_never_written_into_a_file(name: str, triage: Triage) -> None:
     """What says in words how to choose a value is shown beside the patch, not in it."""
     answer = answered(triage, name)
-    assert not [item for item in answer.changes if is_guidance(item.to) and str(item.to) in (answer.patch or "")]
+    assert not [
+        item for item in answer.changes if is_guidance(item.to) and str(item.to) in (answer.patch or "")
+    ]
     assert not [item for item in answer.changes if is_guidance(item.to) and item.status == "verified"]
 
 
-@each_row(("name", "text"), [("train.py", "rollout_batch_size = 256\n"), ("job.toml", "[data]\nrollout_batch_size = 256\n")])
+@each_row(
+    ("name", "text"),
+    [("train.py", "rollout_batch_size = 256\n"), ("job.toml", "[data]\nrollout_batch_size = 256\n")],
+)
 def test_a_file_that_cannot_be_patched_is_told(name: str, text: str, triage: Triage) -> None:
     """A configuration of another kind is left alone, with the reason among what was dropped."""
     answer = explained(triage, OFFLOAD, ConfigFile(name, text))
@@ -110,15 +127,21 @@ def test_a_file_that_cannot_be_patched_is_told(name: str, text: str, triage: Tri
 
 def test_the_jobs_own_file_outranks_the_log(triage: Triage) -> None:
     """A value in the script is what a change goes from, and one that is right already is dropped."""
-    own = ConfigFile("run.sh", "python3 -m verl.trainer.main data.rollout_batch_size=128 data.max_prompt_length=9000\n")
+    own = ConfigFile(
+        "run.sh", "python3 -m verl.trainer.main data.rollout_batch_size=128 data.max_prompt_length=9000\n"
+    )
     answer = explained(triage, OFFLOAD, own)
     assert {item.key: item.from_ for item in answer.changes}["data.max_prompt_length"] == "9000"
     assert "data.rollout_batch_size" not in [item.key for item in answer.changes]
-    assert any("data.rollout_batch_size" in item.what and "already" in item.why for item in answer.engine.dropped)
+    assert any(
+        "data.rollout_batch_size" in item.what and "already" in item.why for item in answer.engine.dropped
+    )
 
 
 @each_row("encoding", ["utf-8", "gb18030"])
-def test_a_patch_either_applies_to_the_bytes_or_is_not_given(encoding: str, triage: Triage, tmp_path: Path) -> None:
+def test_a_patch_either_applies_to_the_bytes_or_is_not_given(
+    encoding: str, triage: Triage, tmp_path: Path
+) -> None:
     """A script in another encoding is no reason for a patch that does not fit it."""
     raw = "# 训练脚本：长文档\npython3 -m verl.trainer.main data.rollout_batch_size=256\n".encode(encoding)
     (tmp_path / "run.sh").write_bytes(raw)
@@ -136,10 +159,16 @@ def test_a_huge_configuration_file_is_read_to_a_bound(tmp_path: Path) -> None:
 
 @each_row(
     ("log", "asked", "chinese"),
-    [(KILLED, "", False), (KILLED, "zh", True), ("训练任务启动，加载模型完成，开始训练\n" * 4 + KILLED, "", True),
-     ("训练任务启动，加载模型完成，开始训练\n" * 4 + KILLED, "en", False)],
+    [
+        (KILLED, "", False),
+        (KILLED, "zh", True),
+        ("训练任务启动，加载模型完成，开始训练\n" * 4 + KILLED, "", True),
+        ("训练任务启动，加载模型完成，开始训练\n" * 4 + KILLED, "en", False),
+    ],
 )
-def test_the_language_is_the_askers_or_else_the_logs(log: str, asked: str, chinese: bool, triage: Triage) -> None:
+def test_the_language_is_the_askers_or_else_the_logs(
+    log: str, asked: str, chinese: bool, triage: Triage
+) -> None:
     """A Chinese log is answered in Chinese unless asked otherwise."""
     answer = explained(triage, log + "\n", language=asked)
     assert any("一" <= char <= "鿿" for char in answer.headline) is chinese
@@ -149,7 +178,10 @@ def test_the_language_is_the_askers_or_else_the_logs(log: str, asked: str, chine
     "log",
     [
         f"{LEAKS}\n{KILLED} {LEAKS}\n{LEAKS}\n",
-        f"Traceback (most recent call last):\n  File \"/a.py\", line 3, in f\n    g('{LEAKS}')\nValueError: bad {LEAKS}\n",
+        (
+            f"Traceback (most recent call last):\n  File \"/a.py\", line 3, in f\n    g('{LEAKS}')\n"
+            f"ValueError: bad {LEAKS}\n"
+        ),
         f"+ python3 -m verl.trainer.main_ppo --wandb_token {SECRETS['openai']} {LEAKS}\n{KILLED}\n",
         f"\x1b[31m{KILLED} {LEAKS}\x1b[0m\n",
         f"10%|# | 1/10 {LEAKS}\r20%|## | 2/10\r{KILLED} {LEAKS}\n",
@@ -172,11 +204,15 @@ def test_each_secret_is_counted_once(triage: Triage) -> None:
 
 def secret_script() -> ConfigFile:
     """Write a launch script with secrets beside, and inside, what is to be changed."""
-    return ConfigFile("run.sh", (
-        f"export HF_TOKEN={SECRETS['huggingface']}\n# {LEAKS}\npython3 -m verl.trainer.main \\\n"
-        f"  data.rollout_batch_size=256 \\\n  data.max_prompt_length=$(cat/{SECRETS['github']}) \\\n"
-        f"  worker.actor.offload.offload_params=https://{SECRETS['url']}@example.org/x \\\n  api_key={SECRETS['openai']}\n"
-    ))
+    return ConfigFile(
+        "run.sh",
+        (
+            f"export HF_TOKEN={SECRETS['huggingface']}\n# {LEAKS}\npython3 -m verl.trainer.main \\\n"
+            f"  data.rollout_batch_size=256 \\\n  data.max_prompt_length=$(cat/{SECRETS['github']}) \\\n"
+            f"  worker.actor.offload.offload_params=https://{SECRETS['url']}@example.org/x \\\n  "
+            f"api_key={SECRETS['openai']}\n"
+        ),
+    )
 
 
 def test_no_secret_of_the_jobs_files_is_in_the_answer(triage: Triage) -> None:
@@ -188,7 +224,14 @@ def test_no_secret_of_the_jobs_files_is_in_the_answer(triage: Triage) -> None:
 
 @each_row(
     "text",
-    ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x9b31m", "\u202egnp.exe", "a\x00b\x08c", "\x1b]8;;https://evil.example\x1b\\here"],
+    [
+        "\x1b[31mred\x1b[0m",
+        "\x1b]0;title\x07",
+        "\x9b31m",
+        "\u202egnp.exe",
+        "a\x00b\x08c",
+        "\x1b]8;;https://evil.example\x1b\\here",
+    ],
 )
 def test_no_control_character_of_the_log_is_in_the_answer(text: str, triage: Triage) -> None:
     """What a terminal or a page would obey is taken out of every string."""
@@ -206,9 +249,14 @@ def test_a_past_crash_of_the_same_kind_is_named(triage: Triage, warm: Path, tmp_
     """A past job with the same fingerprint is told with its fix; one that crashed otherwise is not."""
     own, folder = copied(warm, tmp_path), tmp_path / "march"
     folder.mkdir()
-    for job, log in (("4711", "ValueError: shard 17 of /data/a is cursed"), ("4712", "KeyError: 'nothing like it'")):
+    for job, log in (
+        ("4711", "ValueError: shard 17 of /data/a is cursed"),
+        ("4712", "KeyError: 'nothing like it'"),
+    ):
         (folder / f"{job}.log").write_text(_crash(log), encoding="utf-8")
-        (folder / f"{job}.yaml").write_text(f"cause: dataset-unreadable\nfix: rewrite the shard of {job}\njob: job-{job}\n", encoding="utf-8")
+        (folder / f"{job}.yaml").write_text(
+            f"cause: dataset-unreadable\nfix: rewrite the shard of {job}\njob: job-{job}\n", encoding="utf-8"
+        )
     assert taught(own, folder, triage).added == 2
     fresh = Triage(Settings(home=tmp_path / "home", embedding_model="hash"))
     answer = explained(fresh, _crash("ValueError: shard 99 of /data/b is cursed"), language="en")
@@ -223,7 +271,9 @@ def test_what_is_kept_of_past_crashes_holds_no_secret(triage: Triage, warm: Path
     own, folder = copied(warm, tmp_path), tmp_path / "march"
     folder.mkdir()
     (folder / "a.log").write_text(_crash(f"ValueError: refused {LEAKS}"), encoding="utf-8")
-    (folder / "a.yaml").write_text(f"cause: user-code-error\nfix: 'log in again with {LEAKS}'\n", encoding="utf-8")
+    (folder / "a.yaml").write_text(
+        f"cause: user-code-error\nfix: 'log in again with {LEAKS}'\n", encoding="utf-8"
+    )
     index = taught(own, folder, triage).index
     kept = b"".join(path.read_bytes() for path in index.folder.rglob("*") if path.is_file())
     assert b"refused" in kept
@@ -231,7 +281,9 @@ def test_what_is_kept_of_past_crashes_holds_no_secret(triage: Triage, warm: Path
 
 
 def _crash(last: str) -> str:
-    return f'Traceback (most recent call last):\n  File "/job/train.py", line 30, in main\n    fit()\n{last}\n'
+    return (
+        f'Traceback (most recent call last):\n  File "/job/train.py", line 30, in main\n    fit()\n{last}\n'
+    )
 
 
 def test_an_index_that_is_current_is_not_built_again(triage: Triage, warm: Path) -> None:

@@ -18,8 +18,12 @@ from tests.warm import EVERY, answered
 
 
 def proposed(
-    *changes: dict[str, Any], specs: Sequence[SettingSpec] = (), version: str = "0.3.1", settings: Sequence[Setting] = (),
-    seen: str = "verl", serves: dict[str, str] | None = None,
+    *changes: dict[str, Any],
+    specs: Sequence[SettingSpec] = (),
+    version: str = "0.3.1",
+    settings: Sequence[Setting] = (),
+    seen: str = "verl",
+    serves: dict[str, str] | None = None,
 ) -> tuple[list[ProposedChange], list[Dropped]]:
     """Propose the changes of one case to a job of one framework."""
     told = report(failed(), frameworks=[(seen, version)], settings=settings)
@@ -70,12 +74,20 @@ def test_an_unknown_version_may_be_the_right_one() -> None:
 
 @each_row(
     ("framework", "kind", "kept"),
-    [("verl", "setting", True), ("easyr1", "setting", False), ("env", "env", True), ("pip", "package", True), ("host", "command", True)],
+    [
+        ("verl", "setting", True),
+        ("easyr1", "setting", False),
+        ("env", "env", True),
+        ("pip", "package", True),
+        ("host", "command", True),
+    ],
 )
 def test_only_the_jobs_own_frameworks_get_changes(framework: str, kind: str, kept: bool) -> None:
     """A case of several frameworks proposes those of the one that runs, and what belongs to none."""
     wanted = change(framework=framework, kind=kind, to="128")
-    made, dropped = proposed(wanted, specs=[spec(framework=framework, default=None)], serves={"verl": "", "easyr1": ""})
+    made, dropped = proposed(
+        wanted, specs=[spec(framework=framework, default=None)], serves={"verl": "", "easyr1": ""}
+    )
     assert [bool(made), dropped] == [kept, []]
 
 
@@ -111,7 +123,9 @@ def test_a_renamed_setting_is_proposed_once() -> None:
 def test_reasons_come_in_the_answers_language(language: str) -> None:
     """`why` and `costs` are in the language that was asked for."""
     wanted = change(costs={"en": "slower", "zh": "更慢"})
-    made, _ = propose_changes([case(changes=[wanted])], report(failed()), library(spec()), [], "zh" if language == "zh" else "en")
+    made, _ = propose_changes(
+        [case(changes=[wanted])], report(failed()), library(spec()), [], "zh" if language == "zh" else "en"
+    )
     assert made[0].costs == ("更慢" if language == "zh" else "slower")
 
 
@@ -125,12 +139,23 @@ def test_guidance_is_shown_as_unverified() -> None:
 @each_row(
     ("value", "expected"),
     [
-        ("half of it", True), ("False", False), (128, False), (True, False), (" x ", False),
-        ("出故障的节点", False), ("链路出故障的节点", True), ("与 offload 相同的值", True), ("/数据/模型", False), ("实验一", False),
+        ("half of it", True),
+        ("False", False),
+        (128, False),
+        (True, False),
+        (" x ", False),
+        ("出故障的节点", False),
+        ("链路出故障的节点", True),
+        ("与 offload 相同的值", True),
+        ("/数据/模型", False),
+        ("实验一", False),
     ],
 )
 def test_guidance_is_told_from_values_by_its_words(value: Scalar, expected: bool) -> None:
-    """A value has no space in it; a Chinese one may be a path or a name, so guidance is what the corpus says."""
+    """A value has no space in it.
+
+    A Chinese one may be a path or a name, so guidance is what the corpus says.
+    """
     assert is_guidance(value) is expected
 
 
@@ -139,7 +164,10 @@ def test_guidance_and_a_command_in_words_come_in_the_answers_language(language: 
     """A value, a setting's name and the catalogue's checks stay what they are."""
     rows = {"the node that failed": "出故障的节点", "run it again": "重新运行"}
     shelf = dataclasses.replace(library(spec()), guidance=rows)
-    wanted = [change(to="the node that failed"), change("run it again", "the node that failed", kind="command")]
+    wanted = [
+        change(to="the node that failed"),
+        change("run it again", "the node that failed", kind="command"),
+    ]
     made, _ = propose_changes([case(changes=wanted)], report(failed()), shelf, [], language)
     assert [item.to for item in made] == [told, told]
     assert [item.key for item in made] == ["data.size", "重新运行" if language == "zh" else "run it again"]
@@ -149,13 +177,27 @@ def test_guidance_and_a_command_in_words_come_in_the_answers_language(language: 
 @each_row(
     ("fields", "value", "fits"),
     [
-        ({}, 1, True), ({}, 512, True), ({}, "16", True), ({}, 0, False), ({}, 513, False), ({}, 1.5, False),
-        ({}, True, False), ({}, "x", False), ({}, "inf", False), ({}, "nan", False), ({}, "as many as fit", True),
+        ({}, 1, True),
+        ({}, 512, True),
+        ({}, "16", True),
+        ({}, 0, False),
+        ({}, 513, False),
+        ({}, 1.5, False),
+        ({}, True, False),
+        ({}, "x", False),
+        ({}, "inf", False),
+        ({}, "nan", False),
+        ({}, "as many as fit", True),
         ({"choices": [0, -1]}, -1, True),
         ({"default": 1024}, 1024, True),
-        ({"type": "float"}, 1.5, True), ({"type": "float"}, "1e2", True), ({"type": "float"}, "nan", False),
-        ({"type": "bool"}, True, True), ({"type": "bool"}, "False", True), ({"type": "bool"}, "maybe", False),
-        ({"type": "enum", "choices": ["a", "b"]}, "a", True), ({"type": "enum", "choices": ["a", "b"]}, "c", False),
+        ({"type": "float"}, 1.5, True),
+        ({"type": "float"}, "1e2", True),
+        ({"type": "float"}, "nan", False),
+        ({"type": "bool"}, True, True),
+        ({"type": "bool"}, "False", True),
+        ({"type": "bool"}, "maybe", False),
+        ({"type": "enum", "choices": ["a", "b"]}, "a", True),
+        ({"type": "enum", "choices": ["a", "b"]}, "c", False),
         ({"type": "str"}, "anything", True),
     ],
 )
@@ -167,8 +209,12 @@ def test_a_value_must_fit_its_setting(fields: dict[str, Any], value: Scalar, fit
 @each_row(
     ("asked", "written", "found"),
     [
-        ("zero_stage", "--zero-stage", True), ("zero_stage", "zero_stage", True), ("trainer.x", "+trainer.x", True),
-        ("trainer.x", "++trainer.x", True), ("x", "trainer.x", False), ("zero_stage", "zero_stages", False),
+        ("zero_stage", "--zero-stage", True),
+        ("zero_stage", "zero_stage", True),
+        ("trainer.x", "+trainer.x", True),
+        ("trainer.x", "++trainer.x", True),
+        ("x", "trainer.x", False),
+        ("zero_stage", "zero_stages", False),
     ],
 )
 def test_a_setting_is_found_however_it_is_spelled(asked: str, written: str, found: bool) -> None:

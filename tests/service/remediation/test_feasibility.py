@@ -24,8 +24,16 @@ NAMES = ("data.size", "data.old_size")
 
 
 def why(
-    *, specs: Sequence[SettingSpec] = (), settings: Sequence[Setting] = (), to: object = 128, key: str = "data.size", framework: str = "verl",
-    seen: Sequence[tuple[str, str]] = (("verl", ""),), launches: Sequence[str] = (), shelf: Library | None = None, **fields: bool,
+    *,
+    specs: Sequence[SettingSpec] = (),
+    settings: Sequence[Setting] = (),
+    to: object = 128,
+    key: str = "data.size",
+    framework: str = "verl",
+    seen: Sequence[tuple[str, str]] = (("verl", ""),),
+    launches: Sequence[str] = (),
+    shelf: Library | None = None,
+    **fields: bool,
 ) -> str:
     """Say why a change is refused for a job of these settings and files."""
     told = report(failed(), frameworks=seen, launches=tuple(launches))
@@ -54,12 +62,18 @@ def test_that_a_value_is_another_than_the_present_one_and_than_the_default() -> 
 def test_that_a_setting_is_one_of_a_framework_that_the_job_runs() -> None:
     none = "the job does not run {}"
     rows = [
-        ("verl", (("verl", ""),), "", True), ("kubernetes", (("verl", ""),), "", False), ("slurm", (("verl", ""),), "", False),
-        ("docker", (), "", False), ("docker", (), "docker run --gpus all image python train.py", True),
+        ("verl", (("verl", ""),), "", True),
+        ("kubernetes", (("verl", ""),), "", False),
+        ("slurm", (("verl", ""),), "", False),
+        ("docker", (), "", False),
+        ("docker", (), "docker run --gpus all image python train.py", True),
         ("slurm", (("verl", ""),), "#!/bin/bash\n#SBATCH --time=1:00:00\npython train.py\njob.sbatch", True),
         ("kubernetes", (("pytorch", ""),), "apiVersion: v1\nkind: Pod\npod.yaml", True),
-        ("transformers", (("trl", ""),), "", True), ("vllm", (("sglang", ""),), "", False), ("nccl", (), "", True),
-        ("openrlhf", (("pytorch", ""),), "deepspeed --module openrlhf.cli.train_sft", True), ("ray", (("verl", ""),), "", True),
+        ("transformers", (("trl", ""),), "", True),
+        ("vllm", (("sglang", ""),), "", False),
+        ("nccl", (), "", True),
+        ("openrlhf", (("pytorch", ""),), "deepspeed --module openrlhf.cli.train_sft", True),
+        ("ray", (("verl", ""),), "", True),
         ("ray", (("transformers", ""),), "", False),
     ]
     shelf = {name: spec(framework=name) for name, *_ in rows}
@@ -67,7 +81,9 @@ def test_that_a_setting_is_one_of_a_framework_that_the_job_runs() -> None:
         place: why(framework=name, seen=seen, launches=[launch] if launch else [], shelf=_with(shelf[name]))
         for place, (name, seen, launch, _) in enumerate(rows)
     }
-    assert found == {place: "" if runs else none.format(name) for place, (name, _, _, runs) in enumerate(rows)}
+    assert found == {
+        place: "" if runs else none.format(name) for place, (name, _, _, runs) in enumerate(rows)
+    }
 
 
 def _with(*specs: SettingSpec) -> Library:
@@ -79,13 +95,27 @@ def test_that_the_program_which_runs_takes_the_setting() -> None:
     rows = [
         ("openrlhf", "vllm_num_engines", 2, "deepspeed --module openrlhf.cli.train_ppo", False),
         ("openrlhf", "vllm_num_engines", 2, "ray job submit -- python3 -m openrlhf.cli.train_ppo_ray", True),
-        ("openrlhf", "vllm_num_engines", 2, "", True), ("openrlhf", "micro_train_batch_size", 1, "python train_sft.py", True),
-        ("slurm", "--requeue", True, "srun python train.py", False), ("slurm", "--requeue", True, "#SBATCH --nodes=1\nsrun python t.py", True),
-        ("slurm", "--requeue", True, "salloc --gres=gpu:8 bash", False), ("slurm", "--exclude", "gpu-7", "srun python train.py", True),
-        ("trl", "vllm_mode", "server", "trl sft --config a.yaml", False), ("trl", "vllm_mode", "server", "trl grpo --config a.yaml", True),
-        ("trl", "max_length", 512, "trl grpo --config a.yaml", False), ("trl", "max_length", 512, "trl sft --config a.yaml", True),
+        ("openrlhf", "vllm_num_engines", 2, "", True),
+        ("openrlhf", "micro_train_batch_size", 1, "python train_sft.py", True),
+        ("slurm", "--requeue", True, "srun python train.py", False),
+        ("slurm", "--requeue", True, "#SBATCH --nodes=1\nsrun python t.py", True),
+        ("slurm", "--requeue", True, "salloc --gres=gpu:8 bash", False),
+        ("slurm", "--exclude", "gpu-7", "srun python train.py", True),
+        ("trl", "vllm_mode", "server", "trl sft --config a.yaml", False),
+        ("trl", "vllm_mode", "server", "trl grpo --config a.yaml", True),
+        ("trl", "max_length", 512, "trl grpo --config a.yaml", False),
+        ("trl", "max_length", 512, "trl sft --config a.yaml", True),
     ]
-    found = [(*row[:4], "no such option" not in why(framework=row[0], key=row[1], to=row[2], seen=((row[0], ""),), launches=[row[3]], shelf=REAL)) for row in rows]
+    found = [
+        (
+            *row[:4],
+            "no such option"
+            not in why(
+                framework=row[0], key=row[1], to=row[2], seen=((row[0], ""),), launches=[row[3]], shelf=REAL
+            ),
+        )
+        for row in rows
+    ]
     assert found == rows
 
 
@@ -94,44 +124,83 @@ def test_that_names_of_two_versions_are_never_proposed_together() -> None:
     new, old = spec("actor.new", versions=">=0.10.2"), spec("old_name", versions="<0.10.2")
     shared = [spec("config", versions="<0.10.2"), spec("config", framework="vllm")]
     rows = [
-        (why(key="actor.new", specs=[new, old], settings=[setting("old_name", "3")]), "no version has both it and old_name, which the job sets"),
+        (
+            why(key="actor.new", specs=[new, old], settings=[setting("old_name", "3")]),
+            "no version has both it and old_name, which the job sets",
+        ),
         (why(key="actor.new", specs=[new, old]), ""),
         (why(key="actor.new", specs=[new, *shared], settings=[setting("config", "a.yaml")]), ""),
     ]
     assert [found for found, _ in rows] == [wanted for _, wanted in rows]
     wanted = [change("old_name", 3), change("actor.new", 3)]
-    made, dropped = propose_changes([case(changes=wanted)], report(failed(), frameworks=[("verl", "")]), library(new, old), [], "en")
+    made, dropped = propose_changes(
+        [case(changes=wanted)], report(failed(), frameworks=[("verl", "")]), library(new, old), [], "en"
+    )
     assert [item.key for item in made] == ["old_name"]
     assert [item.why for item in dropped] == ["no version has both it and old_name, which is proposed"]
 
 
 def test_that_specifiers_overlap_where_one_version_fits_both() -> None:
     rows = {
-        ("<0.10.2", ">=0.10.2"): False, ("<0.10.2", ">=0.10.1"): True, ("", ">=3"): True, ("<=1.2", ">=1.2"): True, ("<1.2", ">1.1"): True,
-        (">1.2", "<1.2"): False, (">=0.4,<0.5", ">=0.5,<0.6"): False, ("==1.2.*", "<1.2"): False, ("~=2.1", ">=2.3"): True,
+        ("<0.10.2", ">=0.10.2"): False,
+        ("<0.10.2", ">=0.10.1"): True,
+        ("", ">=3"): True,
+        ("<=1.2", ">=1.2"): True,
+        ("<1.2", ">1.1"): True,
+        (">1.2", "<1.2"): False,
+        (">=0.4,<0.5", ">=0.5,<0.6"): False,
+        ("==1.2.*", "<1.2"): False,
+        ("~=2.1", ">=2.3"): True,
     }
     assert {pair: overlap(*pair) for pair in rows} == rows
 
 
 def test_that_every_program_of_the_corpus_is_told_by_its_examples_and_not_by_what_is_near() -> None:
-    wrong = [(row.expression, text) for row in REAL.programs for text in row.examples if not re.search(row.expression, text)]
-    wrong += [(row.expression, text) for row in REAL.programs for text in row.near if re.search(row.expression, text)]
+    wrong = [
+        (row.expression, text)
+        for row in REAL.programs
+        for text in row.examples
+        if not re.search(row.expression, text)
+    ]
+    wrong += [
+        (row.expression, text)
+        for row in REAL.programs
+        for text in row.near
+        if re.search(row.expression, text)
+    ]
     assert wrong == []
-    known = {row.command for row in REAL.programs if row.command} | {"sft", "grpo", "dpo", "train_ppo", "train_ppo_ray", "train_sft"}
+    known = {row.command for row in REAL.programs if row.command} | {
+        "sft",
+        "grpo",
+        "dpo",
+        "train_ppo",
+        "train_ppo_ray",
+        "train_sft",
+    }
     assert known & {command for item in REAL.specs.values() for command in item.commands}
 
 
 SHORT = "kv-cache-too-small"
 
 
-def cached(needed: float, available: float, now: str | None = None, launches: Sequence[str] = ()) -> tuple[dict[str, object], dict[str, str]]:
+def cached(
+    needed: float, available: float, now: str | None = None, launches: Sequence[str] = ()
+) -> tuple[dict[str, object], dict[str, str]]:
     """Propose for a cache that lacks memory: the values with their proofs, and what was dropped with its reason."""
     root = failed(cause=SHORT, pattern="vllm.kv-below-max-len-gib")
     fields = {"needed_gib": needed, "available_gib": available, "max_model_len": 131072, "estimated_n": 40960}
     settings = [setting("--gpu-memory-utilization", now)] if now else []
-    told = report(root, frameworks=[("vllm", "0.8.5")], facts=[Fact("kv_cache", root.line, fields)], settings=settings, launches=tuple(launches))
+    told = report(
+        root,
+        frameworks=[("vllm", "0.8.5")],
+        facts=[Fact("kv_cache", root.line, fields)],
+        settings=settings,
+        launches=tuple(launches),
+    )
     made, dropped = propose_changes([REAL.cases["vllm/kv-cache-below-max-len"]], told, REAL, settings, "en")
-    return {item.key: (item.to, item.proof is not None) for item in made}, {item.what: item.why for item in dropped}
+    return {item.key: (item.to, item.proof is not None) for item in made}, {
+        item.what: item.why for item in dropped
+    }
 
 
 def test_that_a_change_which_the_logs_own_numbers_disprove_is_dropped_and_a_proved_one_comes_first() -> None:
@@ -139,29 +208,51 @@ def test_that_a_change_which_the_logs_own_numbers_disprove_is_dropped_and_a_prov
     assert next(iter(made.items())) == ("--max-model-len", (40960, True))
     assert "--gpu-memory-utilization" not in made
     assert "--kv-cache-dtype" not in made
-    assert dropped["vllm: --gpu-memory-utilization=0.95"] == "11 GiB are missing, and 0.95 of 80 GiB adds only 4"
-    assert dropped["vllm: --kv-cache-dtype=fp8"] == "half of the 16 GiB that the cache needs is 8, and 5 are there"
+    assert (
+        dropped["vllm: --gpu-memory-utilization=0.95"] == "11 GiB are missing, and 0.95 of 80 GiB adds only 4"
+    )
+    assert (
+        dropped["vllm: --kv-cache-dtype=fp8"]
+        == "half of the 16 GiB that the cache needs is 8, and 5 are there"
+    )
     made, _ = cached(6, 5, "0.85")
-    assert made["--gpu-memory-utilization"] == (0.88, False), "the card is not known, so the share is no proof"
+    assert made["--gpu-memory-utilization"] == (0.88, False), (
+        "the card is not known, so the share is no proof"
+    )
     assert made["--kv-cache-dtype"] == ("fp8", True)
     made, dropped = cached(6, 5, "0.85", ["# runs on a RTX 4090"])
     assert made["--gpu-memory-utilization"] == (0.91, True)
     _, dropped = cached(8, 5, "0.85", ["# runs on a RTX 4090"])
-    assert dropped["vllm: --gpu-memory-utilization=0.95"] == "3 GiB are missing, and 0.95 of 24 GiB adds only 2.4"
+    assert (
+        dropped["vllm: --gpu-memory-utilization=0.95"]
+        == "3 GiB are missing, and 0.95 of 24 GiB adds only 2.4"
+    )
 
 
 def test_that_the_largest_card_of_a_text_counts() -> None:
     rows = {
-        "GPU 0: NVIDIA GeForce RTX 4090": 24.0, "NVIDIA H100 80GB HBM3": 80.0, "NVIDIA A100-SXM4-40GB": 40.0, "NVIDIA A100-SXM4-80GB": 80.0,
-        "Tesla T4 and NVIDIA L40S": 48.0, "no card": None, "H2000": None,
+        "GPU 0: NVIDIA GeForce RTX 4090": 24.0,
+        "NVIDIA H100 80GB HBM3": 80.0,
+        "NVIDIA A100-SXM4-40GB": 40.0,
+        "NVIDIA A100-SXM4-80GB": 80.0,
+        "Tesla T4 and NVIDIA L40S": 48.0,
+        "no card": None,
+        "H2000": None,
     }
-    assert {text: largest_gib([text]) for text in rows} == {**rows, "Tesla T4 and NVIDIA L40S": largest_gib(["NVIDIA L40S"])}
+    assert {text: largest_gib([text]) for text in rows} == {
+        **rows,
+        "Tesla T4 and NVIDIA L40S": largest_gib(["NVIDIA L40S"]),
+    }
 
 
 def test_that_scattered_memory_helps_only_where_it_is_enough() -> None:
     def made(asked: float, free: float, held: float) -> list[str]:
         root = failed()
-        told = report(root, frameworks=[("pytorch", "2.6")], facts=[Fact("gpu_oom", root.line, {"asked_gib": asked, "free_gib": free, "reserved_gib": held})])
+        told = report(
+            root,
+            frameworks=[("pytorch", "2.6")],
+            facts=[Fact("gpu_oom", root.line, {"asked_gib": asked, "free_gib": free, "reserved_gib": held})],
+        )
         return [item.key for item in propose_changes([case(changes=[wanted])], told, REAL, [], "en")[0]]
 
     wanted = change("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", framework="env", kind="env")
@@ -170,9 +261,17 @@ def test_that_scattered_memory_helps_only_where_it_is_enough() -> None:
 
 
 def test_that_what_only_finds_out_stands_behind_the_cures_and_is_never_the_patch(triage: Triage) -> None:
-    rows = [change("CUDA_LAUNCH_BLOCKING", 1, framework="env", kind="env"), change("OMP_NUM_THREADS", 4, framework="env", kind="env")]
-    made, _ = propose_changes([case(changes=rows)], report(failed(), frameworks=[("pytorch", "")]), REAL, [], "en")
-    assert [(item.key, item.purpose) for item in made] == [("OMP_NUM_THREADS", "cure"), ("CUDA_LAUNCH_BLOCKING", "find-out")]
+    rows = [
+        change("CUDA_LAUNCH_BLOCKING", 1, framework="env", kind="env"),
+        change("OMP_NUM_THREADS", 4, framework="env", kind="env"),
+    ]
+    made, _ = propose_changes(
+        [case(changes=rows)], report(failed(), frameworks=[("pytorch", "")]), REAL, [], "en"
+    )
+    assert [(item.key, item.purpose) for item in made] == [
+        ("OMP_NUM_THREADS", "cure"),
+        ("CUDA_LAUNCH_BLOCKING", "find-out"),
+    ]
     files = [ConfigFile("run.sh", "#!/bin/bash\nexport A=1\ntorchrun train.py\n")]
     assert triage.first_step(made[1:], files, report(failed())) == ([], [], [])
     assert triage.first_step(made, files, report(failed()))[0][0].count("OMP_NUM_THREADS") == 1
@@ -181,19 +280,28 @@ def test_that_what_only_finds_out_stands_behind_the_cures_and_is_never_the_patch
 def test_that_a_row_of_the_table_waits_for_what_it_requires() -> None:
     """`unless` and `launch:` are conditions like others, of cases and remedies alike."""
     rows = [
-        ({"unless": ["framework:verl"]}, "", 0), ({"unless": ["framework:trl"]}, "", 1),
-        ({"when": ["launch:SIGUSR1"]}, "", 0), ({"when": ["launch:SIGUSR1"]}, "signal.signal(signal.SIGUSR1, save)", 1),
+        ({"unless": ["framework:verl"]}, "", 0),
+        ({"unless": ["framework:trl"]}, "", 1),
+        ({"when": ["launch:SIGUSR1"]}, "", 0),
+        ({"when": ["launch:SIGUSR1"]}, "signal.signal(signal.SIGUSR1, save)", 1),
     ]
     found = []
     for fields, launch, _ in rows:
         told = report(failed(), frameworks=[("verl", "")], launches=(launch,))
-        found.append(len(propose_changes([case(changes=[change(**fields)])], told, library(spec()), [], "en")[0]))
+        found.append(
+            len(propose_changes([case(changes=[change(**fields)])], told, library(spec()), [], "en")[0])
+        )
     assert found == [number for _, _, number in rows]
-    shared = Remedy.model_validate({**change(to=3), "cause": "gpu-oom-training", "source": "https://example.org/", "why": text("x")})
+    shared = Remedy.model_validate(
+        {**change(to=3), "cause": "gpu-oom-training", "source": "https://example.org/", "why": text("x")}
+    )
     assert shared.unless == ()
 
 
-CANCELLED = "step 120 loss 1.2\nstep 121 loss 1.1\nslurmstepd: error: *** JOB 481220 ON gpu-07 CANCELLED AT 2025-04-11T12:00:02{} ***\n"
+CANCELLED = (
+    "step 120 loss 1.2\nstep 121 loss 1.1\nslurmstepd: error: *** JOB 481220 ON gpu-07 CANCELLED AT "
+    "2025-04-11T12:00:02{} ***\n"
+)
 SRUN = "#!/bin/bash\nsrun --nodes=1 --gres=gpu:8 python train.py\n"
 BATCH = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --time=24:00:00\nsrun python train.py\n"
 
@@ -202,7 +310,8 @@ def test_that_the_scheduler_is_told_only_what_helps_against_this_end(triage: Tri
     """No job is requeued that a person cancelled, no option given to a command without it, no signal sent to who has no handler for it."""
     handled = BATCH + "# train.py: signal.signal(signal.SIGUSR1, save)\n"
     rows: list[tuple[str, str, str, list[str], str]] = [
-        ("", SRUN, "run.sh", [], ""), ("", BATCH, "job.sbatch", [], ""),
+        ("", SRUN, "run.sh", [], ""),
+        ("", BATCH, "job.sbatch", [], ""),
         (" DUE TO TIME LIMIT", BATCH, "job.sbatch", ["--time", "--signal"], ""),
         (" DUE TO TIME LIMIT", handled, "job.sbatch", ["--signal", "--time"], "#SBATCH --signal=USR1@300"),
         (" DUE TO PREEMPTION", BATCH, "job.sbatch", ["--requeue"], "#SBATCH --requeue"),

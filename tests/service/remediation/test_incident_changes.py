@@ -26,13 +26,24 @@ def wrong(triage_context: TriageContext, triage: Triage) -> Iterator[str]:
     answer, report, library = triage_context.first, triage_context.report, triage.library
     settings = (*triage_context.own, *report.settings)
     grounds = Grounds(report, library, settings)
-    blamed = {item.key.lstrip("-") for item in hinted_changes(answer.cause or "", report, library, settings)} | _set_otherwise(answer, library)
+    blamed = {
+        item.key.lstrip("-") for item in hinted_changes(answer.cause or "", report, library, settings)
+    } | _set_otherwise(answer, library)
     for change in answer.changes:
         name = f"{change.framework}: {change.key}={change.to}"
-        now, known = grounds.value(change.framework, change.key), library.setting(change.framework, change.key, report.version(change.framework))
+        now, known = (
+            grounds.value(change.framework, change.key),
+            library.setting(change.framework, change.key, report.version(change.framework)),
+        )
         if change.replaces is None and now is not None and compare(now.strip("'\""), "==", str(change.to)):
             yield f"{name} is the present value"
-        if change.replaces is None and now is None and known and known.default is not None and compare(str(known.default), "==", str(change.to)):
+        if (
+            change.replaces is None
+            and now is None
+            and known
+            and known.default is not None
+            and compare(str(known.default), "==", str(change.to))
+        ):
             yield from [f"{name} is the default"] * (change.key.lstrip("-") not in blamed)
         if not _runs(change, grounds.frameworks, report):
             yield f"{name} belongs to what the job does not run"
@@ -44,12 +55,23 @@ def wrong(triage_context: TriageContext, triage: Triage) -> Iterator[str]:
 
 def _set_otherwise(answer: Diagnosis, library: Library) -> set[str]:
     """Give the settings whose rows say that the failure itself proves another value."""
-    cases = [row for change in answer.changes if change.from_case for row in library.cases[change.from_case].changes]
-    return {row.key.lstrip("-") for row in (*cases, *library.remedies.get(answer.cause or "", ())) if row.set_otherwise}
+    cases = [
+        row
+        for change in answer.changes
+        if change.from_case
+        for row in library.cases[change.from_case].changes
+    ]
+    return {
+        row.key.lstrip("-")
+        for row in (*cases, *library.remedies.get(answer.cause or "", ()))
+        if row.set_otherwise
+    }
 
 
 def _runs(change: ProposedChange, frameworks: Collection[str], report: CrashReport) -> bool:
-    taken = {"transformers", "trl"} if set(frameworks) & {"trl", "llamafactory", "ms-swift", "axolotl"} else set()
+    taken = (
+        {"transformers", "trl"} if set(frameworks) & {"trl", "llamafactory", "ms-swift", "axolotl"} else set()
+    )
     raying = {"ray"} if set(frameworks) & ON_RAY else set()
     sharing = {"accelerate"} if any(found.name == "fsdp" for found in report.frameworks) else set()
     return change.framework in COMMON | taken | raying | sharing | set(frameworks)
@@ -71,8 +93,16 @@ def test_that_every_change_of_every_incident_can_change_this_job(triage: Triage)
     found: dict[str, list[str]] = {}
     changes = patches = 0
     for incident in incidents.load():
-        triage_context = triage.open(incident.source(), "en", [read_config(path) for path in incident.job_files], telemetry=incident.telemetry)
-        changes, patches = changes + len(triage_context.first.changes), patches + (triage_context.first.patch is not None)
+        triage_context = triage.open(
+            incident.source(),
+            "en",
+            [read_config(path) for path in incident.job_files],
+            telemetry=incident.telemetry,
+        )
+        changes, patches = (
+            changes + len(triage_context.first.changes),
+            patches + (triage_context.first.patch is not None),
+        )
         if reasons := list(wrong(triage_context, triage)):
             found[incident.id] = reasons
     assert found == {}

@@ -14,54 +14,107 @@ from tests.factories import event
 from tests.service.factories import case, change, failed, library, report, setting, spec
 from tests.tables import each_row
 
-SHARE = spec("--gpu-memory-utilization", framework="vllm", spelled="flag", type="float", default=0.9, min=0, max=1)
+SHARE = spec(
+    "--gpu-memory-utilization", framework="vllm", spelled="flag", type="float", default=0.9, min=0, max=1
+)
 LENGTH = spec("--max-model-len", framework="vllm", spelled="flag", default=None, max=None)
 SEQS = spec("--max-num-seqs", framework="vllm", spelled="flag", default=256, max=None)
 BIND = spec("--numa-bind", framework="vllm", spelled="flag", type="bool", default=False, min=None, max=None)
-NODES = spec("--numa-bind-nodes", framework="vllm", spelled="flag", type="list", default=None, min=None, max=None)
+NODES = spec(
+    "--numa-bind-nodes", framework="vllm", spelled="flag", type="list", default=None, min=None, max=None
+)
 QUANT = spec("--quantization", framework="vllm", spelled="flag", type="str", default=None, min=None, max=None)
 V1 = spec("VLLM_USE_V1", framework="env", spelled="env", type="bool", default=True, min=None, max=None)
-LONG = spec("VLLM_ALLOW_LONG_MAX_MODEL_LEN", framework="env", spelled="env", type="bool", default=False, min=None, max=None)
-ALLOCATOR = spec("PYTORCH_CUDA_ALLOC_CONF", framework="env", spelled="env", type="str", default=None, min=None, max=None)
+LONG = spec(
+    "VLLM_ALLOW_LONG_MAX_MODEL_LEN",
+    framework="env",
+    spelled="env",
+    type="bool",
+    default=False,
+    min=None,
+    max=None,
+)
+ALLOCATOR = spec(
+    "PYTORCH_CUDA_ALLOC_CONF", framework="env", spelled="env", type="str", default=None, min=None, max=None
+)
 KNOBS = (SHARE, LENGTH, SEQS, BIND, NODES, QUANT, V1, LONG, ALLOCATOR)
 
 
 @each_row(
     ("message", "expected"),
     [
-        ("Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
-         [("gpu_memory_utilization", "up", ""), ("max_model_len", "down", "")]),
-        ("Please try lowering `max_num_seqs` or `gpu_memory_utilization`.", [("max_num_seqs", "down", ""), ("gpu_memory_utilization", "down", "")]),
-        ("increasing `gpu_memory_utilization` (which also counts on CPU) or decreasing `max_model_len`", [
-            ("gpu_memory_utilization", "up", ""), ("max_model_len", "down", "")]),
-        ("No topology. Pass --numa-bind-nodes explicitly or disable --numa-bind.", [("--numa-bind-nodes", "set", ""), ("--numa-bind", "off", "")]),
-        ("Consider reducing tensor_parallel_size or running with --quantization gptq.", [("tensor_parallel_size", "down", ""), ("--quantization", "set", "gptq")]),
-        ("You may need to set `remove_unused_columns=False` here.", [("remove_unused_columns", "set", "False")]),
-        ("It requires setting the variable CUDA_DEVICE_MAX_CONNECTIONS to 1", [("CUDA_DEVICE_MAX_CONNECTIONS", "set", "1")]),
-        ("If it takes long, increase RAY_CGRAPH_get_timeout which is currently 10 seconds.", [("RAY_CGRAPH_get_timeout", "up", "")]),
+        (
+            (
+                "Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the "
+                "engine."
+            ),
+            [("gpu_memory_utilization", "up", ""), ("max_model_len", "down", "")],
+        ),
+        (
+            "Please try lowering `max_num_seqs` or `gpu_memory_utilization`.",
+            [("max_num_seqs", "down", ""), ("gpu_memory_utilization", "down", "")],
+        ),
+        (
+            "increasing `gpu_memory_utilization` (which also counts on CPU) or decreasing `max_model_len`",
+            [("gpu_memory_utilization", "up", ""), ("max_model_len", "down", "")],
+        ),
+        (
+            "No topology. Pass --numa-bind-nodes explicitly or disable --numa-bind.",
+            [("--numa-bind-nodes", "set", ""), ("--numa-bind", "off", "")],
+        ),
+        (
+            "Consider reducing tensor_parallel_size or running with --quantization gptq.",
+            [("tensor_parallel_size", "down", ""), ("--quantization", "set", "gptq")],
+        ),
+        (
+            "You may need to set `remove_unused_columns=False` here.",
+            [("remove_unused_columns", "set", "False")],
+        ),
+        (
+            "It requires setting the variable CUDA_DEVICE_MAX_CONNECTIONS to 1",
+            [("CUDA_DEVICE_MAX_CONNECTIONS", "set", "1")],
+        ),
+        (
+            "If it takes long, increase RAY_CGRAPH_get_timeout which is currently 10 seconds.",
+            [("RAY_CGRAPH_get_timeout", "up", "")],
+        ),
         # What is only spoken of is no advice.
         ("max_model_len is set to 4096", [("max_model_len", "named", "")]),
-        ("--x_y is not supported when using --enable-lora", [("--x_y", "named", ""), ("--enable-lora", "named", "")]),
+        (
+            "--x_y is not supported when using --enable-lora",
+            [("--x_y", "named", ""), ("--enable-lora", "named", "")],
+        ),
         ("Please do not set --numa-bind", [("--numa-bind", "named", "")]),
         ("failed to set max_model_len", [("max_model_len", "named", "")]),
         # Nor is what helps to look at the failure, or stands in what a validator appends.
         ("unhandled error (run with NCCL_DEBUG=INFO for details)", []),
         ("For debugging consider passing CUDA_LAUNCH_BLOCKING=1", []),
-        ("If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", []),
+        (
+            (
+                "If reserved but unallocated memory is large try setting "
+                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+            ),
+            [],
+        ),
         ("bad value [type=value_error, input_value=Args({'stream_interval': 1}), input_type=Args]", []),
         ("see /etc/my_own/some_file.txt and call do_it()", []),
     ],
 )
-def test_that_a_message_is_read_for_what_it_advises(message: str, expected: list[tuple[str, str, str]]) -> None:
+def test_that_a_message_is_read_for_what_it_advises(
+    message: str, expected: list[tuple[str, str, str]]
+) -> None:
     assert [(named.name, named.way, named.value) for named in read_hints(message)] == expected
 
 
 @each_row(
     ("message", "bounds"),
     [
-        ("this build supports max_num_seqs 1 through 4", (1, 4)), ("`top_k` must be between 2 and 9", (2, 9)),
-        ("max_num_seqs must be at most 8", (None, 8)), ("max_num_seqs (512) cannot be greater than 256", (None, 256)),
-        ("block_size should be at least 16", (16, None)), ("max_num_seqs must be a multiple of 8", (None, None)),
+        ("this build supports max_num_seqs 1 through 4", (1, 4)),
+        ("`top_k` must be between 2 and 9", (2, 9)),
+        ("max_num_seqs must be at most 8", (None, 8)),
+        ("max_num_seqs (512) cannot be greater than 256", (None, 256)),
+        ("block_size should be at least 16", (16, None)),
+        ("max_num_seqs must be a multiple of 8", (None, None)),
         ("max_num_seqs 9 to 4", (None, None)),
     ],
 )
@@ -70,46 +123,84 @@ def test_that_bounds_are_read_behind_the_name(message: str, bounds: tuple[int | 
 
 
 def made(
-    message: str, cause: str = "config-key-invalid", specs: Sequence[SettingSpec] = KNOBS, cases: Sequence[Any] = (), language: Language = "en",
-    frameworks: Sequence[tuple[str, str]] = (("vllm", ""),), now: Mapping[str, str] | None = None,
+    message: str,
+    cause: str = "config-key-invalid",
+    specs: Sequence[SettingSpec] = KNOBS,
+    cases: Sequence[Any] = (),
+    language: Language = "en",
+    frameworks: Sequence[tuple[str, str]] = (("vllm", ""),),
+    now: Mapping[str, str] | None = None,
 ) -> list[ProposedChange]:
     """Propose what the message advises to a job with these settings, beside what cases propose."""
-    told = report(failed(body=message, cause=cause), frameworks=frameworks, settings=[setting(key, value) for key, value in (now or {}).items()])
+    told = report(
+        failed(body=message, cause=cause),
+        frameworks=frameworks,
+        settings=[setting(key, value) for key, value in (now or {}).items()],
+    )
     shelf = Library({}, {}, {(item.framework, item.key): item for item in specs})
-    changes, _ = propose_changes(cases, told, shelf, told.settings, language, (), (), hinted_changes(cause, told, shelf, told.settings))
+    changes, _ = propose_changes(
+        cases, told, shelf, told.settings, language, (), (), hinted_changes(cause, told, shelf, told.settings)
+    )
     return changes
 
 
 @each_row(
     ("message", "now", "expected"),
     [
-        ("Pass --numa-bind-nodes explicitly or disable --numa-bind.", {}, [("--numa-bind-nodes", "what the message asks for"), ("--numa-bind", False)]),
-        ("Try lowering `gpu_memory_utilization`.", {"gpu_memory_utilization": "0.95"}, [("--gpu-memory-utilization", "below 0.95")]),
+        (
+            "Pass --numa-bind-nodes explicitly or disable --numa-bind.",
+            {},
+            [("--numa-bind-nodes", "what the message asks for"), ("--numa-bind", False)],
+        ),
+        (
+            "Try lowering `gpu_memory_utilization`.",
+            {"gpu_memory_utilization": "0.95"},
+            [("--gpu-memory-utilization", "below 0.95")],
+        ),
         ("Try lowering `gpu_memory_utilization`.", {}, [("--gpu-memory-utilization", "a lower value")]),
         ("Set VLLM_USE_V1=0 to use another backend.", {}, [("VLLM_USE_V1", 0)]),
         ("running with --quantization gptq.", {"quantization": "gptq"}, []),
         ("this build supports max_num_seqs 1 through 4", {}, [("--max-num-seqs", 4)]),
-        ("this build supports max_num_seqs 1 through 4", {"max_num_seqs": "3"}, [("--max-num-seqs", "a value that the message allows")]),
+        (
+            "this build supports max_num_seqs 1 through 4",
+            {"max_num_seqs": "3"},
+            [("--max-num-seqs", "a value that the message allows")],
+        ),
         ("max_num_seqs (7) is no good", {}, [("--max-num-seqs", "a value that the message allows")]),
         ("Please set no_such_setting_at_all to 3", {}, []),
     ],
 )
-def test_that_advice_becomes_a_change_of_the_job(message: str, now: dict[str, str], expected: list[tuple[str, Scalar]]) -> None:
+def test_that_advice_becomes_a_change_of_the_job(
+    message: str, now: dict[str, str], expected: list[tuple[str, Scalar]]
+) -> None:
     assert [(item.key, item.to) for item in made(message, now=now)] == expected
 
 
 def test_that_advice_comes_first_and_a_case_gives_the_value() -> None:
     """A setting that a case proposes too keeps the case's value; only its place is the message's."""
-    known = case("vllm/one", changes=[change("--max-num-seqs", 64, framework="vllm"), change("--gpu-memory-utilization", 0.8, framework="vllm")])
-    changes = made("Try lowering `gpu_memory_utilization` or disable --numa-bind.", "gpu-oom-training", cases=[known])
+    known = case(
+        "vllm/one",
+        changes=[
+            change("--max-num-seqs", 64, framework="vllm"),
+            change("--gpu-memory-utilization", 0.8, framework="vllm"),
+        ],
+    )
+    changes = made(
+        "Try lowering `gpu_memory_utilization` or disable --numa-bind.", "gpu-oom-training", cases=[known]
+    )
     assert [(item.key, item.to, item.from_case) for item in changes] == [
-        ("--gpu-memory-utilization", 0.8, "vllm/one"), ("--numa-bind", False, None), ("--max-num-seqs", 64, "vllm/one"),
+        ("--gpu-memory-utilization", 0.8, "vllm/one"),
+        ("--numa-bind", False, None),
+        ("--max-num-seqs", 64, "vllm/one"),
     ]
 
 
 def test_that_a_switch_which_takes_the_check_away_is_the_last_resort() -> None:
     known = case("vllm/one", changes=[change("--max-model-len", 4096, framework="vllm")])
-    changes = made("It is too long. To allow overriding this, set the env var VLLM_ALLOW_LONG_MAX_MODEL_LEN=1", cases=[known])
+    changes = made(
+        "It is too long. To allow overriding this, set the env var VLLM_ALLOW_LONG_MAX_MODEL_LEN=1",
+        cases=[known],
+    )
     assert [item.key for item in changes] == ["--max-model-len", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"]
 
 
@@ -122,28 +213,48 @@ def test_that_an_engines_name_leads_to_the_one_key_of_its_trainer() -> None:
     actor, reward = "actor_rollout_ref.rollout.max_num_seqs", "reward_model.rollout.max_num_seqs"
     specs = [spec(actor, max=None), spec(reward, max=None)]
     seen = [("verl", ""), ("vllm", "")]
-    assert [item.key for item in made("Try lowering `max_num_seqs`.", specs=specs[:1], frameworks=seen)] == [actor]
+    assert [item.key for item in made("Try lowering `max_num_seqs`.", specs=specs[:1], frameworks=seen)] == [
+        actor
+    ]
     assert made("Try lowering `max_num_seqs`.", specs=specs, frameworks=seen) == []
-    assert [item.key for item in made("Try lowering `max_num_seqs`.", specs=specs, frameworks=seen, now={reward: "9"})] == [reward]
+    assert [
+        item.key
+        for item in made("Try lowering `max_num_seqs`.", specs=specs, frameworks=seen, now={reward: "9"})
+    ] == [reward]
 
 
 def test_that_another_failure_of_the_same_cause_may_be_the_one_that_advises() -> None:
     shelf = library(SHARE)
     quiet = failed(body="cache is too small", cause="kv-cache-too-small")
-    loud = event(9, role="collateral", cause="kv-cache-too-small", body="Try increasing `gpu_memory_utilization`.")
+    loud = event(
+        9, role="collateral", cause="kv-cache-too-small", body="Try increasing `gpu_memory_utilization`."
+    )
     other = event(9, role="collateral", cause="disk-full", body="Try increasing `gpu_memory_utilization`.")
     seen = [("vllm", "")]
-    assert [item.key for item in hinted_changes("kv-cache-too-small", report(quiet, loud, frameworks=seen), shelf)] == ["--gpu-memory-utilization"]
+    assert [
+        item.key for item in hinted_changes("kv-cache-too-small", report(quiet, loud, frameworks=seen), shelf)
+    ] == ["--gpu-memory-utilization"]
     assert hinted_changes("kv-cache-too-small", report(quiet, other, frameworks=seen), shelf) == []
 
 
 def test_that_what_repeats_another_failure_advises_nothing() -> None:
-    told = report(failed(body="Try increasing `gpu_memory_utilization`.", pattern_role="wrapper"), frameworks=[("vllm", "")])
+    told = report(
+        failed(body="Try increasing `gpu_memory_utilization`.", pattern_role="wrapper"),
+        frameworks=[("vllm", "")],
+    )
     assert hinted_changes("engine-crash", told, library(SHARE)) == []
 
 
 @each_row("language", ["en", "zh"])
-@each_row("message", ["Try lowering `gpu_memory_utilization`.", "Pass --numa-bind-nodes.", "max_num_seqs is bad", "please omit --quantization"])
+@each_row(
+    "message",
+    [
+        "Try lowering `gpu_memory_utilization`.",
+        "Pass --numa-bind-nodes.",
+        "max_num_seqs is bad",
+        "please omit --quantization",
+    ],
+)
 def test_that_words_in_place_of_a_value_are_never_written_to_a_file(message: str, language: Language) -> None:
     (item,) = made(message, language=language)
     assert is_guidance(item.to)

@@ -17,34 +17,59 @@ from tests.tables import each_row
 
 ROLLOUT = "actor_rollout_ref.rollout.max_num_batched_tokens"
 KNOBS = (
-    spec(ROLLOUT, max=None), spec("trainer.n_gpus_per_node"), spec("trainer.logger", type="list", default=None, min=None, max=None),
-    spec("ray_kwargs.ray_init.num_cpus", versions=">=0.6", aliases=[{"key": "ray_init.num_cpus", "versions": "<0.6"}]),
+    spec(ROLLOUT, max=None),
+    spec("trainer.n_gpus_per_node"),
+    spec("trainer.logger", type="list", default=None, min=None, max=None),
+    spec(
+        "ray_kwargs.ray_init.num_cpus",
+        versions=">=0.6",
+        aliases=[{"key": "ray_init.num_cpus", "versions": "<0.6"}],
+    ),
     spec("--max-model-len", framework="vllm", spelled="flag", max=None),
     spec("--cpu-offload-gb", framework="vllm", spelled="flag", max=None),
 )
 
 
-def found(key: str, framework: str = "verl", version: str = "", pattern: str = "hydra.could-not-override", **given: str) -> list[tuple[str, str | None, bool]]:
+def found(
+    key: str,
+    framework: str = "verl",
+    version: str = "",
+    pattern: str = "hydra.could-not-override",
+    **given: str,
+) -> list[tuple[str, str | None, bool]]:
     """Give the names found for a key that a message calls unknown, the job's value and whether history tells it."""
-    told = report(failed(pattern=pattern), frameworks=[(framework, version)], facts=[Fact("config_key", 3, {"key": key})],
-                  settings=[setting(name, value) for name, value in given.items()])
+    told = report(
+        failed(pattern=pattern),
+        frameworks=[(framework, version)],
+        facts=[Fact("config_key", 3, {"key": key})],
+        settings=[setting(name, value) for name, value in given.items()],
+    )
     return [(item.new, item.value, item.known) for item in find_renames(told, library(*KNOBS), told.settings)]
 
 
 @each_row(
     ("key", "framework", "version", "expected"),
     [
-        (f"{ROLLOUT[:-1]}", "verl", "", [ROLLOUT]), ("trainer.n_gpu_per_node", "verl", "", ["trainer.n_gpus_per_node"]),
+        (f"{ROLLOUT[:-1]}", "verl", "", [ROLLOUT]),
+        ("trainer.n_gpu_per_node", "verl", "", ["trainer.n_gpus_per_node"]),
         ("+trainer.n_gpu_per_node", "verl", "", ["trainer.n_gpus_per_node"]),
-        ("ray_init.num_cpus", "verl", "0.7", ["ray_kwargs.ray_init.num_cpus"]), ("ray_kwargs.ray_init.num_cpus", "verl", "0.5", ["ray_init.num_cpus"]),
-        ("ray_init.num_cpus", "verl", "0.5", []), ("ray_init.num_cpus", "verl", "", []),
-        ("trainer.logger", "verl", "", []), ("trainer.colour", "verl", "", []), ("data.n_gpus_per_node", "verl", "", []),
-        ("--max-model-length", "vllm", "", ["--max-model-len"]), ("--max_model_length", "vllm", "", ["--max-model-len"]),
+        ("ray_init.num_cpus", "verl", "0.7", ["ray_kwargs.ray_init.num_cpus"]),
+        ("ray_kwargs.ray_init.num_cpus", "verl", "0.5", ["ray_init.num_cpus"]),
+        ("ray_init.num_cpus", "verl", "0.5", []),
+        ("ray_init.num_cpus", "verl", "", []),
+        ("trainer.logger", "verl", "", []),
+        ("trainer.colour", "verl", "", []),
+        ("data.n_gpus_per_node", "verl", "", []),
+        ("--max-model-length", "vllm", "", ["--max-model-len"]),
+        ("--max_model_length", "vllm", "", ["--max-model-len"]),
         ("--max-model-length 8 --cpu-offload-gib 4", "vllm", "", ["--max-model-len", "--cpu-offload-gb"]),
-        ("--max-model-len", "vllm", "", []), ("--max-model-length", "verl", "", []),
+        ("--max-model-len", "vllm", "", []),
+        ("--max-model-length", "verl", "", []),
     ],
 )
-def test_that_the_right_name_is_the_settings_own_or_the_nearest(key: str, framework: str, version: str, expected: list[str]) -> None:
+def test_that_the_right_name_is_the_settings_own_or_the_nearest(
+    key: str, framework: str, version: str, expected: list[str]
+) -> None:
     assert [name for name, _, _ in found(key, framework, version)] == expected
 
 
@@ -55,24 +80,40 @@ def test_that_only_a_message_which_calls_the_key_unknown_counts() -> None:
 
 def test_that_history_is_told_from_likeness() -> None:
     assert found("ray_init.num_cpus", version="0.7") == [("ray_kwargs.ray_init.num_cpus", None, True)]
-    assert found("trainer.n_gpu_per_node", **{"trainer.n_gpu_per_node": "8"}) == [("trainer.n_gpus_per_node", "8", False)]
+    assert found("trainer.n_gpu_per_node", **{"trainer.n_gpu_per_node": "8"}) == [
+        ("trainer.n_gpus_per_node", "8", False)
+    ]
 
 
 def test_that_the_last_part_of_a_key_stands_for_the_full_one() -> None:
-    facts = [Fact("config_key", 3, {"key": "n_gpu_per_node"}), Fact("config_key", 5, {"key": "trainer.n_gpu_per_node"})]
+    facts = [
+        Fact("config_key", 3, {"key": "n_gpu_per_node"}),
+        Fact("config_key", 5, {"key": "trainer.n_gpu_per_node"}),
+    ]
     told = report(failed(pattern="hydra.not-in-struct"), facts=facts)
     assert [item.old for item in find_renames(told, library(*KNOBS), [])] == ["trainer.n_gpu_per_node"]
 
 
 @each_row(
     ("value", "to", "status"),
-    [("8", 8, "verified"), (None, "the value that trainer.n_gpu has", "unverified"), ("eight", "the value that trainer.n_gpu has", "unverified")],
+    [
+        ("8", 8, "verified"),
+        (None, "the value that trainer.n_gpu has", "unverified"),
+        ("eight", "the value that trainer.n_gpu has", "unverified"),
+    ],
 )
-def test_that_the_right_name_is_proposed_first_with_the_jobs_own_value(value: str | None, to: object, status: str) -> None:
-    told = report(failed(pattern="hydra.could-not-override"), facts=[Fact("config_key", 3, {"key": "trainer.n_gpu"})],
-                  settings=[setting("trainer.n_gpu", value)] if value else [])
+def test_that_the_right_name_is_proposed_first_with_the_jobs_own_value(
+    value: str | None, to: object, status: str
+) -> None:
+    told = report(
+        failed(pattern="hydra.could-not-override"),
+        facts=[Fact("config_key", 3, {"key": "trainer.n_gpu"})],
+        settings=[setting("trainer.n_gpu", value)] if value else [],
+    )
     shelf = library(spec("trainer.n_gpus"))
-    (made,), dropped = propose_changes([], told, shelf, told.settings, "en", (), find_renames(told, shelf, told.settings))
+    (made,), dropped = propose_changes(
+        [], told, shelf, told.settings, "en", (), find_renames(told, shelf, told.settings)
+    )
     assert (made.key, made.to, made.status, made.replaces) == ("trainer.n_gpus", to, status, "trainer.n_gpu")
     assert "`trainer.n_gpu`" in made.why
     assert "`trainer.n_gpus`" in made.why
@@ -81,14 +122,22 @@ def test_that_the_right_name_is_proposed_first_with_the_jobs_own_value(value: st
 
 def test_that_a_mask_never_takes_the_place_of_the_secret() -> None:
     """The report holds what stands for a secret; written to the job's file, it would be the secret's end."""
-    told = report(failed(pattern="hydra.could-not-override"), facts=[Fact("config_key", 3, {"key": "trainer.log_dir"})],
-                  settings=[setting("trainer.log_dir", "s3://[redacted:url-credentials]@store/x")])
+    told = report(
+        failed(pattern="hydra.could-not-override"),
+        facts=[Fact("config_key", 3, {"key": "trainer.log_dir"})],
+        settings=[setting("trainer.log_dir", "s3://[redacted:url-credentials]@store/x")],
+    )
     shelf = library(spec("trainer.logs_dir", type="str", default=None, min=None, max=None))
-    (made,), _ = propose_changes([], told, shelf, told.settings, "en", (), find_renames(told, shelf, told.settings))
+    (made,), _ = propose_changes(
+        [], told, shelf, told.settings, "en", (), find_renames(told, shelf, told.settings)
+    )
     assert (made.to, made.status) == ("the value that trainer.log_dir has", "unverified")
 
 
-@each_row(("text", "value"), [("8", 8), ("True", True), ("'x'", "x"), ("0.5", "0.5"), ("", None), (None, None), ("-1", -1)])
+@each_row(
+    ("text", "value"),
+    [("8", 8), ("True", True), ("'x'", "x"), ("0.5", "0.5"), ("", None), (None, None), ("-1", -1)],
+)
 def test_that_a_jobs_value_is_read_as_what_it_is(text: str | None, value: object) -> None:
     made = typed_value(text)
     assert made == value
@@ -98,7 +147,10 @@ def test_that_a_jobs_value_is_read_as_what_it_is(text: str | None, value: object
 def test_that_thousands_of_settings_are_compared_in_no_time() -> None:
     many = [spec(f"trainer.option_{number}_of_many", framework="verl") for number in range(5000)]
     shelf = Library({}, {}, {(item.framework, item.key): item for item in many})
-    told = report(failed(pattern="hydra.could-not-override"), facts=[Fact("config_key", 3, {"key": "trainer.option_77_of_mny"})])
+    told = report(
+        failed(pattern="hydra.could-not-override"),
+        facts=[Fact("config_key", 3, {"key": "trainer.option_77_of_mny"})],
+    )
     assert [item.new for item in find_renames(told, shelf, [])] == ["trainer.option_77_of_many"]
 
 
@@ -115,18 +167,50 @@ STAGE = misnamed("zero_optimization.stage", "zero_optimization.stge", 3, "deepsp
 @each_row(
     ("name", "before", "target", "after"),
     [
-        ("run.sh", "python3 -m verl.trainer.main_ppo trainer.n_gpu=8 a.b=1\n", N, "python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8 a.b=1\n"),
-        ("run.sh", "python3 -m verl.trainer.main_ppo '+trainer.n_gpu=8'\n", N, "python3 -m verl.trainer.main_ppo '+trainer.n_gpus_per_node=8'\n"),
-        ("run.sh", "N=8\npython3 -m verl.trainer.main_ppo trainer.n_gpu=$N\n", N, "N=8\npython3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=$N\n"),
-        ("run.sh", "python3 -m verl.trainer.main_ppo trainer.n_gpu=8\r\n", N, "python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8\r\n"),
+        (
+            "run.sh",
+            "python3 -m verl.trainer.main_ppo trainer.n_gpu=8 a.b=1\n",
+            N,
+            "python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8 a.b=1\n",
+        ),
+        (
+            "run.sh",
+            "python3 -m verl.trainer.main_ppo '+trainer.n_gpu=8'\n",
+            N,
+            "python3 -m verl.trainer.main_ppo '+trainer.n_gpus_per_node=8'\n",
+        ),
+        (
+            "run.sh",
+            "N=8\npython3 -m verl.trainer.main_ppo trainer.n_gpu=$N\n",
+            N,
+            "N=8\npython3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=$N\n",
+        ),
+        (
+            "run.sh",
+            "python3 -m verl.trainer.main_ppo trainer.n_gpu=8\r\n",
+            N,
+            "python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8\r\n",
+        ),
         ("run.sh", "vllm serve m --max-model-length 4096\n", LEN, "vllm serve m --max-model-len 4096\n"),
-        ("run.sh", "vllm serve m --max_model_length=4096 --port 1\n", LEN, "vllm serve m --max_model_len=4096 --port 1\n"),
-        ("c.yaml", "trainer:\n  # cards\n  n_gpu: 8  # all\n  nnodes: 1\n", N, "trainer:\n  # cards\n  n_gpus_per_node: 8  # all\n  nnodes: 1\n"),
+        (
+            "run.sh",
+            "vllm serve m --max_model_length=4096 --port 1\n",
+            LEN,
+            "vllm serve m --max_model_len=4096 --port 1\n",
+        ),
+        (
+            "c.yaml",
+            "trainer:\n  # cards\n  n_gpu: 8  # all\n  nnodes: 1\n",
+            N,
+            "trainer:\n  # cards\n  n_gpus_per_node: 8  # all\n  nnodes: 1\n",
+        ),
         ("c.yaml", "trainer: {'n_gpu': 8}\n", N, "trainer: {'n_gpus_per_node': 8}\n"),
         ("ds.json", '{"zero_optimization": {"stge": 3}}\n', STAGE, '{"zero_optimization": {"stage": 3}}\n'),
     ],
 )
-def test_that_a_wrong_key_is_renamed_where_it_stands(name: str, before: str, target: PatchTarget, after: str, tmp_path: Path) -> None:
+def test_that_a_wrong_key_is_renamed_where_it_stands(
+    name: str, before: str, target: PatchTarget, after: str, tmp_path: Path
+) -> None:
     made = patch(name, before, [target])
     assert made.left_out == ()
     assert applied(tmp_path, before, made.diff, name) == after
@@ -137,15 +221,27 @@ def test_that_a_wrong_key_is_renamed_where_it_stands(name: str, before: str, tar
     ("name", "before", "target", "why"),
     [
         ("run.sh", "python3 -m verl.trainer.main_ppo a.b=1\n", N, "does not set trainer.n_gpu"),
-        ("run.sh", "python3 -m verl.trainer.main_ppo trainer.n_gpu=8 trainer.n_gpus_per_node=4\n", N, "the right name"),
+        (
+            "run.sh",
+            "python3 -m verl.trainer.main_ppo trainer.n_gpu=8 trainer.n_gpus_per_node=4\n",
+            N,
+            "the right name",
+        ),
         ("run.sh", "python3 -m verl.trainer.main_ppo ~trainer.n_gpu\n", N, "taken out"),
         ("c.yaml", "trainer: {nnodes: 1}\n", N, "does not set trainer.n_gpu"),
         ("c.yaml", "trainer: {n_gpu: 8, n_gpus_per_node: 4}\n", N, "the right name"),
-        ("c.yaml", "ray_init: {num_cpus: 8}\ntrainer: {a: 1}\n", misnamed("ray_kwargs.ray_init.num_cpus", "ray_init.num_cpus", 8), "move it by hand"),
+        (
+            "c.yaml",
+            "ray_init: {num_cpus: 8}\ntrainer: {a: 1}\n",
+            misnamed("ray_kwargs.ray_init.num_cpus", "ray_init.num_cpus", 8),
+            "move it by hand",
+        ),
         ("ds.json", '{"zero_optimization": {"stge": 3, "stage": 2}}\n', STAGE, "the right name"),
     ],
 )
-def test_that_a_key_which_cannot_be_renamed_safely_is_left_with_the_reason(name: str, before: str, target: PatchTarget, why: str) -> None:
+def test_that_a_key_which_cannot_be_renamed_safely_is_left_with_the_reason(
+    name: str, before: str, target: PatchTarget, why: str
+) -> None:
     made = patch(name, before, [target])
     assert made.diff == ""
     assert why in made.left_out[0].why
@@ -162,11 +258,31 @@ RUN = "python3 -m verl.trainer.main_ppo a.b=1\n"
 @each_row(
     ("before", "target", "after"),
     [
-        (f"pip install vllm==0.6\n{RUN}", package("vllm", ">=0.8,<0.9"), f"pip install 'vllm<0.9,>=0.8'\n{RUN}"),
-        (f'uv pip install -U "vllm[audio]==0.6" einops\n{RUN}', package("vllm", "0.8.5"), f'uv pip install -U "vllm[audio]==0.8.5" einops\n{RUN}'),
-        (f"python3 -m pip install flash_attn\n{RUN}", package("flash-attn", "2.7.4"), f"python3 -m pip install flash_attn==2.7.4\n{RUN}"),
-        (f"pip install -r vllm\n{RUN}", package("vllm", "0.8.5"), f"pip install -r vllm\npython3 -m pip install vllm==0.8.5\n{RUN}"),
-        (f"export A=1\n{RUN}", package("einops", "install"), f"export A=1\npython3 -m pip install einops\n{RUN}"),
+        (
+            f"pip install vllm==0.6\n{RUN}",
+            package("vllm", ">=0.8,<0.9"),
+            f"pip install 'vllm<0.9,>=0.8'\n{RUN}",
+        ),
+        (
+            f'uv pip install -U "vllm[audio]==0.6" einops\n{RUN}',
+            package("vllm", "0.8.5"),
+            f'uv pip install -U "vllm[audio]==0.8.5" einops\n{RUN}',
+        ),
+        (
+            f"python3 -m pip install flash_attn\n{RUN}",
+            package("flash-attn", "2.7.4"),
+            f"python3 -m pip install flash_attn==2.7.4\n{RUN}",
+        ),
+        (
+            f"pip install -r vllm\n{RUN}",
+            package("vllm", "0.8.5"),
+            f"pip install -r vllm\npython3 -m pip install vllm==0.8.5\n{RUN}",
+        ),
+        (
+            f"export A=1\n{RUN}",
+            package("einops", "install"),
+            f"export A=1\npython3 -m pip install einops\n{RUN}",
+        ),
         (f"pip install einops\n{RUN}", package("einops", "install"), f"pip install einops\n{RUN}"),
         (RUN, package("torch", ">=2.6"), f"python3 -m pip install 'torch>=2.6'\n{RUN}"),
     ],
@@ -182,7 +298,8 @@ def test_that_a_script_installs_a_package_where_it_does_so_already_or_before_the
 @each_row(
     ("before", "why"),
     [
-        ("echo hello\n", "no command"), (f"docker run img {RUN}", "in a container"),
+        ("echo hello\n", "no command"),
+        (f"docker run img {RUN}", "in a container"),
         (f"pip install vllm==0.6\npip install vllm==0.7\n{RUN}", "more than once"),
         (f"pip install 'vllm @ https://example.org/v.whl'\n{RUN}", "from an address"),
     ],
@@ -202,14 +319,19 @@ def test_that_packages_go_into_the_list_of_requirements_before_any_script() -> N
 
 
 def test_that_a_script_which_installs_the_package_is_changed_rather_than_another_file() -> None:
-    files = [ConfigFile("requirements.txt", "torch==2.5\n"), ConfigFile("run.sh", f"pip install vllm==0.6\n{RUN}")]
+    files = [
+        ConfigFile("requirements.txt", "torch==2.5\n"),
+        ConfigFile("run.sh", f"pip install vllm==0.6\n{RUN}"),
+    ]
     (diff,), _ = patch_files(files, [package("vllm", ">=0.8")])
     assert "run.sh" in diff
 
 
 def test_that_a_wrong_key_is_renamed_in_the_file_that_has_it() -> None:
-    files = [ConfigFile("other.yaml", "trainer: {nnodes: 1}\n"), ConfigFile("c.yaml", "trainer: {n_gpu: 8}\n")]
+    files = [
+        ConfigFile("other.yaml", "trainer: {nnodes: 1}\n"),
+        ConfigFile("c.yaml", "trainer: {n_gpu: 8}\n"),
+    ]
     (diff,), left_out = patch_files(files, [N])
     assert "c.yaml" in diff
     assert left_out == []
-

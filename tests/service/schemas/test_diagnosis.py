@@ -19,9 +19,32 @@ from tests.warm import EVERY, answered, explained, log_lines
 
 # The names that DESIGN.md fixes; consumers of the JSON rely on each.
 CONTRACT = {
-    "schema", "id", "source", "verdict", "cause", "category", "confidence", "standing", "action", "alternatives", "headline",
-    "explanation", "evidence", "cascade", "cases", "changes", "patch", "checks", "telemetry", "frameworks", "engine",
-    "outcome", "redactions", "limits", "timings_ms", "job",
+    "schema",
+    "id",
+    "source",
+    "verdict",
+    "cause",
+    "category",
+    "confidence",
+    "standing",
+    "action",
+    "alternatives",
+    "headline",
+    "explanation",
+    "evidence",
+    "cascade",
+    "cases",
+    "changes",
+    "patch",
+    "checks",
+    "telemetry",
+    "frameworks",
+    "engine",
+    "outcome",
+    "redactions",
+    "limits",
+    "timings_ms",
+    "job",
 }
 PARTS = {
     "alternatives": {"cause", "confidence", "tell_apart"},
@@ -83,8 +106,16 @@ def test_the_json_reads_back_as_the_same_answer(name: str, triage: Triage) -> No
 
 @each_row(
     "wrong",
-    [{"verdict": "maybe"}, {"standing": "sure"}, {"action": "panic"}, {"schema": "whycrash.diagnosis/2"}, {"extra": 1},
-     {"evidence": [{"line": 1, "text": "x", "role": "cause", "why": "y"}]}, {"limits": {"bytes": 1}}, {"headline": None}],
+    [
+        {"verdict": "maybe"},
+        {"standing": "sure"},
+        {"action": "panic"},
+        {"schema": "whycrash.diagnosis/2"},
+        {"extra": 1},
+        {"evidence": [{"line": 1, "text": "x", "role": "cause", "why": "y"}]},
+        {"limits": {"bytes": 1}},
+        {"headline": None},
+    ],
 )
 def test_what_is_not_of_the_contract_is_refused(wrong: dict[str, Any]) -> None:
     """Other words, missing fields and unknown fields are errors at the border."""
@@ -102,17 +133,27 @@ def test_an_answer_cannot_be_changed() -> None:
 def test_evidence_is_verbatim(name: str, triage: Triage) -> None:
     """Each text of the evidence stands in the line that it names, after redaction."""
     rows = log_lines(name)
-    assert [item.line for item in answered(triage, name).evidence if item.text not in shown(rows[item.line - 1])] == []
+    assert [
+        item.line for item in answered(triage, name).evidence if item.text not in shown(rows[item.line - 1])
+    ] == []
 
 
 @each_row(
     "log",
     [
-        "\x1b[31mERROR\x1b[0m \x1b[1mtorch.OutOfMemoryError\x1b[0m: CUDA out of memory. Tried to allocate 2.00 GiB.",
-        " 10%|#   | 1/10\r 20%|##  | 2/10\rtorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        (
+            "\x1b[31mERROR\x1b[0m \x1b[1mtorch.OutOfMemoryError\x1b[0m: CUDA out of memory. Tried to allocate "
+            "2.00 GiB."
+        ),
+        (
+            " 10%|#   | 1/10\r 20%|##  | 2/10\rtorch.OutOfMemoryError: CUDA out of memory. Tried to allocate "
+            "2.00 GiB."
+        ),
         "\r\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\r",
         "password=hunter2222 OSError: [Errno 28] No space left on device: '/data/\u202eevil\u0000'",
-        "x" * 5000 + " ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory. " + "y" * 5000,
+        "x" * 5000
+        + " ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory. "
+        + "y" * 5000,
         "显存不足\n日志：ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
     ],
 )
@@ -145,7 +186,9 @@ def test_names_and_numbers_are_of_the_corpus_and_the_log(name: str, triage: Tria
     lines += [item.line for item in answer.frameworks]
     assert answer.cause is None or causes[answer.cause].category == answer.category
     assert {item.cause for item in answer.alternatives} <= set(causes) - {answer.cause}
-    assert all(0 <= sure <= 1 for sure in (answer.confidence, *(item.confidence for item in answer.alternatives)))
+    assert all(
+        0 <= sure <= 1 for sure in (answer.confidence, *(item.confidence for item in answer.alternatives))
+    )
     assert all(1 <= line <= answer.limits.lines for line in lines)
     assert answer.verdict in get_args(Verdict)
     assert answer.standing in get_args(Standing)
@@ -157,9 +200,11 @@ def test_names_and_numbers_are_of_the_corpus_and_the_log(name: str, triage: Tria
 def test_the_root_comes_first_and_once(name: str, triage: Triage) -> None:
     """One entry of evidence and cascade is the root, the same line in both, and leads the evidence."""
     answer = answered(triage, name)
-    assert [item.line for item in answer.cascade if item.role == "root"] == [
-        item.line for item in answer.evidence if item.role == "root"
-    ] == [item.line for item in answer.evidence[:1]]
+    assert (
+        [item.line for item in answer.cascade if item.role == "root"]
+        == [item.line for item in answer.evidence if item.role == "root"]
+        == [item.line for item in answer.evidence[:1]]
+    )
     assert [item.line for item in answer.cascade] == sorted(item.line for item in answer.cascade)
 
 

@@ -22,11 +22,16 @@ LISTS = {"signature": ("a", "b"), "words": ("b", "a", "c"), "dense": ("c", "b")}
 
 
 def view(
-    pattern: str = "torch.cuda-oom", version: str = "0.3.1", free: float = 0.5, settings: tuple[Setting, ...] = ()
+    pattern: str = "torch.cuda-oom",
+    version: str = "0.3.1",
+    free: float = 0.5,
+    settings: tuple[Setting, ...] = (),
 ) -> ReportView:
     """Make what a signature is evaluated against: one failure of verl."""
     facts = [Fact("gpu_oom", 3, {"free_gib": free})]
-    return report(failed(pattern=pattern), frameworks=[("verl", version)], facts=facts, settings=settings).view()
+    return report(
+        failed(pattern=pattern), frameworks=[("verl", version)], facts=facts, settings=settings
+    ).view()
 
 
 def test_an_owner_that_leads_every_list_has_the_full_score() -> None:
@@ -40,7 +45,9 @@ def test_an_owner_that_leads_every_list_has_the_full_score() -> None:
 def test_fusion_keeps_where_each_was_found() -> None:
     """`parts` gives each retriever's rank, from 1, and only of those that found it."""
     assert {item.owner: dict(item.parts) for item in fuse_rankings(LISTS, {})} == {
-        "a": {"signature": 1, "words": 2}, "b": {"signature": 2, "words": 1, "dense": 2}, "c": {"words": 3, "dense": 1},
+        "a": {"signature": 1, "words": 2},
+        "b": {"signature": 2, "words": 1, "dense": 2},
+        "c": {"words": 3, "dense": 1},
     }
 
 
@@ -55,7 +62,10 @@ def test_fusion_orders_by_score_and_then_by_name() -> None:
 
 def test_a_signature_outranks_likeness() -> None:
     """What holds as a checked fact comes before what only sounds alike."""
-    assert fuse_rankings({"signature": ("exact",), "words": ("like",), "dense": ("like",)}, {})[0].owner == "exact"
+    assert (
+        fuse_rankings({"signature": ("exact",), "words": ("like",), "dense": ("like",)}, {})[0].owner
+        == "exact"
+    )
 
 
 def test_a_found_note_keeps_its_kind_and_document() -> None:
@@ -84,8 +94,13 @@ def test_a_found_note_keeps_its_kind_and_document() -> None:
         ({"frameworks": {"pytorch": ">=0.5"}}, {}, True),
     ],
 )
-def test_a_signature_is_any_and_all_and_none_of(fields: dict[str, Any], seen: dict[str, Any], expected: bool) -> None:
-    """One of `any`, each of `all`, none of `none`; a framework's printed version may speak against the case."""
+def test_a_signature_is_any_and_all_and_none_of(
+    fields: dict[str, Any], seen: dict[str, Any], expected: bool
+) -> None:
+    """One of `any`, each of `all`, none of `none`.
+
+    A framework's printed version may speak against the case.
+    """
     assert signature_applies(case(**fields), view(**seen)) is expected
 
 
@@ -96,9 +111,15 @@ def test_the_most_exact_signature_comes_first() -> None:
         case("x/one", signatures={"any": ["pattern:torch.*"]}),
         case("x/two", signatures={"any": ["pattern:torch.*"], "all": ["gpu_oom.free_gib < 1"]}),
     ]
-    told = report(failed(3), event(9, pattern="ray.actor-died"), facts=[Fact("gpu_oom", 3, {"free_gib": 0.5})])
+    told = report(
+        failed(3), event(9, pattern="ray.actor-died"), facts=[Fact("gpu_oom", 3, {"free_gib": 0.5})]
+    )
     found = Retriever(library(cases=cases), None, None).signatures(told)
-    assert [(match.case.id, match.at_root) for match in found] == [("x/two", True), ("x/one", True), ("x/elsewhere", False)]
+    assert [(match.case.id, match.at_root) for match in found] == [
+        ("x/two", True),
+        ("x/one", True),
+        ("x/elsewhere", False),
+    ]
 
 
 def test_where_nothing_failed_nothing_is_looked_up(triage: Triage) -> None:
@@ -155,8 +176,13 @@ def test_the_case_of_a_write_up_is_among_its_first_three(name: str, triage: Tria
 
 
 def test_reports_of_the_same_kind_share_a_fingerprint(read: ReadLog) -> None:
-    """Numbers, addresses and paths make no difference to what a past crash is compared by; the message does."""
+    """Numbers, addresses and paths make no difference to what a past crash is compared by.
+
+    The message does.
+    """
     logs = [f"RuntimeError: worker {pid} at 0x7f{pid}0 lost /tmp/run{pid}/x" for pid in (11, 22)]
-    first, second, other = (read(traceback(log)).fingerprint for log in (*logs, "RuntimeError: something else"))
+    first, second, other = (
+        read(traceback(log)).fingerprint for log in (*logs, "RuntimeError: something else")
+    )
     assert re.fullmatch(r"[0-9a-f]{16}", first)
     assert first == second != other

@@ -60,13 +60,23 @@ def test_a_line_that_states_its_cause_settles_it(triage: Triage) -> None:
     """Every pattern that states its cause, alone in a log, gives just that diagnosis."""
     alone = Triage(Settings(home=triage.index.folder, embedding_model="hash"))
     # Signatures alone: the same for a search that finds nothing, and a hundred times faster.
-    alone.__dict__ |= {"library": triage.library, "reader": triage.reader, "retriever": Retriever(triage.library, None, None)}
-    rows = [row for row in triage.reader._table.rows if row.fails and row.role == "origin" and row.strength == "states" and row.cause]
+    alone.__dict__ |= {
+        "library": triage.library,
+        "reader": triage.reader,
+        "retriever": Retriever(triage.library, None, None),
+    }
+    rows = [
+        row
+        for row in triage.reader._table.rows
+        if row.fails and row.role == "origin" and row.strength == "states" and row.cause
+    ]
     wrong = []
     for row in rows:
         answer = alone.explain(from_text(row.examples[0] + "\n"), "en")
         cited = [hit.id for hit in answer.cases if f"[case:{hit.id}]" in answer.explanation]
-        if (answer.verdict, answer.cause) != ("diagnosed", row.cause) or ("[case:" in answer.explanation and not cited):
+        if (answer.verdict, answer.cause) != ("diagnosed", row.cause) or (
+            "[case:" in answer.explanation and not cited
+        ):
             wrong.append(f"{row.id}: {answer.verdict} {answer.cause}")
     assert len(rows) > 300
     assert wrong == []
@@ -82,7 +92,9 @@ def test_a_line_that_states_its_cause_settles_it(triage: Triage) -> None:
         (prefixed("[rank1]: ", OOM) + PEER_LOST, "gpu-oom-training", None),
     ],
 )
-def test_the_origin_beats_what_follows_it(log: str, cause: str, standing: Standing | None, triage: Triage) -> None:
+def test_the_origin_beats_what_follows_it(
+    log: str, cause: str, standing: Standing | None, triage: Triage
+) -> None:
     """A peer's complaint never outweighs the failure that it follows from, in whatever order they were printed."""
     first = weighed(triage, log + "\n")[0]
     assert first.cause == cause
@@ -118,7 +130,10 @@ def test_a_symptom_gives_way_to_what_explains_it(triage: Triage) -> None:
         event(2, pattern="x.deeper", cause=deeper.id, strength="suggests", role="collateral"),
         event(4, pattern="x.more", cause=deeper.id, strength="suggests", role="collateral"),
     )
-    order = [found.cause for found in rank_causes(told, Retriever(triage.library, None, None).retrieve(told), triage.library)]
+    order = [
+        found.cause
+        for found in rank_causes(told, Retriever(triage.library, None, None).retrieve(told), triage.library)
+    ]
     assert order.index(deeper.id) < order.index(symptom)
 
 

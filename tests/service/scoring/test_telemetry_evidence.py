@@ -41,14 +41,25 @@ def killed_line() -> CrashReport:
     [
         (died(), KILLED, "host-oom-kill"),
         (killed_line(), KILLED, "host-oom-kill"),
-        (died("torch.nccl-watchdog", kind="hang", cause="collective-straggler"), snapshot(kernel=kernel(xid(79, 600))), "gpu-hardware-fault"),
+        (
+            died("torch.nccl-watchdog", kind="hang", cause="collective-straggler"),
+            snapshot(kernel=kernel(xid(79, 600))),
+            "gpu-hardware-fault",
+        ),
         (died("slurm.task-exited"), snapshot(kernel=kernel(xid(94))), "gpu-hardware-fault"),
     ],
 )
-def test_that_a_reading_decides_what_the_log_leaves_open(told: CrashReport, made: Snapshot, cause: str, triage: Triage) -> None:
+def test_that_a_reading_decides_what_the_log_leaves_open(
+    told: CrashReport, made: Snapshot, cause: str, triage: Triage
+) -> None:
     assert answered(triage, told, None).verdict == "unknown"
     answer = answered(triage, told, made)
-    assert (answer.verdict, answer.cause, answer.standing, answer.telemetry.says) == ("diagnosed", cause, "supported", "agrees")
+    assert (answer.verdict, answer.cause, answer.standing, answer.telemetry.says) == (
+        "diagnosed",
+        cause,
+        "supported",
+        "agrees",
+    )
     assert "What the machine itself says" in answer.explanation
 
 
@@ -57,8 +68,16 @@ def test_that_an_xid_after_the_time_out_decides_nothing(triage: Triage) -> None:
     assert answered(triage, died("torch.nccl-watchdog", kind="hang"), made).verdict == "unknown"
 
 
-@each_row("event_fields", [{"cause": "disk-full", "pattern": "python.no-space"}, {"cause": "batch-not-divisible", "pattern": "verl.batch"}])
-def test_that_a_log_that_states_its_cause_is_not_overruled(event_fields: dict[str, str], triage: Triage) -> None:
+@each_row(
+    "event_fields",
+    [
+        {"cause": "disk-full", "pattern": "python.no-space"},
+        {"cause": "batch-not-divisible", "pattern": "verl.batch"},
+    ],
+)
+def test_that_a_log_that_states_its_cause_is_not_overruled(
+    event_fields: dict[str, str], triage: Triage
+) -> None:
     """A kill that the machine counts beside it is another process's, or what came after."""
     told = report(failed(time="2026-03-02 10:00:00Z", **event_fields))
     assert answered(triage, told, KILLED).cause == event_fields["cause"]
@@ -71,7 +90,12 @@ def test_that_without_a_snapshot_the_answer_says_not_available(triage: Triage) -
 
 
 @each_row(
-    "made", [snapshot(), snapshot(kernel=Kernel(events=unavailable("not permitted"))), snapshot(cgroup=Cgroup(oom_kill_new=known(1)), taken_at=CRASH - timedelta(hours=3))],
+    "made",
+    [
+        snapshot(),
+        snapshot(kernel=Kernel(events=unavailable("not permitted"))),
+        snapshot(cgroup=Cgroup(oom_kill_new=known(1)), taken_at=CRASH - timedelta(hours=3)),
+    ],
 )
 def test_that_what_was_not_measured_changes_nothing(made: Snapshot, triage: Triage) -> None:
     told = report(failed(cause="host-oom-kill", pattern="linux.oom-killed", time="2026-03-02 10:00:00Z"))
@@ -115,7 +139,9 @@ def test_that_the_readings_are_told_in_the_answers_language(language: str, word:
 
 
 def test_that_where_readings_speak_neither_way_the_answer_says_so(triage: Triage) -> None:
-    told = report(failed(cause="gpu-memory-occupied", pattern="torch.device-busy", time="2026-03-02 10:00:00Z"))
+    told = report(
+        failed(cause="gpu-memory-occupied", pattern="torch.device-busy", time="2026-03-02 10:00:00Z")
+    )
     made = snapshot(gpus=(Gpu(id="0", others_gib=known(1.0), memory_total_gib=known(80.0)),))
     assert answered(triage, told, made).telemetry.says == "neither"
 
@@ -141,7 +167,9 @@ def test_that_a_whole_log_is_explained_with_a_snapshot(triage: Triage) -> None:
     from ingest.logs.inputs.sources import from_text
 
     made = Snapshot(taken_at=CRASH, gpus=(Gpu(id="0", memory_total_gib=known(79.0), others_gib=known(60.0)),))
-    without, with_it = (triage.explain(from_text(OOM + "\n"), "en", telemetry=found) for found in (None, made))
+    without, with_it = (
+        triage.explain(from_text(OOM + "\n"), "en", telemetry=found) for found in (None, made)
+    )
     assert without.cause != "gpu-memory-occupied"
     assert with_it.cause == "gpu-memory-occupied"
 
@@ -161,5 +189,7 @@ def test_that_what_takes_a_snapshot_is_given_the_report(triage: Triage) -> None:
 
 def test_that_an_event_with_a_cause_of_its_own_is_kept(triage: Triage) -> None:
     """A cause that the machine shows brings the log's own lines about it as evidence."""
-    told = report(root("ray.actor-died"), event(5, cause="host-oom-kill", role="collateral", pattern="linux.oom-reaper"))
+    told = report(
+        root("ray.actor-died"), event(5, cause="host-oom-kill", role="collateral", pattern="linux.oom-reaper")
+    )
     assert answered(triage, told, KILLED).cause == "host-oom-kill"

@@ -23,14 +23,19 @@ CRASH = datetime(2026, 3, 2, 10, 0, 0, tzinfo=UTC)
 
 def snapshot(**fields: Any) -> Snapshot:
     """Make a snapshot taken a minute after the crash, with a baseline from hours before."""
-    made: dict[str, Any] = {"taken_at": CRASH + timedelta(minutes=1), "baseline_at": CRASH - timedelta(hours=5)}
+    made: dict[str, Any] = {
+        "taken_at": CRASH + timedelta(minutes=1),
+        "baseline_at": CRASH - timedelta(hours=5),
+    }
     return Snapshot(**{**made, **fields})
 
 
 def xid(code: int, before_s: float = 300.0) -> KernelEvent:
     """Make a line of the driver so many seconds before the crash."""
     text = f"NVRM: Xid (PCI:0000:3b:00): {code}, pid=77, name=python"
-    return KernelEvent(kind="xid", at=CRASH.timestamp() - before_s, code=code, device="0000:3b:00", pid=77, text=text)
+    return KernelEvent(
+        kind="xid", at=CRASH.timestamp() - before_s, code=code, device="0000:3b:00", pid=77, text=text
+    )
 
 
 def kernel(*events: KernelEvent) -> Kernel:
@@ -41,12 +46,22 @@ def kernel(*events: KernelEvent) -> Kernel:
 def course(name: str, *values: float, step_s: float = 60.0, **labels: str) -> Series:
     """Make a course that ends at the crash."""
     first = CRASH.timestamp() - step_s * (len(values) - 1)
-    return Series(name=name, labels=labels, points=tuple((first + step_s * place, value) for place, value in enumerate(values)))
+    return Series(
+        name=name,
+        labels=labels,
+        points=tuple((first + step_s * place, value) for place, value in enumerate(values)),
+    )
 
 
 def root(pattern: str, **fields: Any) -> Event:
     """Make a root that only follows from something: a killed task, a dead actor."""
-    made: dict[str, Any] = {"pattern": pattern, "pattern_role": "collateral", "strength": "hints", "cause": None, "role": "root"}
+    made: dict[str, Any] = {
+        "pattern": pattern,
+        "pattern_role": "collateral",
+        "strength": "hints",
+        "cause": None,
+        "role": "root",
+    }
     return event(3, **{**made, "time": "2026-03-02 10:00:00Z", **fields})
 
 

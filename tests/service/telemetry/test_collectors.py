@@ -34,20 +34,33 @@ def test_that_this_machine_gives_a_whole_snapshot() -> None:
 def test_that_pages_of_metrics_are_read_and_one_that_is_down_says_so(tmp_path: Path) -> None:
     (tmp_path / "page").write_text(PAGE, encoding="utf-8")
     with served({"/metrics": str(tmp_path / "page")}) as port:
-        good, lost, down = f"http://127.0.0.1:{port}/metrics", f"http://127.0.0.1:{port}/no", f"http://127.0.0.1:{free_port()}/"
+        good, lost, down = (
+            f"http://127.0.0.1:{port}/metrics",
+            f"http://127.0.0.1:{port}/no",
+            f"http://127.0.0.1:{free_port()}/",
+        )
         found, told = collectors._pages([down, lost, good, "nonsense"])
     assert (found.gpus[0].memory_used_gib.value, found.serving.waiting.value) == (1.0, 3.0)
     assert [text.split(": ")[0] for text in told] == [down, lost, good, "nonsense"]
     assert "answered 404" in told[1]
 
 
-def machine(oom_kill: int | None, ecc: int | None, errors: int, count: int, pids: tuple[int, ...]) -> dict[str, Any]:
+def machine(
+    oom_kill: int | None, ecc: int | None, errors: int, count: int, pids: tuple[int, ...]
+) -> dict[str, Any]:
     """Make the readings of which counters are compared."""
     return {
-        "host": Host(oom_kill=unavailable("no") if oom_kill is None else known(oom_kill), gpu_count=known(count)),
+        "host": Host(
+            oom_kill=unavailable("no") if oom_kill is None else known(oom_kill), gpu_count=known(count)
+        ),
         "cgroup": Cgroup(path="/j", oom_kill=known(oom_kill or 0)),
-        "gpus": (Gpu(id="a", ecc_uncorrected=unavailable("no") if ecc is None else known(ecc),
-                     processes=known(tuple(GpuProcess(pid=pid, used_gib=2.0) for pid in pids))),),
+        "gpus": (
+            Gpu(
+                id="a",
+                ecc_uncorrected=unavailable("no") if ecc is None else known(ecc),
+                processes=known(tuple(GpuProcess(pid=pid, used_gib=2.0) for pid in pids)),
+            ),
+        ),
         "nics": (Nic(name="e", errors=known(errors)),),
     }
 
@@ -70,19 +83,30 @@ def test_that_growth_needs_both_ends(before: int | None, now: int | None, reason
 
 def test_that_another_control_group_is_no_baseline() -> None:
     before = made(cgroup=Cgroup(path="/other", oom_kill=known(0)))
-    assert baseline.compare(made(cgroup=Cgroup(path="/j", oom_kill=known(1))), before).cgroup.oom_kill_new.unavailable
+    assert baseline.compare(
+        made(cgroup=Cgroup(path="/j", oom_kill=known(1))), before
+    ).cgroup.oom_kill_new.unavailable
 
 
 @each_row(("used", "held"), [((2.0, 3.0), 5.0), ((2.0, None), None), ((), 0.0)])
-def test_that_after_the_job_all_who_hold_memory_are_others(used: tuple[float | None, ...], held: float | None) -> None:
-    card = Gpu(id="a", processes=known(tuple(GpuProcess(pid=place, used_gib=size) for place, size in enumerate(used))))
+def test_that_after_the_job_all_who_hold_memory_are_others(
+    used: tuple[float | None, ...], held: float | None
+) -> None:
+    card = Gpu(
+        id="a",
+        processes=known(tuple(GpuProcess(pid=place, used_gib=size) for place, size in enumerate(used))),
+    )
     assert baseline.carry_over(card).value == held
 
 
 def test_that_watching_keeps_the_course_and_counts_from_the_first(tmp_path: Path) -> None:
     samples = watch.watch_machine(SnapshotSources(), 0.01)
     first, second, third = next(samples), next(samples), next(samples)
-    assert (first.baseline_at, second.baseline_at, third.baseline_at) == (None, first.taken_at, first.taken_at)
+    assert (first.baseline_at, second.baseline_at, third.baseline_at) == (
+        None,
+        first.taken_at,
+        first.taken_at,
+    )
     assert {row.name: len(row.points) for row in third.history}["host.memory_available_gib"] == 3
     watch.write_snapshot(third, tmp_path / "deep" / "s.json")
     assert snapshot.load_snapshot(tmp_path / "deep" / "s.json") == third
@@ -116,7 +140,10 @@ def test_that_telemetry_is_opened_by_name(tmp_path: Path) -> None:
 
 def test_that_a_server_is_asked_about_the_time_of_the_crash() -> None:
     port = free_port()
-    take = open_telemetry(f"prometheus://127.0.0.1:{port}?instance=a", Settings(home=Path("/n"), prometheus_hosts=f"127.0.0.1:{port}"))
+    take = open_telemetry(
+        f"prometheus://127.0.0.1:{port}?instance=a",
+        Settings(home=Path("/n"), prometheus_hosts=f"127.0.0.1:{port}"),
+    )
     assert callable(take)
     found = take(died())
     assert found.taken_at == CRASH + timedelta(seconds=60)
@@ -124,9 +151,17 @@ def test_that_a_server_is_asked_about_the_time_of_the_crash() -> None:
 
 @each_row(
     ("text", "offset", "before_s"),
-    [("2026-03-02 10:00:00Z", 3600.0, 0), ("2026-03-02 18:00:00", 28800.0, 0), ("0302 10:00:00.123456", 0.0, -0.123456), ("10:00:00", 0.0, None), ("", 0.0, None)],
+    [
+        ("2026-03-02 10:00:00Z", 3600.0, 0),
+        ("2026-03-02 18:00:00", 28800.0, 0),
+        ("0302 10:00:00.123456", 0.0, -0.123456),
+        ("10:00:00", 0.0, None),
+        ("", 0.0, None),
+    ],
 )
-def test_that_a_clock_without_a_zone_is_the_machines(text: str, offset: float, before_s: float | None) -> None:
+def test_that_a_clock_without_a_zone_is_the_machines(
+    text: str, offset: float, before_s: float | None
+) -> None:
     when = crash_time(died(time=text), 2026, offset)
     assert when == (None if before_s is None else pytest.approx(CRASH.timestamp() - before_s))
 

@@ -1,4 +1,7 @@
-"""Conditions over a snapshot hold, do not hold, or cannot be told; what was not measured is never taken for zero."""
+"""Conditions over a snapshot hold, do not hold, or cannot be told.
+
+What was not measured is never taken for zero.
+"""
 
 from __future__ import annotations
 
@@ -34,38 +37,61 @@ def told(text: str, made: Snapshot, crash: float | None = CRASH.timestamp()) -> 
 def cards(**columns: list[Any]) -> Snapshot:
     """Make a snapshot of cards; a column gives a field's reading on each, None where it is not available."""
     rows = zip(*columns.values(), strict=True)
-    made = [{name: NO if value is None else known(value) for name, value in zip(columns, row, strict=True)} for row in rows]
+    made = [
+        {name: NO if value is None else known(value) for name, value in zip(columns, row, strict=True)}
+        for row in rows
+    ]
     return snapshot(gpus=tuple(Gpu(id=str(place), **row) for place, row in enumerate(made)))
 
 
 @each_row(
     ("text", "values", "holds"),
     [
-        ("any gpus.ecc_uncorrected > 0", [0, 2], True), ("any gpus.ecc_uncorrected > 0", [0, 0], False),
-        ("any gpus.ecc_uncorrected > 0", [0, None], None), ("any gpus.ecc_uncorrected > 0", [2, None], True),
-        ("any gpus.ecc_uncorrected > 0", [], None), ("gpus.ecc_uncorrected > 0", [1], True),
-        ("all gpus.ecc_uncorrected == 0", [0, 0], True), ("all gpus.ecc_uncorrected == 0", [0, None], None),
-        ("all gpus.ecc_uncorrected == 0", [1, None], False), ("none gpus.ecc_uncorrected > 0", [0, 0], True),
-        ("none gpus.ecc_uncorrected > 0", [0, None], None), ("none gpus.ecc_uncorrected > 0", [3, None], False),
-        ("one gpus.ecc_uncorrected > 0", [0, 3], True), ("one gpus.ecc_uncorrected > 0", [3, 3], False),
-        ("one gpus.ecc_uncorrected > 0", [3], None), ("one gpus.ecc_uncorrected > 0", [3, None], None),
-        ("not any gpus.ecc_uncorrected > 0", [0, 0], True), ("not any gpus.ecc_uncorrected > 0", [0, None], None),
+        ("any gpus.ecc_uncorrected > 0", [0, 2], True),
+        ("any gpus.ecc_uncorrected > 0", [0, 0], False),
+        ("any gpus.ecc_uncorrected > 0", [0, None], None),
+        ("any gpus.ecc_uncorrected > 0", [2, None], True),
+        ("any gpus.ecc_uncorrected > 0", [], None),
+        ("gpus.ecc_uncorrected > 0", [1], True),
+        ("all gpus.ecc_uncorrected == 0", [0, 0], True),
+        ("all gpus.ecc_uncorrected == 0", [0, None], None),
+        ("all gpus.ecc_uncorrected == 0", [1, None], False),
+        ("none gpus.ecc_uncorrected > 0", [0, 0], True),
+        ("none gpus.ecc_uncorrected > 0", [0, None], None),
+        ("none gpus.ecc_uncorrected > 0", [3, None], False),
+        ("one gpus.ecc_uncorrected > 0", [0, 3], True),
+        ("one gpus.ecc_uncorrected > 0", [3, 3], False),
+        ("one gpus.ecc_uncorrected > 0", [3], None),
+        ("one gpus.ecc_uncorrected > 0", [3, None], None),
+        ("not any gpus.ecc_uncorrected > 0", [0, 0], True),
+        ("not any gpus.ecc_uncorrected > 0", [0, None], None),
     ],
 )
-def test_that_a_quantifier_knows_three_answers(text: str, values: list[int | None], holds: bool | None) -> None:
+def test_that_a_quantifier_knows_three_answers(
+    text: str, values: list[int | None], holds: bool | None
+) -> None:
     assert told(text, cards(ecc_uncorrected=values)) is holds
 
 
 @each_row(
-    ("peak", "limit", "holds"), [(99.0, 100.0, True), (50.0, 100.0, False), (None, 100.0, None), (99.0, None, None)],
+    ("peak", "limit", "holds"),
+    [(99.0, 100.0, True), (50.0, 100.0, False), (None, 100.0, None), (99.0, None, None)],
 )
-def test_that_fields_are_compared_with_each_other(peak: float | None, limit: float | None, holds: bool | None) -> None:
-    group = Cgroup(memory_peak_gib=NO if peak is None else known(peak), memory_max_gib=NO if limit is None else known(limit))
+def test_that_fields_are_compared_with_each_other(
+    peak: float | None, limit: float | None, holds: bool | None
+) -> None:
+    group = Cgroup(
+        memory_peak_gib=NO if peak is None else known(peak),
+        memory_max_gib=NO if limit is None else known(limit),
+    )
     assert told("cgroup.memory_peak_gib >= 0.98 * cgroup.memory_max_gib", snapshot(cgroup=group)) is holds
 
 
 def test_that_an_item_is_compared_with_its_own_field() -> None:
-    disks = (Disk(path="/a", free_gib=known(5.0), total_gib=known(10.0)), Disk(path="/b", free_gib=known(1.0), total_gib=known(100.0)))
+    disks = (
+        Disk(path="/a", free_gib=known(5.0), total_gib=known(10.0)),
+        Disk(path="/b", free_gib=known(1.0), total_gib=known(100.0)),
+    )
     assert told("any disks.free_gib < 0.02 * disks.total_gib", snapshot(disks=disks))
     assert told("all disks.free_gib < 0.02 * disks.total_gib", snapshot(disks=disks)) is False
 
@@ -73,8 +99,12 @@ def test_that_an_item_is_compared_with_its_own_field() -> None:
 @each_row(
     ("text", "holds"),
     [
-        ("scheduler.state in TIMEOUT CANCELLED", True), ("scheduler.state in FAILED", False), ("scheduler.state == TIMEOUT", True),
-        ("gpus.throttle has hw-thermal", True), ("gpus.throttle has power-cap", False), ("gpus.remap_failed == true", True),
+        ("scheduler.state in TIMEOUT CANCELLED", True),
+        ("scheduler.state in FAILED", False),
+        ("scheduler.state == TIMEOUT", True),
+        ("gpus.throttle has hw-thermal", True),
+        ("gpus.throttle has power-cap", False),
+        ("gpus.remap_failed == true", True),
         ("gpus.state == lost", None),
     ],
 )
@@ -89,7 +119,12 @@ def test_that_words_lists_and_truths_are_compared(text: str, holds: bool | None)
 @each_row(
     ("before_s", "crash", "holds"),
     [
-        (300, True, True), (-60, True, True), (-600, True, False), (3 * 3600, True, False), (300, False, True), (30 * 3600, False, False),
+        (300, True, True),
+        (-60, True, True),
+        (-600, True, False),
+        (3 * 3600, True, False),
+        (300, False, True),
+        (30 * 3600, False, False),
     ],
 )
 def test_that_an_xid_counts_only_shortly_before_the_crash(before_s: float, crash: bool, holds: bool) -> None:
@@ -101,10 +136,14 @@ def test_that_an_xid_counts_only_shortly_before_the_crash(before_s: float, crash
 @each_row(
     ("made", "holds"),
     [
-        (snapshot(), None), (snapshot(kernel=Kernel(events=unavailable("not permitted"))), None),
-        (snapshot(kernel=kernel()), False), (snapshot(kernel=Kernel(since=CRASH.timestamp() + 1, events=known(()))), None),
+        (snapshot(), None),
+        (snapshot(kernel=Kernel(events=unavailable("not permitted"))), None),
+        (snapshot(kernel=kernel()), False),
+        (snapshot(kernel=Kernel(since=CRASH.timestamp() + 1, events=known(()))), None),
         (snapshot(kernel=kernel(), taken_at=CRASH - timedelta(minutes=5)), None),
-        (cards(xids=[(), (79,)]), True), (cards(xids=[(), ()]), False), (cards(xids=[(), None]), None),
+        (cards(xids=[(), (79,)]), True),
+        (cards(xids=[(), ()]), False),
+        (cards(xids=[(), None]), None),
         (snapshot(kernel=kernel(), gpus=(Gpu(id="a"),)), False),
     ],
 )
@@ -113,7 +152,12 @@ def test_that_no_xid_is_said_only_where_somebody_looked(made: Snapshot, holds: b
 
 
 def test_that_a_snapshot_from_long_before_the_crash_says_nothing() -> None:
-    outcome = evaluate("host.oom_kill > 0", ConditionContext(snapshot(taken_at=CRASH - timedelta(hours=2), host=Host(oom_kill=known(1))), CRASH.timestamp()))
+    outcome = evaluate(
+        "host.oom_kill > 0",
+        ConditionContext(
+            snapshot(taken_at=CRASH - timedelta(hours=2), host=Host(oom_kill=known(1))), CRASH.timestamp()
+        ),
+    )
     assert outcome.holds is None
     assert "120 minutes before the crash" in (outcome.seen[0].unavailable or "")
 
@@ -126,7 +170,10 @@ def test_that_a_snapshot_from_long_before_the_crash_says_nothing() -> None:
     ],
 )
 def test_that_a_reading_of_another_time_says_nothing(fields: dict[str, Any], reason: str) -> None:
-    outcome = evaluate("host.oom_kill_new > 0", ConditionContext(snapshot(host=Host(oom_kill_new=known(1)), **fields), CRASH.timestamp()))
+    outcome = evaluate(
+        "host.oom_kill_new > 0",
+        ConditionContext(snapshot(host=Host(oom_kill_new=known(1)), **fields), CRASH.timestamp()),
+    )
     assert outcome.holds is None
     assert reason in (outcome.seen[0].unavailable or "")
 
@@ -138,9 +185,18 @@ SUDDEN = [500.0] * 22 + [300.0, 60.0]
 @each_row(
     ("values", "shape", "holds"),
     [
-        (FALLING, "falls", True), (FALLING, "drops", False), (FALLING, "level", False), (LEVEL, "level", True), (LEVEL, "falls", False),
-        (SUDDEN, "drops", True), (SUDDEN, "falls", False), (FALLING[::-1], "rises", True), ([-v for v in SUDDEN], "jumps", True),
-        (FALLING[:5], "falls", None), ([0.0] * 24, "falls", False), ([0.0] * 24, "level", True),
+        (FALLING, "falls", True),
+        (FALLING, "drops", False),
+        (FALLING, "level", False),
+        (LEVEL, "level", True),
+        (LEVEL, "falls", False),
+        (SUDDEN, "drops", True),
+        (SUDDEN, "falls", False),
+        (FALLING[::-1], "rises", True),
+        ([-v for v in SUDDEN], "jumps", True),
+        (FALLING[:5], "falls", None),
+        ([0.0] * 24, "falls", False),
+        ([0.0] * 24, "level", True),
     ],
 )
 def test_that_a_course_has_a_shape(values: list[float], shape: str, holds: bool | None) -> None:
@@ -149,26 +205,46 @@ def test_that_a_course_has_a_shape(values: list[float], shape: str, holds: bool 
 
 
 def test_that_extremes_are_those_up_to_the_crash() -> None:
-    made = snapshot(history=(course("host.memory_available_gib", *LEVEL),), host=Host(memory_total_gib=known(1000.0)))
+    made = snapshot(
+        history=(course("host.memory_available_gib", *LEVEL),), host=Host(memory_total_gib=known(1000.0))
+    )
     assert told("lowest host.memory_available_gib > 0.3 * host.memory_total_gib", made)
     assert told("highest host.memory_available_gib < 0.3 * host.memory_total_gib", made) is False
-    assert told("lowest host.memory_available_gib > 0.3 * host.memory_total_gib", made, CRASH.timestamp() + 7200) is None
+    assert (
+        told("lowest host.memory_available_gib > 0.3 * host.memory_total_gib", made, CRASH.timestamp() + 7200)
+        is None
+    )
     assert told("lowest host.shm_used_gib > 1", made) is None
 
 
 def test_that_a_course_of_cards_is_compared_with_the_smallest() -> None:
-    made = cards(memory_total_gib=[80.0, 40.0]).model_copy(update={"history": (course("gpus.memory_used_gib", *[30.0] * 20, id="0"),)})
+    made = cards(memory_total_gib=[80.0, 40.0]).model_copy(
+        update={"history": (course("gpus.memory_used_gib", *[30.0] * 20, id="0"),)}
+    )
     assert told("highest gpus.memory_used_gib < 0.6 * gpus.memory_total_gib", made) is False
 
 
 def test_that_what_was_looked_at_is_told() -> None:
-    outcome = evaluate("any nics.link_downed_new > 0", ConditionContext(snapshot(nics=(Nic(name="mlx5_0:1", link_downed_new=known(2)),))))
+    outcome = evaluate(
+        "any nics.link_downed_new > 0",
+        ConditionContext(snapshot(nics=(Nic(name="mlx5_0:1", link_downed_new=known(2)),))),
+    )
     assert [(item.name, item.value) for item in outcome.seen] == [("nics[mlx5_0:1].link_downed_new", 2)]
 
 
 @each_row(
-    "text", ["", "host", "host.memory > 1", "gpus.id == 1", "gpus.ecc_uncorrected", "most gpus.ecc_uncorrected > 1", "xid", "course host.x falls",
-             "host.oom_kill > 2 * host.nothing"],
+    "text",
+    [
+        "",
+        "host",
+        "host.memory > 1",
+        "gpus.id == 1",
+        "gpus.ecc_uncorrected",
+        "most gpus.ecc_uncorrected > 1",
+        "xid",
+        "course host.x falls",
+        "host.oom_kill > 2 * host.nothing",
+    ],
 )
 def test_that_what_is_no_condition_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"no condition|no reading"):

@@ -44,14 +44,31 @@ def write(root: Path, files: dict[str, str]) -> None:
 
 def test_that_cards_and_ports_are_read_and_inner_interfaces_are_not(tmp_path: Path) -> None:
     port, card = "class/infiniband/mlx5_1/ports/1", "class/net/eth0"
-    write(tmp_path, {
-        f"{port}/state": "1: DOWN", f"{port}/counters/link_downed": "2", f"{port}/counters/symbol_error": "5",
-        f"{port}/counters/port_rcv_errors": "1", f"{card}/operstate": "up", f"{card}/device/vendor": "x", "class/net/lo/operstate": "unknown",
-        **{f"{card}/statistics/{name}": "3" for name in ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped")},
-    })
+    write(
+        tmp_path,
+        {
+            f"{port}/state": "1: DOWN",
+            f"{port}/counters/link_downed": "2",
+            f"{port}/counters/symbol_error": "5",
+            f"{port}/counters/port_rcv_errors": "1",
+            f"{card}/operstate": "up",
+            f"{card}/device/vendor": "x",
+            "class/net/lo/operstate": "unknown",
+            **{
+                f"{card}/statistics/{name}": "3"
+                for name in ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped")
+            },
+        },
+    )
     eth, fabric = host.read_nics(tmp_path)
     assert (eth.name, eth.up.value, eth.errors.value, eth.drops.value) == ("eth0", True, 6, 6)
-    assert (fabric.name, fabric.kind, fabric.up.value, fabric.link_downed.value, fabric.errors.value) == ("mlx5_1:1", "infiniband", False, 2, 6)
+    assert (fabric.name, fabric.kind, fabric.up.value, fabric.link_downed.value, fabric.errors.value) == (
+        "mlx5_1:1",
+        "infiniband",
+        False,
+        2,
+        6,
+    )
     assert eth.link_downed.unavailable
     assert fabric.drops.unavailable
 

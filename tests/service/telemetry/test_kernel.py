@@ -17,14 +17,45 @@ AT = datetime(2026, 3, 2, 9, 58, 11, tzinfo=UTC).timestamp()
     ("row", "kind", "code", "pid"),
     [
         (XID, "xid", 79, 51234),
-        ("NVRM: Xid (PCI:0000:18:00): 48, An uncorrectable double bit error (DBE) has been detected on GPU", "xid", 48, None),
-        ("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error", "sxid", 12028, None),
+        (
+            (
+                "NVRM: Xid (PCI:0000:18:00): 48, An uncorrectable double bit error (DBE) has been detected on "
+                "GPU"
+            ),
+            "xid",
+            48,
+            None,
+        ),
+        (
+            (
+                "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV "
+                "error"
+            ),
+            "sxid",
+            12028,
+            None,
+        ),
         ("NVRM: GPU at PCI:0000:3b:00: GPU-aa has fallen off the bus", "gpu-lost", None, None),
-        ("Memory cgroup out of memory: Killed process 4242 (ray::WorkerDict) total-vm:1kB, anon-rss:1kB", "oom-kill", None, 4242),
-        ("oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=a,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=python,pid=9,uid=0", "oom-kill", None, 9),
+        (
+            "Memory cgroup out of memory: Killed process 4242 (ray::WorkerDict) total-vm:1kB, anon-rss:1kB",
+            "oom-kill",
+            None,
+            4242,
+        ),
+        (
+            "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=a,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=python,pid=9,uid=0",
+            "oom-kill",
+            None,
+            9,
+        ),
         ("mce: [Hardware Error]: CPU 3: Machine Check: 0 Bank 8", "machine-check", None, None),
         ("EDAC MC0: 1 UE memory read error on CPU_SrcID#0", "machine-check", None, None),
-        ("pcieport 0000:3a:00.0: AER: Uncorrectable (Fatal) error message received", "pcie-error", None, None),
+        (
+            "pcieport 0000:3a:00.0: AER: Uncorrectable (Fatal) error message received",
+            "pcie-error",
+            None,
+            None,
+        ),
         ("blk_update_request: I/O error, dev nvme1n1, sector 2048", "io-error", None, None),
         ("mlx5_core 0000:5e:00.0: mlx5_2: port down event", "link-down", None, None),
         ("INFO: task python3:4411 blocked for more than 122 seconds.", "hung-task", None, 4411),
@@ -39,8 +70,12 @@ def test_that_a_line_is_known_by_its_form(row: str, kind: str, code: int | None,
 @each_row(
     "row",
     [
-        "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.15", "nvidia-uvm: Loaded the UVM driver", "oom_reaper: reaped process 12",
-        "mlx5_core 0000:5e:00.0: mlx5_2: Link up", "EDAC MC: Ver: 3.0.0", "mce: CPU0: Thermal monitoring enabled (TM1)",
+        "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.15",
+        "nvidia-uvm: Loaded the UVM driver",
+        "oom_reaper: reaped process 12",
+        "mlx5_core 0000:5e:00.0: mlx5_2: Link up",
+        "EDAC MC: Ver: 3.0.0",
+        "mce: CPU0: Thermal monitoring enabled (TM1)",
     ],
 )
 def test_that_healthy_lines_are_none(row: str) -> None:
@@ -50,8 +85,11 @@ def test_that_healthy_lines_are_none(row: str) -> None:
 @each_row(
     ("stamp", "offset"),
     [
-        ("2026-03-02T09:58:11+0000 n1 kernel: ", 0.0), ("2026-03-02T17:58:11+08:00 n1 kernel: ", 0.0), ("Mar  2 09:58:11 n1 kernel: ", 0.0),
-        ("[Mon Mar  2 17:58:11 2026] ", 28800.0), ("Mar  2 17:58:11 n1 kernel: ", 28800.0),
+        ("2026-03-02T09:58:11+0000 n1 kernel: ", 0.0),
+        ("2026-03-02T17:58:11+08:00 n1 kernel: ", 0.0),
+        ("Mar  2 09:58:11 n1 kernel: ", 0.0),
+        ("[Mon Mar  2 17:58:11 2026] ", 28800.0),
+        ("Mar  2 17:58:11 n1 kernel: ", 28800.0),
     ],
 )
 def test_that_every_form_of_time_gives_the_same_moment(stamp: str, offset: float) -> None:
@@ -82,8 +120,10 @@ def test_that_secrets_and_control_characters_of_the_log_are_not_kept() -> None:
 @each_row(
     ("command", "reason"),
     [
-        ((sys.executable, "-c", "raise SystemExit('not permitted')"), "not permitted"), (("/no/such/command",), "No such file"),
-        ((sys.executable, "-c", "import time; time.sleep(60)"), "no answer"), ((sys.executable, "-c", ""), "shows nothing"),
+        ((sys.executable, "-c", "raise SystemExit('not permitted')"), "not permitted"),
+        (("/no/such/command",), "No such file"),
+        ((sys.executable, "-c", "import time; time.sleep(60)"), "no answer"),
+        ((sys.executable, "-c", ""), "shows nothing"),
     ],
 )
 def test_that_a_log_that_may_not_be_read_says_why(command: tuple[str, ...], reason: str) -> None:

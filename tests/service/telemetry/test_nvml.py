@@ -24,7 +24,10 @@ def child(code: str) -> tuple[str, ...]:
 def test_that_a_driver_that_hangs_costs_its_time_limit_and_no_more() -> None:
     """The child ignores the polite signal, as one inside the driver does."""
     began = time.monotonic()
-    found = nvml.read_gpus(timeout_s=0.7, command=child("import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"))
+    found = nvml.read_gpus(
+        timeout_s=0.7,
+        command=child("import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"),
+    )
     assert time.monotonic() - began < 10
     assert "did not answer in 0.7 s" in (found.gpu_count.unavailable or "")
     assert found.gpus == ()
@@ -33,8 +36,11 @@ def test_that_a_driver_that_hangs_costs_its_time_limit_and_no_more() -> None:
 @each_row(
     ("code", "reason"),
     [
-        ("import os; os._exit(3)", "exit code 3"), ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "exit code -11"),
-        ("print('no json')", "no readable answer"), ("print('{\"gpus\": [{\"no\": 1}]}')", "no readable answer"), ("", "no readable answer"),
+        ("import os; os._exit(3)", "exit code 3"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "exit code -11"),
+        ("print('no json')", "no readable answer"),
+        ('print(\'{"gpus": [{"no": 1}]}\')', "no readable answer"),
+        ("", "no readable answer"),
         ("print('x' * 3_000_000)", "no readable answer"),
     ],
 )
@@ -73,7 +79,9 @@ def test_that_one_child_stays_for_many_samples() -> None:
 
 
 @each_row(("ask", "reason"), [(hanging, "did not answer in 0.5 s"), (ending, "exit code 3")])
-def test_that_a_child_that_hangs_or_ends_gives_way_to_another(ask: Callable[[float], nvml.GpuList], reason: str) -> None:
+def test_that_a_child_that_hangs_or_ends_gives_way_to_another(
+    ask: Callable[[float], nvml.GpuList], reason: str
+) -> None:
     with nvml.PersistentSampler(ask) as cards:
         first = cards.read().driver_version.value
         assert reason in (cards.read(0.01, 0.5).driver_version.unavailable or "").replace("0.51 s", "0.5 s")
@@ -99,7 +107,9 @@ def test_that_the_drivers_reasons_are_named() -> None:
     assert nvml._reasons(0x1) == ()
 
 
-NO_GPU = pytest.mark.skipif(not Path("/proc/driver/nvidia/version").exists(), reason="this machine has no NVIDIA driver")
+NO_GPU = pytest.mark.skipif(
+    not Path("/proc/driver/nvidia/version").exists(), reason="this machine has no NVIDIA driver"
+)
 
 
 @NO_GPU
@@ -152,20 +162,45 @@ def fields(number: list[int]) -> list[SimpleNamespace]:
 
 def test_that_a_cards_calls_become_readings() -> None:
     driver = Driver(
-        MemoryInfo=SimpleNamespace(total=80 << 30, used=20 << 30), RemappedRows=(0, 3, 1, 0), TotalEccErrors=2, FieldValues=fields,
-        ComputeRunningProcesses=[SimpleNamespace(pid=5, usedGpuMemory=1 << 30), SimpleNamespace(pid=6, usedGpuMemory=None)],
-        CurrentClocksThrottleReasons=0x40, NvLinkState=lambda link: 1 if link else 0, PowerUsage=312_500,
+        MemoryInfo=SimpleNamespace(total=80 << 30, used=20 << 30),
+        RemappedRows=(0, 3, 1, 0),
+        TotalEccErrors=2,
+        FieldValues=fields,
+        ComputeRunningProcesses=[
+            SimpleNamespace(pid=5, usedGpuMemory=1 << 30),
+            SimpleNamespace(pid=6, usedGpuMemory=None),
+        ],
+        CurrentClocksThrottleReasons=0x40,
+        NvLinkState=lambda link: 1 if link else 0,
+        PowerUsage=312_500,
     )
     card = nvml._gpu(driver, 0, {0: [79, 79]})
-    assert (card.id, card.state.value, card.memory_used_gib.value, card.ecc_uncorrected.value) == ("GPU-7", "ok", 20.0, 2)
-    assert (card.remapped_uncorrected.value, card.remap_pending.value, card.remap_failed.value) == (3, True, False)
-    assert (card.throttle.value, card.nvlink_down.value, card.nvlink_errors.value, card.power_w.value) == (("hw-thermal",), 1, 20, 312.5)
+    assert (card.id, card.state.value, card.memory_used_gib.value, card.ecc_uncorrected.value) == (
+        "GPU-7",
+        "ok",
+        20.0,
+        2,
+    )
+    assert (card.remapped_uncorrected.value, card.remap_pending.value, card.remap_failed.value) == (
+        3,
+        True,
+        False,
+    )
+    assert (card.throttle.value, card.nvlink_down.value, card.nvlink_errors.value, card.power_w.value) == (
+        ("hw-thermal",),
+        1,
+        20,
+        312.5,
+    )
     assert (card.recovery_action.value, card.xids.value) == ("reboot", (79,))
     assert [item.used_gib for item in card.processes.value or ()] == [1.0, None]
     assert card.utilisation.unavailable == "NVML: Not Supported"
 
 
-@each_row(("error", "state"), [("GPU is lost", "lost"), ("GPU requires reset", "reset-required"), ("Unknown Error", None)])
+@each_row(
+    ("error", "state"),
+    [("GPU is lost", "lost"), ("GPU requires reset", "reset-required"), ("Unknown Error", None)],
+)
 def test_that_a_card_that_is_gone_says_so(error: str, state: str | None) -> None:
     card = nvml._gpu(Driver(MemoryInfo=NVMLError(error)), 0, None)
     assert card.state.value == state

@@ -42,7 +42,10 @@ def event(kind: Any) -> Kernel:
 
 def cards(count: int = 2, **fields: Any) -> dict[str, Any]:
     """Make cards; a list gives a field's value on each."""
-    made = [{name: known(value[place] if isinstance(value, list) else value) for name, value in fields.items()} for place in range(count)]
+    made = [
+        {name: known(value[place] if isinstance(value, list) else value) for name, value in fields.items()}
+        for place in range(count)
+    ]
     return {"gpus": tuple(Gpu(id=str(place), **row) for place, row in enumerate(made))}
 
 
@@ -94,31 +97,83 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "machine-oom-kill": (host(oom_kill_new=2), host(oom_kill_new=0)),
     "scheduler-out-of-memory": (ended("OUT_OF_MEMORY"), ended("FAILED")),
     "oom-kill-ever": (group(oom_kill=1), group(oom_kill=0, oom_kill_new=0) | {"kernel": kernel()}),
-    "memory-peak-at-limit": (group(memory_peak_gib=100.0, memory_max_gib=100.0), group(memory_peak_gib=1.0, memory_max_gib=100.0, max_events_new=0)),
-    "memory-ran-out": (history("host.memory_available_gib", [9.0, 2.0]) | host(memory_total_gib=100.0), history("host.memory_available_gib", [50.0]) | host(memory_total_gib=100.0)),
+    "memory-peak-at-limit": (
+        group(memory_peak_gib=100.0, memory_max_gib=100.0),
+        group(memory_peak_gib=1.0, memory_max_gib=100.0, max_events_new=0),
+    ),
+    "memory-ran-out": (
+        history("host.memory_available_gib", [9.0, 2.0]) | host(memory_total_gib=100.0),
+        history("host.memory_available_gib", [50.0]) | host(memory_total_gib=100.0),
+    ),
     "no-cgroup-oom-kill": (group(oom_kill_new=0), group(oom_kill_new=1)),
     "no-machine-oom-kill": (host(oom_kill_new=0), host(oom_kill_new=1)),
-    "memory-never-near-limit": (group(memory_peak_gib=10.0, memory_max_gib=100.0), group(memory_peak_gib=90.0, memory_max_gib=100.0)),
-    "memory-always-there": (history("host.memory_available_gib", [50.0]) | host(memory_total_gib=100.0), history("host.memory_available_gib", [5.0]) | host(memory_total_gib=100.0)),
-    "memory-grew-to-a-kill": (history("cgroup.memory_current_gib", RISE) | group(oom_kill_new=1),
-                              history("cgroup.memory_current_gib", RISE) | group(oom_kill_new=0) | host(oom_kill_new=0) | {"kernel": kernel()} | ended("FAILED")),
-    "memory-grew": (history("cgroup.memory_current_gib", RISE), {"history": (course("cgroup.memory_current_gib", *LEVEL), course("host.memory_available_gib", *LEVEL))}),
-    "memory-level": (history("cgroup.memory_current_gib", LEVEL), {"history": (course("cgroup.memory_current_gib", *RISE), course("host.memory_available_gib", *RISE))}),
-    "memory-jumped-at-save": (history("cgroup.memory_current_gib", [*LEVEL[:22], 700.0, 900.0]) | group(oom_kill_new=1),
-                              {"history": (course("cgroup.memory_current_gib", *LEVEL), course("host.memory_available_gib", *LEVEL))} | group(oom_kill_new=1)),
+    "memory-never-near-limit": (
+        group(memory_peak_gib=10.0, memory_max_gib=100.0),
+        group(memory_peak_gib=90.0, memory_max_gib=100.0),
+    ),
+    "memory-always-there": (
+        history("host.memory_available_gib", [50.0]) | host(memory_total_gib=100.0),
+        history("host.memory_available_gib", [5.0]) | host(memory_total_gib=100.0),
+    ),
+    "memory-grew-to-a-kill": (
+        history("cgroup.memory_current_gib", RISE) | group(oom_kill_new=1),
+        history("cgroup.memory_current_gib", RISE)
+        | group(oom_kill_new=0)
+        | host(oom_kill_new=0)
+        | {"kernel": kernel()}
+        | ended("FAILED"),
+    ),
+    "memory-grew": (
+        history("cgroup.memory_current_gib", RISE),
+        {
+            "history": (
+                course("cgroup.memory_current_gib", *LEVEL),
+                course("host.memory_available_gib", *LEVEL),
+            )
+        },
+    ),
+    "memory-level": (
+        history("cgroup.memory_current_gib", LEVEL),
+        {"history": (course("cgroup.memory_current_gib", *RISE), course("host.memory_available_gib", *RISE))},
+    ),
+    "memory-jumped-at-save": (
+        history("cgroup.memory_current_gib", [*LEVEL[:22], 700.0, 900.0]) | group(oom_kill_new=1),
+        {
+            "history": (
+                course("cgroup.memory_current_gib", *LEVEL),
+                course("host.memory_available_gib", *LEVEL),
+            )
+        }
+        | group(oom_kill_new=1),
+    ),
     "ray-memory-kills": (ray(memory_kills_new=1), ray(memory_kills_new=0)),
     "no-ray-memory-kills": (ray(memory_kills_new=0), ray(memory_kills_new=1)),
     "ray-node-dead": (ray(nodes_dead=1), ray(nodes_dead=0)),
-    "node-down": ({"nodes": (ClusterNode(name="a", alive=known(False)),)}, {"nodes": (ClusterNode(name="a", alive=known(True)),)}),
+    "node-down": (
+        {"nodes": (ClusterNode(name="a", alive=known(False)),)},
+        {"nodes": (ClusterNode(name="a", alive=known(True)),)},
+    ),
     "scheduler-node-fail": (ended("NODE_FAIL"), ended("FAILED")),
     "machine-check": ({"kernel": event("machine-check")}, {"kernel": kernel()}),
     "all-nodes-alive": (ray(nodes_dead=0, nodes_alive=4), ray(nodes_dead=1, nodes_alive=3)),
-    "object-store-full": (ray(object_store_used_gib=9.9, object_store_total_gib=10.0), ray(object_store_used_gib=5.0, object_store_total_gib=10.0)),
-    "object-store-near-full": (ray(object_store_used_gib=9.1, object_store_total_gib=10.0), ray(object_store_used_gib=5.0, object_store_total_gib=10.0)),
-    "object-store-empty": (ray(object_store_used_gib=1.0, object_store_total_gib=10.0), ray(object_store_used_gib=9.0, object_store_total_gib=10.0)),
+    "object-store-full": (
+        ray(object_store_used_gib=9.9, object_store_total_gib=10.0),
+        ray(object_store_used_gib=5.0, object_store_total_gib=10.0),
+    ),
+    "object-store-near-full": (
+        ray(object_store_used_gib=9.1, object_store_total_gib=10.0),
+        ray(object_store_used_gib=5.0, object_store_total_gib=10.0),
+    ),
+    "object-store-empty": (
+        ray(object_store_used_gib=1.0, object_store_total_gib=10.0),
+        ray(object_store_used_gib=9.0, object_store_total_gib=10.0),
+    ),
     "shm-full": (host(shm_used_gib=10.0, shm_total_gib=10.0), host(shm_used_gib=1.0, shm_total_gib=10.0)),
     "shm-tiny": (host(shm_total_gib=0.0625), host(shm_total_gib=64.0)),
-    "shm-roomy": (history("host.shm_used_gib", [1.0]) | host(shm_total_gib=10.0), history("host.shm_used_gib", [9.0]) | host(shm_total_gib=10.0)),
+    "shm-roomy": (
+        history("host.shm_used_gib", [1.0]) | host(shm_total_gib=10.0),
+        history("host.shm_used_gib", [9.0]) | host(shm_total_gib=10.0),
+    ),
     "xid-hardware": ({"kernel": kernel(xid(79))}, {"kernel": kernel(xid(31))}),
     "xid-contained-memory-error": ({"kernel": kernel(xid(94))}, {"kernel": kernel(xid(31))}),
     "xid-warning": ({"kernel": kernel(xid(63))}, {"kernel": kernel(xid(31))}),
@@ -134,15 +189,33 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "nvlink-errors": (cards(nvlink_errors_new=[0, 5000]), cards(nvlink_errors_new=0) | {"kernel": kernel()}),
     "nvlink-down": (cards(nvlink_down=[0, 3]), cards(nvlink_down=0)),
     "pcie-replays": (cards(pcie_replays_new=[0, 5000]), cards(pcie_replays_new=0) | {"kernel": kernel()}),
-    "gpu-clean": (cards(state="ok", ecc_uncorrected_new=0) | {"kernel": kernel()}, cards(state="ok", ecc_uncorrected_new=[0, 1]) | {"kernel": kernel()}),
-    "one-gpu-idle": (cards(utilisation=[0.0, 100.0]) | {"kernel": kernel()}, cards(utilisation=100.0) | {"kernel": kernel()}),
-    "one-gpu-throttled": (cards(throttle=[(), ("hw-thermal",)]), cards(throttle=(), thermal_throttle_s_new=0.0)),
-    "one-gpu-slow": (cards(sm_clock_mhz=[300.0, 1900.0], sm_clock_max_mhz=1980.0), cards(sm_clock_mhz=1900.0, sm_clock_max_mhz=1980.0)),
+    "gpu-clean": (
+        cards(state="ok", ecc_uncorrected_new=0) | {"kernel": kernel()},
+        cards(state="ok", ecc_uncorrected_new=[0, 1]) | {"kernel": kernel()},
+    ),
+    "one-gpu-idle": (
+        cards(utilisation=[0.0, 100.0]) | {"kernel": kernel()},
+        cards(utilisation=100.0) | {"kernel": kernel()},
+    ),
+    "one-gpu-throttled": (
+        cards(throttle=[(), ("hw-thermal",)]),
+        cards(throttle=(), thermal_throttle_s_new=0.0),
+    ),
+    "one-gpu-slow": (
+        cards(sm_clock_mhz=[300.0, 1900.0], sm_clock_max_mhz=1980.0),
+        cards(sm_clock_mhz=1900.0, sm_clock_max_mhz=1980.0),
+    ),
     "all-gpus-busy": (cards(utilisation=100.0), cards(utilisation=[0.0, 100.0])),
-    "memory-of-others": (cards(others_gib=[0.0, 30.0], memory_total_gib=80.0), cards(others_gib=0.0, memory_total_gib=80.0)),
+    "memory-of-others": (
+        cards(others_gib=[0.0, 30.0], memory_total_gib=80.0),
+        cards(others_gib=0.0, memory_total_gib=80.0),
+    ),
     "memory-of-nobody-else": (cards(others_gib=0.0), cards(others_gib=[0.0, 30.0])),
     "gpu-memory-grew": (history("gpus.memory_used_gib", RISE), history("gpus.memory_used_gib", LEVEL)),
-    "gpu-memory-never-full": (history("gpus.memory_used_gib", [30.0]) | cards(memory_total_gib=80.0), history("gpus.memory_used_gib", [79.0]) | cards(memory_total_gib=80.0)),
+    "gpu-memory-never-full": (
+        history("gpus.memory_used_gib", [30.0]) | cards(memory_total_gib=80.0),
+        history("gpus.memory_used_gib", [79.0]) | cards(memory_total_gib=80.0),
+    ),
     "no-gpu-shown": (host(gpu_count=0), host(gpu_count=8, driver_error="none")),
     "gpus-shown": (host(gpu_count=8, driver_error="none"), host(gpu_count=0, driver_error="none")),
     "driver-version-mismatch": (host(driver_error="version-mismatch"), host(driver_error="none")),
@@ -153,9 +226,15 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "disk-roomy": (disk(), disk(inodes_free=0)),
     "disk-io-error": ({"kernel": event("io-error")}, {"kernel": kernel()}),
     "pids-refused": (group(pids_max_events_new=4), group(pids_max_events_new=0)),
-    "limits-near": (host(nofile_used=1024, nofile_limit=1024),
-                    host(nofile_used=9, nofile_limit=1024, files_open=1, files_max=99, nproc_used=1, nproc_limit=99) | group(pids_current=1, pids_max=99)),
-    "limits-far": (host(nofile_used=9, nofile_limit=1024) | group(pids_max_events_new=0), host(nofile_used=1000, nofile_limit=1024) | group(pids_max_events_new=0)),
+    "limits-near": (
+        host(nofile_used=1024, nofile_limit=1024),
+        host(nofile_used=9, nofile_limit=1024, files_open=1, files_max=99, nproc_used=1, nproc_limit=99)
+        | group(pids_current=1, pids_max=99),
+    ),
+    "limits-far": (
+        host(nofile_used=9, nofile_limit=1024) | group(pids_max_events_new=0),
+        host(nofile_used=1000, nofile_limit=1024) | group(pids_max_events_new=0),
+    ),
     "link-lost": (nics(link_downed_new=1), nics(link_downed_new=0) | {"kernel": kernel()}),
     "packets-lost": (nics(errors_new=5000), nics(errors_new=0, drops_new=0)),
     "network-clean": (nics(link_downed_new=0, errors_new=0), nics(link_downed_new=0, errors_new=5)),
@@ -203,17 +282,34 @@ def test_that_what_decides_asks_for_a_log_that_tells_little() -> None:
 @each_row(
     ("changes", "message"),
     [
-        ({"log": ("nobody",)}, "no sign or group 'nobody'"), ({"requires": ("x",)}, "no sign or group 'x'"), ({"all": ("host.x > 1",)}, "no reading"),
-        ({"when": ("what",)}, "no condition"), ({"weight": 1.0}, "less than 1"), ({"causes": ()}, "at least 1"),
+        ({"log": ("nobody",)}, "no sign or group 'nobody'"),
+        ({"requires": ("x",)}, "no sign or group 'x'"),
+        ({"all": ("host.x > 1",)}, "no reading"),
+        ({"when": ("what",)}, "no condition"),
+        ({"weight": 1.0}, "less than 1"),
+        ({"causes": ()}, "at least 1"),
     ],
 )
 def test_that_a_broken_rule_is_refused(changes: dict[str, Any], message: str) -> None:
-    row = {"id": "r", "causes": ("disk-full",), "effect": "confirms", "weight": 0.3, "why": {"en": "a", "zh": "b"}, "all": ("host.oom_kill > 0",)}
+    row = {
+        "id": "r",
+        "causes": ("disk-full",),
+        "effect": "confirms",
+        "weight": 0.3,
+        "why": {"en": "a", "zh": "b"},
+        "all": ("host.oom_kill > 0",),
+    }
     with pytest.raises(ValidationError, match=message):
         TelemetryRules.model_validate({"signs": {}, "groups": {}, "rules": (row | changes,)})
 
 
 def test_that_two_rules_of_one_name_are_refused() -> None:
-    row = {"id": "r", "causes": ("disk-full",), "effect": "confirms", "weight": 0.3, "why": {"en": "a", "zh": "b"}}
+    row = {
+        "id": "r",
+        "causes": ("disk-full",),
+        "effect": "confirms",
+        "weight": 0.3,
+        "why": {"en": "a", "zh": "b"},
+    }
     with pytest.raises(ValidationError, match="two rules"):
         TelemetryRules.model_validate({"signs": {}, "groups": {}, "rules": (row, row)})

@@ -26,11 +26,16 @@ def test_that_the_state_that_says_most_is_taken(rows: str, state: str, code: int
 @each_row(
     ("job", "command", "reason"),
     [
-        ("", ("sacct",), "no Slurm job"), ("77; rm -rf x", ("sacct",), "no Slurm job"), ("77", ("/no/sacct",), "No such file"),
-        ("77", (sys.executable, "-c", ""), "no such job"), ("77", (sys.executable, "-c", "raise SystemExit('denied')"), "denied"),
+        ("", ("sacct",), "no Slurm job"),
+        ("77; rm -rf x", ("sacct",), "no Slurm job"),
+        ("77", ("/no/sacct",), "No such file"),
+        ("77", (sys.executable, "-c", ""), "no such job"),
+        ("77", (sys.executable, "-c", "raise SystemExit('denied')"), "denied"),
         ("77", (sys.executable, "-c", "import time; time.sleep(60)"), "TimeoutExpired"),
     ],
 )
-def test_that_accounting_that_cannot_be_asked_says_why(job: str, command: tuple[str, ...], reason: str) -> None:
+def test_that_accounting_that_cannot_be_asked_says_why(
+    job: str, command: tuple[str, ...], reason: str
+) -> None:
     found = scheduler.read_scheduler(job, command, timeout_s=1.0)
     assert reason in (found.state.unavailable or "")

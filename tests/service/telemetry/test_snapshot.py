@@ -39,7 +39,9 @@ def test_that_what_was_not_taken_says_so_and_is_no_zero() -> None:
 
 @QUICK
 @given(when=TIMES, total=FLOATS, used=FLOATS, name=st.text(max_size=20))
-def test_that_a_snapshot_comes_back_from_json(when: datetime, total: Reading[float], used: Reading[float], name: str) -> None:
+def test_that_a_snapshot_comes_back_from_json(
+    when: datetime, total: Reading[float], used: Reading[float], name: str
+) -> None:
     host = Host(name=name, memory_total_gib=total, swap_used_gib=used)
     made = Snapshot(taken_at=when, host=host, gpus=(Gpu(id=name, memory_used_gib=used, xids=known((1, 2))),))
     assert snapshot.parse_snapshot(made.to_json(), "x") == made
@@ -58,7 +60,10 @@ def test_that_no_bytes_break_the_reader(raw: bytes) -> None:
         ('{"taken_at": "2026-03-02T10:00:00Z", "colour": 1}', "colour"),
         ('{"taken_at": "2026-03-02T10:00:00"}', "zone"),
         ('{"taken_at": "2026-03-02T10:00:00Z", "schema": "whycrash.snapshot/9"}', "schema"),
-        ('{"taken_at": "2026-03-02T10:00:00Z", "host": {"memory_total_gib": {"value": NaN}}}', "memory_total_gib"),
+        (
+            '{"taken_at": "2026-03-02T10:00:00Z", "host": {"memory_total_gib": {"value": NaN}}}',
+            "memory_total_gib",
+        ),
         ('{"taken_at": "2026-03-02T10:00:00Z", "host": {"memory_total_gib": 5}}', "memory_total_gib"),
     ],
 )

@@ -81,9 +81,14 @@ def test_that_waiting_counts_against_the_deadline(pool: ProcessPool, tmp_path: P
     assert pid(list(first))
 
 
-def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken(pool: ProcessPool, tmp_path: Path) -> None:
+def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken(
+    pool: ProcessPool, tmp_path: Path
+) -> None:
     pid(told(pool, "one"))
-    running = [pool.submit(TriageTask(str(number), "log", f"{UNTIL}{tmp_path / 'end'}"), PATIENCE) for number in range(3)]
+    running = [
+        pool.submit(TriageTask(str(number), "log", f"{UNTIL}{tmp_path / 'end'}"), PATIENCE)
+        for number in range(3)
+    ]
     with pytest.raises(BusyError) as refused:
         pool.submit(TriageTask("4", "log", "x"), PATIENCE)
     assert refused.value.status == 429
@@ -101,7 +106,9 @@ def test_that_what_is_to_be_kept_is_kept_also_where_nobody_listens(pool: Process
     assert len(kept) == 1
 
 
-def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(pool: ProcessPool, tmp_path: Path) -> None:
+def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(
+    pool: ProcessPool, tmp_path: Path
+) -> None:
     pid(told(pool, "one"))
     kept: list[Message] = []
     seen: list[Message] = []
@@ -131,7 +138,9 @@ def test_that_closing_answers_the_task_that_runs(pool: ProcessPool) -> None:
 def test_that_closing_answers_the_tasks_that_wait_and_takes_no_more(pool: ProcessPool) -> None:
     pid(told(pool, "one"))
     seen: list[Message] = []
-    handles = [pool.submit(TriageTask(str(number), "log", "hang"), PATIENCE, seen.append) for number in range(3)]
+    handles = [
+        pool.submit(TriageTask(str(number), "log", "hang"), PATIENCE, seen.append) for number in range(3)
+    ]
     until(lambda: seen, "a task has begun")
     pool.close()
     assert all("stopping" in failure(list(handle)).error for handle in handles)
@@ -179,7 +188,9 @@ def test_that_what_was_missing_at_the_start_is_looked_for_again_without_a_task(
     pool.close()
 
 
-def test_that_a_pool_without_processes_does_not_hold_its_tasks(make_settings: Callable[..., Settings]) -> None:
+def test_that_a_pool_without_processes_does_not_hold_its_tasks(
+    make_settings: Callable[..., Settings],
+) -> None:
     pool = ProcessPool(make_settings(), 1, faulty.crashing)
     pool.start()
     failed = failure(told(pool, "x"))
@@ -212,7 +223,9 @@ def test_that_a_refusal_while_the_server_stops_may_be_tried_again(pool: ProcessP
 
 
 def test_that_a_worker_in_a_hopeless_log_goes_with_a_server_that_is_killed() -> None:
-    server = subprocess.Popen([sys.executable, "-m", "tests.service.workers.faulty"], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.service.workers.faulty"], stdout=subprocess.PIPE, text=True
+    )
     assert server.stdout is not None
     worker = int(server.stdout.readline())
     server.kill()

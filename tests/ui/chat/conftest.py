@@ -47,12 +47,17 @@ def server(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ser
 
 @pytest.fixture
 def pages(browser: Browser) -> Iterator[OpenPage]:
-    """Open pages, each in a browser profile of its own; a script's error, or a request to another host, fails the test."""
+    """Open pages, each in a browser profile of its own.
+
+    A script's error, or a request to another host, fails the test.
+    """
     contexts: list[Any] = []
     strange: list[str] = []
 
     def open_page(url: str, **options: Any) -> Page:
-        context = browser.new_context(**({"locale": "en-US", "viewport": {"width": 1440, "height": 900}} | options))
+        context = browser.new_context(
+            **({"locale": "en-US", "viewport": {"width": 1440, "height": 900}} | options)
+        )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(SLOW)

@@ -42,12 +42,24 @@ class Server:
 
     def start(self) -> Server:
         """Start it and wait until it takes work."""
-        own = {"HOME": str(self.home), "EMBEDDING_MODEL": "hash", "WORKERS": "1", "PORT": str(self.port), "RATE_LIMIT": "0", **self.settings}
+        own = {
+            "HOME": str(self.home),
+            "EMBEDDING_MODEL": "hash",
+            "WORKERS": "1",
+            "PORT": str(self.port),
+            "RATE_LIMIT": "0",
+            **self.settings,
+        }
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WHYCRASH_")}
         environment |= {f"WHYCRASH_{name}": value for name, value in own.items()} | {"PYTHONPATH": str(ROOT)}
         with (self.home.parent / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.ui.chat.serving"], cwd=self.home.parent, env=environment, stdout=log, stderr=log, start_new_session=True,
+                [sys.executable, "-m", "tests.ui.chat.serving"],
+                cwd=self.home.parent,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         self._wait()
         return self

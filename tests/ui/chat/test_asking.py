@@ -30,7 +30,10 @@ def test_that_a_pasted_log_is_answered(page: Page) -> None:
     explain(page)
     expect(page.locator("#wc-headline")).to_contain_text(HEADLINE)
     expect(page.locator(".firm")).to_have_text("Several signs support it")
-    tops = [page.locator(name).bounding_box()["y"] for name in ("#wc-headline", "#wc-changes", "#wc-why", "#wc-evidence", "#wc-cascade", "#wc-cases")]  # type: ignore[index]
+    tops = [
+        page.locator(name).bounding_box()["y"]
+        for name in ("#wc-headline", "#wc-changes", "#wc-why", "#wc-evidence", "#wc-cascade", "#wc-cases")
+    ]  # type: ignore[index]
     assert tops == sorted(tops)
 
 
@@ -38,7 +41,17 @@ def test_that_the_stages_are_told(page: Page) -> None:
     """What was read and found stands above the answer."""
     explain(page)
     told = page.locator(".stages").inner_text()
-    assert all(words in told for words in ("pasted text", "Read 4.9 kB", "failure events", "known cases", "No telemetry", "without a model"))
+    assert all(
+        words in told
+        for words in (
+            "pasted text",
+            "Read 4.9 kB",
+            "failure events",
+            "known cases",
+            "No telemetry",
+            "without a model",
+        )
+    )
 
 
 def test_that_the_log_is_shown_around_its_root(page: Page) -> None:
@@ -66,7 +79,13 @@ def test_that_one_jumps_from_event_to_event(page: Page) -> None:
 
 def test_that_files_are_dropped_anywhere(page: Page) -> None:
     """A log and a launch script that are dropped on the page make an answer with a patch of the script."""
-    drop(page, [("train.log.gz", gzip.compress(LOG.encode())), ("launch.sh", (EXAMPLES / "gpu-memory" / "run.sh").read_bytes())])
+    drop(
+        page,
+        [
+            ("train.log.gz", gzip.compress(LOG.encode())),
+            ("launch.sh", (EXAMPLES / "gpu-memory" / "run.sh").read_bytes()),
+        ],
+    )
     expect(page.locator("#wc-files li")).to_have_count(2)
     page.click('#wc-form [type="submit"]')
     page.wait_for_selector(".feedback")
@@ -77,7 +96,8 @@ def test_that_files_are_dropped_anywhere(page: Page) -> None:
 def drop(page: Page, files: list[tuple[str, bytes]]) -> None:
     """Drop files on the middle of the page, as a mouse does."""
     transfer = page.evaluate_handle(
-        "files => { const made = new DataTransfer(); for (const [name, bytes] of files) made.items.add(new File([new Uint8Array(bytes)], name)); return made; }",
+        "files => { const made = new DataTransfer(); for (const [name, bytes] of files) "
+        "made.items.add(new File([new Uint8Array(bytes)], name)); return made; }",
         [[name, list(raw)] for name, raw in files],
     )
     for event in ("dragenter", "dragover", "drop"):
@@ -109,7 +129,10 @@ def test_that_a_patch_is_saved_and_copied_as_it_is(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.click('[data-example="gpu-memory"]')
     page.wait_for_selector(".feedback")
-    record = page.evaluate("async () => (await fetch('/v1/triages/' + new URLSearchParams(location.search).get('triage'))).json()")
+    record = page.evaluate(
+        "async () => (await fetch('/v1/triages/' + new "
+        "URLSearchParams(location.search).get('triage'))).json()"
+    )
     with page.expect_download() as waiting:
         page.click('[data-do="save-patch"]')
     assert waiting.value.suggested_filename == "whycrash.patch"
@@ -120,9 +143,15 @@ def test_that_a_patch_is_saved_and_copied_as_it_is(page: Page) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == patch
 
 
-@pytest.mark.parametrize(("example", "verdict"), [
-    ("gpu-memory", "Cause found"), ("nccl-timeout", "Cause found"), ("host-memory", "Probable cause"), ("recovered", "No failure found"),
-])
+@pytest.mark.parametrize(
+    ("example", "verdict"),
+    [
+        ("gpu-memory", "Cause found"),
+        ("nccl-timeout", "Cause found"),
+        ("host-memory", "Probable cause"),
+        ("recovered", "No failure found"),
+    ],
+)
 def test_that_each_example_is_answered(page: Page, example: str, verdict: str) -> None:
     """An example is one click."""
     page.click(f'[data-example="{example}"]')
@@ -138,7 +167,10 @@ def test_that_nothing_pasted_is_said_at_once(page: Page) -> None:
 
 def test_that_a_file_without_text_is_refused_in_words(page: Page) -> None:
     """What is no log ends in a sentence, and a new log can be asked about."""
-    page.set_input_files("#wc-file", {"name": "weights.bin", "mimeType": "application/octet-stream", "buffer": bytes(range(256)) * 64})
+    page.set_input_files(
+        "#wc-file",
+        {"name": "weights.bin", "mimeType": "application/octet-stream", "buffer": bytes(range(256)) * 64},
+    )
     page.click('#wc-form [type="submit"]')
     expect(page.locator("[data-panel] .trouble")).to_contain_text("That did not work")
     page.click('[data-do="again"]')

@@ -1,4 +1,7 @@
-"""What a page does that cannot hand its log in: too large a file, a server that is away. Nothing of the user's is lost."""
+"""What a page does that cannot hand its log in: too large a file, a server that is away.
+
+Nothing of the user's is lost.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,13 @@ def small(browser: Browser, warm: Path, tmp_path_factory: pytest.TempPathFactory
     started.stop()
 
 
-@pytest.mark.parametrize(("locale", "said"), [("zh-CN", "big.log 超过服务器的上限 1 MB。"), ("en-US", "big.log is larger than 1 MB")])
-def test_that_too_large_a_file_is_refused_in_the_pages_words(pages: OpenPage, small: Server, tmp_path: Path, locale: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("locale", "said"),
+    [("zh-CN", "big.log 超过服务器的上限 1 MB。"), ("en-US", "big.log is larger than 1 MB")],
+)
+def test_that_too_large_a_file_is_refused_in_the_pages_words(
+    pages: OpenPage, small: Server, tmp_path: Path, locale: str, said: str
+) -> None:
     """Before a byte of it is sent."""
     big = tmp_path / "big.log"
     big.write_bytes(b"step\n" * 300_000)

@@ -16,23 +16,44 @@ MARKUP = (
     "<img src=x onerror='window.owned = 1'>",
     "<svg onload=window.owned=1><iframe src=https://example.com/>",
     "</code></div><a href='javascript:window.owned=1'>here</a>",
-    "[click](javascript:window.owned=1) ![i](https://example.com/i.png) **bold** `</code><script>window.owned=1</script>`",
-    "${window.owned = 1} `${window.owned = 1}` {{constructor.constructor('window.owned = 1')()}} {{#each value}}{{/each}} @children",
+    (
+        "[click](javascript:window.owned=1) ![i](https://example.com/i.png) **bold** "
+        "`</code><script>window.owned=1</script>`"
+    ),
+    (
+        "${window.owned = 1} `${window.owned = 1}` {{constructor.constructor('window.owned = 1')()}} {{#each "
+        "value}}{{/each}} @children"
+    ),
     "\" onmouseover=\"window.owned = 1\" x=\"' onfocus='window.owned = 1' autofocus '",
-    "[L1](https://example.com) [case:x](https://example.com) [L1\" onclick=\"window.owned=1]",
+    '[L1](https://example.com) [case:x](https://example.com) [L1" onclick="window.owned=1]',
 )
 ANSI = "\x1b[31mred\x1b[0m \x1b]8;;https://example.com\x07link\x1b]8;;\x07 \x1b[2J\x1b[1;1Hmoved \x9b31mold"
 TURNED = "rank \u202e0 thgir ot tfel\u202c \u2066isolated\u2069 \u200fmark"
 # Every place of an answer that quotes a log: the root line, its facts, the source, the command.
-WRAPPED = "\n".join(f"(WorkerDict pid=7<b>{place}</b>) RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB. {text}" for place, text in enumerate(MARKUP))
+WRAPPED = "\n".join(
+    f"(WorkerDict pid=7<b>{place}</b>) RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB. {text}"
+    for place, text in enumerate(MARKUP)
+)
 
 
-@pytest.mark.parametrize("log", [
-    pytest.param("\n".join([*MARKUP, LOG, *MARKUP]), id="around"),
-    pytest.param(WRAPPED, id="in the root line"),
-    pytest.param(LOG.replace("CUDA out of memory.", f"CUDA out of memory. {MARKUP[0]} {MARKUP[1]} {MARKUP[5]} {ANSI} {TURNED}"), id="in the quotes"),
-    pytest.param(f"+ python3 -m verl.trainer.main_ppo trainer.project_name='{MARKUP[1]}' {MARKUP[0]}\n{LOG}", id="in the command"),
-])
+@pytest.mark.parametrize(
+    "log",
+    [
+        pytest.param("\n".join([*MARKUP, LOG, *MARKUP]), id="around"),
+        pytest.param(WRAPPED, id="in the root line"),
+        pytest.param(
+            LOG.replace(
+                "CUDA out of memory.",
+                f"CUDA out of memory. {MARKUP[0]} {MARKUP[1]} {MARKUP[5]} {ANSI} {TURNED}",
+            ),
+            id="in the quotes",
+        ),
+        pytest.param(
+            f"+ python3 -m verl.trainer.main_ppo trainer.project_name='{MARKUP[1]}' {MARKUP[0]}\n{LOG}",
+            id="in the command",
+        ),
+    ],
+)
 def test_that_markup_of_a_log_is_text(page: Page, log: str) -> None:
     """No element, handler, link or image of a log comes to be; what it wrote is there to read."""
     explain(page, log)
@@ -43,7 +64,15 @@ def test_that_markup_of_a_log_is_text(page: Page, log: str) -> None:
         summary.click()
     page.wait_for_timeout(200)
     assert page.evaluate("window.owned") is None
-    assert page.locator("#wc-answer").locator("script, img, iframe, object, embed, svg svg, [onclick], [onerror], [onload], [onmouseover], [onfocus]").count() == 0
+    assert (
+        page.locator("#wc-answer")
+        .locator(
+            "script, img, iframe, object, embed, svg svg, [onclick], [onerror], [onload], [onmouseover], "
+            "[onfocus]"
+        )
+        .count()
+        == 0
+    )
     links = page.locator("#wc-answer a").evaluate_all("links => links.map(link => link.href)")
     assert [link for link in links if "example.com" in link or link.startswith("javascript")] == []
     assert "<script>" in page.locator("#wc-evidence").inner_text()
@@ -83,7 +112,10 @@ def test_that_the_page_may_load_nothing_of_another_site(page: Page, server: Serv
 @pytest.mark.parametrize("place", ["/etc/passwd", "/proc/self/environ", "{root}/../../etc/passwd", "{root}"])
 def test_that_only_uploads_are_read(page: Page, place: str) -> None:
     """A page that names a path of the server as its upload gets nothing of it."""
-    page.route("**/gradio_api/queue/join*", lambda route: route.continue_(post_data=_renamed(route.request.post_data or "", place)))
+    page.route(
+        "**/gradio_api/queue/join*",
+        lambda route: route.continue_(post_data=_renamed(route.request.post_data or "", place)),
+    )
     page.set_input_files("#wc-file", {"name": "x.log", "mimeType": "text/plain", "buffer": LOG.encode()})
     page.click('#wc-form [type="submit"]')
     expect(page.locator("[data-panel] .trouble")).to_contain_text("x.log is no uploaded file")

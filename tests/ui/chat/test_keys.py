@@ -18,11 +18,16 @@ from tests.ui.chat.conftest import OpenPage, home
 from tests.ui.chat.serving import Server
 
 NAMES = ("anna", "ben")
-UPLOAD = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.log"\r\nContent-Type: text/plain\r\n\r\na line\r\n--x--\r\n'
+UPLOAD = (
+    b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.log"\r\nContent-Type: '
+    b"text/plain\r\n\r\na line\r\n--x--\r\n"
+)
 
 
 @pytest.fixture(scope="module")
-def tokens(browser: Browser, warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, dict[str, str]]]:
+def tokens(
+    browser: Browser, warm: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, dict[str, str]]]:
     """Serve with two people's keys."""
     folder = home(warm, tmp_path_factory.mktemp("keyed"))
     made = {name: keys.make_key(name, ["triage"], datetime.now(UTC)) for name in NAMES}
@@ -35,8 +40,13 @@ def tokens(browser: Browser, warm: Path, tmp_path_factory: pytest.TempPathFactor
     started.stop()
 
 
-def test_that_the_page_asks_for_a_key_and_shows_ones_own(pages: OpenPage, browser: Browser, tokens: tuple[Server, dict[str, str]]) -> None:
-    """Nothing without a key; with one, all of the page works, and its history is one's own; another's address opens nothing."""
+def test_that_the_page_asks_for_a_key_and_shows_ones_own(
+    pages: OpenPage, browser: Browser, tokens: tuple[Server, dict[str, str]]
+) -> None:
+    """Nothing without a key; with one, all of the page works, and its history is one's own.
+
+    Another's address opens nothing.
+    """
     server, known = tokens
     stranger = browser.new_context()
     answer = stranger.request.get(server.url)
@@ -57,7 +67,11 @@ def test_that_the_page_asks_for_a_key_and_shows_ones_own(pages: OpenPage, browse
 def test_that_a_server_that_stops_leaves_no_uploads(tokens: tuple[Server, dict[str, str]]) -> None:
     """Told to stop, it removes what was uploaded, also what nobody asked about."""
     server, known = tokens
-    sent = Request(f"{server.url}gradio_api/upload", data=UPLOAD, headers={"Content-Type": "multipart/form-data; boundary=x"})  # noqa: S310 - loopback
+    sent = Request(  # noqa: S310
+        f"{server.url}gradio_api/upload",
+        data=UPLOAD,
+        headers={"Content-Type": "multipart/form-data; boundary=x"},
+    )
     sent.add_header("Authorization", f"Bearer {known['anna']}")
     with urlopen(sent) as answer:  # noqa: S310 - loopback
         [place] = json.load(answer)

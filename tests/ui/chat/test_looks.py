@@ -1,4 +1,7 @@
-"""The page for everybody: both languages and themes, a phone, a keyboard, a screen reader; and how quick it is."""
+"""The page for everybody: both languages and themes, a phone, a keyboard, a screen reader.
+
+And how quick it is.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,17 @@ WAYS = [
 def faults(page: Page) -> list[str]:
     """Name what axe finds of serious or critical impact."""
     found = Axe().run(page).response["violations"]
-    return [f"{item['id']}: {item['nodes'][0]['html'][:200]}" for item in found if item["impact"] in ("serious", "critical")]
+    return [
+        f"{item['id']}: {item['nodes'][0]['html'][:200]}"
+        for item in found
+        if item["impact"] in ("serious", "critical")
+    ]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_that_no_serious_fault_of_access_is_found(pages: OpenPage, server: Server, way: dict[str, Any]) -> None:
+def test_that_no_serious_fault_of_access_is_found(
+    pages: OpenPage, server: Server, way: dict[str, Any]
+) -> None:
     """Neither on the empty page, nor on an answer with all its parts open and a conversation below."""
     page = pages(server.url, **way)
     assert faults(page) == []
@@ -60,8 +69,10 @@ def test_that_nothing_scrolls_sideways_on_a_phone(pages: OpenPage, server: Serve
 
 
 def _overhang(page: Page) -> int:
-    return int(page.evaluate("""() => Math.max(document.documentElement.scrollWidth, document.body.scrollWidth,
-        ...[...document.querySelectorAll('#wc-page > *, #wc-answer .card, .bar')].map(part => part.getBoundingClientRect().right)) - innerWidth"""))
+    return int(
+        page.evaluate("""() => Math.max(document.documentElement.scrollWidth, document.body.scrollWidth,
+        ...[...document.querySelectorAll('#wc-page > *, #wc-answer .card, .bar')].map(part => part.getBoundingClientRect().right)) - innerWidth""")
+    )
 
 
 def test_that_the_browsers_language_comes_first(pages: OpenPage, server: Server) -> None:
@@ -116,7 +127,12 @@ def _tabbed(page: Page, times: int) -> set[str]:
     found = set()
     for _ in range(times):
         page.keyboard.press("Tab")
-        found.add(page.evaluate("(document.activeElement.dataset.do || document.activeElement.id || document.activeElement.className)"))
+        found.add(
+            page.evaluate(
+                "(document.activeElement.dataset.do || document.activeElement.id || "
+                "document.activeElement.className)"
+            )
+        )
     return found
 
 
@@ -128,7 +144,10 @@ def test_that_a_headline_is_spoken(page: Page) -> None:
 
 def test_that_a_long_log_is_answered_and_stays_readable(page: Page) -> None:
     """A paste of 7 MB: the panel holds the parts that matter, not the whole of it."""
-    noise = "\n".join(f"[2025-01-01 00:00:{number % 60:02d}] step {number} loss 0.{number % 97}" for number in range(150_000))
+    noise = "\n".join(
+        f"[2025-01-01 00:00:{number % 60:02d}] step {number} loss 0.{number % 97}"
+        for number in range(150_000)
+    )
     _paste(page, f"{noise}\n{LOG}")
     expect(page.locator("#wc-files li span")).to_contain_text("pasted.log · 6.")
     page.click('#wc-form [type="submit"]')
@@ -140,13 +159,22 @@ def test_that_a_long_log_is_answered_and_stays_readable(page: Page) -> None:
 
 def _paste(page: Page, text: str) -> None:
     """Paste as a keyboard does."""
-    page.evaluate("""text => { const pasted = new DataTransfer(); pasted.setData('text/plain', text);
-        document.getElementById('wc-text').dispatchEvent(new ClipboardEvent('paste', { clipboardData: pasted, bubbles: true, cancelable: true })); }""", text)
+    page.evaluate(
+        """text => { const pasted = new DataTransfer(); pasted.setData('text/plain', text);
+        document.getElementById('wc-text').dispatchEvent(new ClipboardEvent('paste', { clipboardData: pasted, bubbles: true, cancelable: true })); }""",
+        text,
+    )
 
 
-def test_that_a_paste_of_a_megabyte_is_answered_nearly_as_soon_as_a_few_lines(pages: OpenPage, server: Server) -> None:
+def test_that_a_paste_of_a_megabyte_is_answered_nearly_as_soon_as_a_few_lines(
+    pages: OpenPage, server: Server
+) -> None:
     """Measured beside each other on the same machine: seconds say nothing on one that does much else."""
-    log = ("\n".join(f"step {number} loss 0.{number % 97} grad_norm 1.{number % 89}" for number in range(28_000)) + "\n" + LOG)[-1_000_000:]
+    log = (
+        "\n".join(f"step {number} loss 0.{number % 97} grad_norm 1.{number % 89}" for number in range(28_000))
+        + "\n"
+        + LOG
+    )[-1_000_000:]
     page = pages(server.url)
     page.fill("#wc-text", LOG)
     few = _answered(page)

@@ -13,13 +13,51 @@ from ui.chat.markup import Html, element, escaped, joined, link, shown
 
 # What an answer's Markdown can become, with the attributes that it can have.
 ALLOWED = {
-    "p": set(), "ul": set(), "ol": set(), "li": set(), "strong": set(), "code": set(), "pre": {"tabindex"},
+    "p": set(),
+    "ul": set(),
+    "ol": set(),
+    "li": set(),
+    "strong": set(),
+    "code": set(),
+    "pre": {"tabindex"},
     "button": {"type", "class", "data-case", "data-file", "data-line"},
 }
-PIECES = st.sampled_from([
-    "<script>", "</code>", "<img src=x onerror=a()>", "&lt;", "&#60;", "`", "**", "[L12]", "[a/b.log:L3]", "[case:x/y]", "[L1](http://x)", "![i](http://x)",
-    "\n", "\n\n", "- ", "1. ", "# ", "```\n", "\"", "'", "=", "onclick=", "javascript:", "\x1b[31m", "\u202e", "word ", "${x}", "{{y}}", "\x00", "  ", "<!--", "]]>",
-])
+PIECES = st.sampled_from(
+    [
+        "<script>",
+        "</code>",
+        "<img src=x onerror=a()>",
+        "&lt;",
+        "&#60;",
+        "`",
+        "**",
+        "[L12]",
+        "[a/b.log:L3]",
+        "[case:x/y]",
+        "[L1](http://x)",
+        "![i](http://x)",
+        "\n",
+        "\n\n",
+        "- ",
+        "1. ",
+        "# ",
+        "```\n",
+        '"',
+        "'",
+        "=",
+        "onclick=",
+        "javascript:",
+        "\x1b[31m",
+        "\u202e",
+        "word ",
+        "${x}",
+        "{{y}}",
+        "\x00",
+        "  ",
+        "<!--",
+        "]]>",
+    ]
+)
 MARKDOWN = st.lists(st.one_of(PIECES, st.text(max_size=6)), max_size=30).map("".join)
 
 
@@ -80,17 +118,20 @@ def test_that_any_text_stays_text(content: str, value: str) -> None:
     assert seen.elements[0][1] == {"title": shown(value)}
 
 
-@each_row(("text", "expected"), [
-    ("\x1b[1;31mred\x1b[0m", "red"),
-    ("\x1b]0;title\x07after", "after"),
-    ("\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\", "link"),
-    ("\x1bPdevice\x1b\\x", "x"),
-    ("\x9b31mold", "old"),
-    ("a\u202eb\u2066c\u200fd", "abcd"),
-    ("bell\x07 null\x00 back\x08", "bell null back"),
-    ("tab\tand\nrow", "tab\tand\nrow"),
-    ("中文 émoji 🙂", "中文 émoji 🙂"),
-])
+@each_row(
+    ("text", "expected"),
+    [
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07after", "after"),
+        ("\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1bPdevice\x1b\\x", "x"),
+        ("\x9b31mold", "old"),
+        ("a\u202eb\u2066c\u200fd", "abcd"),
+        ("bell\x07 null\x00 back\x08", "bell null back"),
+        ("tab\tand\nrow", "tab\tand\nrow"),
+        ("中文 émoji 🙂", "中文 émoji 🙂"),
+    ],
+)
 def test_that_what_acts_is_taken_out(text: str, expected: str) -> None:
     """Codes of terminals and marks of direction go; words, tabs and rows stay."""
     assert shown(text) == expected
@@ -108,7 +149,18 @@ def test_that_html_is_escaped_once() -> None:
     assert isinstance(escaped("<"), Html)
 
 
-@each_row("url", ["javascript:alert(1)", "data:text/html,x", "//example.com", "https://a b", 'https://x" onclick="y', "HTTPS:x", ""])
+@each_row(
+    "url",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//example.com",
+        "https://a b",
+        'https://x" onclick="y',
+        "HTTPS:x",
+        "",
+    ],
+)
 def test_that_only_addresses_of_the_web_are_linked(url: str) -> None:
     """What is no plain http address stays text."""
     assert Seen(link(url, "source")).elements == []
@@ -121,21 +173,30 @@ def test_that_links_lead_out_safely() -> None:
     assert {"noopener", "noreferrer"} <= set((attributes["rel"] or "").split())
 
 
-@each_row(("text", "expected"), [
-    ("one\ntwo", "<p>one two</p>"),
-    ("**bold** and `code`", "<p><strong>bold</strong> and <code>code</code></p>"),
-    ("- a\n- b", "<ul><li>a</li><li>b</li></ul>"),
-    ("1. a\n2. b", "<ol><li>a</li><li>b</li></ol>"),
-    ("- a\n  goes on\nrest", "<ul><li>a goes on</li></ul><p>rest</p>"),
-    ("before\n- a", "<p>before</p><ul><li>a</li></ul>"),
-    ("# Title\n\ntext", "<p><strong>Title</strong></p><p>text</p>"),
-    ("```yaml\na: 1\nb: 2\n```\nafter", '<pre tabindex="0"><code>a: 1\nb: 2\n</code></pre><p>after</p>'),
-    ("[L12]", '<p><button type="button" class="cite" data-line="12">L12</button></p>'),
-    ("[rank0/out.log:L7]", '<p><button type="button" class="cite" data-file="rank0/out.log" data-line="7">rank0/out.log:L7</button></p>'),
-    ("[case:verl/x]", '<p><button type="button" class="cite" data-case="verl/x">verl/x</button></p>'),
-    ("[not a citation](x)", "<p>[not a citation](x)</p>"),
-    ("`[L1]`", "<p><code>[L1]</code></p>"),
-])
+@each_row(
+    ("text", "expected"),
+    [
+        ("one\ntwo", "<p>one two</p>"),
+        ("**bold** and `code`", "<p><strong>bold</strong> and <code>code</code></p>"),
+        ("- a\n- b", "<ul><li>a</li><li>b</li></ul>"),
+        ("1. a\n2. b", "<ol><li>a</li><li>b</li></ol>"),
+        ("- a\n  goes on\nrest", "<ul><li>a goes on</li></ul><p>rest</p>"),
+        ("before\n- a", "<p>before</p><ul><li>a</li></ul>"),
+        ("# Title\n\ntext", "<p><strong>Title</strong></p><p>text</p>"),
+        ("```yaml\na: 1\nb: 2\n```\nafter", '<pre tabindex="0"><code>a: 1\nb: 2\n</code></pre><p>after</p>'),
+        ("[L12]", '<p><button type="button" class="cite" data-line="12">L12</button></p>'),
+        (
+            "[rank0/out.log:L7]",
+            (
+                '<p><button type="button" class="cite" data-file="rank0/out.log" '
+                'data-line="7">rank0/out.log:L7</button></p>'
+            ),
+        ),
+        ("[case:verl/x]", '<p><button type="button" class="cite" data-case="verl/x">verl/x</button></p>'),
+        ("[not a citation](x)", "<p>[not a citation](x)</p>"),
+        ("`[L1]`", "<p><code>[L1]</code></p>"),
+    ],
+)
 def test_that_prose_reads_as_it_is_meant(text: str, expected: str) -> None:
     """Paragraphs, lists, bold, code and citations."""
     assert prose.render(text) == expected

@@ -21,7 +21,10 @@ SLOWLY = "please answer slowly"
 FIRST_WORDS = "The update asks for more memory than this card has left."
 LAST_WORDS = "A smaller micro batch asks for less of it."
 CLAIMS = {
-    "cause": "gpu-oom-training", "quotes": [{"line": MARK, "text": "torch.OutOfMemoryError: CUDA out of memory."}], "cases": [], "changes": [],
+    "cause": "gpu-oom-training",
+    "quotes": [{"line": MARK, "text": "torch.OutOfMemoryError: CUDA out of memory."}],
+    "cases": [],
+    "changes": [],
     "headline": "The training step asks for more GPU memory than is free",
     "explanation": f"{FIRST_WORDS} [{MARK}]\n\n{LAST_WORDS} [{MARK}]",
 }
@@ -44,9 +47,16 @@ def model() -> Iterator[Scripted]:
 
 
 @pytest.fixture(scope="module")
-def talking(browser: Browser, warm: Path, model: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def talking(
+    browser: Browser, warm: Path, model: Scripted, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
     """Serve the page with the model."""
-    settings = {"MODEL": "openai:scripted", "MODEL_BASE_URL": model.url, "MODEL_DEADLINE": "60", "REQUEST_DEADLINE": "14"}
+    settings = {
+        "MODEL": "openai:scripted",
+        "MODEL_BASE_URL": model.url,
+        "MODEL_DEADLINE": "60",
+        "REQUEST_DEADLINE": "14",
+    }
     started = Server(home(warm, tmp_path_factory.mktemp("talking")), settings).start()
     yield started
     started.stop()
@@ -85,7 +95,9 @@ def test_that_the_log_is_there_before_the_model_is_done(pages: OpenPage, talking
     """Who reads does not wait for the model to see the lines around the root."""
     page = pages(talking.url)
     ask(page, f"{LOG}\n{SLOWLY}, again\n")
-    expect(page.locator("#wc-evidence .log .l")).to_have_count(len(f"{LOG}\n{SLOWLY}, again\n".rstrip("\n").split("\n")))
+    expect(page.locator("#wc-evidence .log .l")).to_have_count(
+        len(f"{LOG}\n{SLOWLY}, again\n".rstrip("\n").split("\n"))
+    )
     expect(page.locator(".stages li.now")).to_have_text("The model is writing…")
 
 

@@ -35,7 +35,17 @@ from ui.chat.view import NOTHING, TriageView, after, of_record
 
 NAME = "openrlhf-save-host-peak"
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
-READ = LogRead(bytes=2_500_000, lines=12_345, events=3, root_line=7, root_file=None, frameworks=("verl",), redactions=0, truncated=False, telemetry=())
+READ = LogRead(
+    bytes=2_500_000,
+    lines=12_345,
+    events=3,
+    root_line=7,
+    root_file=None,
+    frameworks=("verl",),
+    redactions=0,
+    truncated=False,
+    telemetry=(),
+)
 
 
 @pytest.fixture
@@ -73,11 +83,16 @@ def test_that_what_the_patch_does_comes_first(diagnosis: Diagnosis) -> None:
 def test_that_what_is_to_be_checked_is_not_called_found(triage: Triage, diagnosis: Diagnosis) -> None:
     """Found and a hypothesis in one card would contradict each other."""
     for standing, said in (("hypothesis", "Probable cause"), ("established", "Cause found")):
-        assert said in texts(answer.head(view(diagnosis.model_copy(update={"standing": standing})), triage.library))
+        assert said in texts(
+            answer.head(view(diagnosis.model_copy(update={"standing": standing})), triage.library)
+        )
 
 
 def test_that_a_change_that_reads_the_same_for_two_frameworks_stands_once(diagnosis: Diagnosis) -> None:
-    made = [ProposedChange(framework=name, kind="env", key="A", to=1, why="w", status="verified") for name in ("one", "two")]
+    made = [
+        ProposedChange(framework=name, kind="env", key="A", to=1, why="w", status="verified")
+        for name in ("one", "two")
+    ]
     other = made[0].model_copy(update={"to": 2, "framework": "three"})
     html = answer.changes(view(diagnosis.model_copy(update={"changes": (*made, other), "patch": None}), "zh"))
     assert html.count("A=1") == 1
@@ -85,32 +100,53 @@ def test_that_a_change_that_reads_the_same_for_two_frameworks_stands_once(diagno
     assert "three · 环境变量" in texts(html)
 
 
-@each_row(("name", "title"), [("command-at-line-12.sh", "The command in line 12 of the log, changed"), ("run.sh", "Patch of run.sh")])
+@each_row(
+    ("name", "title"),
+    [("command-at-line-12.sh", "The command in line 12 of the log, changed"), ("run.sh", "Patch of run.sh")],
+)
 def test_that_a_command_of_the_log_is_not_called_a_file(name: str, title: str) -> None:
     assert title in texts(diff.render(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-a\n+b\n", "en"))
 
 
-@each_row(("source", "told"), [("pasted text", "粘贴的文本"), ("example: recovered", "虽有报错，其实正常结束"), ("example: none", "example: none"), ("a.log", "a.log")])
+@each_row(
+    ("source", "told"),
+    [
+        ("pasted text", "粘贴的文本"),
+        ("example: recovered", "虽有报错，其实正常结束"),
+        ("example: none", "example: none"),
+        ("a.log", "a.log"),
+    ],
+)
 def test_that_what_is_no_file_is_named_in_the_pages_language(source: str, told: str) -> None:
     assert words.named(source, "zh") == told
     assert told in texts(stages.render(TriageView("zh", source, state="running")))
 
 
-@pytest.mark.parametrize(("patch", "key", "to", "expected"), [
-    ("--- a/x\n+++ b/x\n-  batch: 2\n+  batch: 1\n", "actor.batch", 1, True),
-    ("--- a/x\n+++ b/x\n+  --micro-batch 1 \\\n", "--micro_batch", 1, True),
-    ("--- a/x\n+++ b/x\n-  --adam_offload \\\n", "adam_offload", False, True),
-    ("--- a/x\n+++ b/x\n+  free_cache: true\n", "rollout.free_cache", True, True),
-    ("--- a/x\n+++ b/x\n-run a.batch=2 b.util=0.55\n+run a.batch=1 b.util=0.55\n", "b.util", 0.5, False),
-    ("--- a/x\n+++ b/x\n-run a.batch=2 b.util=0.55\n+run a.batch=1 b.util=0.55\n", "a.batch", 1, True),
-    ("--- a/r.txt\n+++ b/r.txt\n-torch==2.0\n+torch>=2.1\n", "torch", ">=2.1", True),
-    ("--- a/batch\n+++ b/batch\n+  other: 1\n", "actor.batch", 1, False),
-    ("--- a/x\n+++ b/x\n+  batch: 4\n", "actor.batch", 1, False),
-])
-def test_that_a_change_is_known_in_its_patch(diagnosis: Diagnosis, patch: str, key: str, to: float | str, expected: bool) -> None:
+@pytest.mark.parametrize(
+    ("patch", "key", "to", "expected"),
+    [
+        ("--- a/x\n+++ b/x\n-  batch: 2\n+  batch: 1\n", "actor.batch", 1, True),
+        ("--- a/x\n+++ b/x\n+  --micro-batch 1 \\\n", "--micro_batch", 1, True),
+        ("--- a/x\n+++ b/x\n-  --adam_offload \\\n", "adam_offload", False, True),
+        ("--- a/x\n+++ b/x\n+  free_cache: true\n", "rollout.free_cache", True, True),
+        ("--- a/x\n+++ b/x\n-run a.batch=2 b.util=0.55\n+run a.batch=1 b.util=0.55\n", "b.util", 0.5, False),
+        ("--- a/x\n+++ b/x\n-run a.batch=2 b.util=0.55\n+run a.batch=1 b.util=0.55\n", "a.batch", 1, True),
+        ("--- a/r.txt\n+++ b/r.txt\n-torch==2.0\n+torch>=2.1\n", "torch", ">=2.1", True),
+        ("--- a/batch\n+++ b/batch\n+  other: 1\n", "actor.batch", 1, False),
+        ("--- a/x\n+++ b/x\n+  batch: 4\n", "actor.batch", 1, False),
+    ],
+)
+def test_that_a_change_is_known_in_its_patch(
+    diagnosis: Diagnosis, patch: str, key: str, to: float | str, expected: bool
+) -> None:
     """By its key and value in the added rows, or its key in the removed ones."""
     one = ProposedChange(framework="verl", kind="setting", key=key, to=to, why="w", status="verified")
-    others = tuple(ProposedChange(framework="verl", kind="setting", key=f"zz{place}", to=place, why="w", status="verified") for place in range(3))
+    others = tuple(
+        ProposedChange(
+            framework="verl", kind="setting", key=f"zz{place}", to=place, why="w", status="verified"
+        )
+        for place in range(3)
+    )
     html = answer.changes(view(diagnosis.model_copy(update={"patch": patch, "changes": (*others, one)})))
     assert ("3 more that can help" in html) is expected
 
@@ -134,7 +170,15 @@ def test_that_a_healthy_run_needs_nothing(triage: Triage) -> None:
 def test_that_the_models_words_stand_below_the_rules(triage: Triage, diagnosis: Diagnosis) -> None:
     """While it writes, its part is busy; then it stands there as the model's own."""
     writing = view(diagnosis, state="running", model="openai:x", first=diagnosis, said=("It ran out. [L7]",))
-    done = view(diagnosis.model_copy(update={"engine": diagnosis.engine.model_copy(update={"name": "openai:x", "model_explanation": "It ran out. [L7]"})}))
+    done = view(
+        diagnosis.model_copy(
+            update={
+                "engine": diagnosis.engine.model_copy(
+                    update={"name": "openai:x", "model_explanation": "It ran out. [L7]"}
+                )
+            }
+        )
+    )
     rules = str(answer.why(view(diagnosis), triage.library)).split("<p>")[1].split("<")[0]
     for shown, busy in ((writing, True), (done, False)):
         html = str(answer.why(shown, triage.library))
@@ -147,8 +191,14 @@ def test_that_every_panel_speaks_the_language(triage: Triage, language: Language
     """No panel falls back to the other language for its own words."""
     found = answered(triage, NAME, language)
     panels = PanelCache(triage.library).paint(view(found, language))["panels"]
-    titles = {words.say(name, language) for name in ("what-to-change", "why", "evidence", "cascade", "cases", "telemetry", "privacy")}
-    others = {words.say(name, "zh" if language == "en" else "en") for name in ("what-to-change", "evidence", "cascade", "cases", "privacy")}
+    titles = {
+        words.say(name, language)
+        for name in ("what-to-change", "why", "evidence", "cascade", "cases", "telemetry", "privacy")
+    }
+    others = {
+        words.say(name, "zh" if language == "en" else "en")
+        for name in ("what-to-change", "evidence", "cascade", "cases", "privacy")
+    }
     headings = {Seen(f"<h2{part}").texts[0] for html in panels.values() for part in html.split("<h2")[1:]}
     assert titles <= headings
     assert not others & headings
@@ -175,9 +225,15 @@ def whole(lines: list[str]) -> Excerpt:
 def test_that_every_marked_line_is_in_the_log(diagnosis: Diagnosis) -> None:
     """Each line that the answer names has its number, its text and its role."""
     html = evidence.render(view(diagnosis, excerpt=whole(log_lines(NAME))))
-    rows = {int(attributes["data-line"] or 0): attributes for tag, attributes in Seen(html).elements if tag == "div" and "data-line" in attributes}
+    rows = {
+        int(attributes["data-line"] or 0): attributes
+        for tag, attributes in Seen(html).elements
+        if tag == "div" and "data-line" in attributes
+    }
     assert all(rows[item.line]["data-role"] for item in diagnosis.evidence)
-    assert [row for row in rows.values() if row.get("data-role") == "root"] == [rows[diagnosis.evidence[0].line]]
+    assert [row for row in rows.values() if row.get("data-role") == "root"] == [
+        rows[diagnosis.evidence[0].line]
+    ]
 
 
 def test_that_a_huge_excerpt_is_cut_around_what_matters(diagnosis: Diagnosis) -> None:
@@ -197,7 +253,11 @@ def test_that_without_an_excerpt_the_quoted_lines_are_shown(diagnosis: Diagnosis
 
 def test_that_gaps_and_files_are_named(diagnosis: Diagnosis) -> None:
     """Lines that are not kept are counted; each file has its name above its lines."""
-    parts = (LineRange(file="rank0.log", begin=5, lines=("a", "b")), LineRange(file="rank0.log", begin=1_010, lines=("c",)), LineRange(file="rank1.log", begin=1, lines=("d",)))
+    parts = (
+        LineRange(file="rank0.log", begin=5, lines=("a", "b")),
+        LineRange(file="rank0.log", begin=1_010, lines=("c",)),
+        LineRange(file="rank1.log", begin=1, lines=("d",)),
+    )
     told = texts(evidence.render(view(diagnosis, excerpt=Excerpt(stretches=parts))))
     assert "rank0.log ⋯ 4 lines not kept 5 a 6 b ⋯ 1,003 lines not kept 1010 c rank1.log 1 d" in told
 
@@ -210,27 +270,54 @@ def test_that_a_long_line_is_cut(diagnosis: Diagnosis) -> None:
 # ---- the cascade
 
 
-def entry(line: int, source: str = "", role: str = "collateral", count: int = 1, missing: tuple[int, ...] = (), time: str | None = None) -> CascadeEntry:
+def entry(
+    line: int,
+    source: str = "",
+    role: str = "collateral",
+    count: int = 1,
+    missing: tuple[int, ...] = (),
+    time: str | None = None,
+) -> CascadeEntry:
     """Make an entry of a cascade."""
-    return CascadeEntry(line=line, time=time, source=source, event=f"event {line}", role=role, count=count, missing_ranks=missing, silent_ranks=missing)  # type: ignore[arg-type]
+    return CascadeEntry(
+        line=line,
+        time=time,
+        source=source,
+        event=f"event {line}",
+        role=role,
+        count=count,
+        missing_ranks=missing,
+        silent_ranks=missing,
+    )  # type: ignore[arg-type]
 
 
 SPREAD = (
-    entry(10, "rank=1", "root", 3, (0, 4), "2025-01-01 10:00:01,250"), entry(11, "rank=2", "recovered"),
-    entry(12, "", "teardown"), entry(13, "rank=1", time="10:00:09"), entry(14, "rank=3"),
+    entry(10, "rank=1", "root", 3, (0, 4), "2025-01-01 10:00:01,250"),
+    entry(11, "rank=2", "recovered"),
+    entry(12, "", "teardown"),
+    entry(13, "rank=1", time="10:00:09"),
+    entry(14, "rank=3"),
 )
 
 
 def test_that_each_process_has_its_lane() -> None:
     """In the order of failing, with the silent ranks below."""
     assert [(slot.name, slot.is_silent) for slot in cascade.slots(SPREAD, "en")] == [
-        ("rank=1", False), ("rank=2", False), ("job output", False), ("rank=3", False), ("rank 0, 4: no failure", True),
+        ("rank=1", False),
+        ("rank=2", False),
+        ("job output", False),
+        ("rank=3", False),
+        ("rank 0, 4: no failure", True),
     ]
 
 
 def test_that_a_rank_that_failed_otherwise_is_not_silent() -> None:
     """It did not tell of this event and has told of another: no lane says that nothing came of it."""
-    spread = (entry(1, "rank=0", "root"), entry(2, "rank=1", missing=(0, 2)).model_copy(update={"silent_ranks": ()}), entry(3, "rank=10 pid=4"))
+    spread = (
+        entry(1, "rank=0", "root"),
+        entry(2, "rank=1", missing=(0, 2)).model_copy(update={"silent_ranks": ()}),
+        entry(3, "rank=10 pid=4"),
+    )
     assert not [slot for slot in cascade.slots(spread, "en") if slot.is_silent]
 
 
@@ -243,7 +330,13 @@ def test_that_each_event_has_its_dot(diagnosis: Diagnosis) -> None:
     """In its lane, larger for the root, with its count; the times of the clock are below."""
     seen = Seen(cascade.render(view(diagnosis.model_copy(update={"cascade": SPREAD}))))
     dots = [attributes for tag, attributes in seen.elements if tag == "circle"]
-    assert [dot["class"] for dot in dots] == ["dot r-root", "dot r-recovered", "dot r-teardown", "dot r-collateral", "dot r-collateral"]
+    assert [dot["class"] for dot in dots] == [
+        "dot r-root",
+        "dot r-recovered",
+        "dot r-teardown",
+        "dot r-collateral",
+        "dot r-collateral",
+    ]
     assert dots[0]["cy"] == dots[3]["cy"] != dots[1]["cy"]
     assert int(dots[0]["r"] or 0) > int(dots[1]["r"] or 0)
     assert {"×3", "10:00:01", "10:00:09"} <= set(seen.texts)
@@ -252,10 +345,17 @@ def test_that_each_event_has_its_dot(diagnosis: Diagnosis) -> None:
 def test_that_files_are_put_in_the_order_of_the_clock() -> None:
     """Over several files by their times, a line without one after the line before it; else as they came."""
     spread = [
-        entry(5, time="10:00:09").model_copy(update={"file": "a"}), entry(6).model_copy(update={"file": "a"}),
-        entry(2, time="9:59:58.5").model_copy(update={"file": "b"}), entry(3, time="10:00:09,5").model_copy(update={"file": "b"}),
+        entry(5, time="10:00:09").model_copy(update={"file": "a"}),
+        entry(6).model_copy(update={"file": "a"}),
+        entry(2, time="9:59:58.5").model_copy(update={"file": "b"}),
+        entry(3, time="10:00:09,5").model_copy(update={"file": "b"}),
     ]
-    assert [(one.file, one.line) for one in cascade.in_time(spread)] == [("b", 2), ("a", 5), ("a", 6), ("b", 3)]
+    assert [(one.file, one.line) for one in cascade.in_time(spread)] == [
+        ("b", 2),
+        ("a", 5),
+        ("a", 6),
+        ("b", 3),
+    ]
     silent = [*spread, entry(1).model_copy(update={"file": "c"})]
     assert cascade.in_time(silent) == silent
     assert cascade.in_time(SPREAD) == SPREAD
@@ -263,7 +363,9 @@ def test_that_files_are_put_in_the_order_of_the_clock() -> None:
 
 def test_that_many_processes_stay_a_plot(diagnosis: Diagnosis) -> None:
     """Hundreds of ranks share the last lane."""
-    many = tuple(entry(number, f"rank={number}", "root" if number == 1 else "collateral") for number in range(1, 200))
+    many = tuple(
+        entry(number, f"rank={number}", "root" if number == 1 else "collateral") for number in range(1, 200)
+    )
     assert len(cascade.slots(many, "en")) == cascade.MAX_LANES
     html = cascade.render(view(diagnosis.model_copy(update={"cascade": many})))
     assert html.count("<circle") == 199
@@ -275,8 +377,16 @@ def test_that_many_processes_stay_a_plot(diagnosis: Diagnosis) -> None:
 def test_that_a_history_is_plotted(triage: Triage, diagnosis: Diagnosis) -> None:
     """Memory comes first; many points are thinned; the ends are told in words."""
     points = tuple((1_700_000_000.0 + 10 * place, 100.0 - place / 100) for place in range(5_000))
-    snapshot = Snapshot(taken_at=NOW, history=(Series(name="gpu.power_w", points=points), Series(name="host.memory_available_gib", points=points)))
-    told = diagnosis.model_copy(update={"telemetry": diagnosis.telemetry.model_copy(update={"says": "agrees", "sources": ("host",)})})
+    snapshot = Snapshot(
+        taken_at=NOW,
+        history=(
+            Series(name="gpu.power_w", points=points),
+            Series(name="host.memory_available_gib", points=points),
+        ),
+    )
+    told = diagnosis.model_copy(
+        update={"telemetry": diagnosis.telemetry.model_copy(update={"says": "agrees", "sources": ("host",)})}
+    )
     html = telemetry.render(view(told, snapshot=snapshot), triage.library)
     assert html.index("host.memory_available_gib") < html.index("gpu.power_w")
     assert html.count(",", html.index("points="), html.index("vector-effect")) <= telemetry.MAX_POINTS + 1
@@ -297,15 +407,22 @@ def test_that_secrets_of_kept_lines_count(diagnosis: Diagnosis) -> None:
     assert "No secrets were found" in privacy.render(view(diagnosis, excerpt=whole(["nothing"])))
 
 
-@each_row(("events", "now", "done"), [
-    ([], "Waiting for its turn", ""),
-    ([Accepted(id="01A")], "Waiting for its turn", ""),
-    ([Progress(bytes=1_500_000, total=3_000_000)], "Reading 1.5 MB of 3.0 MB", ""),
-    ([Progress(bytes=999, total=0)], "Reading 999 B", ""),
-    ([READ], "", "Read 2.5 MB, 12,345 lines 3 failure events"),
-    ([READ.model_copy(update={"truncated": True, "events": 1})], "", "Read 2.5 MB, 12,345 lines (part of it) 1 failure event"),
-    ([READ, CasesMatched(cases=())], "", "0 known cases"),
-])
+@each_row(
+    ("events", "now", "done"),
+    [
+        ([], "Waiting for its turn", ""),
+        ([Accepted(id="01A")], "Waiting for its turn", ""),
+        ([Progress(bytes=1_500_000, total=3_000_000)], "Reading 1.5 MB of 3.0 MB", ""),
+        ([Progress(bytes=999, total=0)], "Reading 999 B", ""),
+        ([READ], "", "Read 2.5 MB, 12,345 lines 3 failure events"),
+        (
+            [READ.model_copy(update={"truncated": True, "events": 1})],
+            "",
+            "Read 2.5 MB, 12,345 lines (part of it) 1 failure event",
+        ),
+        ([READ, CasesMatched(cases=())], "", "0 known cases"),
+    ],
+)
 def test_that_the_stages_follow_the_events(events: list[Event], now: str, done: str) -> None:
     """What is being done, and what was done."""
     shown = TriageView("en")
@@ -326,24 +443,55 @@ def test_that_an_answer_goes_from_first_to_final(diagnosis: Diagnosis) -> None:
     assert (shown.state, shown.diagnosis, shown.first, shown.said) == ("done", final, diagnosis, ("One.",))
     turned = diagnosis.model_copy(update={"changes": ()})
     asked = replace(shown, asking="why?")
-    assert after(TurnAnswered(text="So.", diagnosis=turned, engine=turned.engine), after(ExplanationParagraph(text="So."), asked)).diagnosis == turned
+    assert (
+        after(
+            TurnAnswered(text="So.", diagnosis=turned, engine=turned.engine),
+            after(ExplanationParagraph(text="So."), asked),
+        ).diagnosis
+        == turned
+    )
     failed = after(TriageFailed(type="Late", status=504, error="There was no answer."), asked)
     assert (failed.state, failed.diagnosis, failed.asking) == ("done", final, "")
     assert "There was no answer." in stages.render(failed)
 
 
-@each_row(("failed", "english", "chinese"), [
-    (TriageFailed(type="Busy", status=429, error="9 triages are under way; try again in 7 seconds.", retry_after=7.4), "9 triages are", "请 7 秒后重试"),
-    (TriageFailed(type="BusyError", status=429, error="x", retry_after=7.4), "x", "请 7 秒后重试"),
-    (TriageFailed(type="EmptyInput", status=422, error="<b> is empty: nothing was written, or it is the wrong file."), "&lt;b&gt; is empty", "&lt;b&gt; 是空的"),
-])
-def test_that_a_failure_is_a_sentence_in_the_pages_language(failed: TriageFailed, english: str, chinese: str) -> None:
+@each_row(
+    ("failed", "english", "chinese"),
+    [
+        (
+            TriageFailed(
+                type="Busy",
+                status=429,
+                error="9 triages are under way; try again in 7 seconds.",
+                retry_after=7.4,
+            ),
+            "9 triages are",
+            "请 7 秒后重试",
+        ),
+        (TriageFailed(type="BusyError", status=429, error="x", retry_after=7.4), "x", "请 7 秒后重试"),
+        (
+            TriageFailed(
+                type="EmptyInput",
+                status=422,
+                error="<b> is empty: nothing was written, or it is the wrong file.",
+            ),
+            "&lt;b&gt; is empty",
+            "&lt;b&gt; 是空的",
+        ),
+    ],
+)
+def test_that_a_failure_is_a_sentence_in_the_pages_language(
+    failed: TriageFailed, english: str, chinese: str
+) -> None:
     """As the workers name it, and as the page does."""
     assert english in stages.render(after(failed, TriageView("en")))
     assert chinese in stages.render(after(failed, TriageView("zh")))
 
 
-@each_row(("count", "told"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (123_456, "123 kB"), (2_500_000_000, "2.5 GB")])
+@each_row(
+    ("count", "told"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (123_456, "123 kB"), (2_500_000_000, "2.5 GB")],
+)
 def test_that_sizes_are_short(count: int, told: str) -> None:
     """Three digits or so."""
     assert stages.size(count) == told
@@ -354,13 +502,30 @@ def test_that_sizes_are_short(count: int, told: str) -> None:
 
 def record(**fields: object) -> TriageRecord:
     """Make a record of a triage."""
-    return TriageRecord(**{"id": "01A", "state": "done", "origin": "chat", "caller": "local", "source": "a.log", "created": NOW, "deadline": NOW} | fields)  # type: ignore[arg-type]
+    return TriageRecord(
+        **{
+            "id": "01A",
+            "state": "done",
+            "origin": "chat",
+            "caller": "local",
+            "source": "a.log",
+            "created": NOW,
+            "deadline": NOW,
+        }
+        | fields
+    )  # type: ignore[arg-type]
 
 
-@each_row(("ago", "told"), [
-    (timedelta(seconds=20), "just now"), (timedelta(minutes=5), "5 min ago"), (timedelta(hours=3), "3 h ago"), (timedelta(days=2), "2 d ago"),
-    (timedelta(days=60), "2025-12-02"),
-])
+@each_row(
+    ("ago", "told"),
+    [
+        (timedelta(seconds=20), "just now"),
+        (timedelta(minutes=5), "5 min ago"),
+        (timedelta(hours=3), "3 h ago"),
+        (timedelta(days=2), "2 d ago"),
+        (timedelta(days=60), "2025-12-02"),
+    ],
+)
 def test_that_the_past_tells_when(ago: timedelta, told: str) -> None:
     """In the largest unit, after a month the date."""
     assert history.ago(NOW - ago, NOW, "en") == told
@@ -368,7 +533,14 @@ def test_that_the_past_tells_when(ago: timedelta, told: str) -> None:
 
 def test_that_the_past_lists_what_is_kept(diagnosis: Diagnosis) -> None:
     """Headline and source; what runs or failed says so; the next page has its button."""
-    page = Page((record(diagnosis=diagnosis), record(id="01B", state="running"), record(id="01C", state="failed", source="<b>.log")), "01C")
+    page = Page(
+        (
+            record(diagnosis=diagnosis),
+            record(id="01B", state="running"),
+            record(id="01C", state="failed", source="<b>.log"),
+        ),
+        "01C",
+    )
     told = texts(history.render(page, "en", NOW))
     assert all(part in told for part in (diagnosis.headline, "running", "failed", "<b>.log", "More"))
 

@@ -57,9 +57,17 @@ def controller(make_settings: Callable[..., Settings], incoming: Uploads) -> Ite
     triage_service = TriageService(settings)
     triage_service.store = Store.open(settings)
     for place, caller in enumerate(("local", "anna", "boss")):
-        triage_service.store.triages.add(TriageRecord(
-            id=f"01{place}", state="running", origin="chat", caller=caller, source=f"of-{caller}.log", created=NOW, deadline=NOW + timedelta(hours=1),
-        ))
+        triage_service.store.triages.add(
+            TriageRecord(
+                id=f"01{place}",
+                state="running",
+                origin="chat",
+                caller=caller,
+                source=f"of-{caller}.log",
+                created=NOW,
+                deadline=NOW + timedelta(hours=1),
+            )
+        )
     yield ChatController(triage_service, settings, incoming)
     triage_service.store.close()
 
@@ -80,9 +88,15 @@ def uploaded(incoming: Uploads, name: str, text: str = "a line") -> Uploaded:
     return Uploaded(place=str(folder / name), name=name)
 
 
-@pytest.mark.parametrize(("who", "sees"), [
-    (LOCAL, {"local", "anna", "boss"}), (BOSS, {"local", "anna", "boss"}), (ANNA, {"anna"}), (principal("ben", "triage"), set()),
-])
+@pytest.mark.parametrize(
+    ("who", "sees"),
+    [
+        (LOCAL, {"local", "anna", "boss"}),
+        (BOSS, {"local", "anna", "boss"}),
+        (ANNA, {"anna"}),
+        (principal("ben", "triage"), set()),
+    ],
+)
 def test_that_people_list_their_own(controller: ChatController, who: Principal, sees: set[str]) -> None:
     """Without keys all, else one's own; an administrator's key lists all."""
     html = controller.past(HistoryQuery(), who)
@@ -108,10 +122,17 @@ def test_that_the_servers_own_machine_is_read_for_admin_alone(controller: ChatCo
 
 def test_that_an_address_opens_what_is_ones_own(controller: ChatController) -> None:
     """Another's is told in the words of one that is not there."""
-    told, missing = (controller.open(TriageReference(triage=name), ANNA)["panels"]["stages"] for name in ("010", "099"))
+    told, missing = (
+        controller.open(TriageReference(triage=name), ANNA)["panels"]["stages"] for name in ("010", "099")
+    )
     assert told.replace("010", "099") == missing
     state = controller.open(TriageReference(triage="010", handle=7), LOCAL)
-    assert (state["triage"], state["state"], state["elsewhere"], state["ticket"]) == ("010", "running", True, 7)
+    assert (state["triage"], state["state"], state["elsewhere"], state["ticket"]) == (
+        "010",
+        "running",
+        True,
+        7,
+    )
 
 
 def test_that_an_address_of_nothing_is_told(controller: ChatController) -> None:
@@ -136,20 +157,34 @@ def test_that_a_question_too_early_is_told(controller: ChatController) -> None:
     assert last["ticket"] == 3
 
 
-@each_row("sent", [
-    {"text": "x", "more": 1}, {"files": [{"path": "/etc/passwd", "name": "x"}]}, {"language": "xx"}, {"example": "../../secrets"}, None, "text",
-    {"files": [{"place": "/x", "name": "n" * 500}]},
-])
+@each_row(
+    "sent",
+    [
+        {"text": "x", "more": 1},
+        {"files": [{"path": "/etc/passwd", "name": "x"}]},
+        {"language": "xx"},
+        {"example": "../../secrets"},
+        None,
+        "text",
+        {"files": [{"place": "/x", "name": "n" * 500}]},
+    ],
+)
 def test_that_strange_events_are_refused(sent: object) -> None:
     """What a page of ours does not send is answered with a sentence."""
     with pytest.raises(InvalidRequestError):
         read(TriageForm, sent)
 
 
-@pytest.mark.parametrize(("error", "told"), [
-    (InvalidRequestError("It is <wrong>."), "It is &lt;wrong&gt;."), (ZeroDivisionError("secret"), "ZeroDivisionError; the server"),
-])
-def test_that_a_page_hears_of_every_failure(error: Exception, told: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (InvalidRequestError("It is <wrong>."), "It is &lt;wrong&gt;."),
+        (ZeroDivisionError("secret"), "ZeroDivisionError; the server"),
+    ],
+)
+def test_that_a_page_hears_of_every_failure(
+    error: Exception, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """The last state says what went wrong, without what an unexpected error holds."""
 
     class Event:
@@ -170,7 +205,12 @@ def test_that_a_page_hears_of_every_failure(error: Exception, told: str, caplog:
 
 def test_that_uploads_are_sorted_by_what_they_are(incoming: Uploads) -> None:
     """Logs, the job's own files, and a snapshot of the machine; names are the user's."""
-    files = [uploaded(incoming, "a.log"), uploaded(incoming, "run.sh"), uploaded(incoming, "snap.json", SNAPSHOT), uploaded(incoming, "b.txt")]
+    files = [
+        uploaded(incoming, "a.log"),
+        uploaded(incoming, "run.sh"),
+        uploaded(incoming, "snap.json", SNAPSHOT),
+        uploaded(incoming, "b.txt"),
+    ]
     with incoming.claimed(files) as claimed:
         assert [name for name, _ in claimed.logs] == ["a.log", "b.txt"]
         assert [config.name for config in claimed.configs] == ["run.sh"]
@@ -191,7 +231,12 @@ def test_that_nothing_is_left_of_uploads(incoming: Uploads) -> None:
     """Not after the answer, and not after an error."""
     with incoming.claimed([uploaded(incoming, "a.log")]):
         pass
-    with pytest.raises(InvalidRequestError), incoming.claimed([uploaded(incoming, "b.log"), uploaded(incoming, "x.json", SNAPSHOT.replace("taken_at", "x"))]):
+    with (
+        pytest.raises(InvalidRequestError),
+        incoming.claimed(
+            [uploaded(incoming, "b.log"), uploaded(incoming, "x.json", SNAPSHOT.replace("taken_at", "x"))]
+        ),
+    ):
         pass
     assert [path for path in incoming.root.rglob("*") if path.is_file()] == []
 
@@ -203,13 +248,18 @@ def test_that_an_upload_is_claimed_once(incoming: Uploads) -> None:
         pass
 
 
-@pytest.mark.parametrize("place", ["/etc/passwd", "{root}", "{root}/../x", "{root}/sum-of-link.log/link.log", "", "relative"])
+@pytest.mark.parametrize(
+    "place", ["/etc/passwd", "{root}", "{root}/../x", "{root}/sum-of-link.log/link.log", "", "relative"]
+)
 def test_that_no_other_file_is_claimed(incoming: Uploads, place: str) -> None:
     """Only what was uploaded: no path of the server, no folder, no link that leads out."""
     folder = incoming.root / "sum-of-link.log"
     folder.mkdir()
     (folder / "link.log").symlink_to("/etc/passwd")
-    with pytest.raises(InvalidRequestError), incoming.claimed([Uploaded(place=place.format(root=incoming.root), name="x.log")]):
+    with (
+        pytest.raises(InvalidRequestError),
+        incoming.claimed([Uploaded(place=place.format(root=incoming.root), name="x.log")]),
+    ):
         pass
     assert Path("/etc/passwd").exists()
 
@@ -252,11 +302,16 @@ def test_that_examples_come_with_their_files() -> None:
 
 def test_that_an_error_is_told_in_the_pages_language(controller: ChatController) -> None:
     """Of an event as of a call; what a page sends may be anything."""
+
     def work() -> Iterator[dict[str, object]]:
         raise NotFoundError("There is no batch 7.")
         yield {}
 
-    for sent, said in (({"language": "zh", "ticket": 3}, "没有批次 7。"), ({"ticket": 3}, "There is no batch 7."), ("none", "There is no batch 7.")):
+    for sent, said in (
+        ({"language": "zh", "ticket": 3}, "没有批次 7。"),
+        ({"ticket": 3}, "There is no batch 7."),
+        ("none", "There is no batch 7."),
+    ):
         event = SimpleNamespace(_data=sent)
         (state,) = survived(event, work)  # type: ignore[arg-type]  # only its data is looked at
         assert said in state["panels"]["stages"]
@@ -265,9 +320,14 @@ def test_that_an_error_is_told_in_the_pages_language(controller: ChatController)
     assert "登录" in str(prompt({"triage": "0", "language": "zh"}, SimpleNamespace(scope={})))
 
 
-@each_row(("names", "expected"), [
-    (("config.yaml", "log.txt"), "log.txt (+1)"), (("run.sh",), "run.sh"), (("a.log", "b.log", "c.log"), "a.log (+2)"),
-])
+@each_row(
+    ("names", "expected"),
+    [
+        (("config.yaml", "log.txt"), "log.txt (+1)"),
+        (("run.sh",), "run.sh"),
+        (("a.log", "b.log", "c.log"), "a.log (+2)"),
+    ],
+)
 def test_that_a_job_is_called_by_its_log(names: tuple[str, ...], expected: str) -> None:
     """Files come in the order of their names, and a configuration is often first."""
     assert called(TriageForm(files=[Uploaded(place="/x", name=name) for name in names])) == expected

@@ -179,12 +179,34 @@ def test_past_crashes_are_taken_in_with_their_labels(warm: Path, tmp_path: Path)
     assert str(INCIDENTS / BARE / "log.txt") in ended.out
 
 
-@each_row(("words", "environment"), [
-    (("explain", "none.log", "--lang", "zh"), {}), (("explain", "--lang=zh", "none.log"), {}),
-    (("explain", "none.log"), {"LANG": "zh_CN.UTF-8"}), (("explain", "none.log"), {"WHYCRASH_LANG": "zh"}),
-    (("run", "--lang", "zh", "--config", "none.log", "--", "sh", "-c", "echo x; exit 3", "--lang", "en"), {}),
-])
-def test_that_a_refusal_is_told_in_the_readers_language(warm: Path, words: tuple[str, ...], environment: dict[str, str]) -> None:
+@each_row(
+    ("words", "environment"),
+    [
+        (("explain", "none.log", "--lang", "zh"), {}),
+        (("explain", "--lang=zh", "none.log"), {}),
+        (("explain", "none.log"), {"LANG": "zh_CN.UTF-8"}),
+        (("explain", "none.log"), {"WHYCRASH_LANG": "zh"}),
+        (
+            (
+                "run",
+                "--lang",
+                "zh",
+                "--config",
+                "none.log",
+                "--",
+                "sh",
+                "-c",
+                "echo x; exit 3",
+                "--lang",
+                "en",
+            ),
+            {},
+        ),
+    ],
+)
+def test_that_a_refusal_is_told_in_the_readers_language(
+    warm: Path, words: tuple[str, ...], environment: dict[str, str]
+) -> None:
     """By --lang, the setting or the locale; the arguments of a job that is run are its own."""
     assert "没有文件 none.log。" in whycrash(warm, *words, **environment).err  # type: ignore[arg-type]  # its others have names of their own
 
@@ -192,7 +214,9 @@ def test_that_a_refusal_is_told_in_the_readers_language(warm: Path, words: tuple
 @each_row("option", ["--webhook", "--post"])
 def test_that_a_watch_refuses_a_target_that_is_no_address(warm: Path, tmp_path: Path, option: str) -> None:
     """At once, and not when the first job fails."""
-    assert "begins with http://" in said(whycrash(warm, "watch", tmp_path, "--once", option, "service.example"))
+    assert "begins with http://" in said(
+        whycrash(warm, "watch", tmp_path, "--once", option, "service.example")
+    )
 
 
 def test_that_a_look_at_what_cannot_be_reached_is_no_success(warm: Path) -> None:
@@ -205,5 +229,7 @@ def test_that_a_look_at_what_cannot_be_reached_is_no_success(warm: Path) -> None
 def test_that_the_list_of_commands_holds_whole_sentences(warm: Path) -> None:
     """And the help of each says what it takes in the words of its reader, not of Python."""
     assert "..." not in whycrash(warm, "--help").out.split("Commands:")[1]
-    told = "".join(whycrash(warm, name, "--help").out for name in ("explain", "run", "batch")).split("Options:", 1)[1]
+    told = "".join(whycrash(warm, name, "--help").out for name in ("explain", "run", "batch")).split(
+        "Options:", 1
+    )[1]
     assert "Path" not in told.replace("list[Path]", "", 1).replace("PATH", "")

@@ -36,7 +36,13 @@ def written(folder: Path, content: bytes, name: str = "job.log") -> Path:
 
 def printed(answer: Diagnosis, width: int = 100, *, terminal: bool = False) -> str:
     """Print an answer as a person sees it."""
-    console = Console(file=io.StringIO(), width=width, highlight=False, force_terminal=terminal, color_system="truecolor" if terminal else None)
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        highlight=False,
+        force_terminal=terminal,
+        color_system="truecolor" if terminal else None,
+    )
     render(answer, console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -64,12 +70,19 @@ def test_the_json_is_the_contract(warm: Path) -> None:
 @each_row(
     ("content", "told"),
     [
-        (None, "no file"), (b"", "empty"), (b"\x7fELF" + bytes(2000), "program"), (bytes(4096), "not text"),
-        (b"\x1f\x8b\x08\x00" + b"garbage" * 50, "gzip"), (b"\x1f\x8b", "gzip"), (b"PK\x03\x04" + bytes(100), "zip"),
+        (None, "no file"),
+        (b"", "empty"),
+        (b"\x7fELF" + bytes(2000), "program"),
+        (bytes(4096), "not text"),
+        (b"\x1f\x8b\x08\x00" + b"garbage" * 50, "gzip"),
+        (b"\x1f\x8b", "gzip"),
+        (b"PK\x03\x04" + bytes(100), "zip"),
         (b"\x89PNG\r\n", "image"),
     ],
 )
-def test_what_is_no_log_is_refused_with_a_sentence(content: bytes | None, told: str, warm: Path, tmp_path: Path) -> None:
+def test_what_is_no_log_is_refused_with_a_sentence(
+    content: bytes | None, told: str, warm: Path, tmp_path: Path
+) -> None:
     """A missing, empty, binary or broken file ends with exit code 2 and says what it is."""
     path = tmp_path / "job.log"
     if content is not None:
@@ -106,7 +119,16 @@ def test_wrong_arguments_are_named(words: list[str], told: str, warm: Path) -> N
         b"ok\r\n" + KILLED.encode() + b"\r\n",
         b"a\x00b\n" * 3 + KILLED.encode(),
     ],
-    ids=["5 MB on one line", "invalid UTF-8", "UTF-16", "gzip", "cut gzip", "byte order mark", "CRLF", "stray NULs"],
+    ids=[
+        "5 MB on one line",
+        "invalid UTF-8",
+        "UTF-16",
+        "gzip",
+        "cut gzip",
+        "byte order mark",
+        "CRLF",
+        "stray NULs",
+    ],
 )
 def test_awkward_logs_are_explained(content: bytes, warm: Path, tmp_path: Path) -> None:
     """What jobs really leave behind is read."""
@@ -118,9 +140,13 @@ def test_how_the_job_ended_is_an_option(warm: Path, tmp_path: Path) -> None:
     """Exit code, signal and state turn the answer, and stand on the page; what is none of them is misuse."""
     log = written(tmp_path, b"".join(b"step %d: loss 0.%d\n" % (number, number) for number in range(1, 9)))
     ends = (
-        (["--exit-code", "137"], UNKNOWN, "Killed by SIGKILL"), (["--signal", "TERM"], UNKNOWN, "Ended by SIGTERM"),
-        (["--state", "OUT_OF_MEMORY"], EXPLAINED, "host-oom-kill"), (["--exit-code", "0"], HEALTHY, "exit code 0"),
-        (["--signal", "NOTHING"], MISUSE, "--signal"), (["--state", "a;b"], MISUSE, "--state"), (["--exit-code", "99999999999"], MISUSE, "--exit-code"),
+        (["--exit-code", "137"], UNKNOWN, "Killed by SIGKILL"),
+        (["--signal", "TERM"], UNKNOWN, "Ended by SIGTERM"),
+        (["--state", "OUT_OF_MEMORY"], EXPLAINED, "host-oom-kill"),
+        (["--exit-code", "0"], HEALTHY, "exit code 0"),
+        (["--signal", "NOTHING"], MISUSE, "--signal"),
+        (["--state", "a;b"], MISUSE, "--state"),
+        (["--exit-code", "99999999999"], MISUSE, "--exit-code"),
     )
     for words, code, told in ends:
         ended = whycrash(warm, "explain", log, "--lang", "en", *words)
@@ -165,7 +191,12 @@ def test_a_missing_index_is_built_with_progress(warm: Path, tmp_path: Path) -> N
 
 @each_row(
     ("manifest", "told"),
-    [('{"format": 99}', "format 99"), ("{cut", "cannot be read"), ('{"format": 1}', "cannot be read"), ("[]", "cannot be read")],
+    [
+        ('{"format": 99}', "format 99"),
+        ("{cut", "cannot be read"),
+        ('{"format": 1}', "cannot be read"),
+        ("[]", "cannot be read"),
+    ],
 )
 def test_an_index_that_cannot_be_read_is_told(manifest: str, told: str, warm: Path, tmp_path: Path) -> None:
     """A newer or damaged index ends with a sentence that says what to do, and exit code 2."""
@@ -188,7 +219,9 @@ def test_wrong_settings_are_told(file: str, told: str, warm: Path, tmp_path: Pat
 
 def test_a_home_that_is_a_file_is_told(tmp_path: Path) -> None:
     """A WHYCRASH_HOME that cannot hold an index is named."""
-    assert "home" in said(whycrash(tmp_path, "explain", log_of(BARE), WHYCRASH_HOME=str(written(tmp_path, b"x", "home"))))
+    assert "home" in said(
+        whycrash(tmp_path, "explain", log_of(BARE), WHYCRASH_HOME=str(written(tmp_path, b"x", "home")))
+    )
 
 
 @each_row("more", ["", "1"])
@@ -201,7 +234,10 @@ def test_secrets_reach_neither_stream(more: str, warm: Path, tmp_path: Path) -> 
     assert leaked(ended.out + ended.err) == []
 
 
-HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m[bold red]x[/bold red] <script>alert(1)</script> [click](https://evil.example) `code` \x08\x7f"
+HOSTILE = (
+    "\x1b[2J\x1b]0;owned\x07\x9b31m[bold red]x[/bold red] <script>alert(1)</script> "
+    "[click](https://evil.example) `code` \x08\x7f"
+)
 
 
 def test_a_hostile_log_prints_no_control_characters(warm: Path, tmp_path: Path) -> None:
@@ -254,6 +290,8 @@ def test_an_unverified_change_says_so(triage: Triage) -> None:
 
 def test_the_patch_on_the_page_can_be_copied(triage: Triage) -> None:
     """On a page that is wide enough the patch's rows are whole, without a frame around them."""
-    answer = explained(triage, OFFLOAD, ConfigFile("run.sh", script("w-easyr1-offload-host-ram").read_text(encoding="utf-8")))
+    answer = explained(
+        triage, OFFLOAD, ConfigFile("run.sh", script("w-easyr1-offload-host-ram").read_text(encoding="utf-8"))
+    )
     rows = [row.rstrip() for row in printed(answer, 200).splitlines()]
     assert [row for row in (answer.patch or "").splitlines() if row.rstrip() not in rows] == []

@@ -22,7 +22,11 @@ LOG = INCIDENTS / NAME / "log.txt"
 
 def configured(server: Scripted) -> dict[str, Any]:
     """Give the variables that name a scripted server's model."""
-    return {"WHYCRASH_MODEL": "openai:scripted", "WHYCRASH_MODEL_BASE_URL": server.url, "WHYCRASH_MODEL_DEADLINE": "30"}
+    return {
+        "WHYCRASH_MODEL": "openai:scripted",
+        "WHYCRASH_MODEL_BASE_URL": server.url,
+        "WHYCRASH_MODEL_DEADLINE": "30",
+    }
 
 
 def test_the_first_answer_is_printed_before_the_models(warm: Path, triage: Triage) -> None:
@@ -31,15 +35,24 @@ def test_the_first_answer_is_printed_before_the_models(warm: Path, triage: Triag
     with serving([Turn(json.dumps(faithful(asked(triage))))]) as server:
         ended = whycrash(warm, "explain", LOG, "--config", script(NAME), "--lang", "en", **configured(server))
     assert ended.code == EXPLAINED
-    assert -1 < ended.out.index("Evidence") < ended.out.index("What the model (openai:scripted) says") < ended.out.index(said)
+    assert (
+        -1
+        < ended.out.index("Evidence")
+        < ended.out.index("What the model (openai:scripted) says")
+        < ended.out.index(said)
+    )
 
 
 def test_the_json_holds_the_final_answer(warm: Path, triage: Triage) -> None:
     """One object: the model's name, tokens and what was dropped are in it."""
     lie = "Rank 4711 was hot. [L357]"
     answer = faithful(asked(triage))
-    with serving([Turn(json.dumps({**answer, "explanation": f"{answer['explanation']}\n\n{lie}"}))]) as server:
-        ended = whycrash(warm, "explain", LOG, "--config", script(NAME), "--lang", "en", "--json", **configured(server))
+    with serving(
+        [Turn(json.dumps({**answer, "explanation": f"{answer['explanation']}\n\n{lie}"}))]
+    ) as server:
+        ended = whycrash(
+            warm, "explain", LOG, "--config", script(NAME), "--lang", "en", "--json", **configured(server)
+        )
     found = Diagnosis.model_validate_json(ended.out)
     assert found.engine.name == "openai:scripted"
     assert lie in [item.what for item in found.engine.dropped]
@@ -78,15 +91,23 @@ def test_a_model_that_fails_is_told_under_the_first_answer(warm: Path) -> None:
     assert "The first answer stands." in " ".join(ended.out.split())
 
 
-
 def test_without_a_model_no_model_package_is_loaded(warm: Path) -> None:
     """An answer without a model does not wait for what only a model needs."""
     code = (
         "import sys\nfrom ui.cli.main import app\n"
         f"try:\n    app(['explain', {str(LOG)!r}, '--json'])\nexcept SystemExit:\n    pass\n"
-        "print([name for name in sys.modules if name.split('.')[0] in ('langchain', 'langchain_core', 'openai', 'langsmith')], file=sys.stderr)"
+        "print([name for name in sys.modules if name.split('.')[0] in ('langchain', 'langchain_core', "
+        "'openai', 'langsmith')], file=sys.stderr)"
     )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False, timeout=PATIENCE, env=surroundings(warm), input=b"")
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE,
+        env=surroundings(warm),
+        input=b"",
+    )
     assert ended.stderr.decode().strip().splitlines()[-1] == "[]"
 
 

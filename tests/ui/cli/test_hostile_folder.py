@@ -62,25 +62,59 @@ def trap() -> Iterator[Trap]:
 def hostile(folder: Path, address: str) -> Path:
     """Fill a folder with a log and all that could lead its reader astray; gives the log."""
     variables = {
-        "WHYCRASH_MODEL": "openai:x", "WHYCRASH_MODEL_BASE_URL": address, "OPENAI_API_BASE": address, "OPENAI_BASE_URL": address, "LANGSMITH_TRACING": "true",
-        "LANGCHAIN_TRACING_V2": "true", "LANGSMITH_ENDPOINT": address, "LANGSMITH_API_KEY": "x", "HTTP_PROXY": address, "HTTPS_PROXY": address, "ALL_PROXY": address,
-        "HF_ENDPOINT": address, "CHROMA_OTEL_COLLECTION_ENDPOINT": address, "CHROMA_OTEL_GRANULARITY": "all", "CHROMA_SERVER_HTTP_PORT": "no number", "OTEL_EXPORTER_OTLP_ENDPOINT": address,
-        "GRADIO_ANALYTICS_ENABLED": "True", "RAY_ADDRESS": address, "SENTRY_DSN": address,
+        "WHYCRASH_MODEL": "openai:x",
+        "WHYCRASH_MODEL_BASE_URL": address,
+        "OPENAI_API_BASE": address,
+        "OPENAI_BASE_URL": address,
+        "LANGSMITH_TRACING": "true",
+        "LANGCHAIN_TRACING_V2": "true",
+        "LANGSMITH_ENDPOINT": address,
+        "LANGSMITH_API_KEY": "x",
+        "HTTP_PROXY": address,
+        "HTTPS_PROXY": address,
+        "ALL_PROXY": address,
+        "HF_ENDPOINT": address,
+        "CHROMA_OTEL_COLLECTION_ENDPOINT": address,
+        "CHROMA_OTEL_GRANULARITY": "all",
+        "CHROMA_SERVER_HTTP_PORT": "no number",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": address,
+        "GRADIO_ANALYTICS_ENABLED": "True",
+        "RAY_ADDRESS": address,
+        "SENTRY_DSN": address,
     }
     settings = {
-        "home": str(folder / "home"), "embedding_model": str(folder), "model": "openai:x", "model_base_url": address, "model_key_env": "SOMEBODYS_KEY",
-        "chroma_url": address, "ray_address": address, "ray_dashboard": address, "ray_dashboards": address, "metrics_pages": address, "prometheus_hosts": address,
-        "database": f"postgresql+psycopg://{address.removeprefix('http://')}/x", "public_url": address, "batch_roots": "/", "port": "1",
+        "home": str(folder / "home"),
+        "embedding_model": str(folder),
+        "model": "openai:x",
+        "model_base_url": address,
+        "model_key_env": "SOMEBODYS_KEY",
+        "chroma_url": address,
+        "ray_address": address,
+        "ray_dashboard": address,
+        "ray_dashboards": address,
+        "metrics_pages": address,
+        "prometheus_hosts": address,
+        "database": f"postgresql+psycopg://{address.removeprefix('http://')}/x",
+        "public_url": address,
+        "batch_roots": "/",
+        "port": "1",
     }
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "whycrash.toml").write_text("".join(f"{name} = '{value}'\n" for name, value in settings.items()), encoding="utf-8")
-    (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in variables.items()), encoding="utf-8")
+    (folder / "whycrash.toml").write_text(
+        "".join(f"{name} = '{value}'\n" for name, value in settings.items()), encoding="utf-8"
+    )
+    (folder / ".env").write_text(
+        "".join(f"{name}={value}\n" for name, value in variables.items()), encoding="utf-8"
+    )
     (folder / ".netrc").write_text("machine 127.0.0.1 login x password y\n", encoding="utf-8")
     (folder / "pip.conf").write_text(f"[global]\nindex-url = {address}\n", encoding="utf-8")
     for name in MODULES:
         path = folder / f"{name}.py"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(f"open({str(folder / 'was-run')!r}, 'a').write({name!r})\nraise SystemExit('run')\n", encoding="utf-8")
+        path.write_text(
+            f"open({str(folder / 'was-run')!r}, 'a').write({name!r})\nraise SystemExit('run')\n",
+            encoding="utf-8",
+        )
     log = folder / "train.log"
     log.write_text(f"step:1 - actor/pg_loss:0.1\n{KILLED}\n", encoding="utf-8")
     return log
@@ -89,13 +123,33 @@ def hostile(folder: Path, address: str) -> Path:
 def ran(home: Path, folder: Path, *words: str | Path, **environment: str) -> Ended:
     """Run a command in a folder."""
     made = surroundings(home, SOMEBODYS_KEY=OWN, **environment)
-    ended = subprocess.run([*COMMAND, *map(str, words)], cwd=folder, input=b"", capture_output=True, check=False, timeout=120, env=made)
+    ended = subprocess.run(
+        [*COMMAND, *map(str, words)],
+        cwd=folder,
+        input=b"",
+        capture_output=True,
+        check=False,
+        timeout=120,
+        env=made,
+    )
     return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
-@pytest.mark.parametrize("words", [("explain", "train.log", "--json"), ("explain", "train.log", "--telemetry", "live", "--json"), ("batch", "train.log", "--workers", "1", "--out", "r.jsonl")])
-def test_a_hostile_folder_is_read_and_nothing_of_it_obeyed(words: tuple[str, ...], warm: Path, tmp_path: Path) -> None:
-    """The log is explained; no connection is made, no key shown, no module run, and each setting is named as ignored."""
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "train.log", "--json"),
+        ("explain", "train.log", "--telemetry", "live", "--json"),
+        ("batch", "train.log", "--workers", "1", "--out", "r.jsonl"),
+    ],
+)
+def test_a_hostile_folder_is_read_and_nothing_of_it_obeyed(
+    words: tuple[str, ...], warm: Path, tmp_path: Path
+) -> None:
+    """The log is explained.
+
+    No connection is made, no key shown, no module run, and each setting is named as ignored.
+    """
     with trap() as found:
         log = hostile(tmp_path / "job", found.address)
         ended = ran(warm, log.parent, *words)
@@ -104,12 +158,19 @@ def test_a_hostile_folder_is_read_and_nothing_of_it_obeyed(words: tuple[str, ...
     assert OWN not in ended.out + ended.err
     assert not (log.parent / "was-run").exists()
     assert not (log.parent / "home").exists()
-    assert "whycrash.toml in this folder sets `model`, which only your environment or" in " ".join(ended.err.split()) or "more of its settings are ignored" in ended.err
+    assert (
+        "whycrash.toml in this folder sets `model`, which only your environment or"
+        in " ".join(ended.err.split())
+        or "more of its settings are ignored" in ended.err
+    )
 
 
 @pytest.mark.long
 def test_an_index_is_built_without_the_folders_env_file(tmp_path: Path) -> None:
-    """The vector store reads a `.env` of its own; that of the folder neither breaks the import nor names a collector."""
+    """The vector store reads a `.env` of its own.
+
+    That of the folder neither breaks the import nor names a collector.
+    """
     with trap() as found:
         log = hostile(tmp_path / "job", found.address)
         ended = ran(tmp_path / "fresh", log.parent, "explain", "train.log", "--json")

@@ -27,7 +27,13 @@ def test_that_a_key_is_shown_once_listed_and_revoked(capsys: pytest.CaptureFixtu
     assert secret not in told.err
     keys.show()
     listed = capsys.readouterr().out
-    assert (key_id in listed, "ci" in listed, "triage, batch" in listed, secret in listed, "revoked" in listed) == (True, True, True, False, False)
+    assert (
+        key_id in listed,
+        "ci" in listed,
+        "triage, batch" in listed,
+        secret in listed,
+        "revoked" in listed,
+    ) == (True, True, True, False, False)
     keys.revoke(key_id)
     keys.show()
     assert "revoked" in capsys.readouterr().out

@@ -1,4 +1,7 @@
-"""`whycrash run`: the job does not notice, and neither does whoever reads its output; when it fails, it is explained."""
+"""`whycrash run`: the job does not notice, and neither does whoever reads its output.
+
+When it fails, it is explained.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ import pytest
 
 from tests.waiting import PATIENCE, until
 
-OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free."
+OOM = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
+    "of 79.10 GiB of which 1.00 GiB is free."
+)
 FAILS = f"import sys; print('step 1'); print({OOM!r}, file=sys.stderr); sys.exit(7)"
 ROOT = Path(__file__).parents[3]
 
@@ -45,7 +51,15 @@ def run(environment: dict[str, str]) -> Run:
     """Run a job and wait for it."""
 
     def made(command: Sequence[str], *options: str, **how: object) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(words(command, *options), env=environment, cwd=ROOT, capture_output=True, timeout=PATIENCE, check=False, **how)  # type: ignore[call-overload, no-any-return]
+        return subprocess.run(
+            words(command, *options),
+            env=environment,
+            cwd=ROOT,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+            **how,
+        )  # type: ignore[call-overload, no-any-return]
 
     return made
 
@@ -57,7 +71,10 @@ def python(code: str) -> list[str]:
 
 def test_that_output_passes_byte_for_byte_and_the_streams_stay_apart(run: Run) -> None:
     raw = bytes(range(256)) * 10 + b"\x1b[31mred\x1b[0m\r50%\r100% no line end"
-    code = f"import sys; sys.stdout.buffer.write({raw!r}); sys.stdout.flush(); sys.stderr.buffer.write({raw[::-1]!r})"
+    code = (
+        f"import sys; sys.stdout.buffer.write({raw!r}); sys.stdout.flush(); "
+        f"sys.stderr.buffer.write({raw[::-1]!r})"
+    )
     done = run(python(code))
     assert (done.returncode, done.stdout, done.stderr) == (0, raw, raw[::-1])
 
@@ -73,14 +90,26 @@ def test_that_a_hundred_megabytes_pass_whole(environment: dict[str, str], tmp_pa
     assert sums[0] == sums[1]
 
 
-def test_that_order_is_kept_where_both_streams_go_to_one_place(environment: dict[str, str], tmp_path: Path) -> None:
+def test_that_order_is_kept_where_both_streams_go_to_one_place(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     code = "import os\nfor n in range(2000): os.write(1 + n % 2, b'%d\\n' % n)"
     with (tmp_path / "out").open("wb") as out:
-        subprocess.run(words(python(code)), env=environment, cwd=ROOT, stdout=out, stderr=out, check=True, timeout=PATIENCE)
+        subprocess.run(
+            words(python(code)),
+            env=environment,
+            cwd=ROOT,
+            stdout=out,
+            stderr=out,
+            check=True,
+            timeout=PATIENCE,
+        )
     assert (tmp_path / "out").read_bytes() == b"".join(b"%d\n" % n for n in range(2000))
 
 
-def test_that_a_failed_job_is_explained_on_standard_error_after_its_own_output(run: Run, tmp_path: Path) -> None:
+def test_that_a_failed_job_is_explained_on_standard_error_after_its_own_output(
+    run: Run, tmp_path: Path
+) -> None:
     done = run(python(FAILS), "--out", str(tmp_path / "d.json"))
     assert done.returncode == 7
     assert done.stdout == b"step 1\n"
@@ -109,8 +138,13 @@ def test_that_a_job_killed_by_a_signal_is_seen_as_killed_by_it(run: Run, number:
 
 
 def test_that_signals_sent_to_us_reach_the_job(environment: dict[str, str]) -> None:
-    code = "import signal, sys, time\nsignal.signal(15, lambda *_: sys.exit(42))\nprint('up', flush=True)\ntime.sleep(60)"
-    with subprocess.Popen(words(python(code)), env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    code = (
+        "import signal, sys, time\nsignal.signal(15, lambda *_: sys.exit(42))\nprint('up', flush=True)\n"
+        "time.sleep(60)"
+    )
+    with subprocess.Popen(
+        words(python(code)), env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"
         process.send_signal(signal.SIGTERM)
@@ -124,11 +158,20 @@ def test_that_a_job_that_cannot_start_ends_as_a_shell_says(run: Run, command: st
     assert command in done.stderr.decode()
 
 
-def test_that_a_daemon_that_keeps_the_pipe_does_not_hold_us_and_may_print_on(environment: dict[str, str], tmp_path: Path) -> None:
+def test_that_a_daemon_that_keeps_the_pipe_does_not_hold_us_and_may_print_on(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     script = "(while [ ! -e go ]; do sleep 0.1; done; echo late) & echo early"
     script, out = script.replace("go", str(tmp_path / "go")), tmp_path / "out"
     with out.open("wb") as stream:
-        done = subprocess.run(words(["sh", "-c", script]), env=environment, cwd=ROOT, stdout=stream, timeout=PATIENCE, check=False)
+        done = subprocess.run(
+            words(["sh", "-c", script]),
+            env=environment,
+            cwd=ROOT,
+            stdout=stream,
+            timeout=PATIENCE,
+            check=False,
+        )
     assert done.returncode == 0
     assert out.read_bytes() == b"early\n"
     (tmp_path / "go").touch()
@@ -138,28 +181,46 @@ def test_that_a_daemon_that_keeps_the_pipe_does_not_hold_us_and_may_print_on(env
 
 def test_that_a_reader_that_leaves_ends_the_job_as_it_would(environment: dict[str, str]) -> None:
     script = f"{' '.join(words(['yes']))} | head -1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", script], env=environment, cwd=ROOT, capture_output=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        ["bash", "-c", script], env=environment, cwd=ROOT, capture_output=True, timeout=PATIENCE, check=False
+    )
     assert done.stdout == b"y\n"
     assert done.returncode == 128 + signal.SIGPIPE
 
 
 def test_that_a_full_disk_ends_the_copy_and_not_the_job(environment: dict[str, str]) -> None:
     """The limit on a file's size stands in for the disk; the job itself writes into a pipe."""
-    code = f"import sys\nfor n in range(300_000): sys.stdout.write(f'{{n:099d}}\\n')\nsys.stdout.flush(); print({OOM!r}, file=sys.stderr); sys.exit(7)"
+    code = (
+        f"import sys\nfor n in range(300_000): sys.stdout.write(f'{{n:099d}}\\n')\nsys.stdout.flush(); "
+        f"print({OOM!r}, file=sys.stderr); sys.exit(7)"
+    )
 
     def limited() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20))
 
-    done = subprocess.run(words(python(code)), env=environment, cwd=ROOT, capture_output=True, timeout=PATIENCE, check=False, preexec_fn=limited)
+    done = subprocess.run(
+        words(python(code)),
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+        preexec_fn=limited,
+    )
     assert done.returncode == 7
     assert len(done.stdout) == 300_000 * 100
     assert "copy of the job's output stopped" in " ".join(done.stderr.decode().split())
 
 
-def test_that_a_healthy_run_leaves_templates_that_are_taken_away_from_a_failed_one(run: Run, tmp_path: Path) -> None:
+def test_that_a_healthy_run_leaves_templates_that_are_taken_away_from_a_failed_one(
+    run: Run, tmp_path: Path
+) -> None:
     good = tmp_path / "kept" / "good.templates"
-    noise = "print('[rank0]:[W TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=74): failed to recv, got 0 bytes')"
+    noise = (
+        "print('[rank0]:[W TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=74): failed to "
+        "recv, got 0 bytes')"
+    )
     assert run(python(f"print('start')\n{noise}"), "--good", str(good)).returncode == 0
     assert good.stat().st_size > 0
     before = good.read_bytes()
@@ -174,17 +235,27 @@ def test_that_a_service_that_is_down_changes_nothing_for_the_job(run: Run) -> No
 
 
 def test_that_how_a_silent_job_ended_is_in_its_answer(run: Run, tmp_path: Path) -> None:
-    """A failed end is never `no-failure`, whether the job printed nothing or nothing of a failure; a good one is told nothing."""
+    """A failed end is never `no-failure`, whether the job printed nothing or nothing of a failure.
+
+    A good one is told nothing.
+    """
     steps = "for i in 1 2 3; do echo step $i: loss 0.$i; done; "
     jobs = (
-        ("kill -9 $$", -signal.SIGKILL, "SIGKILL", None), (f"{steps}kill -9 $$", -signal.SIGKILL, "SIGKILL", None), ("exit 3", 3, None, 3),
+        ("kill -9 $$", -signal.SIGKILL, "SIGKILL", None),
+        (f"{steps}kill -9 $$", -signal.SIGKILL, "SIGKILL", None),
+        ("exit 3", 3, None, 3),
         (f"{steps}exit 3", 3, None, 3),
     )
     out = tmp_path / "answer.json"
     for job, code, killed_by, exit_code in jobs:
         done = run(["sh", "-c", job], "--out", str(out))
         answer = json.loads(out.read_text())
-        assert (done.returncode, answer["verdict"], answer["outcome"]["signal"], answer["outcome"]["exit_code"]) == (code, "unknown", killed_by, exit_code)
+        assert (
+            done.returncode,
+            answer["verdict"],
+            answer["outcome"]["signal"],
+            answer["outcome"]["exit_code"],
+        ) == (code, "unknown", killed_by, exit_code)
         assert "No failure" not in done.stderr.decode()
         assert str(killed_by or exit_code) in answer["headline"]
     assert run(["sh", "-c", f"{steps}exit 0"]).stderr == b""
@@ -199,20 +270,40 @@ def test_that_a_job_runs_also_where_no_copy_of_its_output_can_be_made(run: Run) 
 
 
 @pytest.mark.parametrize("job", ["exit 7", "echo up; echo no >&2; exit 7"], ids=["silent", "loud"])
-def test_that_the_exit_code_is_the_jobs_also_where_we_cannot_say_anything(environment: dict[str, str], job: str) -> None:
+def test_that_the_exit_code_is_the_jobs_also_where_we_cannot_say_anything(
+    environment: dict[str, str], job: str
+) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(words(["sh", "-c", job]), env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=full, timeout=PATIENCE, check=False)
+        done = subprocess.run(
+            words(["sh", "-c", job]),
+            env=environment,
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=full,
+            timeout=PATIENCE,
+            check=False,
+        )
     assert done.returncode == 7
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(words(["sh", "-c", job]), env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=write, timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        words(["sh", "-c", job]),
+        env=environment,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=write,
+        timeout=PATIENCE,
+        check=False,
+    )
     os.close(write)
     # A job that writes to nobody dies of it, as it would without us.
     assert done.returncode in ((7, -signal.SIGPIPE) if ">&2" in job else (7,))
 
 
 def test_that_ctrl_c_in_the_explanation_leaves_the_jobs_exit_code(environment: dict[str, str]) -> None:
-    job = subprocess.Popen(words(python(FAILS)), env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    job = subprocess.Popen(
+        words(python(FAILS)), env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     assert job.stderr is not None
     while b"the job failed" not in job.stderr.readline():
         pass
@@ -222,16 +313,25 @@ def test_that_ctrl_c_in_the_explanation_leaves_the_jobs_exit_code(environment: d
     assert job.wait(timeout=PATIENCE) == 7
 
 
-def test_that_what_the_job_leaves_behind_holds_no_copy_of_its_output(environment: dict[str, str], tmp_path: Path) -> None:
-    command = words(["sh", "-c", "echo up; sleep 300 & echo $! > PID; exit 0".replace("PID", str(tmp_path / "pid"))])
-    job = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+def test_that_what_the_job_leaves_behind_holds_no_copy_of_its_output(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    command = words(
+        ["sh", "-c", "echo up; sleep 300 & echo $! > PID; exit 0".replace("PID", str(tmp_path / "pid"))]
+    )
+    job = subprocess.Popen(
+        command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     assert job.stdout is not None
     assert job.wait(timeout=PATIENCE) == 0
 
     def held() -> list[str]:
         return [target for pid in left(command) for target in files(pid)]
 
-    until(lambda: held() and not [target for target in held() if "deleted" in target], "what is left holds no copy")
+    until(
+        lambda: held() and not [target for target in held() if "deleted" in target],
+        "what is left holds no copy",
+    )
     os.kill(int((tmp_path / "pid").read_text(encoding="ascii")), signal.SIGKILL)
     job.stdout.close()
 
@@ -252,8 +352,13 @@ def files(pid: int) -> list[str]:
     return [str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir()]
 
 
-def at_terminal(command: Sequence[str], environment: dict[str, str], keys: bytes = b"", when: bytes = b"") -> tuple[bytes, int]:
-    """Run a command at a pseudo-terminal; type keys once it has printed `when`. Gives what it printed and its status."""
+def at_terminal(
+    command: Sequence[str], environment: dict[str, str], keys: bytes = b"", when: bytes = b""
+) -> tuple[bytes, int]:
+    """Run a command at a pseudo-terminal; type keys once it has printed `when`.
+
+    Gives what it printed and its status.
+    """
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(ROOT)
@@ -289,7 +394,9 @@ def test_that_a_job_at_a_terminal_is_at_a_terminal(environment: dict[str, str]) 
 
 
 def test_that_keys_reach_the_job_and_ctrl_c_ends_it(environment: dict[str, str]) -> None:
-    seen, status = at_terminal(words(["sh", "-c", "echo up; cat; echo $COLUMNS over"]), environment, b"hello\r\x04", b"up")
+    seen, status = at_terminal(
+        words(["sh", "-c", "echo up; cat; echo $COLUMNS over"]), environment, b"hello\r\x04", b"up"
+    )
     assert b"hello\r\nhello" in seen
     assert b"over" in seen
     assert status == 0
@@ -299,11 +406,19 @@ def test_that_keys_reach_the_job_and_ctrl_c_ends_it(environment: dict[str, str])
     assert status in (1, 130, -signal.SIGINT)
 
 
-@pytest.mark.parametrize(("options", "said"), [
-    (("--config", "none.yaml"), "There is no file none.yaml."), (("--config", "tests"), "is a folder"), (("--lang", "fr"), "it takes en or zh"),
-    (("--out", "none/here.json"), "cannot be written"), (("--post", "service.example"), "begins with http://"),
-])
-def test_that_an_option_that_cannot_be_is_refused_before_the_job(run: Run, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--config", "none.yaml"), "There is no file none.yaml."),
+        (("--config", "tests"), "is a folder"),
+        (("--lang", "fr"), "it takes en or zh"),
+        (("--out", "none/here.json"), "cannot be written"),
+        (("--post", "service.example"), "begins with http://"),
+    ],
+)
+def test_that_an_option_that_cannot_be_is_refused_before_the_job(
+    run: Run, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
     """Found when the job has failed, it would cost the explanation of hours of work."""
     begun = tmp_path / "begun"
     done = run(["touch", str(begun)], *options)

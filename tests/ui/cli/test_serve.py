@@ -54,7 +54,10 @@ def starting(folder: Path) -> Iterator[Start]:
         said = folder / f"server-{len(started)}"
         with said.open("wb") as stream:
             process = subprocess.Popen(
-                [sys.executable, "-m", "ui.cli.main", "serve", "--port", "0"], cwd=ROOT, stdout=stream, stderr=stream,
+                [sys.executable, "-m", "ui.cli.main", "serve", "--port", "0"],
+                cwd=ROOT,
+                stdout=stream,
+                stderr=stream,
                 env=surroundings(home, WHYCRASH_WORKERS="1", **environment),
             )
         until = time.monotonic() + PATIENCE
@@ -114,13 +117,17 @@ def done(url: str, batch: str, timeout: float = 150) -> dict[str, object]:
         time.sleep(0.2)
 
 
-def test_that_one_process_serves_the_page_and_the_api_and_ends_when_told(warm: Path, tmp_path: Path, start: Start) -> None:
+def test_that_one_process_serves_the_page_and_the_api_and_ends_when_told(
+    warm: Path, tmp_path: Path, start: Start
+) -> None:
     home = shutil.copytree(warm, tmp_path / "home")
     server = start(home)
     page = httpx.get(server.url, timeout=PATIENCE)
     assert page.status_code == 200
     assert "text/html" in page.headers["content-type"]
-    answer = httpx.post(f"{server.url}/v1/triage", files={"log": (OFFLOAD / "log.txt").read_bytes()}, timeout=PATIENCE)
+    answer = httpx.post(
+        f"{server.url}/v1/triage", files={"log": (OFFLOAD / "log.txt").read_bytes()}, timeout=PATIENCE
+    )
     assert answer.json()["cause"] == "cpu-offload-pressure"
     server.process.terminate()
     assert server.process.wait(timeout=PATIENCE) in (0, -signal.SIGTERM)
@@ -134,7 +141,12 @@ def test_that_a_port_that_is_taken_is_told_in_a_sentence(warm: Path, tmp_path: P
     server = start(home)
     port = server.url.rsplit(":", 1)[1]
     ended = subprocess.run(
-        [sys.executable, "-m", "ui.cli.main", "serve", "--port", port], cwd=ROOT, env=surroundings(home), capture_output=True, check=False, timeout=PATIENCE,
+        [sys.executable, "-m", "ui.cli.main", "serve", "--port", port],
+        cwd=ROOT,
+        env=surroundings(home),
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE,
     )
     assert ended.returncode == 2
     assert b"cannot be bound" in ended.stderr
@@ -144,8 +156,12 @@ def test_that_a_port_that_is_taken_is_told_in_a_sentence(warm: Path, tmp_path: P
 def test_that_another_address_is_refused_without_a_key(warm: Path, tmp_path: Path) -> None:
     home = shutil.copytree(warm, tmp_path / "home")
     ended = subprocess.run(
-        [sys.executable, "-m", "ui.cli.main", "serve", "--host", "0.0.0.0", "--port", "0"], cwd=ROOT, env=surroundings(home),  # noqa: S104 - to be refused
-        capture_output=True, check=False, timeout=PATIENCE,
+        [sys.executable, "-m", "ui.cli.main", "serve", "--host", "0.0.0.0", "--port", "0"],  # noqa: S104
+        cwd=ROOT,
+        env=surroundings(home),
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE,
     )
     assert ended.returncode == 2
     assert b"whycrash keys add" in b" ".join(ended.stderr.split())
@@ -158,11 +174,22 @@ def test_that_servers_share_a_database_and_one_that_is_killed_leaves_its_batch_t
     """Two machines, as far as one machine can show: homes of their own, one PostgreSQL."""
     homes = [shutil.copytree(warm, tmp_path / name) for name in ("one", "two")]
     one, two = (start(home, WHYCRASH_DATABASE=postgres) for home in homes)
-    answer = httpx.post(f"{one.url}/v1/triage", json={"text": "RuntimeError: CUDA error: out of memory"}, timeout=PATIENCE).json()
-    assert httpx.get(f"{two.url}/v1/triages/{answer['id']}", timeout=PATIENCE).json()["diagnosis"]["id"] == answer["id"]
+    answer = httpx.post(
+        f"{one.url}/v1/triage", json={"text": "RuntimeError: CUDA error: out of memory"}, timeout=PATIENCE
+    ).json()
+    assert (
+        httpx.get(f"{two.url}/v1/triages/{answer['id']}", timeout=PATIENCE).json()["diagnosis"]["id"]
+        == answer["id"]
+    )
 
-    # Handed in at the one that lives on: its copies lie where the other one, on this machine, can read them too.
-    accepted = httpx.post(f"{two.url}/v1/batches", files={"log": ("night.zip", archive())}, data={"name": "night"}, timeout=PATIENCE)
+    # Handed in at the one that lives on: its copies lie where the other one, on this machine, can read them
+    # too.
+    accepted = httpx.post(
+        f"{two.url}/v1/batches",
+        files={"log": ("night.zip", archive())},
+        data={"name": "night"},
+        timeout=PATIENCE,
+    )
     assert accepted.status_code == 202
     batch = accepted.json()["id"]
     one.kill()

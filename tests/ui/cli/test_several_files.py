@@ -54,7 +54,12 @@ def test_one_job_in_any_form_gives_one_answer(form: str, warm: Path, tmp_path: P
     folder(tmp_path / "job", CRASH)
     (tmp_path / "job.tar.gz").write_bytes(as_tar(CRASH))
     (tmp_path / "job.zip").write_bytes(as_zip(CRASH))
-    words = {"folder": ["job"], "files": ["job/rank0.log", "job/rank1.log"], "tar": ["job.tar.gz"], "zip": ["job.zip"]}[form]
+    words = {
+        "folder": ["job"],
+        "files": ["job/rank0.log", "job/rank1.log"],
+        "tar": ["job.tar.gz"],
+        "zip": ["job.zip"],
+    }[form]
     ended = whycrash(warm, "explain", *words, "--json", "--lang", "en", folder=tmp_path)
     answer = answered(ended)
     assert (ended.code, answer.cause, answer.limits.lines) == (EXPLAINED, "gpu-oom-training", 11)
@@ -64,7 +69,10 @@ def test_one_job_in_any_form_gives_one_answer(form: str, warm: Path, tmp_path: P
 def test_a_tar_may_come_through_a_pipe(warm: Path) -> None:
     """`kubectl cp` writes one."""
     ended = whycrash(warm, "explain", "-", "--json", given=as_tar(CRASH))
-    assert (ended.code, [(item.file, item.line) for item in answered(ended).evidence]) == (EXPLAINED, [("rank1.log", 7)])
+    assert (ended.code, [(item.file, item.line) for item in answered(ended).evidence]) == (
+        EXPLAINED,
+        [("rank1.log", 7)],
+    )
 
 
 @each_row(
@@ -73,7 +81,10 @@ def test_a_tar_may_come_through_a_pipe(warm: Path) -> None:
         (CRASH, EXPLAINED),
         ({"a.log": LOADING + steps(1, 2, 3), "b.log": LOADING}, HEALTHY),
         ({"a.log": LOADING, "b.log": traceback("odd.Kind: of trouble")}, UNKNOWN),
-        ({"slurm-1.out": "Training script finished successfully\n", "slurm-1.err": REFUSED + LOADING * 60}, HEALTHY),
+        (
+            {"slurm-1.out": "Training script finished successfully\n", "slurm-1.err": REFUSED + LOADING * 60},
+            HEALTHY,
+        ),
     ],
     ids=["crash", "healthy", "unknown", "finished-beside-its-errors"],
 )
@@ -102,12 +113,19 @@ def test_the_exit_code_is_of_all_files(files: dict[str, str], code: int, warm: P
     ],
     ids=" ".join,
 )
-def test_what_cannot_be_one_job_is_refused_with_a_sentence(words: list[str], told: str, warm: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_one_job_is_refused_with_a_sentence(
+    words: list[str], told: str, warm: Path, tmp_path: Path
+) -> None:
     """It is named, standard output stays empty, and the exit code is 2."""
-    folder(tmp_path, {
-        "crash.log": KILLED, "pictures/loss.png": b"\x89PNG\r\n\x1a\n", "broken.json": '{"format": "whycrash.templates/1"',
-        "newer.json": json.dumps({"format": "whycrash.templates/9", "lines": [], "events": []}),
-    })
+    folder(
+        tmp_path,
+        {
+            "crash.log": KILLED,
+            "pictures/loss.png": b"\x89PNG\r\n\x1a\n",
+            "broken.json": '{"format": "whycrash.templates/1"',
+            "newer.json": json.dumps({"format": "whycrash.templates/9", "lines": [], "events": []}),
+        },
+    )
     (tmp_path / "empty").mkdir()
     ended = whycrash(warm, "explain", *words, folder=tmp_path)
     assert (ended.code, ended.out) == (MISUSE, "")
@@ -116,15 +134,25 @@ def test_what_cannot_be_one_job_is_refused_with_a_sentence(words: list[str], tol
 
 def test_a_part_that_cannot_be_read_does_not_hide_the_rest(warm: Path, tmp_path: Path) -> None:
     """It is left out, and the answer says so."""
-    ended = whycrash(warm, "explain", folder(tmp_path / "job", {**CRASH, "core.log": b"\x7fELF" + bytes(4000), "rank2.log": ""}), "--json")
+    ended = whycrash(
+        warm,
+        "explain",
+        folder(tmp_path / "job", {**CRASH, "core.log": b"\x7fELF" + bytes(4000), "rank2.log": ""}),
+        "--json",
+    )
     answer = answered(ended)
     assert (ended.code, answer.cause, answer.limits.truncated) == (EXPLAINED, "gpu-oom-training", True)
-    assert {name: "core.log" in str(told) or "rank2.log" in str(told) for name, told in answer.limits.omitted.items()} == {"binary": True, "empty": True}
+    assert {
+        name: "core.log" in str(told) or "rank2.log" in str(told)
+        for name, told in answer.limits.omitted.items()
+    } == {"binary": True, "empty": True}
 
 
 def test_a_config_beside_the_logs_gives_a_patch(warm: Path, tmp_path: Path) -> None:
     """Without `--config`, and printed whole."""
-    job = folder(tmp_path / "job", {"driver.log": OFFLOAD, "run.sh": script("w-easyr1-offload-host-ram").read_bytes()})
+    job = folder(
+        tmp_path / "job", {"driver.log": OFFLOAD, "run.sh": script("w-easyr1-offload-host-ram").read_bytes()}
+    )
     ended = whycrash(warm, "explain", job)
     assert ended.code == EXPLAINED
     assert "+++ b/run.sh" in ended.out
@@ -133,7 +161,15 @@ def test_a_config_beside_the_logs_gives_a_patch(warm: Path, tmp_path: Path) -> N
 @each_row("good", ["good.log", "good", "good.json"])
 def test_a_healthy_run_clears_what_it_says_too(good: str, triage: Triage, warm: Path, tmp_path: Path) -> None:
     """As a log, a folder, or the templates of one; and what it does not say stands."""
-    folder(tmp_path, {"good.log": REFUSED + steps(1, 2, 3), "good/rank0.log": LOADING, "good/rank1.log": REFUSED, "bad.log": steps(1, 2, 3) + REFUSED})
+    folder(
+        tmp_path,
+        {
+            "good.log": REFUSED + steps(1, 2, 3),
+            "good/rank0.log": LOADING,
+            "good/rank1.log": REFUSED,
+            "bad.log": steps(1, 2, 3) + REFUSED,
+        },
+    )
     triage.healthy_templates(tmp_path / "good.log").save(tmp_path / "good.json")
     folder(tmp_path, {"worse.log": REFUSED + KILLED})
     ended = whycrash(warm, "explain", "bad.log", "--good", good, folder=tmp_path)
@@ -152,7 +188,10 @@ def test_the_page_names_file_and_line(width: int, triage: Triage, tmp_path: Path
 @each_row(("lang", "told"), [("en", "rank 3 does not"), ("zh", "rank 3 没有")])
 def test_the_page_names_the_missing_rank(lang: str, told: str, warm: Path, tmp_path: Path) -> None:
     """Fifteen files report the timeout; the sixteenth is the one to look at."""
-    job = folder(tmp_path / "job", {f"rank{rank}.log": LOADING + (watchdog(rank) if rank != 3 else "") for rank in range(16)})
+    job = folder(
+        tmp_path / "job",
+        {f"rank{rank}.log": LOADING + (watchdog(rank) if rank != 3 else "") for rank in range(16)},
+    )
     ended = whycrash(warm, "explain", job, "--lang", lang)
     assert told in ended.out
 

@@ -20,9 +20,13 @@ from tests.warm import ROOT
 from ui import server
 
 
-def started(words: list[str], home: Path, said: bytes, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
+def started(
+    words: list[str], home: Path, said: bytes, **environment: str
+) -> tuple[subprocess.Popen[bytes], str]:
     """Start a command, and wait until it says something; gives that line."""
-    process = subprocess.Popen([*COMMAND, *words], cwd=ROOT, env=surroundings(home, **environment), stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*COMMAND, *words], cwd=ROOT, env=surroundings(home, **environment), stderr=subprocess.PIPE
+    )
     assert process.stderr is not None
     while said not in (line := process.stderr.readline()):
         assert line, "it ended"
@@ -59,7 +63,11 @@ def test_that_a_watch_that_is_told_to_stop_ends_in_order(warm: Path, tmp_path: P
 
 def test_that_a_server_that_is_told_to_stop_puts_its_processes_away(warm: Path, tmp_path: Path) -> None:
     process, line = started(
-        ["serve", "--port", "0"], warm, b"whycrash is at", WHYCRASH_WORKERS="1", WHYCRASH_DATABASE=f"sqlite:///{tmp_path}/own.db"
+        ["serve", "--port", "0"],
+        warm,
+        b"whycrash is at",
+        WHYCRASH_WORKERS="1",
+        WHYCRASH_DATABASE=f"sqlite:///{tmp_path}/own.db",
     )
     url = line.split()[3]
     until = time.monotonic() + PATIENCE
@@ -77,7 +85,11 @@ def test_that_a_server_that_is_told_to_stop_puts_its_processes_away(warm: Path, 
         time.sleep(0.05)
 
 
-@each_row(("host", "port", "said"), [("127.0.0.1", 70_000, "65535"), ("no.such.host.invalid", 0, "cannot be bound")])
-def test_that_an_address_that_is_none_is_told_in_a_sentence(tmp_path: Path, host: str, port: int, said: str) -> None:
+@each_row(
+    ("host", "port", "said"), [("127.0.0.1", 70_000, "65535"), ("no.such.host.invalid", 0, "cannot be bound")]
+)
+def test_that_an_address_that_is_none_is_told_in_a_sentence(
+    tmp_path: Path, host: str, port: int, said: str
+) -> None:
     with pytest.raises(SettingsError, match=said):
         server.serve(Settings(home=tmp_path, host=host, port=port), no_progress, lambda _url: None)

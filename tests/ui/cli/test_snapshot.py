@@ -16,7 +16,9 @@ COMMAND = [sys.executable, "-m", "ui.cli.main"]
 
 def called(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
-    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return subprocess.run(
+        [*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
 
 
 def test_that_a_snapshot_is_json_on_standard_output() -> None:
@@ -35,7 +37,9 @@ def test_that_a_snapshot_counts_since_an_earlier_one(tmp_path: Path) -> None:
 
 def test_that_watching_goes_on_until_stopped_and_leaves_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "w.json"
-    with subprocess.Popen([*COMMAND, "snapshot", "--watch", "1", "--out", str(path)], stderr=subprocess.DEVNULL) as child:
+    with subprocess.Popen(
+        [*COMMAND, "snapshot", "--watch", "1", "--out", str(path)], stderr=subprocess.DEVNULL
+    ) as child:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until and not (path.exists() and snapshot.load_snapshot(path).baseline_at):
             time.sleep(0.2)
@@ -48,7 +52,10 @@ def test_that_watching_goes_on_until_stopped_and_leaves_a_whole_file(tmp_path: P
 def test_that_a_file_that_is_no_snapshot_is_misuse(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("Killed\n", encoding="utf-8")
     (tmp_path / "s.json").write_text('{"colour": 1}', encoding="utf-8")
-    for words in (("snapshot", "--since", tmp_path / "s.json"), ("explain", tmp_path / "log.txt", "--telemetry", tmp_path / "s.json")):
+    for words in (
+        ("snapshot", "--since", tmp_path / "s.json"),
+        ("explain", tmp_path / "log.txt", "--telemetry", tmp_path / "s.json"),
+    ):
         done = called(*words)
         assert done.returncode == 2
         assert "Take one with `whycrash snapshot" in done.stderr

@@ -18,13 +18,18 @@ def told(capsys: pytest.CaptureFixture[str], every: float, monkeypatch: pytest.M
     return capsys.readouterr().err.splitlines()
 
 
-def test_that_a_stage_that_is_over_soon_is_not_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_stage_that_is_over_soon_is_not_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert told(capsys, 1000, monkeypatch) == []
 
 
 def test_that_a_long_stage_is_told_now_and_then_and_its_end_once(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert told(capsys, 30, monkeypatch) == [
-        "embedding: 300 of 1,000", "embedding: 600 of 1,000", "embedding: 900 of 1,000", "embedding: 1,000 of 1,000",
+        "embedding: 300 of 1,000",
+        "embedding: 600 of 1,000",
+        "embedding: 900 of 1,000",
+        "embedding: 1,000 of 1,000",
     ]

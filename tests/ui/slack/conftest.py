@@ -33,8 +33,14 @@ def slack_settings(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Sett
     def make(**fields: Any) -> Settings:
         database = tmp_path_factory.mktemp("slack") / "whycrash.db"
         made = Settings(
-            home=warm, embedding_model="hash", database=SecretStr(f"sqlite:///{database}"), workers=1, public_url="https://w.example",
-            slack_bot_token=SecretStr(BOT_TOKEN), slack_signing_secret=SecretStr(SECRET), slack_app_token=SecretStr(APP_TOKEN),
+            home=warm,
+            embedding_model="hash",
+            database=SecretStr(f"sqlite:///{database}"),
+            workers=1,
+            public_url="https://w.example",
+            slack_bot_token=SecretStr(BOT_TOKEN),
+            slack_signing_secret=SecretStr(SECRET),
+            slack_app_token=SecretStr(APP_TOKEN),
         )
         return replace(made, **fields)
 

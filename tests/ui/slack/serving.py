@@ -22,7 +22,10 @@ from tests.warm import ROOT
 
 @dataclass
 class Server:
-    """A bot over a home, which asks a stand-in for Slack; `settings` are `WHYCRASH_*` variables without their prefix."""
+    """A bot over a home, which asks a stand-in for Slack.
+
+    `settings` are `WHYCRASH_*` variables without their prefix.
+    """
 
     home: Path
     slack: Slack
@@ -40,12 +43,22 @@ class Server:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
-        own = {"HOME": str(self.home), "EMBEDDING_MODEL": "hash", "WORKERS": "1", "SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_SIGNING_SECRET": SECRET}
+        own = {
+            "HOME": str(self.home),
+            "EMBEDDING_MODEL": "hash",
+            "WORKERS": "1",
+            "SLACK_BOT_TOKEN": BOT_TOKEN,
+            "SLACK_SIGNING_SECRET": SECRET,
+        }
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WHYCRASH_")}
-        environment |= {f"WHYCRASH_{name}": value for name, value in (own | self.settings).items()} | {"PYTHONPATH": str(ROOT)}
+        environment |= {f"WHYCRASH_{name}": value for name, value in (own | self.settings).items()} | {
+            "PYTHONPATH": str(ROOT)
+        }
         command = [sys.executable, "-m", "tests.ui.slack.serving", str(self.port), f"{self.slack.url}/api/"]
         with (self.home.parent / "slack.log").open("ab") as log:
-            self.process = subprocess.Popen(command, cwd=self.home.parent, env=environment, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                command, cwd=self.home.parent, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until and self.process.poll() is None:
             try:

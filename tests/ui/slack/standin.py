@@ -42,7 +42,10 @@ class Stored:
 
 @dataclass
 class Slack:
-    """What the stand-in holds. `refusals` are answers that come instead of the usual one, by method, in their order."""
+    """What the stand-in holds.
+
+    `refusals` are answers that come instead of the usual one, by method, in their order.
+    """
 
     url: str = ""
     socket: str = ""
@@ -60,16 +63,28 @@ class Slack:
 
     def said(self, method: str = "chat.postMessage", channel: str = "") -> list[Call]:
         """Give the calls of a method, those to one channel."""
-        return [call for call in list(self.calls) if call.method == method and (not channel or call.values.get("channel") == channel)]
+        return [
+            call
+            for call in list(self.calls)
+            if call.method == method and (not channel or call.values.get("channel") == channel)
+        ]
 
     def refuse(self, method: str, error: str = "", status: int = 200, **headers: str) -> None:
         """Let the next call of a method fail."""
-        self.refusals.setdefault(method, []).append((status, headers, {"ok": False, "error": error or "ratelimited"}))
+        self.refusals.setdefault(method, []).append(
+            (status, headers, {"ok": False, "error": error or "ratelimited"})
+        )
 
     def everything(self) -> str:
         """Give all that was ever sent to Slack, as one text."""
         sent = [json.dumps(call.values, ensure_ascii=False) for call in self.calls]
-        return "\n".join([*sent, *(data.decode("utf-8", "replace") for data in self.uploads.values()), json.dumps(self.responses, ensure_ascii=False)])
+        return "\n".join(
+            [
+                *sent,
+                *(data.decode("utf-8", "replace") for data in self.uploads.values()),
+                json.dumps(self.responses, ensure_ascii=False),
+            ]
+        )
 
     def stamp(self) -> str:
         """Make a time stamp that names a message."""
@@ -83,10 +98,19 @@ class Slack:
         return {"ok": True, **(handler(values) if handler else {})}
 
     def _auth_test(self, _values: dict[str, Any]) -> dict[str, Any]:
-        return {"url": self.url, "team": "t", "user": "whycrash", "team_id": TEAM, "user_id": BOT_USER, "bot_id": BOT_ID}
+        return {
+            "url": self.url,
+            "team": "t",
+            "user": "whycrash",
+            "team_id": TEAM,
+            "user_id": BOT_USER,
+            "bot_id": BOT_ID,
+        }
 
     def _chat_postMessage(self, values: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
-        channel = values["channel"].replace("U", "D") if values["channel"].startswith("U") else values["channel"]
+        channel = (
+            values["channel"].replace("U", "D") if values["channel"].startswith("U") else values["channel"]
+        )
         stamp = self.stamp()
         self.messages[channel, stamp] = {**values, "ts": stamp, "bot_id": BOT_ID, "user": BOT_USER}
         return {"channel": channel, "ts": stamp}
@@ -97,8 +121,11 @@ class Slack:
 
     def _conversations_replies(self, values: dict[str, Any]) -> dict[str, Any]:
         channel, root = values["channel"], values["ts"]
-        found = [item for (place, stamp), item in sorted(self.messages.items())
-                 if place == channel and root in (stamp, item.get("thread_ts"))]
+        found = [
+            item
+            for (place, stamp), item in sorted(self.messages.items())
+            if place == channel and root in (stamp, item.get("thread_ts"))
+        ]
         return {"messages": found}
 
     def _files_info(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -122,8 +149,13 @@ class Slack:
         place = f"/files-pri/{identity}/{quote(name)}"
         self.files[place] = Stored(data, **wrong)
         return {
-            "id": identity, "name": name, "size": len(data), "mimetype": "text/plain", "mode": "hosted",
-            "url_private": f"{self.url}{place}", "url_private_download": f"{self.url}{place}",
+            "id": identity,
+            "name": name,
+            "size": len(data),
+            "mimetype": "text/plain",
+            "mode": "hosted",
+            "url_private": f"{self.url}{place}",
+            "url_private_download": f"{self.url}{place}",
         }
 
     def send(self, envelope: dict[str, Any]) -> None:
@@ -154,7 +186,9 @@ def linked(state: Slack) -> Iterator[None]:
 
     def talk(connection: ServerConnection) -> None:
         state.links.append(connection)
-        connection.send(json.dumps({"type": "hello", "num_connections": 1, "connection_info": {"app_id": "A1"}}))
+        connection.send(
+            json.dumps({"type": "hello", "num_connections": 1, "connection_info": {"app_id": "A1"}})
+        )
         for text in connection:
             state.receipts.append(json.loads(text))
 

@@ -34,14 +34,47 @@ QUICK = settings(derandomize=True, deadline=None, max_examples=60)
 HERE = Settings(public_url="https://w.example/")
 TEXTS = st.text(alphabet=st.characters(codec="utf-8"), max_size=400)
 # What people's markup is made of, more often than chance would have it.
-NASTY = st.lists(st.sampled_from(["<", ">", "&", "|", "`", "```", "*", "_", "\n", "\n\n", "<!channel>", "<@U1>", "<https://x|y>", "&lt;", "a b", "# h", "- i", "\x1b[31m", "\u202e"]), max_size=60).map("".join)
+NASTY = st.lists(
+    st.sampled_from(
+        [
+            "<",
+            ">",
+            "&",
+            "|",
+            "`",
+            "```",
+            "*",
+            "_",
+            "\n",
+            "\n\n",
+            "<!channel>",
+            "<@U1>",
+            "<https://x|y>",
+            "&lt;",
+            "a b",
+            "# h",
+            "- i",
+            "\x1b[31m",
+            "\u202e",
+        ]
+    ),
+    max_size=60,
+).map("".join)
 
 
 def diagnosis(**fields: Any) -> Diagnosis:
     """Make an answer; fields override."""
     made: dict[str, Any] = {
-        "id": "01M", "source": "train.log", "verdict": "diagnosed", "cause": "gpu-oom-training", "category": "gpu-memory", "confidence": 0.9,
-        "standing": "established", "action": "change-config", "headline": "The GPU ran out of memory", "explanation": "It was full. [L3]",
+        "id": "01M",
+        "source": "train.log",
+        "verdict": "diagnosed",
+        "cause": "gpu-oom-training",
+        "category": "gpu-memory",
+        "confidence": 0.9,
+        "standing": "established",
+        "action": "change-config",
+        "headline": "The GPU ran out of memory",
+        "explanation": "It was full. [L3]",
         "limits": ReadLimits(bytes=1, lines=1),
     }
     return Diagnosis(**{**made, **fields})
@@ -49,18 +82,35 @@ def diagnosis(**fields: Any) -> Diagnosis:
 
 def change(key: str, **fields: Any) -> ProposedChange:
     """Make a change."""
-    made: dict[str, Any] = {"framework": "verl", "kind": "setting", "key": key, "to": 1, "why": "less memory", "status": "verified"}
+    made: dict[str, Any] = {
+        "framework": "verl",
+        "kind": "setting",
+        "key": key,
+        "to": 1,
+        "why": "less memory",
+        "status": "verified",
+    }
     return ProposedChange(**{**made, **fields})
 
 
 def huge(text: str = "word " * 2000, count: int = 60) -> Diagnosis:
     """Make an answer of which everything is too long and too much."""
     return diagnosis(
-        headline=text[:5000], explanation="\n\n".join([text] * count), cases=tuple(CaseHit(id=f"verl/c{n}", title=text, score=1) for n in range(count)),
-        evidence=tuple(Evidence(line=n, text=text, role="root" if n == 1 else "collateral", why="x") for n in range(count)),
-        changes=tuple(change(f"{text[:900]}{n}", why=text, costs=text, from_=text[:900]) for n in range(count)), checks=(text,) * count,
+        headline=text[:5000],
+        explanation="\n\n".join([text] * count),
+        cases=tuple(CaseHit(id=f"verl/c{n}", title=text, score=1) for n in range(count)),
+        evidence=tuple(
+            Evidence(line=n, text=text, role="root" if n == 1 else "collateral", why="x")
+            for n in range(count)
+        ),
+        changes=tuple(
+            change(f"{text[:900]}{n}", why=text, costs=text, from_=text[:900]) for n in range(count)
+        ),
+        checks=(text,) * count,
         alternatives=tuple(Alternative(cause=f"c{n}", confidence=0.1, tell_apart=text) for n in range(count)),
-        telemetry=Telemetry(says="agrees", why=text), engine=Engine(note=text), patch="x",
+        telemetry=Telemetry(says="agrees", why=text),
+        engine=Engine(note=text),
+        patch="x",
     )
 
 
@@ -71,7 +121,9 @@ def check(message: SlackMessage) -> None:
     assert 0 < len(message.text) <= 4000
     for block in message.blocks:
         texts = [block["text"]] if "text" in block else block.get("elements", [])
-        limit = {"header": 150, "section": 3000, "context": 3000, "actions": 75 * 25, "rich_text": 12_000}[block["type"]]
+        limit = {"header": 150, "section": 3000, "context": 3000, "actions": 75 * 25, "rich_text": 12_000}[
+            block["type"]
+        ]
         assert 0 < length(texts) <= limit
         if block["type"] in ("section", "context"):
             assert all(text["verbatim"] for text in texts)
@@ -80,8 +132,12 @@ def check(message: SlackMessage) -> None:
 # What Slack would take for markup of its own: only links that the answer itself made may be left.
 def markup(message: SlackMessage) -> list[str]:
     """Give what begins a mention, a link or another command in texts that are read as markup."""
-    texts = [text["text"] for block in message.blocks if block["type"] in ("section", "context")
-             for text in ([block["text"]] if "text" in block else block["elements"])]
+    texts = [
+        text["text"]
+        for block in message.blocks
+        if block["type"] in ("section", "context")
+        for text in ([block["text"]] if "text" in block else block["elements"])
+    ]
     return [found for text in [*texts, message.text] for found in re.findall(r"<[^>]*>?", text)]
 
 
@@ -108,7 +164,11 @@ def test_that_an_oversized_answer_is_cut_by_rank_and_says_so() -> None:
 
 
 def test_that_parts_of_lower_rank_go_first() -> None:
-    pieces = [AnswerPiece("A", 10, "a" * 900), AnswerPiece("B", 30, "b" * 900), AnswerPiece("B", 20, "c" * 900)]
+    pieces = [
+        AnswerPiece("A", 10, "a" * 900),
+        AnswerPiece("B", 30, "b" * 900),
+        AnswerPiece("B", 20, "c" * 900),
+    ]
     blocks, left = fit(pieces, most=2000)
     text = shown({"blocks": blocks})
     assert left == 1
@@ -117,36 +177,71 @@ def test_that_parts_of_lower_rank_go_first() -> None:
 
 
 def test_that_an_answer_without_a_cause_names_none() -> None:
-    text = shown({"blocks": answer(diagnosis(verdict="unknown", cause="insufficient-evidence", standing="none"), HERE).blocks})
+    text = shown(
+        {
+            "blocks": answer(
+                diagnosis(verdict="unknown", cause="insufficient-evidence", standing="none"), HERE
+            ).blocks
+        }
+    )
     assert "insufficient-evidence" not in text
 
 
-@each_row(("fields", "page"), [
-    ({"public_url": "https://w.example/"}, "https://w.example/?triage=X"), ({}, ""), ({"host": "::"}, ""), ({"host": "::1"}, ""),
-    ({"host": "10.0.0.7", "port": 80}, "http://10.0.0.7:80/?triage=X"), ({"host": "fd00::1"}, "http://[fd00::1]:8642/?triage=X"),
-])
+@each_row(
+    ("fields", "page"),
+    [
+        ({"public_url": "https://w.example/"}, "https://w.example/?triage=X"),
+        ({}, ""),
+        ({"host": "::"}, ""),
+        ({"host": "::1"}, ""),
+        ({"host": "10.0.0.7", "port": 80}, "http://10.0.0.7:80/?triage=X"),
+        ({"host": "fd00::1"}, "http://[fd00::1]:8642/?triage=X"),
+    ],
+)
 def test_that_the_page_is_linked_where_others_can_reach_it(fields: dict[str, Any], page: str) -> None:
     assert page_of(replace(Settings(), **fields), "X") == page
 
 
 def test_that_the_patch_is_offered_where_there_is_one() -> None:
     with_patch, without = (answer(diagnosis(patch=patch), Settings()) for patch in ("--- a\n", None))
-    assert [item["action_id"] for item in buttons({"blocks": with_patch.blocks})] == ["whycrash_right", "whycrash_wrong", "whycrash_patch"]
-    assert [item["action_id"] for item in buttons({"blocks": without.blocks})] == ["whycrash_right", "whycrash_wrong"]
+    assert [item["action_id"] for item in buttons({"blocks": with_patch.blocks})] == [
+        "whycrash_right",
+        "whycrash_wrong",
+        "whycrash_patch",
+    ]
+    assert [item["action_id"] for item in buttons({"blocks": without.blocks})] == [
+        "whycrash_right",
+        "whycrash_wrong",
+    ]
 
 
-@each_row(("text", "expected"), [
-    ("**bold** and *it*", "*bold* and *it*"), ("## Why\nx", "*Why*\nx"), ("- a\n  - b", "• a\n  • b"), ("a `**x** <y>` b", "a `**x** &lt;y&gt;` b"),
-    ("```\n- a\n```", "```\n- a\n```"), ("<!here> & [x](https://e)", "&lt;!here&gt; &amp; [x](https://e)"), ("a ` b", "a ` b"),
-])
+@each_row(
+    ("text", "expected"),
+    [
+        ("**bold** and *it*", "*bold* and *it*"),
+        ("## Why\nx", "*Why*\nx"),
+        ("- a\n  - b", "• a\n  • b"),
+        ("a `**x** <y>` b", "a `**x** &lt;y&gt;` b"),
+        ("```\n- a\n```", "```\n- a\n```"),
+        ("<!here> & [x](https://e)", "&lt;!here&gt; &amp; [x](https://e)"),
+        ("a ` b", "a ` b"),
+    ],
+)
 def test_that_markdown_becomes_slacks(text: str, expected: str) -> None:
     assert from_markdown(text) == expected
 
 
-@each_row(("url", "expected"), [
-    ("https://a.example/b?c&d", "<https://a.example/b?c&amp;d|t&gt;¦>"), ("javascript:alert(1)", "t&gt;|"), ("https://a|b", "t&gt;|"),
-    ("https://a b", "t&gt;|"), ("http://[", "t&gt;|"), ("mailto:x", "t&gt;|"),
-])
+@each_row(
+    ("url", "expected"),
+    [
+        ("https://a.example/b?c&d", "<https://a.example/b?c&amp;d|t&gt;¦>"),
+        ("javascript:alert(1)", "t&gt;|"),
+        ("https://a|b", "t&gt;|"),
+        ("https://a b", "t&gt;|"),
+        ("http://[", "t&gt;|"),
+        ("mailto:x", "t&gt;|"),
+    ],
+)
 def test_that_only_addresses_of_the_web_are_linked(url: str, expected: str) -> None:
     assert link(url, "t>|") == expected
 
@@ -172,20 +267,40 @@ def test_that_a_cut_leaves_no_half_of_an_entity(text: str, most: int) -> None:
 def test_that_any_text_in_an_answer_is_shown_within_the_limits_and_as_text(text: str) -> None:
     case = CaseHit(id="verl/x", title=text, score=1, urls=(f"https://e.example/{text}",), fix=text)
     made = diagnosis(
-        headline=text, explanation=f"{text} [case:verl/x]", evidence=(Evidence(line=1, text=text, role="root", why=text, file=text),),
-        changes=(change(text, to=text, from_=text, why=text, costs=text, framework=text),), checks=(text,), cases=(case,),
-        alternatives=(Alternative(cause=text, confidence=0.1, tell_apart=text),), telemetry=Telemetry(says="agrees", why=text),
+        headline=text,
+        explanation=f"{text} [case:verl/x]",
+        evidence=(Evidence(line=1, text=text, role="root", why=text, file=text),),
+        changes=(change(text, to=text, from_=text, why=text, costs=text, framework=text),),
+        checks=(text,),
+        cases=(case,),
+        alternatives=(Alternative(cause=text, confidence=0.1, tell_apart=text),),
+        telemetry=Telemetry(says="agrees", why=text),
         engine=Engine(note=text),
     )
-    for message in (answer(made, HERE, AnswerExtras((text,), (text,))), turn(text, made, HERE), told(text or "x"), found([case], "en")):
+    for message in (
+        answer(made, HERE, AnswerExtras((text,), (text,))),
+        turn(text, made, HERE),
+        told(text or "x"),
+        found([case], "en"),
+    ):
         check(message) if message.text else None
-        assert all(re.match(r"<https://e\.example/[^|<>\s]*\|[^<>|]*>", item) for item in markup(message)), markup(message)
+        assert all(re.match(r"<https://e\.example/[^|<>\s]*\|[^<>|]*>", item) for item in markup(message)), (
+            markup(message)
+        )
 
 
 @QUICK
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 100), st.integers(1, 4000), st.booleans()), max_size=120))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.floats(0, 100), st.integers(1, 4000), st.booleans()),
+        max_size=120,
+    )
+)
 def test_that_what_fits_keeps_to_both_limits(parts: list[tuple[str, float, int, bool]]) -> None:
-    pieces = [AnswerPiece(heading, score, "x" * size, is_log) for heading, score, size, is_log in sorted(parts, key=lambda part: part[0])]
+    pieces = [
+        AnswerPiece(heading, score, "x" * size, is_log)
+        for heading, score, size, is_log in sorted(parts, key=lambda part: part[0])
+    ]
     blocks, left = fit(pieces)
     assert length(blocks) <= fitting.TEXT
     assert len(blocks) <= fitting.BLOCKS

@@ -41,7 +41,9 @@ def test_that_an_event_that_slack_sends_again_is_answered_once(work: Workspace) 
     assert len(work.answers(event["ts"])) == 1
 
 
-def test_that_an_event_is_known_again_after_a_restart(slack_settings: SettingsMaker, open_bot: Opener) -> None:
+def test_that_an_event_is_known_again_after_a_restart(
+    slack_settings: SettingsMaker, open_bot: Opener
+) -> None:
     settings = slack_settings()
     with TriageService(settings) as triage_service:
         work = open_bot(triage_service, settings)
@@ -54,7 +56,9 @@ def test_that_an_event_is_known_again_after_a_restart(slack_settings: SettingsMa
         follow = work.message("and with fewer GPUs?", thread=event["ts"])
         again.deliver(follow, "Ev-follow")
         # The thread's triage is known from Slack itself.
-        first, second = eventually(lambda: len(found := list(filter(buttons, work.answers(event["ts"])))) == 2 and found)
+        first, second = eventually(
+            lambda: len(found := list(filter(buttons, work.answers(event["ts"])))) == 2 and found
+        )
         assert buttons(first)[0]["value"] == buttons(second)[0]["value"]
 
 
@@ -86,7 +90,8 @@ def test_that_a_wrong_signature_is_refused(work: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    "stamp", [int(time.time()) - 400, int(time.time()) + 4000, "", "now", "١٢٣٤٥", "9" * 40, "-1"],
+    "stamp",
+    [int(time.time()) - 400, int(time.time()) + 4000, "", "now", "١٢٣٤٥", "9" * 40, "-1"],
     # Names of their own: two processes that run the tests read the clock at two moments.
     ids=["old", "ahead", "empty", "words", "other-digits", "too-large", "negative"],
 )
@@ -100,26 +105,50 @@ def test_that_an_old_or_broken_time_stamp_is_refused(work: Workspace, stamp: int
     assert quiet(work, 0.2)
 
 
-@pytest.mark.parametrize("headers", [
-    {}, {"X-Slack-Signature": "v0=00"}, {"X-Slack-Request-Timestamp": "1"},
-    {"X-Slack-Signature": b"v0=\xe4".decode("latin-1"), "X-Slack-Request-Timestamp": str(int(time.time()))},
-])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-Slack-Signature": "v0=00"},
+        {"X-Slack-Request-Timestamp": "1"},
+        {
+            "X-Slack-Signature": b"v0=\xe4".decode("latin-1"),
+            "X-Slack-Request-Timestamp": str(int(time.time())),
+        },
+    ],
+)
 def test_that_a_request_without_a_signature_is_refused(work: Workspace, headers: dict[str, str]) -> None:
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     assert httpx.post(work.url, content=b"{}", headers=raw).status_code == 401
 
 
-@pytest.mark.parametrize(("body", "status"), [
-    (b"x" * (1 << 20) + b"x", 413), (b"\xff\xfe{", 400), (b"{not json", (400, 401)), (b'"text"', (400, 401, 404)), (b"[]", (400, 401, 404)),
-])
-def test_that_a_broken_body_is_no_fault_of_the_server(work: Workspace, body: bytes, status: int | tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"x" * (1 << 20) + b"x", 413),
+        (b"\xff\xfe{", 400),
+        (b"{not json", (400, 401)),
+        (b'"text"', (400, 401, 404)),
+        (b"[]", (400, 401, 404)),
+    ],
+)
+def test_that_a_broken_body_is_no_fault_of_the_server(
+    work: Workspace, body: bytes, status: int | tuple[int, ...]
+) -> None:
     stamp = str(int(time.time()))
-    headers = {"Content-Type": "application/json", "X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": "v0=00"}
+    headers = {
+        "Content-Type": "application/json",
+        "X-Slack-Request-Timestamp": stamp,
+        "X-Slack-Signature": "v0=00",
+    }
     told = httpx.post(work.url, content=body, headers=headers).status_code
     assert told in (status if isinstance(status, tuple) else (status,))
 
 
-@pytest.mark.parametrize("body", ["{not json", '"text"', "[]", "null", "payload=%7Bno", '{"type": "event_callback"}', '{"event": 7}'])
+@pytest.mark.parametrize(
+    "body",
+    ["{not json", '"text"', "[]", "null", "payload=%7Bno", '{"type": "event_callback"}', '{"event": 7}'],
+)
 def test_that_a_signed_body_that_makes_no_sense_is_survived(work: Workspace, body: str) -> None:
     kind = "application/x-www-form-urlencoded" if body.startswith("payload") else "application/json"
     assert work.post(body, kind).status_code in (200, 400, 404)
@@ -138,12 +167,24 @@ def test_that_the_address_is_verified(work: Workspace) -> None:
 # From whom.
 
 
-@pytest.mark.parametrize("fields", [
-    {"user": BOT_USER, "bot_id": BOT_ID}, {"bot_id": BOT_ID}, {"bot_id": "BOTHER", "subtype": "bot_message"}, {"subtype": "message_changed"},
-    {"subtype": "message_deleted"}, {"subtype": "channel_join"}, {"hidden": True}, {"user": None}, {"user": BOT_USER},
-])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"user": BOT_USER, "bot_id": BOT_ID},
+        {"bot_id": BOT_ID},
+        {"bot_id": "BOTHER", "subtype": "bot_message"},
+        {"subtype": "message_changed"},
+        {"subtype": "message_deleted"},
+        {"subtype": "channel_join"},
+        {"hidden": True},
+        {"user": None},
+        {"user": BOT_USER},
+    ],
+)
 @pytest.mark.parametrize("kind", [{"type": "app_mention"}, {"type": "message", "channel_type": "im"}])
-def test_that_what_no_person_wrote_is_not_answered(work: Workspace, kind: dict[str, Any], fields: dict[str, Any]) -> None:
+def test_that_what_no_person_wrote_is_not_answered(
+    work: Workspace, kind: dict[str, Any], fields: dict[str, Any]
+) -> None:
     assert work.deliver(work.message(FENCED) | kind | fields).status_code == 200
     assert quiet(work, 0.3)
 
@@ -197,7 +238,9 @@ def test_that_an_answer_goes_without_its_layout_where_slack_does_not_take_it(wor
     assert len(answer["blocks"]) == 2
 
 
-def test_that_a_refusal_ends_one_answer_and_not_the_bot(work: Workspace, caplog: pytest.LogCaptureFixture) -> None:
+def test_that_a_refusal_ends_one_answer_and_not_the_bot(
+    work: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
     work.slack.refuse("chat.postMessage", "account_inactive")
     work.mention(FENCED)
     eventually(lambda: "account_inactive" in caplog.text)
@@ -206,7 +249,9 @@ def test_that_a_refusal_ends_one_answer_and_not_the_bot(work: Workspace, caplog:
     assert "OutOfMemoryError" not in caplog.text
 
 
-def test_that_a_bot_starts_while_slack_cannot_be_reached(triage_service: TriageService, settings: Settings, server: Slack, open_bot: Opener) -> None:
+def test_that_a_bot_starts_while_slack_cannot_be_reached(
+    triage_service: TriageService, settings: Settings, server: Slack, open_bot: Opener
+) -> None:
     server.refuse("auth.test", "ratelimited")
     work = open_bot(triage_service, settings)
     event = work.message(FENCED)

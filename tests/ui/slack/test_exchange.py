@@ -23,12 +23,25 @@ VERL = f"(TaskRunner pid=7) verl 0.4.1\n(WorkerDict pid=9, ip=10.0.0.3) {OOM}\n"
 
 def typed(log: str) -> list[dict[str, Any]]:
     """Write a message as Slack's editor makes it, with an address in the log that it turned into a link."""
-    return [{"type": "rich_text", "elements": [
-        {"type": "rich_text_section", "elements": [{"type": "user", "user_id": BOT_USER}, {"type": "text", "text": " why?"}]},
-        {"type": "rich_text_preformatted", "elements": [
-            {"type": "text", "text": log}, {"type": "link", "url": "https://wandb.ai/run"}, {"type": "text", "text": " done"},
-        ]},
-    ]}]
+    return [
+        {
+            "type": "rich_text",
+            "elements": [
+                {
+                    "type": "rich_text_section",
+                    "elements": [{"type": "user", "user_id": BOT_USER}, {"type": "text", "text": " why?"}],
+                },
+                {
+                    "type": "rich_text_preformatted",
+                    "elements": [
+                        {"type": "text", "text": log},
+                        {"type": "link", "url": "https://wandb.ai/run"},
+                        {"type": "text", "text": " done"},
+                    ],
+                },
+            ],
+        }
+    ]
 
 
 def test_that_a_mention_is_answered_in_its_thread(work: Workspace) -> None:
@@ -41,7 +54,9 @@ def test_that_a_mention_is_answered_in_its_thread(work: Workspace) -> None:
     assert not answer["unfurl_media"]
 
 
-def test_that_a_log_is_read_as_it_was_typed_not_as_slack_marks_it_up(work: Workspace, triage_service: TriageService) -> None:
+def test_that_a_log_is_read_as_it_was_typed_not_as_slack_marks_it_up(
+    work: Workspace, triage_service: TriageService
+) -> None:
     event = work.mention("x", blocks=typed(LOG + "<main.Runner object at 0x7f> & "))
     triage = buttons(work.answer(event["ts"]))[0]["value"]
     lines = [line for stretch in triage_service.excerpt(triage).stretches for line in stretch.lines]
@@ -79,8 +94,14 @@ def test_that_a_question_in_chinese_is_answered_in_chinese(work: Workspace) -> N
 
 def test_that_a_slash_command_is_answered_under_a_message_that_says_who_asked(work: Workspace) -> None:
     assert work.command(LOG).status_code == 200
-    root = eventually(lambda: [item for item in work.slack.said(channel=work.channel) if "<@UANNA>" in item.values["text"]])[0]
-    stamp = next(stamp for (channel, stamp), item in work.slack.messages.items() if channel == work.channel and item["text"] == root.values["text"])
+    root = eventually(
+        lambda: [item for item in work.slack.said(channel=work.channel) if "<@UANNA>" in item.values["text"]]
+    )[0]
+    stamp = next(
+        stamp
+        for (channel, stamp), item in work.slack.messages.items()
+        if channel == work.channel and item["text"] == root.values["text"]
+    )
     assert "CUDA out of memory" in shown(work.answer(stamp))
 
 
@@ -90,9 +111,10 @@ def test_that_a_command_without_a_log_says_how_to_ask(work: Workspace, text: str
     assert work.slack.said() == []
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("search CUDA out of memory", "`"), ("search", "Say what to look for"), ("查 显存不足", "已知案例"),
-])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("search CUDA out of memory", "`"), ("search", "Say what to look for"), ("查 显存不足", "已知案例")],
+)
 def test_that_a_search_answers_the_one_who_asked_alone(work: Workspace, text: str, words: str) -> None:
     work.command(text)
     told = eventually(lambda: work.slack.responses)[0]
@@ -101,7 +123,12 @@ def test_that_a_search_answers_the_one_who_asked_alone(work: Workspace, text: st
 
 
 def test_that_the_shortcut_explains_anybodys_message(work: Workspace) -> None:
-    alert = work.message("", subtype="bot_message", bot_id="BALERT", attachments=[{"fallback": "-", "title": "job 7 failed", "text": LOG}])
+    alert = work.message(
+        "",
+        subtype="bot_message",
+        bot_id="BALERT",
+        attachments=[{"fallback": "-", "title": "job 7 failed", "text": LOG}],
+    )
     assert work.shortcut(alert).status_code == 200
     assert "CUDA out of memory" in shown(work.answer(alert["ts"]))
 
@@ -119,11 +146,15 @@ def test_that_a_thread_that_cannot_be_read_is_said_to_be_so(work: Workspace) -> 
     assert "invite me" in shown(work.answer(root["ts"], "cannot read"))
 
 
-def test_that_a_question_under_an_answer_goes_on_with_its_triage(work: Workspace, triage_service: TriageService) -> None:
+def test_that_a_question_under_an_answer_goes_on_with_its_triage(
+    work: Workspace, triage_service: TriageService
+) -> None:
     event = work.mention(FENCED)
     triage = buttons(work.answer(event["ts"]))[0]["value"]
     work.mention("we cannot change the batch size, what else?", thread=event["ts"])
-    _, turn = eventually(lambda: len(found := list(filter(buttons, work.answers(event["ts"])))) == 2 and found)
+    _, turn = eventually(
+        lambda: len(found := list(filter(buttons, work.answers(event["ts"])))) == 2 and found
+    )
     assert {item["value"] for item in buttons(turn)} == {triage}
     asked, said = triage_service.messages(triage)
     assert asked.text == "we cannot change the batch size, what else?"
@@ -142,13 +173,17 @@ def test_that_words_alone_are_read_as_a_log_with_a_hint(work: Workspace) -> None
     assert "code block" in shown(work.answer(work.mention("good morning")["ts"]))
 
 
-def test_that_the_bot_speaks_the_language_that_is_set(triage_service: TriageService, settings: Settings, open_bot: Opener) -> None:
+def test_that_the_bot_speaks_the_language_that_is_set(
+    triage_service: TriageService, settings: Settings, open_bot: Opener
+) -> None:
     work = open_bot(triage_service, replace(settings, lang="zh"))
     assert "代码块" in shown(work.answer(work.mention("")["ts"], "作业"))
 
 
 def test_that_a_configuration_without_a_log_is_not_taken_for_one(work: Workspace) -> None:
-    assert "as a log" in shown(work.answer(work.mention("look", (work.slack.put("run.sh", SCRIPT),))["ts"], "None of"))
+    assert "as a log" in shown(
+        work.answer(work.mention("look", (work.slack.put("run.sh", SCRIPT),))["ts"], "None of")
+    )
 
 
 def test_that_a_bare_mention_is_told_how_to_ask(work: Workspace) -> None:
@@ -184,26 +219,36 @@ def modal_of(work: Workspace, answer: dict[str, Any]) -> dict[str, Any]:
 def submit(work: Workspace, view: dict[str, Any], **values: Any) -> Any:
     """Send the modal with what was chosen and typed."""
     state = {name: {name: value} for name, value in values.items()}
-    return work.interact({"type": "view_submission", "view": {**view, "state": {"values": state}, "id": "V1"}})
+    return work.interact(
+        {"type": "view_submission", "view": {**view, "state": {"values": state}, "id": "V1"}}
+    )
 
 
-def test_that_wrong_asks_for_the_real_cause_and_keeps_it(work: Workspace, triage_service: TriageService) -> None:
+def test_that_wrong_asks_for_the_real_cause_and_keeps_it(
+    work: Workspace, triage_service: TriageService
+) -> None:
     answer = work.answer(work.mention(FENCED)["ts"])
     view = modal_of(work, answer)
     options = [item for group in view["blocks"][0]["element"]["option_groups"] for item in group["options"]]
     assert {item["value"] for item in options} == set(triage_service.library.causes)
     assert all(len(item["text"]["text"]) <= 75 for item in options)
     chosen = {"selected_option": {"value": "host-oom-kill"}}
-    assert submit(work, view, cause=chosen, fix={"value": "more RAM"}, comment={"value": None}).status_code == 200
+    assert (
+        submit(work, view, cause=chosen, fix={"value": "more RAM"}, comment={"value": None}).status_code
+        == 200
+    )
     kept = eventually(lambda: triage_service.store.triages.feedback(buttons(answer)[0]["value"]))[0]
     assert (kept.right, kept.cause, kept.fix) == (False, "host-oom-kill", "more RAM")
     assert eventually(lambda: work.slack.said("chat.postEphemeral"))
 
 
-@pytest.mark.parametrize(("values", "words"), [
-    ({}, "Choose a cause"), ({"cause": {"selected_option": {"value": "made-up"}}}, "no cause"),
-])
-def test_that_a_modal_without_a_cause_says_what_is_missing(work: Workspace, values: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [({}, "Choose a cause"), ({"cause": {"selected_option": {"value": "made-up"}}}, "no cause")],
+)
+def test_that_a_modal_without_a_cause_says_what_is_missing(
+    work: Workspace, values: dict[str, Any], words: str
+) -> None:
     told = submit(work, modal_of(work, work.answer(work.mention(FENCED)["ts"])), **values).json()
     assert told["response_action"] == "errors"
     assert words in told["errors"]["cause"]

@@ -35,19 +35,29 @@ def archive() -> bytes:
     return made.getvalue()
 
 
-@pytest.mark.parametrize(("name", "data"), [("train.log.gz", gzip.compress(LOG)), ("job.tar.gz", archive()), ("Untitled", LOG)])
+@pytest.mark.parametrize(
+    ("name", "data"), [("train.log.gz", gzip.compress(LOG)), ("job.tar.gz", archive()), ("Untitled", LOG)]
+)
 def test_that_a_packed_file_and_a_snippet_are_read(work: Workspace, name: str, data: bytes) -> None:
     answer = work.answer(work.mention("why?", (work.slack.put(name, data),))["ts"])
     assert "CUDA out of memory" in shown(answer)
     assert {token for _, token in work.slack.asked_files} == {f"Bearer {BOT_TOKEN}"}
 
 
-@pytest.mark.parametrize(("wrong", "words"), [
-    ({"status": 404}, "does not know it"), ({"status": 403}, "does not give it"), ({"status": 500}, "does not give it"),
-    ({"kind": "text/html; charset=utf-8"}, "does not give it"), ({"cut": 20}, "broke off"),
-    ({"status": 302, "location": "https://elsewhere.example/login"}, "does not give it"),
-])
-def test_that_a_download_that_fails_is_said_and_ends_the_answer(work: Workspace, wrong: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"status": 404}, "does not know it"),
+        ({"status": 403}, "does not give it"),
+        ({"status": 500}, "does not give it"),
+        ({"kind": "text/html; charset=utf-8"}, "does not give it"),
+        ({"cut": 20}, "broke off"),
+        ({"status": 302, "location": "https://elsewhere.example/login"}, "does not give it"),
+    ],
+)
+def test_that_a_download_that_fails_is_said_and_ends_the_answer(
+    work: Workspace, wrong: dict[str, Any], words: str
+) -> None:
     event = work.mention("why?", (work.slack.put("train.log", LOG, **wrong),))
     told = shown(work.answer(event["ts"], "train.log"))
     assert words in told
@@ -56,17 +66,29 @@ def test_that_a_download_that_fails_is_said_and_ends_the_answer(work: Workspace,
 
 
 def test_that_an_answer_of_the_other_files_says_which_is_missing(work: Workspace) -> None:
-    files = (work.slack.put("rank0.log", LOG), work.slack.put("rank1.log", LOG, status=404), work.slack.put("loss.png", b"\x89PNG"))
+    files = (
+        work.slack.put("rank0.log", LOG),
+        work.slack.put("rank1.log", LOG, status=404),
+        work.slack.put("loss.png", b"\x89PNG"),
+    )
     told = shown(work.answer(work.mention("why?", files)["ts"]))
     assert "CUDA out of memory" in told
     assert "`rank1.log` is left out" in told
     assert "`loss.png` is left out: it is neither" in told
 
 
-@pytest.mark.parametrize("url", [
-    "https://files.slack.com.evil.example/f", "http://127.0.0.1:9/f", "https://evil.example/files.slack.com", "file:///etc/passwd",
-    "http://[::1", "//files.slack.com/f", "https://files.slack.com@evil.example/f",
-])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://files.slack.com.evil.example/f",
+        "http://127.0.0.1:9/f",
+        "https://evil.example/files.slack.com",
+        "file:///etc/passwd",
+        "http://[::1",
+        "//files.slack.com/f",
+        "https://files.slack.com@evil.example/f",
+    ],
+)
 def test_that_the_token_goes_to_slack_alone(work: Workspace, url: str) -> None:
     file = work.slack.put("train.log", LOG) | {"url_private_download": url}
     told = shown(work.answer(work.mention("why?", (file,))["ts"], "train.log"))
@@ -74,18 +96,27 @@ def test_that_the_token_goes_to_slack_alone(work: Workspace, url: str) -> None:
     assert work.slack.asked_files == []
 
 
-@each_row(("url", "is_slacks"), [
-    ("https://files.slack.com/files-pri/T1-F1/download/a.log", True), ("https://files.slack.com:443/x", True),
-    ("http://files.slack.com/x", False), ("https://files.slack.com:8443/x", False), ("https://slack.com/x", False),
-    ("https://files.slack.com.evil.example/x", False), ("https://user@files.slack.com/x", True),
-])
+@each_row(
+    ("url", "is_slacks"),
+    [
+        ("https://files.slack.com/files-pri/T1-F1/download/a.log", True),
+        ("https://files.slack.com:443/x", True),
+        ("http://files.slack.com/x", False),
+        ("https://files.slack.com:8443/x", False),
+        ("https://slack.com/x", False),
+        ("https://files.slack.com.evil.example/x", False),
+        ("https://user@files.slack.com/x", True),
+    ],
+)
 def test_that_slacks_files_lie_at_one_place(url: str, is_slacks: bool) -> None:
     assert (origin(url) == ORIGIN) == is_slacks
 
 
 def test_that_a_bot_of_the_real_slack_asks_no_other_host(settings: Settings) -> None:
     fetched = DownloadedFiles()
-    Downloader(open_voice(settings), settings).fetch((SlackFile("F1", "a.log", 3, "http://127.0.0.1:9/a.log"),), fetched)
+    Downloader(open_voice(settings), settings).fetch(
+        (SlackFile("F1", "a.log", 3, "http://127.0.0.1:9/a.log"),), fetched
+    )
     assert fetched.lost == [("a.log", "file:place")]
 
 
@@ -103,7 +134,9 @@ def test_that_a_file_that_slack_does_not_know_is_said_to_be_lost(work: Workspace
 
 
 @pytest.mark.parametrize("size", [5 << 20, 0])
-def test_that_a_file_that_is_too_large_is_not_read(triage_service: TriageService, settings: Settings, open_bot: Opener, size: int) -> None:
+def test_that_a_file_that_is_too_large_is_not_read(
+    triage_service: TriageService, settings: Settings, open_bot: Opener, size: int
+) -> None:
     work = open_bot(triage_service, replace(settings, max_upload_mb=1))
     # One that says how large it is, and one that does not.
     file = work.slack.put("train.log", b"x" * (5 << 20)) | {"size": size}
@@ -118,7 +151,9 @@ def test_that_so_many_files_are_fetched_and_no_more(work: Workspace) -> None:
     assert len(work.slack.asked_files) == 20
 
 
-def test_that_files_and_their_names_leave_no_trace_on_the_disk(work: Workspace, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_files_and_their_names_leave_no_trace_on_the_disk(
+    work: Workspace, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     event = work.mention("why?", (work.slack.put("a.log", LOG), work.slack.put("b.log", LOG)))
     work.answer(event["ts"])
@@ -131,7 +166,11 @@ def test_that_a_lost_file_s_name_is_escaped_once() -> None:
     assert "`a&amp;b'&lt;!here&gt;.png`" in said
 
 
-@pytest.mark.parametrize(("words", "said"), [("why?", "train.log is empty"), ("为什么?", "没有得到答案：train.log 是空的")])
-def test_that_a_log_that_cannot_be_read_is_told_in_the_askers_language(work: Workspace, words: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"), [("why?", "train.log is empty"), ("为什么?", "没有得到答案：train.log 是空的")]
+)
+def test_that_a_log_that_cannot_be_read_is_told_in_the_askers_language(
+    work: Workspace, words: str, said: str
+) -> None:
     event = work.mention(words, (work.slack.put("train.log", b""),))
     assert said in shown(work.answer(event["ts"], "train.log"))

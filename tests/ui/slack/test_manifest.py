@@ -18,9 +18,14 @@ FOLDER = Path(ui.slack.__file__).parent
 HISTORY = frozenset({"channels:history", "groups:history", "im:history", "mpim:history"})
 # What each method of the Web API needs, by its page in Slack's reference.
 NEEDS: Mapping[str, frozenset[str]] = {
-    "chat_postMessage": frozenset({"chat:write"}), "chat_update": frozenset({"chat:write"}), "chat_postEphemeral": frozenset({"chat:write"}),
-    "files_info": frozenset({"files:read"}), "files_upload_v2": frozenset({"files:write"}), "conversations_replies": HISTORY,
-    "views_open": frozenset(), "auth_test": frozenset(),
+    "chat_postMessage": frozenset({"chat:write"}),
+    "chat_update": frozenset({"chat:write"}),
+    "chat_postEphemeral": frozenset({"chat:write"}),
+    "files_info": frozenset({"files:read"}),
+    "files_upload_v2": frozenset({"files:write"}),
+    "conversations_replies": HISTORY,
+    "views_open": frozenset(),
+    "auth_test": frozenset(),
 }
 # What hearing each event needs; `commands` goes with a slash command or a shortcut.
 EVENTS: Mapping[str, str] = {"app_mention": "app_mentions:read", "message.im": "im:history"}
@@ -35,10 +40,18 @@ def manifest() -> dict[str, Any]:
 
 def called() -> Iterator[str]:
     """Give the Web API's methods that the bot's code calls."""
-    methods = {name for name in dir(WebClient) if not name.startswith("_")} - {"api_call", "base_url", "token"}
+    methods = {name for name in dir(WebClient) if not name.startswith("_")} - {
+        "api_call",
+        "base_url",
+        "token",
+    }
     for path in FOLDER.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in methods
+            ):
                 owner = node.func.value
                 if isinstance(owner, ast.Attribute) and owner.attr == "client":
                     yield node.func.attr
@@ -51,15 +64,23 @@ def test_that_slack_is_called_in_one_module_alone() -> None:
 
 def test_that_the_scopes_are_those_of_the_calls_and_events(manifest: dict[str, Any]) -> None:
     wanted = {scope for method in called() for scope in NEEDS[method]}
-    wanted |= {EVENTS[event] for event in manifest["settings"]["event_subscriptions"]["bot_events"]} | {"commands"}
+    wanted |= {EVENTS[event] for event in manifest["settings"]["event_subscriptions"]["bot_events"]} | {
+        "commands"
+    }
     assert set(manifest["oauth_config"]["scopes"]["bot"]) == wanted
 
 
 def test_that_the_manifest_names_what_the_bot_listens_to(manifest: dict[str, Any]) -> None:
     features, settings = manifest["features"], manifest["settings"]
     assert [item["command"] for item in features["slash_commands"]] == [bot.COMMAND]
-    assert [(item["callback_id"], item["type"]) for item in features["shortcuts"]] == [(bot.SHORTCUT, "message")]
-    addresses = [features["slash_commands"][0]["url"], settings["event_subscriptions"]["request_url"], settings["interactivity"]["request_url"]]
+    assert [(item["callback_id"], item["type"]) for item in features["shortcuts"]] == [
+        (bot.SHORTCUT, "message")
+    ]
+    addresses = [
+        features["slash_commands"][0]["url"],
+        settings["event_subscriptions"]["request_url"],
+        settings["interactivity"]["request_url"],
+    ]
     assert all(address.endswith(http.PATH) for address in addresses)
     assert features["app_home"]["messages_tab_enabled"]
     assert not features["app_home"]["messages_tab_read_only_enabled"]

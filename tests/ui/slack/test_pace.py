@@ -19,7 +19,9 @@ REQUEST = HttpRequest(method="POST", url="https://slack.example/api/x", headers=
 
 def refused(**headers: list[str]) -> HttpResponse:
     """Make Slack's answer to too many requests."""
-    return HttpResponse(status_code=429, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    return HttpResponse(
+        status_code=429, headers={name.replace("_", "-"): value for name, value in headers.items()}
+    )
 
 
 def took(pace: ChannelRateLimiter, *channels: str) -> float:
@@ -67,12 +69,24 @@ def test_that_a_pause_holds_for_all() -> None:
     assert took(pace, "A") > 0.5
 
 
-@each_row(("response", "again"), [
-    (refused(Retry_After=["1"]), True), (refused(), True), (refused(retry_after=["soon"]), True), (refused(Retry_After=[str(LONGEST + 1)]), False),
-    (HttpResponse(status_code=200, headers={}), False), (None, False),
-])
+@each_row(
+    ("response", "again"),
+    [
+        (refused(Retry_After=["1"]), True),
+        (refused(), True),
+        (refused(retry_after=["soon"]), True),
+        (refused(Retry_After=[str(LONGEST + 1)]), False),
+        (HttpResponse(status_code=200, headers={}), False),
+        (None, False),
+    ],
+)
 def test_that_only_a_wait_that_makes_sense_is_waited(response: HttpResponse | None, again: bool) -> None:
-    assert RetryAfterHandler(ChannelRateLimiter()).can_retry(state=RetryState(), request=REQUEST, response=response) == again
+    assert (
+        RetryAfterHandler(ChannelRateLimiter()).can_retry(
+            state=RetryState(), request=REQUEST, response=response
+        )
+        == again
+    )
 
 
 def test_that_a_crew_takes_so_much_and_no_more() -> None:

@@ -35,7 +35,9 @@ from ui.slack.request_parser import MessageContent, SlackQuestion
 from ui.slack.resuming import Resumer, finished
 
 NOW = datetime.now(UTC)
-ASKED = SlackQuestion(team="T1", channel="C1", user="UANNA", bot="BBOT", content=MessageContent(), thread="1.0")
+ASKED = SlackQuestion(
+    team="T1", channel="C1", user="UANNA", bot="BBOT", content=MessageContent(), thread="1.0"
+)
 
 
 @pytest.fixture
@@ -52,8 +54,13 @@ def started(server: Slack, warm: Path, tmp_path: Path) -> Iterator[Callable[...,
     made.kill()
 
 
-def test_that_a_server_killed_in_mid_answer_leaves_no_thread_open(started: Callable[..., Server], server: Slack) -> None:
-    """The answer that was kept stands in the end; a question of which nothing was said yet is told to be asked again."""
+def test_that_a_server_killed_in_mid_answer_leaves_no_thread_open(
+    started: Callable[..., Server], server: Slack
+) -> None:
+    """The answer that was kept stands in the end.
+
+    A question of which nothing was said yet is told to be asked again.
+    """
     with serving([Turn("{}", silent=60)]) as model:
         first = started(MODEL="openai:scripted", MODEL_BASE_URL=model.url, MODEL_DEADLINE="60")
         work = Workspace(server, first.url)
@@ -89,49 +96,100 @@ def left(home: Path, **fields: Any) -> OpenQuestion:
 
 def kept(triage_service: TriageService, name: str = "a") -> Any:
     """Triage a log; gives the final answer."""
-    return next(event.diagnosis for event in triage_service.triage(Submission(name=name, text=traceback(OOM)), Caller("slack")) if isinstance(event, FinalAnswer))
+    return next(
+        event.diagnosis
+        for event in triage_service.triage(Submission(name=name, text=traceback(OOM)), Caller("slack"))
+        if isinstance(event, FinalAnswer)
+    )
 
 
 def item(**fields: Any) -> OpenQuestion:
     """Make a question that is open."""
-    made = {"id": "1", "channel": "C1", "user": "U1", "thread": "1.0", "has_root": True, "language": "en", "begun": NOW, **fields}
+    made = {
+        "id": "1",
+        "channel": "C1",
+        "user": "U1",
+        "thread": "1.0",
+        "has_root": True,
+        "language": "en",
+        "begun": NOW,
+        **fields,
+    }
     return OpenQuestion.model_validate(made)
 
 
-def test_that_an_answer_that_was_whole_is_shown_without_a_word_of_the_stop(triage_service: TriageService, settings: Settings) -> None:
+def test_that_an_answer_that_was_whole_is_shown_without_a_word_of_the_stop(
+    triage_service: TriageService, settings: Settings
+) -> None:
     done = kept(triage_service)
     assert "stopped" not in str(finished(item(triage=done.id), triage_service, settings).blocks)
     assert done.headline in str(finished(item(triage=done.id), triage_service, settings).blocks)
 
 
 @each_row(("language", "said"), [("en", "ask again"), ("zh", "请再问一次")])
-def test_that_what_was_cut_before_an_answer_says_so(triage_service: TriageService, settings: Settings, language: str, said: str) -> None:
+def test_that_what_was_cut_before_an_answer_says_so(
+    triage_service: TriageService, settings: Settings, language: str, said: str
+) -> None:
     """Before the triage began, while it read, and where it was deleted meanwhile."""
-    running = TriageRecord(id=f"01R{language}", state="running", origin="slack", caller="c", source="s", created=NOW, deadline=NOW + timedelta(hours=1))
+    running = TriageRecord(
+        id=f"01R{language}",
+        state="running",
+        origin="slack",
+        caller="c",
+        source="s",
+        created=NOW,
+        deadline=NOW + timedelta(hours=1),
+    )
     triage_service.store.triages.add(running)
     for triage in ("", running.id, "01NONE"):
         assert said in finished(item(triage=triage, language=language), triage_service, settings).text
 
 
 def test_that_a_triage_that_failed_says_why(triage_service: TriageService, settings: Settings) -> None:
-    record = TriageRecord(id="01FAILED", state="running", origin="slack", caller="c", source="s", created=NOW, deadline=NOW + timedelta(hours=1))
+    record = TriageRecord(
+        id="01FAILED",
+        state="running",
+        origin="slack",
+        caller="c",
+        source="s",
+        created=NOW,
+        deadline=NOW + timedelta(hours=1),
+    )
     triage_service.store.triages.add(record)
-    triage_service.store.triages.answer(record.id, None, final=True, now=NOW, error="a.log is empty: nothing was written, or it is the wrong file.")
+    triage_service.store.triages.answer(
+        record.id,
+        None,
+        final=True,
+        now=NOW,
+        error="a.log is empty: nothing was written, or it is the wrong file.",
+    )
     assert "a.log 是空的" in finished(item(triage=record.id, language="zh"), triage_service, settings).text
 
 
-def test_that_the_kept_answer_to_a_question_is_shown_and_no_other(triage_service: TriageService, settings: Settings) -> None:
+def test_that_the_kept_answer_to_a_question_is_shown_and_no_other(
+    triage_service: TriageService, settings: Settings
+) -> None:
     """An earlier answer to the same words is not the one that was waited for."""
     done, early = kept(triage_service, "b"), NOW - timedelta(hours=1)
     for created, text in ((early, "Old."), (NOW + timedelta(seconds=1), "New.")):
         triage_service.store.triages.add_messages(
-            done.id, MessageRecord(role="user", text="why?", created=created), MessageRecord(role="assistant", text=text, created=created))
+            done.id,
+            MessageRecord(role="user", text="why?", created=created),
+            MessageRecord(role="assistant", text=text, created=created),
+        )
     assert finished(item(triage=done.id, question="why?"), triage_service, settings).text == "New."
-    assert "ask again" in finished(item(triage=done.id, question="why?", begun=NOW + timedelta(minutes=1)), triage_service, settings).text
+    assert (
+        "ask again"
+        in finished(
+            item(triage=done.id, question="why?", begun=NOW + timedelta(minutes=1)), triage_service, settings
+        ).text
+    )
     assert "ask again" in finished(item(triage=done.id, question="how?"), triage_service, settings).text
 
 
-def test_that_a_message_is_edited_and_a_question_without_one_is_answered_once(triage_service: TriageService, settings: Settings, open_bot: Opener, server: Slack) -> None:
+def test_that_a_message_is_edited_and_a_question_without_one_is_answered_once(
+    triage_service: TriageService, settings: Settings, open_bot: Opener, server: Slack
+) -> None:
     """However many bots look at what was left."""
     server.messages["C1", "2.0"] = {"ts": "2.0", "thread_ts": "1.0", "bot_id": "B", "text": "still"}
     left(settings.home, at=("C1", "2.0"))
@@ -158,13 +216,22 @@ def test_that_what_slack_did_not_take_stays_for_later(tmp_path: Path) -> None:
     assert list((tmp_path / "slack").iterdir()) == []
 
 
-def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(triage_service: TriageService, settings: Settings, server: Slack, tmp_path: Path) -> None:
+def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(
+    triage_service: TriageService, settings: Settings, server: Slack, tmp_path: Path
+) -> None:
     """By the server that lives on: else the thread would say for ever that the model still explains."""
     slack_client = open_voice(settings, f"{server.url}/api/")
-    away, result_writer = WebClient("none", base_url="http://127.0.0.1:9/api/", timeout=1), QuestionLog(tmp_path)
+    away, result_writer = (
+        WebClient("none", base_url="http://127.0.0.1:9/api/", timeout=1),
+        QuestionLog(tmp_path),
+    )
     note = result_writer.begin(ASKED)
     server.messages["C1", "2.0"] = {"ts": "2.0", "thread_ts": "1.0", "bot_id": "B", "text": GOING_ON}
-    telling = _ThreadUpdates(AnswerThread(Reply(SlackClient(away, slack_client.pace), ASKED, ("C1", "2.0"), note.posted), note), settings, "en")
+    telling = _ThreadUpdates(
+        AnswerThread(Reply(SlackClient(away, slack_client.pace), ASKED, ("C1", "2.0"), note.posted), note),
+        settings,
+        "en",
+    )
     note.posted(("C1", "2.0"))
     final = kept(triage_service, "c")
     for event in (Accepted(id=final.id), FinalAnswer(diagnosis=final)):
@@ -188,13 +255,17 @@ def test_that_a_living_process_is_left_alone(tmp_path: Path) -> None:
 def test_that_a_line_that_was_cut_costs_only_itself(tmp_path: Path) -> None:
     one = left(tmp_path)
     (path,) = (tmp_path / "slack").iterdir()
-    path.write_text(path.read_text(encoding="utf-8") + '{"over": 7}\n[1]\nnull\n{"id": "x", "chan', encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8") + '{"over": 7}\n[1]\nnull\n{"id": "x", "chan', encoding="utf-8"
+    )
     (found,) = QuestionLog(tmp_path).left()
     assert [entry.id for entry in found.items] == [one.id]
     found.close()
 
 
-def test_that_no_text_of_a_log_is_written_down(triage_service: TriageService, settings: Settings, open_bot: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_no_text_of_a_log_is_written_down(
+    triage_service: TriageService, settings: Settings, open_bot: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Only which message answers which triage."""
     written: list[str] = []
     monkeypatch.setattr(QuestionLog, "_append", lambda _self, line: written.append(line))

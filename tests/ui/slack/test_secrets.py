@@ -17,16 +17,25 @@ LOG = traceback(OOM)
 def test_that_no_planted_secret_is_sent(work: Workspace, caplog: pytest.LogCaptureFixture) -> None:
     secrets = planted.secrets()
     log = "\n".join(item.text for item in secrets) + "\n" + LOG
-    config = "\n".join(f"# {item.text}" for item in secrets if "\n" not in item.text) + "\npython train.py --batch_size 8\n"
+    config = (
+        "\n".join(f"# {item.text}" for item in secrets if "\n" not in item.text)
+        + "\npython train.py --batch_size 8\n"
+    )
     for text in (log, LOG + "\n" + log):
-        event = work.mention("why?", (work.slack.put("train.log", text.encode()), work.slack.put("run.sh", config.encode())))
+        event = work.mention(
+            "why?", (work.slack.put("train.log", text.encode()), work.slack.put("run.sh", config.encode()))
+        )
         work.answer(event["ts"])
     everything = work.slack.everything() + caplog.text
     assert [item for item in secrets if planted.remains(item, everything)] == []
 
 
 def test_that_no_planted_secret_in_a_name_a_question_or_feedback_is_sent(work: Workspace) -> None:
-    secrets = [item for item in planted.secrets() if "\n" not in item.text and "/" not in item.text and len(item.text) < 250]
+    secrets = [
+        item
+        for item in planted.secrets()
+        if "\n" not in item.text and "/" not in item.text and len(item.text) < 250
+    ]
     event = work.mention(f"why?\n```\n{LOG}```")
     work.answer(event["ts"])
     for item in secrets[:4]:
@@ -46,7 +55,11 @@ HOSTILE = (
 
 
 def test_that_nothing_of_a_log_becomes_a_mention_or_a_link(work: Workspace) -> None:
-    log = HOSTILE + f"RuntimeError: {HOSTILE.splitlines()[0]} torch.OutOfMemoryError: CUDA out of memory. <!here>\n" + LOG.replace("/job/", "<!everyone>/")
+    log = (
+        HOSTILE
+        + f"RuntimeError: {HOSTILE.splitlines()[0]} torch.OutOfMemoryError: CUDA out of memory. <!here>\n"
+        + LOG.replace("/job/", "<!everyone>/")
+    )
     answer = work.answer(work.mention("why?", (work.slack.put("<!channel>.log", log.encode()),))["ts"])
     for block in answer["blocks"]:
         told = json.dumps(block)

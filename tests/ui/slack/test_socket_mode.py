@@ -18,10 +18,17 @@ from tests.ui.slack.workspace import Workspace, envelope, eventually, shown
 from ui.slack import socket_mode
 
 
-def test_that_a_mention_is_answered_over_socket_mode(triage_service: TriageService, settings: Settings, server: Slack) -> None:
+def test_that_a_mention_is_answered_over_socket_mode(
+    triage_service: TriageService, settings: Settings, server: Slack
+) -> None:
     work = Workspace(server, "")
     event = work.message(f"why?\n```\n{traceback(OOM)}```")
-    request = {"type": "events_api", "envelope_id": "E1", "accepts_response_payload": False, "payload": envelope(event, "Ev-socket")}
+    request = {
+        "type": "events_api",
+        "envelope_id": "E1",
+        "accepts_response_payload": False,
+        "payload": envelope(event, "Ev-socket"),
+    }
     with linked(server):
         line = socket_mode.connect(triage_service, settings, f"{server.url}/api/")
         try:
@@ -36,9 +43,15 @@ def test_that_a_mention_is_answered_over_socket_mode(triage_service: TriageServi
             line.close()
 
 
-@each_row(("fields", "named"), [
-    ({"slack_app_token": SecretStr("")}, "WHYCRASH_SLACK_APP_TOKEN"), ({"slack_bot_token": SecretStr("xapp-no")}, "WHYCRASH_SLACK_BOT_TOKEN"),
-])
-def test_that_socket_mode_says_which_token_is_missing(settings: Settings, fields: dict[str, Any], named: str) -> None:
+@each_row(
+    ("fields", "named"),
+    [
+        ({"slack_app_token": SecretStr("")}, "WHYCRASH_SLACK_APP_TOKEN"),
+        ({"slack_bot_token": SecretStr("xapp-no")}, "WHYCRASH_SLACK_BOT_TOKEN"),
+    ],
+)
+def test_that_socket_mode_says_which_token_is_missing(
+    settings: Settings, fields: dict[str, Any], named: str
+) -> None:
     with pytest.raises(SettingsError, match=named):
         socket_mode.serve(replace(settings, **fields))

@@ -44,7 +44,9 @@ def model() -> Model:
 def speaking(slack_settings: SettingsMaker, model: Model) -> Iterator[TriageService]:
     """A desk of one worker with a model, at which nobody may wait."""
     with serving(model) as server:
-        settings = slack_settings(model="openai:scripted", model_base_url=server.url, model_deadline=30.0, queue=0)
+        settings = slack_settings(
+            model="openai:scripted", model_base_url=server.url, model_deadline=30.0, queue=0
+        )
         with TriageService(settings) as triage_service:
             # A worker takes a while to load; how long is none of these tests' matter.
             list(triage_service.triage(Submission(name="first", text=FENCED, model=False), Caller("slack")))
@@ -71,7 +73,9 @@ def told(triage: Triage, paragraphs: int) -> str:
     return json.dumps({**answer, "explanation": "\n\n".join([answer["explanation"], *more])})
 
 
-def test_that_the_first_answer_is_edited_as_the_model_writes(work: Workspace, model: Model, triage: Triage) -> None:
+def test_that_the_first_answer_is_edited_as_the_model_writes(
+    work: Workspace, model: Model, triage: Triage
+) -> None:
     model.turn = Turn(told(triage, 30), pause=0.04)
     thread = mention(work)
     first = eventually(lambda: work.slack.said(channel=work.channel))[0]
@@ -100,14 +104,18 @@ def test_that_a_deleted_message_is_posted_anew(work: Workspace, model: Model, tr
     assert GOING_ON not in shown(work.answers(thread)[1])
 
 
-def test_that_an_edit_that_slack_refuses_loses_no_answer(work: Workspace, model: Model, triage: Triage) -> None:
+def test_that_an_edit_that_slack_refuses_loses_no_answer(
+    work: Workspace, model: Model, triage: Triage
+) -> None:
     model.turn = Turn(told(triage, 20), pause=0.05)
     work.slack.refuse("chat.update", "fatal_error")
     thread = mention(work)
     eventually(lambda: GOING_ON not in shown(work.answer(thread)))
 
 
-def test_that_a_worker_that_dies_leaves_the_first_answer(work: Workspace, model: Model, speaking: TriageService) -> None:
+def test_that_a_worker_that_dies_leaves_the_first_answer(
+    work: Workspace, model: Model, speaking: TriageService
+) -> None:
     model.turn = Turn("{}", silent=20)
     thread = mention(work)
     work.answer(thread)
@@ -116,7 +124,9 @@ def test_that_a_worker_that_dies_leaves_the_first_answer(work: Workspace, model:
     eventually(lambda: not speaking.pool.failure)
 
 
-def test_that_the_bot_waits_where_the_desk_is_busy(work: Workspace, model: Model, speaking: TriageService) -> None:
+def test_that_the_bot_waits_where_the_desk_is_busy(
+    work: Workspace, model: Model, speaking: TriageService
+) -> None:
     model.turn = Turn(status=401, silent=1.2)
     thread = mention(work)
     work.answer(thread)
@@ -126,7 +136,9 @@ def test_that_the_bot_waits_where_the_desk_is_busy(work: Workspace, model: Model
     assert len(work.answers(second)) == 1
 
 
-def test_that_a_desk_that_stays_busy_is_said_to_be_so(work: Workspace, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_desk_that_stays_busy_is_said_to_be_so(
+    work: Workspace, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(answering, "WAITS", (0.2,))
     model.turn = Turn(status=401, silent=4)
     thread = mention(work)

@@ -42,7 +42,9 @@ class Workspace:
 
     # Sending.
 
-    def post(self, body: str, kind: str = "application/json", stamp: int | str | None = None, **headers: str) -> httpx.Response:
+    def post(
+        self, body: str, kind: str = "application/json", stamp: int | str | None = None, **headers: str
+    ) -> httpx.Response:
         """Send a signed request."""
         stamp = str(int(time.time()) if stamp is None else stamp)
         signature = SignatureVerifier(self.secret).generate_signature(timestamp=stamp, body=body) or ""
@@ -55,20 +57,37 @@ class Workspace:
 
     def interact(self, payload: dict[str, Any]) -> httpx.Response:
         """Send a click, a shortcut or a modal."""
-        made = {"team": {"id": TEAM}, "user": {"id": self.user}, "trigger_id": f"trigger-{next(_EVENTS)}", "api_app_id": "A1", **payload}
+        made = {
+            "team": {"id": TEAM},
+            "user": {"id": self.user},
+            "trigger_id": f"trigger-{next(_EVENTS)}",
+            "api_app_id": "A1",
+            **payload,
+        }
         return self.post(urlencode({"payload": json.dumps(made)}), "application/x-www-form-urlencoded")
 
     # What people do.
 
-    def message(self, text: str, files: tuple[dict[str, Any], ...] = (), thread: str = "", **fields: Any) -> dict[str, Any]:
+    def message(
+        self, text: str, files: tuple[dict[str, Any], ...] = (), thread: str = "", **fields: Any
+    ) -> dict[str, Any]:
         """Write a message into the channel; gives it as an event."""
         stamp = self.slack.stamp()
-        made = {"type": "app_mention", "user": self.user, "text": text, "ts": stamp, "channel": self.channel, "event_ts": stamp}
+        made = {
+            "type": "app_mention",
+            "user": self.user,
+            "text": text,
+            "ts": stamp,
+            "channel": self.channel,
+            "event_ts": stamp,
+        }
         made |= ({"thread_ts": thread} if thread else {}) | ({"files": list(files)} if files else {}) | fields
         self.slack.messages[self.channel, stamp] = made
         return made
 
-    def mention(self, text: str, files: tuple[dict[str, Any], ...] = (), thread: str = "", **fields: Any) -> dict[str, Any]:
+    def mention(
+        self, text: str, files: tuple[dict[str, Any], ...] = (), thread: str = "", **fields: Any
+    ) -> dict[str, Any]:
         """Mention the bot; gives the event once the bot took it."""
         event = self.message(f"<@{BOT_USER}> {text}", files, thread, **fields)
         assert self.deliver(event).status_code == 200
@@ -76,38 +95,73 @@ class Workspace:
 
     def command(self, text: str) -> httpx.Response:
         """Use the slash command."""
-        return self.post(urlencode({
-            "command": "/whycrash", "text": text, "team_id": TEAM, "channel_id": self.channel, "user_id": self.user,
-            "trigger_id": f"trigger-{next(_EVENTS)}", "response_url": f"{self.slack.url}/respond/1", "api_app_id": "A1",
-        }), "application/x-www-form-urlencoded")
+        return self.post(
+            urlencode(
+                {
+                    "command": "/whycrash",
+                    "text": text,
+                    "team_id": TEAM,
+                    "channel_id": self.channel,
+                    "user_id": self.user,
+                    "trigger_id": f"trigger-{next(_EVENTS)}",
+                    "response_url": f"{self.slack.url}/respond/1",
+                    "api_app_id": "A1",
+                }
+            ),
+            "application/x-www-form-urlencoded",
+        )
 
     def shortcut(self, message: dict[str, Any]) -> httpx.Response:
         """Use the shortcut on a message."""
-        return self.interact({
-            "type": "message_action", "callback_id": "whycrash_explain", "message": message, "message_ts": message["ts"],
-            "channel": {"id": self.channel, "name": "c"}, "response_url": f"{self.slack.url}/respond/1",
-        })
+        return self.interact(
+            {
+                "type": "message_action",
+                "callback_id": "whycrash_explain",
+                "message": message,
+                "message_ts": message["ts"],
+                "channel": {"id": self.channel, "name": "c"},
+                "response_url": f"{self.slack.url}/respond/1",
+            }
+        )
 
     def click(self, action: str, message: dict[str, Any]) -> httpx.Response:
         """Click a button under an answer."""
         button = next(item for item in buttons(message) if item["action_id"] == action)
-        return self.interact({
-            "type": "block_actions", "channel": {"id": self.channel, "name": "c"}, "message": message,
-            "container": {"type": "message", "channel_id": self.channel, "message_ts": message["ts"]},
-            "actions": [{"type": "button", "action_id": action, "value": button["value"], "action_ts": "1", "block_id": "b"}],
-        })
+        return self.interact(
+            {
+                "type": "block_actions",
+                "channel": {"id": self.channel, "name": "c"},
+                "message": message,
+                "container": {"type": "message", "channel_id": self.channel, "message_ts": message["ts"]},
+                "actions": [
+                    {
+                        "type": "button",
+                        "action_id": action,
+                        "value": button["value"],
+                        "action_ts": "1",
+                        "block_id": "b",
+                    }
+                ],
+            }
+        )
 
     # What the bot says.
 
     def answers(self, thread: str) -> list[dict[str, Any]]:
         """Give the bot's messages in a thread, as they stand now."""
-        return [item for _, item in sorted(self.slack.messages.items()) if item.get("bot_id") and item.get("thread_ts") == thread]
+        return [
+            item
+            for _, item in sorted(self.slack.messages.items())
+            if item.get("bot_id") and item.get("thread_ts") == thread
+        ]
 
     def answer(self, thread: str, holds: str = "") -> dict[str, Any]:
         """Wait for the bot's message in a thread, with buttons or with certain words."""
 
         def told() -> dict[str, Any] | None:
-            found = [item for item in self.answers(thread) if (holds in shown(item) if holds else buttons(item))]
+            found = [
+                item for item in self.answers(thread) if (holds in shown(item) if holds else buttons(item))
+            ]
             return found[0] if found else None
 
         made: dict[str, Any] = eventually(told)
@@ -117,15 +171,25 @@ class Workspace:
 def envelope(event: dict[str, Any], event_id: str = "") -> dict[str, Any]:
     """Make what Slack sends around an event."""
     return {
-        "type": "event_callback", "token": "t", "team_id": TEAM, "api_app_id": "A1", "event": event,
-        "event_id": event_id or f"Ev{next(_EVENTS)}-{time.time_ns()}", "event_time": 1,
+        "type": "event_callback",
+        "token": "t",
+        "team_id": TEAM,
+        "api_app_id": "A1",
+        "event": event,
+        "event_id": event_id or f"Ev{next(_EVENTS)}-{time.time_ns()}",
+        "event_time": 1,
         "authorizations": [{"team_id": TEAM, "user_id": BOT_USER, "is_bot": True}],
     }
 
 
 def buttons(message: dict[str, Any]) -> list[dict[str, Any]]:
     """Give a message's buttons."""
-    return [item for block in message.get("blocks", ()) if block["type"] == "actions" for item in block["elements"]]
+    return [
+        item
+        for block in message.get("blocks", ())
+        if block["type"] == "actions"
+        for item in block["elements"]
+    ]
 
 
 def texts(part: object) -> Iterator[str]:

@@ -104,8 +104,20 @@ sa.Table(
     sa.Column("finished", UtcDateTime),
     sa.Column("diagnosis", sa.LargeBinary),
     sa.Index("jobs_by_state", "batch", "state", "number"),
-    sa.Index("jobs_held", "owner", "batch", sqlite_where=sa.text("state = 'running'"), postgresql_where=sa.text("state = 'running'")),
-    sa.Index("jobs_same", "batch", "same_as", sqlite_where=sa.text("same_as IS NOT NULL"), postgresql_where=sa.text("same_as IS NOT NULL")),
+    sa.Index(
+        "jobs_held",
+        "owner",
+        "batch",
+        sqlite_where=sa.text("state = 'running'"),
+        postgresql_where=sa.text("state = 'running'"),
+    ),
+    sa.Index(
+        "jobs_same",
+        "batch",
+        "same_as",
+        sqlite_where=sa.text("same_as IS NOT NULL"),
+        postgresql_where=sa.text("same_as IS NOT NULL"),
+    ),
 )
 sa.Table(
     "representatives",

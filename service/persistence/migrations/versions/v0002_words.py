@@ -12,7 +12,11 @@ down_revision = "0001"
 # Enough for few round trips, few enough to be held at once.
 _STEP = 1000
 _TRIAGES = sa.table(
-    "triages", sa.column("id", Id), sa.column("source", sa.Text), sa.column("headline", sa.Text), sa.column("cause", sa.Text),
+    "triages",
+    sa.column("id", Id),
+    sa.column("source", sa.Text),
+    sa.column("headline", sa.Text),
+    sa.column("cause", sa.Text),
     sa.column("words", sa.Text),
 )
 
@@ -27,8 +31,14 @@ def upgrade() -> None:
     connection = op.get_bind()
     after = ""
     while found := connection.execute(_after(after)).all():
-        filled = sa.update(_TRIAGES).where(_TRIAGES.c.id == sa.bindparam("key")).values(words=sa.bindparam("folded"))
-        connection.execute(filled, [{"key": row.id, "folded": _folded(row.source, row.headline, row.cause)} for row in found])
+        filled = (
+            sa.update(_TRIAGES)
+            .where(_TRIAGES.c.id == sa.bindparam("key"))
+            .values(words=sa.bindparam("folded"))
+        )
+        connection.execute(
+            filled, [{"key": row.id, "folded": _folded(row.source, row.headline, row.cause)} for row in found]
+        )
         after = found[-1].id
 
 
@@ -39,9 +49,15 @@ def downgrade() -> None:
 
 def _after(key: str) -> sa.Select[str, str, str, str]:
     columns = _TRIAGES.c
-    return sa.select(columns.id, columns.source, columns.headline, columns.cause).where(columns.id > key).order_by(columns.id).limit(_STEP)
+    return (
+        sa.select(columns.id, columns.source, columns.headline, columns.cause)
+        .where(columns.id > key)
+        .order_by(columns.id)
+        .limit(_STEP)
+    )
 
 
 def _folded(*parts: str | None) -> str:
-    # As service.persistence.triages folds them today; a migration keeps its own copy, since it may not change with it.
+    # As service.persistence.triages folds them today; a migration keeps its own copy, since it may not change
+    # with it.
     return "\n".join(part or "" for part in parts).casefold()

@@ -1,6 +1,7 @@
 """Give SQLite indices that hold the words of triages: a search need not go through their answers any more.
 
-PostgreSQL keeps long values beside its rows, so that to go through all of them is as quick; and it takes no text of any length into an index.
+PostgreSQL keeps long values beside its rows, so that to go through all of them is as quick; and it takes no
+text of any length into an index.
 """
 
 from __future__ import annotations

@@ -24,9 +24,18 @@ QUOTES: dict[str, Callable[[str], str]] = {
     "dollar": lambda piece: f"$'{piece}'",
 }
 COMMANDS = (
-    "DB_PASSWORD={} python train.py", "export HF_TOKEN={}", "export WANDB_API_KEY={}; torchrun train.py", "python train.py --password {} --lr 1", "python train.py --password={}",
-    "python -m vllm.entrypoints.openai.api_server --api-key {} --port 8000", "python train.py +trainer.api_key={} lr=1", "docker run -e DB_PASSWORD={} image", "srun --export=ALL,DB_PASSWORD={} python t.py",
-    "+ python train.py --hf-token={}", "python train.py ++logger.password={}", "ray job submit --runtime-env-json '{{\"env_vars\": {{\"DB_PASSWORD\": \"{}\"}}}}' -- python t.py",
+    "DB_PASSWORD={} python train.py",
+    "export HF_TOKEN={}",
+    "export WANDB_API_KEY={}; torchrun train.py",
+    "python train.py --password {} --lr 1",
+    "python train.py --password={}",
+    "python -m vllm.entrypoints.openai.api_server --api-key {} --port 8000",
+    "python train.py +trainer.api_key={} lr=1",
+    "docker run -e DB_PASSWORD={} image",
+    "srun --export=ALL,DB_PASSWORD={} python t.py",
+    "+ python train.py --hf-token={}",
+    "python train.py ++logger.password={}",
+    'ray job submit --runtime-env-json \'{{"env_vars": {{"DB_PASSWORD": "{}"}}}}\' -- python t.py',
 )
 WHOLE = [item for item in planted.secrets() if item.form in ("whole", "beside") and "\n" not in item.text]
 
@@ -36,9 +45,16 @@ def told(item: Planted, found: list[launch.Setting]) -> list[str]:
     return [text for setting in found for text in (setting.key, setting.value) if planted.remains(item, text)]
 
 
-@given(st.sampled_from(COMMANDS), st.integers(0, 999), st.lists(st.tuples(st.sampled_from(sorted(QUOTES)), st.integers(1, 30)), min_size=1, max_size=4), st.booleans())
+@given(
+    st.sampled_from(COMMANDS),
+    st.integers(0, 999),
+    st.lists(st.tuples(st.sampled_from(sorted(QUOTES)), st.integers(1, 30)), min_size=1, max_size=4),
+    st.booleans(),
+)
 @settings(derandomize=True, deadline=None, max_examples=200)
-def test_a_secret_goes_before_and_behind_the_quotes(command: str, seed: int, pieces: list[tuple[str, int]], nested: bool) -> None:
+def test_a_secret_goes_before_and_behind_the_quotes(
+    command: str, seed: int, pieces: list[tuple[str, int]], nested: bool
+) -> None:
     """However a shell word is put together, neither its line nor the setting that is read from it tells the secret."""
     secret = planted.Chance(f"quotes {seed}").text(planted.ALNUM, 34)
     word, rest = "", secret
@@ -55,7 +71,14 @@ def test_a_secret_goes_before_and_behind_the_quotes(command: str, seed: int, pie
     assert not told(item, LaunchReader().command([ConfigLine(1, text)])[1])
 
 
-@each_row("written", [lambda text: f"python train.py --note {shlex.quote(text)} --lr 1", lambda text: f"export NOTE={json.dumps(text)}; python train.py", lambda text: f"+ python3 -m verl.trainer.main_ppo +note='{text}'"])
+@each_row(
+    "written",
+    [
+        lambda text: f"python train.py --note {shlex.quote(text)} --lr 1",
+        lambda text: f"export NOTE={json.dumps(text)}; python train.py",
+        lambda text: f"+ python3 -m verl.trainer.main_ppo +note='{text}'",
+    ],
+)
 def test_a_planted_secret_in_a_word_of_a_command_is_not_read(written: Callable[[str], str]) -> None:
     """A login('name', '...') whose quotes the shell takes away is a secret as well."""
     for item in WHOLE:
@@ -65,8 +88,11 @@ def test_a_planted_secret_in_a_word_of_a_command_is_not_read(written: Callable[[
 @each_row(
     ("name", "written"),
     [
-        ("run.sh", "python train.py --lr 1 # §\nexport NOTE='§'\n"), ("c.yaml", "lr: 1\nnote: '§'\n"), ("c.json", '{"lr": 1, "note": "§"}'),
-        ("c.toml", 'lr = 1\nnote = "§"\n'), ("job.env", "LR=1\nNOTE=§\n"),
+        ("run.sh", "python train.py --lr 1 # §\nexport NOTE='§'\n"),
+        ("c.yaml", "lr: 1\nnote: '§'\n"),
+        ("c.json", '{"lr": 1, "note": "§"}'),
+        ("c.toml", 'lr = 1\nnote = "§"\n'),
+        ("job.env", "LR=1\nNOTE=§\n"),
     ],
 )
 def test_a_planted_secret_in_a_file_is_not_read(name: str, written: str) -> None:
@@ -79,8 +105,10 @@ def test_a_planted_secret_in_a_file_is_not_read(name: str, written: str) -> None
 @each_row(
     ("text", "name", "kept"),
     [
-        ("password: hunter22x\nlr: 1e-5\n", "c.yaml", ("lr", "1e-5")), ("api_key: abcd1234efgh\nlr: 1e-5\n", "c.yaml", ("lr", "1e-5")),
-        ('{"password": "hunter22x", "lr": 2}', "c.json", ("lr", "2")), ("export DB_PASSWORD='hunter22x'\npython t.py --lr 2\n", "run.sh", ("lr", "2")),
+        ("password: hunter22x\nlr: 1e-5\n", "c.yaml", ("lr", "1e-5")),
+        ("api_key: abcd1234efgh\nlr: 1e-5\n", "c.yaml", ("lr", "1e-5")),
+        ('{"password": "hunter22x", "lr": 2}', "c.json", ("lr", "2")),
+        ("export DB_PASSWORD='hunter22x'\npython t.py --lr 2\n", "run.sh", ("lr", "2")),
         ("DB_PASSWORD=hunter22x\nLR=2\n", "job.env", ("LR", "2")),
     ],
 )
@@ -95,7 +123,12 @@ def test_a_secret_below_its_name_goes_before_the_rows_are_joined() -> None:
     """A command's value in the row below, and a print's, are masked as their rows stand."""
     secret = planted.Chance("below").text(planted.ALNUM, 30)
     item = Planted("secret", "below", "", secret)
-    rows = [ConfigLine(1, "python -m vllm.entrypoints.openai.api_server \\"), ConfigLine(2, "  --api-key \\"), ConfigLine(3, f"  {secret} \\"), ConfigLine(4, "  --port 8000")]
+    rows = [
+        ConfigLine(1, "python -m vllm.entrypoints.openai.api_server \\"),
+        ConfigLine(2, "  --api-key \\"),
+        ConfigLine(3, f"  {secret} \\"),
+        ConfigLine(4, "  --port 8000"),
+    ]
     found = LaunchReader().command(rows)[1]
     assert not told(item, found)
     assert ("port", "8000") in [(each.key, each.value) for each in found]
@@ -110,7 +143,14 @@ def test_a_secret_of_a_command_counts_where_the_reader_shares_its_redactor() -> 
     assert redactor.count == 1
 
 
-@each_row(("above", "read"), [("kind: Secret\nmetadata:\n  name: db\n", False), ("kind: ConfigMap\nmetadata:\n  name: db\n", True), ("kind: Secret\ndata: {}\n---\n", True)])
+@each_row(
+    ("above", "read"),
+    [
+        ("kind: Secret\nmetadata:\n  name: db\n", False),
+        ("kind: ConfigMap\nmetadata:\n  name: db\n", True),
+        ("kind: Secret\ndata: {}\n---\n", True),
+    ],
+)
 def test_the_manifest_of_a_secret_configures_no_job(above: str, read: bool) -> None:
     """What tells that its values are secrets stands above them, in rows that no print holds."""
     data = f"{above}data:\n  conn: abcd\n".encode()

@@ -92,14 +92,20 @@ def zipped(members: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     return made.getvalue()
 
 
-def make_file(pack: Callable[[bytes], bytes], make: Callable[[Files], bytes], root: Path, members: Files) -> Path:
+def make_file(
+    pack: Callable[[bytes], bytes], make: Callable[[Files], bytes], root: Path, members: Files
+) -> Path:
     """Write an archive under a name that does not tell what it is."""
     (root / "job.data").write_bytes(pack(make(members)))
     return root / "job.data"
 
 
 PACKS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes, ".gz": gzip.compress, ".zst": zstandard.compress, ".xz": partial(lzma.compress, preset=0), ".bz2": bz2.compress,
+    "": bytes,
+    ".gz": gzip.compress,
+    ".zst": zstandard.compress,
+    ".xz": partial(lzma.compress, preset=0),
+    ".bz2": bz2.compress,
 }
 ARCHIVES: dict[str, Make] = {
     **{f"tar{name}": partial(make_file, pack, tarred) for name, pack in PACKS.items()},
@@ -129,10 +135,16 @@ def test_a_job_is_read_alike_from_every_form(tmp_path: Path, make: Make) -> None
     """The logs come in order, configs apart, and each file left out is told with its reason."""
     job = open_job(make(tmp_path, JOB))
     assert read(job) == PARTS
-    assert job.configs == [("run.sh", JOB["run.sh"]), ("conf/.hydra/overrides.yaml", JOB["conf/.hydra/overrides.yaml"])]
+    assert job.configs == [
+        ("run.sh", JOB["run.sh"]),
+        ("conf/.hydra/overrides.yaml", JOB["conf/.hydra/overrides.yaml"]),
+    ]
     assert job.omitted == {
-        "code": "1: train.py", "image": "1: plot.png", "checkpoint": "1: model.safetensors",
-        "binary": "1: core.77", "empty": "1: logs/empty.err",
+        "code": "1: train.py",
+        "image": "1: plot.png",
+        "checkpoint": "1: model.safetensors",
+        "binary": "1: core.77",
+        "empty": "1: logs/empty.err",
     }
 
 
@@ -170,7 +182,12 @@ def test_a_zip_on_standard_input_is_refused_in_words(monkeypatch: pytest.MonkeyP
         ["main.log", "rank0.log"],
         ["launcher.out", "a/worker.log"],
         ["slurm-12.err", "slurm-12.out", "node1.log"],
-        ["attempt_0/0/stderr.log", "attempt_0/3/stderr.log", "attempt_0/10/stderr.log", "attempt_1/0/stderr.log"],
+        [
+            "attempt_0/0/stderr.log",
+            "attempt_0/3/stderr.log",
+            "attempt_0/10/stderr.log",
+            "attempt_1/0/stderr.log",
+        ],
         ["worker-9.log.2.gz", "worker-9.log.1", "worker-9.log", "worker-10.log"],
         ["pod-0.previous.log", "pod-0.log", "pod-1.log"],
         ["job-driver-x.log", "worker-a.err", "raylet.err", "dashboard.log", "python-core-worker-1.log"],
@@ -185,14 +202,33 @@ def test_files_come_in_the_order_one_reads_them(names: list[str]) -> None:
 @each_row(
     ("name", "kind"),
     [
-        ("train.log", None), ("stdout", None), ("rank_0/12.o4", None), ("events.jsonl", None), ("nohup.out", None),
-        ("attempt_0/3/error.json", None), ("notes.txt", None), ("worker.log.gz", None),
-        ("run.sh", "config"), ("conf/train.yaml", "config"), ("ds_config.json", "config"), (".hydra/config.yaml", "config"),
-        ("requirements.txt", "config"), ("requirements-dev.txt", "config"), ("train.sbatch", "config"), ("zero3.json", "config"),
-        ("training_args.json", "config"), ("Dockerfile", "config"),
-        ("tokenizer.json", "not_a_log"), (".git/config", "not_a_log"), ("events.out.tfevents.17.node", "not_a_log"),
-        ("a/__pycache__/", "not_a_log"), ("model.pt", "checkpoint"), ("shot.JPG", "image"), ("src/a.cu", "code"),
-        ("old.tar.gz", "nested_archive"), ("._train.log", "not_a_log"),
+        ("train.log", None),
+        ("stdout", None),
+        ("rank_0/12.o4", None),
+        ("events.jsonl", None),
+        ("nohup.out", None),
+        ("attempt_0/3/error.json", None),
+        ("notes.txt", None),
+        ("worker.log.gz", None),
+        ("run.sh", "config"),
+        ("conf/train.yaml", "config"),
+        ("ds_config.json", "config"),
+        (".hydra/config.yaml", "config"),
+        ("requirements.txt", "config"),
+        ("requirements-dev.txt", "config"),
+        ("train.sbatch", "config"),
+        ("zero3.json", "config"),
+        ("training_args.json", "config"),
+        ("Dockerfile", "config"),
+        ("tokenizer.json", "not_a_log"),
+        (".git/config", "not_a_log"),
+        ("events.out.tfevents.17.node", "not_a_log"),
+        ("a/__pycache__/", "not_a_log"),
+        ("model.pt", "checkpoint"),
+        ("shot.JPG", "image"),
+        ("src/a.cu", "code"),
+        ("old.tar.gz", "nested_archive"),
+        ("._train.log", "not_a_log"),
     ],
 )
 def test_a_name_tells_what_a_file_is(name: str, kind: str | None) -> None:
@@ -250,7 +286,10 @@ def test_names_that_climb_are_only_labels(tmp_path: Path) -> None:
 
 
 def test_links_loops_and_pipes_of_a_folder_are_not_followed(tmp_path: Path) -> None:
-    """A link into the folder is its target's second name; one out of it is told; a pipe is never waited for."""
+    """A link into the folder is its target's second name; one out of it is told.
+
+    A pipe is never waited for.
+    """
     folder = make_folder(tmp_path, {"a/run.log": b"text\n"})
     (tmp_path / "outside.log").write_bytes(b"secret\n")
     (folder / "latest.log").symlink_to("a/run.log")
@@ -273,7 +312,11 @@ def test_links_and_devices_of_a_tar_are_told(tmp_path: Path) -> None:
     """They have no content of their own."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
-        for name, kind in (("to.log", tarfile.SYMTYPE), ("hard.log", tarfile.LNKTYPE), ("pipe.log", tarfile.FIFOTYPE)):
+        for name, kind in (
+            ("to.log", tarfile.SYMTYPE),
+            ("hard.log", tarfile.LNKTYPE),
+            ("pipe.log", tarfile.FIFOTYPE),
+        ):
             header = tarfile.TarInfo(name)
             header.type, header.linkname = kind, "/etc/passwd"
             archive.addfile(header)
@@ -316,7 +359,9 @@ def test_a_file_that_goes_away_is_told(tmp_path: Path) -> None:
         ({"run.sh": b"true\n"}, EmptyInputError, "no log that can be read"),
     ],
 )
-@pytest.mark.parametrize("make", [make_folder, ARCHIVES["tar"], ARCHIVES["zip"]], ids=["folder", "tar", "zip"])
+@pytest.mark.parametrize(
+    "make", [make_folder, ARCHIVES["tar"], ARCHIVES["zip"]], ids=["folder", "tar", "zip"]
+)
 def test_a_job_without_a_log_says_what_was_there(
     tmp_path: Path, make: Make, members: Files, error: type[InputError], message: str
 ) -> None:
@@ -332,7 +377,11 @@ def test_a_job_without_a_log_says_what_was_there(
 @each_row(
     ("content", "error", "message"),
     [
-        (zipped({"archive/data.pkl": b"\x80", "archive/version": b"3"}), BinaryInputError, "a PyTorch checkpoint"),
+        (
+            zipped({"archive/data.pkl": b"\x80", "archive/version": b"3"}),
+            BinaryInputError,
+            "a PyTorch checkpoint",
+        ),
         (zipped({"META-INF/MANIFEST.MF": b"x"}), BinaryInputError, "a Java archive"),
         (b"PK\x03\x04data", BrokenArchiveError, "no readable zip"),
         (b"\x89PNG\r\n", BinaryInputError, "an image"),
@@ -340,7 +389,9 @@ def test_a_job_without_a_log_says_what_was_there(
         (tarred({"a.log": b"x"})[:100], BinaryInputError, "control codes"),
     ],
 )
-def test_a_file_that_is_no_job_is_refused(tmp_path: Path, content: bytes, error: type[InputError], message: str) -> None:
+def test_a_file_that_is_no_job_is_refused(
+    tmp_path: Path, content: bytes, error: type[InputError], message: str
+) -> None:
     """What looks like an archive of logs need not be one."""
     (tmp_path / "job").write_bytes(content)
     with pytest.raises(error, match=message):
@@ -363,7 +414,9 @@ def test_a_missing_job_is_refused(tmp_path: Path, name: str) -> None:
         (JobLimits(files=1), {f"{n}.log": b"x\n" for n in range(20)}, 1, "beyond_limit"),
     ],
 )
-def test_a_limit_is_kept_and_told(tmp_path: Path, limits: JobLimits, members: Files, parts: int, omitted: str) -> None:
+def test_a_limit_is_kept_and_told(
+    tmp_path: Path, limits: JobLimits, members: Files, parts: int, omitted: str
+) -> None:
     """Files, bytes and depth; the rest is named."""
     job = open_job(make_folder(tmp_path, members), limits)
     found = read(job)
@@ -373,17 +426,23 @@ def test_a_limit_is_kept_and_told(tmp_path: Path, limits: JobLimits, members: Fi
 
 
 @each_row("make", [ARCHIVES["zip"], ARCHIVES["zip-bzip2"], ARCHIVES["tar.gz"], ARCHIVES["tar.zst"]])
-def test_a_bomb_ends_and_what_stands_before_it_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Make) -> None:
+def test_a_bomb_ends_and_what_stands_before_it_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Make
+) -> None:
     """A member that unpacks to far more than its size is stopped."""
     monkeypatch.setattr(streams, "UNSUSPICIOUS", 2 << 20)
-    job = open_job(make(tmp_path, {"a.log": b"the cause\n", "b.log": b"a\n" * (4 << 20)}), JobLimits(ratio=10))
+    job = open_job(
+        make(tmp_path, {"a.log": b"the cause\n", "b.log": b"a\n" * (4 << 20)}), JobLimits(ratio=10)
+    )
     found = read(job)
     assert found[0] == ("a.log", b"the cause\n")
     assert sum(len(text) for _, text in found) < 4 << 20
     assert "more than 10 times" in str(job.omitted)
 
 
-def test_a_zip_whose_files_share_their_bytes_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_whose_files_share_their_bytes_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A thousand entries over the same data unpack to no more than the archive's size allows."""
     monkeypatch.setattr("ingest.logs.inputs.jobs.UNSUSPICIOUS", 1 << 20)
     (tmp_path / "job.zip").write_bytes(zipped({f"{n}.log": b"a\n" * 500_000 for n in range(20)}))
@@ -396,7 +455,11 @@ def test_a_spool_that_is_full_ends_the_tar(tmp_path: Path) -> None:
     """A compressed tar is kept in a temporary file up to a size."""
     members = {f"rank{n}.log": noise(2000) for n in range(5)}
     job = open_job(ARCHIVES["tar.gz"](tmp_path, members), JobLimits(spool=3 * len(noise(2000))))
-    assert [name for name, text in read(job) if text == noise(2000)] == ["rank0.log", "rank1.log", "rank2.log"]
+    assert [name for name, text in read(job) if text == noise(2000)] == [
+        "rank0.log",
+        "rank1.log",
+        "rank2.log",
+    ]
     assert "temporary file" in str(job.omitted)
 
 
@@ -410,7 +473,9 @@ def test_a_header_of_impossible_size_is_not_believed(tmp_path: Path) -> None:
             block[124:136] = b"\xff" * 10 + (65536 + size).to_bytes(2, "big")
             block[148:156] = b" " * 8
             block[148:156] = f"{sum(block):06o}\0 ".encode()
-        (tmp_path / "job.tar").write_bytes(tarred({"a.log": b"text\n"})[:1024] + bytes(block) + tarred({"b.log": b"more\n"}))
+        (tmp_path / "job.tar").write_bytes(
+            tarred({"a.log": b"text\n"})[:1024] + bytes(block) + tarred({"b.log": b"more\n"})
+        )
         assert [name for name, _ in read(open_job(tmp_path / "job.tar"))] == ["a.log", "b.log"]
 
 
@@ -445,7 +510,11 @@ def test_a_zip_with_too_large_a_directory_is_refused(tmp_path: Path, monkeypatch
 
 def test_configs_are_few_small_and_near(tmp_path: Path) -> None:
     """Twenty at most, a mebibyte each, those near the top first."""
-    members = {f"deep/{n}.yaml": b"a: 1\n" for n in range(30)} | {"a.log": b"x\n", "run.sh": b"go\n", "big.yaml": b"a\n" * (1 << 20)}
+    members = {f"deep/{n}.yaml": b"a: 1\n" for n in range(30)} | {
+        "a.log": b"x\n",
+        "run.sh": b"go\n",
+        "big.yaml": b"a\n" * (1 << 20),
+    }
     job = open_job(make_folder(tmp_path, members))
     assert job.configs[0] == ("run.sh", b"go\n")
     assert len(job.configs) == 19
@@ -457,7 +526,9 @@ def test_configs_are_few_small_and_near(tmp_path: Path) -> None:
 @each_row("how", ["early", "error", "never"])
 def test_no_thread_and_no_file_stays(tmp_path: Path, make: Make, how: str) -> None:
     """However a job is left."""
-    path = make(tmp_path, {"a.log": noise(60_000), "b.log.gz": gzip.compress(noise(160_000), 1), "run.sh": b"go\n"})
+    path = make(
+        tmp_path, {"a.log": noise(60_000), "b.log.gz": gzip.compress(noise(160_000), 1), "run.sh": b"go\n"}
+    )
     before = len(list(Path("/proc/self/fd").iterdir()))
     with open_job(path) as job:
         parts = job.parts()
@@ -517,8 +588,16 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path, name: str) -> None:
         path.write_bytes(zipped({"a.log": text}))
     else:
         inner = tarred({"a.log": text}) if "tar" in name else text
-        path.write_bytes({"gz": partial(gzip.compress, compresslevel=1), "zst": zstandard.compress, "xz": partial(lzma.compress, preset=0)}[name[-3:].strip(".")](inner))
-    done = subprocess.run([sys.executable, "-c", MEMORY, str(path)], capture_output=True, text=True, check=True)
+        path.write_bytes(
+            {
+                "gz": partial(gzip.compress, compresslevel=1),
+                "zst": zstandard.compress,
+                "xz": partial(lzma.compress, preset=0),
+            }[name[-3:].strip(".")](inner)
+        )
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(path)], capture_output=True, text=True, check=True
+    )
     size, grown = map(int, done.stdout.split())
     assert size == (5 if name == "sparse.log" else len(text))
     assert grown < 60 << 10  # kibibytes; a tar's temporary file keeps 32 MiB in memory
@@ -526,10 +605,14 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path, name: str) -> None:
 
 @given(st.data(), st.sampled_from(sorted(ARCHIVES)))
 @settings(derandomize=True, deadline=None, max_examples=250)
-def test_damage_raises_nothing_but_input_errors(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, form: str) -> None:
+def test_damage_raises_nothing_but_input_errors(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, form: str
+) -> None:
     """Whatever stands in an archive, parts or an InputError come out."""
     root = tmp_path_factory.getbasetemp()
-    path = ARCHIVES[form](root, {"a.log": b"some text\n" * 40, "run.sh": b"go\n", "long/" * 40 + "b.log": noise(30)})
+    path = ARCHIVES[form](
+        root, {"a.log": b"some text\n" * 40, "run.sh": b"go\n", "long/" * 40 + "b.log": noise(30)}
+    )
     packed = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(packed) - 1))
@@ -542,5 +625,7 @@ def test_damage_raises_nothing_but_input_errors(tmp_path_factory: pytest.TempPat
 
 def test_a_job_of_many_files_names_its_failure(tmp_path: Path) -> None:
     """A part is a log like any other."""
-    folder = make_folder(tmp_path, {"rank0.log": b"fine\n", "rank1.log.gz": gzip.compress(f"{OOM}\n".encode())})
+    folder = make_folder(
+        tmp_path, {"rank0.log": b"fine\n", "rank1.log.gz": gzip.compress(f"{OOM}\n".encode())}
+    )
     assert read(open_job(folder))[1] == ("rank1.log.gz", f"{OOM}\n".encode())

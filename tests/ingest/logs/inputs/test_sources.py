@@ -84,13 +84,37 @@ def noise(lines: int) -> bytes:
         ("训练开始：第一步\n显存不足\n".encode("gb18030") * 9, "训练开始：第一步\n显存不足\n".encode() * 9),
         (gzip.compress("显存不足\n".encode("gb18030") * 9), "显存不足\n".encode() * 9),
         ("显存不足 and UTF-8\n".encode() * 9, "显存不足 and UTF-8\n".encode() * 9),
-        ("Größe für Übung: Straße\n".encode("latin-1") * 9, "Größe für Übung: Straße\n".encode("latin-1") * 9),
+        (
+            "Größe für Übung: Straße\n".encode("latin-1") * 9,
+            "Größe für Übung: Straße\n".encode("latin-1") * 9,
+        ),
         (bytes(5 << 20) + b"after the hole\n", b"after the hole\n"),
         (b"BZh is how my line begins\n"[3:], b"BZh is how my line begins\n"[3:]),
     ],
-    ids=["plain", "no-newline", "gzip", "two-gzip-members", "invalid-utf-8", "utf-16", "utf-16-be", "stray-nul", "ansi", "blank",
-         "zstd", "two-zstd-frames", "zstd-skippable", "two-xz-streams", "two-bzip2-streams", "padded-gzip", "gb18030", "gb18030-gzip",
-         "chinese-utf-8", "latin-1", "hole", "words"],
+    ids=[
+        "plain",
+        "no-newline",
+        "gzip",
+        "two-gzip-members",
+        "invalid-utf-8",
+        "utf-16",
+        "utf-16-be",
+        "stray-nul",
+        "ansi",
+        "blank",
+        "zstd",
+        "two-zstd-frames",
+        "zstd-skippable",
+        "two-xz-streams",
+        "two-bzip2-streams",
+        "padded-gzip",
+        "gb18030",
+        "gb18030-gzip",
+        "chinese-utf-8",
+        "latin-1",
+        "hole",
+        "words",
+    ],
 )
 def test_a_readable_file_gives_its_bytes(tmp_path: Path, content: bytes, expected: bytes) -> None:
     """Compression is told by content, not by name; UTF-16 becomes UTF-8."""
@@ -123,7 +147,7 @@ def test_a_readable_file_gives_its_bytes(tmp_path: Path, content: bytes, expecte
         (b"\0\x01\x07\x12" * 300, BinaryInputError, "control codes"),
         (b"\x1f\x8bnot gzip at all", BrokenArchiveError, "gzip stream is damaged"),
         (gzip.compress(noise(50))[:12], BrokenArchiveError, "gzip stream is cut"),
-        (b"\x40\x00\x00\x00\x00\x00\x00\x00{\"__metadata__\":{}}", BinaryInputError, "a model's weights"),
+        (b'\x40\x00\x00\x00\x00\x00\x00\x00{"__metadata__":{}}', BinaryInputError, "a model's weights"),
         (bytes(100_000), BinaryInputError, "100000 NUL bytes and has no line"),
     ],
 )
@@ -138,9 +162,14 @@ def test_what_is_no_log_is_refused_with_its_kind(
 
 @each_row(
     ("name", "error", "message"),
-    [("missing.log", MissingInputError, "There is no file"), (".", FolderInputError, "is a folder; give one log file")],
+    [
+        ("missing.log", MissingInputError, "There is no file"),
+        (".", FolderInputError, "is a folder; give one log file"),
+    ],
 )
-def test_a_path_that_is_no_file_is_refused(tmp_path: Path, name: str, error: type[InputError], message: str) -> None:
+def test_a_path_that_is_no_file_is_refused(
+    tmp_path: Path, name: str, error: type[InputError], message: str
+) -> None:
     """A missing file and a folder are told apart."""
     with pytest.raises(error, match=message):
         sources.from_path(tmp_path / name)
@@ -182,7 +211,10 @@ def test_a_cut_archive_gives_what_was_written(tmp_path: Path, pack: Pack, kept: 
 
 @packers
 def test_a_damaged_archive_gives_its_first_part(tmp_path: Path, pack: Pack) -> None:
-    """Flipped bytes end the reading; what stood well before them is not lost, and nothing is invented before it."""
+    """Flipped bytes end the reading.
+
+    What stood well before them is not lost, and nothing is invented before it.
+    """
     content = noise(150_000)
     packed = bytearray(pack(content))
     place = len(packed) * 3 // 4
@@ -338,7 +370,12 @@ def test_an_archive_is_not_taken_for_one_log(
         sources.from_stdin()
 
 
-@given(place=st.floats(0, 1), wrong=st.binary(min_size=1, max_size=40), name=st.sampled_from(sorted(PACKERS)), cut=st.floats(0, 1))
+@given(
+    place=st.floats(0, 1),
+    wrong=st.binary(min_size=1, max_size=40),
+    name=st.sampled_from(sorted(PACKERS)),
+    cut=st.floats(0, 1),
+)
 @settings(derandomize=True, deadline=None, max_examples=150)
 def test_damage_raises_nothing_but_input_errors(place: float, wrong: bytes, name: str, cut: float) -> None:
     """Whatever stands in a compressed stream, bytes or an InputError come out."""

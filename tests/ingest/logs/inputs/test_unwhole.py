@@ -49,10 +49,20 @@ def test_a_log_says_the_same_in_every_encoding(tmp_path: Path, reader: Reader) -
     for text in (CRASH, CHINESE, OOM + "\n", OOM):
         wanted = reader.read(open_job(put(tmp_path, text.encode()))).root
         assert wanted is not None
-        forms = [*((name, text.encode(name)) for name in ("utf-8-sig", *wide)), *(("marked " + name, mark + text.encode(name)) for name, mark in zip(wide, marks, strict=True))]
-        for name, content in (*forms, *((f"{name} packed", gzip.compress(content)) for name, content in forms)):
+        forms = [
+            *((name, text.encode(name)) for name in ("utf-8-sig", *wide)),
+            *(("marked " + name, mark + text.encode(name)) for name, mark in zip(wide, marks, strict=True)),
+        ]
+        for name, content in (
+            *forms,
+            *((f"{name} packed", gzip.compress(content)) for name, content in forms),
+        ):
             found = reader.read(open_job(put(tmp_path, content))).root
-            if found is None or (found.cause, found.line, found.body) != (wanted.cause, wanted.line, wanted.body):
+            if found is None or (found.cause, found.line, found.body) != (
+                wanted.cause,
+                wanted.line,
+                wanted.body,
+            ):
                 wrong.append((text[:20], name, found))
     assert not wrong
 
@@ -108,7 +118,11 @@ def test_a_log_with_a_hole_is_read_and_the_hole_is_told(tmp_path: Path, reader: 
             line = next((number for number, row in enumerate(rows, 1) if OOM in row), 0)
             told = (report.root.pattern, report.root.line) if report.root else None
             at = line if line else len(CRASH.splitlines())
-            if told != ("torch.cuda-oom", at) or tuple(report.limits.omitted) != (reason,) or not report.limits.truncated:
+            if (
+                told != ("torch.cuda-oom", at)
+                or tuple(report.limits.omitted) != (reason,)
+                or not report.limits.truncated
+            ):
                 wrong[name] = (told, at, report.limits)
     assert not wrong
 
@@ -120,14 +134,27 @@ def test_a_sparse_file_is_read(tmp_path: Path, reader: Reader) -> None:
         log.seek(64 << 20)
         log.write(CRASH.encode())
     report = reader.read(open_job(path))
-    assert (report.root and report.root.pattern, report.root and report.root.line) == ("torch.cuda-oom", len(CRASH.splitlines()))
+    assert (report.root and report.root.pattern, report.root and report.root.line) == (
+        "torch.cuda-oom",
+        len(CRASH.splitlines()),
+    )
     assert str(64 << 20) in str(report.limits.omitted["hole"])
     assert not report.limits.cut
 
 
 def test_holes_do_not_depend_on_where_chunks_end() -> None:
     """Cut anywhere, the same text comes out, and short runs of NULs stay."""
-    text = bytes(HOLE) + b"a\0b\n" + bytes(HOLE) + b"c" + bytes(HOLE) + b"d" + bytes(HOLE - 1) + b"e\n" + bytes(HOLE)
+    text = (
+        bytes(HOLE)
+        + b"a\0b\n"
+        + bytes(HOLE)
+        + b"c"
+        + bytes(HOLE)
+        + b"d"
+        + bytes(HOLE - 1)
+        + b"e\n"
+        + bytes(HOLE)
+    )
     wanted = b"a\0b\nc\rd" + bytes(HOLE - 1) + b"e\n"
     wrong = []
     for size in range(1, len(text) + 1):
@@ -139,7 +166,10 @@ def test_holes_do_not_depend_on_where_chunks_end() -> None:
 
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
-    "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zst": zstandard.compress,
+    "gz": gzip.compress,
+    "xz": lzma.compress,
+    "bz2": bz2.compress,
+    "zst": zstandard.compress,
     "tar": lambda text: tarred({"rank0.log": text, "rank1.log": text}),
     "tar.gz": lambda text: gzip.compress(tarred({"rank0.log": text, "rank1.log": text})),
     "tar.xz": lambda text: lzma.compress(tarred({"rank0.log": text, "rank1.log": text})),
@@ -150,7 +180,10 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 
 def test_a_cut_archive_is_never_a_whole_log(tmp_path: Path, reader: Reader) -> None:
-    """Cut at any place it is read as far as it goes and said to be cut, or refused with a sentence; never a traceback."""
+    """Cut at any place it is read as far as it goes and said to be cut, or refused with a sentence.
+
+    Never a traceback.
+    """
     wrong = []
     for name, pack in PACKED.items():
         packed = pack(HEALTHY)
@@ -185,7 +218,9 @@ def test_a_cut_archive_gives_what_it_still_holds(tmp_path: Path, reader: Reader)
 def test_an_archive_of_which_nothing_can_be_read_says_why(tmp_path: Path) -> None:
     """The sentence names the file and what is wrong with it."""
     for name, form in {"bz2": "bzip2", "zst": "zstd", "xz": "xz"}.items():
-        with pytest.raises(InputError, match=rf"Nothing of .*job\.data can be read: the {form} stream is cut"):
+        with pytest.raises(
+            InputError, match=rf"Nothing of .*job\.data can be read: the {form} stream is cut"
+        ):
             content_of(open_job(put(tmp_path, PACKED[name](HEALTHY)[:20])))
 
 

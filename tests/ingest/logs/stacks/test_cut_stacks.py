@@ -60,7 +60,15 @@ def headless(log: str) -> str:
         (f"{PREPROCESS}{ENGINE[:-12]}", (5, ""), ["preprocess", "__getitem__", "<module>"]),
         (f"{PREPROCESS}{ENGINE[:-22]}", (5, ""), ["preprocess", "__getitem__", "<module>"]),
     ],
-    ids=["known-type", "known-message", "unknown-type", "no-exception", "ends-in-a-frame", "cut-frame", "cut-path"],
+    ids=[
+        "known-type",
+        "known-message",
+        "unknown-type",
+        "no-exception",
+        "ends-in-a-frame",
+        "cut-frame",
+        "cut-path",
+    ],
 )
 def test_that_a_stack_without_its_first_line_is_a_failure_with_its_calls(
     read: ReadLog, log: str, root: tuple[int, str], frames: list[str], prefix: str
@@ -85,7 +93,7 @@ def test_that_frames_name_the_frameworks_of_a_cut_stack(read: ReadLog) -> None:
     [
         f"{steps(1, 2)}{headless(traceback('')).rstrip()}\n{steps(3, 4, 5)}",
         '  File "/job/x.py", line 9 in <module>\n',
-        "the file \"a.py\", line 3, is fine\n",
+        'the file "a.py", line 3, is fine\n',
         f"{steps(1, 2, 3)}{RAY}ERROR 08-20 09:48:31 [a.py:2] something is odd\n",
         "an ERROR in the text of a message\n",
     ],
@@ -106,25 +114,36 @@ def test_that_a_frame_which_a_narrow_console_broke_is_whole_again(read: ReadLog)
     report = read(f"{PLAN}KeyError:\n'optim.state.layers.7.bias.exp_avg'\n")
     assert report.root is not None
     assert [str(frame) for frame in report.root.frames] == [
-        f"{SITE}/torch/distributed/checkpoint/default_planner.py:create_default_local_load_plan"]
+        f"{SITE}/torch/distributed/checkpoint/default_planner.py:create_default_local_load_plan"
+    ]
     assert (report.root.line, report.root.cause) == (4 + 1, "checkpoint-mismatch")
 
 
 def test_that_a_message_below_its_exceptions_name_has_the_calls_above(read: ReadLog) -> None:
     root = read(SHARED).root
     assert root is not None
-    assert (root.pattern, root.cause, [frame.function for frame in root.frames]) == ("torch.safetensors-shared", "framework-bug", ["_save"])
+    assert (root.pattern, root.cause, [frame.function for frame in root.frames]) == (
+        "torch.safetensors-shared",
+        "framework-bug",
+        ["_save"],
+    )
 
 
 @each_row("level", ["ERROR", "CRITICAL"])
 def test_that_what_a_logger_calls_an_error_is_never_healthy(read: ReadLog, level: str) -> None:
-    report = read(f"INFO 08-20 09:48:30 [a.py:1] begun\n{level} 08-20 09:48:31 [a.py:2] the library of the moon is gone\n")
+    report = read(
+        f"INFO 08-20 09:48:30 [a.py:1] begun\n{level} 08-20 09:48:31 [a.py:2] the library of the moon is "
+        "gone\n"
+    )
     assert report.root is not None
     assert (report.root.line, report.root.cause) == (2, None)
 
 
 OVERFLOW = "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.\n"
-SLURM_OOM = "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.batch cgroup. Some of your processes may have been killed.\n"
+SLURM_OOM = (
+    "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.batch cgroup. Some of your processes may "
+    "have been killed.\n"
+)
 CUT = 'Traceback (most recent call last):\n  File "/job/train.py", line 30, in main\n    trainer.fit()\n'
 
 
@@ -138,7 +157,9 @@ CUT = 'Traceback (most recent call last):\n  File "/job/train.py", line 30, in m
     ],
     ids=["title", "earlier-run", "another-exception", "another-failure"],
 )
-def test_that_a_failure_without_words_is_told_by_what_was_said_before(read: ReadLog, log: str, line: int, cause: str | None) -> None:
+def test_that_a_failure_without_words_is_told_by_what_was_said_before(
+    read: ReadLog, log: str, line: int, cause: str | None
+) -> None:
     root = read(log).root
     assert root is not None
     assert (root.line, root.cause) == (line, cause)
@@ -154,26 +175,57 @@ datasets
 
 @each_row(
     ("reason", "kind"),
-    [("Input should be a valid list [type=list_type]", "config_value"), ("Extra inputs are not permitted [type=extra_forbidden]", "config_key")],
+    [
+        ("Input should be a valid list [type=list_type]", "config_value"),
+        ("Extra inputs are not permitted [type=extra_forbidden]", "config_key"),
+    ],
 )
 def test_that_the_field_below_a_validation_error_is_a_fact(read: ReadLog, reason: str, kind: str) -> None:
     report = read(INVALID.format(reason=reason))
-    assert [(fact.kind, fact.fields["key"]) for fact in report.facts if "key" in fact.fields] == [(kind, "datasets")]
+    assert [(fact.kind, fact.fields["key"]) for fact in report.facts if "key" in fact.fields] == [
+        (kind, "datasets")
+    ]
 
 
 @each_row(
     ("log", "names"),
     [
         ("ValueError: Could not find the transformer layer class Lark in the model.\n", {"accelerate"}),
-        ("- ds fp16.enabled=True vs hf fp16|fp16_full_eval+fp16_backend(amp)=False\n", {"transformers", "deepspeed"}),
-        ("03/04/2025 10:00:00 - INFO - __main__ - Distributed environment: MULTI_GPU  Backend: nccl\n", {"accelerate"}),
+        (
+            "- ds fp16.enabled=True vs hf fp16|fp16_full_eval+fp16_backend(amp)=False\n",
+            {"transformers", "deepspeed"},
+        ),
+        (
+            "03/04/2025 10:00:00 - INFO - __main__ - Distributed environment: MULTI_GPU  Backend: nccl\n",
+            {"accelerate"},
+        ),
         (f"{RAY}Actor use_remove_padding=True\n", {"verl"}),
         ("lightning_fabric.utilities.exceptions.MisconfigurationException: no such metric\n", {"lightning"}),
-        ("omegaconf.errors.ConfigAttributeError: Key 'lr' is not in struct\n    full_key: a.b.actor_rollout_ref.actor.optim.lr\n", {"verl", "hydra"}),
+        (
+            (
+                "omegaconf.errors.ConfigAttributeError: Key 'lr' is not in struct\n    full_key: "
+                "a.b.actor_rollout_ref.actor.optim.lr\n"
+            ),
+            {"verl", "hydra"},
+        ),
         # The words are vLLM's and Megatron's too; the calls say whose they are.
-        (f'  File "{SITE}/colossalai/nn/layer/utils/sizes.py", line 52, in divide\n    x\nAssertionError: 96 is not divisible by 64\n', set()),
-        (f'  File "{SITE}/vllm/distributed/utils.py", line 52, in divide\n    x\nAssertionError: 96 is not divisible by 64\n', {"vllm"}),
+        (
+            (
+                f'  File "{SITE}/colossalai/nn/layer/utils/sizes.py", line 52, in divide\n    x\n'
+                "AssertionError: 96 is not divisible by 64\n"
+            ),
+            set(),
+        ),
+        (
+            (
+                f'  File "{SITE}/vllm/distributed/utils.py", line 52, in divide\n    x\nAssertionError: 96 is '
+                "not divisible by 64\n"
+            ),
+            {"vllm"},
+        ),
     ],
 )
-def test_that_a_message_names_the_framework_unless_its_calls_are_anothers(read: ReadLog, log: str, names: set[str]) -> None:
+def test_that_a_message_names_the_framework_unless_its_calls_are_anothers(
+    read: ReadLog, log: str, names: set[str]
+) -> None:
     assert {found.name for found in read(log).frameworks} - {"python"} == names

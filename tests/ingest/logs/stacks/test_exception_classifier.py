@@ -16,13 +16,28 @@ VLLM = (f"{SITE}/vllm/v1/engine/core.py", "run_busy_loop")
 SGLANG = (f"{SITE}/sglang/srt/managers/scheduler.py", "event_loop_normal")
 TORCH = (f"{SITE}/torch/nn/modules/module.py", "_call_impl")
 STANDARD = ("/usr/lib/python3.11/json/decoder.py", "raw_decode")
-OWNERS = {"user": (USER, OWN), "engine": (USER, VLLM), "sglang": (USER, SGLANG), "framework": (USER, VERL), "installed": (USER, PLAIN)}
+OWNERS = {
+    "user": (USER, OWN),
+    "engine": (USER, VLLM),
+    "sglang": (USER, SGLANG),
+    "framework": (USER, VERL),
+    "installed": (USER, PLAIN),
+}
 
 
 def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fields: object) -> str | None:
     """Give the cause of an exception that was raised at the innermost of these calls."""
-    frames = tuple(Frame(file, 10, function, code if place == len(calls) - 1 else "") for place, (file, function) in enumerate(calls))
-    made = {"body": message, "exception": message.partition(":")[0], "frames": frames, "cause": None, "strength": "hints"}
+    frames = tuple(
+        Frame(file, 10, function, code if place == len(calls) - 1 else "")
+        for place, (file, function) in enumerate(calls)
+    )
+    made = {
+        "body": message,
+        "exception": message.partition(":")[0],
+        "frames": frames,
+        "cause": None,
+        "strength": "hints",
+    }
     return classify_exception(event(1, **{**made, **fields})).cause
 
 
@@ -31,11 +46,26 @@ def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fi
     [
         ("KeyError: 'reward'", "user-code-error", "engine-crash", "framework-bug"),
         ("IndexError: list index out of range", "user-code-error", "engine-crash", "framework-bug"),
-        ("AttributeError: 'NoneType' object has no attribute 'x'", "user-code-error", "engine-crash", "framework-bug"),
-        ("TypeError: step() missing 1 required positional argument: 'batch'", "user-code-error", "engine-crash", "framework-bug"),
+        (
+            "AttributeError: 'NoneType' object has no attribute 'x'",
+            "user-code-error",
+            "engine-crash",
+            "framework-bug",
+        ),
+        (
+            "TypeError: step() missing 1 required positional argument: 'batch'",
+            "user-code-error",
+            "engine-crash",
+            "framework-bug",
+        ),
         ("NameError: name 'x' is not defined", "user-code-error", "engine-crash", "framework-bug"),
         ("ZeroDivisionError: division by zero", "user-code-error", "engine-crash", "framework-bug"),
-        ("RecursionError: maximum recursion depth exceeded", "user-code-error", "engine-crash", "framework-bug"),
+        (
+            "RecursionError: maximum recursion depth exceeded",
+            "user-code-error",
+            "engine-crash",
+            "framework-bug",
+        ),
         # What is no slip says nothing of whose it is, unless the message tells of a wrong value.
         ("ValueError: the moon is in the wrong house", None, None, None),
         ("RuntimeError: the moon is in the wrong house", None, None, None),
@@ -43,26 +73,74 @@ def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fi
         ("odd.Kind: of trouble", None, None, None),
         ("ValueError: too many values to unpack (expected 2)", "user-code-error", None, None),
         ("ValueError: could not convert string to float: 'x'", "user-code-error", None, None),
-        ("RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x8 and 16x2)", "user-code-error", None, None),
-        ("RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn", "user-code-error", None, None),
+        (
+            "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x8 and 16x2)",
+            "user-code-error",
+            None,
+            None,
+        ),
+        (
+            "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
+            "user-code-error",
+            None,
+            None,
+        ),
         ("RuntimeError: Trying to backward through the graph a second time", "user-code-error", None, None),
         # What a framework will not do is the configuration's, or the model's, where it says so.
-        ("ValueError: offload is not supported with this option", None, "config-key-invalid", "config-key-invalid"),
+        (
+            "ValueError: offload is not supported with this option",
+            None,
+            "config-key-invalid",
+            "config-key-invalid",
+        ),
         ("ValueError: batch must be a multiple of 8", None, "config-key-invalid", "config-key-invalid"),
         ("ValueError: Unknown backend 'quux'", None, "config-key-invalid", "config-key-invalid"),
-        ("ValueError: Model architecture Quux is not supported", None, "model-unsupported", "model-unsupported"),
-        ("NotImplementedError: this model type is not yet implemented", "user-code-error", "model-unsupported", "model-unsupported"),
-        ("AssertionError: The model is not supported", "user-code-error", "model-unsupported", "model-unsupported"),
-        ("RuntimeError: model quux is not yet supported by the exporter", None, "model-unsupported", "model-unsupported"),
-        ("RuntimeError: no topology was found. Pass --bind-nodes explicitly or disable --bind.", None, "config-key-invalid", "config-key-invalid"),
+        (
+            "ValueError: Model architecture Quux is not supported",
+            None,
+            "model-unsupported",
+            "model-unsupported",
+        ),
+        (
+            "NotImplementedError: this model type is not yet implemented",
+            "user-code-error",
+            "model-unsupported",
+            "model-unsupported",
+        ),
+        (
+            "AssertionError: The model is not supported",
+            "user-code-error",
+            "model-unsupported",
+            "model-unsupported",
+        ),
+        (
+            "RuntimeError: model quux is not yet supported by the exporter",
+            None,
+            "model-unsupported",
+            "model-unsupported",
+        ),
+        (
+            "RuntimeError: no topology was found. Pass --bind-nodes explicitly or disable --bind.",
+            None,
+            "config-key-invalid",
+            "config-key-invalid",
+        ),
         ("AssertionError: please set tp to 1", "user-code-error", "config-key-invalid", "config-key-invalid"),
         ("KeyError: 'mode must be set'", "user-code-error", "engine-crash", "framework-bug"),
     ],
 )
-def test_owner_exception_and_message_tell_the_cause(message: str, user: str | None, engine: str | None, framework: str | None) -> None:
+def test_owner_exception_and_message_tell_the_cause(
+    message: str, user: str | None, engine: str | None, framework: str | None
+) -> None:
     """The same exception is the user's slip in a script, a crash in an engine, a bug in a framework, or nobody's."""
     found = {owner: cause(calls, message) for owner, calls in OWNERS.items()}
-    assert found == {"user": user, "engine": engine, "sglang": engine, "framework": framework, "installed": framework}
+    assert found == {
+        "user": user,
+        "engine": engine,
+        "sglang": engine,
+        "framework": framework,
+        "installed": framework,
+    }
 
 
 @each_row(
@@ -79,7 +157,9 @@ def test_owner_exception_and_message_tell_the_cause(message: str, user: str | No
         ((), None),
     ],
 )
-def test_the_innermost_call_outside_the_standard_library_owns_it(calls: tuple[tuple[str, str], ...], expected: str | None) -> None:
+def test_the_innermost_call_outside_the_standard_library_owns_it(
+    calls: tuple[tuple[str, str], ...], expected: str | None
+) -> None:
     """Python, PyTorch and NumPy only do what they are called for."""
     assert cause(calls, "KeyError: 'x'") == expected
 
@@ -131,7 +211,9 @@ def test_that_a_key_which_a_saved_state_lacks_is_the_checkpoints(code: str, expe
         (f"{SITE}/triton/compiler/compiler.py", "make_ir", "jit-build-failed"),
     ],
 )
-def test_what_a_framework_was_doing_tells_more_than_what_it_raised(file: str, function: str, expected: str, message: str) -> None:
+def test_what_a_framework_was_doing_tells_more_than_what_it_raised(
+    file: str, function: str, expected: str, message: str
+) -> None:
     """The functions on the way name the trouble, whatever the exception."""
     assert cause((USER, (file, function)), message) == expected
 
@@ -147,8 +229,10 @@ def test_a_reward_that_fails_is_the_rewards(owner: tuple[str, str]) -> None:
 @each_row(
     "fields",
     [
-        {"cause": "disk-full", "strength": "states"}, {"cause": "disk-full", "strength": "hints"},
-        {"cause": "user-code-error", "strength": "states"}, {"cause": "framework-bug", "strength": "suggests"},
+        {"cause": "disk-full", "strength": "states"},
+        {"cause": "disk-full", "strength": "hints"},
+        {"cause": "user-code-error", "strength": "states"},
+        {"cause": "framework-bug", "strength": "suggests"},
     ],
 )
 def test_what_a_pattern_knows_is_not_judged_anew(fields: dict[str, str]) -> None:

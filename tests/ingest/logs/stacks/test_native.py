@@ -47,13 +47,16 @@ PC: @     0x7f0bd14a6a2d  (unknown)  ncclProxyService()
     @     0x7f1277e8f520       1234  (unknown)
     @     0x7f0bd1aaf0c8       3120  ncclProxyProgress()
 """
-ABSL_AND_PYTHON = ABSL + """\
+ABSL_AND_PYTHON = (
+    ABSL
+    + """\
 Fatal Python error: Segmentation fault
 
 Stack (most recent call first):
   File "/job/x.py", line 4 in gather
   File "/job/x.py", line 9 in <module>
 """
+)
 SIGNAL = """\
 *** SIGSEGV (@0x0) received by PID 888 (TID 0x7f) from PID 0; stack trace: ***
     @     0x7f0011223344 (unknown)
@@ -168,31 +171,98 @@ Caused by: java.io.IOException: no such block
 """
 # Log, exception, message, and each call as file, line, function.
 STACKS = {
-    "terminate": (TERMINATE, "c10::DistBackendError", "CUDA error: unspecified launch failure", [
-        ("/env/torch/lib/libtorch_cuda.so", 0, "c10d::Work::wait"), ("/env/torch/lib/libc10.so", 0, "c10::Error::Error"),
-        ("../c10/cuda/CUDAException.cpp", 43, "check")]),
-    "captured": (CAPTURED, "c10::Error", "bad stride", [("/src/aten/View.cpp", 12, "at::view"), ("/src/aten/Check.cpp", 41, "at::check")]),
-    "glog": (GLOG, "Check failed", "size > 0 (0 vs. 0) empty store", [("", 0, "plasma::Store::Create"), ("", 0, "google::LogMessage::Fail")]),
+    "terminate": (
+        TERMINATE,
+        "c10::DistBackendError",
+        "CUDA error: unspecified launch failure",
+        [
+            ("/env/torch/lib/libtorch_cuda.so", 0, "c10d::Work::wait"),
+            ("/env/torch/lib/libc10.so", 0, "c10::Error::Error"),
+            ("../c10/cuda/CUDAException.cpp", 43, "check"),
+        ],
+    ),
+    "captured": (
+        CAPTURED,
+        "c10::Error",
+        "bad stride",
+        [("/src/aten/View.cpp", 12, "at::view"), ("/src/aten/Check.cpp", 41, "at::check")],
+    ),
+    "glog": (
+        GLOG,
+        "Check failed",
+        "size > 0 (0 vs. 0) empty store",
+        [("", 0, "plasma::Store::Create"), ("", 0, "google::LogMessage::Fail")],
+    ),
     "absl": (ABSL, "SIGSEGV", "", [("", 0, "ncclProxyProgress"), ("", 0, "ncclProxyService")]),
-    "absl-python": (ABSL_AND_PYTHON, "SIGSEGV", "", [("/job/x.py", 9, "<module>"), ("/job/x.py", 4, "gather")]),
+    "absl-python": (
+        ABSL_AND_PYTHON,
+        "SIGSEGV",
+        "",
+        [("/job/x.py", 9, "<module>"), ("/job/x.py", 4, "gather")],
+    ),
     "signal": (SIGNAL, "SIGSEGV", "", [("", 0, "moe::dispatch")]),
-    "glibc": (GLIBC, "double free or corruption (!prev)", "", [("/opt/lib/libfoo.so", 0, "foo_release"), ("/lib64/libc.so.6", 0, "")]),
-    "mpi": (MPI, "Bus error", "", [("/opt/libucp.so.0", 0, "ucp_worker_progress"), ("/lib/libc.so.6", 0, "")]),
-    "ucx": (UCX, "Segmentation fault", "address not mapped to object at address 0x10", [
-        ("/src/ucp/proto.c", 77, "ucp_progress"), ("???", 0, "__sigaction")]),
-    "asan": (ASAN, "heap-use-after-free", "address 0x602000000010", [("/lib/libc.so.6", 0, "__libc_start_main"), ("/src/kernel.cc", 41, "Kernel::launch")]),
+    "glibc": (
+        GLIBC,
+        "double free or corruption (!prev)",
+        "",
+        [("/opt/lib/libfoo.so", 0, "foo_release"), ("/lib64/libc.so.6", 0, "")],
+    ),
+    "mpi": (
+        MPI,
+        "Bus error",
+        "",
+        [("/opt/libucp.so.0", 0, "ucp_worker_progress"), ("/lib/libc.so.6", 0, "")],
+    ),
+    "ucx": (
+        UCX,
+        "Segmentation fault",
+        "address not mapped to object at address 0x10",
+        [("/src/ucp/proto.c", 77, "ucp_progress"), ("???", 0, "__sigaction")],
+    ),
+    "asan": (
+        ASAN,
+        "heap-use-after-free",
+        "address 0x602000000010",
+        [("/lib/libc.so.6", 0, "__libc_start_main"), ("/src/kernel.cc", 41, "Kernel::launch")],
+    ),
     "gdb": (GDB, "SIGSEGV", "Segmentation fault", [("main.c", 5, "main"), ("/lib/libc.so.6", 0, "raise")]),
     "faulthandler": (FAULT, "Bus error", "", [("/job/x.py", 9, "<module>"), ("/job/x.py", 4, "load")]),
     "fatal": (FATAL, "none_dealloc", "deallocating None", [("/job/x.py", 4, "wake_up")]),
     "dump-later": (LATER, "Timeout", "0:05:00", [("/job/x.py", 4, "allreduce")]),
-    "rust": (RUST, "panic", "index out of bounds: the len is 3 but the index is 7", [("src/lib.rs", 88, "panic")]),
-    "rust-old": (RUST_OLD, "panic", "assertion failed: `(left == right)`\n  left: `1`,\n right: `2`", [("src/store.rs", 41, "panic")]),
-    "rust-backtrace": (RUST_BACKTRACE, "panic", "called `Option::unwrap()` on a `None` value", [
-        ("./src/main.rs", 3, "app::main"), ("./src/frame.rs", 12, "frame::DataFrame::column"), ("crates/frame/src/lib.rs", 12, "panic")]),
-    "go": (GO, "panic", "runtime error: invalid memory address or nil pointer dereference", [
-        ("/src/agent/main.go", 12, "main.main"), ("/src/agent/sync.go", 41, "main.(*Agent).Sync")]),
-    "java": (JAVA, "java.io.IOException", "no such block", [
-        ("Run.java", 7, "org.apache.hadoop.Run.call"), ("Input.java", 77, "org.apache.hadoop.Input.read")]),
+    "rust": (
+        RUST,
+        "panic",
+        "index out of bounds: the len is 3 but the index is 7",
+        [("src/lib.rs", 88, "panic")],
+    ),
+    "rust-old": (
+        RUST_OLD,
+        "panic",
+        "assertion failed: `(left == right)`\n  left: `1`,\n right: `2`",
+        [("src/store.rs", 41, "panic")],
+    ),
+    "rust-backtrace": (
+        RUST_BACKTRACE,
+        "panic",
+        "called `Option::unwrap()` on a `None` value",
+        [
+            ("./src/main.rs", 3, "app::main"),
+            ("./src/frame.rs", 12, "frame::DataFrame::column"),
+            ("crates/frame/src/lib.rs", 12, "panic"),
+        ],
+    ),
+    "go": (
+        GO,
+        "panic",
+        "runtime error: invalid memory address or nil pointer dereference",
+        [("/src/agent/main.go", 12, "main.main"), ("/src/agent/sync.go", 41, "main.(*Agent).Sync")],
+    ),
+    "java": (
+        JAVA,
+        "java.io.IOException",
+        "no such block",
+        [("Run.java", 7, "org.apache.hadoop.Run.call"), ("Input.java", 77, "org.apache.hadoop.Input.read")],
+    ),
 }
 
 
@@ -211,12 +281,17 @@ def test_a_stack_names_what_happened_and_its_calls(name: str, prefix: str) -> No
 def test_stacks_of_two_processes_are_kept_apart(name: str) -> None:
     """Rows that alternate belong each to its own."""
     log = STACKS[name][0]
-    (found,) = read(interleaved(prefixed("[rank0]: ", log), prefixed("[rank1]: ", log.replace("/", "/other/"))))
+    (found,) = read(
+        interleaved(prefixed("[rank0]: ", log), prefixed("[rank1]: ", log.replace("/", "/other/")))
+    )
     assert found.source.startswith("rank=0")
     assert not any("/other/" in frame.file for frame in found.frames)
 
 
-@each_row(("name", "alone"), [("terminate", False), ("faulthandler", False), ("rust", False), ("go", True), ("java", True)])
+@each_row(
+    ("name", "alone"),
+    [("terminate", False), ("faulthandler", False), ("rust", False), ("go", True), ("java", True)],
+)
 def test_only_what_ends_a_program_by_itself_is_an_event(name: str, alone: bool) -> None:
     """A dump of calls is evidence; what happened is told by the banner's own pattern."""
     (found,) = read(STACKS[name][0])

@@ -13,7 +13,12 @@ from tests.tables import each_row
 
 def made(start: int, end: int, source: str = "rank=0", **fields: Any) -> Traceback:
     """Make a traceback of one frame."""
-    told: dict[str, Any] = {"frames": (Frame("train.py", 3, "step"),), "exception": "ValueError", "message": "odd", "text": "ValueError: odd"}
+    told: dict[str, Any] = {
+        "frames": (Frame("train.py", 3, "step"),),
+        "exception": "ValueError",
+        "message": "odd",
+        "text": "ValueError: odd",
+    }
     return Traceback(start, end, source, **{**told, **fields})
 
 
@@ -35,7 +40,11 @@ def test_each_stream_has_tracebacks_of_its_own() -> None:
     stacks = opened(made(1, 11, "rank=0"), made(2, 12, "rank=1"))
     assert stacks.ending("rank=0", 12) is None
     assert [stacks.ending(f"rank={rank}", 11 + rank) is not None for rank in (0, 1)] == [True, True]
-    assert [(found.start if (found := stacks.latest(f"rank={rank}")) else None) for rank in (0, 1, 2)] == [1, 2, None]
+    assert [(found.start if (found := stacks.latest(f"rank={rank}")) else None) for rank in (0, 1, 2)] == [
+        1,
+        2,
+        None,
+    ]
 
 
 def test_a_chain_begins_with_its_first_line() -> None:
@@ -49,10 +58,19 @@ def test_a_chain_begins_with_its_first_line() -> None:
 
 @each_row(
     ("number", "source", "found"),
-    [(6, "rank=0", True), (7, "rank=0", True), (6 + MESSAGE_LINES, "rank=0", True), (7 + MESSAGE_LINES, "rank=0", False), (5, "rank=0", False),
-     (6, "rank=1", False), (7, "rank=1", False)],
+    [
+        (6, "rank=0", True),
+        (7, "rank=0", True),
+        (6 + MESSAGE_LINES, "rank=0", True),
+        (7 + MESSAGE_LINES, "rank=0", False),
+        (5, "rank=0", False),
+        (6, "rank=1", False),
+        (7, "rank=1", False),
+    ],
 )
-def test_a_line_belongs_to_the_traceback_that_ends_there_or_just_above(number: int, source: str, found: bool) -> None:
+def test_a_line_belongs_to_the_traceback_that_ends_there_or_just_above(
+    number: int, source: str, found: bool
+) -> None:
     """A message may run on over some lines, of the same stream."""
     assert (opened(made(1, 6)).of(source, number) is not None) is found
 
@@ -65,7 +83,9 @@ def test_a_line_belongs_to_the_nearest_traceback_above() -> None:
 
 
 @each_row(("number", "left"), [(6, []), (7, [("rank=0", 6)])], ids=["its-last-line", "a-line-below"])
-def test_a_traceback_whose_last_line_a_pattern_knew_is_no_event_of_its_own(number: int, left: list[tuple[str, int]]) -> None:
+def test_a_traceback_whose_last_line_a_pattern_knew_is_no_event_of_its_own(
+    number: int, left: list[tuple[str, int]]
+) -> None:
     """Of a message that runs on, the first line is still nobody's."""
     stacks = opened(made(1, 6))
     stacks.of("rank=0", number)
@@ -108,10 +128,16 @@ def test_a_stream_that_is_closed_has_no_latest() -> None:
 
 
 @each_row("ranks", [2, 16])
-@each_row(("message", "pattern"), [(OOM, "torch.cuda-oom"), ("odd.Kind: of trouble", "python.exception")], ids=["known", "unknown"])
+@each_row(
+    ("message", "pattern"),
+    [(OOM, "torch.cuda-oom"), ("odd.Kind: of trouble", "python.exception")],
+    ids=["known", "unknown"],
+)
 def test_interleaved_tracebacks_are_read_whole(read: ReadLog, ranks: int, message: str, pattern: str) -> None:
     """One event with the frames, however many processes print line by line in turn."""
-    (event,) = read(interleaved(*(prefixed(f"[rank{rank}]: ", traceback(message)) for rank in range(ranks)))).events
+    (event,) = read(
+        interleaved(*(prefixed(f"[rank{rank}]: ", traceback(message)) for rank in range(ranks)))
+    ).events
     assert (event.pattern, event.count, event.line, event.last) == (pattern, ranks, 5 * ranks + 1, 6 * ranks)
     assert [frame.function for frame in event.frames] == ["main", "step"]
 
@@ -119,13 +145,19 @@ def test_interleaved_tracebacks_are_read_whole(read: ReadLog, ranks: int, messag
 @each_row("below", range(1, MESSAGE_LINES + 1))
 def test_a_message_that_runs_on_keeps_its_frames(read: ReadLog, below: int) -> None:
     """The line that some pattern knows stands some lines below the one that names the exception."""
-    report = read(traceback("odd.Kind: several things went wrong") + "more of it\n" * (below - 1) + "No space left on device\n")
+    report = read(
+        traceback("odd.Kind: several things went wrong")
+        + "more of it\n" * (below - 1)
+        + "No space left on device\n"
+    )
     found = next(event for event in report.events if event.line == 6 + below)
     assert [frame.function for frame in found.frames] == ["main", "step"]
 
 
 @each_row(("gap", "count"), [("", 2), ("all is well\n", 2)])
-def test_a_traceback_after_another_of_one_stream_is_one_of_its_own(read: ReadLog, gap: str, count: int) -> None:
+def test_a_traceback_after_another_of_one_stream_is_one_of_its_own(
+    read: ReadLog, gap: str, count: int
+) -> None:
     """The first is closed when the second begins."""
     report = read(traceback("odd.Kind: first") + gap + traceback("odd.Other: second") + STRANGE + "\n")
     assert [event.exception for event in report.events][:count] == ["odd.Kind", "odd.Other"]

@@ -28,8 +28,18 @@ def summary(found: list[Traceback]) -> list[tuple[int, int, str, list[str]]]:
 
 @each_row(
     ("prefix", "source"),
-    [("", ""), (RAY, "WorkerDict pid=4242 ip=10.0.0.3"), (TORCHRUN, "rank=3"), (SLURM, "rank=3"), (CRI, ""), (STAMP, ""),
-     ("[default0]:", "rank=0"), ("[pod/job-0/main] ", "ip=job-0"), (f"{CRI}{RAY}", "WorkerDict pid=4242 ip=10.0.0.3"), ("    ", "")],
+    [
+        ("", ""),
+        (RAY, "WorkerDict pid=4242 ip=10.0.0.3"),
+        (TORCHRUN, "rank=3"),
+        (SLURM, "rank=3"),
+        (CRI, ""),
+        (STAMP, ""),
+        ("[default0]:", "rank=0"),
+        ("[pod/job-0/main] ", "ip=job-0"),
+        (f"{CRI}{RAY}", "WorkerDict pid=4242 ip=10.0.0.3"),
+        ("    ", ""),
+    ],
 )
 def test_a_traceback_is_read_behind_any_prefix(prefix: str, source: str) -> None:
     """Frames, quoted code, exception and the printing process come out the same."""
@@ -45,7 +55,8 @@ def test_a_traceback_is_read_behind_any_prefix(prefix: str, source: str) -> None
 def test_tracebacks_of_two_ranks_are_kept_apart() -> None:
     """Lines of another process between two frames belong to the other traceback."""
     log = interleaved(
-        prefixed("[rank0]: ", traceback("ValueError: a", "alpha")), prefixed("[rank1]: ", traceback("KeyError: 'b'", "beta"))
+        prefixed("[rank0]: ", traceback("ValueError: a", "alpha")),
+        prefixed("[rank1]: ", traceback("KeyError: 'b'", "beta")),
     )
     assert summary(first(log)) == [(1, 11, "ValueError", ["main", "alpha"])]
     rest = log.split("\n", 1)[1]
@@ -60,10 +71,21 @@ def test_tracebacks_of_two_ranks_are_kept_apart() -> None:
         ("KeyboardInterrupt", "KeyboardInterrupt", ""),
         ("torch.OutOfMemoryError: CUDA out of memory.", "torch.OutOfMemoryError", "CUDA out of memory."),
         ("socket.timeout: timed out", "socket.timeout", "timed out"),
-        ("socket.gaierror: [Errno -2] Name or service not known", "socket.gaierror", "[Errno -2] Name or service not known"),
-        ("ray.exceptions.RayTaskError(OSError): ray::f() (pid=1, ip=10.0.0.1)", "ray.exceptions.RayTaskError(OSError)",
-         "ray::f() (pid=1, ip=10.0.0.1)"),
-        ("subprocess.CalledProcessError: Command '['a']' died", "subprocess.CalledProcessError", "Command '['a']' died"),
+        (
+            "socket.gaierror: [Errno -2] Name or service not known",
+            "socket.gaierror",
+            "[Errno -2] Name or service not known",
+        ),
+        (
+            "ray.exceptions.RayTaskError(OSError): ray::f() (pid=1, ip=10.0.0.1)",
+            "ray.exceptions.RayTaskError(OSError)",
+            "ray::f() (pid=1, ip=10.0.0.1)",
+        ),
+        (
+            "subprocess.CalledProcessError: Command '['a']' died",
+            "subprocess.CalledProcessError",
+            "Command '['a']' died",
+        ),
     ],
 )
 def test_the_exceptions_line_gives_type_and_message(line: str, exception: str, message: str) -> None:
@@ -102,8 +124,14 @@ def test_rays_remote_tracebacks_are_read_to_the_innermost() -> None:
 @each_row(
     ("joint", "expected"),
     [
-        ("\nDuring handling of the above exception, another exception occurred:\n\n", ["KeyError", "ValueError"]),
-        ("\nThe above exception was the direct cause of the following exception:\n\n", ["KeyError", "ValueError"]),
+        (
+            "\nDuring handling of the above exception, another exception occurred:\n\n",
+            ["KeyError", "ValueError"],
+        ),
+        (
+            "\nThe above exception was the direct cause of the following exception:\n\n",
+            ["KeyError", "ValueError"],
+        ),
     ],
 )
 def test_chained_tracebacks_begin_anew(joint: str, expected: list[str]) -> None:
@@ -111,7 +139,10 @@ def test_chained_tracebacks_begin_anew(joint: str, expected: list[str]) -> None:
     log = traceback("KeyError: 'a'") + joint + traceback("ValueError: b")
     second = log.index("Traceback", 10)
     data = log.encode()
-    found = [*first(log), *tracebacks.at(Block(data, 1, 0, len(data)), second, data.count(b"\n", 0, second) + 1)]
+    found = [
+        *first(log),
+        *tracebacks.at(Block(data, 1, 0, len(data)), second, data.count(b"\n", 0, second) + 1),
+    ]
     assert summary(found) == [(1, 6, expected[0], ["main", "step"]), (10, 15, expected[1], ["main", "step"])]
 
 
@@ -145,7 +176,10 @@ def test_markers_under_a_line_of_code_are_not_the_code() -> None:
 
 def test_a_syntax_errors_traceback_has_the_file_that_is_wrong() -> None:
     """Its last frame has no function."""
-    log = 'Traceback (most recent call last):\n  File "/job/a.py", line 1\n    x = = 1\n        ^\nSyntaxError: invalid syntax\n'
+    log = (
+        'Traceback (most recent call last):\n  File "/job/a.py", line 1\n    x = = 1\n        ^\n'
+        "SyntaxError: invalid syntax\n"
+    )
     (found,) = first(log)
     assert (found.frames, found.exception) == ((Frame("/job/a.py", 1, "<module>", "x = = 1"),), "SyntaxError")
 
@@ -170,22 +204,41 @@ def every(log: str) -> list[Traceback]:
     data = log.encode()
     block = Block(data, 1, 0, len(data))
     offsets = [place for place in range(len(data)) if data.startswith(b"Traceback (most", place)]
-    return [one for offset in offsets for one in tracebacks.at(block, offset, data.count(b"\n", 0, offset) + 1)]
+    return [
+        one for offset in offsets for one in tracebacks.at(block, offset, data.count(b"\n", 0, offset) + 1)
+    ]
 
 
 @each_row("prefix", ["", "[rank3]: ", "(W pid=1) ", "2025-03-02T10:00:00.1Z stderr F "])
 @each_row(
     ("log", "expected"),
     [
-        (traceback("KeyError: 'a'") + CAUSE + traceback("ValueError: b"), [(1, 6, "KeyError"), (10, 15, "ValueError")]),
-        (traceback("OSError: a") + CONTEXT + traceback("ValueError: b"), [(1, 6, "OSError"), (10, 15, "ValueError")]),
-        (traceback("OSError: a\nmore of it\nand more") + CAUSE + traceback("ValueError: b"), [(1, 6, "OSError"), (12, 17, "ValueError")]),
-        (traceback("A: a") + CAUSE + traceback("B: b") + CONTEXT + traceback("C: c"), [(1, 6, "A"), (10, 15, "B"), (19, 24, "C")]),
-        (traceback("OSError: a") + "\nall is well\n\n" + traceback("ValueError: b"), [(1, 6, "OSError"), (10, 15, "ValueError")]),
+        (
+            traceback("KeyError: 'a'") + CAUSE + traceback("ValueError: b"),
+            [(1, 6, "KeyError"), (10, 15, "ValueError")],
+        ),
+        (
+            traceback("OSError: a") + CONTEXT + traceback("ValueError: b"),
+            [(1, 6, "OSError"), (10, 15, "ValueError")],
+        ),
+        (
+            traceback("OSError: a\nmore of it\nand more") + CAUSE + traceback("ValueError: b"),
+            [(1, 6, "OSError"), (12, 17, "ValueError")],
+        ),
+        (
+            traceback("A: a") + CAUSE + traceback("B: b") + CONTEXT + traceback("C: c"),
+            [(1, 6, "A"), (10, 15, "B"), (19, 24, "C")],
+        ),
+        (
+            traceback("OSError: a") + "\nall is well\n\n" + traceback("ValueError: b"),
+            [(1, 6, "OSError"), (10, 15, "ValueError")],
+        ),
     ],
     ids=["cause", "context", "long-message", "three", "strangers"],
 )
-def test_each_link_of_a_chain_is_a_traceback(prefix: str, log: str, expected: list[tuple[int, int, str]]) -> None:
+def test_each_link_of_a_chain_is_a_traceback(
+    prefix: str, log: str, expected: list[tuple[int, int, str]]
+) -> None:
     """Whatever joins them, each begins at its own header and ends at its own exception."""
     assert [(one.start, one.end, one.exception) for one in every(prefixed(prefix, log))] == expected
 
@@ -217,13 +270,28 @@ GROUP = """\
 def test_each_leaf_of_an_exception_group_is_a_traceback(prefix: str) -> None:
     """Nested leaves stand behind wider margins; the group itself only wraps them."""
     found = every(prefixed(prefix, GROUP))
-    assert summary(found) == [(1, 4, "ExceptionGroup", ["<module>"]), (6, 9, "ValueError", ["fit"]), (14, 18, "KeyError", ["load"])]
-    assert [frame.code for one in found for frame in one.frames] == ["main()", 'raise ValueError("x")', '{}["k"]']
+    assert summary(found) == [
+        (1, 4, "ExceptionGroup", ["<module>"]),
+        (6, 9, "ValueError", ["fit"]),
+        (14, 18, "KeyError", ["load"]),
+    ]
+    assert [frame.code for one in found for frame in one.frames] == [
+        "main()",
+        'raise ValueError("x")',
+        '{}["k"]',
+    ]
 
 
 @each_row(
     "below",
-    ["more of it\n  and more\n\nafter\n", "", "2025-03-02 10:00:00,123 another line\n", '"""\n', "\nafter\n", "row\n" * 40],
+    [
+        "more of it\n  and more\n\nafter\n",
+        "",
+        "2025-03-02 10:00:00,123 another line\n",
+        '"""\n',
+        "\nafter\n",
+        "row\n" * 40,
+    ],
 )
 def test_what_stands_below_an_exception_is_no_part_of_its_traceback(below: str) -> None:
     """More of its message and PEP 678's notes look alike, and like any other output."""
@@ -278,14 +346,34 @@ ValueError: x
 @each_row(
     ("log", "end", "outer"),
     [
-        (BOX, 17, Frame("/job/a_folder_whose_name_goes_on_and_on_until_the_box_is_full_of_it_and_more/train.py", 10, "fit", "step(batch)")),
-        (ASCII_BOX, 17, Frame("/job/a_folder_whose_name_goes_on_and_on_until_the_box_is_full_of_it_and_more/train.py", 10, "fit", "step(batch)")),
+        (
+            BOX,
+            17,
+            Frame(
+                "/job/a_folder_whose_name_goes_on_and_on_until_the_box_is_full_of_it_and_more/train.py",
+                10,
+                "fit",
+                "step(batch)",
+            ),
+        ),
+        (
+            ASCII_BOX,
+            17,
+            Frame(
+                "/job/a_folder_whose_name_goes_on_and_on_until_the_box_is_full_of_it_and_more/train.py",
+                10,
+                "fit",
+                "step(batch)",
+            ),
+        ),
         (CELL, 10, Frame("Cell In[3]", 2, "<module>", "fit(x)")),
         (OLD_CELL, 8, Frame("<ipython-input-3-abc>", 2, "<module>", "fit(x)")),
     ],
     ids=["rich", "rich-ascii", "ipython", "ipython-old"],
 )
-def test_a_traceback_that_is_drawn_is_read_as_if_printed(prefix: str, log: str, end: int, outer: Frame) -> None:
+def test_a_traceback_that_is_drawn_is_read_as_if_printed(
+    prefix: str, log: str, end: int, outer: Frame
+) -> None:
     """Boxes fold long paths and show locals; cells point at the line with an arrow."""
     (found,) = every(prefixed(prefix, log))
     assert (found.start, found.end, found.exception, found.message) == (1, end, "ValueError", "x")
@@ -294,27 +382,49 @@ def test_a_traceback_that_is_drawn_is_read_as_if_printed(prefix: str, log: str, 
 
 def test_boxes_chain_too() -> None:
     """The words between two of rich's boxes are Python's own."""
-    assert [(one.exception, one.message) for one in every(BOX + CAUSE + BOX)] == [("ValueError", "x"), ("ValueError", "x")]
+    assert [(one.exception, one.message) for one in every(BOX + CAUSE + BOX)] == [
+        ("ValueError", "x"),
+        ("ValueError", "x"),
+    ]
 
 
 @each_row(
     ("body", "expected"),
-    [("    code", True), ("│ ❱ 10 │ code", True), ("| > 10   code", True), ("----> 7 raise X", True), ("ValueError: x", False), ("---", False)],
+    [
+        ("    code", True),
+        ("│ ❱ 10 │ code", True),
+        ("| > 10   code", True),
+        ("----> 7 raise X", True),
+        ("ValueError: x", False),
+        ("---", False),
+    ],
 )
 def test_shown_code_is_told_from_messages(body: str, expected: bool) -> None:
     """What a traceback shows of the source is no failure's message."""
     assert tracebacks.quotes(body) is expected
 
 
-CALLSTACK = 'Traceback (most recent call last):\n  File "/job/a.py", line 41, in main\n    fit("a")\nValueError: bad "x"\n'
+CALLSTACK = (
+    'Traceback (most recent call last):\n  File "/job/a.py", line 41, in main\n    fit("a")\nValueError: '
+    'bad "x"\n'
+)
 
 
 @each_row(
     "log",
     [
-        json.dumps({"message": {"message": "ValueError", "extraInfo": {"py_callstack": CALLSTACK, "timestamp": "1763460000"}}}),
+        json.dumps(
+            {
+                "message": {
+                    "message": "ValueError",
+                    "extraInfo": {"py_callstack": CALLSTACK, "timestamp": "1763460000"},
+                }
+            }
+        ),
         json.dumps({"level": "error", "event": "boom", "exc_info": CALLSTACK}),
-        json.dumps({"log": json.dumps({"message": "boom", "exception": CALLSTACK}) + "\n", "stream": "stderr"}),
+        json.dumps(
+            {"log": json.dumps({"message": "boom", "exception": CALLSTACK}) + "\n", "stream": "stderr"}
+        ),
         f"reply was {CALLSTACK!r}",
     ],
     ids=["error-file", "structured", "nested", "repr"],
@@ -346,7 +456,10 @@ def test_a_chain_inside_rays_remote_part_is_read_to_its_end() -> None:
     """There the second link begins with the remote call instead of a header."""
     found = first(REMOTE_CHAIN)
     assert [(one.end, one.exception, one.remote) for one in found] == [
-        (4, "ray.exceptions.RayTaskError(ValueError)", ""), (6, "KeyError", "Runner.run"), (12, "ValueError", "Runner.run")]
+        (4, "ray.exceptions.RayTaskError(ValueError)", ""),
+        (6, "KeyError", "Runner.run"),
+        (12, "ValueError", "Runner.run"),
+    ]
 
 
 SPAWNED = """\
@@ -365,7 +478,13 @@ def test_a_spawned_processs_traceback_names_the_process() -> None:
     assert (inner.exception, inner.remote) == ("ValueError", "Process 3")
 
 
-QUOTED = 'multiprocessing.pool.RemoteTraceback: \n"""\n' + traceback("KeyError: 'x'") + '"""\n' + CAUSE + traceback("KeyError: 'x'")
+QUOTED = (
+    'multiprocessing.pool.RemoteTraceback: \n"""\n'
+    + traceback("KeyError: 'x'")
+    + '"""\n'
+    + CAUSE
+    + traceback("KeyError: 'x'")
+)
 
 
 def test_a_quoted_traceback_and_the_one_below_are_told_apart() -> None:
@@ -419,7 +538,9 @@ __main__.main.<locals>.Odd
     ],
     ids=["elastic", "loguru", "sglang", "repeated"],
 )
-def test_tracebacks_that_others_set_are_read(log: str, expected: list[tuple[int, int, str, list[str]]]) -> None:
+def test_tracebacks_that_others_set_are_read(
+    log: str, expected: list[tuple[int, int, str, list[str]]]
+) -> None:
     """Indented into a summary, spread with values, begun in the middle of a logger's line."""
     assert summary(every(log)) == expected
 
@@ -431,12 +552,22 @@ def test_a_script_that_does_not_compile_has_no_header() -> None:
     """The file's own line begins it; the same line inside a traceback begins nothing."""
     data = SYNTAX.encode()
     (found,) = tracebacks.at(Block(data, 1, 0, len(data)), 3, 1)
-    assert (found.end, found.exception, found.frames) == (4, "SyntaxError", (Frame("/job/a.py", 1, "<module>", "x = = 1"),))
+    assert (found.end, found.exception, found.frames) == (
+        4,
+        "SyntaxError",
+        (Frame("/job/a.py", 1, "<module>", "x = = 1"),),
+    )
     data = f"Traceback (most recent call last):\n{SYNTAX}".encode()
     assert tracebacks.at(Block(data, 1, 0, len(data)), data.index(b"File"), 2) == []
 
 
-ROWS = tuple({row for log in (GROUP, BOX, CELL, REMOTE_CHAIN, QUOTED, LOGURU, ELASTIC, SYNTAX) for row in log.splitlines()})
+ROWS = tuple(
+    {
+        row
+        for log in (GROUP, BOX, CELL, REMOTE_CHAIN, QUOTED, LOGURU, ELASTIC, SYNTAX)
+        for row in log.splitlines()
+    }
+)
 
 
 @settings(max_examples=200, derandomize=True, deadline=None)

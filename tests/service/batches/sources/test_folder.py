@@ -28,9 +28,13 @@ def _names(found: FoundJobs) -> dict[str, set[str]]:
     return {name: set(texts) for name, texts in held(found).items()}
 
 
-def test_that_files_of_a_folder_are_read_where_they_lie(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
+def test_that_files_of_a_folder_are_read_where_they_lie(
+    tmp_path: Path, make_settings: Callable[..., Settings]
+) -> None:
     """No copy is made; a job of its own folder is that folder, with its configuration."""
-    home = _written(tmp_path / "logs", "j1/rank0.log", "j1/rank1.log", "j1/run.sh", "two.out", "two.err", "two.yaml")
+    home = _written(
+        tmp_path / "logs", "j1/rank0.log", "j1/rank1.log", "j1/run.sh", "two.out", "two.err", "two.yaml"
+    )
     found = folder.find_jobs(home, make_settings())
     assert _names(found) == {"j1": {"rank0.log", "rank1.log", "run.sh"}, "two": {"two.out", "two.err"}}
     one, two = found.specs
@@ -47,7 +51,10 @@ def test_that_an_archive_in_a_folder_is_a_job(tmp_path: Path, make_settings: Cal
 
 
 def test_that_links_are_not_followed_out(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
-    """A link that leads out of the folder is left out and told; a server reads nothing beyond what it was given."""
+    """A link that leads out of the folder is left out and told.
+
+    A server reads nothing beyond what it was given.
+    """
     _written(tmp_path, "secret.log")
     home = _written(tmp_path / "logs", "a.log")
     (home / "b.log").symlink_to(tmp_path / "secret.log")
@@ -57,7 +64,16 @@ def test_that_links_are_not_followed_out(tmp_path: Path, make_settings: Callable
     assert str(found.left_out["link_out_of_the_folder"]).startswith("2: ")
 
 
-ALLOWED = [("logs", True), ("logs/deep", True), ("logs/../logs", True), ("other", False), ("logsmore", False), ("logs/..", False), ("link", False), ("", False)]
+ALLOWED = [
+    ("logs", True),
+    ("logs/deep", True),
+    ("logs/../logs", True),
+    ("other", False),
+    ("logsmore", False),
+    ("logs/..", False),
+    ("link", False),
+    ("", False),
+]
 
 
 @pytest.mark.parametrize(("path", "allowed"), ALLOWED)
@@ -78,7 +94,9 @@ def test_that_a_request_names_folders_under_the_roots_alone(
         folder.allowed(str(tmp_path / path), make_settings())
 
 
-def test_that_too_many_jobs_and_none_are_refused(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
+def test_that_too_many_jobs_and_none_are_refused(
+    tmp_path: Path, make_settings: Callable[..., Settings]
+) -> None:
     """A folder without logs, or with more than a batch takes, is told so."""
     home = _written(tmp_path / "logs", "a.log", "b.log", "c.log")
     with pytest.raises(TooLargeError, match="2"):
@@ -89,34 +107,62 @@ def test_that_too_many_jobs_and_none_are_refused(tmp_path: Path, make_settings: 
         folder.find_jobs(tmp_path / "absent", make_settings())
 
 
-def test_that_files_named_one_by_one_are_grouped(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
+def test_that_files_named_one_by_one_are_grouped(
+    tmp_path: Path, make_settings: Callable[..., Settings]
+) -> None:
     """Files and folders side by side: each file is a job with its twin, each folder a collection."""
     home = _written(tmp_path, "x.out", "x.err", "y.log", "runs/a.log", "runs/b.log")
-    found = folder.find_all_jobs([home / "x.out", home / "x.err", home / "y.log", home / "runs"], make_settings())
-    assert _names(found) == {"x": {"x.out", "x.err"}, "y": {"y.log"}, "runs/a": {"a.log"}, "runs/b": {"b.log"}}
+    found = folder.find_all_jobs(
+        [home / "x.out", home / "x.err", home / "y.log", home / "runs"], make_settings()
+    )
+    assert _names(found) == {
+        "x": {"x.out", "x.err"},
+        "y": {"y.log"},
+        "runs/a": {"a.log"},
+        "runs/b": {"b.log"},
+    }
 
 
 PODS = {
     "containers and restarts are one job": (
-        ["ml_train-x_1-2/main/0.log", "ml_train-x_1-2/main/1.log", "ml_train-x_1-2/sidecar/0.log"], {"ml/train-x": 1},
+        ["ml_train-x_1-2/main/0.log", "ml_train-x_1-2/main/1.log", "ml_train-x_1-2/sidecar/0.log"],
+        {"ml/train-x": 1},
     ),
-    "a pod that was made anew is the same job": (["ml_a-worker-0_11/m/0.log", "ml_a-worker-0_22/m/0.log"], {"ml/a": 2}),
+    "a pod that was made anew is the same job": (
+        ["ml_a-worker-0_11/m/0.log", "ml_a-worker-0_22/m/0.log"],
+        {"ml/a": 2},
+    ),
     "an operator's pods are one job": (
-        ["ml_llama-master-0_1/p/0.log", "ml_llama-worker-0_2/p/0.log", "ml_llama-worker-1_3/p/0.log"], {"ml/llama": 3},
+        ["ml_llama-master-0_1/p/0.log", "ml_llama-worker-0_2/p/0.log", "ml_llama-worker-1_3/p/0.log"],
+        {"ml/llama": 3},
     ),
-    "a Ray cluster's pods are one job": (["ml_rc-x7-head-b2c4d_1/r/0.log", "ml_rc-x7-gpus-worker-f5g6h_2/r/0.log"], {"ml/rc-x7": 2}),
-    "replicas of a server are jobs of their own": (["ml_vllm-7c9f-b2c4d_1/v/0.log", "ml_vllm-7c9f-f5g6h_2/v/0.log"], {"ml/vllm-7c9f-b2c4d": 1, "ml/vllm-7c9f-f5g6h": 1}),
+    "a Ray cluster's pods are one job": (
+        ["ml_rc-x7-head-b2c4d_1/r/0.log", "ml_rc-x7-gpus-worker-f5g6h_2/r/0.log"],
+        {"ml/rc-x7": 2},
+    ),
+    "replicas of a server are jobs of their own": (
+        ["ml_vllm-7c9f-b2c4d_1/v/0.log", "ml_vllm-7c9f-f5g6h_2/v/0.log"],
+        {"ml/vllm-7c9f-b2c4d": 1, "ml/vllm-7c9f-f5g6h": 1},
+    ),
     "names are no roles": (["ml_attention-head-experiment_1/v/0.log"], {"ml/attention-head-experiment": 1}),
     "namespaces are apart": (["a_j-worker-0_1/p/0.log", "b_j-worker-0_2/p/0.log"], {"a/j": 1, "b/j": 1}),
     "Kubernetes' own pods are left out": (["kube-system_coredns_1/c/0.log", "ml_j_2/p/0.log"], {"ml/j": 1}),
     "rotated logs are read": (["ml_j_2/p/0.log", "ml_j_2/p/0.log.20261120-101010.gz"], {"ml/j": 1}),
-    "a dump of the cluster": (["ml/j-0/logs.txt", "ml/j-0/x.json", "kube-system/dns/logs.txt"], {"ml/j-0": 1}),
-    "files of kubectl logs": (["j-worker-0.log", "j-worker-0-previous.log", "j-worker-1.log", "k.log"], {"j": 3, "k": 1}),
+    "a dump of the cluster": (
+        ["ml/j-0/logs.txt", "ml/j-0/x.json", "kube-system/dns/logs.txt"],
+        {"ml/j-0": 1},
+    ),
+    "files of kubectl logs": (
+        ["j-worker-0.log", "j-worker-0-previous.log", "j-worker-1.log", "k.log"],
+        {"j": 3, "k": 1},
+    ),
 }
 
 
 @pytest.mark.parametrize(("names", "expected"), PODS.values(), ids=PODS)
-def test_that_pods_make_jobs(tmp_path: Path, make_settings: Callable[..., Settings], names: list[str], expected: dict[str, int]) -> None:
+def test_that_pods_make_jobs(
+    tmp_path: Path, make_settings: Callable[..., Settings], names: list[str], expected: dict[str, int]
+) -> None:
     """The kubelet's names tell which pods are one job's."""
     found = kubernetes.find_jobs(_written(tmp_path / "pods", *names), make_settings())
     assert {spec.name: len(spec.place.paths) for spec in found.specs} == expected
@@ -131,7 +177,10 @@ def test_that_restarts_are_read_in_order(tmp_path: Path, make_settings: Callable
 
 
 def test_that_pods_come_with_how_they_ended(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
-    """A container's reason and exit code, or the pod's own reason; of a job's pods the one that says most; a description that is broken tells nothing."""
+    """A container's reason and exit code, or the pod's own reason; of a job's pods the one that says most.
+
+    A description that is broken tells nothing.
+    """
 
     def pod(name: str, status: dict[str, object]) -> dict[str, object]:
         return {"metadata": {"name": name, "namespace": "ml"}, "spec": {}, "status": status}
@@ -139,17 +188,28 @@ def test_that_pods_come_with_how_they_ended(tmp_path: Path, make_settings: Calla
     def container(field: str, **terminated: object) -> dict[str, object]:
         return {"containerStatuses": [{"name": "main", field: {"terminated": terminated}}]}
 
-    home = _written(tmp_path / "dump", *(f"ml/{name}/logs.txt" for name in ("sft-master-0", "sft-worker-0", "gone", "ok", "again", "silent")))
+    home = _written(
+        tmp_path / "dump",
+        *(
+            f"ml/{name}/logs.txt"
+            for name in ("sft-master-0", "sft-worker-0", "gone", "ok", "again", "silent")
+        ),
+    )
     pods = [
         pod("sft-master-0", {"phase": "Failed", **container("state", reason="Error", exitCode=1)}),
         pod("sft-worker-0", {"phase": "Failed", **container("state", reason="OOMKilled", exitCode=137)}),
-        pod("gone", {"phase": "Failed", "reason": "Evicted"}), pod("ok", {"phase": "Succeeded", **container("state", reason="Completed", exitCode=0)}),
-        pod("again", {"phase": "Running", **container("lastState", reason="Error", exitCode=139)}), pod("silent", {}),
+        pod("gone", {"phase": "Failed", "reason": "Evicted"}),
+        pod("ok", {"phase": "Succeeded", **container("state", reason="Completed", exitCode=0)}),
+        pod("again", {"phase": "Running", **container("lastState", reason="Error", exitCode=139)}),
+        pod("silent", {}),
     ]
     (home / "ml" / "pods.json").write_text(json.dumps({"kind": "PodList", "items": pods}))
     assert {spec.name: spec.outcome for spec in kubernetes.find_jobs(home, make_settings()).specs} == {
-        "ml/sft": Outcome(exit_code=137, state="OOMKilled"), "ml/gone": Outcome(state="Evicted"), "ml/ok": Outcome(exit_code=0, state="Completed"),
-        "ml/again": Outcome(exit_code=139, state="Error"), "ml/silent": None,
+        "ml/sft": Outcome(exit_code=137, state="OOMKilled"),
+        "ml/gone": Outcome(state="Evicted"),
+        "ml/ok": Outcome(exit_code=0, state="Completed"),
+        "ml/again": Outcome(exit_code=139, state="Error"),
+        "ml/silent": None,
     }
     (home / "ml" / "pods.json").write_text('{"items": [')
     assert {spec.outcome for spec in kubernetes.find_jobs(home, make_settings()).specs} == {None}

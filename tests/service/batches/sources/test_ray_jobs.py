@@ -68,10 +68,27 @@ def _free_port() -> int:
 def _ray(home: Path) -> Iterator[str]:
     port = _free_port()
     command = [
-        sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--port=0", f"--dashboard-port={port}", "--dashboard-host=127.0.0.1",
-        "--node-ip-address=127.0.0.1", "--num-cpus=4", "--object-store-memory=80000000", f"--temp-dir={home}", "--disable-usage-stats",
+        sys.executable,
+        "-m",
+        "ray.scripts.scripts",
+        "start",
+        "--head",
+        "--block",
+        "--port=0",
+        f"--dashboard-port={port}",
+        "--dashboard-host=127.0.0.1",
+        "--node-ip-address=127.0.0.1",
+        "--num-cpus=4",
+        "--object-store-memory=80000000",
+        f"--temp-dir={home}",
+        "--disable-usage-stats",
     ]
-    surroundings = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_ENABLE_AUTOSCALER_V2": "0"}
+    surroundings = {
+        **os.environ,
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": TOKEN,
+        "RAY_ENABLE_AUTOSCALER_V2": "0",
+    }
     with (home / "out").open("w") as out:
         process = subprocess.Popen(command, env=surroundings, stdout=out, stderr=out, start_new_session=True)
     try:
@@ -96,7 +113,12 @@ def _waited(url: str, until: Callable[[list[dict[str, object]]], bool]) -> None:
 
 def _asked(method: str, url: str, **json_body: object) -> object:
     response = httpx.request(
-        method, f"{url}/api/jobs/", headers={"Authorization": f"Bearer {TOKEN}"}, json=json_body or None, timeout=PATIENCE, trust_env=False
+        method,
+        f"{url}/api/jobs/",
+        headers={"Authorization": f"Bearer {TOKEN}"},
+        json=json_body or None,
+        timeout=PATIENCE,
+        trust_env=False,
     )
     response.raise_for_status()
     return response.json()
@@ -110,7 +132,11 @@ def cluster() -> Iterator[Cluster]:
     home = short_folder("wr-")
     (home / "dying.py").write_text(DYING)
     entries: dict[str, dict[str, object]] = {
-        "dies": {"entrypoint": f"{sys.executable} {home}/dying.py --lr 1e-5", "metadata": {"name": "sft"}, "runtime_env": {"env_vars": {"HF_TOKEN": SECRET, "NCCL_DEBUG": "INFO"}}},
+        "dies": {
+            "entrypoint": f"{sys.executable} {home}/dying.py --lr 1e-5",
+            "metadata": {"name": "sft"},
+            "runtime_env": {"env_vars": {"HF_TOKEN": SECRET, "NCCL_DEBUG": "INFO"}},
+        },
         "killed": {"entrypoint": "echo begun; kill -9 $$"},
         "never": {"entrypoint": "echo begun", "runtime_env": {"working_dir": "/nowhere"}},
         "well": {"entrypoint": "echo all is well"},
@@ -119,8 +145,13 @@ def cluster() -> Iterator[Cluster]:
         with _ray(home) as url:
             _waited(url, lambda jobs: not jobs)
             began = datetime.now(UTC)
-            ids = {name: str(_asked("POST", url, **entry)["submission_id"]) for name, entry in entries.items()}  # type: ignore[index]
-            _waited(url, lambda jobs: sum(job["status"] in ("FAILED", "SUCCEEDED") for job in jobs) == len(entries))
+            ids = {
+                name: str(_asked("POST", url, **entry)["submission_id"]) for name, entry in entries.items()
+            }  # type: ignore[index]
+            _waited(
+                url,
+                lambda jobs: sum(job["status"] in ("FAILED", "SUCCEEDED") for job in jobs) == len(entries),
+            )
             yield Cluster(url, began, ids)
     finally:
         # What was killed may still be ending.
@@ -132,7 +163,9 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def read(tmp_path: Path, make_settings: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch) -> Callable[..., FoundJobs]:
+def read(
+    tmp_path: Path, make_settings: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., FoundJobs]:
     """Fetch the failed jobs of a dashboard."""
     monkeypatch.setenv("RAY_AUTH_TOKEN", TOKEN)
 
@@ -144,7 +177,9 @@ def read(tmp_path: Path, make_settings: Callable[..., Settings], monkeypatch: py
 
 
 @pytest.mark.long
-def test_that_the_failed_jobs_of_a_cluster_are_fetched(cluster: Cluster, read: Callable[..., FoundJobs]) -> None:
+def test_that_the_failed_jobs_of_a_cluster_are_fetched(
+    cluster: Cluster, read: Callable[..., FoundJobs]
+) -> None:
     """Each failed job comes with its log, with what Ray says of its end, and with what it was submitted with."""
     found = read(cluster.url, cluster.began - timedelta(minutes=5))
     ids = cluster.ids
@@ -171,16 +206,36 @@ def test_that_the_failed_jobs_of_a_cluster_are_fetched(cluster: Cluster, read: C
 def test_that_the_failed_jobs_of_a_cluster_are_triaged(cluster: Cluster, tmp_path: Path, warm: Path) -> None:
     """From the dashboard to an answer for each job, by one command."""
     home = home_at(tmp_path / "home", warm)
-    ended = whycrash(home, "batch", "--ray", cluster.url, "--since", "1d", "--out", "r.jsonl", "--workers", "1", folder=tmp_path, RAY_AUTH_TOKEN=TOKEN)
-    found = {answer["job"]["name"]: answer for answer in map(json.loads, (tmp_path / "r.jsonl").read_text().splitlines())}
-    assert set(found) == {f"sft ({cluster.ids['dies']})", cluster.ids["killed"], cluster.ids["never"]}, ended.err
+    ended = whycrash(
+        home,
+        "batch",
+        "--ray",
+        cluster.url,
+        "--since",
+        "1d",
+        "--out",
+        "r.jsonl",
+        "--workers",
+        "1",
+        folder=tmp_path,
+        RAY_AUTH_TOKEN=TOKEN,
+    )
+    found = {
+        answer["job"]["name"]: answer
+        for answer in map(json.loads, (tmp_path / "r.jsonl").read_text().splitlines())
+    }
+    assert set(found) == {f"sft ({cluster.ids['dies']})", cluster.ids["killed"], cluster.ids["never"]}, (
+        ended.err
+    )
     assert {answer["job"]["state"] for answer in found.values()} == {"done"}
     assert "gpu-oom" in found[f"sft ({cluster.ids['dies']})"]["cause"]
     assert SECRET not in (tmp_path / "r.jsonl").read_text()
 
 
 @pytest.mark.long
-def test_that_a_job_s_secrets_stay_with_ray(cluster: Cluster, read: Callable[..., FoundJobs], tmp_path: Path) -> None:
+def test_that_a_job_s_secrets_stay_with_ray(
+    cluster: Cluster, read: Callable[..., FoundJobs], tmp_path: Path
+) -> None:
     """The environment that a job was given is redacted like its log."""
     found = read(cluster.url)
     assert SECRET not in json.dumps(held(found))
@@ -188,7 +243,9 @@ def test_that_a_job_s_secrets_stay_with_ray(cluster: Cluster, read: Callable[...
 
 
 @pytest.mark.long
-def test_that_jobs_before_the_time_are_not_asked_for(cluster: Cluster, read: Callable[..., FoundJobs], tmp_path: Path) -> None:
+def test_that_jobs_before_the_time_are_not_asked_for(
+    cluster: Cluster, read: Callable[..., FoundJobs], tmp_path: Path
+) -> None:
     """Nothing failed after now; nothing is left on the disk."""
     with pytest.raises(InvalidRequestError, match="no job"):
         read(cluster.url, datetime.now(UTC) + timedelta(hours=1))
@@ -196,7 +253,9 @@ def test_that_jobs_before_the_time_are_not_asked_for(cluster: Cluster, read: Cal
 
 
 @pytest.mark.long
-def test_that_too_many_jobs_are_refused_before_any_is_fetched(cluster: Cluster, read: Callable[..., FoundJobs], tmp_path: Path) -> None:
+def test_that_too_many_jobs_are_refused_before_any_is_fetched(
+    cluster: Cluster, read: Callable[..., FoundJobs], tmp_path: Path
+) -> None:
     """A cluster with more failed jobs than a batch takes is to be asked for a shorter time."""
     with pytest.raises(TooLargeError):
         read(cluster.url, max_jobs=2)
@@ -204,7 +263,9 @@ def test_that_too_many_jobs_are_refused_before_any_is_fetched(cluster: Cluster, 
 
 
 @pytest.mark.long
-def test_that_a_missing_token_is_told(cluster: Cluster, read: Callable[..., FoundJobs], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_missing_token_is_told(
+    cluster: Cluster, read: Callable[..., FoundJobs], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A cluster that asks for a token says which variable takes it."""
     monkeypatch.delenv("RAY_AUTH_TOKEN")
     with pytest.raises(InvalidRequestError, match="RAY_AUTH_TOKEN"):
@@ -214,7 +275,12 @@ def test_that_a_missing_token_is_told(cluster: Cluster, read: Callable[..., Foun
 class _Answers(BaseHTTPRequestHandler):
     """Answers like a dashboard that is none, or whose connection breaks."""
 
-    jobs = json.dumps([{"status": "FAILED", "submission_id": "../x", "message": "died", "type": "SUBMISSION"}, {"status": "FAILED", "job_id": "02", "type": "DRIVER"}])
+    jobs = json.dumps(
+        [
+            {"status": "FAILED", "submission_id": "../x", "message": "died", "type": "SUBMISSION"},
+            {"status": "FAILED", "job_id": "02", "type": "DRIVER"},
+        ]
+    )
 
     def do_GET(self) -> None:
         """Answer by the first part of the path."""
@@ -248,8 +314,13 @@ def server() -> Iterator[ThreadingHTTPServer]:
     made.server_close()
 
 
-def test_that_what_came_of_a_cut_log_counts(server: ThreadingHTTPServer, read: Callable[..., FoundJobs]) -> None:
-    """A log that breaks off is kept as far as it came, and what has no log at all is told of; an id is never a path."""
+def test_that_what_came_of_a_cut_log_counts(
+    server: ThreadingHTTPServer, read: Callable[..., FoundJobs]
+) -> None:
+    """A log that breaks off is kept as far as it came, and what has no log at all is told of.
+
+    An id is never a path.
+    """
     found = read(f"http://127.0.0.1:{server.server_port}/cut")
     texts = held(found)
     assert texts["../x"]["driver.log"] == "first line\nsecond li"
@@ -260,7 +331,9 @@ def test_that_what_came_of_a_cut_log_counts(server: ThreadingHTTPServer, read: C
 
 
 @pytest.mark.parametrize("path", ["moved", "page"])
-def test_that_no_other_server_is_asked(server: ThreadingHTTPServer, read: Callable[..., FoundJobs], path: str) -> None:
+def test_that_no_other_server_is_asked(
+    server: ThreadingHTTPServer, read: Callable[..., FoundJobs], path: str
+) -> None:
     """A redirect is not followed, and a page is no list of jobs."""
     with pytest.raises(InvalidRequestError, match="could not be asked"):
         read(f"http://127.0.0.1:{server.server_port}/{path}")
@@ -273,13 +346,20 @@ def test_that_an_absent_dashboard_is_told(read: Callable[..., FoundJobs]) -> Non
 
 
 ALLOWED = [
-    ("http://127.0.0.1:8265", True), ("127.0.0.1:8265/", True), ("http://ray.example:8265", True), ("http://127.0.0.1:8266", False),
-    ("https://127.0.0.1:8265", False), ("http://127.0.0.1:8265/other", False), ("http://169.254.169.254", False),
+    ("http://127.0.0.1:8265", True),
+    ("127.0.0.1:8265/", True),
+    ("http://ray.example:8265", True),
+    ("http://127.0.0.1:8266", False),
+    ("https://127.0.0.1:8265", False),
+    ("http://127.0.0.1:8265/other", False),
+    ("http://169.254.169.254", False),
 ]
 
 
 @pytest.mark.parametrize(("address", "allowed"), ALLOWED)
-def test_that_a_request_names_listed_dashboards_alone(make_settings: Callable[..., Settings], address: str, allowed: bool) -> None:
+def test_that_a_request_names_listed_dashboards_alone(
+    make_settings: Callable[..., Settings], address: str, allowed: bool
+) -> None:
     """A server asks no address that its settings do not list."""
     made = make_settings(ray_dashboards="http://127.0.0.1:8265/, ray.example:8265")
     if allowed:

@@ -41,12 +41,22 @@ def read(folder: Path, make_settings: Callable[..., Settings]) -> Read:
     return of
 
 
-FILES = {"j1/rank0.log": "a\n", "j1/rank1.log": "b\n", "j1/train.sh": "python t.py\n", "two.out": "c\n", "two.err": "d\n"}
-EXPECTED = {"j1": {"rank0.log": "a\n", "rank1.log": "b\n", "train.sh": "python t.py\n"}, "two": {"two.out": "c\n", "two.err": "d\n"}}
+FILES = {
+    "j1/rank0.log": "a\n",
+    "j1/rank1.log": "b\n",
+    "j1/train.sh": "python t.py\n",
+    "two.out": "c\n",
+    "two.err": "d\n",
+}
+EXPECTED = {
+    "j1": {"rank0.log": "a\n", "rank1.log": "b\n", "train.sh": "python t.py\n"},
+    "two": {"two.out": "c\n", "two.err": "d\n"},
+}
 
 
 @pytest.mark.parametrize(
-    "raw", [zipped(FILES), tarred(FILES), tarred(FILES, "w"), tarred(FILES, "w:xz"), tarred(FILES, "w:bz2")],
+    "raw",
+    [zipped(FILES), tarred(FILES), tarred(FILES, "w"), tarred(FILES, "w:xz"), tarred(FILES, "w:bz2")],
     ids=["zip", "tar.gz", "tar", "tar.xz", "tar.bz2"],
 )
 def test_that_an_archive_gives_its_jobs(read: Read, raw: bytes) -> None:
@@ -64,37 +74,73 @@ def test_that_many_files_give_their_jobs(read: Read) -> None:
 
 def test_that_an_archive_among_files_is_one_job(read: Read) -> None:
     """Of several archives each is one job's, with all its parts."""
-    found = read(sent("a.tgz", tarred({"x/rank0.log": "0\n", "x/other.log": "1\n"})), sent("b.zip", zipped({"c.log": "2\n"})), sent("d.log.gz", gzip.compress(b"3\n")))
-    assert {name: sorted(texts.values()) for name, texts in held(found).items()} == {"a": ["0\n", "1\n"], "b": ["2\n"], "d": ["3\n"]}
+    found = read(
+        sent("a.tgz", tarred({"x/rank0.log": "0\n", "x/other.log": "1\n"})),
+        sent("b.zip", zipped({"c.log": "2\n"})),
+        sent("d.log.gz", gzip.compress(b"3\n")),
+    )
+    assert {name: sorted(texts.values()) for name, texts in held(found).items()} == {
+        "a": ["0\n", "1\n"],
+        "b": ["2\n"],
+        "d": ["3\n"],
+    }
 
 
 def test_that_lines_of_json_give_jobs(read: Read) -> None:
     """A line is a job, with what is known of it; a wrong line is told of and costs no other."""
     rows = [
-        {"name": "one", "log": DIED, "config": "python train.py\n", "nodes": 4, "gpus": 32, "gpu_hours": 12.5, "ended": "2026-11-20T10:00:00+08:00"},
+        {
+            "name": "one",
+            "log": DIED,
+            "config": "python train.py\n",
+            "nodes": 4,
+            "gpus": 32,
+            "gpu_hours": 12.5,
+            "ended": "2026-11-20T10:00:00+08:00",
+        },
         {"name": "two", "log": "x\n", "sort": "unknown"},
         {"name": "three", "log": "no end"},
     ]
     found = read(sent("jobs.jsonl", "\n".join(map(json.dumps, rows)) + "\n\nno json\n"))
     one, three = found.specs
     assert (one.name, one.nodes, one.gpus, one.gpu_hours, one.ended is not None) == ("one", 4, 32, 12.5, True)
-    assert held(found) == {"one": {"job.log": DIED, "config.sh": "python train.py\n"}, "three": {"job.log": "no end"}}
+    assert held(found) == {
+        "one": {"job.log": DIED, "config.sh": "python train.py\n"},
+        "three": {"job.log": "no end"},
+    }
     assert three.nodes is None
-    assert found.left_out["not_valid"] == "2: line 2 (sort: Extra inputs are not permitted), line 5 (Invalid JSON: expected ident at line 1 column 2)"
+    assert found.left_out["not_valid"] == (
+        "2: line 2 (sort: Extra inputs are not permitted), line 5 (Invalid JSON: expected ident at "
+        "line 1 column 2)"
+    )
 
 
 def test_that_a_line_may_say_how_its_job_ended(read: Read) -> None:
     """Exit code, signal and state go with the job; a line with what is none of them is told of."""
-    ends: tuple[dict[str, object], ...] = ({"exit_code": 1}, {"signal": "kill"}, {"state": "OOMKilled", "exit_code": 137}, {}, {"signal": "NOTHING"})
+    ends: tuple[dict[str, object], ...] = (
+        {"exit_code": 1},
+        {"signal": "kill"},
+        {"state": "OOMKilled", "exit_code": 137},
+        {},
+        {"signal": "NOTHING"},
+    )
     rows = [{"name": str(place), "log": "died\n", **end} for place, end in enumerate(ends)]
     found = read(sent("jobs.jsonl", "\n".join(map(json.dumps, rows))))
-    assert [spec.outcome for spec in found.specs] == [Outcome(exit_code=1), Outcome(signal="SIGKILL"), Outcome(exit_code=137, state="OOMKilled"), None]
+    assert [spec.outcome for spec in found.specs] == [
+        Outcome(exit_code=1),
+        Outcome(signal="SIGKILL"),
+        Outcome(exit_code=137, state="OOMKilled"),
+        None,
+    ]
     assert "signal" in str(found.left_out["not_valid"])
 
 
 def test_that_a_log_in_json_is_no_batch(read: Read) -> None:
     """A container's log has lines of JSON with a log in them, and is one job's."""
-    assert read(sent("pod.log", '{"log": "x", "stream": "stderr"}\n{"log": "y", "stream": "stderr"}\n')).count == 1
+    assert (
+        read(sent("pod.log", '{"log": "x", "stream": "stderr"}\n{"log": "y", "stream": "stderr"}\n')).count
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,11 +172,19 @@ def test_that_none_of_many_kinds_of_secrets_is_kept(read: Read, folder: Path, fo
     """Whatever kind a secret is of, and however it stands in a log, no part of it is on the disk or in a job's name."""
     every = planted.secrets()
     texts = {f"{number:03d}x.log": one.text for number, one in enumerate(every)}
-    raw = zipped(texts) if form == "archive" else "".join(json.dumps({"name": name, "log": text}) + "\n" for name, text in texts.items())
+    raw = (
+        zipped(texts)
+        if form == "archive"
+        else "".join(json.dumps({"name": name, "log": text}) + "\n" for name, text in texts.items())
+    )
     found = read(sent("a.zip" if form == "archive" else "a.jsonl", raw))
     kept = list(held(found).values())
     assert len(kept) == len(every)
-    assert [(one.kind, one.form) for one, log in zip(every, kept, strict=True) if planted.remains(one, "".join(log.values()))] == []
+    assert [
+        (one.kind, one.form)
+        for one, log in zip(every, kept, strict=True)
+        if planted.remains(one, "".join(log.values()))
+    ] == []
 
 
 def test_that_copies_are_readable_by_their_owner_alone(read: Read, folder: Path) -> None:
@@ -166,9 +220,17 @@ REFUSED: dict[str, tuple[list[Sent], dict[str, int], type[RequestError]]] = {
     "an archive without logs": ([sent("a.zip", zipped({"x.png": "a"}))], {}, InvalidRequestError),
     "a checkpoint": ([sent("a.pt", zipped({"archive/data.pkl": "a"}))], {}, InvalidRequestError),
     "a damaged archive": ([sent("a.zip", b"PK\x03\x04" + b"\0" * 100)], {}, InvalidRequestError),
-    "too many jobs": ([sent("a.zip", zipped({f"{number}x.log": "a\n" for number in range(4)}))], {"max_jobs": 3}, TooLargeError),
+    "too many jobs": (
+        [sent("a.zip", zipped({f"{number}x.log": "a\n" for number in range(4)}))],
+        {"max_jobs": 3},
+        TooLargeError,
+    ),
     "too many lines": ([sent("a.jsonl", '{"name": "a", "log": "b"}\n' * 4)], {"max_jobs": 3}, TooLargeError),
-    "too much text": ([sent("a.zip", zipped({"a.log": "a line of the log\n" * 100_000}))], {"max_unpacked_mb": 1}, TooLargeError),
+    "too much text": (
+        [sent("a.zip", zipped({"a.log": "a line of the log\n" * 100_000}))],
+        {"max_unpacked_mb": 1},
+        TooLargeError,
+    ),
     "only wrong lines": ([sent("a.jsonl", '{"name": "a", "log": "b", "c": 1}\n')], {}, InvalidRequestError),
 }
 
@@ -210,7 +272,15 @@ def test_that_a_full_disk_is_told_and_leaves_nothing(read: Read, folder: Path, f
 
 @each_row(
     ("name", "path"),
-    [("a/b.log", "a/b.log"), ("../../x", "x"), ("/etc/x", "etc/x"), ("C:\\logs\\x.log", "C_/logs/x.log"), ("...", "log"), ("a b\0c.log", "a_b_c.log"), ("日志.log", "日志.log")],
+    [
+        ("a/b.log", "a/b.log"),
+        ("../../x", "x"),
+        ("/etc/x", "etc/x"),
+        ("C:\\logs\\x.log", "C_/logs/x.log"),
+        ("...", "log"),
+        ("a b\0c.log", "a_b_c.log"),
+        ("日志.log", "日志.log"),
+    ],
 )
 def test_that_names_stay_below_their_folder(name: str, path: str) -> None:
     """A name is only ever a label."""
@@ -225,18 +295,38 @@ def test_that_equal_names_do_not_overwrite_each_other(folder: Path) -> None:
     assert len(set(job.logs)) == 2
 
 
-@pytest.mark.parametrize("names", [
-    ("a", "a/b", "a/b/c"), ("job.log/x.sh", "job.log"), ("x y.sh", "x_y.sh", "2-x_y.sh", "x*y.sh", "3-x_y.sh"),
-])
-def test_that_names_that_clash_as_files_and_folders_are_all_kept(read: Read, folder: Path, names: tuple[str, ...]) -> None:
-    read(sent("jobs.jsonl", json.dumps({"name": "j", "log": DIED, "config": {name: f"# {name}\n" for name in names}}) + "\n"))
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("a", "a/b", "a/b/c"),
+        ("job.log/x.sh", "job.log"),
+        ("x y.sh", "x_y.sh", "2-x_y.sh", "x*y.sh", "3-x_y.sh"),
+    ],
+)
+def test_that_names_that_clash_as_files_and_folders_are_all_kept(
+    read: Read, folder: Path, names: tuple[str, ...]
+) -> None:
+    read(
+        sent(
+            "jobs.jsonl",
+            json.dumps({"name": "j", "log": DIED, "config": {name: f"# {name}\n" for name in names}}) + "\n",
+        )
+    )
     kept = {path.read_text() for path in folder.rglob("*") if path.is_file() and path.name != "job.log"}
     assert {f"# {name}\n" for name in names} <= kept
 
 
 def test_that_a_line_of_very_many_configurations_makes_no_files(read: Read, folder: Path) -> None:
     with pytest.raises(InvalidRequestError, match="not valid 1"):
-        read(sent("jobs.jsonl", json.dumps({"name": "j", "log": DIED, "config": {f"{number}.sh": "x" for number in range(1000)}}) + "\n"))
+        read(
+            sent(
+                "jobs.jsonl",
+                json.dumps(
+                    {"name": "j", "log": DIED, "config": {f"{number}.sh": "x" for number in range(1000)}}
+                )
+                + "\n",
+            )
+        )
     assert not folder.exists()
 
 
@@ -249,7 +339,9 @@ def test_that_json_of_any_depth_is_no_fault_of_ours(read: Read) -> None:
 
 def test_that_a_secret_in_the_name_of_what_is_left_out_is_masked(read: Read) -> None:
     secret = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
-    found = read(sent("jobs.zip", zipped({"j/rank0.log": DIED, f"j/{secret}.png": "x", f"../{secret}.log": DIED})))
+    found = read(
+        sent("jobs.zip", zipped({"j/rank0.log": DIED, f"j/{secret}.png": "x", f"../{secret}.log": DIED}))
+    )
     assert sorted(found.left_out) == ["image", "unsafe_name"]
     assert secret not in str(found.left_out)
     with pytest.raises(InvalidRequestError) as refused:
