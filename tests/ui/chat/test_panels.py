@@ -302,7 +302,7 @@ SPREAD = (
 
 def test_that_each_process_has_its_lane() -> None:
     """In the order of failing, with the silent ranks below."""
-    assert [(slot.name, slot.is_silent) for slot in cascade.slots(SPREAD, "en")] == [
+    assert [(lane.name, lane.is_silent) for lane in cascade.lanes(SPREAD, "en")] == [
         ("rank=1", False),
         ("rank=2", False),
         ("job output", False),
@@ -318,7 +318,7 @@ def test_that_a_rank_that_failed_otherwise_is_not_silent() -> None:
         entry(2, "rank=1", missing=(0, 2)).model_copy(update={"silent_ranks": ()}),
         entry(3, "rank=10 pid=4"),
     )
-    assert not [slot for slot in cascade.slots(spread, "en") if slot.is_silent]
+    assert not [lane for lane in cascade.lanes(spread, "en") if lane.is_silent]
 
 
 def test_that_errors_that_all_were_recovered_from_did_not_spread(diagnosis: Diagnosis) -> None:
@@ -366,7 +366,7 @@ def test_that_many_processes_stay_a_plot(diagnosis: Diagnosis) -> None:
     many = tuple(
         entry(number, f"rank={number}", "root" if number == 1 else "collateral") for number in range(1, 200)
     )
-    assert len(cascade.slots(many, "en")) == cascade.MAX_LANES
+    assert len(cascade.lanes(many, "en")) == cascade.MAX_LANES
     html = cascade.render(view(diagnosis.model_copy(update={"cascade": many})))
     assert html.count("<circle") == 199
 
