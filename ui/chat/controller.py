@@ -62,13 +62,13 @@ State = dict[str, Any]
 class _BrowserForm(BaseModel):
     """What a browser sends; unknown fields are errors.
 
-    `handle` comes back with each state, so that a page that has turned to something else knows what is late.
+    `ticket` comes back with each state, so that a page that has turned to something else knows what is late.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     language: Language = "en"
-    handle: int = 0
+    ticket: int = 0
 
 
 class TriageForm(_BrowserForm):
@@ -112,8 +112,8 @@ class FeedbackForm(TriageReference):
 class PanelCache:
     """The panels of one page; a panel is rendered anew only where what it shows has changed."""
 
-    def __init__(self, corpus: Library, handle: int = 0) -> None:
-        self._handle = handle
+    def __init__(self, corpus: Library, ticket: int = 0) -> None:
+        self._ticket = ticket
         self._seen: dict[str, tuple[tuple[object, ...], Html]] = {}
         self._panels: dict[
             str, tuple[Callable[[TriageView], Html], Callable[[TriageView], tuple[object, ...]]]
@@ -144,7 +144,7 @@ class PanelCache:
         """Give the state of the page for a view."""
         diagnosis = view.diagnosis
         return {
-            "ticket": self._handle,
+            "ticket": self._ticket,
             "triage": view.triage,
             "state": view.state,
             "elsewhere": view.is_elsewhere,
@@ -190,7 +190,7 @@ class ChatController:
     def explain(self, asked: TriageForm, principal: Principal) -> Iterator[State]:
         """Triage what was sent, and give the page's state after each event."""
         canvas, view = (
-            PanelCache(self.library, asked.handle),
+            PanelCache(self.library, asked.ticket),
             TriageView(asked.language, _name(asked), self._settings.model if asked.model else ""),
         )
         yield canvas.paint(view)
@@ -209,7 +209,7 @@ class ChatController:
         """Answer a question about a triage."""
         own_triage(self._triage_service, principal, question.triage)
         canvas, view = (
-            PanelCache(self.library, question.handle),
+            PanelCache(self.library, question.ticket),
             self._view(question.triage, question.language, principal),
         )
         view = replace(view, asking=question.question)
@@ -223,7 +223,7 @@ class ChatController:
 
     def open(self, named: TriageReference, principal: Principal) -> State:
         """Show a triage that is kept."""
-        return PanelCache(self.library, named.handle).paint(
+        return PanelCache(self.library, named.ticket).paint(
             self._view(named.triage, named.language, principal)
         )
 
@@ -326,11 +326,11 @@ def examples() -> list[str]:
     return sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
 
 
-def broken(error: RequestError, handle: object, language: Language = "en") -> State:
+def broken(error: RequestError, ticket: object, language: Language = "en") -> State:
     """Give the state that says why nothing more comes; what the page shows already stays."""
     view = TriageView(language, state="failed", failed=_failed(error))
     return {
-        "ticket": handle,
+        "ticket": ticket,
         "state": "failed",
         "elsewhere": False,
         "asking": False,

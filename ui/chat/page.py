@@ -154,15 +154,15 @@ def build(controller: ChatController, settings: Settings, sessions: Sessions) ->
 
 def survived(event: gr.EventData, work: Callable[[], Iterator[State]]) -> Iterator[State]:
     """Give the states that the work gives, and a last one where it fails: a page that hears nothing waits for ever."""
-    handle = event._data.get("ticket") if isinstance(event._data, dict) else None
+    ticket = event._data.get("ticket") if isinstance(event._data, dict) else None
     language = language_of(event._data)
     try:
         yield from work()
     except RequestError as error:
-        yield broken(error, handle, language)
+        yield broken(error, ticket, language)
     except Exception as error:  # noqa: BLE001 - whatever it is, the user is told, and the log says what
         _LOG.exception("a page's event failed")
-        yield broken(RequestError(f"{type(error).__name__}; the server's log says more."), handle, language)
+        yield broken(RequestError(f"{type(error).__name__}; the server's log says more."), ticket, language)
 
 
 def language_of(sent: object) -> Language:

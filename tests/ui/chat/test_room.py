@@ -126,7 +126,7 @@ def test_that_an_address_opens_what_is_ones_own(controller: ChatController) -> N
         controller.open(TriageReference(triage=name), ANNA)["panels"]["stages"] for name in ("010", "099")
     )
     assert told.replace("010", "099") == missing
-    state = controller.open(TriageReference(triage="010", handle=7), LOCAL)
+    state = controller.open(TriageReference(triage="010", ticket=7), LOCAL)
     assert (state["triage"], state["state"], state["elsewhere"], state["ticket"]) == (
         "010",
         "running",
@@ -152,7 +152,7 @@ def test_that_an_opinion_needs_a_real_cause(controller: ChatController) -> None:
 
 def test_that_a_question_too_early_is_told(controller: ChatController) -> None:
     """While nothing is answered, there is nothing to ask about."""
-    *_, last = controller.ask(QuestionForm(triage="010", question="why?", handle=3), LOCAL)
+    *_, last = controller.ask(QuestionForm(triage="010", question="why?", ticket=3), LOCAL)
     assert "still under way" in last["panels"]["stages"]
     assert last["ticket"] == 3
 
