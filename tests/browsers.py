@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Error, Playwright
 
+from tests.waiting import PATIENCE
+
 CHROMIUM = Path("/usr/bin/chromium")
 OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage"]
-ATTEMPTS = 3
+# Seconds between two starts.
+PAUSE = 1.0
 
 
 def require_browser() -> None:
@@ -19,20 +23,16 @@ def require_browser() -> None:
 
 
 def launch_browser(playwright: Playwright) -> Browser:
-    """Start Chromium. About one start in some hundred ends in a trap of Chromium's own before it answers.
-
-    It is started again then.
+    """Start Chromium. While a Ray cluster starts beside it, Chromium may end in a trap of its own: it is started again.
 
     Raises:
-        Error: it did not start in three attempts
+        Error: it did not start before the test's patience ended
     """
-    for _ in range(ATTEMPTS - 1):
+    deadline = time.monotonic() + PATIENCE
+    while True:
         try:
-            return _start(playwright)
+            return playwright.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
         except Error:
-            continue
-    return _start(playwright)
-
-
-def _start(playwright: Playwright) -> Browser:
-    return playwright.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(PAUSE)
