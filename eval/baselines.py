@@ -20,13 +20,14 @@ from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
+from corpus import log_patterns
 from corpus.library import Library
+from corpus.log_patterns import Pattern
 from corpus.schema import Case
 from eval.answers import NO_FAILURE, Answer, System
 from eval.incidents import Incident
 from ingest.embedder import Embedder
-from ingest.logs import lines, patterns
-from ingest.logs.patterns import Pattern
+from ingest.logs import lines
 from service.pipeline.triage import Triage
 from service.scoring.retrieval import DEPTH
 
@@ -292,7 +293,7 @@ def missing(*packages: str) -> str:
 
 def all_systems(triage: Triage, fit: Sequence[Incident]) -> tuple[list[System], list[str]]:
     """Give the baselines that can run here, and why the others are skipped; `fit` is the fitting split."""
-    grep = Grep(patterns.load().rows)
+    grep = Grep(log_patterns.load().rows)
     systems: list[System] = [
         LastLines(grep),
         FirstErrorLine(grep),

@@ -16,10 +16,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from corpus import log_patterns
 from eval.answers import NO_FAILURE, Answer, System
 from eval.baselines import Grep, LogLine, Picked, judged, rows_of
 from eval.incidents import Incident
-from ingest.logs import patterns
 
 RESTART_AGENT = "nvidia_resiliency_ext.attribution.restart_agent.l0"
 EXTRACTORS = "logdetective.extractors"
@@ -127,7 +127,7 @@ def _spread(rows: list[LogLine], number: int, piece: str) -> Iterator[LogLine]:
 
 def all_systems() -> tuple[list[System], list[str]]:
     """Give the tools that are installed and can be imported here, and why the others are skipped."""
-    grep = Grep(patterns.load().rows)
+    grep = Grep(log_patterns.load().rows)
     return available([RestartAgent, LogDetective], grep)
 
 

@@ -23,12 +23,11 @@ from pathlib import Path
 from threading import local
 from typing import Any
 
-from corpus import library
+from corpus import library, log_patterns
 from ingest import embedder, ingest_tasks, sockets
 from ingest.embedder import DEFAULT_NAME, Vectors
 from ingest.index import Compute, Report
 from ingest.ingest_tasks import Errand, IngestedContent
-from ingest.logs import patterns
 from ingest.stored_parts import RowParts
 from ingest.subprocess_reader import SubprocessReader
 
@@ -54,7 +53,9 @@ class BulkReader:
         self._address = ray_address
         self._workers = workers or os.cpu_count() or 1
         self._with_ray = with_ray
-        self._parts = RowParts(home, _key())
+        # What was read with another corpus or other patterns does not count.
+        key = hashlib.sha256(f"{library.digest()} {log_patterns.digest()}".encode()).hexdigest()[:16]
+        self._parts = RowParts(home, key)
 
     def ingested(self, errands: Sequence[Errand], report: Report) -> list[IngestedContent]:
         """Take in logs and give what came of them in the order of the ingest tasks.
@@ -270,14 +271,6 @@ def task_id(path: Path) -> list[int]:
             return []
         found += [facts.st_size, facts.st_mtime_ns]
     return found
-
-
-def _key() -> str:
-    """Name what logs are read with: parts of another corpus or other patterns do not count."""
-    total = hashlib.sha256(library.digest().encode())
-    for path in sorted(patterns.FOLDER.glob("*.yaml")):
-        total.update(path.read_bytes())
-    return total.hexdigest()[:16]
 
 
 def sized(ingest_task: Errand) -> Errand:

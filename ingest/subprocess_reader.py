@@ -17,9 +17,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Self
 
+from corpus import log_patterns
 from ingest import ingest_tasks
 from ingest.ingest_tasks import Errand, IngestedContent
-from ingest.logs import patterns
 from ingest.logs.reader import Reader
 
 # Seconds that a log may take besides those for its size: the first one of a process waits for its patterns.
@@ -139,7 +139,7 @@ def main(cache: Path) -> None:
     """Answer ingest tasks until standard input is closed."""
     # What is printed by accident must not stand between the answers.
     answers, sys.stdout = sys.stdout, sys.stderr
-    reader = Reader(patterns.load(cache=cache), cache)
+    reader = Reader(log_patterns.load(cache=cache), cache)
     for row in sys.stdin:
         made = ingest_tasks.ingest_file(Errand(**json.loads(row)), reader)
         answers.write(json.dumps(made.record()) + "\n")

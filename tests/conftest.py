@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pytest_socket import socket_allow_hosts
 
-from ingest.logs import patterns
+from corpus import log_patterns
+from corpus.log_patterns import PatternTable
 from ingest.logs.inputs.sources import LogSource
-from ingest.logs.patterns import PatternTable
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from service.settings import Settings
@@ -52,7 +52,7 @@ def _loopback_only() -> None:
 @pytest.fixture(scope="session")
 def table() -> PatternTable:
     """The real patterns."""
-    return patterns.load()
+    return log_patterns.load()
 
 
 @pytest.fixture(scope="session")

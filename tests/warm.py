@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ingest.logs import patterns
+from corpus import log_patterns
 from ingest.logs.inputs import sources
 from ingest.logs.reader import Reader
 from service.patching.patches import ConfigFile
@@ -57,7 +57,7 @@ def reader_at(folder: Path) -> Reader:
     """Compile the real patterns, which takes seconds, or read them back compiled."""
     with locked(folder) as home:
         kept = home / "cache"
-        return Reader(patterns.load(cache=kept), kept)
+        return Reader(log_patterns.load(cache=kept), kept)
 
 
 @cache

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from corpus.library import Library
+from corpus.log_patterns import PatternTable
 from corpus.schema import Case, SettingSpec
-from ingest.logs.patterns import PatternTable
 
 Counts = Mapping[str, int]
 SettingCounts = Mapping[str, Mapping[str, int]]

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from corpus import library
-from ingest.logs import patterns
+from corpus import library, log_patterns
 from service.settings import PREFIX, Settings
 from ui import coverage
 from ui.cli.main import app
@@ -48,7 +47,7 @@ def settings_table() -> str:
 
 def coverage_table() -> str:
     """Give what the knowledge covers as a Markdown table."""
-    return coverage.markdown(coverage.stats(library.load(), patterns.load()))
+    return coverage.markdown(coverage.stats(library.load(), log_patterns.load()))
 
 
 PARTS = {"help": help_text, "settings": settings_table, "coverage": coverage_table}

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from rich.table import Table
 
+from corpus import log_patterns
 from eval.bench.read_child import CACHE
-from ingest.logs import patterns
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.sources import CHUNK, LogSource
 from ingest.logs.reader import Reader
@@ -270,7 +270,8 @@ def main(name: str) -> int:
     """Read one case, and print what it took."""
     with tempfile.TemporaryDirectory(prefix="whycrash-hostile-") as folder:
         sys.stdout.write(
-            json.dumps(read(name, Reader(patterns.load(cache=CACHE), CACHE), Path(folder) / "log.txt")) + "\n"
+            json.dumps(read(name, Reader(log_patterns.load(cache=CACHE), CACHE), Path(folder) / "log.txt"))
+            + "\n"
         )
     return 0
 

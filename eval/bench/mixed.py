@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ingest.logs import patterns
+from corpus import log_patterns
 
 SEED = 20
 NOTABLE = 200
@@ -171,7 +171,7 @@ def _notable(dice: random.Random) -> list[bytes]:
     """Draw lines that speak of failures from the patterns' own examples."""
     lines = [
         row.examples[0]
-        for row in patterns.load().rows
+        for row in log_patterns.load().rows
         if row.fails and row.examples and "\n" not in row.examples[0]
     ]
     return [line.encode() for line in dice.sample(lines, NOTABLE)]

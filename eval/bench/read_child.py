@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from time import perf_counter
 
-from ingest.logs import patterns
+from corpus import log_patterns
 from ingest.logs.inputs import jobs
 from ingest.logs.reader import Reader
 
@@ -21,7 +21,7 @@ CACHE = Path(gettempdir()) / "whycrash-bench-cache"
 
 def main(name: str) -> int:
     """Read, and print bytes, seconds, MiB at the peak and the number of the root's line."""
-    reader = Reader(patterns.load(cache=CACHE), CACHE)
+    reader = Reader(log_patterns.load(cache=CACHE), CACHE)
     started = perf_counter()
     source = jobs.open_stdin() if name == "-" else jobs.open_job(Path(name))
     report = reader.read(source)

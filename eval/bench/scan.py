@@ -25,10 +25,10 @@ from typing import IO, BinaryIO
 import zstandard
 from rich.table import Table
 
+from corpus import log_patterns
+from corpus.log_patterns import Pattern
 from eval.bench import mixed, read_child
 from eval.other_tools import RESTART_AGENT
-from ingest.logs import patterns
-from ingest.logs.patterns import Pattern
 from ingest.logs.scanner import relaxed
 
 GIB = 1 << 30
@@ -157,7 +157,7 @@ def _ripgrep(log: Path, small: Path, folder: Path) -> Iterator[ScanRate]:
         lambda: _timed("", log, [*base, "--ignore-case", WORDS, str(log)]),
     )
     # Write the patterns as Rust's regex has them; what it cannot take is left out and counted.
-    written = [_rust(row) for row in patterns.load().rows]
+    written = [_rust(row) for row in log_patterns.load().rows]
     kept = [
         text
         for text in written

@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from tempfile import gettempdir
 
+from corpus import log_patterns
 from eval.fuzz.invariants import misfits
 from ingest.errors import InputError
-from ingest.logs import patterns
 from ingest.logs.configs import launch
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.members import JobLimits
@@ -94,7 +94,7 @@ class Subject:
 
 @cache
 def _reader() -> Reader:
-    return Reader(patterns.load(cache=CACHE), CACHE)
+    return Reader(log_patterns.load(cache=CACHE), CACHE)
 
 
 def read_log(data: bytes) -> None:
@@ -135,7 +135,7 @@ def read_launch(data: bytes) -> None:
 
 def logs() -> Iterator[bytes]:
     """Give examples of the patterns, some at a time and each cut in the middle behind a prefix."""
-    lines = [line for row in patterns.load(cache=CACHE).rows for line in row.examples]
+    lines = [line for row in log_patterns.load(cache=CACHE).rows for line in row.examples]
     for begin in range(0, len(lines), TOGETHER):
         yield "\n".join(lines[begin : begin + TOGETHER]).encode()
     for begin in range(0, len(lines), TOGETHER * 10):

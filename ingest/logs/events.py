@@ -7,8 +7,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from corpus.log_patterns import Kind, PatternRole, Strength
 from ingest.logs.facts import Value
-from ingest.logs.patterns import Kind, PatternRole, Strength
 from ingest.logs.stacks.tracebacks import Frame
 
 CascadeRole = Literal["root", "collateral", "recovered", "teardown"]

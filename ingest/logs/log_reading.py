@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
 
+from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs import levels, lines
 from ingest.logs.cascade import ERROR_LEVEL, Progress, ProgressMark, arrange_worded, log_end
 from ingest.logs.conditions import ReportView, all_hold
@@ -21,7 +22,6 @@ from ingest.logs.frameworks import FrameworkLog, cued_framework
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.lines import Line
-from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.phases import Phases
 from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sighting, stack_wording
 from ingest.logs.report import CrashReport, Limits

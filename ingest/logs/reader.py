@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from corpus.log_patterns import PatternTable
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.log_reading import NOTHING, LogReading
-from ingest.logs.patterns import PatternTable
 from ingest.logs.report import CrashReport
 from ingest.logs.scanner import Block, Scanner, Tally, blocks
 from ingest.logs.templates import MOST, Templates, checksums

@@ -23,7 +23,7 @@ import hyperscan
 import numpy as np
 
 from corpus.errors import InvalidCorpusError
-from ingest.logs.patterns import Pattern
+from corpus.log_patterns import Pattern
 
 BLOCK = 4 << 20
 BEFORE = 64 << 10

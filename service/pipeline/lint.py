@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 
 from corpus.errors import InvalidCorpusError
 from corpus.library import Library
+from corpus.log_patterns import Pattern, PatternTable
 from corpus.predicates import Predicate, parse
 from corpus.schema import Case, Change, Remedy, Scalar
-from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.scanner import Block, Scanner
 from service.remediation.changes import is_guidance, misfit_reason
 from service.remediation.values import rule_ids

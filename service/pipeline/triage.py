@@ -9,14 +9,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from corpus import library
+from corpus import library, log_patterns
 from corpus.library import Library
 from corpus.schema import Language
 from ingest import embedder, pipeline
 from ingest.embedder import Embedder
 from ingest.errors import BrokenTemplatesError, EmptyInputError
 from ingest.index import Index
-from ingest.logs import patterns, templates
+from ingest.logs import templates
 from ingest.logs.configs import launch
 from ingest.logs.configs.launch import Setting
 from ingest.logs.inputs import jobs
@@ -70,7 +70,7 @@ class Triage:
     def reader(self) -> Reader:
         """The reader of logs."""
         cache = self._settings.home / "cache"
-        return Reader(patterns.load(cache=cache), cache)
+        return Reader(log_patterns.load(cache=cache), cache)
 
     @cached_property
     def embedder(self) -> Embedder:

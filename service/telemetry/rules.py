@@ -1,4 +1,4 @@
-"""The table of what readings say of causes: `rules.yaml`, read and checked."""
+"""The table of what readings say of causes: `corpus/telemetry.yaml`, read and checked."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from corpus.library import read_yaml, validated
+from corpus.library import ROOT, read_yaml, validated
 from corpus.predicates import parse
 from corpus.schema import Record, Text
 from ingest.logs.conditions import holds
 from ingest.logs.report import CrashReport
 from service.telemetry.conditions import ConditionContext, ConditionResult, check, evaluate, every, some
 
-FILE = Path(__file__).parent / "rules.yaml"
+FILE = ROOT / "telemetry.yaml"
 Effect = Literal["decides", "confirms", "contradicts"]
 
 

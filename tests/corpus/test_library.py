@@ -10,8 +10,8 @@ import yaml
 from corpus import library
 from corpus.errors import InvalidCorpusError, UnknownCaseError
 from corpus.library import Library
+from corpus.log_patterns import PatternTable
 from corpus.schema import Alias, SettingSpec, Text
-from ingest.logs.patterns import PatternTable
 from service.pipeline.lint import findings
 from tests.factories import BODY, CASE, case_file
 from tests.tables import each_row

@@ -10,6 +10,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from corpus.log_patterns import PatternTable
 from eval import baselines
 from eval.answers import System
 from eval.baselines import (
@@ -23,7 +24,6 @@ from eval.baselines import (
     all_systems,
 )
 from eval.incidents import Incident, Label, Origin
-from ingest.logs.patterns import PatternTable
 from service.pipeline.triage import Triage
 from tests.factories import OOM, RAY
 from tests.tables import each_row

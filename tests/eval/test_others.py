@@ -9,10 +9,10 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from corpus.log_patterns import PatternTable
 from eval import other_tools
 from eval.baselines import Grep
 from eval.other_tools import LogDetective, RestartAgent, all_systems, available
-from ingest.logs.patterns import PatternTable
 from tests.eval.test_baselines import DISK, QUIET, STRANGE, incident
 from tests.tables import each_row
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from corpus import library
+from corpus.log_patterns import PatternTable
 from corpus.schema import SettingSpec, Text
-from ingest.logs.patterns import PatternTable
 from tests.tables import each_row
 from tests.ui.shell import EXPLAINED, whycrash
 from ui import coverage

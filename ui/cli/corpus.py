@@ -7,9 +7,8 @@ from pathlib import Path
 
 from rich.markdown import Markdown
 
-from corpus import library
+from corpus import library, log_patterns
 from eval import drafting
-from ingest.logs import patterns
 from ingest.logs.inputs import sources
 from service.pipeline import lint as checks
 from service.pipeline.triage import Triage
@@ -20,7 +19,7 @@ from ui.cli.console import language, load_settings, out
 
 def lint() -> int:
     """Check everything and print each finding on its line."""
-    loaded, table = library.load(), patterns.load()
+    loaded, table = library.load(), log_patterns.load()
     findings = checks.findings(loaded, table)
     console = out()
     for finding in findings:
@@ -35,7 +34,7 @@ def lint() -> int:
 
 def stats(*, as_json: bool) -> int:
     """Print what the knowledge covers."""
-    counts = coverage.stats(library.load(), patterns.load())
+    counts = coverage.stats(library.load(), log_patterns.load())
     out().print(
         json.dumps(counts, ensure_ascii=False, indent=2) if as_json else coverage.text(counts),
         markup=False,

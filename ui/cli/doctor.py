@@ -10,11 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 
 from rich.text import Text
 
-from corpus import library
+from corpus import library, log_patterns
 from corpus.errors import CorpusError
 from ingest import embedder, index, pipeline
 from ingest.errors import IngestError
-from ingest.logs import patterns
 from ingest.pipeline import IndexPlaces
 from service.schemas.errors import ServiceError
 from service.settings import Settings
@@ -139,7 +138,7 @@ def _network(settings: Settings) -> Finding:
 
 
 def _corpus() -> Finding:
-    loaded, table = library.load(), patterns.load()
+    loaded, table = library.load(), log_patterns.load()
     return Finding(
         "corpus",
         f"{len(loaded.cases)} cases, {len(loaded.causes)} causes, {len(loaded.specs)} settings, "

@@ -10,9 +10,9 @@ import re
 from dataclasses import replace
 from typing import Literal
 
+from corpus.log_patterns import Strength
 from ingest.logs.events import Event
 from ingest.logs.frameworks import cued_framework
-from ingest.logs.patterns import Strength
 
 Owner = Literal["user", "engine", "framework"]
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from corpus import log_patterns
 from eval.fuzz.invariants import misfits
 from ingest.errors import InputError
-from ingest.logs import patterns, scanner
+from ingest.logs import scanner
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.reader import Reader
@@ -19,7 +20,7 @@ from ingest.logs.report import CrashReport
 from tests import factories
 from tests.factories import OOM, STRANGE, interleaved, prefixed, steps, traceback
 
-EXAMPLES = [line for row in patterns.load().rows for line in row.examples]
+EXAMPLES = [line for row in log_patterns.load().rows for line in row.examples]
 PREFIXES = [
     factories.RAY,
     factories.TORCHRUN,

@@ -8,8 +8,8 @@ from time import thread_time
 
 import pytest
 
+from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs.lines import MAX_TEXT
-from ingest.logs.patterns import Pattern, PatternTable
 from ingest.logs.reader import Reader
 from ingest.logs.scanner import Block
 from tests.factories import ReadLog

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpus.log_patterns import PatternTable
 from ingest.logs import scanner
-from ingest.logs.patterns import PatternTable
 from ingest.logs.reader import Reader
 from ingest.logs.scanner import (
     BEHIND,

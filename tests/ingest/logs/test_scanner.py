@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus.errors import InvalidCorpusError
+from corpus.log_patterns import Kind, Pattern, PatternTable
 from ingest.logs import scanner
-from ingest.logs.patterns import Kind, Pattern, PatternTable
 from ingest.logs.reader import Reader
 from ingest.logs.scanner import AFTER, BEFORE, BLOCK, Block, Scanner, Tally, blocks
 from tests.factories import CRI, RAY, SLURM, STAMP, TORCHRUN

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from corpus.library import Library
+from corpus.log_patterns import Pattern, PatternTable
 from corpus.schema import Case
-from ingest.logs.patterns import Pattern, PatternTable
 from service.pipeline.lint import findings
 from service.pipeline.triage import Triage
 from tests.service.factories import case, change, spec

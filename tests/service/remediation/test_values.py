@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpus.log_patterns import PatternTable
 from corpus.schema import Change, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact, Value
 from ingest.logs.inputs import sources
-from ingest.logs.patterns import PatternTable
 from service.pipeline.lint import findings
 from service.pipeline.triage import Triage
 from service.remediation.changes import misfit_reason, propose_changes

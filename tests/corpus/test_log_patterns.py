@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from corpus import log_patterns
 from corpus.errors import InvalidCorpusError
-from corpus.library import read_yaml
-from ingest.logs import patterns
-from ingest.logs.patterns import PatternTable
+from corpus.library import ROOT, read_yaml
+from corpus.log_patterns import PatternTable
 from ingest.logs.scanner import Scanner
 from tests.ingest.logs.test_scanner import whole
 from tests.tables import each_row
@@ -18,6 +18,11 @@ ROW = (
     "- {id: a.boom, kind: error, role: origin, expression: 'boom (?P<rank>\\d+)', examples: ['boom 1'], "
     "near: ['bloom 1']}\n"
 )
+
+
+def write_table(root: Path, name: str, text: str) -> None:
+    (root / "patterns").mkdir(exist_ok=True)
+    (root / "patterns" / name).write_text(text, encoding="utf-8")
 
 
 @each_row(
@@ -38,28 +43,28 @@ ROW = (
 )
 def test_a_broken_table_names_file_row_and_field(tmp_path: Path, text: str, message: str) -> None:
     """Whoever adds a pattern learns where it is wrong."""
-    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    write_table(tmp_path, "a.yaml", text)
     with pytest.raises(InvalidCorpusError, match=message):
-        patterns.load(tmp_path)
+        log_patterns.load(tmp_path)
 
 
 def test_tables_of_a_folder_are_one(tmp_path: Path) -> None:
     """Files are taken by name, rows by place."""
-    (tmp_path / "b.yaml").write_text(ROW.replace("a.boom", "b.boom"), encoding="utf-8")
-    (tmp_path / "a.yaml").write_text(ROW + ROW.replace("a.boom", "a.second"), encoding="utf-8")
-    loaded = patterns.load(tmp_path)
+    write_table(tmp_path, "b.yaml", ROW.replace("a.boom", "b.boom"))
+    write_table(tmp_path, "a.yaml", ROW + ROW.replace("a.boom", "a.second"))
+    loaded = log_patterns.load(tmp_path)
     assert [row.id for row in loaded.rows] == ["a.boom", "a.second", "b.boom"]
     assert loaded.by_id["b.boom"] is loaded.rows[2]
 
 
 def test_a_cached_table_is_the_same_until_a_file_changes(tmp_path: Path) -> None:
     """The cache follows the files' content."""
-    folder, cache = tmp_path / "patterns", tmp_path / "cache"
-    folder.mkdir()
-    (folder / "a.yaml").write_text(ROW, encoding="utf-8")
-    assert patterns.load(folder, cache) == patterns.load(folder, cache) == patterns.load(folder)
-    (folder / "a.yaml").write_text(ROW.replace("a.boom", "a.other"), encoding="utf-8")
-    assert [row.id for row in patterns.load(folder, cache).rows] == ["a.other"]
+    cache = tmp_path / "cache"
+    write_table(tmp_path, "a.yaml", ROW)
+    first = log_patterns.load(tmp_path, cache)
+    assert first == log_patterns.load(tmp_path, cache) == log_patterns.load(tmp_path)
+    write_table(tmp_path, "a.yaml", ROW.replace("a.boom", "a.other"))
+    assert [row.id for row in log_patterns.load(tmp_path, cache).rows] == ["a.other"]
 
 
 def test_patterns_of_failures_name_their_frameworks_and_examples(table: PatternTable) -> None:
@@ -70,10 +75,10 @@ def test_patterns_of_failures_name_their_frameworks_and_examples(table: PatternT
 
 def test_case_is_ignored_only_where_the_row_says_so() -> None:
     """`re` follows the same flag as Hyperscan."""
-    row = patterns.Pattern(id="a", kind="error", expression="boom", examples=())
+    row = log_patterns.Pattern(id="a", kind="error", expression="boom", examples=())
     assert row.compiled.search("BOOM") is None
     assert row.model_copy(update={"caseless": True}).compiled.search("boom") is not None
-    assert patterns.Pattern(
+    assert log_patterns.Pattern(
         id="a", kind="error", expression="boom", examples=(), caseless=True
     ).compiled.search("BOOM")
 
@@ -82,7 +87,7 @@ def test_that_rows_with_the_systems_words_read_them_in_its_other_languages(
     table: PatternTable, tmp_path: Path
 ) -> None:
     """As written in `system_words.yaml`, which no row repeats; the scanner and the row agree."""
-    words: dict[str, list[str]] = read_yaml(patterns.SYSTEM_WORDS)
+    words: dict[str, list[str]] = read_yaml(ROOT / log_patterns.SYSTEM_WORDS)
     lines = [
         (row.id, example.replace(english, other))
         for row in table.rows

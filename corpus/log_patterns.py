@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from corpus.errors import InvalidCorpusError
-from corpus.library import read_cache, read_yaml, validated, write_cache
+from corpus.library import ROOT, read_cache, read_yaml, validated, write_cache
 from corpus.schema import PredicateText, Record, Specifier
 
-FOLDER = Path(__file__).parent / "patterns"
-SYSTEM_WORDS = Path(__file__).parent / "system_words.yaml"
+SYSTEM_WORDS = "system_words.yaml"
 
 Kind = Literal["error", "kill", "hang", "warning", "progress", "finish", "end", "teardown", "version", "fact"]
 PatternRole = Literal["origin", "collateral", "wrapper", "none"]
@@ -43,12 +42,9 @@ class Pattern(Record):
     so it keeps to what both know. `role` says whether a failure can begin at such a line (origin),
     whether it as a rule follows another (collateral), or repeats another (wrapper). `strength` says how
     far the line alone settles `cause`. A `finish` undoes the failures before it; an `end` only closes a log
-    in
-    which nothing stands, since servers and scripts close in good order after a failure too. A `last_resort`
-    row
-    says in anybody's words that something failed: it counts only where no other row knows a failure of the
-    job. A progress
-    row that is `whole` counts all steps of the run, so that its `total` is the run's end.
+    in which nothing stands, since servers and scripts close in good order after a failure too. A `last_resort`
+    row says in anybody's words that something failed: it counts only where no other row knows a failure of
+    the job. A progress row that is `whole` counts all steps of the run, so that its `total` is the run's end.
     """
 
     id: str
@@ -125,26 +121,33 @@ class CachedPatterns(Record):
     rows: tuple[Pattern, ...]
 
 
-def load(folder: Path = FOLDER, cache: Path | None = None) -> PatternTable:
-    """Load every table of `folder`; raises InvalidCorpusError naming the row and field.
+def load(root: Path = ROOT, cache: Path | None = None) -> PatternTable:
+    """Load every table of `root`; raises InvalidCorpusError naming the row and field.
 
     With a `cache` folder, rows that were checked once are read back without their YAML.
     """
-    paths = sorted(folder.glob("*.yaml"))
-    total = hashlib.sha256()
-    for path in (*paths, SYSTEM_WORDS):
-        total.update(path.read_bytes())
-    stored = cache / f"patterns-{total.hexdigest()[:16]}.json" if cache else None
+    stored = cache / f"patterns-{digest(root)[:16]}.json" if cache else None
     shelf = read_cache(CachedPatterns, stored)
     if shelf is None:
         # What the system says in English, each with an expression for it in all languages that are known.
-        table: dict[str, list[str]] = read_yaml(SYSTEM_WORDS)
+        table: dict[str, list[str]] = read_yaml(root / SYSTEM_WORDS) if (root / SYSTEM_WORDS).exists() else {}
         words = {english: f"(?:{'|'.join([english, *others])})" for english, others in table.items()}
-        shelf = CachedPatterns(
-            rows=tuple(_unique(_spoken(row, words) for path in paths for row in _rows(path)))
-        )
+        rows = (_spoken(row, words) for path in _tables(root) for row in _rows(path))
+        shelf = CachedPatterns(rows=tuple(_unique(rows)))
         write_cache(shelf, stored)
     return PatternTable(shelf.rows)
+
+
+def digest(root: Path = ROOT) -> str:
+    """Give a hash over all files that logs are read with, to tell whether what was read still counts."""
+    total = hashlib.sha256()
+    for path in (*_tables(root), *root.glob(SYSTEM_WORDS)):
+        total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def _tables(root: Path) -> list[Path]:
+    return sorted(root.glob("patterns/*.yaml"))
 
 
 def _rows(path: Path) -> Iterator[Pattern]:
@@ -157,7 +160,11 @@ def _rows(path: Path) -> Iterator[Pattern]:
 
 def _spoken(row: Pattern, words: Mapping[str, str]) -> Pattern:
     """Let a row that has the system's words read them in other languages, too: most rows have none."""
-    heard = re.sub("|".join(words), lambda match: words[match.group()], row.expression)
+    heard = (
+        re.sub("|".join(words), lambda match: words[match.group()], row.expression)
+        if words
+        else row.expression
+    )
     return row if heard == row.expression else row.model_copy(update={"expression": heard})
 
 
