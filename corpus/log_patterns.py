@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
+
+from pydantic import model_validator
 
 from corpus.errors import InvalidCorpusError
 from corpus.library import ROOT, read_cache, read_yaml, validated, write_cache
@@ -19,7 +21,21 @@ SYSTEM_WORDS = "system_words.yaml"
 Kind = Literal["error", "kill", "hang", "warning", "progress", "finish", "end", "teardown", "version", "fact"]
 PatternRole = Literal["origin", "collateral", "wrapper", "none"]
 Strength = Literal["states", "suggests", "hints"]
+# What the reader does with a line beside noting it, or what it makes an event of by itself.
+Handler = Literal[
+    "traceback",  # read the traceback that begins here
+    "command",  # read the command that started the job
+    "settings",  # read the settings that are printed from here on
+    "ignored-exception",  # Python ignores the exception that follows
+    "unknown-exception",  # a traceback whose last line no row knows
+    "cut-traceback",  # a traceback without its last line
+    "error-level",  # a line that its logger calls an error, where no row knows anything
+]
+# What a message says of the job's settings: that one does not exist, that a given value was not accepted.
+Tells = Literal["unknown-setting", "refused-override"]
 
+# Handlers that make events without a line that an expression finds.
+MADE: frozenset[Handler] = frozenset({"cut-traceback", "error-level"})
 # An anchor that is one: neither escaped nor a member of a class.
 _CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]])*\]")
 _ANCHOR = re.compile(r"[\^$]")
@@ -45,6 +61,11 @@ class Pattern(Record):
     in which nothing stands, since servers and scripts close in good order after a failure too. A `last_resort`
     row says in anybody's words that something failed: it counts only where no other row knows a failure of
     the job. A progress row that is `whole` counts all steps of the run, so that its `total` is the run's end.
+
+    A `generic` row (any exception's line) gives way to every row that knows the message. What a `survivable`
+    row warns of in glog's style was survived; a C++ core may call its last words a warning. A row that is
+    `said_at_info` counts although its program says it at the level of a remark. `shows` names the frameworks
+    that such a line shows to be in the job. A row without an expression is one that its `handler` makes events of.
     """
 
     id: str
@@ -53,18 +74,30 @@ class Pattern(Record):
     cause: str | None = None
     strength: Strength = "hints"
     refine: tuple[Refinement, ...] = ()
-    expression: str
+    expression: str = ""
+    handler: Handler | None = None
     caseless: bool = False
     last_resort: bool = False
+    generic: bool = False
+    survivable: bool = False
+    said_at_info: bool = False
     whole: bool = False
+    shows: tuple[str, ...] = ()
+    tells: tuple[Tells, ...] = ()
     fact: str | None = None
     phase: str | None = None
     frameworks: tuple[str, ...] = ()
     versions: Specifier = ""
     source: str = ""
-    examples: tuple[str, ...]
+    examples: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
     note: str = ""
+
+    @model_validator(mode="after")
+    def _is_found(self) -> Self:
+        if not self.expression and self.handler not in MADE:
+            raise ValueError("a row needs an expression that finds its lines")
+        return self
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -84,14 +117,23 @@ class Pattern(Record):
 
 @dataclass(frozen=True)
 class PatternTable:
-    """All patterns, in a fixed order that the scanner numbers them by."""
+    """All patterns that lines are searched for, in a fixed order that the scanner numbers them by.
+
+    `made` holds the rows without an expression.
+    """
 
     rows: tuple[Pattern, ...]
+    made: tuple[Pattern, ...] = ()
 
     @cached_property
     def by_id(self) -> dict[str, Pattern]:
         """Each row under its id."""
-        return {row.id: row for row in self.rows}
+        return {row.id: row for row in (*self.rows, *self.made)}
+
+    @cached_property
+    def by_handler(self) -> dict[Handler, Pattern]:
+        """The first row that says so of each handler."""
+        return {row.handler: row for row in reversed((*self.rows, *self.made)) if row.handler}
 
     @cached_property
     def last_resort(self) -> frozenset[str]:
@@ -104,15 +146,13 @@ class PatternTable:
         return frozenset(
             number
             for number, row in enumerate(self.rows)
-            if row.fails or row.kind in ("warning", "teardown") or row.id.startswith("structure.")
+            if row.fails or row.kind in ("warning", "teardown") or row.handler
         )
 
     @cached_property
     def starts(self) -> frozenset[int]:
         """The numbers of rows that begin a traceback."""
-        return frozenset(
-            number for number, row in enumerate(self.rows) if row.id.startswith("structure.traceback")
-        )
+        return frozenset(number for number, row in enumerate(self.rows) if row.handler == "traceback")
 
 
 class CachedPatterns(Record):
@@ -135,7 +175,10 @@ def load(root: Path = ROOT, cache: Path | None = None) -> PatternTable:
         rows = (_spoken(row, words) for path in _tables(root) for row in _rows(path))
         shelf = CachedPatterns(rows=tuple(_unique(rows)))
         write_cache(shelf, stored)
-    return PatternTable(shelf.rows)
+    return PatternTable(
+        tuple(row for row in shelf.rows if row.expression),
+        tuple(row for row in shelf.rows if not row.expression),
+    )
 
 
 def digest(root: Path = ROOT) -> str:
@@ -152,10 +195,15 @@ def _tables(root: Path) -> list[Path]:
 
 def _rows(path: Path) -> Iterator[Pattern]:
     table = read_yaml(path)
-    if not isinstance(table, list) or not all(isinstance(row, dict) for row in table):
-        raise InvalidCorpusError(f"{path.name}: a table of patterns is a list of mappings")
-    for row in table:
-        yield validated(Pattern, row, f"{path.name}: {row.get('id')}")
+    defaults, rows = {}, table
+    if isinstance(table, dict) and table.keys() == {"defaults", "rows"}:
+        defaults, rows = table["defaults"], table["rows"]
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in (defaults, *rows)):
+        raise InvalidCorpusError(
+            f"{path.name}: a table of patterns is a list of mappings, or has `defaults` for its `rows`"
+        )
+    for row in rows:
+        yield validated(Pattern, {**defaults, **row}, f"{path.name}: {row.get('id')}")
 
 
 def _spoken(row: Pattern, words: Mapping[str, str]) -> Pattern:

@@ -35,7 +35,7 @@ def signature(report: CrashReport) -> dict[str, list[str]]:
     if root is None:
         raise EvalError("the log shows no failure, so there is nothing to draft a case from")
     conditions = [f"pattern:{root.pattern}"]
-    if root.pattern == "python.exception" and root.exception:
+    if root.handler == "unknown-exception" and root.exception:
         conditions = [f"exception:^{re.escape(root.exception)}$"]
         if root.frames:
             inner = root.frames[-1]

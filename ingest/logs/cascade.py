@@ -17,9 +17,6 @@ from ingest.logs.events import Event
 from ingest.logs.stacks.stack import EXCEPTION
 from ingest.logs.timeline import Timeline
 
-# What a logger calls an error and no pattern knows.
-ERROR_LEVEL = "common.error-level"
-
 
 @dataclass(frozen=True, slots=True)
 class ProgressMark:
@@ -259,7 +256,7 @@ def arrange_worded(
     failures = [event for event in events if event.kind != "warning" and event.pattern not in last_resort]
     known = arrange_cascade(failures, runs, timeline, warnings, failed=failed)
     all_failures = [event for event in events if event.kind != "warning"]
-    if len(all_failures) == len(failures) or (known.root is not None and known.root.pattern != ERROR_LEVEL):
+    if len(all_failures) == len(failures) or (known.root and known.root.handler != "error-level"):
         return known
     worded = arrange_cascade(all_failures, runs, timeline, failed=failed)
     return worded if worded.root else known
@@ -280,7 +277,7 @@ def _told_before(root: Event, recovered: Sequence[Event]) -> Event | None:
 
 def _is_asked_about(event: Event) -> bool:
     """Tell whether a warning may be why a few lines were pasted: it tells a cause, or its logger calls it an error."""
-    return event.pattern == ERROR_LEVEL or (event.cause is not None and event.strength != "hints")
+    return event.handler == "error-level" or (event.cause is not None and event.strength != "hints")
 
 
 def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from corpus.log_patterns import Kind, PatternRole, Strength
+from corpus.log_patterns import Handler, Kind, PatternRole, Strength, Tells
 from ingest.logs.facts import Value
 from ingest.logs.stacks.tracebacks import Frame
 
@@ -42,10 +42,9 @@ class Event:
 
     `line`, `source`, `time` are those of the first; `count` and `last` cover all; `sources` names up to
     64 streams, `ranks` every rank that said it, `missing` those of the job that did not, and of these
-    `silent` those
-    that tell of no other failure either. `usual` tells
-    that a healthy run of the same job says it too. `pattern_role` is what such lines are as a rule, `role`
-    what this one is here.
+    `silent` those that tell of no other failure either. `usual` tells that a healthy run of the same job says
+    it too. `pattern_role` is what such lines are as a rule, `role` what this one is here. `handler` is the
+    pattern's, `tells` that of all patterns of the line.
     """
 
     pattern: str
@@ -74,6 +73,8 @@ class Event:
     silent: tuple[int, ...] = ()
     usual: bool = False
     role: CascadeRole = "collateral"
+    handler: Handler | None = None
+    tells: tuple[Tells, ...] = ()
 
     @property
     def weight(self) -> tuple[int, int]:

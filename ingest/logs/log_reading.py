@@ -10,7 +10,7 @@ from itertools import groupby, islice
 
 from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs import levels, lines
-from ingest.logs.cascade import ERROR_LEVEL, Progress, ProgressMark, arrange_worded, log_end
+from ingest.logs.cascade import Progress, ProgressMark, arrange_worded, log_end
 from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.configs import launch
 from ingest.logs.configs.launch import LaunchReader, SettingLog
@@ -36,32 +36,8 @@ from ingest.logs.timeline import Timeline
 from ingest.logs.wording import counts_part, goes_on, shrugs, unquoted
 from ingest.redaction.redactor import Redactor
 
-UNKNOWN_EXCEPTION = "python.exception"
-# Rows for any exception's line, which give way to every row that knows the message.
-GENERIC = frozenset({UNKNOWN_EXCEPTION, "python.assertion-bare", "python.exception-below"})
-# Dialects whose failures are worded like anybody's: a key that is missing says nothing of the trainer.
-SHARED = frozenset(
-    {
-        "python",
-        "verl",
-        "openrlhf",
-        "trl",
-        "megatron",
-        "llamafactory",
-        "ms-swift",
-        "axolotl",
-        "lightning",
-        "hydra",
-    }
-)
 # What loggers call a line that is no trouble; glog writes one letter.
 REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
-# What C++ cores call a warning may be their last word; what they warn of in the words of Python or the
-# system, they survived.
-SURVIVED = ("python.", "native.", "kernels.", "linux.", "cuda.")
-# Dialects that are no framework's name: a failure's row says itself whose message it is.
-UNNAMED = frozenset({("hf", "transformers"), ("common", "accelerate")})
-CUT_TRACEBACK, IGNORED_EXCEPTION = "python.cut-traceback", "python.exception-ignored"
 MAX_FACTS = 2000
 # What only a progress line tells: how far the preparation of the data was.
 TOLD_BY_PROGRESS = frozenset({"preprocess"})
@@ -185,7 +161,7 @@ class LogReading:
         ]
         if not rows:
             return
-        if any(row.id.startswith("structure.traceback") for row in rows):
+        if any(row.handler == "traceback" for row in rows):
             self._traceback(block, offset, line)
         if self._quoted_code(line):
             # What code a traceback quotes may tell what the job was doing; it never is a failure's message.
@@ -255,18 +231,21 @@ class LogReading:
             self._flush()
             for frame in found.frames:
                 self._frameworks.see_text(frame.file, found.end)
-        elif not (self._runs[-1].count or self._runs[-1].finished):
+        elif (row := self._table.by_handler.get("error-level")) and not (
+            self._runs[-1].count or self._runs[-1].finished
+        ):
             for line in levels.error_levels(block):
                 called_error = Event(
-                    ERROR_LEVEL,
-                    "warning",
-                    "none",
+                    row.id,
+                    row.kind,
+                    row.role,
                     line.number,
                     self._shown(line.text),
                     self._shown(line.body),
                     source=self._redactor.clean(line.source),
                     rank=line.rank or line.told,
                     time=line.time,
+                    handler=row.handler,
                 )
                 self._events.add(called_error)
 
@@ -278,39 +257,28 @@ class LogReading:
     def _flush(self, source: str | None = None, before: int | None = None) -> None:
         """Turn tracebacks whose last line no pattern knew into events of their own."""
         for stack in self._stacks.close(source, before):
-            if not self._is_below_ignored(stack.traceback.source, stack.traceback.start):
-                stack.sight.group = self._events.add(self._unknown(stack.traceback))
-
-    def _unknown(self, traceback: Traceback) -> Event:
-        text = self._shown(traceback.text)
-        frames = self._frames(traceback)
-        if not traceback.exception:
-            return Event(
-                CUT_TRACEBACK,
-                "error",
-                "wrapper",
-                traceback.end,
-                text,
-                text.strip(),
-                source=self._redactor.clean(traceback.source),
-                frames=frames,
-                traceback=traceback.start,
+            row = self._table.by_handler.get(
+                "unknown-exception" if stack.traceback.exception else "cut-traceback"
             )
-        body = self._shown(
-            f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception
-        )
+            if row and not self._is_below_ignored(stack.traceback.source, stack.traceback.start):
+                stack.sight.group = self._events.add(self._unknown(row, stack.traceback))
+
+    def _unknown(self, row: Pattern, traceback: Traceback) -> Event:
+        text = self._shown(traceback.text)
+        said = f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception
         return Event(
-            UNKNOWN_EXCEPTION,
-            "error",
-            "origin",
+            row.id,
+            row.kind,
+            row.role,
             traceback.end,
             text,
-            body,
+            self._shown(said) if said else text.strip(),
             source=self._redactor.clean(traceback.source),
             exception=self._redactor.clean(traceback.exception),
-            frames=frames,
+            frames=self._frames(traceback),
             remote=traceback.remote,
             traceback=traceback.start,
+            handler=row.handler,
         )
 
     def _frames(self, traceback: Traceback) -> tuple[Frame, ...]:
@@ -342,22 +310,23 @@ class LogReading:
             self._phases.tell(line.number, row.phase or str(fields["name"]), self._lines + 1)
         elif row.fact and fields and (row.kind != "progress" or row.fact in TOLD_BY_PROGRESS):
             self._fact(row.fact, line.number, fields)
-        if row.id == "structure.command":
+        if row.handler == "command":
             text, found = self._launch.command(launch.rows_below(block.data, offset, line), line.source)
             self._frameworks.see_text(text[:8000], line.number)
             self._set(found)
-        elif row.id.startswith("structure.dump"):
+        elif row.handler == "settings":
             self._set(self._launch.dump(line, launch.rows_below(block.data, offset, line)))
 
     def _note(self, row: Pattern, line: Line, fields: dict[str, Value]) -> None:
         """Note what kind of line it is: progress, an end, a version, or only somebody's dialect."""
-        if row.id == IGNORED_EXCEPTION:
+        if row.handler == "ignored-exception":
             self._ignored[line.source] = line.number
         if row.kind == "version":
             for name in row.frameworks:
                 self._frameworks.see(name, line.number, str(fields.get("version", "")))
             return
-        self._see(row, line)
+        for name in row.shows:
+            self._frameworks.see(name, line.number)
         if row.kind in ("finish", "end"):
             self._runs[-1].close(line.number, finished=row.kind == "finish")
         if row.kind == "progress":
@@ -381,15 +350,6 @@ class LogReading:
 
     def _cued(self, traceback: Traceback) -> set[str]:
         return {name for frame in traceback.frames for name in cued_framework(frame.file)}
-
-    def _see(self, row: Pattern, line: Line) -> None:
-        """Note the framework whose dialect a line is in; what forks share says nothing of the fork."""
-        dialect = row.id.split(".", 1)[0]
-        if row.fails and row.frameworks and (dialect, row.frameworks[0]) in UNNAMED:
-            for name in row.frameworks:
-                self._frameworks.see(name, line.number)
-        if dialect in row.frameworks and not (dialect in SHARED and (row.fails or row.kind == "warning")):
-            self._frameworks.see(dialect, line.number)
 
     def _set(self, settings: list[launch.Setting]) -> None:
         clean = self._redactor
@@ -461,6 +421,8 @@ class LogReading:
             also=tuple(row.id for row in rows[1:]),
             traceback=traceback.start if traceback else 0,
             count=folded,
+            handler=best.handler,
+            tells=tuple(told for row in rows for told in row.tells),
         )
         self._sight.group = self._events.add(event)
         self._timeline.event(line.number, line.time)
@@ -470,7 +432,8 @@ class LogReading:
             or not (traceback and traceback.frames)
             or set(best.frameworks) & self._cued(traceback)
         ):
-            self._see(best, line)
+            for name in best.shows:
+                self._frameworks.see(name, line.number)
         if line.number not in self._around and len(self._around) < EventLog.LIMIT:
             self._around[line.number] = context_lines(block, offset, line.number)
 
@@ -593,7 +556,7 @@ def _place(row: Pattern, text: str) -> int:
 
 
 def _telling(row: Pattern) -> tuple[bool, int, bool, int]:
-    return row.id in GENERIC, _ROLE[row.role], not row.cause, _STRENGTH[row.strength]
+    return row.generic, _ROLE[row.role], not row.cause, _STRENGTH[row.strength]
 
 
 def _is_remark(line: Line, row: Pattern) -> bool:
@@ -601,9 +564,9 @@ def _is_remark(line: Line, row: Pattern) -> bool:
 
     What NCCL says so of its own failures counts by its row.
     """
-    return line.level in REMARKS or (line.body.startswith("NCCL INFO ") and not row.id.startswith("nccl."))
+    return line.level in REMARKS or (line.body.startswith("NCCL INFO ") and not row.said_at_info)
 
 
 def _is_warned(line: Line, row: Pattern) -> bool:
     """Tell whether a line is of the level of a warning."""
-    return line.level.startswith("WARN") or (line.level == "W" and row.id.startswith(SURVIVED))
+    return line.level.startswith("WARN") or (line.level == "W" and row.survivable)

@@ -196,9 +196,7 @@ class Scanner:
         self._seen = dict.fromkeys(self._scarce, 0)
         # What a healthy run prints at every step: of a block's, the first and the last ones tell enough.
         self._plenty = frozenset(
-            n
-            for n, row in enumerate(rows)
-            if row.kind in ("progress", "end", "fact") and not row.id.startswith("structure.")
+            n for n, row in enumerate(rows) if row.kind in ("progress", "end", "fact") and not row.handler
         )
         self._telling = frozenset(n for n, row in enumerate(rows) if row.fails)
         numbered = list(enumerate(rows))

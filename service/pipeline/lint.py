@@ -26,7 +26,7 @@ def findings(library: Library, table: PatternTable) -> list[str]:
     found += [
         text for rows in library.remedies.values() for row in rows for text in _remedy(row, library, table)
     ]
-    found += [text for row in table.rows for text in _pattern(row, library)]
+    found += [text for row in table.by_id.values() for text in _pattern(row, library)]
     found += _guidance(library)
     found += _examples(table)
     found += _twins(library)
@@ -74,9 +74,9 @@ def _case(case: Case, library: Library, table: PatternTable) -> Iterator[str]:
 
 def _is_seen(predicate: Predicate, table: PatternTable) -> bool:
     """Tell whether a condition on patterns can hold at all."""
-    if predicate.subject not in ("pattern", "root") or predicate.name == "python.exception":
+    if predicate.subject not in ("pattern", "root"):
         return True
-    return any(fnmatchcase(row.id, predicate.name) for row in table.rows)
+    return any(fnmatchcase(name, predicate.name) for name in table.by_id)
 
 
 def _change(change: Change, library: Library) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _pattern(row: Pattern, library: Library) -> Iterator[str]:
     yield from (
         f"{row.id}: unknown cause {cause}" for cause in named if cause and cause not in library.causes
     )
-    if row.fails and not row.near:
+    if row.fails and row.expression and not row.near:
         yield f"{row.id}: a failure's pattern needs a line that nearly matches"
     for line in row.examples:
         if not row.compiled.search(line):

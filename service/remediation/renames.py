@@ -6,35 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from fnmatch import fnmatchcase
 
 from corpus.library import Library, fits, spelling
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
-from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.framework_relations import settable_frameworks
 
-# Patterns of messages that say: there is no such key. Their facts hold it, or the words that they quote.
-_UNKNOWN = (
-    "hydra.could-not-override",
-    "hydra.not-in-struct",
-    "hydra.unexpected-config-key",
-    "hydra.could-not-delete",
-    "hydra.argparse",
-    "python.argparse",
-    "openrlhf.argparse",
-    "hf.argument-conflict",
-    "ms-swift.arguments-unknown",
-    "sglang.cli-args",
-    "vllm.cli-args",
-    "vllm.engine-args-unknown",
-    "common.unknown-key",
-    "deepspeed.config-pydantic",
-    "axolotl.config-invalid",
-    "python.pydantic",
-    "python.unexpected-keyword",
-)
+# Facts of a message that there is no such setting: they hold its key, or the words that they quote.
 _FIELDS = ("key", "argument", "reason", "name")
 _KINDS = frozenset({"config_key", "config_error", "validation", "call"})
 _FLAG = re.compile(r"(?<![\w-])--[A-Za-z][\w.-]*")
@@ -68,7 +47,14 @@ def find_renames(report: CrashReport, library: Library, settings: Sequence[Setti
 
 def _unknown_keys(report: CrashReport) -> Iterator[str]:
     """Give the keys as the failing lines name them; a full key stands for its last part."""
-    events = [event for event in report.standing if _says_unknown(event) and not _is_read(event, report)]
+    refused = any("refused-override" in event.tells for event in report.standing)
+    # Code that reads a key which the configuration lacks: nobody set it by a wrong name.
+    read = () if refused else ("ConfigAttributeError",)
+    events = [
+        event
+        for event in report.standing
+        if "unknown-setting" in event.tells and not event.exception.endswith(read)
+    ]
     lines = {event.line for event in events}
     texts = [
         str(fact.fields[name])
@@ -84,19 +70,6 @@ def _unknown_keys(report: CrashReport) -> Iterator[str]:
     for text in texts:
         for key in _FLAG.findall(text) or ([text] if _KEY.fullmatch(text) else []):
             yield next((longer for longer in full if longer.endswith(f".{key}")), key)
-
-
-def _says_unknown(event: Event) -> bool:
-    names = (event.pattern, *event.also)
-    return any(fnmatchcase(name, wanted) for name in names for wanted in _UNKNOWN)
-
-
-def _is_read(event: Event, report: CrashReport) -> bool:
-    """Tell whether code reads a key that the configuration lacks: nobody set it by a wrong name."""
-    return (
-        event.exception.endswith("ConfigAttributeError")
-        and "hydra.could-not-override" not in report.view().names
-    )
 
 
 def _candidates(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -39,6 +40,8 @@ def write_table(root: Path, name: str, text: str) -> None:
         (ROW + ROW, r"two patterns are called 'a\.boom'"),
         ("- {id: [unclosed\n", r"a\.yaml"),
         ("a.boom: {}\n", r"a\.yaml"),
+        ("defaults: {kind: error}\n", r"a\.yaml"),
+        ("- {id: a.bare, kind: error}\n", r"a\.bare: .*needs an expression"),
     ],
 )
 def test_a_broken_table_names_file_row_and_field(tmp_path: Path, text: str, message: str) -> None:
@@ -71,6 +74,19 @@ def test_patterns_of_failures_name_their_frameworks_and_examples(table: PatternT
     """Every failure's row shows at least one line that it was seen in."""
     assert len(table.rows) > 800
     assert [row.id for row in table.rows if row.fails and not row.examples] == []
+
+
+def test_that_each_handler_has_a_row(table: PatternTable) -> None:
+    """Else the reader would leave out what it is there for."""
+    assert set(table.by_handler) == set(get_args(log_patterns.Handler))
+    assert {row.handler for row in table.made} == log_patterns.MADE
+
+
+def test_that_a_files_defaults_hold_for_its_rows_unless_one_says_otherwise(tmp_path: Path) -> None:
+    rows = ROW + ROW.replace("a.boom", "a.second").replace("kind: error", "kind: error, shows: [b]")
+    write_table(tmp_path, "a.yaml", f"defaults: {{shows: [a], survivable: true}}\nrows:\n{rows}")
+    loaded = log_patterns.load(tmp_path)
+    assert [(row.shows, row.survivable) for row in loaded.rows] == [(("a",), True), (("b",), True)]
 
 
 def test_case_is_ignored_only_where_the_row_says_so() -> None:

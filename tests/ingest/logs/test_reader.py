@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ingest.logs.log_reading import UNKNOWN_EXCEPTION
 from ingest.logs.report import CrashReport
 from ingest.logs.scanner import BLOCK
 from tests.factories import (
@@ -106,7 +105,7 @@ def test_a_traceback_across_a_block_border_is_whole(read: ReadLog) -> None:
         padding = "." * (BLOCK - cut - len(filler) - 1) + "\n"
         report = read(filler + padding + crash + "all is well\n" * 30_000)
         line = filler.count("\n") + 1 + 6
-        assert told(report) == [(UNKNOWN_EXCEPTION, line, "root", 1)]
+        assert told(report) == [("python.exception", line, "root", 1)]
         assert report.root is not None
         assert [frame.function for frame in report.root.frames] == ["main", "step"]
 
@@ -224,19 +223,19 @@ def test_each_line_under_a_validators_heading_is_a_failure_of_its_own(read: Read
 def test_code_that_a_traceback_quotes_is_no_event(read: ReadLog, prefix: str) -> None:
     """A line of source that mentions a message is not that message."""
     report = read(prefixed(prefix, traceback(STRANGE, code=f'raise RuntimeError("{OOM}")')))
-    assert told(report) == [(UNKNOWN_EXCEPTION, 6, "root", 1)]
+    assert told(report) == [("python.exception", 6, "root", 1)]
 
 
 @each_row(
     ("log", "expected"),
     [
         (traceback(OOM) + steps(1, 2, 3), [("torch.cuda-oom", 6, "recovered", 1)]),
-        (traceback(STRANGE) + steps(1, 2, 3), [(UNKNOWN_EXCEPTION, 6, "recovered", 1)]),
+        (traceback(STRANGE) + steps(1, 2, 3), [("python.exception", 6, "recovered", 1)]),
         (steps(1, 2) + traceback(OOM) + steps(3), [("torch.cuda-oom", 8, "root", 1)]),
         (steps(8) + traceback(OOM) + steps(1, 2, 3), [("torch.cuda-oom", 7, "recovered", 1)]),
         (
             traceback(STRANGE) + steps(1, 2, 3) + traceback(OOM),
-            [(UNKNOWN_EXCEPTION, 6, "recovered", 1), ("torch.cuda-oom", 15, "root", 1)],
+            [("python.exception", 6, "recovered", 1), ("torch.cuda-oom", 15, "root", 1)],
         ),
         (traceback(OOM) + steps(1, 2, 3) + traceback(OOM), [("torch.cuda-oom", 6, "root", 2)]),
     ],

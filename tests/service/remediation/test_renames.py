@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from corpus.library import Library
+from corpus.log_patterns import Tells
 from ingest.logs.facts import Fact
 from service.patching.patch import patch
 from service.patching.patches import ConfigFile, patch_files
@@ -29,17 +31,15 @@ KNOBS = (
     spec("--cpu-offload-gb", framework="vllm", spelled="flag", max=None),
 )
 
+REFUSED: Sequence[Tells] = ("unknown-setting", "refused-override")
+
 
 def found(
-    key: str,
-    framework: str = "verl",
-    version: str = "",
-    pattern: str = "hydra.could-not-override",
-    **given: str,
+    key: str, framework: str = "verl", version: str = "", tells: Sequence[Tells] = REFUSED, **given: str
 ) -> list[tuple[str, str | None, bool]]:
     """Give the names found for a key that a message calls unknown, the job's value and whether history tells it."""
     told = report(
-        failed(pattern=pattern),
+        failed(tells=tells),
         frameworks=[(framework, version)],
         facts=[Fact("config_key", 3, {"key": key})],
         settings=[setting(name, value) for name, value in given.items()],
@@ -75,7 +75,7 @@ def test_that_the_right_name_is_the_settings_own_or_the_nearest(
 
 def test_that_only_a_message_which_calls_the_key_unknown_counts() -> None:
     """A key that a message merely names, such as one with a wrong value, is right as it stands."""
-    assert found("trainer.n_gpu_per_node", pattern="hydra.merge-error") == []
+    assert found("trainer.n_gpu_per_node", tells=()) == []
 
 
 def test_that_history_is_told_from_likeness() -> None:
@@ -90,7 +90,7 @@ def test_that_the_last_part_of_a_key_stands_for_the_full_one() -> None:
         Fact("config_key", 3, {"key": "n_gpu_per_node"}),
         Fact("config_key", 5, {"key": "trainer.n_gpu_per_node"}),
     ]
-    told = report(failed(pattern="hydra.not-in-struct"), facts=facts)
+    told = report(failed(tells=("unknown-setting",)), facts=facts)
     assert [item.old for item in find_renames(told, library(*KNOBS), [])] == ["trainer.n_gpu_per_node"]
 
 
@@ -106,7 +106,7 @@ def test_that_the_right_name_is_proposed_first_with_the_jobs_own_value(
     value: str | None, to: object, status: str
 ) -> None:
     told = report(
-        failed(pattern="hydra.could-not-override"),
+        failed(tells=REFUSED),
         facts=[Fact("config_key", 3, {"key": "trainer.n_gpu"})],
         settings=[setting("trainer.n_gpu", value)] if value else [],
     )
@@ -123,7 +123,7 @@ def test_that_the_right_name_is_proposed_first_with_the_jobs_own_value(
 def test_that_a_mask_never_takes_the_place_of_the_secret() -> None:
     """The report holds what stands for a secret; written to the job's file, it would be the secret's end."""
     told = report(
-        failed(pattern="hydra.could-not-override"),
+        failed(tells=REFUSED),
         facts=[Fact("config_key", 3, {"key": "trainer.log_dir"})],
         settings=[setting("trainer.log_dir", "s3://[redacted:url-credentials]@store/x")],
     )
@@ -147,10 +147,7 @@ def test_that_a_jobs_value_is_read_as_what_it_is(text: str | None, value: object
 def test_that_thousands_of_settings_are_compared_in_no_time() -> None:
     many = [spec(f"trainer.option_{number}_of_many", framework="verl") for number in range(5000)]
     shelf = Library({}, {}, {(item.framework, item.key): item for item in many})
-    told = report(
-        failed(pattern="hydra.could-not-override"),
-        facts=[Fact("config_key", 3, {"key": "trainer.option_77_of_mny"})],
-    )
+    told = report(failed(tells=REFUSED), facts=[Fact("config_key", 3, {"key": "trainer.option_77_of_mny"})])
     assert [item.new for item in find_renames(told, shelf, [])] == ["trainer.option_77_of_many"]
 
 
