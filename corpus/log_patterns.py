@@ -5,22 +5,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import model_validator
 
+from corpus import exceptions, phases
 from corpus.errors import InvalidCorpusError
+from corpus.exceptions import ExceptionMeanings
 from corpus.library import ROOT, read_cache, read_yaml, validated, write_cache
-from corpus.schema import PredicateText, Record, Specifier
+from corpus.schema import PredicateText, Record, Specifier, Strength
 
 SYSTEM_WORDS = "system_words.yaml"
 
 Kind = Literal["error", "kill", "hang", "warning", "progress", "finish", "end", "teardown", "version", "fact"]
 PatternRole = Literal["origin", "collateral", "wrapper", "none"]
-Strength = Literal["states", "suggests", "hints"]
 # What the reader does with a line beside noting it, or what it makes an event of by itself.
 Handler = Literal[
     "traceback",  # read the traceback that begins here
@@ -119,11 +120,12 @@ class Pattern(Record):
 class PatternTable:
     """All patterns that lines are searched for, in a fixed order that the scanner numbers them by.
 
-    `made` holds the rows without an expression.
+    `made` holds the rows without an expression, `exceptions` what exceptions mean that no row knows.
     """
 
     rows: tuple[Pattern, ...]
     made: tuple[Pattern, ...] = ()
+    exceptions: ExceptionMeanings = field(default_factory=ExceptionMeanings)
 
     @cached_property
     def by_id(self) -> dict[str, Pattern]:
@@ -159,6 +161,7 @@ class CachedPatterns(Record):
     """All rows, as one cache file holds them."""
 
     rows: tuple[Pattern, ...]
+    exceptions: ExceptionMeanings
 
 
 def load(root: Path = ROOT, cache: Path | None = None) -> PatternTable:
@@ -173,18 +176,20 @@ def load(root: Path = ROOT, cache: Path | None = None) -> PatternTable:
         table: dict[str, list[str]] = read_yaml(root / SYSTEM_WORDS) if (root / SYSTEM_WORDS).exists() else {}
         words = {english: f"(?:{'|'.join([english, *others])})" for english, others in table.items()}
         rows = (_spoken(row, words) for path in _tables(root) for row in _rows(path))
-        shelf = CachedPatterns(rows=tuple(_unique(rows)))
+        shelf = CachedPatterns(rows=tuple(_unique(rows)), exceptions=exceptions.load(root))
         write_cache(shelf, stored)
     return PatternTable(
         tuple(row for row in shelf.rows if row.expression),
         tuple(row for row in shelf.rows if not row.expression),
+        shelf.exceptions,
     )
 
 
 def digest(root: Path = ROOT) -> str:
     """Give a hash over all files that logs are read with, to tell whether what was read still counts."""
     total = hashlib.sha256()
-    for path in (*_tables(root), *root.glob(SYSTEM_WORDS)):
+    others = (SYSTEM_WORDS, exceptions.FILE, phases.FILE)
+    for path in (*_tables(root), *(path for name in others for path in root.glob(name))):
         total.update(path.read_bytes())
     return total.hexdigest()
 

@@ -26,6 +26,8 @@ Action = Literal[
 Purpose = Literal["cure", "find-out"]
 ChangeKind = Literal["setting", "env", "flag", "package", "command"]
 Scalar = bool | int | float | str
+# How far a line, or what it says, settles its cause.
+Strength = Literal["states", "suggests", "hints"]
 
 
 @cache
@@ -48,6 +50,7 @@ def _expression(text: str) -> str:
 
 Specifier = Annotated[str, BeforeValidator(_specifier)]
 PredicateText = Annotated[str, AfterValidator(_predicate)]
+Expression = Annotated[str, AfterValidator(_expression)]
 
 
 class Record(BaseModel):
@@ -215,6 +218,6 @@ class Program(Record):
 
     framework: str
     command: str = ""
-    expression: Annotated[str, AfterValidator(_expression)]
+    expression: Expression
     examples: Annotated[tuple[str, ...], Field(min_length=1)]
     near: tuple[str, ...] = ()

@@ -7,7 +7,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from corpus.log_patterns import Handler, Kind, PatternRole, Strength, Tells
+from corpus.log_patterns import Handler, Kind, PatternRole, Tells
+from corpus.schema import Strength
 from ingest.logs.facts import Value
 from ingest.logs.stacks.tracebacks import Frame
 

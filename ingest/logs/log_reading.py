@@ -522,18 +522,16 @@ class LogReading:
         return tuple((number, text) for (number, _), text in zip(rows, cleaned, strict=True))
 
     def _refined(self, event: Event, job: ReportView) -> Event:
+        """Give the event with the most exact cause that its pattern, or the code that failed, tells."""
         row = self._table.by_id.get(event.pattern)
-        if row is None or not row.refine:
-            return classify_exception(event)
-        # Facts of other lines belong to other events; what was derived belongs to the whole log.
-        facts = [fact for fact in job.facts if fact.line == event.line or fact.kind in DERIVED]
-        view = replace(job, root=event, facts=facts, focus=event)
-        for refinement in row.refine:
-            if all_hold(refinement.when, view):
-                return classify_exception(
-                    replace(event, cause=refinement.cause, strength=refinement.strength or event.strength)
-                )
-        return classify_exception(event)
+        if row and row.refine:
+            # Facts of other lines belong to other events; what was derived belongs to the whole log.
+            facts = [fact for fact in job.facts if fact.line == event.line or fact.kind in DERIVED]
+            view = replace(job, root=event, facts=facts, focus=event)
+            exact = next((refinement for refinement in row.refine if all_hold(refinement.when, view)), None)
+            if exact:
+                event = replace(event, cause=exact.cause, strength=exact.strength or event.strength)
+        return classify_exception(event, self._table.exceptions)
 
 
 def _segment_of(block: Block, match: Match) -> tuple[int, int]:

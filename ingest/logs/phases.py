@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from corpus import phases
 from ingest.logs.stacks.tracebacks import Frame
 from ingest.logs.timeline import Timeline
 
-INITIALISE = "initialise"
-# Which part of a job a call belongs to; the innermost that tells decides.
-_PHASES = tuple(
-    (name, re.compile(expression))
-    for name, expression in (
-        ("save", r"(?:^|[_.: ])save(?:_\w+)?\b(?!r)|save_checkpoint|save_pretrained"),
-        (
-            "log-prob",
-            r"compute_(?:ref_)?log_prob|logprobs_from_logits|log_softmax|entropy_from_logits|compute_logprob",
-        ),
-        (
-            "rollout",
-            r"generate_sequences|rollout|vllm/.*(?:execute_model|generate|wake_up|sleep)|sample|generation",
-        ),
-        (
-            "update",
-            r"update_actor|update_critic|update_policy|training_step|backward|optimizer|ppo_train|train_batch|:step$",
-        ),
-        ("validate", r"_validate|evaluation_loop|:evaluate$"),
-        ("load", r"from_pretrained|load_checkpoint|load_state_dict|load_weights|load_model"),
-        (INITIALISE, r"init_model|init_workers|__init__|initialize|init_process_group|setup"),
-    )
-)
-# Functions that are a turn of a job's loop, whatever objects are made within it.
-_TURNS = tuple(
-    (name, re.compile(expression))
-    for name, expression in (
-        ("rollout", r"^(?:generate_sequences|generate_rollouts?|rollout_step|make_experience)$"),
-        (
-            "update",
-            r"^_?(?:train(?:ing)?_step|train_batch|train_one_(?:step|batch)|forward_backward\w*|update_(?:actor|critic|policy)\w*|backward|optimizer_step)$",
-        ),
-        ("validate", r"^_?(?:validat(?:e|ion_step)|evaluation_loop|evaluate|eval_step)$"),
-        ("save", r"^_?save_(?:checkpoint|model|pretrained)\w*$"),
-    )
-)
-# Phases that are over when the next step is counted; those within a step come again.
-_PASSING = frozenset({INITIALISE, "load", "save", "validate"})
 # So many changes between setting up and counting steps are kept; a job has a few for each start.
 MOST_TURNS = 1000
 
@@ -72,7 +34,7 @@ class Phases:
     def tell(self, line: int, name: str, part: int) -> None:
         """Note a line that tells a phase; `part` is the first line of its file."""
         self._told.append(Told(line, name))
-        if name == INITIALISE:
+        if _is_first(name):
             self._change(line, part, counts=False)
 
     def count(self, line: int, part: int, step: float) -> None:
@@ -109,9 +71,10 @@ class Phases:
     def before(self, line: int, *, has_begun: bool) -> str:
         """Name the phase that the last line before a failure tells that tells any, unless the job has left it behind."""
         last = next((told for told in reversed(self._told) if told.line <= line), None)
-        if last is None or (has_begun and last.name == INITIALISE):
+        if last is None or (has_begun and _is_first(last.name)):
             return ""
-        return "" if last.name in _PASSING and 0 < last.passed < line else last.name
+        phase = phases.load().by_name.get(last.name)
+        return "" if phase and phase.passes and 0 < last.passed < line else last.name
 
 
 def of_frames(frames: Sequence[Frame], *, has_begun: bool) -> str:
@@ -120,22 +83,18 @@ def of_frames(frames: Sequence[Frame], *, has_begun: bool) -> str:
     An object made within a turn of the loop is part of that turn, and once steps were counted nothing is
     initialised.
     """
+    table = phases.load()
     for place, frame in reversed(list(enumerate(frames))):
-        name = _named(frame)
-        if name == INITIALISE:
+        phase = table.of_call(f"{frame} {frame.code}")
+        if phase and phase.first:
             # What turns of the loop the calls around a frame are, the innermost first.
-            turns = (
-                name
-                for frame in reversed(frames[:place])
-                for name, expression in _TURNS
-                if expression.match(frame.function)
-            )
-            name = next(turns, "" if has_begun else name)
-        if name:
-            return name
+            turns = (table.of_turn(around.function) for around in reversed(frames[:place]))
+            phase = next((turn for turn in turns if turn), None if has_begun else phase)
+        if phase:
+            return phase.name
     return ""
 
 
-def _named(frame: Frame) -> str:
-    text = f"{frame} {frame.code}"
-    return next((name for name, expression in _PHASES if expression.search(text)), "")
+def _is_first(name: str) -> bool:
+    phase = phases.load().by_name.get(name)
+    return phase is not None and phase.first

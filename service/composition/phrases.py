@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from corpus import phases
 from corpus.schema import Language
 from ingest.logs.facts import Fact, Value
 from ingest.logs.timeline import Place
 from service.schemas.diagnosis import Outcome, Telemetry, TelemetryReading
-
-_PHASES = {
-    "save": ("while saving a checkpoint", "保存检查点时"),
-    "log-prob": ("while computing log-probabilities", "计算 log-prob 时"),
-    "rollout": ("during rollout (generation)", "rollout（生成）阶段"),
-    "update": ("during the model update", "模型更新阶段"),
-    "validate": ("during validation", "验证阶段"),
-    "load": ("while loading the model or checkpoint", "加载模型或检查点时"),
-    "initialise": ("during initialisation", "初始化阶段"),
-}
 
 _PHRASES = {
     "at": ("{line}{source} reads:", "{line}{source}写道："),
@@ -206,7 +197,8 @@ def phrase(name: str, language: Language, **values: object) -> str:
 
 def phase(name: str, language: Language) -> str:
     """Give the words for a phase of a job, or the empty string for none."""
-    return _PHASES[name][language == "zh"] if name in _PHASES else ""
+    known = phases.load().by_name.get(name)
+    return known.title.to(language) if known else ""
 
 
 def place(where: Place, language: Language) -> str:

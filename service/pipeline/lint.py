@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from corpus import phases
 from corpus.errors import InvalidCorpusError
 from corpus.library import Library
 from corpus.log_patterns import Pattern, PatternTable
@@ -27,6 +28,11 @@ def findings(library: Library, table: PatternTable) -> list[str]:
         text for rows in library.remedies.values() for row in rows for text in _remedy(row, library, table)
     ]
     found += [text for row in table.by_id.values() for text in _pattern(row, library)]
+    found += [
+        f"exceptions.yaml: unknown cause {cause}"
+        for cause in (*table.exceptions.open, *(row.cause for row in table.exceptions.meanings))
+        if cause not in library.causes
+    ]
     found += _guidance(library)
     found += _examples(table)
     found += _twins(library)
@@ -67,13 +73,15 @@ def _case(case: Case, library: Library, table: PatternTable) -> Iterator[str]:
         yield f"{case.id}: its signature has no condition that must hold"
     for predicate in case.signatures.predicates():
         if not _is_seen(predicate, table):
-            yield f"{case.id}: no pattern {predicate.name}"
+            yield f"{case.id}: no {'phase' if predicate.subject == 'phase' else 'pattern'} {predicate.name}"
     for change in case.changes:
         yield from (f"{case.id}: {text}" for text in _change(change, library))
 
 
 def _is_seen(predicate: Predicate, table: PatternTable) -> bool:
-    """Tell whether a condition on patterns can hold at all."""
+    """Tell whether a condition on patterns or phases can hold at all."""
+    if predicate.subject == "phase":
+        return predicate.name in phases.load().by_name
     if predicate.subject not in ("pattern", "root"):
         return True
     return any(fnmatchcase(name, predicate.name) for name in table.by_id)
@@ -118,7 +126,7 @@ def _remedy(row: Remedy, library: Library, table: PatternTable) -> Iterator[str]
         yield f"{where}: unknown cause"
     for predicate in map(parse, (*row.when, *row.unless)):
         if not _is_seen(predicate, table):
-            yield f"{where}: {row.key}: no pattern {predicate.name}"
+            yield f"{where}: {row.key}: no {'phase' if predicate.subject == 'phase' else 'pattern'} {predicate.name}"
     texts = [row.why, *([row.costs] if row.costs else [])]
     if any(not text.en or not _CHINESE.search(text.zh) for text in texts):
         yield f"{where}: {row.key}: its reason stands in one language only"
@@ -134,6 +142,8 @@ def _pattern(row: Pattern, library: Library) -> Iterator[str]:
     yield from (
         f"{row.id}: unknown cause {cause}" for cause in named if cause and cause not in library.causes
     )
+    if row.phase and row.phase not in phases.load().by_name:
+        yield f"{row.id}: unknown phase {row.phase}"
     if row.fails and row.expression and not row.near:
         yield f"{row.id}: a failure's pattern needs a line that nearly matches"
     for line in row.examples:

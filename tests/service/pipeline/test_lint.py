@@ -68,6 +68,7 @@ def test_a_wrong_pattern_is_named(fields: dict[str, Any], told: str, triage: Tri
         (of("pattern:x.*", cause="no-such-cause"), "unknown cause no-such-cause"),
         (of("pattern:y.*"), "no pattern y.*"),
         (of("root:y.bang"), "no pattern y.bang"),
+        (of("phase:asleep"), "no phase asleep"),
         (case(signatures={"none": ["pattern:x.*"]}), "no condition that must hold"),
         (of("pattern:x.*", changes=[change("data.nothing")]), "no setting data.nothing"),
         (of("pattern:x.*", changes=[change(to=1024)]), "over the greatest value"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from corpus import exceptions
 from ingest.logs.stacks.exception_classifier import classify_exception
 from ingest.logs.stacks.stack import Frame
 from tests.factories import event
@@ -16,6 +17,7 @@ VLLM = (f"{SITE}/vllm/v1/engine/core.py", "run_busy_loop")
 SGLANG = (f"{SITE}/sglang/srt/managers/scheduler.py", "event_loop_normal")
 TORCH = (f"{SITE}/torch/nn/modules/module.py", "_call_impl")
 STANDARD = ("/usr/lib/python3.11/json/decoder.py", "raw_decode")
+MEANINGS = exceptions.load()
 OWNERS = {
     "user": (USER, OWN),
     "engine": (USER, VLLM),
@@ -38,7 +40,7 @@ def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fi
         "cause": None,
         "strength": "hints",
     }
-    return classify_exception(event(1, **{**made, **fields})).cause
+    return classify_exception(event(1, **{**made, **fields}), MEANINGS).cause
 
 
 @each_row(

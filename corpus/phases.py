@@ -1,0 +1,57 @@
+"""The parts of a job, and which calls belong to each: rows of `phases.yaml`."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from corpus import library
+from corpus.schema import Expression, Record, Text
+
+FILE = "phases.yaml"
+
+
+class Phase(Record):
+    """A part of a job. `calls` is searched in a call and its source line.
+
+    `turn` is matched against the functions that are a turn of the job's loop, whatever objects are made within
+    it. A phase that `passes` is over when the next step is counted; those within a step come again. The
+    `first` one comes before any step is counted.
+    """
+
+    name: str
+    title: Text
+    calls: Expression
+    turn: Expression = ""
+    passes: bool = False
+    first: bool = False
+
+
+class PhaseTable(Record):
+    """All phases; of the calls of a traceback, the first row that tells one counts."""
+
+    phases: Annotated[tuple[Phase, ...], Field(min_length=1)]
+
+    @cached_property
+    def by_name(self) -> dict[str, Phase]:
+        """Each phase under its name."""
+        return {phase.name: phase for phase in self.phases}
+
+    def of_call(self, text: str) -> Phase | None:
+        """Give the phase that a call belongs to."""
+        return next((phase for phase in self.phases if re.search(phase.calls, text)), None)
+
+    def of_turn(self, function: str) -> Phase | None:
+        """Give the phase that a function is a turn of."""
+        return next((phase for phase in self.phases if phase.turn and re.match(phase.turn, function)), None)
+
+
+@cache
+def load(root: Path = library.ROOT) -> PhaseTable:
+    """Load the table of a corpus; raises InvalidCorpusError naming the field that is wrong."""
+    path = root / FILE
+    return library.validated(PhaseTable, {"phases": library.read_yaml(path)}, str(path))
