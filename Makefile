@@ -18,7 +18,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@# Compiled at once: a start should not compile five hundred modules, whoever owns the folder.
 	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --requirements requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
-	@$(BIN)/python -m compileall -q corpus ingest service eval/*.py ui
+	@$(BIN)/python -m compileall -q corpus ingest service eval/*.py ui whycrash
 	@touch $@
 
 install: $(STAMP)  ## Install what the lock file names.

@@ -57,7 +57,7 @@ def _setting(default: Any, says: str, *, in_folder: bool = False) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be set; each field's sentence is what the README's table shows."""
+    """Everything that can be set; each field's sentence is what the table in docs/settings.md shows."""
 
     home: Path = field(
         default_factory=lambda: user_data_path("whycrash", appauthor=False),

@@ -1,10 +1,11 @@
-"""The README says what the program does: its blocks are run, its generated parts are compared."""
+"""The documentation says what the program does: blocks are run, generated parts compared, links and paths followed."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,39 +19,119 @@ from ui.cli.main import app
 __all__ = ["triage", "warm"]
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-_BLOCK = re.compile(r"<!-- test: (?P<name>\w+) -->\n```console\n(?P<body>.*?)```", re.DOTALL)
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in docs.pages()}
+MOST_LINES = 150
+
+_BLOCK = re.compile(r"<!-- test: (?P<name>\w+) -->\n```(?:console|python)\n(?P<body>.*?)```", re.DOTALL)
+_LINK = re.compile(r"(?:\]\(|(?:src|href)=\")(?P<to>[^)\s\"]+)")
+_PATH = re.compile(r"`((?:corpus|ingest|service|eval|ui|tests|docs|whycrash)/[\w./-]*)")
+# A part in capitals stands for many names.
+_TO_FILL_IN = re.compile(r"/[A-Z]{3,}(?:/|\.|$)")
+_FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+
+
+def _blocks(*names: str) -> Iterator[str]:
+    for text in PAGES.values():
+        yield from (block["body"] for block in _BLOCK.finditer(text) if block["name"] in names)
 
 
 def _commands() -> list[str]:
-    rows = [row for block in _BLOCK.finditer(README) for row in block["body"].splitlines()]
+    rows = [row for body in _blocks("explain", "several", "ingest") for row in body.splitlines()]
     return [row.removeprefix("$ whycrash ") for row in rows if row.startswith("$ whycrash ")]
 
 
-@each_row("command", _commands())
-def test_commands_of_the_readme_run(
-    command: str, warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every command of the README's tested blocks does what it says, without an error."""
+@pytest.fixture(autouse=True)
+def _new_user(warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work where the documentation does, with a home that is ready and may be written to."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("WHYCRASH_HOME", str(shutil.copytree(warm, tmp_path / "home")))
     monkeypatch.setenv("WHYCRASH_EMBEDDING_MODEL", "hash")
+
+
+@each_row("command", _commands())
+def test_documented_commands_run(command: str) -> None:
+    """Every command of a tested block does what it says, without an error."""
     result = CliRunner().invoke(app, shlex.split(command), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip()
 
 
-def test_the_readme_has_commands_to_run() -> None:
-    """The blocks are found, so the test above cannot pass by finding none."""
-    assert len(_commands()) >= 7
+@each_row("body", [*_blocks("python")])
+def test_documented_python_runs(body: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every tested block of Python runs by itself and prints something."""
+    exec(compile(body, "documentation", "exec"), {})  # noqa: S102 - the documentation's own code
+    assert capsys.readouterr().out.strip()
+
+
+@each_row("body", [*_blocks("answer")])
+def test_a_sample_answer_is_what_the_program_prints(body: str) -> None:
+    """Its lines stand in the output in this order; `...` is for lines that are left out."""
+    command, *expected = [row.rstrip() for row in body.splitlines()]
+    result = CliRunner().invoke(
+        app,
+        shlex.split(command.removeprefix("$ whycrash ")),
+        env={"COLUMNS": "100", "TERM": "dumb"},
+        catch_exceptions=False,
+    )
+    printed = [row.rstrip() for row in result.stdout.splitlines()]
+    at = 0
+    for number, row in enumerate(expected):
+        if row == "...":
+            continue
+        assert row in printed[at:], row
+        found = printed.index(row, at)
+        # Without an ellipsis before it, a line follows the one before.
+        assert found == at or expected[number - 1] == "...", row
+        at = found + 1
+    assert at > 0
+
+
+def test_there_is_something_to_run() -> None:
+    """The blocks are found, so the tests above cannot pass by finding none."""
+    assert len(_commands()) >= 10
+    assert len([*_blocks("python")]) >= 2
+    assert [*_blocks("answer")]
+    known = {"answer", "client", "curl", "explain", "ingest", "python", "several"}
+    assert {block["name"] for text in PAGES.values() for block in _BLOCK.finditer(text)} == known
 
 
 def test_generated_parts_are_up_to_date() -> None:
-    """Help texts and the table of settings are what the program writes."""
-    assert docs.written(README) == README
+    """Help texts and tables are what the program writes, and each stands on some page."""
+    assert [name for name, text in PAGES.items() if docs.written(text) != text] == []
+    everything = "".join(PAGES.values())
+    assert [name for name in docs.PARTS if f"<!-- end of {name} -->" not in everything] == []
 
 
-def test_paths_that_the_readme_names_exist() -> None:
-    """A file or folder named in the README is there."""
-    named = set(re.findall(r"`((?:corpus|ingest|service|eval|ui|tests)/[\w./-]*)`", README))
-    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+def test_the_readme_is_short() -> None:
+    """It is the first page; the others hold the rest."""
+    assert PAGES["README.md"].count("\n") <= MOST_LINES
+
+
+def test_links_and_paths_of_the_documentation_lead_somewhere() -> None:
+    """A relative link names a file, and a heading where it has an anchor; a path in code marks exists; each page is linked."""
+    broken: list[str] = []
+    linked = {"README.md"}
+    for name, text in PAGES.items():
+        prose = _FENCED.sub("", text)
+        for link in _LINK.finditer(prose):
+            to, _, anchor = link["to"].partition("#")
+            if to.startswith(("http://", "https://")):
+                continue
+            target = (ROOT / name).parent / to if to else ROOT / name
+            page = target.resolve().relative_to(ROOT).as_posix()
+            linked |= {page}
+            if not target.exists() or (anchor and anchor not in _anchors(PAGES.get(page, ""))):
+                broken.append(f"{name}: {link['to']}")
+        broken += [
+            f"{name}: {path}"
+            for path in _PATH.findall(prose)
+            if not (ROOT / path).exists() and not _TO_FILL_IN.search(path)
+        ]
+    assert broken == []
+    assert set(PAGES) - linked == set()
+
+
+def _anchors(text: str) -> set[str]:
+    """Give the anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", _FENCED.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from tests.tables import each_row
 
 ROOT = Path(__file__).parent.parent
 ORDER = ["corpus", "ingest", "service", "eval", "ui"]
+# What programs import: on top of the service, beside the faces.
+PUBLIC = "whycrash"
+BELOW_PUBLIC = ORDER[: ORDER.index("service") + 1]
 
 # A package, and the one module or folder that may import it; several where each does a thing of its own with
 # it.
@@ -54,6 +58,25 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
     ),
     "typer": "ui",
 }
+# The packages of the service; each imports those before it.
+SERVICE = [
+    "html",
+    "schemas",
+    "settings",
+    "telemetry",
+    "scoring",
+    "remediation",
+    "composition",
+    "patching",
+    "llm",
+    "pipeline",
+    "persistence",
+    "workers",
+    "batches",
+    "app",
+    "monitoring",
+    "api",
+]
 # The slow packages of which an answer must not wait at import.
 SLOW = {
     "chromadb",
@@ -73,18 +96,18 @@ SLOW = {
 
 
 def _modules() -> list[Path]:
-    return [path for folder in ORDER for path in sorted((ROOT / folder).rglob("*.py"))]
+    return [path for folder in [*ORDER, PUBLIC] for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 def _imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """Yield each imported module with whether the import stands at the top of the module."""
+    """Yield each imported name with its module's, and whether the import stands at the top of the module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     top = set(map(id, tree.body))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, id(node) in top) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module, id(node) in top
+            yield from ((f"{node.module}.{alias.name}", id(node) in top) for alias in node.names)
 
 
 def _name(path: Path) -> str:
@@ -94,9 +117,29 @@ def _name(path: Path) -> str:
 @each_row("path", _modules(), ids=_name)
 def test_imports_go_one_way(path: Path) -> None:
     """A folder imports only itself and the folders before it."""
-    place = ORDER.index(_name(path).split("/")[0])
-    upward = [module for module, _ in _imports(path) if module.split(".")[0] in ORDER[place + 1 :]]
+    own = _name(path).split("/")[0]
+    allowed = {PUBLIC, *BELOW_PUBLIC} if own == PUBLIC else set(ORDER[: ORDER.index(own) + 1])
+    upward = [module for module, _ in _imports(path) if module.split(".")[0] in {*ORDER, PUBLIC} - allowed]
     assert upward == []
+
+
+@each_row(
+    "path",
+    [path for path in sorted((ROOT / "service").rglob("*.py")) if _name(path) != "service/__init__.py"],
+    ids=_name,
+)
+def test_packages_of_the_service_import_those_before_them(path: Path) -> None:
+    """Within the service, too, imports go one way, in the order that docs/architecture.md draws."""
+    own = SERVICE.index(path.relative_to(ROOT / "service").parts[0].removesuffix(".py"))
+    named = {module.split(".")[1] for module, _ in _imports(path) if module.startswith("service.")}
+    assert {name for name in named if SERVICE.index(name) > own} == set()
+
+
+def test_the_architecture_page_draws_the_order_of_the_service() -> None:
+    """Its table has a row for each package, in their order."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `service/(\w+)(?:/|\.py)` \|", page, re.MULTILINE)
+    assert rows == SERVICE
 
 
 @each_row("path", _modules(), ids=_name)
@@ -150,10 +193,18 @@ def test_no_module_imports_itself_through_others() -> None:
 
 
 def test_package_files_import_nothing() -> None:
-    """An `__init__.py` holds a docstring and imports nothing."""
+    """An `__init__.py` holds a docstring and imports nothing.
+
+    Only that of the public package forwards names, once they are used: at the top it imports what marks types, no more.
+    """
     for path in _modules():
         if path.name == "__init__.py":
-            assert list(_imports(path)) == [], _name(path)
+            at_import = (
+                list(_imports(path))
+                if path.parent.name != PUBLIC
+                else [name for name, top in _imports(path) if top and name != "typing.TYPE_CHECKING"]
+            )
+            assert at_import == [], _name(path)
 
 
 def test_files_stay_readable() -> None:

@@ -1,4 +1,4 @@
-"""The parts of the README that the program writes: the commands' help, the table of settings, what the knowledge covers.
+"""The parts of the documentation that the program writes: help texts, settings, errors, what the knowledge covers.
 
 `python -m ui.docs` writes them between their marks; a test compares.
 """
@@ -12,11 +12,12 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from corpus import library, log_patterns
+from service.schemas.errors import RequestError
 from service.settings import PREFIX, Settings
 from ui import coverage
 from ui.cli.main import app
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
 COMMANDS = ("", "explain", "run", "watch", "batch", "serve", "keys", "ingest", "snapshot")
 
 
@@ -45,24 +46,40 @@ def settings_table() -> str:
     return "\n".join(rows)
 
 
+def errors_table() -> str:
+    """Give the errors of the API as a Markdown table, by status."""
+    kinds = sorted(
+        (kind for kind in RequestError.__subclasses__() if kind.__module__ == RequestError.__module__),
+        key=lambda kind: kind.status,
+    )
+    rows = ["| status | class in `service.schemas.errors` | meaning |", "|---|---|---|"]
+    rows += [f"| {kind.status} | `{kind.__name__}` | {(kind.__doc__ or '').strip()} |" for kind in kinds]
+    return "\n".join(rows)
+
+
 def coverage_table() -> str:
     """Give what the knowledge covers as a Markdown table."""
     return coverage.markdown(coverage.stats(library.load(), log_patterns.load()))
 
 
-PARTS = {"help": help_text, "settings": settings_table, "coverage": coverage_table}
+PARTS = {"help": help_text, "settings": settings_table, "errors": errors_table, "coverage": coverage_table}
+
+
+def pages() -> list[Path]:
+    """List the documentation: the pages at the root, and those below `docs`."""
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def written(text: str) -> str:
-    """Give the README's text with its generated parts as they should be."""
+    """Give a page's text with its generated parts as they should be."""
     for name, make in PARTS.items():
         mark = re.compile(
             rf"(<!-- {name}: written by `python -m ui.docs` -->\n).*?(<!-- end of {name} -->)", re.DOTALL
         )
-        block = make()
-        text = mark.sub(lambda match, block=block: f"{match[1]}{block}\n{match[2]}", text)  # type: ignore[misc]
+        text = mark.sub(lambda match, make=make: f"{match[1]}{make()}\n{match[2]}", text)  # type: ignore[misc]
     return text
 
 
 if __name__ == "__main__":
-    README.write_text(written(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in pages():
+        page.write_text(written(page.read_text(encoding="utf-8")), encoding="utf-8")

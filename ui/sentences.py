@@ -291,7 +291,7 @@ SENTENCES: Mapping[str, str] = {
     "--slack takes the address of Slack's incoming webhook from {}, which is empty.": "--slack 从 {} 读取 Slack incoming webhook 的地址，而它是空的。",
     "Slack over HTTP needs WHYCRASH_SLACK_SIGNING_SECRET; the app's page at Slack shows it under Basic "
     "Information.": "通过 HTTP 接入 Slack 需要 WHYCRASH_SLACK_SIGNING_SECRET；它在 Slack 应用页面的 Basic Information 中。",
-    "Socket Mode needs WHYCRASH_{}, which begins with `{}`; the README tells how to get it.": "Socket Mode 需要 WHYCRASH_{}，以 `{}` 开头；README 说明了如何获取。",
+    "Socket Mode needs WHYCRASH_{}, which begins with `{}`; docs/slack.md tells how to get it.": "Socket Mode 需要 WHYCRASH_{}，以 `{}` 开头；docs/slack.md 说明了如何获取。",
     "WHYCRASH_DATABASE is no URL of a database; it looks like postgresql+psycopg://user:password@host/name.": "WHYCRASH_DATABASE 不是数据库的 URL；应形如 postgresql+psycopg://user:password@host/name。",
     "WHYCRASH_DATABASE names {}; whycrash keeps its data in SQLite or PostgreSQL.": "WHYCRASH_DATABASE 指定了 {}；whycrash 的数据只保存在 SQLite 或 PostgreSQL 中。",
     "WHYCRASH_DATABASE takes a file, as sqlite:////folder/whycrash.db; what is in memory is lost.": "WHYCRASH_DATABASE 要指定文件，例如 sqlite:////folder/whycrash.db；内存中的数据会丢失。",

@@ -53,7 +53,7 @@ def check(settings: Settings) -> None:
     for name, begins in (("slack_bot_token", "xoxb-"), ("slack_app_token", "xapp-")):
         if not getattr(settings, name).get_secret_value().startswith(begins):
             raise SettingsError(
-                f"Socket Mode needs WHYCRASH_{name.upper()}, which begins with `{begins}`; the README "
+                f"Socket Mode needs WHYCRASH_{name.upper()}, which begins with `{begins}`; docs/slack.md "
                 "tells how to get it."
             )
 

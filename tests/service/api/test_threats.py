@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-TEXT = (ROOT / "service" / "THREATS.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 
 
 def _tests(path: Path) -> set[str]:
