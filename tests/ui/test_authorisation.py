@@ -106,7 +106,7 @@ _OFFERED = """
 import json, sys
 from pathlib import Path
 from starlette.routing import Mount
-from service.app.triage_service import Triage service
+from service.app.triage_service import TriageService
 from service.settings import Settings
 from ui import server
 
@@ -120,7 +120,7 @@ def routes(found, prefix=""):
             yield from ((method, prefix + route.path) for method in getattr(route, "methods", None) or ())
 
 settings = Settings(home=Path(sys.argv[1]), embedding_model="hash")
-app = server.build(settings, Triage service(settings))
+app = server.build(settings, TriageService(settings))
 [mounted] = [route for route in app.routes if isinstance(route, Mount)]
 print(json.dumps(sorted(set(routes(mounted.app._app.routes)))))
 """

@@ -191,7 +191,7 @@ class ChatController:
         """Triage what was sent, and give the page's state after each event."""
         canvas, view = (
             PanelCache(self.library, asked.ticket),
-            TriageView(asked.language, _name(asked), self._settings.model if asked.model else ""),
+            TriageView(asked.language, submission_name(asked), self._settings.model if asked.model else ""),
         )
         yield canvas.paint(view)
         try:
@@ -286,7 +286,8 @@ def _caller(principal: Principal) -> Caller:
     return Caller("chat", principal.caller.name)
 
 
-def _name(asked: TriageForm) -> str:
+def submission_name(asked: TriageForm) -> str:
+    """Name a submission in lists of past triages: by its log, or by the example that it is."""
     if asked.example:
         return f"{EXAMPLE}{asked.example}"
     if not asked.files:
@@ -302,7 +303,7 @@ def _submission(asked: TriageForm, files: SubmittedFiles) -> Submission:
     if asked.example:
         text, configs = example(asked.example)
     return Submission(
-        name=_name(asked),
+        name=submission_name(asked),
         text=text if not files.logs else "",
         paths=tuple(path for _, path in files.logs),
         names=tuple(name for name, _ in files.logs),

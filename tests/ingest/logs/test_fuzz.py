@@ -20,7 +20,10 @@ from ingest.logs.report import CrashReport
 from tests import factories
 from tests.factories import OOM, STRANGE, interleaved, prefixed, steps, traceback
 
-EXAMPLES = [line for row in log_patterns.load().rows for line in row.examples]
+# The patterns take time to load: only where examples are drawn.
+EXAMPLES = st.deferred(
+    lambda: st.sampled_from([line for row in log_patterns.load().rows for line in row.examples])
+)
 PREFIXES = [
     factories.RAY,
     factories.TORCHRUN,
@@ -102,11 +105,11 @@ def _cut(line: str, begin: int, size: int) -> bytes:
     return line[begin : begin + size].encode("utf-8", "surrogateescape")
 
 
-CUT = st.builds(_cut, st.sampled_from(EXAMPLES), st.integers(0, 40), st.integers(1, 400))
+CUT = st.builds(_cut, EXAMPLES, st.integers(0, 40), st.integers(1, 400))
 LINE = st.builds(
     lambda prefixes, text, end: "".join(prefixes).encode() + text + end,
     st.lists(st.sampled_from(PREFIXES), max_size=4),
-    st.one_of(CUT, st.sampled_from(PIECES).map(str.encode), st.sampled_from(EXAMPLES).map(str.encode)),
+    st.one_of(CUT, st.sampled_from(PIECES).map(str.encode), EXAMPLES.map(str.encode)),
     st.sampled_from([b"\n", b"\n", b"\n", b"\r\n", b"\r", b"", b"\x1b[0m\n"]),
 )
 STACKS = [

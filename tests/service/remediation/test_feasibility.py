@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from corpus import library as corpus
 from corpus.library import Library
 from corpus.schema import Remedy, SettingSpec
 from ingest.logs.configs.launch import Setting
@@ -16,10 +15,10 @@ from service.pipeline.triage import Triage
 from service.remediation.changes import propose_changes
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, overlap, refused
 from service.remediation.gpu_cards import largest_gib
+from tests.factories import whole_corpus
 from tests.service.factories import case, change, failed, library, proposal, report, setting, spec, text
 from tests.warm import explained
 
-REAL = corpus.load()
 NAMES = ("data.size", "data.old_size")
 
 
@@ -88,7 +87,7 @@ def test_that_a_setting_is_one_of_a_framework_that_the_job_runs() -> None:
 
 def _with(*specs: SettingSpec) -> Library:
     made = library(*specs)
-    return Library(made.causes, made.cases, made.specs, programs=REAL.programs)
+    return Library(made.causes, made.cases, made.specs, programs=whole_corpus().programs)
 
 
 def test_that_the_program_which_runs_takes_the_setting() -> None:
@@ -111,7 +110,12 @@ def test_that_the_program_which_runs_takes_the_setting() -> None:
             *row[:4],
             "no such option"
             not in why(
-                framework=row[0], key=row[1], to=row[2], seen=((row[0], ""),), launches=[row[3]], shelf=REAL
+                framework=row[0],
+                key=row[1],
+                to=row[2],
+                seen=((row[0], ""),),
+                launches=[row[3]],
+                shelf=whole_corpus(),
             ),
         )
         for row in rows
@@ -158,18 +162,18 @@ def test_that_specifiers_overlap_where_one_version_fits_both() -> None:
 def test_that_every_program_of_the_corpus_is_told_by_its_examples_and_not_by_what_is_near() -> None:
     wrong = [
         (row.expression, text)
-        for row in REAL.programs
+        for row in whole_corpus().programs
         for text in row.examples
         if not re.search(row.expression, text)
     ]
     wrong += [
         (row.expression, text)
-        for row in REAL.programs
+        for row in whole_corpus().programs
         for text in row.near
         if re.search(row.expression, text)
     ]
     assert wrong == []
-    known = {row.command for row in REAL.programs if row.command} | {
+    known = {row.command for row in whole_corpus().programs if row.command} | {
         "sft",
         "grpo",
         "dpo",
@@ -177,7 +181,7 @@ def test_that_every_program_of_the_corpus_is_told_by_its_examples_and_not_by_wha
         "train_ppo_ray",
         "train_sft",
     }
-    assert known & {command for item in REAL.specs.values() for command in item.commands}
+    assert known & {command for item in whole_corpus().specs.values() for command in item.commands}
 
 
 SHORT = "kv-cache-too-small"
@@ -197,7 +201,9 @@ def cached(
         settings=settings,
         launches=tuple(launches),
     )
-    made, dropped = propose_changes([REAL.cases["vllm/kv-cache-below-max-len"]], told, REAL, settings, "en")
+    made, dropped = propose_changes(
+        [whole_corpus().cases["vllm/kv-cache-below-max-len"]], told, whole_corpus(), settings, "en"
+    )
     return {item.key: (item.to, item.proof is not None) for item in made}, {
         item.what: item.why for item in dropped
     }
@@ -253,7 +259,9 @@ def test_that_scattered_memory_helps_only_where_it_is_enough() -> None:
             frameworks=[("pytorch", "2.6")],
             facts=[Fact("gpu_oom", root.line, {"asked_gib": asked, "free_gib": free, "reserved_gib": held})],
         )
-        return [item.key for item in propose_changes([case(changes=[wanted])], told, REAL, [], "en")[0]]
+        return [
+            item.key for item in propose_changes([case(changes=[wanted])], told, whole_corpus(), [], "en")[0]
+        ]
 
     wanted = change("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", framework="env", kind="env")
     assert made(2, 1.2, 1) == ["PYTORCH_CUDA_ALLOC_CONF"]
@@ -266,7 +274,7 @@ def test_that_what_only_finds_out_stands_behind_the_cures_and_is_never_the_patch
         change("OMP_NUM_THREADS", 4, framework="env", kind="env"),
     ]
     made, _ = propose_changes(
-        [case(changes=rows)], report(failed(), frameworks=[("pytorch", "")]), REAL, [], "en"
+        [case(changes=rows)], report(failed(), frameworks=[("pytorch", "")]), whole_corpus(), [], "en"
     )
     assert [(item.key, item.purpose) for item in made] == [
         ("OMP_NUM_THREADS", "cure"),

@@ -17,7 +17,6 @@ from tests.tables import each_row
 from tests.ui.shell import COMMAND, surroundings
 from tests.waiting import PATIENCE
 from tests.warm import ROOT
-from ui import server
 
 
 def started(
@@ -91,5 +90,8 @@ def test_that_a_server_that_is_told_to_stop_puts_its_processes_away(warm: Path, 
 def test_that_an_address_that_is_none_is_told_in_a_sentence(
     tmp_path: Path, host: str, port: int, said: str
 ) -> None:
+    # Imported here: it takes gradio along, which takes seconds that no other test needs.
+    from ui import server
+
     with pytest.raises(SettingsError, match=said):
         server.serve(Settings(home=tmp_path, host=host, port=port), no_progress, lambda _url: None)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -32,14 +32,21 @@ from ui.chat.controller import (
     TriageReference,
     example,
     examples,
+    submission_name,
 )
-from ui.chat.controller import _name as called
 from ui.chat.guard import Sessions
-from ui.chat.page import calls, read, survived
 from ui.chat.uploads import GoneError, Uploaded, Uploads
 
 NOW = datetime.now(UTC)
 SNAPSHOT = '{"schema": "whycrash.snapshot/1", "taken_at": "2025-01-01T00:00:00Z"}'
+
+
+@pytest.fixture(scope="module")
+def page() -> ModuleType:
+    """Import what the browser calls: it takes gradio along, which takes seconds and no other test needs."""
+    from ui.chat import page
+
+    return page
 
 
 @pytest.fixture
@@ -52,7 +59,7 @@ def incoming() -> Iterator[Uploads]:
 
 @pytest.fixture
 def controller(make_settings: Callable[..., Settings], incoming: Uploads) -> Iterator[ChatController]:
-    """Open a room over a store with two people's triages; its triage service has no workers."""
+    """Open a controller over a store with two people's triages; its triage service has no workers."""
     settings = make_settings()
     triage_service = TriageService(settings)
     triage_service.store = Store.open(settings)
@@ -169,10 +176,10 @@ def test_that_a_question_too_early_is_told(controller: ChatController) -> None:
         {"files": [{"place": "/x", "name": "n" * 500}]},
     ],
 )
-def test_that_strange_events_are_refused(sent: object) -> None:
+def test_that_strange_events_are_refused(page: ModuleType, sent: object) -> None:
     """What a page of ours does not send is answered with a sentence."""
     with pytest.raises(InvalidRequestError):
-        read(TriageForm, sent)
+        page.read(TriageForm, sent)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +190,7 @@ def test_that_strange_events_are_refused(sent: object) -> None:
     ],
 )
 def test_that_a_page_hears_of_every_failure(
-    error: Exception, told: str, caplog: pytest.LogCaptureFixture
+    page: ModuleType, error: Exception, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The last state says what went wrong, without what an unexpected error holds."""
 
@@ -194,7 +201,7 @@ def test_that_a_page_hears_of_every_failure(
         yield {"state": "running"}
         raise error
 
-    *_, last = survived(Event(), work)  # type: ignore[arg-type]
+    *_, last = page.survived(Event(), work)  # type: ignore[arg-type]
     assert (last["state"], last["ticket"]) == ("failed", 5)
     assert told in last["panels"]["stages"]
     assert "secret" not in last["panels"]["stages"]
@@ -300,7 +307,7 @@ def test_that_examples_come_with_their_files() -> None:
     assert example("none-such") == ("", ())
 
 
-def test_that_an_error_is_told_in_the_pages_language(controller: ChatController) -> None:
+def test_that_an_error_is_told_in_the_pages_language(page: ModuleType, controller: ChatController) -> None:
     """Of an event as of a call; what a page sends may be anything."""
 
     def work() -> Iterator[dict[str, object]]:
@@ -313,9 +320,9 @@ def test_that_an_error_is_told_in_the_pages_language(controller: ChatController)
         ("none", "There is no batch 7."),
     ):
         event = SimpleNamespace(_data=sent)
-        (state,) = survived(event, work)  # type: ignore[arg-type]  # only its data is looked at
+        (state,) = page.survived(event, work)  # type: ignore[arg-type]  # only its data is looked at
         assert said in state["panels"]["stages"]
-    prompt = next(call for call in calls(controller, Sessions()) if call.__name__ == "prompt")
+    prompt = next(call for call in page.calls(controller, Sessions()) if call.__name__ == "prompt")
     # No gate has asked who it is.
     assert "登录" in str(prompt({"triage": "0", "language": "zh"}, SimpleNamespace(scope={})))
 
@@ -330,4 +337,4 @@ def test_that_an_error_is_told_in_the_pages_language(controller: ChatController)
 )
 def test_that_a_job_is_called_by_its_log(names: tuple[str, ...], expected: str) -> None:
     """Files come in the order of their names, and a configuration is often first."""
-    assert called(TriageForm(files=[Uploaded(place="/x", name=name) for name in names])) == expected
+    assert submission_name(TriageForm(files=[Uploaded(place="/x", name=name) for name in names])) == expected
