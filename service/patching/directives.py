@@ -7,9 +7,10 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from service.patching.spelling import same, spelled
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.words import Word, WordEdit, word
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.spelling import same, spelled
+from ingest.configfiles.shell.words import Word, WordEdit, word
+from service.patching.target import PatchTarget
 
 _LINE = re.compile(r"^#SBATCH(?=[ \t])(?P<rest>[^\n]*)", re.MULTILINE)
 _OTHER = re.compile(r"^[ \t]*(?:#[^\n]*)?(?:\n|\Z)", re.MULTILINE)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.tree import line_of
-from service.patching.values import same
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.tree import line_of
+from ingest.configfiles.values import same
+from service.patching.target import PatchTarget
 
 # Variables that are made of parts: one value alone would hide what the machine or the image needs.
 COMPOSED = frozenset({"PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "PYTHONPATH"})

@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from service.patching.insertion import behind_name
-from service.patching.launches import ProgramWords, launches, stages
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.insertion import behind_name
+from ingest.configfiles.shell.launches import ProgramWords, launches, stages
+from ingest.configfiles.shell.runtime_env import has_variables, held_json, with_variable
+from ingest.configfiles.shell.spelling import is_unset, same, spelled
+from ingest.configfiles.shell.syntax import Script, ShellCommand, is_export
+from ingest.configfiles.shell.variables import changeable, literal
+from ingest.configfiles.shell.words import Word, WordEdit
 from service.patching.mentions import refuse_if_mentioned
-from service.patching.runtime_env import has_variables, held_json, with_variable
-from service.patching.spelling import is_unset, same, spelled
-from service.patching.syntax import Script, ShellCommand, is_export
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.variables import changeable, literal
-from service.patching.words import Word, WordEdit
+from service.patching.target import PatchTarget
 
 Carrier = Literal["export", "shell", "prefix", "env", "container", "job"]
 

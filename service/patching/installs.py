@@ -11,12 +11,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from service.patching.launches import launches, stages
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.launches import launches, stages
+from ingest.configfiles.shell.syntax import Script, ShellCommand
+from ingest.configfiles.shell.variables import changeable, literal
+from ingest.configfiles.shell.words import Word, WordEdit
 from service.patching.requirements import wanted
-from service.patching.syntax import Script, ShellCommand
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.variables import changeable, literal
-from service.patching.words import Word, WordEdit
+from service.patching.target import PatchTarget
 
 _INSTALL = re.compile(
     r"(?:\S*/)?(?:(?:uv pip|pip[\d.]*|python[\d.]* -m (?:uv )?pip|conda run \S+ pip) install)(?= |$)"

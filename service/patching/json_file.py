@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from corpus.schema import Scalar
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.tree import Step, TreeEdit, TreeEntry, TreeNode, checked, line_of, spliced
+from ingest.configfiles.values import meant, same, same_sort
 from service.patching import renaming
 from service.patching.keys import MissingKey, locate
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.tree import Step, TreeEdit, TreeEntry, TreeNode, checked, line_of, spliced
-from service.patching.values import meant, same, same_sort
+from service.patching.target import PatchTarget
 
 MAX_DEPTH = 100
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.tree import TreeEntry, TreeNode, line_of, plain_key
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.tree import TreeEntry, TreeNode, line_of, plain_key
+from service.patching.target import PatchTarget
 
 # Keys of which two tell whose configuration a file is; the framework with the most counts.
 MARKS = {

@@ -13,12 +13,13 @@ from functools import partial
 from itertools import chain
 
 from corpus.schema import Scalar
-from service.patching import yaml_document
+from ingest.configfiles import yaml_document
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.tree import TreeEdit, TreeEntry, TreeNode, line_of, plain_key
+from ingest.configfiles.values import same
+from ingest.configfiles.yaml_document import YamlFile
 from service.patching.env_file import COMPOSED
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.tree import TreeEdit, TreeEntry, TreeNode, line_of, plain_key
-from service.patching.values import same
-from service.patching.yaml_document import YamlFile
+from service.patching.target import PatchTarget
 
 # Flags of `docker run`, as Compose writes them in a service.
 _COMPOSE_KEYS = {

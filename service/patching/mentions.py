@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 from itertools import chain
 
-from service.patching.syntax import Script
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.words import Word
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.syntax import Script
+from ingest.configfiles.shell.words import Word
+from service.patching.target import PatchTarget
 
 
 def refuse_if_mentioned(script: Script, target: PatchTarget, known: Iterable[Word]) -> None:

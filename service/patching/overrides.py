@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from service.patching.insertion import behind_name, behind_words, removed
-from service.patching.launches import SCRIPT, ProgramWords, stages
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.insertion import behind_name, behind_words, removed
+from ingest.configfiles.shell.launches import SCRIPT, ProgramWords, stages
+from ingest.configfiles.shell.spelling import HYDRA, is_switch, same, spelled
+from ingest.configfiles.shell.syntax import Script
+from ingest.configfiles.shell.variables import changeable, literal
+from ingest.configfiles.shell.words import Word, WordEdit
 from service.patching.mentions import refuse_if_mentioned
-from service.patching.spelling import HYDRA, is_switch, same, spelled
-from service.patching.syntax import Script
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.variables import changeable, literal
-from service.patching.words import Word, WordEdit
+from service.patching.target import PatchTarget
 
 # `key=value`; `--key=value`; `--key value`; `--key`; `--no-key`; `~key` (Hydra: taken out).
 Form = Literal["override", "joined", "pair", "bare", "negated", "deleted"]

@@ -11,17 +11,11 @@ from pathlib import PurePath
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from service.patching import (
-    env_file,
-    json_file,
-    renaming,
-    requirements,
-    shell,
-    syntax,
-    yaml_document,
-    yaml_file,
-)
-from service.patching.target import NotPatchableError, PatchTarget
+from ingest.configfiles import yaml_document
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell import syntax
+from service.patching import env_file, json_file, renaming, requirements, shell, yaml_file
+from service.patching.target import PatchTarget
 from service.schemas.diagnosis import Dropped
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")

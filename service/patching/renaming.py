@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.syntax import Script
+from ingest.configfiles.shell.words import Word, WordEdit, written
+from ingest.configfiles.tree import Step, TreeEntry, alike, line_of
 from service.patching import overrides
 from service.patching.keys import plain_key_path
-from service.patching.syntax import Script
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.tree import Step, TreeEntry, alike, line_of
-from service.patching.words import Word, WordEdit, written
+from service.patching.target import PatchTarget
 
 
 def former_names(target: PatchTarget) -> PatchTarget:

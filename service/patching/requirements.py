@@ -11,10 +11,11 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from service.patching import yaml_document
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.tree import TreeNode
-from service.patching.yaml_document import YamlFile
+from ingest.configfiles import yaml_document
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.tree import TreeNode
+from ingest.configfiles.yaml_document import YamlFile
+from service.patching.target import PatchTarget
 
 # A line's requirement, without its comment; options such as `--hash` follow after white space.
 _LINE = re.compile(

@@ -11,13 +11,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from corpus.schema import Scalar
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.inner import in_script, inner_scripts
+from ingest.configfiles.shell.launches import stages
+from ingest.configfiles.shell.spelling import is_unset
+from ingest.configfiles.shell.syntax import Script, parse
+from ingest.configfiles.shell.words import WordEdit
 from service.patching import directives, environment, installs, overrides, renaming
-from service.patching.inner import in_script, inner_scripts
-from service.patching.launches import stages
-from service.patching.spelling import is_unset, refuse_prose
-from service.patching.syntax import Script, parse
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.words import WordEdit
+from service.patching.target import PatchTarget
 
 # Settings that a script can only hand to another file.
 _ELSEWHERE = {
@@ -25,6 +27,9 @@ _ELSEWHERE = {
     "python": "it is set in the program's own code",
     "package": "packages are not installed by the settings of a script",
 }
+
+
+_PROSE = re.compile(r"[A-Za-z][A-Za-z'-]*,?(?:\s+[\w.,:;()'/-]+){2,}")
 
 
 class EditMethod(NamedTuple):
@@ -41,12 +46,24 @@ def apply(text: str, target: PatchTarget) -> str:
     Raises NotPatchableError where that cannot be done safely.
     """
     if not is_unset(target.to):
-        refuse_prose(target)
+        _refuse_prose(target.to)
     rows = text.replace("\r\n", "\n")
     if target.replaces is not None:
         text = _apply(text, rows, renaming.in_script(parse(rows), target))
         rows, target = text.replace("\r\n", "\n"), replace(target, replaces=None)
     return _apply(text, rows, _edits(parse(rows), target, _way(target)))
+
+
+def _refuse_prose(to: Scalar) -> None:
+    """Raise NotPatchableError where the value only describes what to write."""
+    if not isinstance(to, str):
+        return
+    if _PROSE.fullmatch(to):
+        raise NotPatchableError("the value is described, not given; write it by hand")
+    if "$" in to:
+        raise NotPatchableError(f"the value depends on the machine ({to}); write it by hand")
+    if "\n" in to or "\0" in to:
+        raise NotPatchableError("the value has more than one line")
 
 
 def holds(text: str, target: PatchTarget) -> bool:

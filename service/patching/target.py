@@ -7,10 +7,6 @@ from dataclasses import dataclass
 from corpus.schema import ChangeKind, Scalar
 
 
-class NotPatchableError(Exception):
-    """A file cannot be changed safely; the message says where and why, as a clause without a full stop."""
-
-
 @dataclass(frozen=True, slots=True)
 class PatchTarget:
     """One setting with its new value.

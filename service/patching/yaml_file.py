@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from service.patching import manifest, renaming, yaml_document
+from ingest.configfiles import yaml_document
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.tree import Step, TreeEdit, TreeEntry
+from ingest.configfiles.values import meant, same
+from ingest.configfiles.yaml_document import YamlFile
+from service.patching import manifest, renaming
 from service.patching.keys import MissingKey, locate
-from service.patching.target import NotPatchableError, PatchTarget
-from service.patching.tree import Step, TreeEdit, TreeEntry
-from service.patching.values import meant, same
-from service.patching.yaml_document import YamlFile
+from service.patching.target import PatchTarget
 
 # How a target is spelled that a YAML file of settings never holds.
 _ELSEWHERE = {

@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from ingest.logs.configs import commands, literals, outlines, tables
-from ingest.logs.configs.literals import LiteralEntry
-from ingest.logs.configs.settings import ConfigLine, Setting, printed
+from ingest.configfiles import literals, outlines
+from ingest.configfiles.literals import LiteralEntry
+from ingest.configfiles.settings import Setting, printed
+from ingest.configfiles.shell import commands
+from ingest.logs.configs import tables
+from ingest.logs.configs.settings import ConfigLine
 from ingest.logs.configs.tables import Rows
 
 MAX_ROWS = 3000

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from ingest.logs.configs import commands, literals, outlines
-from ingest.logs.configs.literals import MAX_ENTRIES, LiteralEntry
-from ingest.logs.configs.settings import Setting, printed
+from ingest.configfiles import literals, outlines
+from ingest.configfiles.literals import MAX_ENTRIES, LiteralEntry
+from ingest.configfiles.settings import Setting, printed
+from ingest.configfiles.shell import commands
 
 # Characters of a file, and of one row of it, that are read.
 MAX_TEXT = 4_000_000

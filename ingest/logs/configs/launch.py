@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
+from ingest.configfiles.settings import Setting, Spelling
+from ingest.configfiles.shell import commands
+from ingest.configfiles.shell.commands import is_command
 from ingest.logs import lines
-from ingest.logs.configs import commands, dumps, jobfiles
-from ingest.logs.configs.commands import is_command
-from ingest.logs.configs.settings import ConfigLine, Setting, SettingLog, Spelling
+from ingest.logs.configs import dumps, jobfiles
+from ingest.logs.configs.settings import ConfigLine, SettingLog
 from ingest.logs.lines import Line
 from ingest.redaction.redactor import Redactor
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ingest.logs.configs import literals, outlines
-from ingest.logs.configs.literals import LiteralEntry
+from ingest.configfiles import literals, outlines
+from ingest.configfiles.literals import LiteralEntry
 from ingest.logs.configs.settings import ConfigLine
 
 # Rows of other writers that may stand in a print without ending it.

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import ingest.configfiles
 import service.patching
 from service.composition import reasons
 from service.schemas.diagnosis import CauseTelemetry, Dropped, Telemetry, TelemetryReading
 from tests.tables import each_row
 
-PATCHING = Path(service.patching.__file__ or "").parent
+PATCHING = [Path(package.__file__ or "").parent for package in (ingest.configfiles, service.patching)]
 # What stands for a number, a name or a value in a reason.
 SAMPLE = "x7"
 
@@ -119,6 +120,6 @@ def test_that_every_reason_of_the_patcher_is_known_in_chinese() -> None:
         f"line {SAMPLE} holds {SAMPLE} there",
         f"it is {SAMPLE}, which a YAML file of settings does not hold",
     }
-    found = {text for path in PATCHING.glob("*.py") for text in raised(path)}
+    found = {text for folder in PATCHING for path in folder.rglob("*.py") for text in raised(path)}
     assert len(found) > 100
     assert [text for text in found - inner if not re.search(r"[一-鿿]", reasons.reason(text, "zh"))] == []

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpus.schema import ChangeKind, Scalar
+from ingest.configfiles.errors import NotPatchableError
 from service.patching.json_file import apply, carries, holds
-from service.patching.target import NotPatchableError
 from tests.service.patching.applying import goes_back_and_forth, target
 from tests.service.patching.test_yaml_patch import paths, with_value
 from tests.tables import each_row

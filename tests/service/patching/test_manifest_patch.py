@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from corpus.schema import Scalar
-from service.patching.target import NotPatchableError, PatchTarget
+from ingest.configfiles.errors import NotPatchableError
+from service.patching.target import PatchTarget
 from service.patching.yaml_file import apply, carries, holds
 from tests.service.patching.applying import goes_back_and_forth, target
 from tests.tables import each_row

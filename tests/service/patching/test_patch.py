@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpus.schema import Scalar
+from ingest.configfiles.errors import NotPatchableError
 from service.patching.patch import accepts, carries, difference, format_of, patch
-from service.patching.target import NotPatchableError
 from tests.service.patching.applying import applied, git, target
 from tests.tables import each_row
 

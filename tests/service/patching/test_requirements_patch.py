@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 from corpus.schema import Scalar
+from ingest.configfiles.errors import NotPatchableError
 from service.patching import env_file, requirements
-from service.patching.target import NotPatchableError, PatchTarget
+from service.patching.target import PatchTarget
 from tests.service.patching.applying import changed_lines, goes_back_and_forth, target
 from tests.tables import each_row
 

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from corpus.schema import Scalar
+from ingest.configfiles.errors import NotPatchableError
 from service.patching.shell import apply, holds
-from service.patching.target import NotPatchableError, PatchTarget
+from service.patching.target import PatchTarget
 from tests.tables import each_row
 from tests.waiting import PATIENCE
 

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpus.schema import ChangeKind, Scalar
-from service.patching.target import NotPatchableError, PatchTarget
+from ingest.configfiles.errors import NotPatchableError
+from service.patching.target import PatchTarget
 from service.patching.yaml_file import apply, carries, holds
 from tests.service.patching.applying import changed_lines, goes_back_and_forth, target
 from tests.tables import each_row

@@ -12,10 +12,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.logs.configs import literals, outlines
+from ingest.configfiles import literals, outlines
+from ingest.configfiles.settings import Setting
 from ingest.logs.configs.dumps import MAX_ROWS
 from ingest.logs.configs.launch import from_dump
-from ingest.logs.configs.settings import ConfigLine, Setting
+from ingest.logs.configs.settings import ConfigLine
 from tests.factories import RAY, STAMP, TORCHRUN, ReadLog, interleaved, prefixed
 from tests.tables import each_row
 

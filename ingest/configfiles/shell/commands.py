@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from ingest.logs.configs import literals
-from ingest.logs.configs.settings import LONGEST, Setting, Spelling, printed
+from ingest.configfiles import literals
+from ingest.configfiles.settings import LONGEST, Setting, Spelling, printed
 
 # Bytes of one command that are looked at.
 MAX_COMMAND = 65_536

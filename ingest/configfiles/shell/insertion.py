@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Sequence
 from itertools import pairwise
 
-from service.patching.launches import ProgramWords
-from service.patching.syntax import Script
-from service.patching.target import NotPatchableError
-from service.patching.words import Word, WordEdit, written
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.launches import ProgramWords
+from ingest.configfiles.shell.syntax import Script
+from ingest.configfiles.shell.words import Word, WordEdit, written
 
 # What a caller of the script hands on stays last, so that it still wins.
 _NAMED = re.compile(r"[\w.@/+-]+=")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from service.patching.target import NotPatchableError
+from ingest.configfiles.errors import NotPatchableError
 
 Step = str | int
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ingest.logs.configs import literals
-from ingest.logs.configs.literals import MAX_ENTRIES, LiteralEntry, unquoted
+from ingest.configfiles import literals
+from ingest.configfiles.literals import MAX_ENTRIES, LiteralEntry, unquoted
 
 _ROW = re.compile(
     r"(?P<indent> *)(?P<dash>(?:- +)?)(?P<key>\"[^\"]+\"|'[^']+'|[\w$@/~+-][\w.$@/~+-]*)\s*:(?: "

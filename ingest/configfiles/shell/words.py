@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from service.patching.target import NotPatchableError
+from ingest.configfiles.errors import NotPatchableError
 
 # How a character is quoted: not at all, single, double, or as the text of a here-document.
 Quote = Literal["", "'", '"', "<<"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from corpus.schema import Scalar
-from service.patching.target import NotPatchableError, PatchTarget
 
 # True and false as programs spell them, by the spelling that stands there.
 _PAIRS = [("True", "False"), ("true", "false"), ("TRUE", "FALSE"), ("1", "0"), ("yes", "no"), ("on", "off")]
@@ -14,7 +13,6 @@ _BY_WORD = {word: pair for pair in _PAIRS for word in pair}
 HYDRA = ("True", "False")
 TRUE = frozenset(pair[0].lower() for pair in _PAIRS)
 FALSE = frozenset(pair[1].lower() for pair in _PAIRS)
-_PROSE = re.compile(r"[A-Za-z][A-Za-z'-]*,?(?:\s+[\w.,:;()'/-]+){2,}")
 _UNSET = re.compile(r"unset(?: it)?")
 
 
@@ -52,15 +50,3 @@ def spelled(to: Scalar, old: str, default: tuple[str, str] = HYDRA) -> str:
     if default == HYDRA and old.lower() not in ("true", "false"):
         return default[0 if to else 1]
     return _BY_WORD.get(old, default)[0 if to else 1]
-
-
-def refuse_prose(target: PatchTarget) -> None:
-    """Raise NotPatchableError where the value only describes what to write."""
-    if not isinstance(target.to, str):
-        return
-    if _PROSE.fullmatch(target.to):
-        raise NotPatchableError("the value is described, not given; write it by hand")
-    if "$" in target.to:
-        raise NotPatchableError(f"the value depends on the machine ({target.to}); write it by hand")
-    if "\n" in target.to or "\0" in target.to:
-        raise NotPatchableError("the value has more than one line")

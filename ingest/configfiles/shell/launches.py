@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from service.patching.syntax import Script, ShellCommand
-from service.patching.variables import arguments, unused
-from service.patching.words import Word
+from ingest.configfiles.shell.syntax import Script, ShellCommand
+from ingest.configfiles.shell.variables import arguments, unused
+from ingest.configfiles.shell.words import Word
 
 
 @dataclass(frozen=True, slots=True)

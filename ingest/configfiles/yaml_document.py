@@ -21,9 +21,9 @@ from ruamel.yaml.nodes import Node as Parsed
 from corpus import library
 from corpus.errors import CorpusError
 from corpus.schema import Scalar
-from service.patching.target import NotPatchableError
-from service.patching.tree import Step, TreeEdit, TreeEntry, TreeNode, checked, line_of, spliced
-from service.patching.values import listed, number, same_sort
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.tree import Step, TreeEdit, TreeEntry, TreeNode, checked, line_of, spliced
+from ingest.configfiles.values import listed, number, same_sort
 
 # The parser takes about a second for a quarter of a megabyte; no configuration written by hand is longer.
 MAX_CHARACTERS = 1 << 18

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 
-from service.patching.launches import ProgramWords
-from service.patching.target import NotPatchableError
-from service.patching.words import Word, WordEdit
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.launches import ProgramWords
+from ingest.configfiles.shell.words import Word, WordEdit
 
 _VARIABLES = re.compile(r'"env_vars"\s*:\s*\{')
 _STRING = r'"(?:[^"\\]|\\.)*"'

@@ -10,8 +10,8 @@ from functools import lru_cache
 import tree_sitter
 import tree_sitter_bash
 
-from service.patching.target import NotPatchableError
-from service.patching.words import Quote, Word, word
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.words import Quote, Word, word
 
 _COMPUTED = {
     "simple_expansion",

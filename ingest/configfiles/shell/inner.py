@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from itertools import chain
 
-from service.patching.syntax import Script
-from service.patching.target import NotPatchableError
-from service.patching.words import Word, WordEdit
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.syntax import Script
+from ingest.configfiles.shell.words import Word, WordEdit
 
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh")
 _OPTION = re.compile(r"-[a-z]*c")

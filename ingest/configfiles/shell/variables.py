@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from service.patching.syntax import Assignment, Script, ShellCommand
-from service.patching.target import NotPatchableError
-from service.patching.words import Word
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.syntax import Assignment, Script, ShellCommand
+from ingest.configfiles.shell.words import Word
 
 # A variable's value may name further variables; a script that nests deeper is not followed.
 _DEPTH = 5

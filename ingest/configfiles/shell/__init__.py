@@ -1,0 +1,1 @@
+"""Launch scripts as bash reads them: commands, words, variables; nothing is executed."""
