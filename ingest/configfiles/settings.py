@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+from corpus.schema import Scalar
 
 Spelling = Literal["hydra", "flag", "env", "dump", "yaml", "json", "package", "directive"]
 
@@ -15,23 +17,70 @@ _VARIABLE = re.compile(r"(?:^|\.)(?:env_vars|environment|env)\.(?P<name>[A-Z_][A
 LONGEST = 4000
 
 
+class Edit(Protocol):
+    """A piece of a file's text that goes, and what comes there; a format may know more of its edits."""
+
+    @property
+    def start(self) -> int:
+        """The offset of the first character that goes."""
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last character that goes."""
+
+
+class TextEdit(NamedTuple):
+    """Replace text[start:end] by `new`."""
+
+    start: int
+    end: int
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a setting's value stands in its file: offsets, 1-based line and column, and whose it is.
+
+    `scope` is the program, the container or the part of the file that gets the setting; empty for the whole
+    file. `write` gives the edit that puts another value there; it raises NotPatchableError.
+    """
+
+    start: int
+    line: int
+    column: int
+    scope: str
+    write: Callable[[Scalar], Edit] = field(compare=False, repr=False)
+
+
+def place_at(text: str, start: int, scope: str, write: Callable[[Scalar], Edit]) -> Place:
+    """Make the place of an offset; only newlines end lines."""
+    return Place(start, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), scope, write)
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting of the job: name and value as written, and the line that shows it."""
+    """A setting of the job: name and value as written, and the line that shows it.
+
+    `place` is where a file of the job can be edited to change it; None for what a log shows, what is computed,
+    and what stands in a file that is damaged.
+    """
 
     key: str
     value: str
     line: int
     spelled: Spelling
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+def named_as_printed(path: str, value: str, line: int, spelled: Spelling) -> Setting | None:
+    """Make a setting of a printed path; a variable below `env_vars` or `env` goes by its own name."""
+    if match := _VARIABLE.search(path):
+        return Setting(match["name"], value[:LONGEST], line, "env")
+    return Setting(path, value[:LONGEST], line, spelled) if _KEY.fullmatch(path) else None
 
 
 def printed(pairs: Iterable[tuple[str, str, int]], spelled: Spelling = "dump") -> Iterator[Setting]:
-    """Make settings of printed (path, value, line).
-
-    A variable below `env_vars` or `env` goes by its own name.
-    """
+    """Make settings of printed (path, value, line); what is no setting's name is left out."""
     for path, value, line in pairs:
-        if match := _VARIABLE.search(path):
-            yield Setting(match["name"], value[:LONGEST], line, "env")
-        elif _KEY.fullmatch(path):
-            yield Setting(path, value[:LONGEST], line, spelled)
+        if setting := named_as_printed(path, value, line, spelled):
+            yield setting

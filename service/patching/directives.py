@@ -1,25 +1,16 @@
-"""The `#SBATCH` lines of a Slurm script."""
+"""Change the `#SBATCH` lines of a Slurm script."""
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.directives import SHORT, DirectiveOption, options
 from ingest.configfiles.shell.spelling import same, spelled
-from ingest.configfiles.shell.words import Word, WordEdit, word
+from ingest.configfiles.shell.words import WordEdit
 from service.patching.target import PatchTarget
 
-_LINE = re.compile(r"^#SBATCH(?=[ \t])(?P<rest>[^\n]*)", re.MULTILINE)
-_OTHER = re.compile(r"^[ \t]*(?:#[^\n]*)?(?:\n|\Z)", re.MULTILINE)
-_SHORT = {
-    "-A": "account", "-a": "array", "-b": "begin", "-C": "constraint", "-c": "cpus-per-task", "-D": "chdir",
-    "-d": "dependency", "-e": "error", "-G": "gpus", "-i": "input", "-J": "job-name", "-L": "licenses",
-    "-N": "nodes", "-n": "ntasks", "-o": "output", "-p": "partition", "-q": "qos", "-t": "time",
-    "-w": "nodelist", "-x": "exclude",
-}  # fmt: skip
 # Options of srun that sbatch refuses.
 STEP_ONLY = frozenset({"kill-on-bad-exit", "label", "mpi", "multi-prog", "unbuffered", "cpu-bind"})
 # Slurm takes one of each group; beside another one an addition would be refused or ignored.
@@ -27,71 +18,16 @@ _GROUPS = [{"mem", "mem-per-cpu", "mem-per-gpu"}, {"gres", "gpus-per-node", "gpu
 _OPPOSITES = {"requeue": "no-requeue", "no-requeue": "requeue"}
 
 
-@dataclass(frozen=True, slots=True)
-class DirectiveOption:
-    """One option of a directive: its long name, the word that names it, its value where it has one."""
-
-    name: str
-    word: Word
-    value: Word | None
-    line: tuple[int, int]
-
-
-def options(text: str) -> list[DirectiveOption]:
-    """Read the directives that Slurm reads: those before the first command."""
-    return [option for found in _lines(text) for option in _options(text, found)]
-
-
-def _lines(text: str) -> Iterator[re.Match[str]]:
-    at = 0
-    while at < len(text) and (row := _OTHER.match(text, at)):
-        if found := _LINE.match(text, at):
-            yield found
-        at = row.end()
-
-
-def _options(text: str, found: re.Match[str]) -> Iterator[DirectiveOption]:
-    words = list(_words(text, found.start("rest"), found.end("rest")))
-    for index, each in enumerate(words):
-        name, value = _name(each)
-        if name is None:
-            continue
-        following = words[index + 1] if index + 1 < len(words) else None
-        if value is None and following is not None and not following.text.startswith("-"):
-            value = following
-        yield DirectiveOption(name, each, value, found.span())
-
-
-def _words(text: str, start: int, end: int) -> Iterator[Word]:
-    """Cut at blanks outside of quotes, up to a comment."""
-    for found in re.compile(r"(?:[^\s'\"#]|(?<=\S)#|'[^'\n]*'|\"[^\"\n]*\")+|#[^\n]*").finditer(
-        text, start, end
-    ):
-        if found[0].startswith("#"):
-            return
-        yield word(text, found.start(), found.end(), ())
-
-
-def _name(option: Word) -> tuple[str | None, Word | None]:
-    """Give the long name of an option and the value that is joined to it."""
-    text = option.text
-    if text.startswith("--"):
-        at = option.equals_at()
-        return (text[2:], None) if at is None else (text[2:at], option.rest(at + 1))
-    name = _SHORT.get(text[:2])
-    return name, (option.rest(3 if text[2] == "=" else 2) if name and len(text) > 2 else None)
-
-
 def with_short(target: PatchTarget) -> PatchTarget:
     """Add the one-letter names, which srun takes as well."""
     short = tuple(
-        letter for letter, name in _SHORT.items() if name in _long(target) and letter not in target.names
+        letter for letter, name in SHORT.items() if name in _long(target) and letter not in target.names
     )
     return replace(target, names=target.names + short)
 
 
 def _long(target: PatchTarget) -> set[str]:
-    return {_SHORT.get(name, name.lstrip("-")) for name in target.names}
+    return {SHORT.get(name, name.lstrip("-")) for name in target.names}
 
 
 def found(text: str, target: PatchTarget) -> list[DirectiveOption]:

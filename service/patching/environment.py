@@ -5,25 +5,20 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.environment import VariablePlace, runtime_env, variables
 from ingest.configfiles.shell.insertion import behind_name
 from ingest.configfiles.shell.launches import ProgramWords, launches, stages
 from ingest.configfiles.shell.runtime_env import has_variables, held_json, with_variable
 from ingest.configfiles.shell.spelling import is_unset, same, spelled
 from ingest.configfiles.shell.syntax import Script, ShellCommand, is_export
 from ingest.configfiles.shell.variables import changeable, literal
-from ingest.configfiles.shell.words import Word, WordEdit
+from ingest.configfiles.shell.words import WordEdit
 from service.patching.mentions import refuse_if_mentioned
 from service.patching.target import PatchTarget
 
-Carrier = Literal["export", "shell", "prefix", "env", "container", "job"]
-
-# Options that hand `NAME=value` on to the programs that a launcher starts.
-_OPTIONS = {"docker": ("-e", "--env"), "docker-exec": ("-e", "--env"), "mpi": ("-x", "-genv")}
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 # Commands whose program does not get the script's variables, unless an option says so.
 _CLOSED = re.compile(
     r"(?:\S*/)?(?:(?:ssh|pdsh|clush) |env (?:-i|-|--ignore-environment) |sudo (?!(?:\S+ "
@@ -31,88 +26,9 @@ _CLOSED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class VariablePlace:
-    """Where a variable is set; of a job submitted to Ray, `value` is the whole JSON text."""
-
-    carrier: Carrier
-    start: int
-    value: Word
-    branch: bool = False
-    declared: str = ""
-
-
 def places(script: Script, target: PatchTarget) -> list[VariablePlace]:
     """Find where the variable is set, in order."""
-    found = [*_assigned(script, target), *_handed_on(script, target)]
-    return sorted(found, key=lambda place: place.start)
-
-
-def _assigned(script: Script, target: PatchTarget) -> Iterator[VariablePlace]:
-    for each in script.assignments:
-        if each.name in target.names and not each.array:
-            exported = is_export(each.declared) or each.name in script.exported
-            carrier: Carrier = "prefix" if each.prefix else "export" if exported else "shell"
-            yield VariablePlace(carrier, each.start, each.words[0], each.branch, each.declared)
-
-
-def _handed_on(script: Script, target: PatchTarget) -> Iterator[VariablePlace]:
-    for command in script.commands:
-        yield from _by_env(command, target)
-    for stage in stages(script):
-        yield from _by_option(stage, target)
-        if stage.owner == "ray-job":
-            yield from _by_runtime_env(stage, target)
-
-
-def _named(word: Word, target: PatchTarget, prefix: int = 0) -> Word | None:
-    """Give the value of `NAME=value` behind the first characters, if it is the variable."""
-    rest = word.rest(prefix)
-    at = rest.equals_at()
-    return rest.rest(at + 1) if at is not None and rest.text[:at] in target.names else None
-
-
-def _by_env(command: ShellCommand, target: PatchTarget) -> Iterator[VariablePlace]:
-    """Read `env NAME=value program`, up to the program."""
-    names = [word.text.rsplit("/", 1)[-1] for word in command.words]
-    if "env" not in names[:6]:
-        return
-    for word in command.words[names.index("env") + 1 :]:
-        if not word.text.startswith("-") and not _ASSIGNED.match(word.text):
-            return
-        if value := _named(word, target):
-            yield VariablePlace("env", word.start, value, command.branch)
-
-
-def _by_option(stage: ProgramWords, target: PatchTarget) -> Iterator[VariablePlace]:
-    options = _OPTIONS.get(stage.owner, ())
-    for before, word in zip(stage.words, stage.words[1:], strict=False):
-        joined = next((len(option) + 1 for option in options if word.text.startswith(f"{option}=")), None)
-        if before.text not in options and joined is None:
-            continue
-        value = _named(word, target, 0 if joined is None else joined)
-        if value is not None:
-            yield VariablePlace("container", word.start, value, word.branch)
-
-
-def _by_runtime_env(stage: ProgramWords, target: PatchTarget) -> Iterator[VariablePlace]:
-    text = runtime_env(stage)
-    if text is None:
-        return
-    held = held_json(text)
-    for name in target.names:
-        if held is not None and name in held:
-            yield VariablePlace("job", text.start, text, text.branch)
-
-
-def runtime_env(stage: ProgramWords) -> Word | None:
-    """Give the JSON text of `ray job submit --runtime-env-json`."""
-    for word, following in zip(stage.words, [*stage.words[1:], None], strict=True):
-        if word.text.startswith("--runtime-env-json="):
-            return word.rest(len("--runtime-env-json="))
-        if word.text == "--runtime-env-json":
-            return following
-    return None
+    return [place for place in variables(script) if place.name in target.names]
 
 
 def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
@@ -171,8 +87,7 @@ def _holds(script: Script, place: VariablePlace, target: PatchTarget) -> bool:
     if place.carrier == "shell":
         return False
     if place.carrier == "job":
-        held = held_json(place.value) or {}
-        return any(same(str(held[name]), target.to) for name in target.names if name in held)
+        return same(str((held_json(place.value) or {})[place.name]), target.to)
     try:
         return same(literal(script, place.value).text, target.to)
     except NotPatchableError:
@@ -182,8 +97,8 @@ def _holds(script: Script, place: VariablePlace, target: PatchTarget) -> bool:
 def _changed(script: Script, place: VariablePlace, target: PatchTarget) -> Iterator[WordEdit]:
     if place.carrier == "job":
         held = held_json(place.value) or {}
-        name = next(name for name in target.names if name in held)
-        yield from with_variable(place.value, name, spelled(target.to, str(held[name]), ("1", "0")))
+        now = str(held[place.name])
+        yield from with_variable(place.value, place.name, spelled(target.to, now, ("1", "0")))
         return
     if place.carrier == "shell":
         if place.declared:

@@ -4,92 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.installs import InstallPlace, installs
 from ingest.configfiles.shell.launches import launches, stages
-from ingest.configfiles.shell.syntax import Script, ShellCommand
-from ingest.configfiles.shell.variables import changeable, literal
-from ingest.configfiles.shell.words import Word, WordEdit
+from ingest.configfiles.shell.syntax import Script
+from ingest.configfiles.shell.variables import changeable
+from ingest.configfiles.shell.words import WordEdit
 from service.patching.requirements import wanted
 from service.patching.target import PatchTarget
-
-_INSTALL = re.compile(
-    r"(?:\S*/)?(?:(?:uv pip|pip[\d.]*|python[\d.]* -m (?:uv )?pip|conda run \S+ pip) install)(?= |$)"
-)
-# Options of pip that take the next word: it is no package.
-_WITH_VALUE = frozenset(
-    {
-        "-r",
-        "--requirement",
-        "-c",
-        "--constraint",
-        "-e",
-        "--editable",
-        "-t",
-        "--target",
-        "-i",
-        "--index-url",
-        "--extra-index-url",
-        "-f",
-        "--find-links",
-        "--prefix",
-        "--root",
-        "--platform",
-        "--python-version",
-        "--python",
-        "-p",
-        "--cache-dir",
-        "--log",
-        "--proxy",
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class InstallPlace:
-    """A word that asks for a package."""
-
-    word: Word
-    asked: Requirement
 
 
 def places(script: Script, target: PatchTarget) -> list[InstallPlace]:
     """Find where the script asks for the package."""
     package = canonicalize_name(wanted(target)[0].name)
-    return [
-        place
-        for command in script.commands
-        for place in _asked(script, command)
-        if canonicalize_name(place.asked.name) == package
-    ]
-
-
-def _asked(script: Script, command: ShellCommand) -> Iterator[InstallPlace]:
-    texts = [word.text for word in command.words]
-    found = _INSTALL.match(" ".join(texts[:6]))
-    if found is None:
-        return
-    skipped = False
-    for word in command.words[found[0].count(" ") + 1 :]:
-        takes, skipped = skipped, word.text in _WITH_VALUE
-        if takes or word.text.startswith("-"):
-            continue
-        asked = _requirement(script, word)
-        if asked is not None:
-            yield InstallPlace(word, asked)
-
-
-def _requirement(script: Script, word: Word) -> Requirement | None:
-    try:
-        return Requirement(literal(script, word).text)
-    except (InvalidRequirement, NotPatchableError):
-        return None
+    return [place for place in installs(script) if canonicalize_name(place.asked.name) == package]
 
 
 def edits(script: Script, target: PatchTarget) -> list[WordEdit]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.arguments import Argument, Form, is_option, read_argument
 from ingest.configfiles.shell.insertion import behind_name, behind_words, removed
 from ingest.configfiles.shell.launches import SCRIPT, ProgramWords, stages
 from ingest.configfiles.shell.spelling import HYDRA, is_switch, same, spelled
@@ -17,8 +18,8 @@ from ingest.configfiles.shell.words import Word, WordEdit
 from service.patching.mentions import refuse_if_mentioned
 from service.patching.target import PatchTarget
 
-# `key=value`; `--key=value`; `--key value`; `--key`; `--no-key`; `~key` (Hydra: taken out).
-Form = Literal["override", "joined", "pair", "bare", "negated", "deleted"]
+# As an argument is written, or `--no-key`.
+PlaceForm = Form | Literal["negated"]
 
 # Programs whose switches take no value: absent is false, and false is written by leaving it out.
 _STORE_TRUE = frozenset(
@@ -38,7 +39,6 @@ _SIGNS = {
     "megatron": frozenset({"micro_batch_size", "num_layers", "tensor_model_parallel_size"}),
 }
 _OVERRIDE = re.compile(r"(?P<sign>\+{0,2}|~)(?P<key>[A-Za-z_][\w.@/-]*)")
-_NEGATIVE = re.compile(r"-\.?\d.*")
 _FILE = re.compile(r"\S+\.ya?ml")
 
 
@@ -46,7 +46,7 @@ _FILE = re.compile(r"\S+\.ya?ml")
 class SettingPlace:
     """Where a setting stands: the word with its name, and its value where it has one."""
 
-    form: Form
+    form: PlaceForm
     word: Word
     value: Word | None
     stage: ProgramWords
@@ -82,76 +82,52 @@ def _bare(name: str) -> str:
     return name.lstrip("-+~").replace("-", "_")
 
 
-def _in_stage(stage: ProgramWords, names: Iterable[str], target: PatchTarget) -> Iterator[SettingPlace]:
-    words = stage.words
-    for index in range(stage.names, len(words)):
-        read = _as_flag if words[index].text.startswith("-") else _as_override
-        if place := read(stage, index, set(names), target):
-            yield place
-
-
-def _as_override(
-    stage: ProgramWords, index: int, names: set[str], target: PatchTarget
-) -> SettingPlace | None:
-    word = stage.words[index]
-    at = word.equals_at()
-    found = _OVERRIDE.fullmatch(word.text if at is None else word.text[:at])
+def _in_stage(stage: ProgramWords, names: set[str], target: PatchTarget) -> Iterator[SettingPlace]:
+    texts = [word.text for word in stage.words]
     exact = {name.lstrip("-+~") for name in target.names}
-    if (
-        found is None
-        or target.spelled == "flag"
-        or found["key"] not in (exact if target.spelled == "hydra" else exact | names)
-    ):
-        return None
-    if found["sign"] == "~":
-        return SettingPlace("deleted", word, None, stage, _before(stage, index))
-    return (
-        None
-        if at is None
-        else SettingPlace("override", word, word.rest(at + 1), stage, _before(stage, index))
+    for index in range(stage.names, len(texts)):
+        argument = read_argument(texts, index)
+        if argument is None:
+            continue
+        if argument.sign.startswith("-"):
+            found = _as_flag(stage, argument, names, target)
+        else:
+            keys = exact if target.spelled == "hydra" else exact | names
+            is_named = target.spelled != "flag" and argument.key in keys
+            found = _placed(stage, argument) if is_named else None
+        if found is not None:
+            yield found
+
+
+def _placed(stage: ProgramWords, argument: Argument) -> SettingPlace:
+    words, at = stage.words, argument.word
+    value = None if argument.value is None else words[argument.value].rest(argument.begin)
+    form: PlaceForm = argument.form
+    return SettingPlace(
+        form, words[at], None if form == "deleted" else value, stage, words[at - 1] if at else None
     )
 
 
-def _before(stage: ProgramWords, index: int) -> Word | None:
-    return stage.words[index - 1] if index else None
-
-
-def _as_flag(stage: ProgramWords, index: int, names: set[str], target: PatchTarget) -> SettingPlace | None:
-    word, before = stage.words[index], _before(stage, index)
+def _as_flag(
+    stage: ProgramWords, argument: Argument, names: set[str], target: PatchTarget
+) -> SettingPlace | None:
+    name, found = _bare(argument.key), _placed(stage, argument)
     if target.spelled == "hydra":
         return None
-    at = word.equals_at()
-    name = _bare(word.text if at is None else word.text[:at])
-    if name in names:
-        if at is not None:
-            return SettingPlace("joined", word, word.rest(at + 1), stage, before)
-        return _with_value(stage, index, target)
-    opposite = name.removeprefix("no_") if name.startswith("no_") else f"no_{name}"
-    return SettingPlace("negated", word, None, stage, before) if opposite in names and at is None else None
-
-
-def _with_value(stage: ProgramWords, index: int, target: PatchTarget) -> SettingPlace:
-    word, before = stage.words[index], _before(stage, index)
-    value = stage.words[index + 1] if index + 1 < len(stage.words) else None
-    if value is None or not _can_be_value(value, target):
-        return SettingPlace("bare", word, None, stage, before)
-    further = stage.words[index + 2] if index + 2 < len(stage.words) else None
-    crowded = further is not None and not stage.launcher and further.plain and not _is_option(further)
-    return SettingPlace("pair", word, value, stage, before, crowded and stage.owner not in ("vllm", "ray"))
-
-
-def _can_be_value(value: Word, target: PatchTarget) -> bool:
+    if name not in names:
+        opposite = name.removeprefix("no_") if name.startswith("no_") else f"no_{name}"
+        is_negated = opposite in names and argument.form != "joined"
+        return replace(found, form="negated", value=None) if is_negated else None
+    if argument.form != "pair" or found.value is None:
+        return found
     if isinstance(target.to, bool):
-        return (
-            is_switch(value.text)
-            if value.plain
-            else target.framework not in _STORE_TRUE and "@" not in value.text
-        )
-    return not _is_option(value)
-
-
-def _is_option(word: Word) -> bool:
-    return word.text.startswith("-") and _NEGATIVE.fullmatch(word.text) is None
+        # What follows a switch may be its value, or the program's next argument.
+        computed = target.framework not in _STORE_TRUE and "@" not in found.value.text
+        if not (is_switch(found.value.text) if found.value.plain else computed):
+            return replace(found, form="bare", value=None)
+    further = stage.words[argument.word + 2] if argument.word + 2 < len(stage.words) else None
+    crowded = further is not None and not stage.launcher and further.plain and not is_option(further.text)
+    return replace(found, crowded=crowded and stage.owner not in ("vllm", "ray"))
 
 
 def edits(script: Script, target: PatchTarget) -> list[WordEdit]:

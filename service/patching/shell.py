@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.directives import options
 from ingest.configfiles.shell.inner import in_script, inner_scripts
 from ingest.configfiles.shell.launches import stages
 from ingest.configfiles.shell.spelling import is_unset
@@ -142,7 +143,7 @@ def _slurm_edits(script: Script, target: PatchTarget) -> list[WordEdit]:
         if _slurm_hold(script, target):
             return []
         raise NotPatchableError(f"a directive and the command in line {by_command[0].line} both set it")
-    if by_command or _is_step_only(target) or not directives.options(script.text):
+    if by_command or _is_step_only(target) or not options(script.text):
         if not by_command and not _is_taken(script, target):
             raise NotPatchableError(
                 f"no command of the script takes it; it is an option of {', '.join(target.commands)}"

@@ -11,7 +11,7 @@ from itertools import islice
 from ingest.configfiles import literals, outlines
 from ingest.configfiles.literals import MAX_ENTRIES, LiteralEntry
 from ingest.configfiles.settings import Setting, printed
-from ingest.configfiles.shell import commands
+from ingest.configfiles.shell import arguments, commands
 
 # Characters of a file, and of one row of it, that are read.
 MAX_TEXT = 4_000_000
@@ -167,7 +167,9 @@ def _json(rows: Numbered) -> Iterator[Setting]:
 
 
 def _requirements(rows: Numbered) -> Iterator[Setting]:
-    return (setting for number, row in rows for setting in commands.requirement(row, number))
+    for number, row in rows:
+        if found := arguments.read_requirement(row):
+            yield Setting(found["name"], found["version"], number, "package")
 
 
 def _environ(rows: Numbered) -> Iterator[Setting]:
