@@ -28,6 +28,10 @@ class Edit(Protocol):
     def end(self) -> int:
         """The offset behind the last character that goes."""
 
+    @property
+    def new(self) -> str:
+        """The text that comes there."""
+
 
 class TextEdit(NamedTuple):
     """Replace text[start:end] by `new`."""
@@ -50,6 +54,11 @@ class Place:
     column: int
     scope: str
     write: Callable[[Scalar], Edit] = field(compare=False, repr=False)
+
+
+def edited(text: str, edit: Edit) -> str:
+    """Give a text with one edit made."""
+    return text[: edit.start] + edit.new + text[edit.end :]
 
 
 def place_at(text: str, start: int, scope: str, write: Callable[[Scalar], Edit]) -> Place:

@@ -85,7 +85,7 @@ class TreeEdit:
 
     start: int
     end: int
-    text: str
+    new: str
     path: tuple[Step, ...]
     value: object
 
@@ -103,7 +103,7 @@ def line_of(text: str, offset: int) -> int:
 def spliced(text: str, edits: Sequence[TreeEdit]) -> str:
     """Write all edits into the text, from the end backwards so that offsets stay right."""
     for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
-        text = text[: edit.start] + edit.text + text[edit.end :]
+        text = text[: edit.start] + edit.new + text[edit.end :]
     return text
 
 

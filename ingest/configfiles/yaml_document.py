@@ -226,6 +226,14 @@ def replacement(document: YamlFile, entry: TreeEntry, to: Scalar, *, words: bool
     return TreeEdit(begin, end, lead + written, entry.path, value)
 
 
+def is_replaceable(document: YamlFile, entry: TreeEntry) -> bool:
+    """Tell whether `replacement` can give the entry another value of the same sort."""
+    node = entry.node
+    is_own = not entry.alias and not node.shared and not document.text.startswith("!", node.start)
+    kind = node.kind == "scalar" or (node.kind == "sequence" and node.style == "flow")
+    return is_own and kind and node.style not in ("|", ">") and not _COMPUTED.search(node.value)
+
+
 def item_replacement(document: YamlFile, node: TreeNode, to: str) -> TreeEdit:
     """Make the edit that gives an item of a list a new string."""
     if node.shared or _COMPUTED.search(node.value):

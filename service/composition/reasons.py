@@ -115,6 +115,7 @@ _PATCHES: Mapping[str, str] = {
     "packages are not installed by the settings of a script": "软件包不由脚本中的设置安装",
     "line {}: cannot be read as bash": "第 {} 行：无法按 bash 解析",
     "the file holds a NUL byte and is no script": "文件含有 NUL 字节，不是脚本",
+    "the file is no Python that can be read": "文件不是可以读取的 Python 代码",
     "the script is nested too deeply to be read": "脚本嵌套过深，无法解析",
     "line {}: it stands in a here-document, the text of another file": "第 {} 行：它在 here-document 中，属于另一个文件的内容",
     "line {}: it stands in a place that cannot be changed safely": "第 {} 行：所在的位置不能安全修改",

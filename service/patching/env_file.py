@@ -5,6 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ingest.configfiles.env_file import (
+    assignments,
+    dockerfile_assignments,
+    dockerfile_instructions,
+    dockerfile_stages,
+    is_composed,
+    is_unusual,
+    quoted,
+    replacement,
+    value_of,
+)
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import line_of
 from ingest.configfiles.values import same
@@ -12,12 +23,6 @@ from service.patching.target import PatchTarget
 
 # Variables that are made of parts: one value alone would hide what the machine or the image needs.
 COMPOSED = frozenset({"PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "PYTHONPATH"})
-_VALUE = r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|[^\s\"'#][^\s\"']*|)"
-_BARE = re.compile(r"[\w.,:/+=@%^*;-]+")
-# An instruction goes on behind a backslash at the end of a line.
-_INSTRUCTION = r"^[ \t]*{}[ \t](?:[^\\\n]|\\\r?\n|\\.)*$"
-_FROM = re.compile(_INSTRUCTION.format("FROM"), re.MULTILINE | re.IGNORECASE)
-_ENV = re.compile(_INSTRUCTION.format("ENV"), re.MULTILINE | re.IGNORECASE)
 
 
 def apply(text: str, target: PatchTarget, name: str = "") -> str:
@@ -26,33 +31,33 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
     Raises NotPatchableError where that is not safe.
     """
     del name
-    return _written(text, target, _assignments(text, target), len(text), f"{target.names[0]}=")
+    return _written(text, target, _in_file(text, target), len(text), f"{target.names[0]}=")
 
 
 def holds(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether a `.env` file, read anew, gives the variable its value."""
     del name
-    return _all_same(_assignments(text, target), target)
+    return _all_same(_in_file(text, target), target)
 
 
 def carries(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether a `.env` file sets the variable."""
     del name
-    return bool(_assignments(text, target))
+    return bool(_in_file(text, target))
 
 
 def apply_to_dockerfile(text: str, target: PatchTarget, name: str = "") -> str:
     """Give a Dockerfile's text with the variable's value in an `ENV` line of its last stage."""
     del name
-    stages = list(_FROM.finditer(text))
+    stages = dockerfile_stages(text)
     if not stages:
         raise NotPatchableError("the file has no FROM line")
-    instructions = list(_ENV.finditer(text, stages[-1].end()))
+    instructions = dockerfile_instructions(text)
     old = next(
         (
             match
             for match in instructions
-            if re.match(rf"\s*ENV\s+{_key(target)}[ \t]+[^=\s]", match[0], re.IGNORECASE)
+            if re.match(rf"\s*ENV\s+{re.escape(target.names[0])}[ \t]+[^=\s]", match[0], re.IGNORECASE)
         ),
         None,
     )
@@ -82,42 +87,20 @@ def dockerfile_carries(text: str, target: PatchTarget, name: str = "") -> bool:
     return bool(_in_dockerfile(text, target))
 
 
-def _key(target: PatchTarget) -> str:
-    return re.escape(target.names[0])
-
-
-def _assignments(text: str, target: PatchTarget) -> list[re.Match[str]]:
-    if target.kind != "env":
-        return []
-    pattern = rf"^[ \t]*(?:export[ \t]+)?{_key(target)}[ \t]*=[ \t]*{_VALUE}(?P<rest>[^\n]*)$"
-    return list(re.finditer(pattern, text, re.MULTILINE))
+def _in_file(text: str, target: PatchTarget) -> list[re.Match[str]]:
+    return _of_target(assignments(text), target)
 
 
 def _in_dockerfile(text: str, target: PatchTarget) -> list[re.Match[str]]:
-    """Give the places of the variable in the last stage, whose environment the job gets."""
-    stages = list(_FROM.finditer(text))
-    if target.kind != "env" or not stages:
-        return []
-    pattern = re.compile(rf"(?<=\s){_key(target)}={_VALUE}(?P<rest>)(?=\s|$)", re.MULTILINE)
-    return [
-        found
-        for match in _ENV.finditer(text, stages[-1].end())
-        for found in pattern.finditer(text, match.start(), match.end())
-    ]
+    return _of_target(dockerfile_assignments(text), target)
+
+
+def _of_target(found: Sequence[re.Match[str]], target: PatchTarget) -> list[re.Match[str]]:
+    return [match for match in found if target.kind == "env" and match["key"] == target.names[0]]
 
 
 def _all_same(found: Sequence[re.Match[str]], target: PatchTarget) -> bool:
-    return len(found) == 1 and not _odd(found[0]) and same(_value(found[0]), target.to)
-
-
-def _odd(match: re.Match[str]) -> bool:
-    """Tell whether more than a comment follows the value."""
-    return bool(match["rest"].strip()) and not re.match(r"\s+#", match["rest"])
-
-
-def _value(match: re.Match[str]) -> str:
-    quoted = match["value"][:1] in ("'", '"') and len(match["value"]) > 1
-    return match["value"][1:-1] if quoted else match["value"]
+    return len(found) == 1 and not is_unusual(found[0]) and same(value_of(found[0]), target.to)
 
 
 def _written(text: str, target: PatchTarget, found: Sequence[re.Match[str]], offset: int, head: str) -> str:
@@ -129,26 +112,13 @@ def _written(text: str, target: PatchTarget, found: Sequence[re.Match[str]], off
             f"{', '.join(str(line_of(text, match.start())) for match in found)})"
         )
     to = str(target.to)
-    if to == "unset" or target.names[0] in COMPOSED or re.search(r"[$'\"\\`\n]", to):
+    if to == "unset" or target.names[0] in COMPOSED or is_composed(to):
         raise NotPatchableError("the variable is to be removed or composed by hand")
-    if not found:
-        row = head + (to if _BARE.fullmatch(to) else f'"{to}"')
-        ending = "\r\n" if "\r\n" in text else "\n"
-        if offset and text[offset - 1] != "\n":
-            return f"{text[:offset]}{ending}{row}{text[offset:]}"
-        return f"{text[:offset]}{row}{ending}{text[offset:]}"
-    return _replaced(text, found[0], target)
-
-
-def _replaced(text: str, match: re.Match[str], target: PatchTarget) -> str:
-    line, old = line_of(text, match.start("value")), match["value"]
-    if _odd(match):
-        raise NotPatchableError(f"line {line} is written in an unusual way")
-    if "$" in old and not old.startswith("'"):
-        raise NotPatchableError(f"its value in line {line} is computed ({old})")
-    if same(_value(match), target.to):
-        return text
-    to = str(target.to)
-    quote = old[0] if old[:1] in ("'", '"') else "" if _BARE.fullmatch(to) else '"'
-    begin, end = match.span("value")
-    return text[:begin] + quote + to + quote + text[end:]
+    if found:
+        edit = replacement(text, found[0], to)
+        return text if edit is None else text[: edit.start] + edit.new + text[edit.end :]
+    row = head + quoted(to)
+    ending = "\r\n" if "\r\n" in text else "\n"
+    if offset and text[offset - 1] != "\n":
+        return f"{text[:offset]}{ending}{row}{text[offset:]}"
+    return f"{text[:offset]}{row}{ending}{text[offset:]}"

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
-import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
-from corpus.schema import Scalar
+from ingest.configfiles import json_document
 from ingest.configfiles.errors import NotPatchableError
-from ingest.configfiles.tree import Step, TreeEdit, TreeEntry, TreeNode, checked, line_of, spliced
-from ingest.configfiles.values import meant, same, same_sort
+from ingest.configfiles.tree import TreeEdit, TreeEntry, TreeNode
+from ingest.configfiles.values import meant, same
 from service.patching import renaming
 from service.patching.keys import MissingKey, locate
 from service.patching.target import PatchTarget
 
-MAX_DEPTH = 100
-_SPACE = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
 _ELSEWHERE = frozenset({"directive", "python", "package", "command"})
 
 
@@ -28,20 +20,17 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
     if target.replaces is not None:
         text = _renamed(text, target, name)
         target = dataclasses.replace(target, replaces=None)
-    root = read(text)
+    root = json_document.read(text)
     if holds(text, target, name):
         return text
-    edit = _edit(text, root, target, name)
-    new = spliced(text, [edit])
-    checked(_parsed(text), _parsed(new), [edit])
-    return new
+    return json_document.applied(text, [_edit(text, root, target, name)])
 
 
 def _renamed(text: str, target: PatchTarget, name: str) -> str:
     entry = _entry(text, renaming.former_names(target), name)
     new = renaming.in_file(text, entry, _right(text, target, name), target)
     if entry is not None:
-        renaming.checked(_parsed(text), _parsed(new), entry.path, target)
+        renaming.checked(json_document.loaded(text), json_document.loaded(new), entry.path, target)
     return new
 
 
@@ -60,7 +49,7 @@ def holds(text: str, target: PatchTarget, name: str = "") -> bool:
         entry = _entry(text, target, name)
     except NotPatchableError:
         return False
-    value: object = _parsed(text) if entry is not None else None
+    value: object = json_document.loaded(text) if entry is not None else None
     for step in entry.path if entry is not None else ():
         value = value[step]  # type: ignore[index]
     return entry is not None and same(value, target.to)
@@ -74,84 +63,8 @@ def carries(text: str, target: PatchTarget, name: str = "") -> bool:
         return False
 
 
-def _parsed(text: str) -> object:
-    return json.loads(text.removeprefix("\ufeff"))
-
-
-@lru_cache(maxsize=8)
-def read(text: str) -> TreeNode:
-    """Read an object with the places of its parts.
-
-    Raises NotPatchableError where it is no plain JSON object.
-    """
-    try:
-        parsed = _parsed(text)
-        root = _Scan(text).node(_SPACE.match(text, text.startswith("\ufeff")).end(), ())  # type: ignore[union-attr]
-    except json.JSONDecodeError as error:
-        begin = text[error.pos + text.startswith("\ufeff") :].lstrip()
-        why = (
-            "comments, which plain JSON has not"
-            if begin.startswith(("//", "/*", "#"))
-            else f"no valid JSON ({error.msg})"
-        )
-        raise NotPatchableError(f"line {error.lineno} has {why}") from error
-    except (RecursionError, ValueError) as error:
-        raise NotPatchableError("the file is no JSON that can be read safely") from error
-    if not isinstance(parsed, dict):
-        raise NotPatchableError("the file is no JSON object")
-    return root
-
-
-class _Scan:
-    """Notes the places of the values of a text that the decoder has read already."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def _skip(self, offset: int) -> int:
-        found = _SPACE.match(self._text, offset)
-        return found.end() if found else offset
-
-    def node(self, start: int, path: tuple[Step, ...]) -> TreeNode:
-        """Give the value that begins at an offset."""
-        if len(path) > MAX_DEPTH:
-            raise NotPatchableError(f"the file nests more than {MAX_DEPTH} levels")
-        first = self._text[start]
-        if first == "{":
-            return self._object(start, path)
-        if first == "[":
-            return self._array(start, path)
-        value, end = _DECODER.raw_decode(self._text, start)
-        return TreeNode("scalar", start, end, path, '"' if first == '"' else "plain", value=str(value))
-
-    def _object(self, start: int, path: tuple[Step, ...]) -> TreeNode:
-        entries: dict[str, TreeEntry] = {}
-        offset = self._skip(start + 1)
-        while self._text[offset] != "}":
-            key, end = _DECODER.raw_decode(self._text, offset)
-            if key in entries:
-                lines = (line_of(self._text, entries[key].start), line_of(self._text, offset))
-                raise NotPatchableError(f"the key `{key}` stands twice (lines {lines[0]} and {lines[1]})")
-            value = self.node(self._skip(self._skip(end) + 1), (*path, key))
-            entries[key] = TreeEntry(key, offset, end, (*path, key), value)
-            offset = self._following(value.end)
-        return TreeNode("mapping", start, offset + 1, path, "flow", entries=tuple(entries.values()))
-
-    def _array(self, start: int, path: tuple[Step, ...]) -> TreeNode:
-        items: list[TreeNode] = []
-        offset = self._skip(start + 1)
-        while self._text[offset] != "]":
-            items.append(self.node(offset, (*path, len(items))))
-            offset = self._following(items[-1].end)
-        return TreeNode("sequence", start, offset + 1, path, "flow", items=tuple(items))
-
-    def _following(self, end: int) -> int:
-        offset = self._skip(end)
-        return self._skip(offset + 1) if self._text[offset] == "," else offset
-
-
 def _entry(text: str, target: PatchTarget, name: str) -> TreeEntry | None:
-    place = _place(text, read(text), target, name)
+    place = _place(text, json_document.read(text), target, name)
     return place if isinstance(place, TreeEntry) else None
 
 
@@ -175,79 +88,8 @@ def _variable(root: TreeNode, target: PatchTarget) -> TreeEntry | MissingKey:
 
 def _edit(text: str, root: TreeNode, target: PatchTarget, name: str) -> TreeEdit:
     place = _place(text, root, target, name)
-    value = (
-        str(target.to)
-        if target.kind == "env"
-        else _typed(target.to, None if isinstance(place, MissingKey) else place.node)
-    )
+    is_variable = target.kind == "env"
     if isinstance(place, MissingKey):
-        return _insertion(text, place.parent, place.missing, value)
-    node, line = place.node, line_of(text, place.start)
-    if node.kind == "mapping" or (node.kind == "sequence") != isinstance(value, list):
-        raise NotPatchableError(
-            f"line {line} holds {'an object' if node.kind == 'mapping' else 'another kind of value'} there"
-        )
-    if "${" in node.value:
-        raise NotPatchableError(f"its value in line {line} is computed ({node.value})")
-    return TreeEdit(node.start, node.end, _written(value), place.path, value)
-
-
-def _typed(to: Scalar, old: TreeNode | None) -> object:
-    """Give the value with the type that the file has there: a number that came as a word stays a number."""
-    value = meant(to)
-    if not isinstance(value, str) or old is None or old.style != "plain" or not same_sort(value, old.value):
-        return value
-    try:
-        return json.loads(value.lower())
-    except ValueError:
-        return value
-
-
-def _written(value: object) -> str:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise NotPatchableError(f"{value} is no number to write")
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _insertion(text: str, parent: TreeNode, missing: Sequence[str], value: object) -> TreeEdit:
-    """Add a member at the end of an object, laid out as its last one is."""
-    path = (*parent.path, *missing)
-    written = value
-    for key in reversed(missing[1:]):
-        written = {key: written}
-    colon = _colon(text, parent)
-    if not parent.entries:
-        return TreeEdit(
-            parent.start + 1,
-            parent.end - 1,
-            _alone(text, parent, f"{json.dumps(missing[0])}: {_object(written)}"),
-            path,
-            value,
-        )
-    last = parent.entries[-1]
-    lead = text[len(text[: last.start].rstrip(" \t\r\n")) : last.start] or (
-        " " if len(parent.entries) == 1 and colon.endswith(" ") else ""
-    )
-    member = f"{json.dumps(missing[0], ensure_ascii=False)}{colon}{_object(written)}"
-    return TreeEdit(last.node.end, last.node.end, f",{lead}{member}", path, value)
-
-
-def _colon(text: str, parent: TreeNode) -> str:
-    last = parent.entries[-1] if parent.entries else None
-    return text[last.end : last.node.start] if last is not None else ": "
-
-
-def _object(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(key)}: {_object(below)}" for key, below in value.items()) + "}"
-    return _written(value)
-
-
-def _alone(text: str, parent: TreeNode, member: str) -> str:
-    """Lay out the first member of an empty object: on a line of its own where the braces stand on two."""
-    inside = text[parent.start + 1 : parent.end - 1]
-    if "\n" not in inside:
-        return member
-    ending = "\r\n" if "\r\n" in inside else "\n"
-    closing = inside.rpartition("\n")[2]
-    return f"{ending}{closing}  {member}{ending}{closing}"
+        value = str(target.to) if is_variable else meant(target.to)
+        return json_document.insertion(text, place.parent, place.missing, value)
+    return json_document.replacement(text, place, target.to, words=is_variable)

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 
 from corpus.schema import Scalar
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.manifests import ManifestContainer, containers, is_kubernetes, pods
 from ingest.configfiles.tree import TreeEdit, TreeEntry, TreeNode, line_of, plain_key
 from ingest.configfiles.values import same
 from ingest.configfiles.yaml_document import YamlFile
@@ -29,7 +29,6 @@ _COMPOSE_KEYS = {
 _SIZE = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
 # One limit, or a soft and a hard one that are the same.
 _LIMIT = re.compile(r"(?P<name>\w+)=(?P<value>-?\d+)(?::(?P=value))?")
-_GPU_IMAGE = re.compile(r"cuda|nvidia|torch|vllm|sglang|verl|rocm|deepspeed", re.IGNORECASE)
 # How a container's command or image names the frameworks that read its flags.
 _PROGRAMS = {
     "vllm": "vllm", "sglang": "sglang", "verl": "verl", "openrlhf": "openrlhf", "llamafactory": "llamafactory", "ms-swift": "swift",
@@ -47,20 +46,6 @@ class ManifestSlot:
     to: Scalar
     edit: Callable[[], TreeEdit]
     gpu: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestContainer:
-    """A container, a pod or a service, and whether it has GPUs."""
-
-    node: TreeNode
-    gpu: bool
-    compose: bool
-
-
-def is_manifest(document: YamlFile) -> bool:
-    """Tell whether a file starts containers."""
-    return any(_is_kubernetes(root) or _is_compose(root) for root in document.roots)
 
 
 def apply(document: YamlFile, target: PatchTarget) -> str:
@@ -102,53 +87,9 @@ def _receivers(slots: Sequence[ManifestSlot]) -> Sequence[ManifestSlot]:
     )
 
 
-def _is_kubernetes(root: TreeNode) -> bool:
-    return root.kind == "mapping" and root.entry("apiVersion") is not None and root.entry("kind") is not None
-
-
-def _is_compose(root: TreeNode) -> bool:
-    services = root.child("services")
-    known = ("image", "build", "command", "environment")
-    return services is not None and any(entry.node.child(key) for entry in services.entries for key in known)
-
-
-def _containers(document: YamlFile) -> Iterator[ManifestContainer]:
-    for root in document.roots:
-        if _is_compose(root):
-            services = root.child("services")
-            yield from (_service(entry.node) for entry in (services.entries if services else ()))
-    for pod in _pods(document):
-        listed = pod.node.child("containers")
-        yield from (
-            ManifestContainer(item, _asks_gpus(item), compose=False)
-            for item in (listed.items if listed else ())
-        )
-
-
-def _pods(document: YamlFile) -> Iterator[ManifestContainer]:
-    for node in chain.from_iterable(root.walk() for root in document.roots if _is_kubernetes(root)):
-        listed = node.child("containers")
-        if listed is not None and listed.kind == "sequence":
-            yield ManifestContainer(node, any(_asks_gpus(item) for item in listed.items), compose=False)
-
-
-def _asks_gpus(container: TreeNode) -> bool:
-    limits = container.child("resources", "limits")
-    return limits is not None and any("gpu" in entry.key for entry in limits.entries)
-
-
-def _service(node: TreeNode) -> ManifestContainer:
-    runtime, image = node.child("runtime"), node.child("image")
-    devices = node.child("deploy", "resources", "reservations", "devices") or node.child("gpus")
-    named = (runtime is not None and runtime.value == "nvidia") or (
-        image is not None and _GPU_IMAGE.search(image.value) is not None
-    )
-    return ManifestContainer(node, devices is not None or named, compose=True)
-
-
 def _slots(document: YamlFile, target: PatchTarget) -> list[ManifestSlot]:
     if target.kind == "env":
-        return [slot for holder in _containers(document) if (slot := _variable(document, holder, target))]
+        return [slot for holder in containers(document) if (slot := _variable(document, holder, target))]
     if target.kind not in ("setting", "flag") or target.spelled in (
         "directive",
         "python",
@@ -160,7 +101,7 @@ def _slots(document: YamlFile, target: PatchTarget) -> list[ManifestSlot]:
         return list(_of_kubernetes(document, target))
     if target.framework == "docker":
         return list(_of_docker(document, target))
-    return [slot for holder in _containers(document) if (slot := _argument(document, holder, target))]
+    return [slot for holder in containers(document) if (slot := _argument(document, holder, target))]
 
 
 def _of_kubernetes(document: YamlFile, target: PatchTarget) -> Iterator[ManifestSlot]:
@@ -168,8 +109,8 @@ def _of_kubernetes(document: YamlFile, target: PatchTarget) -> Iterator[Manifest
     if key == "volumes.emptyDir.sizeLimit":
         return _memory_volumes(document, target.to)
     if key.startswith("resources."):
-        containers = (holder for holder in _containers(document) if not holder.compose)
-        return (_key(document, holder, key.split(".", 2), target.to) for holder in containers)
+        own = (holder for holder in containers(document) if not holder.compose)
+        return (_key(document, holder, key.split(".", 2), target.to) for holder in own)
     holders = _HOLDERS[key](document) if key in _HOLDERS else ()
     return (_key(document, holder, [key], target.to) for holder in holders)
 
@@ -180,18 +121,18 @@ def _job_specs(document: YamlFile) -> Iterator[ManifestContainer]:
         kind, spec = root.child("kind"), root.child("spec")
         if kind is not None and kind.value == "Job" and spec is not None:
             yield ManifestContainer(spec, gpu=False, compose=False)
-        elif _is_kubernetes(root):
-            yield from _pods(YamlFile(document.text, (root,)))
+        elif is_kubernetes(root):
+            yield from pods(YamlFile(document.text, (root,)))
 
 
 # Where the keys stand that are written in one place only.
 _HOLDERS: dict[str, Callable[[YamlFile], Iterator[ManifestContainer]]] = {
-    "priorityClassName": _pods, "terminationGracePeriodSeconds": _pods, "activeDeadlineSeconds": _job_specs,
+    "priorityClassName": pods, "terminationGracePeriodSeconds": pods, "activeDeadlineSeconds": _job_specs,
 }  # fmt: skip
 
 
 def _memory_volumes(document: YamlFile, to: Scalar) -> Iterator[ManifestSlot]:
-    for pod in _pods(document):
+    for pod in pods(document):
         volumes = pod.node.child("volumes")
         empty = [
             node for volume in (volumes.items if volumes else ()) if (node := _in_memory(volume)) is not None
@@ -210,7 +151,7 @@ def _in_memory(volume: TreeNode) -> TreeNode | None:
 
 def _of_docker(document: YamlFile, target: PatchTarget) -> Iterator[ManifestSlot]:
     name = plain_key(target.names[0])
-    services = [holder for holder in _containers(document) if holder.compose]
+    services = [holder for holder in containers(document) if holder.compose]
     if not services and name == "shm_size":
         yield from _memory_volumes(document, target.to)
     elif services and name == "ulimit":

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from packaging.requirements import InvalidRequirement, Requirement
-
-from ingest.configfiles import yaml_document
+from ingest.configfiles import formats, json_document, yaml_document
 from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.formats import Format
 from ingest.configfiles.shell import syntax
 from service.patching import env_file, json_file, renaming, requirements, shell, yaml_file
 from service.patching.target import PatchTarget
@@ -153,7 +152,7 @@ YAML = FileFormat(
 CONDA = FileFormat(
     "conda", requirements.apply_to_conda, requirements.conda_holds, requirements.conda_carries, YAML.parse
 )
-JSON = FileFormat("json", json_file.apply, json_file.holds, json_file.carries, json_file.read)
+JSON = FileFormat("json", json_file.apply, json_file.holds, json_file.carries, json_document.read)
 REQUIREMENTS = FileFormat(
     "requirements", requirements.apply, requirements.holds, requirements.carries, _anything
 )
@@ -173,77 +172,23 @@ SHELL = FileFormat(
     lambda text: syntax.parse(text.replace("\r\n", "\n")),
 )
 
-# By the file's name; the first that fits counts.
-_BY_NAME = [
-    (re.compile(r"(?:.*[-_.])?(?:requirements?|constraints?)(?:[-_.].*)?\.(?:txt|in)"), REQUIREMENTS),
-    (re.compile(r"(?:dockerfile|containerfile)(?:\..*)?|.*\.(?:docker|container)file"), DOCKERFILE),
-    (re.compile(r"\.env(?:\..*)?|.*\.env"), DOTENV),
-    (re.compile(r".*\.json"), JSON),
-    (re.compile(r".*\.(?:sh|bash|sbatch|slurm|job|pbs)"), SHELL),
-]
-_YAML_NAME = re.compile(r".*\.ya?ml")
+_FORMATS: dict[Format, FileFormat] = {
+    "yaml": YAML, "conda": CONDA, "json": JSON, "requirements": REQUIREMENTS, "dotenv": DOTENV,
+    "dockerfile": DOCKERFILE, "shell": SHELL,
+}  # fmt: skip
 # Files that are not changed, and what to say.
-_NEVER = [
-    (re.compile(r"pyproject\.toml|setup\.(?:py|cfg)|.*\.lock|poetry\.toml|pipfile"), "its dependencies are resolved by a tool; change them with it"),
-    (re.compile(r".*\.(?:py|ipynb)"), "it is Python code; change it by hand"),
-    (re.compile(r".*\.(?:toml|ini|cfg|xml|lua|conf|properties)"), "its format is not one that is patched"),
-]  # fmt: skip
+_RESOLVED = re.compile(r"pyproject\.toml|setup\.(?:py|cfg)|.*\.lock|poetry\.toml|pipfile")
+_PYTHON = re.compile(r".*\.ipynb")
 
 
 def format_of(name: str, text: str) -> FileFormat:
-    """Tell a file's format by its name, else by its content.
-
-    Raises NotPatchableError for those never changed.
-    """
+    """Tell how a file is changed; raises NotPatchableError for those that never are."""
     path = PurePath(name).name.lower()
-    for pattern, why in _NEVER:
-        if pattern.fullmatch(path):
-            raise NotPatchableError(why)
-    named = next((form for pattern, form in _BY_NAME if pattern.fullmatch(path)), None)
-    if named is not None:
-        return named
-    if _YAML_NAME.fullmatch(path):
-        return CONDA if re.search(r"^dependencies:", text, re.MULTILINE) else YAML
-    return _by_content(text)
-
-
-def _by_content(text: str) -> FileFormat:
-    rows = [row.strip() for row in text.removeprefix("\ufeff").split("\n")]
-    said = [row for row in rows if row and not row.startswith("#")]
-    if text.startswith("#!") or any(row.startswith("#SBATCH") for row in rows):
-        if re.match(r"#![^\n]*python", text):
-            raise NotPatchableError("it is Python code; change it by hand")
-        return SHELL
-    return next((form for is_form, form in _SIGNS if said and is_form(said, text)), SHELL)
-
-
-def _is_yaml(said: Sequence[str], text: str) -> bool:
-    return re.match(r"(?:---|[\"']?[\w.-]+[\"']?:(?:\s|$)|\{)", said[0]) is not None and _parses(YAML, text)
-
-
-def _is_requirements(said: Sequence[str], text: str) -> bool:
-    del text
-    rows = [re.split(r"\s+(?:#|--)", row)[0] for row in said if not row.startswith("-")]
-    try:
-        return bool(rows) and all(Requirement(row) for row in rows)
-    except InvalidRequirement:
-        return False
-
-
-# What the content must be like; the first that fits counts.
-_SIGNS: list[tuple[Callable[[Sequence[str], str], bool], FileFormat]] = [
-    (lambda said, text: said[0].startswith("{") and _parses(JSON, text), JSON),
-    (
-        lambda said, _: (
-            re.match(r"(?i)(?:FROM|ARG)\s+\S", said[0]) is not None
-            and any(row.upper().startswith("FROM ") for row in said)
-        ),
-        DOCKERFILE,
-    ),
-    (_is_yaml, YAML),
-    (
-        lambda said, _: all(re.fullmatch(r"[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|\S*)", row) for row in said),
-        DOTENV,
-    ),
-    (_is_requirements, REQUIREMENTS),
-]
+    if _RESOLVED.fullmatch(path):
+        raise NotPatchableError("its dependencies are resolved by a tool; change them with it")
+    form = formats.format_of(name, text)
+    if form == "python" or _PYTHON.fullmatch(path):
+        raise NotPatchableError("it is Python code; change it by hand")
+    if form not in _FORMATS:
+        raise NotPatchableError("its format is not one that is patched")
+    return _FORMATS[form]

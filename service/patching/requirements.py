@@ -3,45 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
-from ingest.configfiles.tree import TreeNode
+from ingest.configfiles.requirements import (
+    RequirementLine,
+    conda_edit,
+    conda_item,
+    conda_lists,
+    read_lines,
+    read_specifier,
+    with_version,
+    written,
+)
 from ingest.configfiles.yaml_document import YamlFile
 from service.patching.target import PatchTarget
-
-# A line's requirement, without its comment; options such as `--hash` follow after white space.
-_LINE = re.compile(
-    r"(?P<body>[^\n]*?)(?P<rest>(?:\s+#[^\n]*|\s+--[a-z][^\n]*|\s*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*|\s*))(?P<end>\r?\n|\Z)"
-)
-_HEAD = re.compile(
-    r"\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(?P<extras>\[[^\]]*\])?\s*(?P<version>\([^)]*\)|[^;@#]*?)(?P<tail>\s*(?:;.*)?)$"
-)
-_CONDA = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?P<version>[ =<>!~].*)?")
-
-
-@dataclass(frozen=True, slots=True)
-class RequirementLine:
-    """A requirement of the file: offsets of its body, its 1-based line and what follows it on the line."""
-
-    start: int
-    end: int
-    number: int
-    body: str
-    rest: str
-
-    @property
-    def name(self) -> str:
-        """Give the package's canonical name; empty for options, files and bare addresses."""
-        match = re.match(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:$|[\[(;@=<>!~])", self.body)
-        return canonicalize_name(match[1]) if match and "://" not in match[1] else ""
 
 
 def apply(text: str, target: PatchTarget, name: str = "") -> str:
@@ -51,7 +31,7 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
     """
     del name
     package, specifier = wanted(target)
-    found = [line for line in _lines(text) if line.name == canonicalize_name(package.name)]
+    found = [line for line in read_lines(text) if line.name == canonicalize_name(package.name)]
     if len(found) > 1:
         raise NotPatchableError(
             f"{package.name} stands more than once (lines {', '.join(str(line.number) for line in found)})"
@@ -63,7 +43,7 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
         return text
     if specifier is None or "--hash" in line.rest or "\\" in line.rest:
         raise NotPatchableError(f"line {line.number} pins {package.name} by hashes or over several lines")
-    return text[: line.start] + _body(line, specifier) + text[line.end :]
+    return text[: line.start] + with_version(line, specifier) + text[line.end :]
 
 
 def holds(text: str, target: PatchTarget, name: str = "") -> bool:
@@ -73,7 +53,7 @@ def holds(text: str, target: PatchTarget, name: str = "") -> bool:
         package, specifier = wanted(target)
     except NotPatchableError:
         return False
-    found = [line for line in _lines(text) if line.name == canonicalize_name(package.name)]
+    found = [line for line in read_lines(text) if line.name == canonicalize_name(package.name)]
     return len(found) == 1 and _says(found[0], specifier)
 
 
@@ -81,7 +61,9 @@ def carries(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file asks for the package, in whatever version."""
     del name
     package = re.split(r"[\[=<>]", target.names[0])[0]
-    return target.kind == "package" and any(line.name == canonicalize_name(package) for line in _lines(text))
+    return target.kind == "package" and any(
+        line.name == canonicalize_name(package) for line in read_lines(text)
+    )
 
 
 def wanted(target: PatchTarget) -> tuple[Requirement, SpecifierSet]:
@@ -91,34 +73,9 @@ def wanted(target: PatchTarget) -> tuple[Requirement, SpecifierSet]:
     if target.framework not in ("pip", "python", ""):
         raise NotPatchableError(f"it is a package of {target.framework}, not of pip")
     try:
-        package = Requirement(target.names[0])
-        return package, _specifier(str(target.to))
-    except (InvalidRequirement, InvalidSpecifier) as error:
+        return Requirement(target.names[0]), read_specifier(str(target.to))
+    except InvalidRequirement as error:
         raise NotPatchableError(f"`{target.to}` is no version of a package") from error
-
-
-def _specifier(to: str) -> SpecifierSet:
-    if to in ("install", "any", ""):
-        return SpecifierSet()
-    try:
-        Version(to)
-    except InvalidVersion:
-        return SpecifierSet(to)
-    return SpecifierSet(f"=={to}")
-
-
-def _lines(text: str) -> Iterator[RequirementLine]:
-    offset = number = 0
-    number = 1
-    while offset < len(text):
-        match = _LINE.match(text, offset)
-        if match is None:
-            return
-        body = match["body"]
-        if not body.lstrip().startswith(("#", "-")):
-            yield RequirementLine(match.start("body"), match.end("body"), number, body, match["rest"])
-        number += match[0].count("\n")
-        offset = max(match.end(), offset + 1)
 
 
 def _says(line: RequirementLine, specifier: SpecifierSet) -> bool:
@@ -127,28 +84,6 @@ def _says(line: RequirementLine, specifier: SpecifierSet) -> bool:
     except InvalidRequirement:
         return False
     return not str(specifier) or (now.url is None and now.specifier == specifier)
-
-
-def _body(line: RequirementLine, specifier: SpecifierSet) -> str:
-    try:
-        now = Requirement(line.body.strip().rstrip("\ufeff"))
-    except InvalidRequirement as error:
-        raise NotPatchableError(f"line {line.number} is no requirement that pip reads") from error
-    if now.url is not None:
-        raise NotPatchableError(f"line {line.number} installs {now.name} from an address ({now.url})")
-    match = _HEAD.match(line.body)
-    if match is None or "===" in line.body:
-        raise NotPatchableError(f"line {line.number} is written in an unusual way")
-    begin, end = match.span("version")
-    return line.body[:begin] + _written(specifier) + line.body[end:]
-
-
-def _written(specifier: SpecifierSet) -> str:
-    """Write the bounds with the lower first, as people do."""
-    order = ["==", "===", "~=", ">", ">=", "!=", "<", "<="]
-    return ",".join(
-        str(part) for part in sorted(specifier, key=lambda part: (order.index(part.operator), part.version))
-    )
 
 
 def _with_line(text: str, requirement: str) -> str:
@@ -167,24 +102,12 @@ def apply_to_conda(text: str, target: PatchTarget, name: str = "") -> str:
     del name
     document = yaml_document.read(text)
     package, specifier = wanted(target)
-    item = _conda_item(document, package.name)
+    item = conda_item(document, package.name)
     if item is None:
-        return _conda_added(document, f"{package}{_written(specifier)}")
+        return _conda_added(document, f"{package}{written(specifier)}")
     if conda_holds(text, target):
         return text
-    line = RequirementLine(0, len(item.value), text.count("\n", 0, item.start) + 1, item.value, "")
-    pip = _conda_lists(document)[1]
-    is_pip_item = pip is not None and item in pip.items
-    if is_pip_item:
-        return yaml_document.applied(
-            document, [yaml_document.item_replacement(document, item, _body(line, specifier))]
-        )
-    match = _CONDA.fullmatch(item.value)
-    if match is None:
-        raise NotPatchableError(f"line {line.number} is written in an unusual way")
-    return yaml_document.applied(
-        document, [yaml_document.item_replacement(document, item, match["name"] + _written(specifier))]
-    )
+    return yaml_document.applied(document, [conda_edit(document, item, specifier)])
 
 
 def conda_holds(text: str, target: PatchTarget, name: str = "") -> bool:
@@ -192,7 +115,7 @@ def conda_holds(text: str, target: PatchTarget, name: str = "") -> bool:
     del name
     try:
         package, specifier = wanted(target)
-        item = _conda_item(yaml_document.read(text), package.name)
+        item = conda_item(yaml_document.read(text), package.name)
         if item is None:
             return False
         now = re.sub(r"(?<![=<>!~])=(?!=)", "==", item.value)
@@ -207,39 +130,14 @@ def conda_carries(text: str, target: PatchTarget, name: str = "") -> bool:
     try:
         return (
             target.kind == "package"
-            and _conda_item(yaml_document.read(text), wanted(target)[0].name) is not None
+            and conda_item(yaml_document.read(text), wanted(target)[0].name) is not None
         )
     except NotPatchableError:
         return False
 
 
-def _conda_lists(document: YamlFile) -> tuple[TreeNode, TreeNode | None]:
-    dependencies = document.only().child("dependencies")
-    if dependencies is None or dependencies.kind != "sequence":
-        raise NotPatchableError("the file has no list of `dependencies`")
-    pips = [
-        pip
-        for item in dependencies.items
-        if (pip := item.child("pip")) is not None and pip.kind == "sequence"
-    ]
-    return dependencies, pips[0] if pips else None
-
-
-def _conda_item(document: YamlFile, package: str) -> TreeNode | None:
-    dependencies, pip = _conda_lists(document)
-    items = [item for item in (*(pip.items if pip else ()), *dependencies.items) if item.kind == "scalar"]
-    found = [
-        item
-        for item in items
-        if canonicalize_name(re.split(r"[\[\s=<>!~;@]", item.value)[0]) == canonicalize_name(package)
-    ]
-    if len(found) > 1:
-        raise NotPatchableError(f"{package} stands more than once")
-    return found[0] if found else None
-
-
 def _conda_added(document: YamlFile, requirement: str) -> str:
-    pip = _conda_lists(document)[1]
+    pip = conda_lists(document)[1]
     if pip is None:
         raise NotPatchableError("the environment has no pip section to add it to")
     return yaml_document.applied(document, [yaml_document.appended(document, pip, requirement)])

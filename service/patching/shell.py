@@ -14,6 +14,7 @@ from typing import NamedTuple
 from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.directives import options
+from ingest.configfiles.shell.document import applied
 from ingest.configfiles.shell.inner import in_script, inner_scripts
 from ingest.configfiles.shell.launches import stages
 from ingest.configfiles.shell.spelling import is_unset
@@ -50,9 +51,9 @@ def apply(text: str, target: PatchTarget) -> str:
         _refuse_prose(target.to)
     rows = text.replace("\r\n", "\n")
     if target.replaces is not None:
-        text = _apply(text, rows, renaming.in_script(parse(rows), target))
+        text = applied(text, renaming.in_script(parse(rows), target))
         rows, target = text.replace("\r\n", "\n"), replace(target, replaces=None)
-    return _apply(text, rows, _edits(parse(rows), target, _way(target)))
+    return applied(text, _edits(parse(rows), target, _way(target)))
 
 
 def _refuse_prose(to: Scalar) -> None:
@@ -173,25 +174,3 @@ def _is_taken(script: Script, target: PatchTarget) -> bool:
 
 def _is_step_only(target: PatchTarget) -> bool:
     return any(name.lstrip("-") in directives.STEP_ONLY for name in target.names)
-
-
-def _apply(text: str, rows: str, edits: list[WordEdit]) -> str:
-    """Write the edits, whose offsets count a line's end as one character, into the text as it is."""
-    returns = [found.start() for found in re.finditer("\r\n", text)]
-    ending = "\r\n" if returns and len(returns) * 2 >= rows.count("\n") else "\n"
-    pieces, at = [], 0
-    for edit in sorted(set(edits)):
-        start, end = _offset(returns, edit.start), _offset(returns, edit.end)
-        if start < at:
-            raise NotPatchableError("two changes meet in the same place")
-        pieces += [text[at:start], edit.new.replace("\n", ending)]
-        at = end
-    return "".join(pieces) + text[at:]
-
-
-def _offset(returns: list[int], offset: int) -> int:
-    """Give the place in the text as it is: every line's end before it may be one character longer."""
-    for index, start in enumerate(returns):
-        if start - index >= offset:
-            return offset + index
-    return offset + len(returns)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.manifests import is_manifest
 from ingest.configfiles.tree import Step, TreeEdit, TreeEntry
 from ingest.configfiles.values import meant, same
 from ingest.configfiles.yaml_document import YamlFile
@@ -33,7 +34,7 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
         text = _renamed(text, target, name)
         target = replace(target, replaces=None)
     document = yaml_document.read(text)
-    if manifest.is_manifest(document):
+    if is_manifest(document):
         return manifest.apply(document, target)
     if _says(document, target, name):
         return text
@@ -42,7 +43,7 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
 
 def _renamed(text: str, target: PatchTarget, name: str) -> str:
     document = yaml_document.read(text)
-    if manifest.is_manifest(document):
+    if is_manifest(document):
         raise NotPatchableError(f"{target.replaces} stands in a manifest; rename it by hand")
     entry = _entry(document, renaming.former_names(target), name)
     new = renaming.in_file(document.text, entry, _right(document, target, name), target)
@@ -87,11 +88,7 @@ def _asked(
 ) -> bool:
     try:
         document = yaml_document.read(text)
-        return (
-            of_manifest(document, target)
-            if manifest.is_manifest(document)
-            else of_settings(document, target, name)
-        )
+        return of_manifest(document, target) if is_manifest(document) else of_settings(document, target, name)
     except NotPatchableError:
         return False
 

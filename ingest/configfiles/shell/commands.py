@@ -209,3 +209,18 @@ def _launched(words: list[str], line: int) -> Iterator[Setting]:
     while first and (words[first - 1] in _WRAPPERS or arguments.is_override(words[first - 1])):
         first -= 1
     yield from of_words(words[first:], line)
+
+
+def logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Join lines that end in a backslash; yields the first line's number and the whole."""
+    held: list[str] = []
+    start = 1
+    for number, row in enumerate(text.removesuffix("\n").split("\n"), 1):
+        start = start if held else number
+        if row.rstrip().endswith("\\"):
+            held.append(row.rstrip()[:-1])
+            continue
+        yield start, " ".join([*held, row])
+        held = []
+    if held:
+        yield start, " ".join(held)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.syntax import Assignment, Script, ShellCommand
@@ -38,19 +38,18 @@ def _expanded(script: Script, word: Word, evaluated: bool, seen: tuple[str, ...]
     if not held or arrays != reference.items or not (arrays or evaluated or reference.quote != '"'):
         yield word
         return
-    parts = [
-        part
-        for each in held
-        for part in (each.words if each.array else [piece for word in each.words for piece in word.pieces()])
+    split = [
+        each.words if each.array else [part for word in each.words for part in word.pieces()] for each in held
     ]
-    if not arrays and not _are_arguments(parts):
+    # A variable that is assigned twice, one word each time, holds a value and no arguments.
+    if not arrays and not any(map(_are_arguments, split)):
         yield word
         return
-    for part in parts:
+    for part in chain.from_iterable(split):
         yield from _expanded(script, part, evaluated, (*seen, reference.name))
 
 
-def _are_arguments(pieces: list[Word]) -> bool:
+def _are_arguments(pieces: Sequence[Word]) -> bool:
     """Tell a string of arguments from a plain value, which is changed where it is assigned."""
     return len(pieces) > 1 or any(
         piece.text.startswith("-") or piece.equals_at() is not None for piece in pieces

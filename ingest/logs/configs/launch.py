@@ -14,7 +14,7 @@ from ingest.configfiles.settings import Setting, Spelling
 from ingest.configfiles.shell import commands
 from ingest.configfiles.shell.commands import is_command
 from ingest.logs import lines
-from ingest.logs.configs import dumps, jobfiles
+from ingest.logs.configs import dumps
 from ingest.logs.configs.settings import ConfigLine, SettingLog
 from ingest.logs.lines import Line
 from ingest.redaction.redactor import Redactor
@@ -67,12 +67,15 @@ def from_file(text: str, name: str = "") -> list[Setting]:
 
     `name` tells its format, else its text does.
     """
-    return jobfiles.read(Redactor().clean(text), name)
+    # Imported here: a log alone needs no parser of files.
+    from ingest.configfiles import reader
+
+    return reader.read(Redactor().clean(text), name)
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Join lines that end in a backslash; yields the first line's number and the whole."""
-    return jobfiles.logical_lines(text)
+    return commands.logical_lines(text)
 
 
 def _printed(redactor: Redactor, head: ConfigLine, rows: Iterable[ConfigLine], full: str) -> list[Setting]:

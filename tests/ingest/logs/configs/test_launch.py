@@ -153,11 +153,11 @@ def test_a_command_that_starts_no_job_configures_none(text: str) -> None:
 
 
 def test_continuation_lines_are_one_command() -> None:
-    """A backslash joins; the number is that of the first line."""
+    """A backslash joins; each setting has the line it stands in."""
     script = "#!/bin/bash\npython a.py \\\n  --x 1 \\\n  y=2\n\nexport Z=3"
     assert [(item.key, item.value, item.line) for item in from_file(script)] == [
-        ("x", "1", 2),
-        ("y", "2", 2),
+        ("x", "1", 3),
+        ("y", "2", 4),
         ("Z", "3", 6),
     ]
     assert list(logical_lines("a \\\n")) == [(1, "a ")]
@@ -245,11 +245,11 @@ FILES = [
             "num-layers": ("24", 9, "flag"),
             "bf16": ("true", 10, "flag"),
             "data-path": ("/m/lark/text", 13, "flag"),
-            "split": ("99,1", 13, "flag"),
+            "split": ("99,1", 14, "flag"),
             "model": ("/m/lark", 16, "flag"),
             "steps": ("$STEPS", 16, "flag"),
             "lr": ("${LR:-1e-6}", 16, "flag"),
-            "out.dir": ("/m/lark/out", 16, "hydra"),
+            "out.dir": ("/m/lark/out", 17, "hydra"),
         },
     ),
     (
@@ -286,7 +286,7 @@ FILES = [
     (
         "compose.yml",
         "services:\n  lark:\n    shm_size: 64g\n    environment:\n      - NCCL_DEBUG=INFO\n",
-        {"services.lark.shm_size": ("64g", 3, "yaml"), "NCCL_DEBUG": ("INFO", 4, "env")},
+        {"services.lark.shm_size": ("64g", 3, "yaml"), "NCCL_DEBUG": ("INFO", 5, "env")},
     ),
     (
         "ds.json",

@@ -1,0 +1,70 @@
+"""The settings of a launch file in Python: what it assigns and hands to calls as plain values; nothing is executed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import partial
+from itertools import accumulate
+
+from corpus.schema import Scalar
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.settings import LONGEST, Setting, TextEdit, place_at
+
+# The parser's stack bounds how deep a file may nest; its time grows with the length.
+MAX_CHARACTERS = 1 << 18
+
+
+def read(text: str) -> list[Setting]:
+    """Read `NAME = 1`, `call(name=1)` and `add_argument("--name", default=1)`; raises NotPatchableError."""
+    if len(text) > MAX_CHARACTERS:
+        raise NotPatchableError(f"the file is longer than {MAX_CHARACTERS:,} characters")
+    try:
+        tree = ast.parse(text)
+        found = sorted(_values(tree), key=lambda item: (item[1].lineno, item[1].col_offset))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NotPatchableError("the file is no Python that can be read") from error
+    rows = text.split("\n")
+    starts = [0, *accumulate(len(row) + 1 for row in rows)]
+    return [_setting(text, rows, starts, key, node, scope) for key, node, scope in found]
+
+
+def _setting(text: str, rows: list[str], starts: list[int], key: str, node: ast.expr, scope: str) -> Setting:
+    def offset(line: int, column: int) -> int:
+        # The parser counts the bytes of a row.
+        return starts[line - 1] + len(rows[line - 1].encode()[:column].decode())
+
+    start = offset(node.lineno, node.col_offset)
+    end = offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+    value = ast.literal_eval(node)
+    place = place_at(text, start, scope, partial(_written, start, end))
+    return Setting(key, str(value)[:LONGEST], place.line, "dump", place)
+
+
+def _written(start: int, end: int, to: Scalar) -> TextEdit:
+    return TextEdit(start, end, repr(to))
+
+
+def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            if _is_plain(node.value):
+                yield node.targets[0].id, node.value, ""
+        elif isinstance(node, ast.Call):
+            scope = ast.unparse(node.func)
+            named = next((text for word in node.args if (text := _text(word)).startswith("--")), "")
+            for keyword in node.keywords:
+                if keyword.arg and _is_plain(keyword.value):
+                    is_option = named and keyword.arg == "default"
+                    yield named.lstrip("-") if is_option else keyword.arg, keyword.value, scope
+
+
+def _text(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Tell a number, a switch or a string; a sign before a number is part of it."""
+    inner = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    is_number = isinstance(inner, ast.Constant) and isinstance(inner.value, int | float)
+    return is_number or (isinstance(node, ast.Constant) and isinstance(node.value, str))

@@ -1,0 +1,190 @@
+"""Read one of the job's own files, whatever its format, and change it at the place of a setting.
+
+A file that its format's parser refuses is read as a print in a log is: row by row, without places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from corpus.schema import Scalar
+from ingest.configfiles import (
+    env_file,
+    json_document,
+    literals,
+    outlines,
+    python_code,
+    sections,
+    tree_settings,
+    yaml_settings,
+)
+from ingest.configfiles import requirements as packages
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.formats import Format, format_of
+from ingest.configfiles.literals import MAX_ENTRIES
+from ingest.configfiles.settings import Edit, Setting, TextEdit, place_at, printed
+from ingest.configfiles.settings import edited as with_edit
+from ingest.configfiles.shell import arguments, commands, directives, document
+from ingest.configfiles.shell.words import WordEdit
+from ingest.configfiles.tree import TreeEdit, TreeNode
+from ingest.configfiles.yaml_document import YamlFile, applied
+from ingest.configfiles.yaml_document import read as read_yaml
+
+# Characters of a file that are read, and of a script that is parsed; a longer one is read row by row.
+MAX_TEXT = 4_000_000
+MAX_SCRIPT = 1 << 18
+
+
+def read(text: str, name: str = "") -> list[Setting]:
+    """Read a file's settings in order, by what its name, else its content, says it is."""
+    text = text[:MAX_TEXT]
+    form = format_of(name, text)
+    try:
+        found = _READERS[form](text)
+    except NotPatchableError:
+        found = list(_DAMAGED[form](text)) if form in _DAMAGED else []
+    return found[:MAX_ENTRIES]
+
+
+def edited(text: str, name: str, setting: Setting, to: Scalar) -> str:
+    """Give a file's text with another value at a setting's place, all else as it was.
+
+    Raises NotPatchableError where there is no such place, or where the edit would change more.
+    """
+    if setting.place is None:
+        raise NotPatchableError(f"line {setting.line}: its value is computed there ({setting.value})")
+    edit = setting.place.write(to)
+    form = format_of(name, text)
+    if isinstance(edit, WordEdit):
+        return document.applied(text, [edit])
+    if isinstance(edit, TextEdit):
+        return with_edit(text, edit)
+    assert isinstance(edit, TreeEdit)  # noqa: S101 - there is no other
+    return json_document.applied(text, [edit]) if form == "json" else applied(read_yaml(text), [edit])
+
+
+def _script(text: str) -> list[Setting]:
+    if len(text) > MAX_SCRIPT:
+        raise NotPatchableError(f"the file is longer than {MAX_SCRIPT:,} characters")
+    return document.read(text)
+
+
+def _yaml(text: str) -> list[Setting]:
+    return yaml_settings.read(read_yaml(text))
+
+
+def _conda(text: str) -> list[Setting]:
+    """Read an environment's packages, and whatever else it says."""
+    file = read_yaml(text)
+    found = [setting for item in packages.conda_items(file) if (setting := _conda_package(file, item))]
+    return [*found, *(each for each in yaml_settings.read(file) if not each.key.startswith("dependencies"))]
+
+
+def _conda_package(file: YamlFile, item: TreeNode) -> Setting | None:
+    found = arguments.read_requirement(
+        item.value.replace("=", "==", 1) if _is_pinned(item.value) else item.value
+    )
+    if found is None:
+        return None
+    write = partial(_conda_edit, file, item)
+    place = place_at(file.text, item.start, "conda", write)
+    return Setting(found["name"], found["version"], place.line, "package", place)
+
+
+def _is_pinned(value: str) -> bool:
+    """Tell conda's own `name=version` from the comparisons of pip."""
+    name, equals, rest = value.partition("=")
+    return bool(equals) and not rest.startswith("=") and name[-1:] not in "<>!~"
+
+
+def _conda_edit(file: YamlFile, item: TreeNode, to: Scalar) -> Edit:
+    return packages.conda_edit(file, item, packages.read_specifier(str(to)))
+
+
+def _requirements(text: str) -> list[Setting]:
+    found = []
+    for line in packages.read_lines(text):
+        if asked := arguments.read_requirement(line.body):
+            start = line.start + asked.start("version")
+            place = place_at(text, start, "", partial(_requirement_edit, line))
+            found.append(Setting(asked["name"], asked["version"], line.number, "package", place))
+    return found
+
+
+def _requirement_edit(line: packages.RequirementLine, to: Scalar) -> TextEdit:
+    return TextEdit(line.start, line.end, packages.with_version(line, packages.read_specifier(str(to))))
+
+
+def _dotenv(text: str) -> list[Setting]:
+    found = []
+    for match in env_file.assignments(text):
+        value = env_file.value_of(match)
+        if env_file.is_unusual(match):
+            value = sections.unquoted(sections.written_value(match["value"] + match["rest"]))
+        found.append(_variable(text, match, value))
+    return found
+
+
+def _variable(text: str, match: env_file.Assigned, value: str) -> Setting:
+    is_open = not env_file.is_unusual(match) and "$" not in match["value"]
+    write = partial(_variable_edit, text, match)
+    place = place_at(text, match.start("value"), "", write)
+    return Setting(match["key"], value, place.line, "env", place if is_open else None)
+
+
+def _variable_edit(text: str, match: env_file.Assigned, to: Scalar) -> TextEdit:
+    if env_file.is_composed(str(to)):
+        raise NotPatchableError("the variable is to be removed or composed by hand")
+    edit = env_file.replacement(text, match, str(to))
+    return edit or TextEdit(*match.span("value"), match["value"])
+
+
+def _dockerfile(text: str) -> list[Setting]:
+    """Read the variables of the image that the job gets, and what its instructions run."""
+    found = [
+        _variable(text, match, env_file.value_of(match)) for match in env_file.dockerfile_assignments(text)
+    ]
+    for number, row in commands.logical_lines(text):
+        instruction, _, rest = row.strip().partition(" ")
+        if instruction.upper() in ("RUN", "CMD", "ENTRYPOINT"):
+            found += commands.of_script(rest, number)
+    return sorted(found, key=lambda setting: setting.line)
+
+
+def _damaged_script(text: str) -> Iterator[Setting]:
+    for option in directives.options(text):
+        value = option.value.text if option.value is not None else "true"
+        yield Setting(option.name, value, text.count("\n", 0, option.word.start) + 1, "directive")
+    for number, row in commands.logical_lines(text):
+        if not row.lstrip().startswith("#"):
+            yield from commands.of_script(row, number)
+
+
+def _damaged_yaml(text: str) -> Iterator[Setting]:
+    rows = ((number, row.removesuffix("\r")) for number, row in enumerate(text.split("\n"), 1))
+    return printed(outlines.entries(rows), "yaml")
+
+
+def _damaged_json(text: str) -> Iterator[Setting]:
+    rows = [
+        (number, "" if row.lstrip().startswith("//") else row)
+        for number, row in enumerate(text.split("\n"), 1)
+    ]
+    start = next((place for place, (_, row) in enumerate(rows) if row.strip()), len(rows))
+    if start < len(rows) and (first := rows[start][1].lstrip())[0] == "{":
+        opened = [(rows[start][0], first[1:]), *rows[start + 1 :]]
+        yield from printed(literals.entries(opened, is_call=False), "json")
+
+
+_READERS: dict[Format, Callable[[str], list[Setting]]] = {
+    "shell": _script, "yaml": _yaml, "conda": _conda, "json": tree_settings.of_json, "requirements": _requirements,
+    "dotenv": _dotenv, "dockerfile": _dockerfile, "sections": sections.read, "python": python_code.read,
+    "other": lambda _: [],
+}  # fmt: skip
+_DAMAGED: dict[Format, Callable[[str], Iterable[Setting]]] = {
+    "shell": _damaged_script,
+    "yaml": _damaged_yaml,
+    "conda": _damaged_yaml,
+    "json": _damaged_json,
+}

@@ -1,0 +1,121 @@
+"""The settings of YAML files with their places: of a program's configuration, and of the containers of a manifest.
+
+A setting of a container or pod goes by its path from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from corpus.schema import Scalar
+from ingest.configfiles import yaml_document
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.manifests import containers, is_kubernetes, is_manifest
+from ingest.configfiles.settings import Edit, Setting, edited
+from ingest.configfiles.shell import arguments, commands, document
+from ingest.configfiles.tree import TreeEntry, TreeNode
+from ingest.configfiles.tree_settings import TreeValue, read_values, settings_of
+from ingest.configfiles.yaml_document import YamlFile
+
+# The levels of a cluster's object above a pod's or container's own settings.
+_OBJECT = re.compile(
+    r"(?:^|(?<=\.))(?:spec|containers|initContainers|template|jobTemplate|worker|replicaSpecs|\w+ReplicaSpecs|"
+    r"Worker|Master|rayClusterSpec)\."
+)
+# Where a variable of the environment stands, which is a string whatever it looks like.
+_VARIABLE = re.compile(r"(?:^|\.)(?:env|environment|env_vars)\.[A-Z_][A-Z0-9_]*$")
+
+
+def read(text: YamlFile) -> list[Setting]:
+    """Read all documents of a YAML file; a list of Hydra overrides is one of arguments."""
+    found: list[Setting] = []
+    for root in text.roots:
+        is_object = is_kubernetes(root)
+        for each in (*_overrides(root), *read_values(text.text, root)):
+            last = max((match.end() for match in _OBJECT.finditer(each.path)), default=0) if is_object else 0
+            found += settings_of(text.text, replace(each, path=each.path[last:]), "yaml", _write(text, each))
+    if is_manifest(text):
+        for each in _of_commands(text):
+            found += settings_of(text.text, each, "yaml", _write(text, each))
+    return found
+
+
+def _write(text: YamlFile, value: TreeValue) -> Callable[[Scalar], Edit] | None:
+    if value.item is not None:
+        return partial(_in_item, text, value.item, value.rewrite)
+    if value.entry is None or not yaml_document.is_replaceable(text, value.entry):
+        return None
+    if value.rewrite is not str:
+        return partial(_in_string, text, value.entry, value.rewrite)
+    return partial(_in_entry, text, value.entry, _VARIABLE.search(value.path) is not None)
+
+
+def _in_item(text: YamlFile, item: TreeNode, rewrite: Callable[[Scalar], str], to: Scalar) -> Edit:
+    return yaml_document.item_replacement(text, item, rewrite(to))
+
+
+def _in_string(text: YamlFile, entry: TreeEntry, rewrite: Callable[[Scalar], str], to: Scalar) -> Edit:
+    return yaml_document.replacement(text, entry, rewrite(to), words=entry.node.style in ("'", '"'))
+
+
+def _in_entry(text: YamlFile, entry: TreeEntry, words: bool, to: Scalar) -> Edit:
+    return yaml_document.replacement(text, entry, to, words=words)
+
+
+def _overrides(root: TreeNode) -> Iterator[TreeValue]:
+    """Give the settings of a list of Hydra overrides, as Hydra notes them of a run."""
+    words = [item.value for item in root.items if item.kind == "scalar"]
+    if words and len(words) == len(root.items) and all(map(arguments.is_override, words)):
+        for number in range(len(words)):
+            yield from _of_words(root, number, "")
+
+
+def _of_commands(text: YamlFile) -> Iterator[TreeValue]:
+    """Give the flags and overrides of the containers' commands."""
+    for container in containers(text):
+        keys = ("entrypoint", "command") if container.compose else ("command", "args")
+        for entry in (entry for key in keys if (entry := container.node.entry(key)) is not None):
+            named = container.node.child("name")
+            scope = named.value if named is not None else str(container.node.path[-1])
+            if entry.node.kind == "scalar":
+                yield from _of_line(entry.node, scope, entry)
+            for number, item in enumerate(entry.node.items):
+                is_line = item.kind == "scalar" and " " in item.value and not arguments.is_setting(item.value)
+                yield from _of_line(item, scope) if is_line else _of_words(entry.node, number, scope)
+
+
+def _of_words(node: TreeNode, number: int, scope: str) -> Iterator[TreeValue]:
+    """Give the settings that one item of a list of words says."""
+    words = [item.value for item in node.items]
+    for found in arguments.read_settings(words, number):
+        held = node.items[number if found.word is None else found.word]
+        rewrite = partial(_between, held.value[: found.begin], held.value[found.end :])
+        # A switch without a value has none to change.
+        item = None if found.word is None or held.shared else held
+        yield TreeValue(found.key, found.value, held.start, scope, None, item, rewrite, found.spelled)
+
+
+def _between(before: str, after: str, to: Scalar) -> str:
+    return f"{before}{to}{after}"
+
+
+def _of_line(node: TreeNode, scope: str, entry: TreeEntry | None = None) -> Iterator[TreeValue]:
+    """Give the settings of a command line that is one string."""
+    try:
+        found = document.read(node.value)
+    except NotPatchableError:
+        found = commands.of_script(node.value, 0)
+    for each in found:
+        start, item, own = node.start, None, None
+        rewrite: Callable[[Scalar], str] = str
+        if each.place is not None:
+            item, own = (node, None) if entry is None else (None, entry)
+            rewrite = partial(_in_line, node.value, each.place.write)
+        yield TreeValue(each.key, each.value, start, scope, own, item, rewrite, each.spelled)
+
+
+def _in_line(line: str, write: Callable[[Scalar], Edit], to: Scalar) -> str:
+    return edited(line, write(to))
