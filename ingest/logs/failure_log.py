@@ -1,0 +1,172 @@
+"""The failures of a log while it goes by: which pattern tells most of a line, and what its event says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from corpus.log_patterns import Pattern
+from ingest.logs import levels
+from ingest.logs.context_lines import SURROUNDINGS, context_lines
+from ingest.logs.events import Event, EventLog
+from ingest.logs.facts import Value
+from ingest.logs.frameworks import cued_framework
+from ingest.logs.job_notes import JobNotes
+from ingest.logs.lines import Line
+from ingest.logs.masking import CODE, Masking
+from ingest.logs.placed_line import PlacedLine
+from ingest.logs.repeats import Sighting
+from ingest.logs.scanner import Block
+from ingest.logs.stacks import tracebacks
+from ingest.logs.stacks.tracebacks import Traceback
+from ingest.logs.traceback_log import TracebackLog
+from ingest.logs.wording import goes_on, shrugs
+
+# What loggers call a line that is no trouble; glog writes one letter.
+REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
+
+_STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
+_ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
+_WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
+# Pydantic's list of what does not fit: a field a line, with what is wrong with it below.
+_VALIDATION = re.compile(r"\d validation errors? for \w")
+_FIELD = re.compile(r"[A-Za-z_][\w.]{0,120}\s*$")
+# How many lines Ray says that one stands for.
+_REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
+
+
+class FailureLog:
+    """The failures of one job's output, with the rows around the first lines of each."""
+
+    def __init__(
+        self, masking: Masking, notes: JobNotes, events: EventLog, traceback_log: TracebackLog
+    ) -> None:
+        self._masking = masking
+        self._notes = notes
+        self._events = events
+        self._tracebacks = traceback_log
+        self._around: dict[int, tuple[tuple[int, bytes], ...]] = {}
+
+    def add(self, rows: Sequence[Pattern], at: PlacedLine, sight: Sighting) -> None:
+        """Take in a line with the patterns of failures and warnings that match it."""
+        known = [row for row in rows if not row.last_resort]
+        if not known and not self._counts_as_last_resort(at.line):
+            return
+        line = at.line
+        ranked = sorted(
+            known or rows,
+            key=lambda row: (row.generic, _ROLE[row.role], not row.cause, _STRENGTH[row.strength]),
+        )
+        fields = self._fields(ranked, line)
+        traceback = self._tracebacks.ended_by(at)
+        if _VALIDATION.search(line.body):
+            self._note_misfit(at)
+        best = _toned_down(ranked[0], line, traceback)
+        event = self._event(best, line, traceback, fields, ranked)
+        sight.group = self._events.add(event)
+        self._notes.progress.timeline.event(line.number, line.time)
+        # Several frameworks share their checks' words: where the calls are shown, they say whose it is.
+        frames = traceback.frames if traceback else ()
+        called = {name for frame in frames for name in cued_framework(frame.file)}
+        if len(best.frameworks) < 2 or not frames or called & set(best.frameworks):
+            self._notes.see_shown(best, line)
+        if line.number not in self._around and len(self._around) < EventLog.LIMIT:
+            self._around[line.number] = context_lines(at.block, at.offset, line.number)
+
+    def _counts_as_last_resort(self, line: Line) -> bool:
+        """Tell whether general words of a failure are one.
+
+        They are none in a traceback, whose last line tells, nor where the run goes on.
+        """
+        return not self._tracebacks.is_inside(line) and line.level not in REMARKS and not goes_on(line.body)
+
+    def _fields(self, ranked: Sequence[Pattern], line: Line) -> dict[str, Value]:
+        """Note the facts that the patterns find in a line; give all values, the best pattern's first."""
+        fields: dict[str, Value] = {}
+        for row in ranked:
+            found = self._masking.fields(row, line)
+            fields = {**found, **fields}
+            if row.fact and found:
+                self._notes.add_fact(row.fact, line.number, found, line.rank or line.source)
+        return fields
+
+    def _note_misfit(self, at: PlacedLine) -> None:
+        """Note the first setting that a validation error lists below its own line."""
+        rows = tracebacks.under(at.block, at.offset, at.line, at.parsed, 2)
+        if len(rows) == 2 and _FIELD.match(rows[0].body) and rows[1].body[:1].isspace():
+            kind = "config_key" if "Extra inputs" in rows[1].body else "config_value"
+            fields: dict[str, Value] = {"key": rows[0].body.strip(), "reason": rows[1].body.strip()[:CODE]}
+            self._notes.add_fact(kind, at.line.number, fields)
+
+    def _event(
+        self,
+        row: Pattern,
+        line: Line,
+        traceback: Traceback | None,
+        fields: dict[str, Value],
+        ranked: Sequence[Pattern],
+    ) -> Event:
+        """Make the event of a line; `row` is the first of those that are `ranked`, as the line means it."""
+        match = _REPEATED.search(line.body)
+        return Event(
+            row.id,
+            row.kind,
+            row.role,
+            line.number,
+            self._masking.shown(line.text, row),
+            self._masking.shown(line.body, row),
+            cause=row.cause,
+            strength=row.strength,
+            source=self._masking.clean(line.source),
+            rank=line.rank or line.told,
+            time=line.time,
+            exception=self._masking.clean(traceback.exception) if traceback else "",
+            frames=self._masking.frames(traceback) if traceback else (),
+            remote=traceback.remote if traceback else "",
+            facts=fields,
+            frameworks=row.frameworks,
+            also=tuple(other.id for other in ranked[1:]),
+            traceback=traceback.start if traceback else 0,
+            count=max(1, int(match[1])) if match else 1,
+            handler=row.handler,
+            tells=tuple(told for other in ranked for told in other.tells),
+        )
+
+    def note_error_levels(self, block: Block, row: Pattern) -> None:
+        """Note the lines near a block's end that a logger calls errors, as events of `row`."""
+        for line in levels.error_levels(block):
+            called_error = Event(
+                row.id,
+                row.kind,
+                row.role,
+                line.number,
+                self._masking.shown(line.text),
+                self._masking.shown(line.body),
+                source=self._masking.clean(line.source),
+                rank=line.rank or line.told,
+                time=line.time,
+                handler=row.handler,
+            )
+            self._events.add(called_error)
+
+    def surroundings(self, number: int) -> tuple[tuple[int, str], ...]:
+        """Give the rows around a failure's line as they may be shown."""
+        rows = self._masking.rows(self._around.get(number, ()))
+        return tuple(row for row in rows if abs(row[0] - number) <= SURROUNDINGS)
+
+
+def _toned_down(row: Pattern, line: Line, traceback: Traceback | None) -> Pattern:
+    """Give the row as a line means it that warns, shrugs or only remarks."""
+    warns = line.level.startswith("WARN") or (line.level == "W" and row.survivable)
+    if row.kind == "error" and row.role == "origin" and (warns or (traceback is None and shrugs(line.body))):
+        # Whoever says so has gone on.
+        row = row.model_copy(update={"kind": "warning", "strength": "hints"})
+    if traceback is not None:
+        return row
+    # What NCCL says at this level of its own failures counts by its row.
+    said_by_nccl = line.body.startswith("NCCL INFO ") and not row.said_at_info
+    if line.level in REMARKS or said_by_nccl:
+        # A remark that mentions a failure's words: it stands only where nothing else does.
+        return row.model_copy(update={"role": "wrapper", "strength": "hints"})
+    # A warning means what it says, and may be survived.
+    return row.model_copy(update={"role": "wrapper"}) if _WARNING.search(line.body) else row

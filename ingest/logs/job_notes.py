@@ -1,0 +1,102 @@
+"""What lines that are no failure tell of a job: its frameworks, settings and facts, and how far it came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from corpus.log_patterns import Pattern
+from ingest.logs.configs import launch
+from ingest.logs.configs.launch import LaunchReader, Setting, SettingLog
+from ingest.logs.facts import Fact, Value
+from ingest.logs.frameworks import FrameworkLog
+from ingest.logs.job_progress import JobProgress
+from ingest.logs.lines import Line
+from ingest.logs.masking import Masking
+from ingest.logs.placed_line import PlacedLine
+from ingest.logs.stacks.tracebacks import Frame
+
+MAX_FACTS = 2000
+# What only a progress line tells: how far the preparation of the data was.
+TOLD_BY_PROGRESS = frozenset({"preprocess"})
+# The names of facts that tell how many ranks a job has.
+WORLD = ("world", "world_n", "nranks")
+# How many characters of a launch command are searched for a framework's name.
+MAX_COMMAND = 8000
+
+
+class JobNotes:
+    """What is known of a job besides its failures.
+
+    `seen` holds the ids of the patterns that were seen, `streams` the line and the stream of facts that a
+    failure's line tells, `world` how many ranks the log shows or speaks of.
+    """
+
+    def __init__(self, masking: Masking) -> None:
+        self._masking = masking
+        self._settings = SettingLog()
+        self.progress = JobProgress()
+        self.frameworks = FrameworkLog()
+        self.launch = LaunchReader(masking.redactor)
+        self.facts: list[Fact] = []
+        self.streams: list[tuple[int, str]] = []
+        self.seen: set[str] = set()
+        self.world = 0
+
+    @property
+    def settings(self) -> Sequence[Setting]:
+        """Give the settings that the log shows."""
+        return self._settings.all()
+
+    def see_line(self, line: Line) -> None:
+        """Note the clock and the rank of a line."""
+        self.progress.timeline.see(line.time)
+        rank = line.rank or line.told
+        if rank.isdecimal():
+            self.world = max(self.world, int(rank) + 1)
+
+    def see_frames(self, frames: Sequence[Frame], number: int) -> None:
+        """Note the frameworks that the calls of a traceback are in."""
+        for frame in frames:
+            self.frameworks.see_text(frame.file, number)
+
+    def see_shown(self, row: Pattern, line: Line) -> None:
+        """Note the frameworks that a line of this pattern shows to be in the job."""
+        for name in row.shows:
+            self.frameworks.see(name, line.number)
+
+    def add_fact(self, kind: str, number: int, fields: dict[str, Value], stream: str = "") -> None:
+        """Note a fact that a line states."""
+        if kind == "config_key" and "key" in fields:
+            self.frameworks.see_text(str(fields["key"]), number)
+        if len(self.facts) < MAX_FACTS:
+            self.facts.append(Fact(kind, number, fields))
+            if stream:
+                self.streams.append((number, stream))
+
+    def add_line(self, row: Pattern, at: PlacedLine) -> None:
+        """Note what a line that is no failure says."""
+        line = at.line
+        self.seen.add(row.id)
+        fields = self._masking.fields(row, line)
+        told = (fields.get(name) for name in WORLD)
+        self.world = max([self.world, *(int(value) for value in told if isinstance(value, int | float))])
+        if row.kind == "version":
+            for name in row.frameworks:
+                self.frameworks.see(name, line.number, str(fields.get("version", "")))
+        else:
+            self.see_shown(row, line)
+        if row.kind in ("finish", "end"):
+            self.progress.close(line.number, finished=row.kind == "finish")
+        if row.kind == "progress":
+            self.progress.count(row, line, fields)
+        if row.phase or (row.fact == "phase" and "name" in fields):
+            self.progress.enter(row.phase or str(fields["name"]), line.number)
+        elif row.fact and fields and (row.kind != "progress" or row.fact in TOLD_BY_PROGRESS):
+            self.add_fact(row.fact, line.number, fields)
+        if row.handler == "command":
+            text, found = self.launch.command(launch.rows_below(at.block.data, at.offset, line), line.source)
+            self.frameworks.see_text(text[:MAX_COMMAND], line.number)
+            self._settings.add(self._masking.settings(found))
+        elif row.handler == "settings":
+            dumped = self.launch.dump(line, launch.rows_below(at.block.data, at.offset, line))
+            self._settings.add(self._masking.settings(dumped))

@@ -1,0 +1,77 @@
+"""Mask and cut what is kept of a log: no part of the report holds anything that did not pass here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from corpus.log_patterns import Pattern
+from ingest.logs.configs.launch import Setting
+from ingest.logs.context_lines import uncut
+from ingest.logs.facts import Value, typed
+from ingest.logs.lines import Line, parse_line
+from ingest.logs.stacks.tracebacks import Frame, Traceback
+from ingest.redaction.redactor import Redactor
+
+# How many characters are kept of a line, of a line of source code and of a file's path.
+SHOWN, CODE, PATH = 2000, 200, 400
+
+
+class Masking:
+    """The redaction of one job's output, by what is kept of it."""
+
+    def __init__(self) -> None:
+        self.redactor = Redactor()
+
+    @property
+    def count(self) -> int:
+        """Give how many secrets were masked so far."""
+        return self.redactor.count
+
+    def clean(self, text: str) -> str:
+        """Mask a text that is kept whole."""
+        return self.redactor.clean(text)
+
+    def shown(self, text: str, row: Pattern | None = None) -> str:
+        """Mask, then cut around what `row` matches: a secret that the cut would halve could no longer be told."""
+        match = row.compiled.search(text) if row is not None and len(text) > SHOWN else None
+        text = self.redactor.clean(text)
+        begin = max(0, min((match.start() if match else 0) - SHOWN // 2, len(text) - SHOWN))
+        return text[begin : begin + SHOWN]
+
+    def frames(self, traceback: Traceback) -> tuple[Frame, ...]:
+        """Give a traceback's frames as they may be shown."""
+        clean = self.redactor.clean
+        return tuple(
+            replace(
+                frame,
+                file=clean(frame.file)[-PATH:],
+                function=clean(frame.function)[:CODE],
+                code=clean(frame.code)[:CODE],
+            )
+            for frame in traceback.frames
+        )
+
+    def fields(self, row: Pattern, line: Line) -> dict[str, Value]:
+        """Give the values that a pattern's named groups find in a line."""
+        match = row.compiled.search(line.text) if row.compiled.groupindex else None
+        fields = typed(match.groupdict()) if match else {}
+        return {
+            key: self.redactor.clean(value) if isinstance(value, str) else value
+            for key, value in fields.items()
+        }
+
+    def settings(self, found: Iterable[Setting]) -> list[Setting]:
+        """Give settings whose keys tell which values are secrets."""
+        clean = self.redactor
+        return [
+            replace(item, key=clean.clean(item.key), value=clean.value(item.key, item.value))
+            for item in found
+        ]
+
+    def rows(self, rows: Sequence[tuple[int, bytes]]) -> tuple[tuple[int, str], ...]:
+        """Give numbered raw rows as they may be shown."""
+        cleaned = self.redactor.rows(
+            [parse_line(uncut(raw, self.redactor.clean), number).text for number, raw in rows]
+        )
+        return tuple((number, text) for (number, _), text in zip(rows, cleaned, strict=True))

@@ -1,0 +1,133 @@
+"""The tracebacks of a log while it goes by; one whose last line no pattern knows becomes an event of its own."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from corpus.log_patterns import Handler, Pattern, PatternTable
+from ingest.logs.events import Event, EventLog
+from ingest.logs.job_notes import JobNotes
+from ingest.logs.lines import Line
+from ingest.logs.masking import Masking
+from ingest.logs.placed_line import PlacedLine
+from ingest.logs.repeats import Sighting
+from ingest.logs.scanner import Block
+from ingest.logs.stacks import tracebacks
+from ingest.logs.stacks.open_tracebacks import Stacks
+from ingest.logs.stacks.stack import above
+from ingest.logs.stacks.tracebacks import Traceback
+
+# How many lines above a traceback may tell when it was printed.
+CLOCK_ABOVE = 60
+
+
+class TracebackLog:
+    """The tracebacks of one job's output, those that are open and those that became events."""
+
+    def __init__(self, table: PatternTable, masking: Masking, notes: JobNotes, events: EventLog) -> None:
+        self._table = table
+        self._masking = masking
+        self._notes = notes
+        self._events = events
+        self._stacks = Stacks()
+        # By stream, the line in which Python said last that it ignores an exception.
+        self._ignored: dict[str, int] = {}
+
+    def begin(self, at: PlacedLine, sight: Sighting) -> None:
+        """Read the traceback that a line begins."""
+        line = at.line
+        if self._stacks.ending(line.source, line.number) or self.is_quoted_code(line):
+            return  # the words stand in what another traceback says or shows
+        found = tracebacks.at(at.block, at.offset, line.number, at.parsed)
+        # Python prints no time before a traceback: that of the nearest line above tells.
+        rows = islice(above(at.block, at.offset, line.number, at.parsed), CLOCK_ABOVE)
+        clock = line.time or next((row.time for row in rows if row.time), "")
+        if found or line.body.startswith("Traceback "):
+            self.flush(line.source)
+        for traceback in found:
+            self._stacks.open(line.source, traceback, line.number, sight)
+            self._notes.progress.timeline.event(traceback.end, clock)
+            self._notes.see_frames(traceback.frames, line.number)
+
+    def ended_by(self, at: PlacedLine) -> Traceback | None:
+        """Give the traceback that a failure's line ends, which is thereby known; also one without a first line."""
+        line = at.line
+        if known := self._stacks.of(line.source, line.number):
+            return known
+        found = tracebacks.headless(at.block, at.offset, line, at.parsed)
+        if found:
+            self._notes.see_frames(found.frames, line.number)
+        return found
+
+    def settle(self, number: int) -> None:
+        """Note that a pattern knows the line, which was counted and not read."""
+        self._stacks.settle(number)
+
+    def ignore_below(self, line: Line) -> None:
+        """Note a line in which Python says that it ignores the exception below, as in a `__del__`."""
+        self._ignored[line.source] = line.number
+
+    def is_ignored(self, line: Line) -> bool:
+        """Tell whether a line ends an exception that Python itself says it ignores."""
+        stack = self._stacks.ending(line.source, line.number)
+        begin = stack.traceback.start if stack else line.number
+        return self._is_below_ignored(line.source, begin) and (
+            stack is not None or line.number - self._ignored[line.source] <= 1
+        )
+
+    def _is_below_ignored(self, source: str, number: int) -> bool:
+        said = self._ignored.get(source)
+        return said is not None and 0 < number - said <= 1
+
+    def is_quoted_code(self, line: Line) -> bool:
+        """Tell whether the line is source code that a traceback quotes, which only mentions a message."""
+        traceback = self._stacks.latest(line.source)
+        if traceback is None or not traceback.start < line.number < traceback.end:
+            return False
+        return self._stacks.ending(line.source, line.number) is None and tracebacks.quotes(line.body)
+
+    def is_inside(self, line: Line) -> bool:
+        """Tell whether a line stands in the traceback that its stream printed last."""
+        traceback = self._stacks.latest(line.source)
+        return traceback is not None and traceback.start <= line.number <= traceback.end
+
+    def flush(self, source: str | None = None, before: int | None = None) -> None:
+        """Turn tracebacks whose last line no pattern knew into events of their own."""
+        for stack in self._stacks.close(source, before):
+            handler: Handler = "unknown-exception" if stack.traceback.exception else "cut-traceback"
+            row = self._table.by_handler.get(handler)
+            if row and not self._is_below_ignored(stack.traceback.source, stack.traceback.start):
+                stack.sight.group = self._events.add(self._event(row, stack.traceback))
+
+    def note_last(self, block: Block) -> bool:
+        """Note the stack without its first line that a file ends with; tell whether there is one."""
+        found = tracebacks.last(block)
+        if found is None:
+            return False
+        self._stacks.open(found.source, found, found.start, Sighting())
+        self.flush()
+        self._notes.see_frames(found.frames, found.end)
+        return True
+
+    def end_file(self) -> None:
+        """Forget what was open in a file."""
+        self._stacks = Stacks()
+        self._ignored.clear()
+
+    def _event(self, row: Pattern, traceback: Traceback) -> Event:
+        text = self._masking.shown(traceback.text)
+        said = f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception
+        return Event(
+            row.id,
+            row.kind,
+            row.role,
+            traceback.end,
+            text,
+            self._masking.shown(said) if said else text.strip(),
+            source=self._masking.clean(traceback.source),
+            exception=self._masking.clean(traceback.exception),
+            frames=self._masking.frames(traceback),
+            remote=traceback.remote,
+            traceback=traceback.start,
+            handler=row.handler,
+        )
