@@ -6,7 +6,7 @@ from time import perf_counter
 
 from eval.answers import Answer, of_diagnosis
 from eval.incidents import Incident
-from service.pipeline.triage import Triage, read_config
+from service.pipeline.triage import ReadJob, Triage, read_config
 
 
 class Composer:
@@ -22,10 +22,9 @@ class Composer:
         started = perf_counter()
         report = self._triage.reader.read(incident.source())
         files = [read_config(path) for path in incident.job_files]
-        diagnosis = self._triage.explain_report(
-            report, incident.label.language, files, telemetry=incident.telemetry
-        )
+        job = ReadJob(report, incident.label.language, tuple(files))
+        triage_context = self._triage.diagnose(job, incident.telemetry)
         seconds = perf_counter() - started
-        retrieval = self._triage.retriever.retrieve(report)
+        retrieval = triage_context.assessment.retrieval
         rankings = dict(retrieval.by_retriever) | {"fused": tuple(item.owner for item in retrieval.ranked)}
-        return of_diagnosis(diagnosis, incident, seconds, rankings)
+        return of_diagnosis(triage_context.first, incident, seconds, rankings)

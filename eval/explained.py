@@ -9,7 +9,7 @@ from eval.answers import Answer, of_diagnosis
 from eval.errors import EvalError
 from eval.incidents import Incident
 from service.llm.stages import FinalStage
-from service.pipeline.triage import Triage, read_config
+from service.pipeline.triage import ReadJob, Triage, read_config
 from service.settings import Settings
 
 
@@ -27,9 +27,9 @@ class Explained:
         started = perf_counter()
         report = self._triage.reader.read(incident.source())
         files = [read_config(path) for path in incident.job_files]
-        triage_context = self._triage.diagnose(report, incident.label.language, files)
+        triage_context = self._triage.diagnose(ReadJob(report, incident.label.language, tuple(files)))
         final = triage_context.first
-        for stage in self._triage.stages(triage_context):
+        for stage in self._triage.explain(triage_context):
             final = stage.diagnosis if isinstance(stage, FinalStage) else final
         answer = of_diagnosis(final, incident, perf_counter() - started, {})
         tokens = final.engine.tokens

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -18,11 +18,16 @@ import yaml
 
 from corpus import log_patterns
 from ingest.logs.inputs import sources
+from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.reader import Reader
+from ingest.logs.templates import Templates
+from service.llm.triage_context import TriageContext
 from service.patching.patches import ConfigFile
-from service.pipeline.triage import Triage, read_config
-from service.schemas.diagnosis import Diagnosis
+from service.pipeline.triage import Taking, Triage, read_config
+from service.schemas.diagnosis import Diagnosis, Outcome
 from service.settings import Settings
+from service.telemetry.snapshot import Snapshot
 
 ROOT = Path(__file__).parent.parent
 INCIDENTS = ROOT / "eval" / "incidents"
@@ -97,13 +102,31 @@ def script(name: str) -> Path:
     return INCIDENTS / name / "run.sh"
 
 
+def opened(
+    triage: Triage,
+    source: LogSource | JobSource,
+    language: str = "",
+    files: Sequence[ConfigFile] = (),
+    good: Templates | None = None,
+    telemetry: Snapshot | Taking | None = None,
+    outcome: Outcome | None = None,
+) -> TriageContext:
+    """Read a log and diagnose it, keeping what further answers need."""
+    return triage.diagnose(triage.read(source, language, files, good, outcome), telemetry)
+
+
+def diagnosed(triage: Triage, source: LogSource | JobSource, *given: Any, **named: Any) -> Diagnosis:
+    """Read a log and answer by rules, with what `opened` takes."""
+    return opened(triage, source, *given, **named).first
+
+
 @cache
 def answered(triage: Triage, name: str, language: str = "en") -> Diagnosis:
     """Explain a labelled incident together with its launch script."""
     log = sources.from_path(INCIDENTS / name / "log.txt")
-    return triage.explain(log, language, [read_config(script(name))])
+    return diagnosed(triage, log, language, [read_config(script(name))])
 
 
 def explained(triage: Triage, log: str, *files: ConfigFile, language: str = "en") -> Diagnosis:
     """Explain a log that is at hand."""
-    return triage.explain(sources.from_text(log), language, files)
+    return diagnosed(triage, sources.from_text(log), language, files)

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from corpus import library
 from eval import incidents
+from eval.incidents import Incident
 from ingest import documents
 from ingest.documents import Document
 from ingest.embedder import SentenceEmbedder, Vectors, model_folder, open_embedder
@@ -118,15 +119,19 @@ def _table(
 def _costs(triage: Triage) -> dict[str, list[float]]:
     """Give what a query and a whole triage of a small paste cost in processor time."""
     chosen = sorted(incidents.load(), key=lambda incident: abs(len(incident.text) - PASTE))[:PASTES]
-    triage.explain(sources.from_text("warm up"))
+    triage.diagnose(triage.read(sources.from_text("warm up")))
     triages: list[float] = []
     queries: list[float] = []
     for incident in chosen:
-        triages.append(_cost(partial(triage.explain, incident.source())))
+        triages.append(_cost(partial(_triage_once, triage, incident)))
         # A space more, so that the vector that the triage just made does not answer.
         query = query_of(triage.reader.read(incident.source())) + " "
         queries.append(_cost(partial(triage.embedder.embed, [query])))
     return {"one query's vector": queries, f"one triage of {PASTE // 1000} kB": triages}
+
+
+def _triage_once(triage: Triage, incident: Incident) -> None:
+    triage.diagnose(triage.read(incident.source()))
 
 
 def _cost(work: Callable[[], object]) -> float:

@@ -29,7 +29,7 @@ def run() -> Table:
     """Measure and give the table."""
     triage = Triage(load_settings())
     chosen = sorted(incidents.load(), key=lambda incident: abs(len(incident.text) - SIZE))[:LOGS]
-    triage.explain(sources.from_text("warm up"))
+    triage.diagnose(triage.read(sources.from_text("warm up")))
     spent = [_explained(triage, incident) for incident in chosen for _ in range(RUNS)]
     plain = [_plain(triage, incident) for incident in chosen for _ in range(RUNS)]
     sizes = [len(incident.text) / 1000 for incident in chosen]
@@ -53,7 +53,7 @@ def _row(table: Table, name: str, values: list[float]) -> None:
 
 def _explained(triage: Triage, incident: Incident) -> dict[str, float]:
     started = perf_counter()
-    diagnosis = triage.explain(incident.source())
+    diagnosis = triage.diagnose(triage.read(incident.source())).first
     return {**diagnosis.timings_ms, "all": 1000 * (perf_counter() - started)}
 
 

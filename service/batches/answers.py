@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from ingest.logs.lines import printable
-from service.composition.composer import UNKNOWN
-from service.schemas.diagnosis import Diagnosis, Evidence, JobNote, Outcome, ReadLimits
+from service.schemas.diagnosis import UNKNOWN_CAUSE, Diagnosis, Evidence, JobNote, Outcome, ReadLimits
 from service.schemas.errors import ConflictError
 from service.schemas.records import JobRecord
 
@@ -104,7 +103,7 @@ def _without(job: JobRecord) -> Diagnosis:
         id=job.id,
         source=job.name,
         verdict="unknown",
-        cause=UNKNOWN,
+        cause=UNKNOWN_CAUSE,
         category=CATEGORY,
         confidence=0.0,
         standing="none",

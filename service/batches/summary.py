@@ -15,11 +15,10 @@ from typing import TypeVar
 
 from corpus.schema import Action, Language, Scalar
 from ingest.logs import clock
-from service.composition.composer import UNKNOWN
 from service.persistence.outcome_summaries import JobSummaryRow, OutcomeSummary
 from service.persistence.rows import job_id
 from service.remediation.changes import is_guidance
-from service.schemas.diagnosis import Engine, Part, ProposedChange, Standing, Verdict
+from service.schemas.diagnosis import UNKNOWN_CAUSE, Engine, Part, ProposedChange, Standing, Verdict
 from service.schemas.records import BatchRecord, BatchState, JobState, SourceKind
 
 # How much is listed; what is beyond is counted.
@@ -349,7 +348,7 @@ def _cause(crash: _Crash) -> str:
     answer = crash.answer
     if answer is None or answer.verdict == "no-failure":
         return ""
-    return UNKNOWN if answer.verdict == "unknown" else answer.cause or UNKNOWN
+    return UNKNOWN_CAUSE if answer.verdict == "unknown" else answer.cause or UNKNOWN_CAUSE
 
 
 def _counted(pairs: Iterable[tuple[Word, int]]) -> dict[Word, int]:

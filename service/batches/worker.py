@@ -37,7 +37,7 @@ from service.llm.stages import FinalStage
 from service.llm.triage_context import TriageContext
 from service.patching.patches import ConfigFile
 from service.pipeline import triage
-from service.pipeline.triage import Triage
+from service.pipeline.triage import ReadJob, Triage
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.diagnosis import Outcome as JobOutcome
 from service.settings import Settings
@@ -67,11 +67,11 @@ _LOG = logging.getLogger("whycrash.batch")
 
 
 @dataclass(frozen=True)
-class _ReadJob:
-    """A job between its two steps; `read` is what Triage.inquire takes."""
+class _HeldJob:
+    """A job between its two steps."""
 
     order: JobCommand
-    read: tuple[CrashReport, str, Sequence[ConfigFile], dict[str, float]]
+    read: ReadJob
 
 
 class JobWorker:
@@ -80,7 +80,7 @@ class JobWorker:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._warm = WarmTriage(settings)
-        self._held: dict[str, _ReadJob] = {}
+        self._held: dict[str, _HeldJob] = {}
         self._fuse = CircuitBreaker()
 
     def load(self) -> str:
@@ -118,14 +118,14 @@ class JobWorker:
         files = [triage.read_config(Path(path)) for path in order.configs]
         with _opened(order, self._settings) as source:
             found = self._warm.fresh().read(source, order.language, files, outcome=order.outcome)
-        self._held[order.id] = _ReadJob(order, found)
-        return job_reading(found[0], found[2], order.outcome)
+        self._held[order.id] = _HeldJob(order, found)
+        return job_reading(found.report, found.files, order.outcome)
 
     def answer(self, job_id: str, *, by_rules: bool = False) -> Diagnosis:
         """Answer a job that was read, and forget it; `by_rules` asks no model where one was to be."""
         held = self._held.pop(job_id)
         made = self._recalling(self._warm.fresh())
-        triage_context = made.diagnose(*held.read, outcome=held.order.outcome)
+        triage_context = made.diagnose(held.read)
         diagnosis = triage_context.first
         if held.order.model and self._settings.model:
             diagnosis = self._explained(made, triage_context, by_rules=by_rules)
@@ -140,7 +140,8 @@ class JobWorker:
         if first.verdict != "no-failure" and (by_rules or not self._fuse.allows):
             return _noted(first, (ASKED_ELSEWHERE if by_rules else NOT_ASKED)[triage_context.language])
         final = next(
-            (stage.diagnosis for stage in made.stages(triage_context) if isinstance(stage, FinalStage)), first
+            (stage.diagnosis for stage in made.explain(triage_context) if isinstance(stage, FinalStage)),
+            first,
         )
         self._fuse.record(final)
         return final

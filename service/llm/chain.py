@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Protocol
 
 from pydantic import ValidationError
 
-from corpus.library import Library
 from corpus.schema import Language
 from service.composition import reasons
-from service.composition.composer import MAX_EVIDENCE
+from service.composition.evidence import MAX_EVIDENCE
 from service.composition.phrases import phrase
 from service.llm.claim_verifier import (
     VerificationContext,
@@ -29,7 +27,7 @@ from service.llm.deadline import Deadline
 from service.llm.grounding import Grounded, GroundedQuote, ground_claims
 from service.llm.models import ChatModel, open_model
 from service.llm.prompt import for_answer, shown
-from service.llm.prompt_context import Prompt, PromptContext, gather_context
+from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
 from service.llm.prose import blocks
 from service.llm.stages import DraftStage, FinalStage, Stage, TextStage
 from service.llm.streaming_json import growing_text, whole_fields
@@ -49,44 +47,12 @@ _NODES = re.compile(
 _CLAIMED = {"cause", "quotes", "cases", "changes"}
 
 
-class RuleAnswers(Protocol):
-    """What makes answers by rules."""
-
-    @property
-    def library(self) -> Library:
-        """The corpus."""
-
-    def decide_cause(self, triage_context: TriageContext, cause: str) -> Diagnosis:
-        """Answer for one of two causes that both fit."""
-
-    def repatch(self, triage_context: TriageContext, answer: Diagnosis) -> Diagnosis:
-        """Make the patch anew."""
-
-
-def build_prompt_context(answers: RuleAnswers, triage_context: TriageContext) -> PromptContext:
-    """Put together what a model is told."""
-    settings = (*triage_context.own, *triage_context.report.settings)
-    return gather_context(
-        triage_context.report,
-        triage_context.retrieval,
-        answers.library,
-        triage_context.first,
-        triage_context.language,
-        settings,
-        triage_context.telemetry,
-    )
-
-
-def render_prompt(answers: RuleAnswers, triage_context: TriageContext, settings: Settings) -> str:
+def render_prompt(triage_context: TriageContext, settings: Settings) -> str:
     """Give exactly what a model would be sent, for a person to read."""
-    return shown(
-        for_answer(build_prompt_context(answers, triage_context), settings.model_tokens), schema(Claims)
-    )
+    return shown(for_answer(build_prompt_context(triage_context), settings.model_tokens), schema(Claims))
 
 
-def answer_in_stages(
-    answers: RuleAnswers, triage_context: TriageContext, settings: Settings
-) -> Iterator[Stage]:
+def answer_in_stages(triage_context: TriageContext, settings: Settings) -> Iterator[Stage]:
     """Give the first answer, then the configured model's words, then the final answer."""
     yield DraftStage(triage_context.first)
     if triage_context.first.verdict == "no-failure":
@@ -103,23 +69,21 @@ def answer_in_stages(
     if model is None:
         yield FinalStage(triage_context.first)
         return
-    yield from explain_with_model(
-        answers, triage_context, model, settings.model_deadline, settings.model_tokens
-    )
+    yield from explain_with_model(triage_context, model, settings.model_deadline, settings.model_tokens)
 
 
 def explain_with_model(
-    answers: RuleAnswers, triage_context: TriageContext, model: ChatModel, seconds: float, budget: int
+    triage_context: TriageContext, model: ChatModel, seconds: float, budget: int
 ) -> Iterator[Stage]:
     """Give a model's words on an inquiry, then the final answer; a model that fails leaves the first one."""
     started = perf_counter()
     # The clock runs from here: what goes into the prompt is part of the wait.
     asker = LlmClient(model, Deadline(seconds), budget)
-    prompt_context = build_prompt_context(answers, triage_context)
+    prompt_context = build_prompt_context(triage_context)
     talk = _ModelExplanation(prompt_context, for_answer(prompt_context, budget))
     try:
         yield from talk.listen(asker)
-        final = _joined(answers, triage_context, talk, model.name)
+        final = _joined(triage_context, talk, model.name)
     except ModelError as error:
         final = _noted(
             triage_context.first, f"{error} The first answer stands.", triage_context.language, talk.dropped
@@ -194,18 +158,17 @@ def mentions_failure(grounded: Grounded, prompt_context: PromptContext) -> bool:
     return True
 
 
-def _joined(
-    answers: RuleAnswers, triage_context: TriageContext, talk: _ModelExplanation, name: str
-) -> Diagnosis:
-    """Put what stands of a model's answer beside the first one, whose headline and explanation stay the rules' own."""
+def _joined(triage_context: TriageContext, talk: _ModelExplanation, name: str) -> Diagnosis:
+    """Put what stands of a model's answer beside the first one.
+
+    Headline and explanation stay the rules' own.
+    """
     grounded = talk.grounded
     assert grounded is not None  # noqa: S101 - listened to
-    answer = (
-        answers.decide_cause(triage_context, grounded.chosen) if grounded.chosen else triage_context.first
-    )
+    answer = triage_context.decide_cause(grounded.chosen) if grounded.chosen else triage_context.first
     used = bool(grounded.chosen)
     if not talk.prompt.suspects:
-        answer = _with_changes(answers, triage_context, answer, grounded.changes)
+        answer = _with_changes(triage_context, answer, grounded.changes)
         answer = answer.model_copy(
             update={
                 "evidence": _with_quotes(answer, grounded.quotes, talk),
@@ -242,7 +205,7 @@ def _told(talk: _ModelExplanation, used: bool) -> str:
 
 
 def _with_changes(
-    answers: RuleAnswers, triage_context: TriageContext, answer: Diagnosis, picked: Sequence[ProposedChange]
+    triage_context: TriageContext, answer: Diagnosis, picked: Sequence[ProposedChange]
 ) -> Diagnosis:
     """Put the picked changes first; those of the rules that were not picked stay behind them."""
     if answer.verdict != "diagnosed" or not picked:
@@ -251,7 +214,7 @@ def _with_changes(
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
     # What only helps to find out stays behind the cures, whatever was picked.
     ordered = sorted((*picked, *rest), key=lambda change: change.purpose == "find-out")
-    return answers.repatch(triage_context, answer.model_copy(update={"changes": tuple(ordered)}))
+    return triage_context.repatch(answer.model_copy(update={"changes": tuple(ordered)}))
 
 
 def _with_quotes(

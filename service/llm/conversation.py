@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.composition import reasons
-from service.llm.chain import RuleAnswers, build_prompt_context
 from service.llm.claim_verifier import VerifiedText, listed, verification_context, verify_text
 from service.llm.claims import ModelReply
 from service.llm.client import LlmClient
@@ -16,7 +15,7 @@ from service.llm.deadline import Deadline
 from service.llm.grounding import offered
 from service.llm.models import ChatModel, Message
 from service.llm.prompt import for_turn
-from service.llm.prompt_context import Prompt, PromptContext
+from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
 from service.llm.prose import blocks
 from service.llm.replies import FollowUpQuestion, reply
 from service.llm.stages import TextStage
@@ -52,20 +51,18 @@ class Conversation:
 
     def __init__(
         self,
-        answers: RuleAnswers,
         triage_context: TriageContext,
         near: Callable[[str], Sequence[str]],
         model: ChatModel | None = None,
         seconds: float = 60.0,
         budget: int = 8000,
     ) -> None:
-        self._answers = answers
         self._triage_context = triage_context
         self._near = near
         self._model = model
         self._seconds = seconds
         self._budget = budget
-        self._prompt_context = build_prompt_context(answers, triage_context)
+        self._prompt_context = build_prompt_context(triage_context)
         self._constraints: dict[str, Constraint] = {}
         self._talk: list[Message] = []
 
@@ -126,7 +123,7 @@ class Conversation:
         first = self._triage_context.first
         if not self._constraints or first.verdict != "diagnosed":
             return first
-        return self._answers.repatch(self._triage_context, first.model_copy(update={"changes": changes}))
+        return self._triage_context.repatch(first.model_copy(update={"changes": changes}))
 
     def _spoken(
         self, model: ChatModel, prompt_context: PromptContext, plain: str

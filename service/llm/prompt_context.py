@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from corpus.library import Library
 from corpus.schema import Language
-from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.llm.models import Message
-from service.remediation.changes import propose_changes
+from service.llm.triage_context import TriageContext
+from service.remediation.proposals import further_changes
 from service.schemas.diagnosis import Diagnosis, ProposedChange
+from service.scoring.assessment import Assessment
 from service.scoring.retrieval import Retrieval
-from service.scoring.scoring import Candidate, rank_causes
-from service.scoring.telemetry_evidence import evaluate_rules, weigh_candidates
-from service.telemetry.snapshot import Snapshot
+from service.scoring.scoring import Candidate
 
 MAX_CANDIDATES = 6
-# Cases beyond those that the first answer has drawn its changes from.
-MORE_CASES = 6
-MAX_CHANGES = 6
 
 
 @dataclass(frozen=True)
@@ -30,13 +26,26 @@ class PromptContext:
     `offered` are changes that are checked, the first answer's own first.
     """
 
-    report: CrashReport
-    retrieval: Retrieval
+    assessment: Assessment
     library: Library
     first: Diagnosis
     language: Language
-    candidates: tuple[Candidate, ...]
     offered: tuple[ProposedChange, ...]
+
+    @property
+    def report(self) -> CrashReport:
+        """What the job's output tells."""
+        return self.assessment.report
+
+    @property
+    def retrieval(self) -> Retrieval:
+        """The cases, notes and past crashes found for it."""
+        return self.assessment.retrieval
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The causes that a model is told of, the likeliest first."""
+        return self.assessment.candidates[:MAX_CANDIDATES]
 
 
 @dataclass(frozen=True)
@@ -60,41 +69,8 @@ class Prompt:
     suspects: int = 0
 
 
-def gather_context(
-    report: CrashReport,
-    retrieval: Retrieval,
-    library: Library,
-    first: Diagnosis,
-    language: Language,
-    settings: Sequence[Setting],
-    telemetry: Snapshot | None = None,
-) -> PromptContext:
-    """Put together what a model is told of a first answer.
-
-    `settings` are the job's, those of its own files first.
-    """
-    found = weigh_candidates(
-        rank_causes(report, retrieval, library), evaluate_rules(telemetry, report), report, retrieval, library
-    )
-    candidates = tuple(found[:MAX_CANDIDATES])
-    offered = (*first.changes, *_more(report, retrieval, library, first, language, settings))
-    return PromptContext(report, retrieval, library, first, language, candidates, offered)
-
-
-def _more(
-    report: CrashReport,
-    retrieval: Retrieval,
-    library: Library,
-    first: Diagnosis,
-    language: Language,
-    settings: Sequence[Setting],
-) -> list[ProposedChange]:
-    """Give checked changes of further cases of the same cause that fit the job."""
-    if first.verdict != "diagnosed":
-        return []
-    cases = [match.case for match in retrieval.signatures if match.case.cause == first.cause][:MORE_CASES]
-    made, _ = propose_changes(cases, report, library, settings, language)
-    told = {(change.framework, change.key) for change in first.changes}
-    return [change for change in made if (change.framework, change.key) not in told][
-        : max(0, MAX_CHANGES - len(told))
-    ]
+def build_prompt_context(triage_context: TriageContext) -> PromptContext:
+    """Put together what a model is told of a first answer."""
+    assessment, library, first = triage_context.assessment, triage_context.library, triage_context.first
+    more = further_changes(assessment, first, library, triage_context.language)
+    return PromptContext(assessment, library, first, triage_context.language, (*first.changes, *more))

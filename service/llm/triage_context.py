@@ -1,30 +1,49 @@
-"""A log with its first answer: what a model, or a follow-up question, starts from."""
+"""An assessed job with its first answer: what a model, or a follow-up question, starts from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from corpus.library import Library
 from corpus.schema import Language
-from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.composition.composer import compose
+from service.patching.diagnosis_patch import patch_diagnosis, repatch_diagnosis
 from service.patching.patches import ConfigFile
-from service.schemas.diagnosis import Diagnosis, Outcome
-from service.scoring.retrieval import Retrieval
-from service.telemetry.snapshot import Snapshot
+from service.schemas.diagnosis import Diagnosis
+from service.scoring.assessment import Assessment
+from service.scoring.verdict import decide_between
 
 
 @dataclass(frozen=True)
 class TriageContext:
-    """A log with its first answer, and what further answers to it are made of.
+    """A job with its first answer, and what further answers to it are made of: `files` are its own."""
 
-    `own` are the settings of its files.
-    """
-
-    report: CrashReport
-    retrieval: Retrieval
+    assessment: Assessment
+    library: Library
     language: Language
-    own: tuple[Setting, ...]
     files: tuple[ConfigFile, ...]
     first: Diagnosis
-    telemetry: Snapshot | None = None
-    outcome: Outcome | None = None
+
+    @property
+    def report(self) -> CrashReport:
+        """What the job's output tells."""
+        return self.assessment.report
+
+    def decide_cause(self, cause: str) -> Diagnosis:
+        """Answer for one of two causes that both fit, in the place of the first answer."""
+        decided = decide_between(self.assessment, cause, self.library)
+        answer = answer_by_rules(decided, self.library, self.language, self.files)
+        return answer.model_copy(update={"id": self.first.id, "timings_ms": self.first.timings_ms})
+
+    def repatch(self, answer: Diagnosis) -> Diagnosis:
+        """Make the patch anew for an answer whose changes are others than the first one's."""
+        return repatch_diagnosis(answer, self.files, self.report, self.library, self.language)
+
+
+def answer_by_rules(
+    assessment: Assessment, library: Library, language: Language, files: tuple[ConfigFile, ...]
+) -> Diagnosis:
+    """Write the answer to an assessment, with the patch of the job's own files."""
+    answer = compose(assessment, library, language)
+    return patch_diagnosis(answer, files, assessment.report, library, language)

@@ -102,7 +102,8 @@ class Watcher:
             source.name = spec.name
             if source.single:
                 source.single.name = spec.name
-            return self.triage.explain(source, self.language, configs, outcome=spec.outcome)
+            read = self.triage.read(source, self.language, configs, outcome=spec.outcome)
+        return self.triage.diagnose(read).first
 
     def _told(self, ended: EndedJob, diagnosis: Diagnosis) -> bool:
         """Tell all who were not told yet; gives whether no further try is made."""

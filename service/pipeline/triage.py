@@ -1,9 +1,9 @@
-"""Triage one log: read, retrieve, compose, patch. The one place where the parts meet."""
+"""Triage one log: read, diagnose, explain. The one place where the parts meet."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from corpus import library, log_patterns
 from corpus.library import Library
-from corpus.schema import Language
 from ingest import embedder, pipeline
 from ingest.embedder import Embedder
 from ingest.errors import BrokenTemplatesError, EmptyInputError
@@ -28,15 +27,12 @@ from ingest.logs.report import CrashReport, Limits
 from ingest.logs.templates import Templates
 from ingest.pipeline import IndexPlaces
 from ingest.redaction.redactor import Redactor
-from service.composition import reasons
-from service.composition.composer import compose, language_of
+from service.composition.composer import language_of
 from service.llm.stages import Stage
-from service.llm.triage_context import TriageContext
-from service.patching import patches
+from service.llm.triage_context import TriageContext, answer_by_rules
 from service.patching.patches import ConfigFile
-from service.patching.target import PatchTarget
-from service.remediation.changes import is_guidance
-from service.schemas.diagnosis import Diagnosis, Dropped, Outcome, ProposedChange
+from service.schemas.diagnosis import Outcome
+from service.scoring.assessment import assess
 from service.scoring.retrieval import Retriever
 from service.settings import Settings
 from service.telemetry.snapshot import Snapshot
@@ -48,14 +44,34 @@ Report = Callable[[str, int, int], None]
 Taking = Callable[[CrashReport], Snapshot]
 
 MAX_CONFIG_BYTES = 1 << 20
+# How much of a file tells whether it holds saved templates.
+_HEAD_BYTES = 64
 
 
 def no_progress(stage: str, done: int, total: int) -> None:
     """Take progress and show nothing."""
 
 
+@dataclass(frozen=True)
+class ReadJob:
+    """One job's output, read: what is diagnosed.
+
+    `language` is the one that the answer is wanted in, empty for that of the log; `files` are the job's own
+    configs; `outcome` is how the job ended, as far as the caller knows; `timings_ms` is what reading took.
+    """
+
+    report: CrashReport
+    language: str = ""
+    files: tuple[ConfigFile, ...] = ()
+    outcome: Outcome | None = None
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+
+
 class Triage:
-    """Holds what triages share: corpus, patterns, index, model. Opened once, used for many logs."""
+    """Holds what triages share: corpus, patterns, index, model. Opened once, used for many logs.
+
+    A log is read, then diagnosed by rules, then, where a model is set, explained with it.
+    """
 
     def __init__(self, settings: Settings, report: Report = no_progress) -> None:
         self._settings = settings
@@ -99,8 +115,10 @@ class Triage:
 
     def healthy_templates(self, path: Path) -> Templates:
         """Read what a healthy run prints: its output, or the templates that were saved of it."""
-        if path.is_file() and templates.is_saved(_head(path)):
-            return templates.load(path)
+        if path.is_file():
+            with path.open("rb") as stream:
+                if templates.is_saved(stream.read(_HEAD_BYTES)):
+                    return templates.load(path)
         found = self.reader.templates(jobs.open_job(path))
         if found.failed_at:
             raise BrokenTemplatesError(
@@ -109,81 +127,6 @@ class Triage:
             )
         return found
 
-    def explain(
-        self,
-        source: LogSource | JobSource,
-        language: str = "",
-        files: Sequence[ConfigFile] = (),
-        good: Templates | None = None,
-        telemetry: Snapshot | Taking | None = None,
-        outcome: Outcome | None = None,
-    ) -> Diagnosis:
-        """Answer for one job's output; raises InputError where it cannot be read.
-
-        `good` is what a healthy run of the same job prints; without `files`, configs that lie beside the logs
-        are used.
-        `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died.
-        `outcome` is how
-        the job ended, as far as the caller knows.
-        """
-        return self.explain_report(*self.read(source, language, files, good, outcome), telemetry, outcome)
-
-    def answer(
-        self,
-        source: LogSource | JobSource,
-        language: str = "",
-        files: Sequence[ConfigFile] = (),
-        good: Templates | None = None,
-        telemetry: Snapshot | Taking | None = None,
-        outcome: Outcome | None = None,
-    ) -> Iterator[Stage]:
-        """Answer in stages: the rules' own answer at once, then what the configured model makes of it.
-
-        The last stage is always a Final; without a model, or with one that fails, it is the first answer.
-        """
-        return self.stages(self.open(source, language, files, good, telemetry, outcome))
-
-    def open(
-        self,
-        source: LogSource | JobSource,
-        language: str = "",
-        files: Sequence[ConfigFile] = (),
-        good: Templates | None = None,
-        telemetry: Snapshot | Taking | None = None,
-        outcome: Outcome | None = None,
-    ) -> TriageContext:
-        """Answer for one job's output as `explain` does, and keep what further answers need."""
-        return self.diagnose(*self.read(source, language, files, good, outcome), telemetry, outcome)
-
-    def stages(self, triage_context: TriageContext) -> Iterator[Stage]:
-        """Answer an inquiry in stages, as `answer` does."""
-        # Imported here: without a model, an answer must not wait for what only a model needs.
-        from service.llm import chain
-
-        return chain.answer_in_stages(self, triage_context, self._settings)
-
-    def prompt(self, triage_context: TriageContext) -> str:
-        """Give exactly what a model would be sent, for a person to read; nothing is sent."""
-        from service.llm import chain
-
-        return chain.render_prompt(self, triage_context, self._settings)
-
-    def conversation(self, triage_context: TriageContext, with_model: bool = True) -> Conversation:
-        """Begin a conversation about an inquiry, with the configured model where there is one.
-
-        Raises ModelSetupError.
-        """
-        from service.llm import conversation, models
-
-        settings = self._settings
-        model = models.open_model(settings) if with_model else None
-        return conversation.Conversation(
-            self, triage_context, self._near, model, settings.model_deadline, settings.model_tokens
-        )
-
-    def _near(self, words: str) -> list[str]:
-        return [item.owner for item in self.retriever.search(words) if item.kind == "case"]
-
     def read(
         self,
         source: LogSource | JobSource,
@@ -191,198 +134,79 @@ class Triage:
         files: Sequence[ConfigFile] = (),
         good: Templates | None = None,
         outcome: Outcome | None = None,
-    ) -> tuple[CrashReport, str, Sequence[ConfigFile], dict[str, float]]:
-        """Read one job's output; gives what `inquire` takes. Raises InputError where it cannot be read."""
-        started = perf_counter()
-        report = self._read(source, good, failed=outcome is not None and outcome.end == "failed")
-        if not files and isinstance(source, JobSource):
-            files = [_config(name, raw) for name, raw in source.configs]
-        return report, language, files, {"scan": round(1000 * (perf_counter() - started), 2)}
+    ) -> ReadJob:
+        """Read one job's output; raises InputError where it cannot be read.
 
-    def _read(self, source: LogSource | JobSource, good: Templates | None, *, failed: bool) -> CrashReport:
+        `good` is what a healthy run of the same job prints; without `files`, configs that lie beside the logs
+        are used. `outcome` is how the job ended, as far as the caller knows.
+        """
+        started = perf_counter()
+        failed = outcome is not None and outcome.end == "failed"
         try:
-            return self.reader.read(source, good, failed=failed)
+            report = self.reader.read(source, good, failed=failed)
         except EmptyInputError:
             # A job that is killed before its first word has printed nothing; that it failed is known all the
             # same.
             if not failed:
                 raise
-            return CrashReport(Redactor().clean(printable(source.name)), (), None, (), (), (), Limits(0, 0))
+            name = Redactor().clean(printable(source.name))
+            report = CrashReport(name, (), None, (), (), (), Limits(0, 0))
+        if not files and isinstance(source, JobSource):
+            files = [_config(name, raw) for name, raw in source.configs]
+        spent = {"scan": round(1000 * (perf_counter() - started), 2)}
+        return ReadJob(report, language, tuple(files), outcome, spent)
 
-    def explain_report(
-        self,
-        report: CrashReport,
-        language: str = "",
-        files: Sequence[ConfigFile] = (),
-        timings: dict[str, float] | None = None,
-        telemetry: Snapshot | Taking | None = None,
-        outcome: Outcome | None = None,
-    ) -> Diagnosis:
-        """Answer for a log that is read already."""
-        return self.diagnose(report, language, files, timings, telemetry, outcome).first
+    def diagnose(self, job: ReadJob, telemetry: Snapshot | Taking | None = None) -> TriageContext:
+        """Answer by rules for a job that is read, and keep what further answers need.
 
-    def diagnose(
-        self,
-        report: CrashReport,
-        language: str = "",
-        files: Sequence[ConfigFile] = (),
-        timings: dict[str, float] | None = None,
-        telemetry: Snapshot | Taking | None = None,
-        outcome: Outcome | None = None,
-    ) -> TriageContext:
-        """Answer for a log that is read already, and keep what further answers need."""
-        started = perf_counter()
-        retrieval = self.retriever.retrieve(report)
-        spent = dict(timings or {}) | {"retrieve": round(1000 * (perf_counter() - started), 2)}
-        own = tuple(setting for file in files for setting in _settings(file))
-        report = replace(
-            report, launches=tuple(f"{Redactor().clean(file.text)}\n{file.name}" for file in files)
-        )
-        spoken = language_of(report, language or self._settings.lang)
-        snapshot = telemetry(report) if callable(telemetry) else telemetry
-        answer = compose(report, retrieval, self.library, spoken, own, telemetry=snapshot, outcome=outcome)
-        answer = answer.model_copy(update={"timings_ms": spent | answer.timings_ms})
-        return TriageContext(
-            report,
-            retrieval,
-            spoken,
-            own,
-            tuple(files),
-            self._patched(answer, files, report, spoken),
-            snapshot,
-            outcome,
-        )
-
-    def decide_cause(self, triage_context: TriageContext, cause: str) -> Diagnosis:
-        """Answer an inquiry whose two causes both fit for one of them."""
-        answer = compose(
-            triage_context.report,
-            triage_context.retrieval,
-            self.library,
-            triage_context.language,
-            triage_context.own,
-            cause,
-            triage_context.telemetry,
-            triage_context.outcome,
-        )
-        answer = answer.model_copy(
-            update={"id": triage_context.first.id, "timings_ms": triage_context.first.timings_ms}
-        )
-        return self._patched(answer, triage_context.files, triage_context.report, triage_context.language)
-
-    def repatch(self, triage_context: TriageContext, answer: Diagnosis) -> Diagnosis:
-        """Make the patch anew for an answer whose changes are others than the first one's."""
-        made = self._patched(
-            answer.model_copy(update={"patch": None}),
-            triage_context.files,
-            triage_context.report,
-            triage_context.language,
-        )
-        # What could not be patched the first time is told once.
-        engine = made.engine.model_copy(update={"dropped": tuple(dict.fromkeys(made.engine.dropped))})
-        return made.model_copy(update={"engine": engine})
-
-    def _patched(
-        self, answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, language: Language
-    ) -> Diagnosis:
-        files = files or _shown(report)
-        if not files:
-            return answer
-        changes = self._writable_first(answer.changes, files, report)
-        diffs, left_out, _ = self.first_step(changes, files, report)
-        clean = Redactor().clean
-        dropped = reasons.translate_reasons(
-            [Dropped(what=clean(item.what), why=clean(item.why)) for item in left_out], language
-        )
-        engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
-        return answer.model_copy(
-            update={"changes": changes, "patch": clean("".join(diffs)) or None, "engine": engine}
-        )
-
-    def _writable_first(
-        self, changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport
-    ) -> tuple[ProposedChange, ...]:
-        """Put first, of the changes that are as good as the first one, one that can be written into the files."""
-        each = group_steps(changes)
-        equals = [step for step in each if step[0].tier == each[0][0].tier and step[0].purpose == "cure"]
-        chosen = next((step for step in equals if any(self._diffs(step, files, report)[0])), None)
-        ordered = each if chosen is None else [chosen, *(step for step in each if step is not chosen)]
-        return tuple(change for step in ordered for change in step)
-
-    def _diffs(
-        self, step: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport
-    ) -> tuple[list[str], list[Dropped]]:
-        targets = self.patch_targets(step, report)
-        return patches.patch_files(files, targets) if targets else ([], [])
-
-    def first_step(
-        self, changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport
-    ) -> tuple[list[str], list[Dropped], list[PatchTarget]]:
-        """Patch the files by the remedy that is shown first: its diffs, what was left out, its targets.
-
-        Never by another one: who takes the patch expects what the answer puts first. What only helps to find
-        out is none.
+        `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died.
         """
-        step = next(iter(group_steps(changes)), [])
-        if not step or step[0].purpose != "cure":
-            return [], [], []
-        diffs, left_out = self._diffs(step, files, report)
-        return diffs, left_out, self.patch_targets(step, report) if any(diffs) else []
+        started = perf_counter()
+        retrieval = self.retriever.retrieve(job.report)
+        spent = {"retrieve": round(1000 * (perf_counter() - started), 2)}
+        own = [setting for file in job.files for setting in _settings(file)]
+        texts = (f"{Redactor().clean(file.text)}\n{file.name}" for file in job.files)
+        report = replace(job.report, launches=tuple(texts))
+        language = language_of(report, job.language or self._settings.lang)
+        snapshot = telemetry(report) if callable(telemetry) else telemetry
+        started = perf_counter()
+        assessment = assess(report, retrieval, self.library, own, snapshot, job.outcome)
+        first = answer_by_rules(assessment, self.library, language, job.files)
+        spent["compose"] = round(1000 * (perf_counter() - started), 2)
+        first = first.model_copy(update={"timings_ms": {**job.timings_ms, **spent}})
+        return TriageContext(assessment, self.library, language, job.files, first)
 
-    def patch_targets(self, changes: Sequence[ProposedChange], report: CrashReport) -> list[PatchTarget]:
-        """Give what the job's files must say for the changes that can be written into one."""
-        return [target for change in changes if (target := self._target(change, report))]
+    def explain(self, triage_context: TriageContext) -> Iterator[Stage]:
+        """Answer in stages: the rules' own answer at once, then what the configured model makes of it.
 
-    def _target(self, change: ProposedChange, report: CrashReport) -> PatchTarget | None:
-        """Give what a file must say for a change that was checked; guidance in words is nothing to write."""
-        if is_guidance(change.to) or (change.status != "verified" and change.kind != "package"):
-            return None
-        version = report.version(change.framework)
-        spec = self.library.setting(change.framework, change.key, version)
-        names = dict.fromkeys((change.key, *self.library.names(change.framework, change.key, version)))
-        return PatchTarget(
-            change.framework,
-            change.kind,
-            tuple(names),
-            change.to,
-            spec.spelled if spec else "",
-            change.replaces,
-            spec.commands if spec else (),
+        The last stage is always a Final; without a model, or with one that fails, it is the first answer.
+        """
+        # Imported here: without a model, an answer must not wait for what only a model needs.
+        from service.llm import chain
+
+        return chain.answer_in_stages(triage_context, self._settings)
+
+    def prompt(self, triage_context: TriageContext) -> str:
+        """Give exactly what a model would be sent, for a person to read; nothing is sent."""
+        from service.llm import chain
+
+        return chain.render_prompt(triage_context, self._settings)
+
+    def conversation(self, triage_context: TriageContext, with_model: bool = True) -> Conversation:
+        """Begin a conversation about an answer, with the configured model where there is one.
+
+        Raises ModelSetupError.
+        """
+        from service.llm import conversation, models
+
+        def near(words: str) -> list[str]:
+            return [item.owner for item in self.retriever.search(words) if item.kind == "case"]
+
+        settings = self._settings
+        model = models.open_model(settings) if with_model else None
+        return conversation.Conversation(
+            triage_context, near, model, settings.model_deadline, settings.model_tokens
         )
-
-
-def group_steps(changes: Sequence[ProposedChange]) -> list[list[ProposedChange]]:
-    """Put changes that are one step together: what goes with another, and siblings that get the same value."""
-    found: list[list[ProposedChange]] = []
-    for change in changes:
-        home = next((step for step in found if _belongs(change, step[0])), None)
-        if home is None:
-            found.append([change])
-        else:
-            home.append(change)
-    return found
-
-
-def _belongs(change: ProposedChange, first: ProposedChange) -> bool:
-    if change.goes_with is not None:
-        return change.goes_with == first.key
-    same = (change.framework, change.from_case, str(change.to)) == (
-        first.framework,
-        first.from_case,
-        str(first.to),
-    )
-    parent = first.key.rpartition(".")[0]
-    return same and bool(parent) and change.key.rpartition(".")[0] == parent
-
-
-def _shown(report: CrashReport) -> list[ConfigFile]:
-    """Give the command that the log shows as a file, for want of the job's own."""
-    line, text = report.command
-    return (
-        [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]
-        if line and "[redacted:" not in text
-        else []
-    )
 
 
 def _settings(file: ConfigFile) -> list[Setting]:
@@ -391,11 +215,6 @@ def _settings(file: ConfigFile) -> list[Setting]:
         Setting(item.key, clean(item.key, item.value), 0, item.spelled)
         for item in launch.from_file(file.text, file.name)
     ]
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        return stream.read(64)
 
 
 def read_config(path: Path) -> ConfigFile:

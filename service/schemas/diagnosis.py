@@ -23,6 +23,8 @@ Verdict = Literal["diagnosed", "ambiguous", "unknown", "no-failure"]
 Standing = Literal["established", "supported", "hypothesis", "none"]
 EvidenceRole = Literal["root", "collateral", "context"]
 CascadeRole = Literal["root", "collateral", "recovered", "teardown"]
+# The cause that says that there is none to name; it goes with the verdict `unknown`.
+UNKNOWN_CAUSE = "insufficient-evidence"
 
 
 class Part(BaseModel):
@@ -225,6 +227,7 @@ def _given(value: object) -> object:
 
 
 def _signal(value: object) -> object:
+    """Read a signal in any spelling."""
     named = _given(value)
     return outcomes.signal_name(named) if isinstance(named, str | int) else named
 
@@ -286,7 +289,10 @@ class Outcome(Part):
 
     @property
     def readings(self) -> tuple[Ending, ...]:
-        """How its signs are read, the most telling first: a failure, then what proves a cause, then signal, exit code, state."""
+        """How its signs are read, the most telling first.
+
+        A failure comes first, then what proves a cause, then signal, exit code, state.
+        """
         table = outcomes.load()
         found = [table.of_signal(self.killed_by)] if self.killed_by else []
         if self.exit_code is not None and not self.killed_by:
@@ -294,6 +300,11 @@ class Outcome(Part):
         if self.state and (state := table.of_state(self.state)):
             found.append(state)
         return tuple(sorted(found, key=lambda item: (_ENDS.index(item.end), _PROOFS.index(item.proof))))
+
+    @property
+    def reading(self) -> Ending | None:
+        """The row that says most of the end."""
+        return next(iter(self.readings), None)
 
     @property
     def end(self) -> End:

@@ -48,12 +48,11 @@ def weights(path: Path = FILE) -> Weights:
 
 def odds(causes: Sequence[Signs], doubt: Signs, learned: Weights) -> Odds:
     """Weigh the causes against each other and against doubt; the probabilities add up to 1."""
-    sums = [_sum(signs, learned) for signs in (*causes, doubt)]
+    sums = [
+        sum(value * learned.signs.get(name, 0.0) for name, value in signs.items()) / learned.temperature
+        for signs in (*causes, doubt)
+    ]
     top = max(sums)
     shares = [math.exp(value - top) for value in sums]
     total = sum(shares)
     return Odds(tuple(share / total for share in shares[:-1]), shares[-1] / total)
-
-
-def _sum(signs: Signs, learned: Weights) -> float:
-    return sum(value * learned.signs.get(name, 0.0) for name, value in signs.items()) / learned.temperature

@@ -1,4 +1,7 @@
-"""What speaks for a cause, in numbers that can be weighed: each sign is small, named and 0 where it is absent."""
+"""What speaks for a cause, in numbers that can be weighed.
+
+Each sign is small, named and 0 where it is absent.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from dataclasses import dataclass
 from corpus.library import Library
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
+from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.scoring.retrieval import Retrieval
 
 Signs = Mapping[str, float]
@@ -34,15 +38,12 @@ class Likeness:
 
 def likeness(retrieval: Retrieval, library: Library) -> Likeness:
     """Look up whose cases are like the log."""
-    return Likeness(*(_places(retrieval.by_retriever.get(name, ()), library) for name in ("words", "dense")))
-
-
-def _places(owners: Sequence[str], library: Library) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for place, owner in enumerate(owners[:DEPTH]):
-        if owner in library.cases:
-            found.setdefault(library.cases[owner].cause, place)
-    return found
+    places: dict[str, dict[str, int]] = {"words": {}, "dense": {}}
+    for name, found in places.items():
+        for place, owner in enumerate(retrieval.by_retriever.get(name, ())[:DEPTH]):
+            if owner in library.cases:
+                found.setdefault(library.cases[owner].cause, place)
+    return Likeness(places["words"], places["dense"])
 
 
 def features_for(cause: str, score: float, report: CrashReport, like: Likeness) -> Signs:
@@ -93,5 +94,5 @@ def features_of_doubt(report: CrashReport) -> Signs:
         f"doubt-kind-{root.kind}": 1.0,
         "doubt-no-cause": float(root.cause is None),
         "doubt-without-frames": float(not root.frames),
-        "doubt-stated": float(root.cause == "insufficient-evidence"),
+        "doubt-stated": float(root.cause == UNKNOWN_CAUSE),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from corpus.library import Library
@@ -182,17 +182,13 @@ def fuse_rankings(lists: Mapping[str, Sequence[str]], documents: Mapping[str, Do
         Ranked(
             owner,
             documents[owner].kind if owner in documents else "case",
-            _score(parts) / best,
+            sum(WEIGHTS[name] / (RRF + rank) for name, rank in parts.items()) / best,
             documents.get(owner),
             parts,
         )
         for owner, parts in ranks.items()
     ]
     return sorted(found, key=lambda item: (-item.score, item.owner))
-
-
-def _score(parts: Mapping[str, int]) -> float:
-    return sum(WEIGHTS[name] / (RRF + rank) for name, rank in parts.items())
 
 
 def query_of(report: CrashReport) -> str:
@@ -212,8 +208,4 @@ def query_of(report: CrashReport) -> str:
         names,
         *(text[:200] for text in others),
     ]
-    return "\n".join(_clean(parts))
-
-
-def _clean(parts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(part for part in parts if part))
+    return "\n".join(dict.fromkeys(part for part in parts if part))

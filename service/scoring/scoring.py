@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from corpus.library import Library
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
-from service.schemas.diagnosis import Standing
+from service.schemas.diagnosis import UNKNOWN_CAUSE, Standing
 from service.scoring.calibration import MOST, odds, weights
 from service.scoring.features import Signs, features_for, features_of_doubt, likeness
 from service.scoring.retrieval import Retrieval, SignatureMatch
@@ -17,8 +18,6 @@ from service.scoring.retrieval import Retrieval, SignatureMatch
 ROOT_WEIGHT = {"states": 0.9, "suggests": 0.66, "hints": 0.36}
 # The same for a line that as a rule follows another failure, standing as the root for want of a better.
 FOLLOWER_WEIGHT = {"states": 0.72, "suggests": 0.52, "hints": 0.25}
-# The cause that says that there is none to name.
-NOTHING = "insufficient-evidence"
 CASE_AT_ROOT = 0.6
 CASE_ELSEWHERE = 0.3
 PER_CONDITION = 0.06
@@ -36,7 +35,8 @@ class Candidate:
     """A cause with what speaks for it.
 
     `score` says from 0 to 1 how much that is; `probability` is what it comes to among all candidates, and
-    `doubt` the probability that the log does not tell.
+    `doubt` the probability that the log does not tell. `signs` are the features that the probability was
+    worked out from; none where only the machine or the outcome shows the cause.
     """
 
     cause: str
@@ -46,6 +46,14 @@ class Candidate:
     events: tuple[Event, ...]
     probability: float = 0.0
     doubt: float = 0.0
+    signs: Signs = field(default_factory=dict)
+
+    @property
+    def log_odds(self) -> float:
+        """Give the natural logarithm of p / (1 - p); infinite where the probability is 0 or 1."""
+        if not 0.0 < self.probability < 1.0:
+            return math.inf if self.probability >= 1.0 else -math.inf
+        return math.log(self.probability) - math.log1p(-self.probability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +77,32 @@ def rank_causes(report: CrashReport, retrieval: Retrieval, library: Library) -> 
     if report.root is None:
         return []
     found = _candidates(report, retrieval, library)
-    weighed = _weighed(found, report, retrieval, library)
-    shares = odds([option.signs for option in weighed.options], weighed.doubt, weights())
-    likely = dict(zip((option.cause for option in weighed.options), shares.causes, strict=True))
-    placed = [replace(item, probability=likely.get(item.cause, 0.0), doubt=shares.doubt) for item in found]
+    table = _features(found, report, retrieval, library)
+    shares = odds([option.signs for option in table.options], table.doubt, weights())
+    likely = dict(zip((option.cause for option in table.options), shares.causes, strict=True))
+    signs = {option.cause: option.signs for option in table.options}
+    placed = [
+        replace(
+            item, probability=likely.get(item.cause, 0.0), doubt=shares.doubt, signs=signs.get(item.cause, {})
+        )
+        for item in found
+    ]
     return sorted(placed, key=lambda candidate: (-candidate.probability, -candidate.score))
 
 
 def feature_table(report: CrashReport, retrieval: Retrieval, library: Library) -> FeatureTable:
     """Give what the probabilities of a failed job's causes are worked out from."""
-    return _weighed(_candidates(report, retrieval, library), report, retrieval, library)
+    return _features(_candidates(report, retrieval, library), report, retrieval, library)
 
 
-def _weighed(
+def _features(
     found: Sequence[Candidate], report: CrashReport, retrieval: Retrieval, library: Library
 ) -> FeatureTable:
     like = likeness(retrieval, library)
     told = tuple(
         CauseFeatures(item.cause, features_for(item.cause, item.score, report, like))
         for item in found
-        if item.cause != NOTHING
+        if item.cause != UNKNOWN_CAUSE
     )
     return FeatureTable(told, features_of_doubt(report))
 
@@ -100,30 +114,30 @@ def _candidates(report: CrashReport, retrieval: Retrieval, library: Library) -> 
         + [match.case.cause for match in retrieval.signatures]
         + list(likeness(retrieval, library).similarity)
     )
-    return _explained([_candidate(str(cause), report, retrieval.signatures) for cause in causes], library)
+    found = [_candidate(str(cause), report, retrieval.signatures) for cause in causes]
+    # A cause that lies behind another takes over what speaks for its symptom.
+    scores = {candidate.cause: candidate.score for candidate in found}
+    for deeper, symptoms in explained_causes(found, library).items():
+        for symptom in symptoms:
+            taken = scores[symptom]
+            scores[deeper] = 1.0 - (1.0 - scores[deeper]) * (1.0 - TAKEN_OVER * taken)
+            scores[symptom] = taken * (1.0 - TAKEN_OVER)
+    return [replace(candidate, score=scores[candidate.cause]) for candidate in found]
 
 
-def _explained(candidates: Sequence[Candidate], library: Library) -> list[Candidate]:
-    """Let a cause that lies behind another take over what speaks for its symptom."""
-    scores = {candidate.cause: candidate.score for candidate in candidates}
-    shown = [candidate.cause for candidate in candidates if _is_shown(candidate)]
-    pairs = [
-        (deeper, symptom)
-        for deeper in shown
-        for symptom in library.causes[deeper].explains
-        if symptom in scores
+def explained_causes(candidates: Sequence[Candidate], library: Library) -> Mapping[str, tuple[str, ...]]:
+    """Give, for each candidate that has evidence worth more than a hint, the candidates that it lies behind."""
+    there = {candidate.cause for candidate in candidates}
+    shown = [
+        candidate.cause
+        for candidate in candidates
+        if any(event.strength != "hints" and event.pattern_role == "origin" for event in candidate.events)
+        or any(match.at_root and match.conditions > 1 for match in candidate.cases)
     ]
-    for deeper, symptom in pairs:
-        taken = scores[symptom]
-        scores[deeper] = 1.0 - (1.0 - scores[deeper]) * (1.0 - TAKEN_OVER * taken)
-        scores[symptom] = taken * (1.0 - TAKEN_OVER)
-    return [replace(candidate, score=scores[candidate.cause]) for candidate in candidates]
-
-
-def _is_shown(candidate: Candidate) -> bool:
-    """Tell whether a cause has evidence of its own that is worth more than a hint."""
-    stated = any(event.strength != "hints" and event.pattern_role == "origin" for event in candidate.events)
-    return stated or any(match.at_root and match.conditions > 1 for match in candidate.cases)
+    return {
+        cause: tuple(symptom for symptom in library.causes[cause].explains if symptom in there)
+        for cause in shown
+    }
 
 
 def _candidate(cause: str, report: CrashReport, signatures: Sequence[SignatureMatch]) -> Candidate:
@@ -138,6 +152,15 @@ def _candidate(cause: str, report: CrashReport, signatures: Sequence[SignatureMa
     for vote in votes:
         missing *= 1.0 - vote
     return Candidate(cause, 1.0 - missing, _standing(root, cause, cases, events), cases, events)
+
+
+def candidate_of(
+    cause: str, standing: Standing, report: CrashReport, retrieval: Retrieval, probability: float = 0.0
+) -> Candidate:
+    """Make a candidate of a cause that the machine or the outcome shows, whatever its log says."""
+    cases = tuple(match for match in retrieval.signatures if match.case.cause == cause)
+    events = tuple(event for event in report.standing if event.cause == cause)
+    return Candidate(cause, 0.0, standing, cases, events, probability)
 
 
 def _root_vote(root: Event, signatures: Sequence[SignatureMatch]) -> float:
@@ -177,7 +200,7 @@ def confidence(candidates: Sequence[Candidate]) -> float:
 
 def is_doubtful(candidates: Sequence[Candidate]) -> bool:
     """Tell whether no cause is likely enough to be named."""
-    if not candidates or candidates[0].cause == NOTHING:
+    if not candidates or candidates[0].cause == UNKNOWN_CAUSE:
         return True
     first = candidates[0].probability
     # Two that are near each other may share what one alone would have.

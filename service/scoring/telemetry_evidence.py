@@ -1,4 +1,4 @@
-"""Let a snapshot speak: it decides, confirms or contradicts causes, and says so with the readings it rests on."""
+"""Let a snapshot speak: it decides, confirms or contradicts causes, with the readings that it rests on."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from corpus.schema import Language
 from ingest.logs.lines import printable
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
-from service.schemas.diagnosis import CauseTelemetry, Standing, Telemetry, TelemetryReading
+from service.schemas.diagnosis import UNKNOWN_CAUSE, CauseTelemetry, Telemetry, TelemetryReading
 from service.scoring.retrieval import Retrieval
-from service.scoring.scoring import Candidate
+from service.scoring.scoring import Candidate, candidate_of
 from service.telemetry import rules
 from service.telemetry.conditions import ConditionContext, ConditionResult, SeenReading
 from service.telemetry.crash_time import crash_time
@@ -27,7 +27,6 @@ EXPLAINED = 0.1
 MAX_VOTES = 2
 MAX_READINGS = 12
 MAX_TEXT = 300
-UNKNOWN = "insufficient-evidence"
 NO_SNAPSHOT: Mapping[Language, str] = {"en": "No telemetry was given.", "zh": "没有提供遥测数据。"}
 NO_CAUSE: Mapping[Language, str] = {
     "en": "No cause is named that it could speak of.",
@@ -70,7 +69,7 @@ class TelemetryFindings:
 
     @property
     def decided(self) -> dict[str, float]:
-        """Give the causes that the snapshot shows, each with the weight of its surest rule, the surest first."""
+        """Give the causes that the snapshot shows, each with its surest rule's weight, the surest first."""
         found = [item.rule for item in self.found if item.rule.effect == "decides" and item.outcome.holds]
         surest = {
             cause: rule.weight
@@ -93,7 +92,7 @@ def evaluate_rules(snapshot: Snapshot | None, report: CrashReport) -> TelemetryF
     )
 
 
-def weigh_candidates(
+def weigh_by_telemetry(
     candidates: Sequence[Candidate],
     findings: TelemetryFindings,
     report: CrashReport,
@@ -105,7 +104,8 @@ def weigh_candidates(
         return list(candidates)
     decided = {cause: weight for cause, weight in findings.decided.items() if cause in library.causes}
     there = {candidate.cause for candidate in candidates}
-    both = [*candidates, *(_shown(cause, report, retrieval) for cause in decided if cause not in there)]
+    only_shown = [cause for cause in decided if cause not in there]
+    both = [*candidates, *(candidate_of(cause, "supported", report, retrieval) for cause in only_shown)]
     shares = {item.cause: _share(item, findings, decided, library) for item in both}
     # What speaks against a cause does not speak for another one: it makes the log tell less.
     lost = sum(max(0.0, item.probability - shares[item.cause]) for item in both if item.cause not in decided)
@@ -116,24 +116,19 @@ def weigh_candidates(
             item,
             probability=shares[item.cause] / total,
             doubt=doubt / total,
-            standing=_standing(item, decided),
+            standing=(
+                "supported" if item.standing == "hypothesis" and item.cause in decided else item.standing
+            ),
         )
         for item in both
     ]
     return sorted(placed, key=lambda candidate: (-candidate.probability, -candidate.score))
 
 
-def _shown(cause: str, report: CrashReport, retrieval: Retrieval) -> Candidate:
-    """Make a candidate of a cause that only the machine shows."""
-    cases = tuple(match for match in retrieval.signatures if match.case.cause == cause)
-    events = tuple(event for event in report.standing if event.cause == cause)
-    return Candidate(cause, 0.0, "supported", cases, events)
-
-
 def _share(
     candidate: Candidate, findings: TelemetryFindings, decided: Mapping[str, float], library: Library
 ) -> float:
-    """Give a cause's share against the others', which were 1 together with doubt before the snapshot spoke."""
+    """Give a cause's share against the others'; with doubt they were 1 before the snapshot spoke."""
     share = candidate.probability
     held = findings.holding(candidate.cause)
     for item in [item for item in held if item.rule.effect == "confirms"][:MAX_VOTES]:
@@ -147,14 +142,6 @@ def _share(
     return share
 
 
-def _standing(candidate: Candidate, decided: Mapping[str, float]) -> Standing:
-    return (
-        "supported"
-        if candidate.standing == "hypothesis" and candidate.cause in decided
-        else candidate.standing
-    )
-
-
 def telemetry_of(
     findings: TelemetryFindings, named: str | None, others: Iterable[str], language: Language
 ) -> Telemetry:
@@ -162,7 +149,7 @@ def telemetry_of(
     if findings.snapshot is None:
         return Telemetry(says="not available", why=NO_SNAPSHOT[language])
     wanted = dict.fromkeys(
-        cause for cause in (named, *findings.decided, *others) if cause and cause != UNKNOWN
+        cause for cause in (named, *findings.decided, *others) if cause and cause != UNKNOWN_CAUSE
     )
     causes = tuple(_of(cause, findings, language) for cause in wanted)
     first = next((item for item in causes if item.cause == named), None)

@@ -125,9 +125,9 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
         read = triage.read(_opened(task, settings, tell), task.language, task.configs, outcome=task.outcome)
     except InputError as error:
         raise type(error)(_by_name(str(error), task)) from error
-    report = read[0]
+    report = read.report
     yield _read(report, machine)
-    triage_context = triage.diagnose(*read, machine, task.outcome)
+    triage_context = triage.diagnose(read, machine)
     triage_context = replace(triage_context, first=triage_context.first.model_copy(update={"id": task.id}))
     yield CasesMatched(cases=triage_context.first.cases)
     yield FirstAnswer(diagnosis=triage_context.first)
@@ -135,16 +135,17 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
     # Text by text: a mark across the quotes of two fields would be no JSON any more.
     snapshot_text = (
         ""
-        if triage_context.telemetry is None
+        if triage_context.assessment.snapshot is None
         else json.dumps(
-            _masked(json.loads(triage_context.telemetry.to_json(None)), Redactor().clean), ensure_ascii=False
+            _masked(json.loads(triage_context.assessment.snapshot.to_json(None)), Redactor().clean),
+            ensure_ascii=False,
         )
     )
     yield TriageMaterial(excerpt, _clean(triage_context.files), snapshot_text)
     if not task.model:
         yield FinalAnswer(diagnosis=triage_context.first)
         return
-    for stage in triage.stages(triage_context):
+    for stage in triage.explain(triage_context):
         if isinstance(stage, TextStage):
             yield ExplanationParagraph(text=stage.text)
         elif isinstance(stage, FinalStage):
@@ -199,7 +200,7 @@ def _triage_context(triage: Triage, kept: KeptTriage) -> TriageContext:
         files,
         outcome=kept.diagnosis.outcome,
     )
-    return replace(triage.diagnose(*read, machine, kept.diagnosis.outcome), first=kept.diagnosis)
+    return replace(triage.diagnose(read, machine), first=kept.diagnosis)
 
 
 def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:

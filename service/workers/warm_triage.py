@@ -28,7 +28,8 @@ class WarmTriage:
     def load(self) -> str:
         """Load everything that a triage needs; gives what is wrong, or the empty text."""
         try:
-            self._triage.explain(sources.from_text("RuntimeError: CUDA error: out of memory"))
+            log = sources.from_text("RuntimeError: CUDA error: out of memory")
+            self._triage.diagnose(self._triage.read(log))
         except (CorpusError, IngestError, ServiceError) as error:
             return str(error)
         self._generation = self._current()

@@ -12,7 +12,7 @@ from eval.drafting import Truth
 from eval.errors import EvalError
 from ingest.logs.inputs import sources
 from ingest.logs.report import CrashReport
-from service.pipeline.triage import Triage
+from service.pipeline.triage import ReadJob, Triage
 from service.scoring.retrieval import signature_applies
 from tests.tables import each_row
 
@@ -53,10 +53,10 @@ def test_a_drafted_case_changes_the_answer(triage: Triage, tmp_path: Path) -> No
     again = Triage(triage._settings)
     again.__dict__ |= {"reader": triage.reader, "index": triage.index, "embedder": triage.embedder}
     known = triage.library
-    assert again.explain_report(report, "en").verdict == "unknown"
+    assert again.diagnose(ReadJob(report, "en")).first.verdict == "unknown"
     again.__dict__.pop("retriever", None)
     again.__dict__["library"] = Library(known.causes, {**known.cases, case.id: case}, known.specs)
-    answer = again.explain_report(report, "en")
+    answer = again.diagnose(ReadJob(report, "en")).first
     assert (answer.verdict, answer.cause) == ("diagnosed", "framework-bug")
 
 

@@ -23,7 +23,7 @@ NAME = "w-easyr1-offload-host-ram"
 def test_the_answer_counts_its_tokens_and_keeps_the_cause(triage: Triage, warm: Path) -> None:
     """What the model cost is recorded, and the rules' cause is scored where it agrees."""
     (incident,) = [item for item in incidents.load(INCIDENTS) if item.id == NAME]
-    triage_context = triage.diagnose(triage.reader.read(incident.source()), incident.label.language)
+    triage_context = triage.diagnose(triage.read(incident.source(), incident.label.language))
     with serving([Turn(json.dumps(faithful(triage_context)))]) as server:
         settings = Settings(
             home=warm,

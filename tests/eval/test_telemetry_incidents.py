@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eval import incidents
 from eval.incidents import Incident
-from service.pipeline.triage import Triage
+from service.pipeline.triage import ReadJob, Triage
 from service.schemas.diagnosis import Diagnosis
 from tests.tables import each_row
 
@@ -14,9 +14,8 @@ WITH = [incident for incident in incidents.load() if incident.telemetry]
 def answered(triage: Triage, incident: Incident, *, asked: bool) -> Diagnosis:
     """Answer with the incident's telemetry or without."""
     report = triage.reader.read(incident.source())
-    return triage.explain_report(
-        report, incident.label.language, telemetry=incident.telemetry if asked else None
-    )
+    job = ReadJob(report, incident.label.language)
+    return triage.diagnose(job, incident.telemetry if asked else None).first
 
 
 @each_row("incident", WITH, ids=lambda incident: incident.id)

@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from corpus.library import Library
-from corpus.schema import Case, Scalar, SettingSpec
+from corpus.schema import Case, Language, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
 from ingest.logs.report import CrashReport, Limits
+from service.composition.composer import compose
 from service.schemas.diagnosis import Diagnosis, ProposedChange, ReadLimits
+from service.scoring.assessment import assess
+from service.scoring.retrieval import Retrieval
+from service.telemetry.snapshot import Snapshot
 from tests.factories import event
 
+NOTHING_FOUND = Retrieval((), ())
 URL = "https://example.org/1"
 
 
@@ -65,6 +70,17 @@ def library(*specs: SettingSpec, cases: Sequence[Case] = ()) -> Library:
 def setting(key: str, value: str) -> Setting:
     """Make a setting as a log's first line shows it."""
     return Setting(key, value, 1, "hydra")
+
+
+def composed_of(
+    told: CrashReport,
+    corpus: Library,
+    language: Language = "en",
+    retrieval: Retrieval = NOTHING_FOUND,
+    telemetry: Snapshot | None = None,
+) -> Diagnosis:
+    """Answer for a report that was made up, without a search unless one is given."""
+    return compose(assess(told, retrieval, corpus, telemetry=telemetry), corpus, language)
 
 
 def report(

@@ -13,6 +13,7 @@ from service.app.triage_service import Page
 from service.pipeline.triage import Triage
 from service.schemas.records import TriageRecord
 from service.settings import Settings
+from tests.warm import diagnosed
 from ui.chat import answer as page
 from ui.chat import history as past
 from ui.chat import words
@@ -32,7 +33,7 @@ def test_a_stop_is_amber_and_a_good_end_green_in_every_view(triage: Triage) -> N
     languages: tuple[Language, ...] = ("en", "zh")
     for text, colour, style in ROWS:
         for language in languages:
-            found = triage.explain(sources.from_text(text), language)
+            found = diagnosed(triage, sources.from_text(text), language)
             shown = TriageView(language, "job.log", triage="01A", state="done", diagnosis=found)
             head, changes = page.head(shown, triage.library), page.changes(shown)
             record = TriageRecord(

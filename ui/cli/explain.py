@@ -104,9 +104,8 @@ def run(
     machine = open_telemetry(telemetry, settings) if telemetry else None
     with progress() as report:
         triage = Triage(settings, report)
-        triage_context = triage.open(
-            source, lang, files, triage.healthy_templates(good) if good else None, machine, outcome
-        )
+        templates = triage.healthy_templates(good) if good else None
+        triage_context = triage.diagnose(triage.read(source, lang, files, templates, outcome), machine)
     if show_prompt:
         sys.stdout.write(triage.prompt(triage_context) + "\n")
         return EXPLAINED
@@ -145,7 +144,7 @@ def spoken(
     """
     final = triage_context.first
     said = False
-    for stage in triage.stages(triage_context):
+    for stage in triage.explain(triage_context):
         if isinstance(stage, Said):
             if console is not None:
                 console.print(

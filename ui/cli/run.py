@@ -160,9 +160,8 @@ def _answered(
 
     machine = snapshots.load_snapshot(snapshot) if snapshot else None
     good = triage.healthy_templates(options.good) if options.good and options.good.exists() else None
-    triage_context = triage.open(
-        source, options.lang, [read_config(path) for path in options.configs], good, machine, outcome
-    )
+    files = [read_config(path) for path in options.configs]
+    triage_context = triage.diagnose(triage.read(source, options.lang, files, good, outcome), machine)
     return explain.spoken(triage, triage_context, None) if settings.model else triage_context.first
 
 

@@ -77,7 +77,7 @@ class Assistant:
         if config_text:
             files.append(ConfigFile(config_name or "run.sh", config_text))
         with self._turn:
-            triage_context = self._triage.open(source, lang, files, outcome=outcome)
+            triage_context = self._triage.diagnose(self._triage.read(source, lang, files, outcome=outcome))
             self._talks[triage_context.first.id] = self._triage.conversation(
                 triage_context, with_model=bool(self._settings.model)
             )
@@ -85,7 +85,7 @@ class Assistant:
                 self._talks.popitem(last=False)
             final = triage_context.first
             if ask_model and self._settings.model:
-                for stage in self._triage.stages(triage_context):
+                for stage in self._triage.explain(triage_context):
                     final = getattr(stage, "diagnosis", final)
             return shortened(final)
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from ingest.logs.inputs import sources
 from service.composition import reasons
 from service.llm.conversation import Turn
+from service.patching.diagnosis_patch import patch_targets
 from service.pipeline.triage import Triage
 from service.remediation.changes import is_guidance
 from service.schemas.diagnosis import Diagnosis
 from tests.service.llm.answering import asked
 from tests.tables import each_row
-from tests.warm import INCIDENTS, WRITE_UPS, answered
+from tests.warm import INCIDENTS, WRITE_UPS, answered, diagnosed
 
 # Failures of many frameworks; most have guidance among their changes.
 NAMES = (
@@ -55,7 +56,7 @@ def english(*texts: str) -> list[str]:
 
 def chinese(triage: Triage, name: str) -> Diagnosis:
     """Answer for an incident's log in Chinese."""
-    return triage.explain(sources.from_path(INCIDENTS / name / "log.txt"), "zh")
+    return diagnosed(triage, sources.from_path(INCIDENTS / name / "log.txt"), "zh")
 
 
 def ours(answer: Diagnosis) -> Iterator[str]:
@@ -91,7 +92,7 @@ def test_that_guidance_is_told_in_chinese_and_never_passes_for_a_value(triage: T
     for name in NAMES:
         log = INCIDENTS / name / "log.txt"
         first, second = (
-            triage.explain(sources.from_path(log), language).changes for language in ("en", "zh")
+            diagnosed(triage, sources.from_path(log), language).changes for language in ("en", "zh")
         )
         assert [(one.key, one.status, is_guidance(one.to)) for one in first] == [
             (two.key, two.status, is_guidance(two.to)) for two in second
@@ -102,7 +103,7 @@ def test_that_guidance_is_told_in_chinese_and_never_passes_for_a_value(triage: T
             if is_guidance(one.to) and one.to != two.to
         ]
         report = triage.reader.read(sources.from_path(log))
-        assert triage.patch_targets([two for _, two in pairs], report) == []
+        assert patch_targets([two for _, two in pairs], report, triage.library) == []
         told += len(pairs)
     assert told >= len(NAMES)
 

@@ -8,12 +8,13 @@ from corpus.schema import Language
 from ingest.logs.cascade import LogEnd
 from ingest.logs.facts import Fact
 from service.composition import phrases
-from service.composition.composer import MAX_CASCADE, MAX_EVIDENCE, UNKNOWN, compose, language_of
+from service.composition.composer import language_of
+from service.composition.evidence import MAX_CASCADE, MAX_EVIDENCE
 from service.pipeline.triage import Triage
-from service.schemas.diagnosis import Diagnosis
+from service.schemas.diagnosis import UNKNOWN_CAUSE, Diagnosis
 from service.scoring.retrieval import Retrieval, SignatureMatch
 from tests.factories import OOM, event, steps, traceback
-from tests.service.factories import case, failed, report
+from tests.service.factories import case, composed_of, failed, report
 from tests.tables import each_row
 from tests.warm import EVERY, WRITE_UPS, answered, explained
 
@@ -31,7 +32,7 @@ def composed(
         event(4 + place, pattern=f"x.{place}", cause=cause, strength=strength)
         for place, cause in enumerate(causes[1:])
     ]
-    return compose(report(*events), NOTHING, triage.library, language)
+    return composed_of(report(*events), triage.library, language)
 
 
 @each_row(
@@ -40,14 +41,14 @@ def composed(
         (KILLED + "\n", "diagnosed", "ray-memory-monitor-kill"),
         (traceback(OOM), "diagnosed", "gpu-oom-training"),
         (steps(1, 2, 3), "no-failure", None),
-        ("hello\n", "unknown", UNKNOWN),
+        ("hello\n", "unknown", UNKNOWN_CAUSE),
         (KILLED + "\n" + steps(1, 2, 3, 4), "no-failure", None),
         (
             "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n",
             "unknown",
-            UNKNOWN,
+            UNKNOWN_CAUSE,
         ),
-        (traceback("ValueError: the moon is in the wrong house"), "unknown", UNKNOWN),
+        (traceback("ValueError: the moon is in the wrong house"), "unknown", UNKNOWN_CAUSE),
         ("OSError: [Errno 28] No space left on device\n", "diagnosed", "disk-full"),
     ],
 )
@@ -62,8 +63,8 @@ def test_a_verdict_follows_from_what_stands_in_the_log(
 def test_a_weak_sign_is_not_a_diagnosis(triage: Triage) -> None:
     """Where doubt is likelier the cause is `insufficient-evidence`, and the sign is only an alternative."""
     weak = report(failed(3, pattern="x.a", cause="disk-full", strength="hints", pattern_role="wrapper"))
-    answer = compose(weak, NOTHING, triage.library, "en")
-    assert (answer.verdict, answer.cause, answer.standing) == ("unknown", UNKNOWN, "none")
+    answer = composed_of(weak, triage.library, "en")
+    assert (answer.verdict, answer.cause, answer.standing) == ("unknown", UNKNOWN_CAUSE, "none")
     assert [item.cause for item in answer.alternatives] == ["disk-full"]
 
 
@@ -73,7 +74,7 @@ def test_two_causes_that_fit_alike_are_ambiguous(triage: Triage) -> None:
     rival, other = (
         SignatureMatch(case(cause=cause), 3, at_root=True) for cause in ("port-in-use", "disk-full")
     )
-    answer = compose(told, Retrieval((rival, other), ()), triage.library, "en")
+    answer = composed_of(told, triage.library, "en", Retrieval((rival, other), ()))
     assert (answer.verdict, answer.action, answer.changes) == ("ambiguous", "collect-more", ())
     assert [item.cause for item in answer.alternatives] == ["disk-full"]
     assert answer.alternatives[0].tell_apart
@@ -82,10 +83,10 @@ def test_two_causes_that_fit_alike_are_ambiguous(triage: Triage) -> None:
 @each_row("language", ["en", "zh"])
 def test_an_unknown_says_what_to_collect(language: Language, triage: Triage) -> None:
     """Not knowing comes with what was seen and what would settle it, and proposes no change."""
-    answer = compose(report(failed(pattern="x.a", cause=None)), NOTHING, triage.library, language)
+    answer = composed_of(report(failed(pattern="x.a", cause=None)), triage.library, language)
     assert (answer.verdict, answer.action) == ("unknown", "collect-more")
     assert phrases.phrase("collect", language) in answer.explanation
-    assert triage.library.causes[UNKNOWN].advice.to(language) in answer.explanation
+    assert triage.library.causes[UNKNOWN_CAUSE].advice.to(language) in answer.explanation
     assert "[L3]" in answer.explanation
     assert answer.checks
     assert (answer.changes, answer.patch) == ((), None)
@@ -93,7 +94,7 @@ def test_an_unknown_says_what_to_collect(language: Language, triage: Triage) -> 
 
 def test_a_log_with_a_good_end_has_nothing_to_prove(triage: Triage) -> None:
     """No cause, no confidence, no action, no evidence; that it ended well is established."""
-    answer = compose(report(log_end=LogEnd("closed", 7)), NOTHING, triage.library, "en")
+    answer = composed_of(report(log_end=LogEnd("closed", 7)), triage.library, "en")
     assert (answer.verdict, answer.cause, answer.category, answer.action, answer.standing) == (
         "no-failure",
         None,
@@ -108,9 +109,7 @@ def test_a_log_with_a_good_end_has_nothing_to_prove(triage: Triage) -> None:
 @each_row("language", ["en", "zh"])
 def test_a_stop_amid_work_is_no_good_end(language: Language, triage: Triage) -> None:
     """Where work goes on to the last line the answer names the step, and says where else the reason may be."""
-    answer = compose(
-        report(log_end=LogEnd("open", 9, 40.0, 100.0), marks=3), NOTHING, triage.library, language
-    )
+    answer = composed_of(report(log_end=LogEnd("open", 9, 40.0, 100.0), marks=3), triage.library, language)
     assert (answer.verdict, answer.cause, answer.action, answer.standing) == (
         "no-failure",
         None,
@@ -128,10 +127,10 @@ def test_a_stop_amid_work_is_no_good_end(language: Language, triage: Triage) -> 
 @each_row(("marks", "said"), [(0, "unrecognised"), (3, "no-sign")])
 def test_silence_proves_nothing(marks: int, said: str, language: Language, triage: Triage) -> None:
     """A text without a failure, a good end or work until its end is unknown, and is told from a job's output that stops."""
-    answer = compose(report(marks=marks, frameworks=()), NOTHING, triage.library, language)
+    answer = composed_of(report(marks=marks, frameworks=()), triage.library, language)
     assert (answer.verdict, answer.cause, answer.action, answer.standing) == (
         "unknown",
-        UNKNOWN,
+        UNKNOWN_CAUSE,
         "collect-more",
         "none",
     )
@@ -196,7 +195,7 @@ def test_evidence_and_cascade_are_bounded_and_keep_the_root(triage: Triage) -> N
     events = [
         event(line, pattern=f"x.{line}", cause="disk-full", body=f"kind {line}") for line in range(1, 300)
     ]
-    answer = compose(report(*events, failed(300, cause="disk-full")), NOTHING, triage.library, "en")
+    answer = composed_of(report(*events, failed(300, cause="disk-full")), triage.library, "en")
     assert 1 < len(answer.evidence) <= MAX_EVIDENCE
     assert len(answer.cascade) == MAX_CASCADE
     assert answer.evidence[0].line == 300
@@ -209,14 +208,14 @@ def test_counts_and_facts_of_the_root_are_told(triage: Triage) -> None:
     told = report(
         root, facts=[Fact("gpu_oom", 3, {"asked_gib": 2.0, "free_gib": 1.25, "capacity_gib": 79.15})]
     )
-    answer = compose(told, NOTHING, triage.library, "en")
+    answer = composed_of(told, triage.library, "en")
     assert answer.cascade[0].count == 8
     assert all(number in answer.explanation for number in ("8", "1.25", "79.15"))
 
 
 def test_log_text_cannot_break_out_of_its_quotation(triage: Triage) -> None:
     """Backticks in a log line do not end the code span that quotes it."""
-    answer = compose(report(failed(body="a` **bold** `b", cause="disk-full")), NOTHING, triage.library, "en")
+    answer = composed_of(report(failed(body="a` **bold** `b", cause="disk-full")), triage.library, "en")
     quoted = answer.explanation.split("`")[1]
     assert "**bold**" in quoted
 
@@ -225,7 +224,7 @@ def test_a_case_gives_the_action_and_its_changes(triage: Triage) -> None:
     """The best case of the cause speaks before the cause's own general advice."""
     told = report(failed(cause="gpu-oom-training", pattern="torch.cuda-oom"), frameworks=[("verl", "0.3.1")])
     found = triage.retriever.retrieve(told)
-    answer = compose(told, found, triage.library, "en")
+    answer = composed_of(told, triage.library, "en", found)
     kin = [match.case for match in found.signatures if match.case.cause == answer.cause]
     assert answer.action == (kin[0].action if kin else triage.library.causes[str(answer.cause)].action)
 

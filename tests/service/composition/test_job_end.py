@@ -10,6 +10,7 @@ from corpus.outcomes import OTHER, Ending
 from ingest.logs.inputs import sources
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis, Outcome
+from tests.warm import diagnosed
 
 STEPS = "".join(f"step {number}: loss 0.{900 - number}, grad_norm 0.5\n" for number in range(1, 40))
 CRASH = STEPS + (
@@ -23,7 +24,7 @@ CRASH = STEPS + (
 
 def answer(triage: Triage, text: str, outcome: Outcome | None, language: str = "en") -> Diagnosis:
     """Triage a text with an outcome."""
-    return triage.explain(sources.from_text(text), language, outcome=outcome)
+    return diagnosed(triage, sources.from_text(text), language, outcome=outcome)
 
 
 def of_table() -> list[tuple[Outcome, Ending]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from ingest.logs.inputs import sources
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis
+from tests.warm import diagnosed
 
 DEAD = (
     "exit status 17",
@@ -193,7 +194,7 @@ PASTED = (
 def told(triage: Triage, texts: Iterable[str]) -> Iterator[tuple[str, Diagnosis]]:
     """Answer for each text."""
     for text in texts:
-        yield text, triage.explain(sources.from_text(text + "\n"), "en")
+        yield text, diagnosed(triage, sources.from_text(text + "\n"), "en")
 
 
 def test_no_words_of_a_failure_are_called_healthy(triage: Triage) -> None:

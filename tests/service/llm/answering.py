@@ -11,20 +11,21 @@ from typing import Any
 
 from ingest.logs.inputs import sources
 from service.composition.composer import compose
-from service.llm.chain import build_prompt_context, explain_with_model
+from service.llm.chain import explain_with_model
 from service.llm.models import ChatModel, open_model
 from service.llm.prompt import for_answer
-from service.llm.prompt_context import Prompt, PromptContext
+from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
 from service.llm.stages import FinalStage, TextStage
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage, read_config
 from service.schemas.diagnosis import Diagnosis
+from service.scoring.assessment import assess
 from service.scoring.retrieval import Retrieval, SignatureMatch
 from service.settings import Settings
 from tests.factories import event
 from tests.service.factories import case, failed, report
 from tests.service.llm.scripted import Script, Scripted, Turn, serving
-from tests.warm import INCIDENTS, script
+from tests.warm import INCIDENTS, opened, script
 
 OFFLOAD = "w-easyr1-offload-host-ram"
 SAVE = "openrlhf-save-host-peak"
@@ -36,12 +37,12 @@ BUDGET = 8000
 def asked(triage: Triage, name: str = OFFLOAD, language: str = "en", patched: bool = True) -> TriageContext:
     """Open a labelled incident, with its launch script."""
     files = [read_config(script(name))] if patched and script(name).exists() else []
-    return triage.open(sources.from_path(INCIDENTS / name / "log.txt"), language, files)
+    return opened(triage, sources.from_path(INCIDENTS / name / "log.txt"), language, files)
 
 
 def asked_of(triage: Triage, log: str, language: str = "en") -> TriageContext:
     """Open a log that is at hand."""
-    return triage.open(sources.from_text(log), language)
+    return opened(triage, sources.from_text(log), language)
 
 
 @cache
@@ -86,14 +87,14 @@ def _torn(
     retrieval = Retrieval(
         tuple(SignatureMatch(case(cause=rival), conditions, at_root=True) for rival in rivals), ()
     )
-    return TriageContext(told, retrieval, "en", (), (), compose(told, retrieval, triage.library, "en"))
+    assessment = assess(told, retrieval, triage.library)
+    first = compose(assessment, triage.library, "en")
+    return TriageContext(assessment, triage.library, "en", (), first)
 
 
-def matter_and_prompt(
-    triage: Triage, triage_context: TriageContext, budget: int = BUDGET
-) -> tuple[PromptContext, Prompt]:
+def context_and_prompt(triage_context: TriageContext, budget: int = BUDGET) -> tuple[PromptContext, Prompt]:
     """Give what a model is told and sent."""
-    prompt_context = build_prompt_context(triage, triage_context)
+    prompt_context = build_prompt_context(triage_context)
     return prompt_context, for_answer(prompt_context, budget)
 
 
@@ -154,9 +155,7 @@ def hear(
 ) -> Heard:
     """Let a scripted server answer for a model."""
     with serving(script) as server:
-        stages = list(
-            explain_with_model(triage, triage_context, model_at(server.url, seconds), seconds, budget)
-        )
+        stages = list(explain_with_model(triage_context, model_at(server.url, seconds), seconds, budget))
     final = stages[-1]
     assert isinstance(final, FinalStage)
     return Heard(

@@ -34,9 +34,7 @@ def test_the_first_answer_comes_before_the_model_is_asked(triage: Triage) -> Non
     """Two answers, in order: the rules' own is there while the server has not been called yet."""
     triage_context = asked(triage)
     with serving([say(triage_context)]) as server:
-        stages = answer_in_stages(
-            triage, triage_context, Settings(model="openai:x", model_base_url=server.url)
-        )
+        stages = answer_in_stages(triage_context, Settings(model="openai:x", model_base_url=server.url))
         assert next(stages) == DraftStage(triage_context.first)
         assert server.calls == []
         rest = list(stages)
@@ -77,7 +75,7 @@ def test_the_explanation_streams_by_paragraph(triage: Triage) -> None:
         times = [
             time.perf_counter() - began
             for stage in answer_in_stages(
-                triage, triage_context, Settings(model="openai:x", model_base_url=server.url)
+                triage_context, Settings(model="openai:x", model_base_url=server.url)
             )
             if isinstance(stage, TextStage)
         ]
@@ -230,7 +228,7 @@ def test_an_endless_answer_is_cut(triage: Triage) -> None:
 def test_a_server_that_is_not_there_is_told(triage: Triage) -> None:
     """Nothing listens: the first answer stands."""
     settings = Settings(model="openai:x", model_base_url="http://127.0.0.1:9/v1", model_deadline=3.0)
-    *_, final = answer_in_stages(triage, asked(triage), settings)
+    *_, final = answer_in_stages(asked(triage), settings)
     assert isinstance(final, FinalStage)
     assert "cannot be reached" in final.diagnosis.engine.note
 
@@ -245,7 +243,7 @@ def test_a_server_that_is_not_there_is_told(triage: Triage) -> None:
 )
 def test_a_model_that_is_set_up_wrongly_is_told(settings: Settings, told: str, triage: Triage) -> None:
     """A wrong name, a missing package or key costs the model, not the answer."""
-    _, final = answer_in_stages(triage, asked(triage), settings)
+    _, final = answer_in_stages(asked(triage), settings)
     assert isinstance(final, FinalStage)
     assert told in final.diagnosis.engine.note
     assert same(final.diagnosis, asked(triage).first)
@@ -256,7 +254,7 @@ def test_nothing_is_asked_about_a_healthy_log(model: str, triage: Triage) -> Non
     """Where nothing failed there is nothing to explain."""
     with serving([Turn("{}")]) as server:
         stages = list(
-            answer_in_stages(triage, asked(triage, HEALTHY), Settings(model=model, model_base_url=server.url))
+            answer_in_stages(asked(triage, HEALTHY), Settings(model=model, model_base_url=server.url))
         )
     assert server.calls == []
     assert [type(stage) for stage in stages] == [DraftStage, FinalStage]
@@ -392,8 +390,8 @@ def test_a_model_may_decide_between_two_causes_that_fit(triage: Triage) -> None:
         "hypothesis",
     )
     assert (heard.final.headline, heard.final.explanation) == (
-        triage.decide_cause(triage_context, rival).headline,
-        triage.decide_cause(triage_context, rival).explanation,
+        triage_context.decide_cause(rival).headline,
+        triage_context.decide_cause(rival).explanation,
     )
     assert "decided for" in heard.final.engine.note
 
@@ -482,7 +480,7 @@ def test_the_key_is_taken_from_the_named_variable(triage: Triage, monkeypatch: p
     triage_context = asked(triage)
     with serving([say(triage_context)]) as server:
         settings = Settings(model="openai:x", model_base_url=server.url, model_key_env="MY_KEY")
-        *_, final = answer_in_stages(triage, triage_context, settings)
+        *_, final = answer_in_stages(triage_context, settings)
     assert {name.lower(): value for name, value in server.headers[0].items()}[
         "authorization"
     ] == "Bearer key-of-the-test-only"

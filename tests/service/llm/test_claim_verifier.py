@@ -20,7 +20,7 @@ from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prose import blocks, is_in, sentences
 from service.pipeline.triage import Triage
 from service.remediation.constraints import stated_constraints
-from tests.service.llm.answering import OFFLOAD, asked, matter_and_prompt
+from tests.service.llm.answering import OFFLOAD, asked, context_and_prompt
 from tests.tables import each_row
 
 CASE = "easyr1/offload-fills-host-ram"
@@ -29,7 +29,7 @@ CASE = "easyr1/offload-fills-host-ram"
 @pytest.fixture(scope="module")
 def told(triage: Triage) -> tuple[PromptContext, Prompt]:
     """What a model is told of one incident."""
-    return matter_and_prompt(triage, asked(triage, OFFLOAD, patched=False))
+    return context_and_prompt(asked(triage, OFFLOAD, patched=False))
 
 
 def judge(told: tuple[PromptContext, Prompt]) -> VerificationContext:

@@ -40,7 +40,7 @@ def spoken(
 ) -> tuple[list[Turn], Scripted]:
     """Ask several questions of a scripted model."""
     with serving(replies) as server:
-        conversation = Conversation(triage, asked(triage, name), nothing, model_at(server.url), 20.0, 8000)
+        conversation = Conversation(asked(triage, name), nothing, model_at(server.url), 20.0, 8000)
         turns = [told(conversation, question) for question in questions]
     return turns, server
 
@@ -149,7 +149,7 @@ def test_when_nothing_is_left_the_answer_says_so(triage: Triage) -> None:
 )
 def test_a_question_is_answered_without_a_model(question: str, words: list[str], triage: Triage) -> None:
     """From the candidates, the changes, their costs, the checks and the cases."""
-    conversation = Conversation(triage, asked(triage), nothing)
+    conversation = Conversation(asked(triage), nothing)
     turn = told(conversation, question)
     assert [word for word in words if word not in turn.text] == []
     assert (turn.engine.name, turn.engine.note) == ("composer", "")

@@ -13,7 +13,7 @@ from service.llm.claims import Claims, Quote
 from service.llm.grounding import ground_claims, place_of
 from service.llm.prompt_context import Prompt, PromptContext
 from service.pipeline.triage import Triage
-from tests.service.llm.answering import BARE, OFFLOAD, asked, matter_and_prompt, torn
+from tests.service.llm.answering import BARE, OFFLOAD, asked, context_and_prompt, torn
 from tests.tables import each_row
 
 NAMES = [OFFLOAD, BARE, "torn"]
@@ -23,7 +23,7 @@ NAMES = [OFFLOAD, BARE, "torn"]
 def told(triage: Triage) -> dict[str, tuple[PromptContext, Prompt]]:
     """What a model is told of a diagnosed, an unknown and an ambiguous log."""
     found = {name: asked(triage, name, patched=False) for name in (OFFLOAD, BARE)} | {"torn": torn(triage)}
-    return {name: matter_and_prompt(triage, triage_context) for name, triage_context in found.items()}
+    return {name: context_and_prompt(triage_context) for name, triage_context in found.items()}
 
 
 @each_row(

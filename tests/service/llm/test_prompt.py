@@ -13,7 +13,7 @@ from service.llm.prompt_injection import CLOSE, OPEN
 from service.llm.tokens import estimate_tokens
 from service.pipeline.triage import Triage
 from tests.factories import OOM, steps, traceback
-from tests.service.llm.answering import BARE, SAVE, asked, asked_of, hear, matter_and_prompt, say
+from tests.service.llm.answering import BARE, SAVE, asked, asked_of, context_and_prompt, hear, say
 from tests.tables import each_row
 from tests.warm import WRITE_UPS
 
@@ -28,7 +28,7 @@ def cost(messages: tuple[Message, ...], form: object) -> int:
 def test_a_prompt_keeps_its_budget_and_its_failure(name: str, budget: int, triage: Triage) -> None:
     """However little room there is, the failing line is sent; what is left out is counted."""
     triage_context = asked(triage, name, patched=False)
-    _, prompt = matter_and_prompt(triage, triage_context, budget)
+    _, prompt = context_and_prompt(triage_context, budget)
     assert cost(prompt.messages, schema(Claims)) <= budget
     assert f"L{triage_context.first.evidence[0].line}" in prompt.lines
     assert prompt.omitted or budget > 4000
@@ -40,7 +40,7 @@ def test_a_mask_takes_no_mark_of_a_line_with_it(triage: Triage) -> None:
         f"  hub_token:\n  balance_dp_token: True\n  api_key{number} =\n  password:\n" for number in range(3)
     )
     triage_context = asked_of(triage, names + traceback(OOM))
-    _, prompt = matter_and_prompt(triage, triage_context, 20000)
+    _, prompt = context_and_prompt(triage_context, 20000)
     sent = prompt.messages[1].text.split("\n")
     assert [mark for mark in prompt.lines if sum(row.startswith(f"{mark}| ") for row in sent) != 1] == []
     assert "balance_dp_token: True" in prompt.messages[1].text
@@ -49,8 +49,8 @@ def test_a_mask_takes_no_mark_of_a_line_with_it(triage: Triage) -> None:
 def test_a_larger_budget_only_adds(triage: Triage) -> None:
     """What fits a small prompt is in a large one."""
     triage_context = asked(triage, SAVE, patched=False)
-    _, small = matter_and_prompt(triage, triage_context, 3000)
-    _, large = matter_and_prompt(triage, triage_context, 20000)
+    _, small = context_and_prompt(triage_context, 3000)
+    _, large = context_and_prompt(triage_context, 20000)
     assert len(small.lines) < len(large.lines)
     assert {mark for mark, text in small.lines.items() if large.lines.get(mark) != text} == set()
 
@@ -63,7 +63,7 @@ def test_a_prompt_does_not_grow_with_the_log(rows: int, triage: Triage) -> None:
         for row in range(rows)
     )
     triage_context = asked_of(triage, log + traceback(OOM) + log + steps(1))
-    _, prompt = matter_and_prompt(triage, triage_context)
+    _, prompt = context_and_prompt(triage_context)
     assert prompt.tokens <= 8000
     assert (
         any("CUDA out of memory" in text for text in prompt.lines.values())
@@ -81,7 +81,7 @@ def test_the_first_answer_says_what_was_left_out(triage: Triage) -> None:
 def test_what_is_shown_is_what_is_sent(triage: Triage) -> None:
     """`--show-prompt` gives every message and the form, to the letter."""
     triage_context = asked(triage)
-    _, prompt = matter_and_prompt(triage, triage_context)
+    _, prompt = context_and_prompt(triage_context)
     call = hear(triage, triage_context, [say(triage_context)]).server.calls[0]
     text = shown(prompt, schema(Claims))
     for message in call["messages"]:
@@ -92,7 +92,7 @@ def test_what_is_shown_is_what_is_sent(triage: Triage) -> None:
 
 def test_log_text_stands_between_marks(triage: Triage) -> None:
     """Every line of the log is inside a fence, and every fence is closed before the next opens."""
-    _, prompt = matter_and_prompt(triage, asked(triage))
+    _, prompt = context_and_prompt(asked(triage))
     inside = False
     for row in prompt.messages[1].text.split("\n"):
         assert (row == OPEN) <= (not inside)
@@ -104,7 +104,7 @@ def test_log_text_stands_between_marks(triage: Triage) -> None:
 
 def test_a_conversation_keeps_its_budget(triage: Triage) -> None:
     """Long talk is cut at its oldest end; the question and the constraints are always there."""
-    prompt_context, _ = matter_and_prompt(triage, asked(triage))
+    prompt_context, _ = context_and_prompt(asked(triage))
     talk = [
         Message("user" if turn % 2 == 0 else "assistant", f"turn {turn} " + "words of it " * 200)
         for turn in range(41)
@@ -138,6 +138,6 @@ def test_the_estimate_is_not_too_low(name: str, triage: Triage) -> None:
     tokenizer = tokenizers.Tokenizer.from_file(str(model_folder() / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    _, prompt = matter_and_prompt(triage, asked(triage, name, patched=False))
+    _, prompt = context_and_prompt(asked(triage, name, patched=False))
     text = prompt.messages[1].text
     assert estimate_tokens(text) >= 0.9 * len(tokenizer.encode(text).ids)

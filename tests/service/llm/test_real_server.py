@@ -150,9 +150,7 @@ def test_nonsense_never_reaches_the_user_as_fact(
     """Random weights write random letters: the first answer stands whole, and the engine says why."""
     model = open_model(served)
     assert model is not None
-    stages = list(
-        explain_with_model(triage, triage_context, model, served.model_deadline, served.model_tokens)
-    )
+    stages = list(explain_with_model(triage_context, model, served.model_deadline, served.model_tokens))
     final = stages[-1]
     assert isinstance(final, FinalStage)
     assert [stage for stage in stages if isinstance(stage, TextStage)] == []
@@ -172,12 +170,7 @@ def test_a_question_to_it_is_answered_without_it(
 ) -> None:
     """A conversation too falls back to what is known."""
     talk = Conversation(
-        triage,
-        triage_context,
-        lambda _words: [],
-        open_model(served),
-        served.model_deadline,
-        served.model_tokens,
+        triage_context, lambda _words: [], open_model(served), served.model_deadline, served.model_tokens
     )
     *_, turn = talk.ask("What does this cost in speed?")
     assert isinstance(turn, Turn)

@@ -9,8 +9,9 @@ from pathlib import Path
 from corpus.library import read_yaml
 from eval import incidents
 from ingest.logs.report import CrashReport
+from service.patching.diagnosis_patch import patch_first_step
 from service.patching.patches import ConfigFile, patch_files
-from service.pipeline.triage import Triage, read_config
+from service.pipeline.triage import ReadJob, Triage, read_config
 from service.schemas.diagnosis import Diagnosis
 from tests.service.patching.applying import git, is_bash
 from tests.tables import each_row
@@ -35,7 +36,7 @@ def explained(triage: Triage, name: str) -> tuple[CrashReport, list[ConfigFile],
     incident = WITH_FILES[name]
     files = [read_config(path) for path in incident.job_files]
     report = triage.reader.read(incident.source())
-    return report, files, triage.explain_report(report, "en", files)
+    return report, files, triage.diagnose(ReadJob(report, "en", tuple(files))).first
 
 
 def test_most_incidents_with_files_have_a_change_that_can_be_written_into_them(triage: Triage) -> None:
@@ -61,7 +62,7 @@ def test_a_patch_applies_parses_goes_back_and_is_made_once(name: str, triage: Tr
         ConfigFile(path.name, (tmp_path / path.name).read_text(encoding="utf-8"))
         for path in incident.job_files
     ]
-    _, _, targets = triage.first_step(answer.changes, files, report)
+    targets = patch_first_step(answer.changes, files, report, triage.library).targets
     again, _ = patch_files(patched, targets)
     assert git(tmp_path, "apply", "-R", "-", given=diff)
     assert all((tmp_path / path.name).read_bytes() == path.read_bytes() for path in incident.job_files)

@@ -19,7 +19,7 @@ from tests.ingest.redaction.planted import Planted
 from tests.service.llm.answering import BUDGET, model_at
 from tests.service.llm.scripted import Turn, serving
 from tests.tables import each_row
-from tests.warm import triage
+from tests.warm import opened, triage
 
 __all__ = ["triage"]
 
@@ -115,7 +115,7 @@ def shown(triage: Triage, triage_context: TriageContext) -> Iterator[tuple[str, 
     yield "patch", triage_context.first.patch or ""
     yield "prompt", triage.prompt(triage_context)
     yield "report", repr(triage_context.report)
-    yield "settings", repr(triage_context.own)
+    yield "settings", repr(triage_context.assessment.settings)
 
 
 @each_row("part", range(PARTS))
@@ -123,8 +123,8 @@ def test_no_output_shows_a_part_of_a_secret(part: int, triage: Triage) -> None:
     """Logs, configs and telemetry hold the planted set; eight characters of none come out anywhere."""
     for items in LOGS[part::PARTS]:
         language = "zh" if part % 4 == 3 else "en"
-        triage_context = triage.open(
-            sources.from_text(log_of(items)), language, files_of(items), telemetry=machine_of(items)
+        triage_context = opened(
+            triage, sources.from_text(log_of(items)), language, files_of(items), telemetry=machine_of(items)
         )
         assert not [
             (name, item, run)
@@ -138,9 +138,9 @@ def test_no_output_shows_a_part_of_a_secret(part: int, triage: Triage) -> None:
 def test_a_model_is_sent_none_of_it(triage: Triage) -> None:
     """What goes over the wire holds nothing of the planted set, and neither do the stages of the answer."""
     items = LOGS[0]
-    triage_context = triage.open(sources.from_text(log_of(items)), "en", files_of(items))
+    triage_context = opened(triage, sources.from_text(log_of(items)), "en", files_of(items))
     with serving([Turn(body='{"error": {"message": "no"}}', status=500)]) as server:
-        stages = list(explain_with_model(triage, triage_context, model_at(server.url), 20.0, BUDGET))
+        stages = list(explain_with_model(triage_context, model_at(server.url), 20.0, BUDGET))
     assert server.calls
     assert not [item for item in items if planted.remains(item, json.dumps(server.calls) + repr(stages))]
 
@@ -154,7 +154,7 @@ def test_rows_at_the_rim_of_what_is_shown_are_judged_with_their_neighbours(triag
     for place in range(13):
         before, behind = [*FILLER, item.text, *FILLER[:place]], [*FILLER[:place], item.text, *FILLER]
         for rows in ([*before, KILLED, *FILLER], [*FILLER, KILLED, *behind], [*FILLER, KILLED, *before]):
-            triage_context = triage.open(sources.from_text("\n".join((*rows, ""))), "en")
+            triage_context = opened(triage, sources.from_text("\n".join((*rows, ""))), "en")
             assert not [name for name, text in shown(triage, triage_context) if planted.remains(item, text)]
 
 
@@ -162,7 +162,8 @@ def test_rows_at_the_rim_of_what_is_shown_are_judged_with_their_neighbours(triag
 def test_the_sources_of_a_snapshot_show_no_secret(triage: Triage) -> None:
     """A snapshot's file is as little to be trusted as a log."""
     single = tuple(item.text for item in SINGLE)
-    triage_context = triage.open(
+    triage_context = opened(
+        triage,
         sources.from_text(f"{KILLED}\n"),
         "en",
         telemetry=Snapshot(taken_at=datetime(2026, 3, 1, tzinfo=UTC), sources=single),

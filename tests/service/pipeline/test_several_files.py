@@ -17,7 +17,7 @@ from tests.factories import OOM, STRANGE, steps, traceback
 from tests.service.patching.applying import applied, is_bash
 from tests.service.pipeline.test_triage import OFFLOAD, SECRETS
 from tests.tables import each_row
-from tests.warm import explained, script
+from tests.warm import diagnosed, explained, script
 
 WORLD = 64
 HOME = "w-easyr1-offload-host-ram"
@@ -44,7 +44,7 @@ def folder(path: Path, files: Mapping[str, str | bytes]) -> Path:
 
 def told(triage: Triage, path: Path, language: str = "en") -> Diagnosis:
     """Explain a folder, a file or an archive."""
-    return triage.explain(jobs.open_job(path), language)
+    return diagnosed(triage, jobs.open_job(path), language)
 
 
 @each_row(
@@ -158,7 +158,9 @@ def test_a_config_beside_the_logs_is_patched(name: str, triage: Triage, tmp_path
     before = script(HOME).read_text(encoding="utf-8")
     answer = told(triage, folder(tmp_path, {"driver.log": OFFLOAD, name: before}))
     assert answer.patch
-    assert answer.patch == triage.explain(sources.from_text(OFFLOAD), "en", [ConfigFile(name, before)]).patch
+    assert (
+        answer.patch == diagnosed(triage, sources.from_text(OFFLOAD), "en", [ConfigFile(name, before)]).patch
+    )
 
 
 def test_the_patch_of_a_config_beside_the_logs_applies(triage: Triage, tmp_path: Path) -> None:
@@ -188,7 +190,7 @@ def test_what_the_config_says_outranks_the_log(triage: Triage, tmp_path: Path) -
     answer = told(triage, folder(tmp_path, {"driver.log": OFFLOAD, "run.sh": own}))
     assert (
         answer.changes
-        == triage.explain(sources.from_text(OFFLOAD), "en", [ConfigFile("run.sh", own)]).changes
+        == diagnosed(triage, sources.from_text(OFFLOAD), "en", [ConfigFile("run.sh", own)]).changes
     )
     assert answer.changes != explained(triage, OFFLOAD).changes
 
@@ -199,7 +201,7 @@ def test_a_config_that_is_given_replaces_those_beside_the_logs(triage: Triage, t
         tmp_path / "job", {"driver.log": OFFLOAD, "other.sh": script(HOME).read_text(encoding="utf-8")}
     )
     given = folder(tmp_path, {"run.sh": script(HOME).read_bytes()}) / "run.sh"
-    answer = triage.explain(jobs.open_job(path), "en", [read_config(given)])
+    answer = diagnosed(triage, jobs.open_job(path), "en", [read_config(given)])
     assert "+++ b/run.sh" in (answer.patch or "")
     assert "other.sh" not in (answer.patch or "")
 
@@ -223,7 +225,7 @@ def test_an_error_of_the_healthy_run_is_not_the_cause(is_saved: bool, triage: Tr
         good = tmp_path / "good.json"
     log = steps(1) + REFUSED
     alone = explained(triage, log)
-    compared = triage.explain(sources.from_text(log), "en", (), triage.healthy_templates(good))
+    compared = diagnosed(triage, sources.from_text(log), "en", (), triage.healthy_templates(good))
     assert (alone.verdict == "no-failure", compared.verdict, compared.evidence) == (False, "no-failure", ())
 
 
@@ -234,7 +236,7 @@ def test_an_unknown_shows_what_the_healthy_run_does_not_say(
     """Where no line tells the cause, those that are new are the best to look at."""
     good = folder(tmp_path, {"good.log": "loading\n" + steps(1, 2, 3) + "saving\n"}) / "good.log"
     log = "loading\n" + steps(1, 2) + "the gateway stutters\n" + traceback(STRANGE)
-    answer = triage.explain(sources.from_text(log), language, (), triage.healthy_templates(good))
+    answer = diagnosed(triage, sources.from_text(log), language, (), triage.healthy_templates(good))
     lead = {
         "en": "The healthy run prints nothing like these last lines:",
         "zh": "正常运行的日志里没有类似的最后几行：",
@@ -248,7 +250,7 @@ def test_an_unknown_shows_what_the_healthy_run_does_not_say(
 def test_a_known_cause_needs_no_novel_lines(triage: Triage, tmp_path: Path) -> None:
     """The explanation of a diagnosis stays about its cause."""
     good = folder(tmp_path, {"good.log": "loading\n"}) / "good.log"
-    answer = triage.explain(sources.from_text(traceback(OOM)), "en", (), triage.healthy_templates(good))
+    answer = diagnosed(triage, sources.from_text(traceback(OOM)), "en", (), triage.healthy_templates(good))
     assert answer.verdict == "diagnosed"
     assert "healthy run" not in answer.explanation
 
@@ -256,7 +258,7 @@ def test_a_known_cause_needs_no_novel_lines(triage: Triage, tmp_path: Path) -> N
 def test_a_healthy_folder_is_read_as_one_run(triage: Triage, tmp_path: Path) -> None:
     """`--good` takes what `explain` takes."""
     good = folder(tmp_path / "good", {"rank0.log": "loading\n", "rank1.log": REFUSED})
-    compared = triage.explain(sources.from_text(REFUSED), "en", (), triage.healthy_templates(good))
+    compared = diagnosed(triage, sources.from_text(REFUSED), "en", (), triage.healthy_templates(good))
     assert (compared.shows_failure, compared.evidence) == (False, ())
 
 

@@ -10,6 +10,7 @@ from corpus.schema import Remedy, SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
+from service.patching.diagnosis_patch import StepPatch, patch_first_step, writable_first
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
 from service.remediation.changes import propose_changes
@@ -281,8 +282,9 @@ def test_that_what_only_finds_out_stands_behind_the_cures_and_is_never_the_patch
         ("CUDA_LAUNCH_BLOCKING", "find-out"),
     ]
     files = [ConfigFile("run.sh", "#!/bin/bash\nexport A=1\ntorchrun train.py\n")]
-    assert triage.first_step(made[1:], files, report(failed())) == ([], [], [])
-    assert triage.first_step(made, files, report(failed()))[0][0].count("OMP_NUM_THREADS") == 1
+    assert patch_first_step(made[1:], files, report(failed()), REAL) == StepPatch()
+    (diff,) = patch_first_step(made, files, report(failed()), REAL).diffs
+    assert diff.count("OMP_NUM_THREADS") == 1
 
 
 def test_that_a_row_of_the_table_waits_for_what_it_requires() -> None:
@@ -340,9 +342,9 @@ def test_that_the_patch_is_of_the_change_that_is_shown_first(triage: Triage) -> 
     told: CrashReport = report(failed())
     words = proposal("data.max_prompt_length", "a length that fits", status="unverified")
     cures = proposal("data.train_batch_size", 32)
-    assert triage.first_step([words, cures], files, told)[0] == []
-    assert triage.first_step([cures, words], files, told)[0] != []
-    as_good = triage._writable_first([words, cures], files, told)
-    lesser = triage._writable_first([words, cures.model_copy(update={"tier": 4})], files, told)
+    assert patch_first_step([words, cures], files, told, REAL).diffs == ()
+    assert patch_first_step([cures, words], files, told, REAL).diffs != ()
+    as_good = writable_first([words, cures], files, told, REAL)
+    lesser = writable_first([words, cures.model_copy(update={"tier": 4})], files, told, REAL)
     assert [item.key for item in as_good] == [cures.key, words.key]
     assert [item.key for item in lesser] == [words.key, cures.key]

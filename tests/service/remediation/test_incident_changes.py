@@ -10,11 +10,13 @@ from eval import incidents
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
 from service.llm.triage_context import TriageContext
+from service.patching.diagnosis_patch import group_steps, patch_targets
 from service.patching.patches import patch_files
-from service.pipeline.triage import Triage, group_steps, read_config
+from service.pipeline.triage import Triage, read_config
 from service.remediation.feasibility import Grounds
 from service.remediation.message_hints import hinted_changes
 from service.schemas.diagnosis import Diagnosis, ProposedChange
+from tests.warm import opened
 
 # What a job of any framework has.
 COMMON = frozenset({"env", "pip", "host", "linux", "python", "nccl", "pytorch"})
@@ -24,7 +26,7 @@ ON_RAY = frozenset({"verl", "easyr1", "tinyzero", "simplerl-reason", "openrlhf",
 def wrong(triage_context: TriageContext, triage: Triage) -> Iterator[str]:
     """Say of each change of an answer what is wrong with it."""
     answer, report, library = triage_context.first, triage_context.report, triage.library
-    settings = (*triage_context.own, *report.settings)
+    settings = triage_context.assessment.settings
     grounds = Grounds(report, library, settings)
     blamed = {
         item.key.lstrip("-") for item in hinted_changes(answer.cause or "", report, library, settings)
@@ -83,7 +85,7 @@ def _patched(triage_context: TriageContext, triage: Triage) -> Iterator[str]:
     if not files or answer.patch is None:
         return
     first = group_steps(answer.changes)[0]
-    diffs, _ = patch_files(files, triage.patch_targets(first, triage_context.report))
+    diffs, _ = patch_files(files, patch_targets(first, triage_context.report, triage.library))
     if first[0].purpose != "cure" or answer.patch != Redactor().clean("".join(diffs)):
         yield f"the patch is not of {first[0].key}, which is shown first"
 
@@ -93,7 +95,8 @@ def test_that_every_change_of_every_incident_can_change_this_job(triage: Triage)
     found: dict[str, list[str]] = {}
     changes = patches = 0
     for incident in incidents.load():
-        triage_context = triage.open(
+        triage_context = opened(
+            triage,
             incident.source(),
             "en",
             [read_config(path) for path in incident.job_files],

@@ -32,6 +32,7 @@ from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 from tests.factories import traceback
 from tests.service.factories import case, change, failed, library, report, setting, spec
 from tests.tables import each_row
+from tests.warm import diagnosed
 
 Facts = Mapping[str, Mapping[str, Value]]
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=60)
@@ -962,7 +963,7 @@ MEGATRON = (
 
 def values(triage: Triage, log: str, language: str = "") -> dict[str, Scalar]:
     """Triage a log and give what it proposes."""
-    made: Diagnosis = triage.explain(sources.from_text(log), language)
+    made: Diagnosis = diagnosed(triage, sources.from_text(log), language)
     return {item.key: item.to for item in made.changes}
 
 
@@ -986,7 +987,7 @@ def test_a_log_gives_its_own_values(triage: Triage, log: str, expected: dict[str
 
 def test_a_computed_reason_is_in_the_logs_language(triage: Triage) -> None:
     """The numbers are told in Chinese too."""
-    made = triage.explain(sources.from_text(VLLM), "zh")
+    made = diagnosed(triage, sources.from_text(VLLM), "zh")
     (why,) = [item.why for item in made.changes if item.key == "--max-model-len"]
     assert "40461" in why
     assert "向下取" in why

@@ -72,7 +72,7 @@ def test_a_line_that_states_its_cause_settles_it(triage: Triage) -> None:
     ]
     wrong = []
     for row in rows:
-        answer = alone.explain(from_text(row.examples[0] + "\n"), "en")
+        answer = alone.diagnose(alone.read(from_text(row.examples[0] + "\n"), "en")).first
         cited = [hit.id for hit in answer.cases if f"[case:{hit.id}]" in answer.explanation]
         if (answer.verdict, answer.cause) != ("diagnosed", row.cause) or (
             "[case:" in answer.explanation and not cited

@@ -9,17 +9,17 @@ import pytest
 
 from ingest.logs.cascade import LogEnd
 from ingest.logs.report import CrashReport
-from service.composition.composer import compose
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis
 from service.scoring.retrieval import Retrieval
 from service.scoring.scoring import Candidate
-from service.scoring.telemetry_evidence import evaluate_rules, weigh_candidates
+from service.scoring.telemetry_evidence import evaluate_rules, weigh_by_telemetry
 from service.telemetry.snapshot import Cgroup, Gpu, Host, Kernel, Snapshot, known, unavailable
 from tests.factories import OOM, event
-from tests.service.factories import failed, report
+from tests.service.factories import composed_of, failed, report
 from tests.service.telemetry.makers import CRASH, died, kernel, root, snapshot, xid
 from tests.tables import each_row
+from tests.warm import diagnosed
 
 NOTHING = Retrieval((), ())
 KILLED = snapshot(cgroup=Cgroup(oom_kill_new=known(1)))
@@ -28,7 +28,7 @@ CLEAN = snapshot(cgroup=Cgroup(oom_kill_new=known(0)), host=Host(oom_kill_new=kn
 
 def answered(triage: Triage, told: CrashReport, made: Snapshot | None, language: Any = "en") -> Diagnosis:
     """Answer for a report by signatures alone."""
-    return compose(told, NOTHING, triage.library, language, telemetry=made)
+    return composed_of(told, triage.library, language, telemetry=made)
 
 
 def killed_line() -> CrashReport:
@@ -109,7 +109,7 @@ def weighed_one(made: Snapshot, triage: Triage, probability: float = 0.8) -> Can
     """Weigh one cause of which the log is fairly sure."""
     candidate = Candidate("host-oom-kill", 0.7, "supported", (), (), probability, 1 - probability)
     told = killed_line()
-    (found,) = weigh_candidates([candidate], evaluate_rules(made, told), told, NOTHING, triage.library)
+    (found,) = weigh_by_telemetry([candidate], evaluate_rules(made, told), told, NOTHING, triage.library)
     return found
 
 
@@ -168,7 +168,7 @@ def test_that_a_whole_log_is_explained_with_a_snapshot(triage: Triage) -> None:
 
     made = Snapshot(taken_at=CRASH, gpus=(Gpu(id="0", memory_total_gib=known(79.0), others_gib=known(60.0)),))
     without, with_it = (
-        triage.explain(from_text(OOM + "\n"), "en", telemetry=found) for found in (None, made)
+        diagnosed(triage, from_text(OOM + "\n"), "en", telemetry=found) for found in (None, made)
     )
     assert without.cause != "gpu-memory-occupied"
     assert with_it.cause == "gpu-memory-occupied"
@@ -183,7 +183,7 @@ def test_that_what_takes_a_snapshot_is_given_the_report(triage: Triage) -> None:
         seen.append(told)
         return Snapshot(taken_at=CRASH)
 
-    triage.explain(from_text(OOM + "\n"), "en", telemetry=take)
+    diagnosed(triage, from_text(OOM + "\n"), "en", telemetry=take)
     assert [told.root is not None for told in seen] == [True]
 
 

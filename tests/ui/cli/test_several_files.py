@@ -17,7 +17,7 @@ from tests.service.pipeline.test_triage import OFFLOAD
 from tests.tables import each_row
 from tests.ui.cli.test_explain import printed
 from tests.ui.shell import EXPLAINED, HEALTHY, KILLED, MISUSE, UNKNOWN, Ended, said, whycrash
-from tests.warm import script
+from tests.warm import diagnosed, script
 
 LOADING = "loading\n"
 CRASH = {"rank0.log": LOADING * 4, "rank1.log": LOADING + traceback(OOM)}
@@ -181,7 +181,7 @@ def test_a_healthy_run_clears_what_it_says_too(good: str, triage: Triage, warm: 
 @each_row("width", [60, 200])
 def test_the_page_names_file_and_line(width: int, triage: Triage, tmp_path: Path) -> None:
     """Where there are several files a line number alone would lead nowhere."""
-    text = printed(triage.explain(jobs.open_job(folder(tmp_path, CRASH)), "en"), width)
+    text = printed(diagnosed(triage, jobs.open_job(folder(tmp_path, CRASH)), "en"), width)
     assert "rank1.log:L7" in text
 
 

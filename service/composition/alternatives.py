@@ -1,0 +1,44 @@
+"""The causes beside the named one: which deserve a line, and what would tell them apart."""
+
+from __future__ import annotations
+
+from corpus.library import Library
+from corpus.schema import Language
+from service.schemas.diagnosis import UNKNOWN_CAUSE, Alternative, Verdict
+from service.scoring.assessment import Assessment
+from service.scoring.scoring import Candidate
+
+# A cause that is less likely than this is not worth a line; one that only likeness proposes needs more.
+SLIGHT = 0.05
+ALIKE = 0.15
+
+
+def alternatives_of(
+    assessment: Assessment, verdict: Verdict, library: Library, language: Language
+) -> tuple[Alternative, ...]:
+    """Give the likeliest other causes; where none is named, the likeliest of all."""
+    first = None if verdict == "unknown" else next(iter(assessment.candidates), None)
+    rest = [
+        item
+        for item in assessment.candidates
+        if item is not first
+        and item.cause != UNKNOWN_CAUSE
+        and item.probability >= (SLIGHT if item.score > 0 else ALIKE)
+    ]
+    return tuple(
+        Alternative(
+            cause=item.cause,
+            confidence=round(item.probability, 3),
+            tell_apart=tell_apart(first, item, library, language),
+        )
+        for item in rest[:3]
+    )
+
+
+def tell_apart(first: Candidate | None, other: Candidate, library: Library, language: Language) -> str:
+    """Say what would tell another cause from the first one, or would confirm it where there is no first."""
+    named = library.causes[other.cause]
+    for confusion in library.causes[first.cause].confused_with if first else ():
+        if confusion.cause == other.cause:
+            return confusion.to(language)
+    return named.checks[0].to(language) if named.checks else named.means.to(language)

@@ -1,0 +1,77 @@
+"""The lines of the log that an answer shows: what it rests on, and the events in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from corpus.library import Library
+from corpus.schema import Language
+from ingest.logs.events import Event
+from ingest.logs.report import CrashReport
+from service.composition.phrases import phrase
+from service.schemas.diagnosis import CascadeEntry, Evidence, EvidenceRole
+from service.scoring.assessment import Assessment
+
+MAX_EVIDENCE = 8
+MAX_CASCADE = 12
+MAX_RANKS = 64
+
+
+def kindred_events(assessment: Assessment, library: Library) -> list[Event]:
+    """Give the standing events besides the root that speak of the named cause or of what it explains."""
+    if not assessment.candidates:
+        return []
+    named = assessment.candidates[0].cause
+    causes = {named, *library.causes[named].explains}
+    standing = assessment.report.standing
+    return [event for event in standing if event.role != "root" and event.cause in causes]
+
+
+def evidence_of(assessment: Assessment, library: Library, language: Language) -> tuple[Evidence, ...]:
+    """Give the root's line, those of the same cause, then what followed; the most telling first."""
+    report = assessment.report
+    root = report.root
+    if root is None:
+        return ()
+    same = [event for event in kindred_events(assessment, library) if event.line != root.line]
+    others = [event for event in report.standing if event.line != root.line and event not in same]
+    origins = [event for event in others if event.pattern_role == "origin"]
+    rest = [event for event in others if event.pattern_role != "origin"]
+
+    def line(event: Event, role: EvidenceRole, why: str) -> Evidence:
+        place = report.place(event.line)
+        said = phrase(why, language)
+        return Evidence(line=place.line, text=event.text, role=role, why=said, file=place.file or None)
+
+    found = [line(root, "root", "root")]
+    found += [line(event, "context", "same") for event in same[:3]]
+    found += [line(event, "collateral", "after") for event in (*origins[:3], *rest)]
+    return tuple(found[:MAX_EVIDENCE])
+
+
+def cascade_of(report: CrashReport) -> tuple[CascadeEntry, ...]:
+    """Give the events in the order of their first lines; of too many, those that weigh most."""
+    events: Sequence[Event] = report.events
+    if len(events) > MAX_CASCADE:
+        ranked = sorted(
+            events,
+            key=lambda event: (event.role != "root", tuple(-part for part in event.weight), event.line),
+        )
+        chosen = {id(event) for event in ranked[:MAX_CASCADE]}
+        events = [event for event in events if id(event) in chosen]
+    return tuple(_entry(event, report) for event in events)
+
+
+def _entry(event: Event, report: CrashReport) -> CascadeEntry:
+    place = report.place(event.line)
+    return CascadeEntry(
+        line=place.line,
+        time=event.time or None,
+        source=event.source,
+        event=event.body[:300],
+        role=event.role,
+        count=event.count,
+        file=place.file or None,
+        missing_ranks=event.missing[:MAX_RANKS],
+        silent_ranks=event.silent[:MAX_RANKS],
+    )

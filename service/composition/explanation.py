@@ -1,0 +1,147 @@
+"""The headline and the explanation of an answer: which paragraphs a verdict needs, in which order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from corpus.library import Library
+from corpus.schema import Case, Cause, Language
+from service.composition import phrases
+from service.composition.alternatives import tell_apart
+from service.composition.failure_text import FailureText, bulleted
+from service.composition.job_end import JobEnd
+from service.composition.phrases import phrase
+from service.schemas.diagnosis import UNKNOWN_CAUSE, Telemetry
+from service.scoring.assessment import Assessment
+from service.scoring.verdict import Judgement
+
+_SECTION = re.compile(r"^### .*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The words of one answer. `telemetry` is what the machine says of the causes, in the same language."""
+
+    assessment: Assessment
+    judged: Judgement
+    end: JobEnd
+    telemetry: Telemetry
+    library: Library
+    language: Language
+
+    @property
+    def headline(self) -> str:
+        """The conclusion in one sentence."""
+        cause, cases, language = self.judged.cause, self.judged.cases, self.language
+        if cause is None:
+            return (
+                phrase("healthy-headline", language)
+                if self.judged.has_ended
+                else self.end.open_end("open-headline")
+            )
+        report = self.assessment.report
+        if self.judged.verdict == "unknown":
+            sentence = "unknown" if report.root else self.end.silence
+            return self.end.headline or phrase(f"{sentence}-headline", language)
+        if self.judged.verdict == "ambiguous":
+            first, second = (
+                self.library.causes[item.cause].title.to(language) for item in self.assessment.candidates[:2]
+            )
+            return phrase("ambiguous-headline", language, first=first, second=second)
+        title = self.end.conclusion or (cases[0] if cases else cause).title.to(language)
+        parts = (title, phrases.phase(report.phase, language))
+        return ("，" if language == "zh" else ", ").join(part for part in parts if part)
+
+    @property
+    def text(self) -> str:
+        """The explanation, in Markdown paragraphs that cite lines and cases."""
+        cause = self.judged.cause
+        return _paragraphs(self._of_no_failure() if cause is None else self._of_failure(cause))
+
+    def _of_no_failure(self) -> list[str]:
+        """Tell how a job ended in whose log nothing failed."""
+        shown = [self.end.told, self._failure.novel(), self._machine()]
+        if self.judged.has_ended:
+            is_closed = self.assessment.report.log_end.kind == "closed"
+            ended = phrase("ended", self.language, line=self.end.last_sign) if is_closed else ""
+            return [phrase("healthy", self.language), *shown, ended]
+        where = phrase("open-where", self.language, line=self.end.last_sign)
+        return [self.end.open_end("open-end") + where, phrase("open-do", self.language), *shown]
+
+    def _of_failure(self, cause: Cause) -> list[str]:
+        root, is_unknown = self.assessment.report.root, self.judged.verdict == "unknown"
+        collect = self._titled("collect", cause.advice.to(self.language))
+        if is_unknown and root is None and not self.end.is_failure:
+            # Say that a text tells neither of a failure nor of a good end.
+            said = phrase(self.end.silence, self.language)
+            return [said, self._failure.novel(), self._machine(), self._nearest_cases(), collect]
+        parts = [self.end.told, self._failure.what_happened()]
+        if is_unknown and root is None:
+            parts += [self._failure.novel(), self.end.next]
+        elif is_unknown:
+            seen = [phrase("unknown", self.language), phrase("seen", self.language)]
+            parts = [*seen, *parts, self._failure.novel(), self._possibilities(), self.end.next]
+        elif self.judged.cases:
+            parts += self._from_case(self.judged.cases[0])
+        else:
+            parts.append(self._titled("why", cause.means.to(self.language)))
+            parts.append(self._titled("do", cause.advice.to(self.language)))
+            parts.append(self.end.next if root is None else "")
+        aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
+        parts += [aftermath, self._machine(), self._past_crashes()]
+        return [*parts, collect if is_unknown else ""]
+
+    @property
+    def _failure(self) -> FailureText:
+        return FailureText(self.assessment, self.library, self.language)
+
+    def _titled(self, title: str, text: str) -> str:
+        return f"**{phrase(title, self.language)}.** {text}"
+
+    def _from_case(self, case: Case) -> list[str]:
+        sections = [part.strip() for part in _SECTION.split(case.body.to(self.language)) if part.strip()]
+        why = sections[1] if len(sections) > 1 else sections[0]
+        rows = [self._titled("why", f"{why} [case:{case.id}]")]
+        if len(sections) > 2:
+            rows.append(self._titled("do", f"{sections[2]} [case:{case.id}]"))
+        return rows
+
+    def _machine(self) -> str:
+        """Write what the machine says of each cause; nothing where nobody asked it."""
+        return bulleted("machine", phrases.telemetry(self.telemetry, self.language), self.language)
+
+    def _possibilities(self) -> str:
+        rows: Sequence[str] = [
+            f"- **{self.library.causes[item.cause].title.to(self.language)}** — "
+            f"{tell_apart(None, item, self.library, self.language)}"
+            for item in self.assessment.candidates[:3]
+            if item.cause != UNKNOWN_CAUSE
+        ]
+        return bulleted("maybe", rows, self.language) or self._nearest_cases()
+
+    def _nearest_cases(self) -> str:
+        """Name the two cases that are most like the log, whatever their signatures say."""
+        retrieval, cases = self.assessment.retrieval, self.library.cases
+        near = [hit.owner for hit in retrieval.ranked if hit.kind == "case"][:2] if retrieval.query else []
+        rows = [
+            f"- {cases[owner].title.to(self.language)} [case:{owner}]" for owner in near if owner in cases
+        ]
+        return bulleted("nearest", rows, self.language)
+
+    def _past_crashes(self) -> str:
+        """Name past jobs that crashed in the same way."""
+        rows = []
+        for hit in self.assessment.retrieval.ranked:
+            known = hit.document if hit.kind == "report" else None
+            if known and known.heading == self.assessment.report.fingerprint:
+                cause = known.cause or phrase("unnamed", self.language)
+                name = "fixed-by" if known.fix else "seen-before"
+                said = phrase(name, self.language, owner=hit.owner, cause=cause, fix=known.fix)
+                rows.append(f"- {said}")
+        return bulleted("similar", rows[:3], self.language)
+
+
+def _paragraphs(parts: Iterable[str]) -> str:
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,127 @@
+"""What the log shows of a failure, in paragraphs: the root's line, what followed, what the run survived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from corpus.library import Library
+from corpus.schema import Language
+from ingest.logs.events import Event
+from ingest.logs.report import CrashReport
+from service.composition import phrases
+from service.composition.evidence import kindred_events
+from service.composition.phrases import phrase
+from service.scoring.assessment import Assessment
+
+
+@dataclass(frozen=True)
+class FailureText:
+    """The paragraphs about the events of one log; each is empty where there is nothing to tell."""
+
+    assessment: Assessment
+    library: Library
+    language: Language
+
+    @property
+    def _report(self) -> CrashReport:
+        return self.assessment.report
+
+    def what_happened(self) -> str:
+        """Quote the root's line and say what is known of it in numbers."""
+        root = self._report.root
+        if root is None:
+            return ""
+        source = phrase("by", self.language, source=root.source) if root.source else ""
+        place = self._report.place(root.line)
+        reads = phrase("at", self.language, line=phrases.place(place, self.language), source=source)
+        rows = self._facts(root)
+        if root.count > 1:
+            streams = max(1, len(root.sources))
+            rows.append(phrase("repeated", self.language, count=root.count, streams=streams))
+        if root.silent:
+            ranks = _ranks(root.silent)
+            rows.append(phrase("missing", self.language, ranks=ranks, count=len(root.ranks)))
+        if self._report.last_step is not None and self._report.last_step > 0:
+            rows.append(phrase("last-step", self.language, step=f"{self._report.last_step:g}"))
+        quote = f"[{place}] {reads} `{inline_code(root.body)}`"
+        return "\n\n".join(part for part in (quote, " ".join(dict.fromkeys(rows))) if part)
+
+    def _facts(self, root: Event) -> list[str]:
+        """Put the root line's facts into sentences; for want of any, those of an event that says more."""
+        lines = [root.line, *(event.line for event in kindred_events(self.assessment, self.library))]
+        found = next(
+            (
+                facts
+                for line in lines
+                if (
+                    facts := [
+                        fact for fact in self._report.facts if fact.line == line and phrases.fact(fact, "en")
+                    ]
+                )
+            ),
+            [],
+        )
+        said = [phrases.fact(fact, self.language) for fact in found]
+        if self.language == "zh":
+            return [f"{text}。" for text in said if text]
+        return [f"{text[0].upper()}{text[1:]}." for text in said if text]
+
+    def aftermath(self, *, ended_in_failure: bool) -> str:
+        """Quote what came after the root, and name the errors that the run recovered from.
+
+        Where the job is known to have failed and no line says why, the errors that it went on after are quoted.
+        """
+        if ended_in_failure and self._report.root is None:
+            return self._survived()
+        after = [
+            event for event in self._report.events if event.role == "collateral" and event.kind != "warning"
+        ]
+        recovered = [
+            f"[{self._report.place(event.line)}]"
+            for event in self._report.events
+            if event.role == "recovered"
+        ]
+        named = phrase("recovered", self.language, lines=", ".join(recovered[:4])) if recovered else ""
+        return "\n\n".join(part for part in (self._listed("followed", after[:3]), named) if part)
+
+    def _survived(self) -> str:
+        """Quote the latest errors that the run went on after, where nothing else tells of a failed end."""
+        found = [
+            event
+            for event in self._report.events
+            if event.role in ("recovered", "teardown") and not event.usual
+        ]
+        return self._listed("went-on", found[-3:])
+
+    def novel(self) -> str:
+        """Quote what a healthy run of the job does not print."""
+        rows = [
+            f"- [{self._report.place(number)}] `{inline_code(text, 200)}`"
+            for number, text in self._report.novel
+        ]
+        return bulleted("novel", rows, self.language)
+
+    def _listed(self, title: str, events: Iterable[Event]) -> str:
+        rows = []
+        for event in events:
+            often = f" ×{event.count}" if event.count > 1 else ""
+            if event.missing:
+                often += f" ({phrase('not-by', self.language, ranks=_ranks(event.missing))})"
+            rows.append(f"- [{self._report.place(event.line)}] `{inline_code(event.body, 160)}`{often}")
+        return bulleted(title, rows, self.language)
+
+
+def bulleted(title: str, rows: Sequence[str], language: Language) -> str:
+    """Put a sentence above a list; empty where the list is."""
+    return "\n".join([phrase(title, language), "", *rows]) if rows else ""
+
+
+def inline_code(text: str, limit: int = 400) -> str:
+    """Give text that can stand between backticks."""
+    return text.replace("`", "'")[:limit].strip()
+
+
+def _ranks(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:8]))
+    return shown + (f" ... ({len(numbers)})" if len(numbers) > 8 else "")

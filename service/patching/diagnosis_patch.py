@@ -1,0 +1,147 @@
+"""The patch of an answer: its first remedy, written into the job's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from corpus.library import Library
+from corpus.schema import Language
+from ingest.logs.report import CrashReport
+from ingest.redaction.redactor import Redactor
+from service.composition import reasons
+from service.patching import patches
+from service.patching.patches import ConfigFile
+from service.patching.target import PatchTarget
+from service.remediation.changes import is_guidance
+from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
+
+
+@dataclass(frozen=True)
+class StepPatch:
+    """What one step comes to in the job's files: its diffs, what was left out, and its targets."""
+
+    diffs: tuple[str, ...] = ()
+    left_out: tuple[Dropped, ...] = ()
+    targets: tuple[PatchTarget, ...] = ()
+
+
+def patch_diagnosis(
+    answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, library: Library, language: Language
+) -> Diagnosis:
+    """Give the answer with its patch; for want of files, of the command that the log shows."""
+    files = files or _shown_command(report)
+    if not files:
+        return answer
+    changes = writable_first(answer.changes, files, report, library)
+    made = patch_first_step(changes, files, report, library)
+    clean = Redactor().clean
+    dropped = reasons.translate_reasons(
+        [Dropped(what=clean(item.what), why=clean(item.why)) for item in made.left_out], language
+    )
+    engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
+    return answer.model_copy(
+        update={"changes": changes, "patch": clean("".join(made.diffs)) or None, "engine": engine}
+    )
+
+
+def repatch_diagnosis(
+    answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, library: Library, language: Language
+) -> Diagnosis:
+    """Make the patch anew for an answer whose changes are others than the first one's."""
+    unpatched = answer.model_copy(update={"patch": None})
+    made = patch_diagnosis(unpatched, files, report, library, language)
+    # What could not be patched the first time is told once.
+    engine = made.engine.model_copy(update={"dropped": tuple(dict.fromkeys(made.engine.dropped))})
+    return made.model_copy(update={"engine": engine})
+
+
+def writable_first(
+    changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport, library: Library
+) -> tuple[ProposedChange, ...]:
+    """Put first, of the changes as good as the first one, one that can be written into the files."""
+    steps = group_steps(changes)
+    equals = [step for step in steps if step[0].tier == steps[0][0].tier and step[0].purpose == "cure"]
+    chosen = next((step for step in equals if any(_patch_step(step, files, report, library).diffs)), None)
+    ordered = steps if chosen is None else [chosen, *(step for step in steps if step is not chosen)]
+    return tuple(change for step in ordered for change in step)
+
+
+def patch_first_step(
+    changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport, library: Library
+) -> StepPatch:
+    """Patch the files by the remedy that is shown first.
+
+    Never by another one: who takes the patch expects what the answer puts first. What only helps to find
+    out is none.
+    """
+    step = next(iter(group_steps(changes)), [])
+    if not step or step[0].purpose != "cure":
+        return StepPatch()
+    return _patch_step(step, files, report, library)
+
+
+def _patch_step(
+    step: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport, library: Library
+) -> StepPatch:
+    targets = patch_targets(step, report, library)
+    diffs, left_out = patches.patch_files(files, targets) if targets else ([], [])
+    return StepPatch(tuple(diffs), tuple(left_out), tuple(targets) if any(diffs) else ())
+
+
+def patch_targets(
+    changes: Sequence[ProposedChange], report: CrashReport, library: Library
+) -> list[PatchTarget]:
+    """Give what the job's files must say for the changes that can be written into one."""
+    return [
+        _target(change, report.version(change.framework), library)
+        for change in changes
+        # Guidance in words is nothing to write, nor what was not checked.
+        if not is_guidance(change.to) and (change.status == "verified" or change.kind == "package")
+    ]
+
+
+def _target(change: ProposedChange, version: str | None, library: Library) -> PatchTarget:
+    spec = library.setting(change.framework, change.key, version)
+    names = dict.fromkeys((change.key, *library.names(change.framework, change.key, version)))
+    return PatchTarget(
+        change.framework,
+        change.kind,
+        tuple(names),
+        change.to,
+        spec.spelled if spec else "",
+        change.replaces,
+        spec.commands if spec else (),
+    )
+
+
+def group_steps(changes: Sequence[ProposedChange]) -> list[list[ProposedChange]]:
+    """Put changes that are one step together: what goes with another, and siblings of the same value."""
+    found: list[list[ProposedChange]] = []
+    for change in changes:
+        home = next((step for step in found if _belongs(change, step[0])), None)
+        if home is None:
+            found.append([change])
+        else:
+            home.append(change)
+    return found
+
+
+def _belongs(change: ProposedChange, first: ProposedChange) -> bool:
+    if change.goes_with is not None:
+        return change.goes_with == first.key
+    same = (change.framework, change.from_case, str(change.to)) == (
+        first.framework,
+        first.from_case,
+        str(first.to),
+    )
+    parent = first.key.rpartition(".")[0]
+    return same and bool(parent) and change.key.rpartition(".")[0] == parent
+
+
+def _shown_command(report: CrashReport) -> list[ConfigFile]:
+    """Give the command that the log shows as a file, for want of the job's own."""
+    line, text = report.command
+    if not line or "[redacted:" in text:
+        return []
+    return [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]

@@ -1,0 +1,83 @@
+"""The changes that an answer proposes: of the cases that fit, the table of remedies, and the message itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from corpus.library import Library
+from corpus.schema import Case, Language
+from service.remediation.changes import propose_changes
+from service.remediation.feasibility import ALREADY, DEFAULT
+from service.remediation.message_hints import hinted_changes
+from service.remediation.remedies import applicable
+from service.remediation.renames import find_renames
+from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
+from service.scoring.assessment import Assessment
+
+MAX_CHANGES = 6
+# Causes whose message may name a key that does not exist.
+MISNAMED = frozenset(
+    {"config-key-invalid", "package-incompatible", "parallelism-invalid", "batch-not-divisible"}
+)
+# With fewer changes than this, those of a neighbouring cause's case are worth a look.
+ENOUGH_CHANGES = 2
+# Cases beyond those that the first answer has drawn its changes from.
+MORE_CASES = 6
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """Changes, the best first, and what was looked at and left out with the reason, in English."""
+
+    changes: tuple[ProposedChange, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+
+
+def propose(assessment: Assessment, cases: Sequence[Case], library: Library, language: Language) -> Proposals:
+    """Propose changes against the first candidate, of whose cases `cases` are those that fit."""
+    found = _from_cases(assessment, cases[:2], library, language)
+    # What the job has already is no reason to look further: the next run of a patched job would grow a
+    # new patch.
+    settled = sum(item.why in (ALREADY, DEFAULT) for item in found.dropped)
+    if len(found.changes) + settled < ENOUGH_CHANGES:
+        more = [*cases[:2], *_kindred_cases(assessment, cases, library)]
+        found = _from_cases(assessment, more[:3], library, language)
+    return Proposals(found.changes[:MAX_CHANGES], found.dropped)
+
+
+def _from_cases(
+    assessment: Assessment, cases: Sequence[Case], library: Library, language: Language
+) -> Proposals:
+    report, settings = assessment.report, assessment.settings
+    cause = assessment.candidates[0].cause
+    remedies = applicable(cause, report, library, settings)
+    renamed = find_renames(report, library, settings) if cause in MISNAMED else []
+    advice = [] if renamed else hinted_changes(cause, report, library, settings)
+    made, dropped = propose_changes(cases, report, library, settings, language, remedies, renamed, advice)
+    return Proposals(tuple(made), tuple(dropped))
+
+
+def _kindred_cases(assessment: Assessment, cases: Sequence[Case], library: Library) -> list[Case]:
+    """Give cases that fit the root too and whose cause lies behind, or before, the one that is named."""
+    named = assessment.candidates[0].cause
+    near = {*library.causes[named].explains}
+    near |= {cause.id for cause in library.causes.values() if named in cause.explains}
+    found = [
+        match.case for match in assessment.retrieval.signatures if match.at_root and match.case.cause in near
+    ]
+    return [case for case in found if case not in cases]
+
+
+def further_changes(
+    assessment: Assessment, first: Diagnosis, library: Library, language: Language
+) -> list[ProposedChange]:
+    """Give checked changes of further cases of the answer's cause that fit the job."""
+    if first.verdict != "diagnosed":
+        return []
+    matches = [match for match in assessment.retrieval.signatures if match.case.cause == first.cause]
+    cases = [match.case for match in matches[:MORE_CASES]]
+    made, _ = propose_changes(cases, assessment.report, library, assessment.settings, language)
+    told = {(change.framework, change.key) for change in first.changes}
+    more = [change for change in made if (change.framework, change.key) not in told]
+    return more[: max(0, MAX_CHANGES - len(told))]

@@ -1,0 +1,107 @@
+"""An assessment: all that is worked out of one job's output before a word of the answer is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from corpus.library import Library
+from ingest.logs.configs.launch import Setting
+from ingest.logs.report import CrashReport
+from service.schemas.diagnosis import Outcome
+from service.scoring.outcome_evidence import complete_outcome, weigh_by_outcome
+from service.scoring.retrieval import Retrieval
+from service.scoring.scoring import Candidate, explained_causes, rank_causes
+from service.scoring.telemetry_evidence import TelemetryFindings, evaluate_rules, weigh_by_telemetry
+from service.telemetry.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What speaks against a cause, and so keeps it from being named or makes it less likely.
+
+    `by` tells what `what` is the id of: a telemetry rule that contradicts the cause, a cause that lies behind
+    it and is shown itself, or the cause that the job's outcome proves.
+    """
+
+    cause: str
+    by: Literal["telemetry", "deeper-cause", "outcome"]
+    what: str
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What is known of one job, computed once and shared by the answer, the prompt and the patch.
+
+    - `report`: what its output tells, redacted; `report.launches` holds the job's own files.
+    - `retrieval`: the cases, notes and past crashes found for it.
+    - `settings`: the job's settings, those of its own files before those that the log shows.
+    - `outcome`: how the job ended, as its caller or the scheduler knows it, and how far its log shows it came.
+    - `findings`: every telemetry rule that the log is one for, with what the snapshot makes of it; without a
+      snapshot none.
+    - `candidates`: every cause that anything speaks for, the likeliest first, each with its signs, its
+      evidence, its probability and its log odds. Log, telemetry and outcome are weighed in. Empty where
+      nothing failed.
+    - `objections`: what speaks against which of the candidates.
+    - `chosen`: the cause that was decided for where two fit, such as by a model; empty as a rule. It stands
+      first among the candidates then, and its probability stays what the rules gave it.
+    """
+
+    report: CrashReport
+    retrieval: Retrieval
+    settings: tuple[Setting, ...]
+    outcome: Outcome
+    findings: TelemetryFindings
+    candidates: tuple[Candidate, ...]
+    objections: tuple[Objection, ...] = ()
+    chosen: str = ""
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The telemetry that the findings rest on."""
+        return self.findings.snapshot
+
+    @property
+    def doubt(self) -> float:
+        """Give the probability that the log does not tell the cause; 0 where nothing is to be told."""
+        return self.candidates[0].doubt if self.candidates else 0.0
+
+    def choose(self, cause: str) -> Assessment:
+        """Give the assessment with one of its candidates decided for."""
+        ordered = sorted(self.candidates, key=lambda item: item.cause != cause)
+        return replace(self, candidates=tuple(ordered), chosen=cause)
+
+
+def assess(
+    report: CrashReport,
+    retrieval: Retrieval,
+    library: Library,
+    own: Sequence[Setting] = (),
+    telemetry: Snapshot | None = None,
+    outcome: Outcome | None = None,
+) -> Assessment:
+    """Weigh all that is known of one job; `own` are the settings of its own files."""
+    ended = complete_outcome(outcome, telemetry, report)
+    findings = evaluate_rules(telemetry, report)
+    found = rank_causes(report, retrieval, library)
+    found = weigh_by_telemetry(found, findings, report, retrieval, library)
+    weighed = weigh_by_outcome(found, ended, report, retrieval, library)
+    objections = tuple(_objections(weighed, findings, ended, library))
+    settings = (*own, *report.settings)
+    return Assessment(report, retrieval, settings, ended, findings, tuple(weighed), objections)
+
+
+def _objections(
+    candidates: Sequence[Candidate], findings: TelemetryFindings, outcome: Outcome, library: Library
+) -> Iterator[Objection]:
+    for candidate in candidates:
+        for held in findings.holding(candidate.cause):
+            if held.rule.effect == "contradicts":
+                yield Objection(candidate.cause, "telemetry", held.rule.id)
+    for deeper, symptoms in explained_causes(candidates, library).items():
+        yield from (Objection(symptom, "deeper-cause", deeper) for symptom in symptoms)
+    row = outcome.reading
+    if row is not None and row.cause is not None and row.proof == "established":
+        is_first = bool(candidates) and candidates[0].cause == row.cause
+        yield from (Objection(item.cause, "outcome", row.cause) for item in candidates[1:] if is_first)

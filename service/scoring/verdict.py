@@ -1,0 +1,79 @@
+"""From an assessment to a verdict: whether a cause can be named, which, and what that rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from corpus.library import Library
+from corpus.schema import Case, Cause
+from service.schemas.diagnosis import UNKNOWN_CAUSE, Standing, Verdict
+from service.scoring.assessment import Assessment
+from service.scoring.scoring import confidence, is_close, is_doubtful
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is concluded of a job.
+
+    `cause` is None where nothing failed, and the row that says so where the verdict is unknown; `cases` are
+    those of the named cause that fit, the best first; `has_ended` tells that outcome or log show a good end.
+    """
+
+    verdict: Verdict
+    cause: Cause | None
+    confidence: float
+    standing: Standing
+    cases: tuple[Case, ...]
+    has_ended: bool
+
+
+def judge(assessment: Assessment, library: Library) -> Judgement:
+    """Conclude what the assessment amounts to."""
+    verdict = verdict_of(assessment, library)
+    report, candidates = assessment.report, assessment.candidates
+    is_closed = report.log_end.kind == "closed" and not report.limits.cut
+    end = assessment.outcome.end
+    has_ended = end == "succeeded" or (end == "unknown" and is_closed)
+    standing: Standing = "none"
+    if assessment.chosen:
+        standing = "hypothesis"
+    elif verdict == "no-failure":
+        standing = "established" if has_ended else "none"
+    elif verdict != "unknown":
+        standing = candidates[0].standing
+    if verdict == "no-failure":
+        return Judgement(verdict, None, 0.0, standing, (), has_ended)
+    cause = library.causes[UNKNOWN_CAUSE if verdict == "unknown" else candidates[0].cause]
+    cases = [match.case for match in candidates[0].cases] if candidates else []
+    fitting = tuple(case for case in cases if case.cause == cause.id)
+    # A choice between two that are about as likely leaves the confidence as it was.
+    likeliest = sorted(candidates, key=lambda item: -item.probability) if assessment.chosen else candidates
+    return Judgement(verdict, cause, confidence(likeliest), standing, fitting, has_ended)
+
+
+def verdict_of(assessment: Assessment, library: Library) -> Verdict:
+    """Tell whether a cause can be named, two can, or none."""
+    report, candidates, end = assessment.report, assessment.candidates, assessment.outcome.end
+    if assessment.chosen:
+        return "diagnosed"
+    if report.root is None and not candidates:
+        # Judge a log in which nothing failed: silence is no proof of a good end, and a failed end outweighs
+        # it.
+        is_unseen = report.log_end.kind == "unseen" or report.limits.cut
+        return "unknown" if end == "failed" or (end == "unknown" and is_unseen) else "no-failure"
+    if is_doubtful(candidates):
+        return "unknown"
+    if not is_close(candidates):
+        return "diagnosed"
+    # Two likely causes are a question, unless one is proved or lies behind the other: that is its answer.
+    first, second = candidates[:2]
+    explained = library.causes[first.cause].explains
+    return "ambiguous" if first.standing != "established" and second.cause not in explained else "diagnosed"
+
+
+def decide_between(assessment: Assessment, cause: str, library: Library) -> Assessment:
+    """Decide for one of two causes that both fit; anything else stays as it is."""
+    is_open = verdict_of(assessment, library) == "ambiguous"
+    if is_open and cause in [item.cause for item in assessment.candidates[:2]]:
+        return assessment.choose(cause)
+    return assessment

@@ -1,0 +1,87 @@
+"""The assessment: every cause with its odds, what speaks against which, and what is shared of it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ingest.logs.report import CrashReport
+from service.llm.prompt_context import build_prompt_context
+from service.pipeline.triage import Triage
+from service.schemas.diagnosis import Outcome
+from service.scoring.assessment import Assessment, Objection, assess
+from service.scoring.verdict import decide_between, judge, verdict_of
+from service.telemetry.snapshot import Cgroup, Host, Snapshot, known
+from tests.factories import event
+from tests.service.factories import NOTHING_FOUND, failed, report
+from tests.service.llm.answering import asked, torn
+from tests.service.telemetry.makers import root, snapshot
+
+KILLED = report(root("torch.elastic-sigkill", kind="kill", cause="host-oom-kill"))
+CLEAN = snapshot(cgroup=Cgroup(oom_kill_new=known(0)), host=Host(oom_kill_new=known(0)))
+
+
+def assessed(
+    triage: Triage, told: CrashReport, telemetry: Snapshot | None = None, outcome: Outcome | None = None
+) -> Assessment:
+    """Assess a report without a search."""
+    return assess(told, NOTHING_FOUND, triage.library, telemetry=telemetry, outcome=outcome)
+
+
+def test_the_probabilities_of_all_candidates_and_doubt_are_one(triage: Triage) -> None:
+    """Log odds and probabilities say the same, and each cause keeps the signs that it was weighed by."""
+    found = assessed(triage, report(failed(cause="disk-full"), event(9, cause="port-in-use")))
+    assert {item.cause for item in found.candidates} == {"disk-full", "port-in-use"}
+    assert sum(item.probability for item in found.candidates) + found.doubt == pytest.approx(1.0)
+    for item in found.candidates:
+        assert item.probability == pytest.approx(1 / (1 + math.exp(-item.log_odds)))
+        assert item.signs["score"] == pytest.approx(math.log((item.score + 0.02) / (1.02 - item.score)))
+
+
+def test_what_speaks_against_a_cause_is_kept(triage: Triage) -> None:
+    """A telemetry rule, a cause behind it, and a proved outcome each object by their id."""
+    stated = failed(cause="host-memory-leak", strength="states")
+    killed_by = "host-oom-kill"
+    deeper = report(stated, event(9, cause=killed_by, strength="states"))
+    slurm = Outcome(state="OUT_OF_MEMORY")
+    follower = report(failed(pattern_role="wrapper", cause="disk-full", strength="hints"))
+    rows = [
+        (KILLED, CLEAN, None, killed_by, "telemetry"),
+        (deeper, None, None, killed_by, "deeper-cause"),
+        (follower, None, slurm, "disk-full", "outcome"),
+    ]
+    for told, telemetry, outcome, cause, by in rows:
+        found = assessed(triage, told, telemetry, outcome).objections
+        assert (cause, by) in {(item.cause, item.by) for item in found}, (by, found)
+    (against,) = assessed(triage, deeper).objections
+    assert against == Objection(killed_by, "deeper-cause", "host-memory-leak")
+    assert assessed(triage, KILLED).objections == ()
+
+
+def test_a_job_in_which_nothing_failed_has_no_candidates(triage: Triage) -> None:
+    found = assessed(triage, report())
+    assert (found.candidates, found.doubt, found.objections) == ((), 0.0, ())
+
+
+def test_only_an_open_question_can_be_decided(triage: Triage) -> None:
+    """One of two causes that both fit may be chosen; nothing else, and the confidence stays."""
+    found = torn(triage).assessment
+    _, second = found.candidates[:2]
+    chosen = decide_between(found, second.cause, triage.library)
+    assert verdict_of(found, triage.library) == "ambiguous"
+    before, after = judge(found, triage.library), judge(chosen, triage.library)
+    assert after.cause is not None
+    assert (after.verdict, after.cause.id, after.standing) == ("diagnosed", second.cause, "hypothesis")
+    assert after.confidence == before.confidence
+    assert decide_between(found, "driver-mismatch", triage.library) is found
+    assert decide_between(chosen, found.candidates[0].cause, triage.library) is chosen
+
+
+def test_prompt_and_answer_share_one_assessment(triage: Triage) -> None:
+    """What a model is told of the causes is what the first answer was worked out from."""
+    triage_context = asked(triage)
+    prompt_context = build_prompt_context(triage_context)
+    assert prompt_context.assessment is triage_context.assessment
+    assert prompt_context.candidates[0].cause == triage_context.first.cause
+    assert prompt_context.retrieval.ranked[0].owner == triage_context.first.cases[0].id
