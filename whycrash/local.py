@@ -56,13 +56,11 @@ def explain(
     chosen = settings.load_settings()
     with closing(_opened(log)) as source, _TURN:
         triage = _triage(chosen)
+        found = triage.diagnose(triage.read(source, language, files, outcome=outcome))
         if not (model and chosen.model):
-            return triage.explain(source, language, files, outcome=outcome)
-        return next(
-            stage.diagnosis
-            for stage in triage.answer(source, language, files, outcome=outcome)
-            if isinstance(stage, FinalStage)
-        )
+            return found.first
+        stages = triage.explain(found)
+        return next(stage.diagnosis for stage in stages if isinstance(stage, FinalStage))
 
 
 @lru_cache(maxsize=1)
