@@ -19,6 +19,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import ValidationError
 
 from corpus.errors import InvalidCorpusError, UnknownCaseError
+from corpus.keys import canonical
 from corpus.schema import Case, Cause, Language, Program, Record, Remedy, Scalar, SettingSpec, Text
 
 R = TypeVar("R", bound=Record)
@@ -65,7 +66,7 @@ class Library:
         return exact or next(
             (
                 found
-                for name in self._by_spelling.get((framework, spelling(key)), ())
+                for name in self._by_spelling.get((framework, canonical(key)), ())
                 if (found := self._known((framework, name), name, version)) is not None
             ),
             None,
@@ -105,7 +106,7 @@ class Library:
     def _by_spelling(self) -> dict[tuple[str, str], list[str]]:
         table: dict[tuple[str, str], list[str]] = {}
         for framework, key in (*self.specs, *self._by_alias):
-            table.setdefault((framework, spelling(key)), []).append(key)
+            table.setdefault((framework, canonical(key)), []).append(key)
         return table
 
     @cached_property
@@ -115,11 +116,6 @@ class Library:
             for alias in spec.aliases:
                 table.setdefault((spec.framework, alias.key), []).append(spec)
         return table
-
-
-def spelling(key: str) -> str:
-    """Give a setting's name without what its users may write in two ways."""
-    return key.lstrip("-").replace("-", "_")
 
 
 # Bounded, as versions come out of logs.

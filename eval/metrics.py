@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from corpus.keys import canonical
 from corpus.library import Library
 from eval.answers import Answer
 from eval.incidents import Incident, LabelledChange
@@ -133,7 +134,7 @@ def _same(one: str, other: str) -> bool:
 
 def _plain(key: str) -> str:
     """Give a key without its spelling: dashes, plus signs, extras of a package."""
-    return key.split("[")[0].strip().lstrip("-+~").replace("-", "_").casefold()
+    return canonical(key.split("[")[0].strip()).casefold()
 
 
 def _patch(incident: Incident, answer: Answer) -> float | None:

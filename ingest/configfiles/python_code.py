@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import accumulate
 
+from corpus.keys import unsigned
 from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.settings import LONGEST, Setting, TextEdit, place_at
@@ -56,7 +57,7 @@ def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
             for keyword in node.keywords:
                 if keyword.arg and _is_plain(keyword.value):
                     is_option = named and keyword.arg == "default"
-                    yield named.lstrip("-") if is_option else keyword.arg, keyword.value, scope
+                    yield unsigned(named) if is_option else keyword.arg, keyword.value, scope
 
 
 def _text(node: ast.expr) -> str:

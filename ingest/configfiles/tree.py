@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from corpus.keys import canonical
 from ingest.configfiles.errors import NotPatchableError
 
 Step = str | int
@@ -40,8 +41,8 @@ class TreeNode:
 
     def entry(self, key: str) -> TreeEntry | None:
         """Give the entry of a key; `-` and `_` are one, as for command-line flags."""
-        wanted = plain_key(key)
-        return next((entry for entry in self.entries if plain_key(entry.key) == wanted), None)
+        wanted = canonical(key)
+        return next((entry for entry in self.entries if canonical(entry.key) == wanted), None)
 
     def child(self, *keys: str) -> TreeNode | None:
         """Follow keys downwards; gives None where one is missing."""
@@ -88,11 +89,6 @@ class TreeEdit:
     new: str
     path: tuple[Step, ...]
     value: object
-
-
-def plain_key(key: str) -> str:
-    """Give a key without the signs of the command line."""
-    return key.lstrip("-+~").replace("-", "_")
 
 
 def line_of(text: str, offset: int) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from corpus.keys import canonical
 from corpus.library import fits
 from corpus.predicates import Predicate, compare, parse
 from ingest.logs.configs.launch import Setting
@@ -102,9 +103,9 @@ def _phase(predicate: Predicate, view: ReportView) -> bool:
 
 
 def _config(predicate: Predicate, view: ReportView) -> bool:
-    wanted = predicate.name.lstrip("-").replace("-", "_")
+    wanted = canonical(predicate.name)
     for setting in view.settings:
-        key = setting.key.replace("-", "_")
+        key = canonical(setting.key)
         if (key == wanted or key.endswith("." + wanted)) and (
             predicate.op is None or compare(setting.value, predicate.op, predicate.value)
         ):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from corpus.keys import canonical
 from corpus.library import Library
 from corpus.schema import Language
 from service.llm import contacts
@@ -119,7 +120,7 @@ def verification_context(
 
 
 def _spelled(key: str) -> str:
-    return key.lstrip("+~-").replace("-", "_").lower()
+    return canonical(key).lower()
 
 
 def _citations(text: str, judge: VerificationContext) -> Iterator[tuple[str, bool]]:

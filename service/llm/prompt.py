@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
+from corpus.keys import last_level
 from ingest.logs.events import Event
 from ingest.redaction.redactor import Redactor
 from service.composition import phrases
@@ -288,13 +289,13 @@ def _facts(prompt_context: PromptContext) -> Iterator[PromptRow]:
 
 
 def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    wanted = {change.key.lstrip("-").replace("-", "_").split(".")[-1] for change in prompt_context.offered}
+    wanted = {last_level(change.key) for change in prompt_context.offered}
     seen: set[str] = set()
     for setting in prompt_context.report.settings:
         if setting.key in seen or len(seen) >= 4 * MAX_SETTINGS:
             continue
         seen.add(setting.key)
-        near = setting.key.lstrip("-").replace("-", "_").split(".")[-1] in wanted
+        near = last_level(setting.key) in wanted
         yield PromptRow(
             "settings",
             3.0 if near else 7.5 + len(seen) / 100,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from corpus.keys import canonical, last_level
 from corpus.library import Library
 from corpus.schema import Language, SettingSpec
 from ingest.logs.report import CrashReport
@@ -42,23 +43,21 @@ def _specs(
         if spec := library.setting(framework, key, report.version(framework)):
             yield spec
     # People name the last part of a long key.
-    tail = key.replace("-", "_")
+    tail = canonical(key)
     ours = [
-        spec for spec in library.specs.values() if spec.framework in frameworks and _last(spec.key) == tail
+        spec
+        for spec in library.specs.values()
+        if spec.framework in frameworks and last_level(spec.key) == tail
     ]
     yield from sorted(ours, key=lambda spec: (not spec.explained, frameworks.index(spec.framework)))
-
-
-def _last(key: str) -> str:
-    return key.lstrip("-").rpartition(".")[2].replace("-", "_")
 
 
 def describe_setting(spec: SettingSpec, report: CrashReport, language: Language) -> str:
     """Say what is known of a setting in one paragraph."""
     facts = [f"{spec.framework}, {spec.type}", *_facts(spec, language)]
-    tail = _last(spec.key)
+    tail = last_level(spec.key)
     here = next(
-        (item.value for item in report.settings if item.key == spec.key or _last(item.key) == tail), None
+        (item.value for item in report.settings if item.key == spec.key or last_level(item.key) == tail), None
     )
     if here is not None:
         facts.append(f"{_label('here', language)} `{here}`")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
+from corpus.keys import unsigned
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.directives import SHORT, DirectiveOption, options
 from ingest.configfiles.shell.spelling import same, spelled
@@ -27,7 +28,7 @@ def with_short(target: PatchTarget) -> PatchTarget:
 
 
 def _long(target: PatchTarget) -> set[str]:
-    return {SHORT.get(name, name.lstrip("-")) for name in target.names}
+    return {SHORT.get(name, unsigned(name)) for name in target.names}
 
 
 def found(text: str, target: PatchTarget) -> list[DirectiveOption]:

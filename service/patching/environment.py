@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
+from corpus.keys import unsigned
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.environment import VariablePlace, runtime_env, variables
 from ingest.configfiles.shell.insertion import behind_name
@@ -130,7 +131,7 @@ def _unset(script: Script, target: PatchTarget, found: list[VariablePlace]) -> l
 
 
 def _added(script: Script, target: PatchTarget) -> list[WordEdit]:
-    refuse_if_mentioned(script, replace(target, names=tuple(name.lstrip("-") for name in target.names)), ())
+    refuse_if_mentioned(script, replace(target, names=tuple(unsigned(name) for name in target.names)), ())
     name, value = target.names[0], spelled(target.to, "", ("1", "0"))
     started = launches(script)
     inside = [stage for stage in stages(script) if stage.owner in ("docker", "ray-job")]

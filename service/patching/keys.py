@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from corpus.keys import canonical, levels
 from ingest.configfiles.errors import NotPatchableError
-from ingest.configfiles.tree import TreeEntry, TreeNode, line_of, plain_key
+from ingest.configfiles.tree import TreeEntry, TreeNode, line_of
 from service.patching.target import PatchTarget
 
 # Keys of which two tell whose configuration a file is; the framework with the most counts.
@@ -61,7 +62,7 @@ def locate(root: TreeNode, target: PatchTarget, text: str, name: str = "") -> Tr
     `name` is the file's, if known: it tells which group of settings a file without the upper levels holds.
     """
     _check_owner(owners(root), target.framework)
-    names = [tuple(plain_key_path(spelled)) for spelled in target.names]
+    names = [tuple(levels(spelled)) for spelled in target.names]
     found = [way for steps in names for way in _ways(root, steps)]
     if not found:
         found = [way for steps in names for way in _below(root, steps, text, name)]
@@ -72,11 +73,6 @@ def locate(root: TreeNode, target: PatchTarget, text: str, name: str = "") -> Tr
         _check_shared(found[0], text)
         return found[0][-1]
     return _gap(root, names[0], target, text)
-
-
-def plain_key_path(key: str) -> list[str]:
-    """Split a dotted key, without the signs of the command line."""
-    return key.lstrip("-+~").split(".")
 
 
 def owners(root: TreeNode) -> list[str]:
@@ -124,7 +120,7 @@ def _is_group(dropped: tuple[str, ...], text: str, name: str) -> bool:
     if header is not None:
         return header[1] == ".".join(dropped)
     path = PurePath(name)
-    words = {plain_key(path.stem), *re.split(r"[-_.]", path.stem), path.parent.name}
+    words = {canonical(path.stem), *re.split(r"[-_.]", path.stem), path.parent.name}
     return dropped[-1] in words
 
 

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from corpus.keys import canonical, flag
+from corpus.keys import pattern as key_pattern
 from corpus.schema import Scalar
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.manifests import ManifestContainer, containers, is_kubernetes, pods
-from ingest.configfiles.tree import TreeEdit, TreeEntry, TreeNode, line_of, plain_key
+from ingest.configfiles.tree import TreeEdit, TreeEntry, TreeNode, line_of
 from ingest.configfiles.values import same
 from ingest.configfiles.yaml_document import YamlFile
 from service.patching.env_file import COMPOSED
@@ -150,7 +152,7 @@ def _in_memory(volume: TreeNode) -> TreeNode | None:
 
 
 def _of_docker(document: YamlFile, target: PatchTarget) -> Iterator[ManifestSlot]:
-    name = plain_key(target.names[0])
+    name = canonical(target.names[0])
     services = [holder for holder in containers(document) if holder.compose]
     if not services and name == "shm_size":
         yield from _memory_volumes(document, target.to)
@@ -348,14 +350,14 @@ def _after(document: YamlFile, node: TreeNode, index: int, to: Scalar) -> Manife
 
 
 def _is_name(word: str, name: str) -> bool:
-    return plain_key(word) == plain_key(name) and (word.startswith(("-", "+")) or "." in word)
+    return canonical(word) == canonical(name) and (word.startswith(("-", "+")) or "." in word)
 
 
 def _in_string(
     document: YamlFile, within: TreeNode, node: TreeNode, name: str, to: Scalar
 ) -> Iterator[ManifestSlot]:
     """Give the slot of a flag inside a command line that is written as one string."""
-    bare = re.escape(plain_key(name)).replace("_", "[-_]")
+    bare = key_pattern(name)
     pattern = re.compile(rf"(?<![^\s\"'])(?:--{bare}(?:=|\s+)|\+{{0,2}}{bare}=)(?P<value>[^\s\"'`;|&\\]*)")
     raw = document.text[node.start : node.end]
     if not re.search(rf"(?<![\w.-])-{{0,2}}{bare}[\s=]", raw + " ") or "#" in raw:
@@ -386,10 +388,10 @@ def _in_string(
 def _new_argument(document: YamlFile, node: TreeNode, target: PatchTarget) -> TreeEdit:
     line = line_of(document.text, node.start)
     _refuse_shared(document, node)
-    flag = target.names[0] if target.names[0].startswith("-") else f"--{target.names[0]}"
+    option = flag(target.names[0])
     if target.to is False or "$" in str(target.to):
         raise NotPatchableError(f"the command in line {line} does not set it, and there is no value to add")
-    word = flag if target.to is True else f"{flag}={target.to}"
+    word = option if target.to is True else f"{option}={target.to}"
     if (
         node.kind == "sequence"
         and node.items

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from itertools import chain
 
+from corpus.keys import pattern
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.syntax import Script
 from ingest.configfiles.shell.words import Word
@@ -21,7 +22,7 @@ def refuse_if_mentioned(script: Script, target: PatchTarget, known: Iterable[Wor
 
 
 def _mention(name: str) -> re.Pattern[str]:
-    bare = re.sub(r"[_-]", "[_-]", re.escape(name.lstrip("-+~")).replace(r"\-", "-"))
+    bare = pattern(name)
     if name.startswith("-"):
         return re.compile(rf"(?<![\w-])--?{bare}(?![\w-])")
     return re.compile(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from corpus.keys import canonical, flag, levels, negated, signs, unsigned
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.arguments import Argument, Form, is_option, read_argument
 from ingest.configfiles.shell.insertion import behind_name, behind_words, removed
@@ -67,7 +68,7 @@ class SettingPlace:
 
 def places(script: Script, target: PatchTarget, serving: bool = True) -> list[SettingPlace]:
     """Find the setting in the commands that its framework reads (or, not `serving`, in all of them)."""
-    names = {_bare(name) for name in target.names}
+    names = {canonical(name) for name in target.names}
     found: dict[tuple[int, int], SettingPlace] = {}
     for stage in stages(script):
         if serving and not stage.serves(target.framework):
@@ -78,13 +79,9 @@ def places(script: Script, target: PatchTarget, serving: bool = True) -> list[Se
     return list(found.values())
 
 
-def _bare(name: str) -> str:
-    return name.lstrip("-+~").replace("-", "_")
-
-
 def _in_stage(stage: ProgramWords, names: set[str], target: PatchTarget) -> Iterator[SettingPlace]:
     texts = [word.text for word in stage.words]
-    exact = {name.lstrip("-+~") for name in target.names}
+    exact = {unsigned(name) for name in target.names}
     for index in range(stage.names, len(texts)):
         argument = read_argument(texts, index)
         if argument is None:
@@ -111,7 +108,7 @@ def _placed(stage: ProgramWords, argument: Argument) -> SettingPlace:
 def _as_flag(
     stage: ProgramWords, argument: Argument, names: set[str], target: PatchTarget
 ) -> SettingPlace | None:
-    name, found = _bare(argument.key), _placed(stage, argument)
+    name, found = canonical(argument.key), _placed(stage, argument)
     if target.spelled == "hydra":
         return None
     if name not in names:
@@ -155,7 +152,7 @@ def hold(script: Script, target: PatchTarget) -> bool:
 
 def _relevant(found: list[SettingPlace], target: PatchTarget) -> list[SettingPlace]:
     """Keep, of an option that stands once per name (`--ulimit memlock=-1`), those of the same name."""
-    if _bare(target.names[0]).replace("_", "-") not in _REPEATED or target.framework != "docker":
+    if unsigned(target.names[0]).replace("_", "-") not in _REPEATED or target.framework != "docker":
         return found
     name = str(target.to).split("=")[0]
     return [place for place in found if place.value is not None and place.value.text.split("=")[0] == name]
@@ -206,12 +203,10 @@ def _switched(place: SettingPlace, target: PatchTarget) -> Iterator[WordEdit]:
     """Turn a bare switch: add, take away or replace its negation, or write the value behind it."""
     name = place.word.text
     if place.form == "negated":
-        inner = name.lstrip("-")
-        plain = inner[3:] if inner[:3] in ("no-", "no_") else f"no{'_' if '_' in inner else '-'}{inner}"
-        yield place.word.replaced(name[: len(name) - len(inner)] + plain)
+        yield place.word.replaced(negated(name))
     elif target.framework not in _STORE_TRUE:
         yield WordEdit(place.word.end, place.word.end, " false")
-    elif _bare(name) in _MAY_BE_ON:
+    elif canonical(name) in _MAY_BE_ON:
         raise NotPatchableError(f"line {place.line}: how {name} is turned off depends on the version")
     else:
         yield removed(place.word, place.before)
@@ -221,7 +216,7 @@ def _is_off(script: Script, target: PatchTarget) -> bool:
     """Tell whether a switch is off because it does not stand there."""
     if target.to is not False or target.framework not in _STORE_TRUE or target.spelled not in ("flag", ""):
         return False
-    if any(_bare(name) in _MAY_BE_ON for name in target.names):
+    if any(canonical(name) in _MAY_BE_ON for name in target.names):
         return False
     return any(stage.known and stage.serves(target.framework) for stage in stages(script))
 
@@ -277,48 +272,48 @@ def _only_reader(script: Script, target: PatchTarget) -> ProgramWords:
 
 def _carries(stage: ProgramWords, target: PatchTarget) -> bool:
     """Tell whether the program gets other settings of the framework, in the same spelling."""
-    names = {name.lstrip("-+~") for word in stage.words[stage.names :] if (name := word.text.split("=")[0])}
+    names = {unsigned(name) for word in stage.words[stage.names :] if (name := word.text.split("=")[0])}
     if target.spelled == "hydra":
-        root = target.names[0].lstrip("+").split(".")[0] + "."
+        root = levels(target.names[0])[0] + "."
         return any(
             name.startswith(root) or (stage.owner == target.framework and "." in name) for name in names
         )
     if stage.owner != SCRIPT:
         return any(word.text.startswith("-") for word in stage.words[stage.names :])
-    return bool(_SIGNS.get(target.framework, frozenset()) & {_bare(name) for name in names})
+    return bool(_SIGNS.get(target.framework, frozenset()) & {canonical(name) for name in names})
 
 
 def _new_words(stage: ProgramWords, target: PatchTarget) -> list[str]:
     """Spell the setting as further arguments, in the manner of those that stand there."""
     name = target.names[0]
     if target.spelled == "hydra" or (target.spelled == "" and "." in name and not name.startswith("-")):
-        return [f"{_sign(stage, name)}{name.lstrip('+')}={spelled(target.to, '')}"]
+        return [f"{_sign(stage, name)}{unsigned(name)}={spelled(target.to, '')}"]
     if "." in name and target.spelled == "yaml":
         raise NotPatchableError("it is part of a configuration file, which the script does not hold")
-    flag = name if name.startswith("-") else f"--{name}"
+    option = flag(name)
     if isinstance(target.to, bool):
         if target.framework not in _STORE_TRUE:
-            return [flag, "true" if target.to else "false"]
+            return [option, "true" if target.to else "false"]
         if target.to:
-            return [flag]
+            return [option]
         raise NotPatchableError("the script does not set it, and how it is turned off is not known")
     joined = sum(1 for word in stage.words if word.text.startswith("--") and word.equals_at() is not None)
     apart = sum(1 for word in stage.words if word.text.startswith("--") and word.equals_at() is None)
     value = spelled(target.to, "")
     # Slurm takes the value of some options only behind an equals sign.
-    return [f"{flag}={value}"] if joined > apart or target.framework == "slurm" else [flag, value]
+    return [f"{option}={value}"] if joined > apart or target.framework == "slurm" else [option, value]
 
 
 def _sign(stage: ProgramWords, name: str) -> str:
     """Give the + that the neighbours under the same parent carry, if all of them do."""
     if name.startswith("+") or "." not in name:
-        return name[: len(name) - len(name.lstrip("+"))]
+        return signs(name)
     parent = name.rsplit(".", 1)[0] + "."
-    signs = {
+    found_signs = {
         found["sign"]
         for word in stage.words
         if (at := word.equals_at()) is not None
         and (found := _OVERRIDE.fullmatch(word.text[:at]))
         and found["key"].startswith(parent)
     }
-    return signs.pop() if len(signs) == 1 and signs <= {"+", "++"} else ""
+    return found_signs.pop() if len(found_signs) == 1 and found_signs <= {"+", "++"} else ""

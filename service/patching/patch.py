@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from corpus.keys import pattern
 from ingest.configfiles import formats, json_document, yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.formats import Format
@@ -127,7 +128,7 @@ def _mentions(text: str, target: PatchTarget, name: str) -> bool:
     del name
     if target.kind == "package":
         return shell.carries(text, target)
-    keys = [re.escape(key.lstrip("-+~")).replace("_", "[-_]").replace(r"\-", "[-_]") for key in target.names]
+    keys = [pattern(key) for key in target.names]
     return (
         re.search(
             rf"^(?!\s*#(?!SBATCH))[^\n]*?(?:^|[\s'\"(+])(?:--)?(?:{'|'.join(keys)})(?:[=\s'\"]|$)",

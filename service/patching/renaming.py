@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from corpus.keys import flag, levels, signs, unsigned
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.syntax import Script
 from ingest.configfiles.shell.words import Word, WordEdit, written
 from ingest.configfiles.tree import Step, TreeEntry, alike, line_of
 from service.patching import overrides
-from service.patching.keys import plain_key_path
 from service.patching.target import PatchTarget
 
 
@@ -45,21 +45,13 @@ def _renamed(word: Word, target: PatchTarget) -> WordEdit:
     at = word.equals_at()
     end = len(word.units) if at is None else at
     name = word.text[:end]
-    begin = len(name) - len(name.lstrip("-+~"))
+    begin = len(signs(name))
     units = word.units[begin:end]
     if any(unit.computed for unit in units) or len({unit.quote for unit in units}) != 1:
         raise NotPatchableError(f"line {word.line}: its name is composed ({name})")
-    new = target.names[0].lstrip("-+~")
-    return WordEdit(
-        units[0].start, units[-1].end, written(_dashed(new, name[begin:], target), units[0].quote)
-    )
-
-
-def _dashed(new: str, old: str, target: PatchTarget) -> str:
-    """Write a flag's name with dashes or underscores, as the old one was; keys are taken as they are."""
-    if target.spelled == "flag" and "_" in old and "-" not in old:
-        return new.replace("-", "_")
-    return new
+    # A flag is written with dashes or underscores as the old one was; keys are taken as they are.
+    new = flag(target.names[0], name) if target.spelled == "flag" else target.names[0]
+    return WordEdit(units[0].start, units[-1].end, written(unsigned(new), units[0].quote))
 
 
 def in_file(text: str, entry: TreeEntry | None, right: TreeEntry | None, target: PatchTarget) -> str:
@@ -76,7 +68,7 @@ def in_file(text: str, entry: TreeEntry | None, right: TreeEntry | None, target:
             f"line {line_of(text, entry.start)} sets {target.replaces}, and line "
             f"{line_of(text, right.start)} the right name"
         )
-    old, new = plain_key_path(target.replaces or ""), plain_key_path(target.names[0])
+    old, new = levels(target.replaces or ""), levels(target.names[0])
     if old[:-1] != new[:-1]:
         raise NotPatchableError(
             f"line {line_of(text, entry.start)}: the key moves to {'.'.join(new[:-1]) or 'the top'}; move "
@@ -102,7 +94,7 @@ def checked(before: object, after: object, path: Sequence[Step], target: PatchTa
     for step in path[:-1]:
         place = place[step]
     old = str(path[-1])
-    new = ".".join([*old.split(".")[:-1], plain_key_path(target.names[0])[-1]])
+    new = ".".join([*old.split(".")[:-1], levels(target.names[0])[-1]])
     place[new] = place.pop(path[-1])
     if not alike(expected, after):
         raise NotPatchableError("the new name would change more than the key")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from corpus.keys import unsigned
 from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.directives import options
@@ -173,4 +174,4 @@ def _is_taken(script: Script, target: PatchTarget) -> bool:
 
 
 def _is_step_only(target: PatchTarget) -> bool:
-    return any(name.lstrip("-") in directives.STEP_ONLY for name in target.names)
+    return any(unsigned(name) in directives.STEP_ONLY for name in target.names)

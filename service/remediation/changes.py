@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from corpus.keys import canonical
 from corpus.library import Library, chinese_guidance, fits
 from corpus.schema import Case, Change, ChangeKind, Language, Remedy, Scalar, SettingSpec, Text
 from ingest.logs.conditions import all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
-from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, plain_key, refused, same, value_of
+from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.message_hints import MessageHint
 from service.remediation.renames import Rename
@@ -194,7 +195,7 @@ def _is_settled(wanted: _CandidateChange, settled: Collection[tuple[str, str]]) 
     """
     change = wanted.change
     return (change.framework, change.key) in settled or (
-        wanted.case is None and any(plain_key(key) == plain_key(change.key) for _, key in settled)
+        wanted.case is None and any(canonical(key) == canonical(change.key) for _, key in settled)
     )
 
 
@@ -255,7 +256,7 @@ def _follow(
 
 
 def _is_about(item: MessageHint, change: ProposedChange) -> bool:
-    return change.framework == item.framework and plain_key(change.key) == plain_key(item.key)
+    return change.framework == item.framework and canonical(change.key) == canonical(item.key)
 
 
 def _advised(item: MessageHint, job: _JobContext) -> _ChangeGroup:
@@ -315,15 +316,15 @@ def _is_told(
         if framework == change.framework
     ):
         return True
-    last = plain_key(change.key).split(".")[-1]
+    last = canonical(change.key).split(".")[-1]
     # Trainers share the names of what they are built on, so the table would say the same once more for the
     # lower one.
-    if wanted.case is None and any(plain_key(key) == plain_key(change.key) for _, key in kept):
+    if wanted.case is None and any(canonical(key) == canonical(change.key) for _, key in kept):
         return True
     same = [
         key
         for framework, key in kept
-        if framework == change.framework and plain_key(key).split(".")[-1] == last
+        if framework == change.framework and canonical(key).split(".")[-1] == last
     ]
     # Renamed settings end alike (`adam_offload`, `ds.adam_offload`); keys of two roles do too, but share a
     # depth.

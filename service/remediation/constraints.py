@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from corpus.keys import levels
 from service.schemas.diagnosis import ProposedChange
 
 _VERBS = (
@@ -133,7 +134,7 @@ def stated_constraints(text: str, changes: Sequence[ProposedChange] = ()) -> lis
 
 def _named(sentence: str, changes: Sequence[ProposedChange]) -> Iterator[Topic]:
     for change in changes:
-        last = change.key.lstrip("-").split(".")[-1]
+        last = levels(change.key)[-1]
         if len(last) > 2 and re.search(rf"(?<![\w]){re.escape(last)}(?![\w])", sentence):
             yield Topic(
                 change.key, re.compile(re.escape(last)), re.compile(rf"(?:^|[ ._-]){re.escape(last)}$")

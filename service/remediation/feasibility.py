@@ -17,7 +17,8 @@ from functools import cache, cached_property
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from corpus.library import Library, fits, spelling
+from corpus.keys import canonical, unsigned
+from corpus.library import Library, fits
 from corpus.predicates import compare
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
@@ -65,7 +66,7 @@ class Grounds:
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(setting.key.lstrip("+~") for setting in self.settings))
+        return tuple(dict.fromkeys(unsigned(setting.key) for setting in self.settings))
 
     def value(self, framework: str, key: str) -> str | None:
         """Give the job's own value of a setting under any of its names; None where it is not shown."""
@@ -140,9 +141,9 @@ def _idle(spec: SettingSpec, change: ProposedChange, grounds: Grounds, set_other
 
 def versions_of(name: str, spec: SettingSpec) -> str:
     """Give the versions that know a setting by this name; the empty string where all do."""
-    wanted = spelling(name)
-    own = [spec.versions] if spelling(spec.key) == wanted else []
-    found = own + [alias.versions for alias in spec.aliases if spelling(alias.key) == wanted]
+    wanted = canonical(name)
+    own = [spec.versions] if canonical(spec.key) == wanted else []
+    found = own + [alias.versions for alias in spec.aliases if canonical(alias.key) == wanted]
     return found[0] if len(found) == 1 else ""
 
 
@@ -173,9 +174,9 @@ def _around(specifier: str) -> Iterator[str]:
 
 def value_of(key: str, settings: Sequence[Setting]) -> str | None:
     """Give the job's own value of a setting, however it is spelled; None where it is not shown."""
-    wanted = plain_key(key)
+    wanted = canonical(key)
     for setting in settings:
-        if plain_key(setting.key) == wanted:
+        if canonical(setting.key) == wanted:
             return setting.value
     return None
 
@@ -183,11 +184,6 @@ def value_of(key: str, settings: Sequence[Setting]) -> str | None:
 def same(now: str, to: object) -> bool:
     """Tell whether the job's value is the proposed one."""
     return compare(now.strip("'\""), "==", str(to))
-
-
-def plain_key(key: str) -> str:
-    """Give a setting's name without what its users may write in several ways."""
-    return key.lstrip("+~-").replace("-", "_")
 
 
 def _texts(report: CrashReport) -> Iterator[str]:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from corpus.library import Library, spelling
+from corpus.keys import canonical
+from corpus.library import Library
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
@@ -227,19 +228,19 @@ def _key(
             (
                 key
                 for key in (spec.key, *(alias.key for alias in spec.aliases))
-                if spelling(key) == spelling(name)
+                if canonical(key) == canonical(name)
             ),
             spec.key,
         )
-    last = spelling(name)
+    last = canonical(name)
     longer = {
         key
         for (owner, key), known in library.specs.items()
-        if owner == framework and known.explained and spelling(key).endswith(f".{last}")
+        if owner == framework and known.explained and canonical(key).endswith(f".{last}")
     }
     used = {key for key in longer if _is_set(key, settings)}
     return next(iter(used or longer)) if len(used or longer) == 1 else ""
 
 
 def _is_set(key: str, settings: Collection[Setting]) -> bool:
-    return any(spelling(setting.key.lstrip("+~")) == spelling(key) for setting in settings)
+    return any(canonical(setting.key) == canonical(key) for setting in settings)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from corpus.library import Library, fits, spelling
+from corpus.keys import canonical, unsigned
+from corpus.library import Library, fits
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
@@ -76,15 +77,8 @@ def _candidates(
     old: str, report: CrashReport, library: Library, settings: Sequence[Setting]
 ) -> Iterator[Rename]:
     """Give what may have been meant: the same setting under its present name, then the most alike."""
-    value = next(
-        (
-            setting.value
-            for setting in settings
-            if spelling(setting.key.lstrip("+~")) == spelling(old.lstrip("+~"))
-        ),
-        None,
-    )
-    bare = old.lstrip("+~")
+    value = next((setting.value for setting in settings if canonical(setting.key) == canonical(old)), None)
+    bare = unsigned(old)
     mine = settable_frameworks(report)
     for framework in dict.fromkeys(
         (*(found.name for found in report.frameworks if found.name in mine), *sorted(mine))
@@ -108,7 +102,9 @@ def _by_history(
     spec = library.setting(framework, old)
     if spec is not None:
         yield from (
-            (spec, name) for name in library.names(framework, old, version) if spelling(name) != spelling(old)
+            (spec, name)
+            for name in library.names(framework, old, version)
+            if canonical(name) != canonical(old)
         )
 
 
@@ -143,7 +139,7 @@ def _likeness(old: str, new: str) -> float:
 
 
 def _parted(name: str) -> tuple[str, str]:
-    parent, _, leaf = spelling(name).rpartition(".")
+    parent, _, leaf = canonical(name).rpartition(".")
     return parent, leaf
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from corpus.keys import levels, pattern
 from corpus.library import Library
 from corpus.schema import Language
 from service.composition import phrases
@@ -144,11 +145,7 @@ def _split(diagnosis: Diagnosis) -> tuple[Sequence[ProposedChange], Sequence[Pro
 def _is_made(change: ProposedChange, added: str, removed: str) -> bool:
     """Tell whether a patch's rows make a change: they set its key to its value, or bring or take a switch."""
     # A flag is spelled with dashes or with underscores.
-    name = (
-        r"(?<![\w])"
-        + "[-_]".join(map(re.escape, re.split("[-_]", change.key.lstrip("-").rsplit(".", 1)[-1])))
-        + r"(?![\w])"
-    )
+    name = r"(?<![\w])" + pattern(levels(change.key)[-1]) + r"(?![\w])"
     pair = rf"(?i){name}[\"'\s=:]*{re.escape(str(change.to))}(?![\w.])"
     if re.search(pair, added):
         return not re.search(pair, removed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from math import lcm
 
+from corpus.keys import levels
 from service.remediation.rules.context import (
     Answer,
     CannotHelp,
@@ -84,8 +85,8 @@ def _accumulated(s: RuleContext, factor: int) -> tuple[DependentSetting, ...]:
     key = _ACCUMULATION.get(s.change.framework)
     if key is None or s.change.key.endswith("eval_batch_size"):
         return ()
-    shown = s.text_of(key.split(".")[-1].lstrip("-"))
-    steps = s.setting(key.split(".")[-1].lstrip("-")) if shown is not None else 1
+    shown = s.text_of(levels(key)[-1])
+    steps = s.setting(levels(key)[-1]) if shown is not None else 1
     inferred = shown is None and (
         s.change.framework == "ms-swift" or s.setting("train_batch_size") is not None
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from corpus.keys import canonical
 from corpus.schema import Change, Scalar, SettingSpec, Text
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
@@ -115,9 +116,9 @@ class RuleContext:
 
     def text_of(self, name: str) -> str | None:
         """Give the job's value under a name, as written."""
-        wanted = _plain(name)
+        wanted = canonical(name)
         for setting in self.settings:
-            key = _plain(setting.key)
+            key = canonical(setting.key)
             if key == wanted or key.endswith("." + wanted):
                 return setting.value
         return None
@@ -173,7 +174,3 @@ def down_to(number: float, step: float) -> float:
 def up_to(number: float, step: float) -> float:
     """Round up to a multiple of `step`, safe against binary fractions."""
     return round(math.ceil(number / step - 1e-9) * step, 6)
-
-
-def _plain(key: str) -> str:
-    return key.lstrip("+~-").replace("-", "_")

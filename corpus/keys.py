@@ -1,0 +1,61 @@
+"""How a setting's key is spelled: one canonical form to compare by, and the way back into each style.
+
+A flag is written with dashes or underscores (`--micro-batch-size`), an override of Hydra with a sign that adds or
+takes out (`+actor.lr`, `~actor.lr`), a key of a file as a path of levels joined by dots (`actor.optim.lr`).
+"""
+
+from __future__ import annotations
+
+import re
+
+# What stands before a key on a command line and is no part of its name.
+_SIGNS = "-+~"
+
+
+def unsigned(key: str) -> str:
+    """Give a key as it is written, without the signs of the command line."""
+    return key.lstrip(_SIGNS)
+
+
+def signs(key: str) -> str:
+    """Give the signs of the command line before a key: `--`, `+`, `~`."""
+    return key[: len(key) - len(unsigned(key))]
+
+
+def canonical(key: str) -> str:
+    """Give the form by which two spellings of a key are compared: no signs, underscores for dashes."""
+    return unsigned(key).replace("-", "_")
+
+
+def levels(key: str) -> list[str]:
+    """Give the levels of a key as they are written: `actor.optim.lr` has three."""
+    return unsigned(key).split(".")
+
+
+def last_level(key: str) -> str:
+    """Give the canonical last level of a key, by which people name a long one."""
+    return canonical(key).rpartition(".")[2]
+
+
+def flag(key: str, like: str = "") -> str:
+    """Give a key as a command-line flag; with underscores where a present one (`like`) has them.
+
+    A key that is written with its own signs keeps them.
+    """
+    name = unsigned(key)
+    if "_" in like and "-" not in unsigned(like):
+        name = name.replace("-", "_")
+    return (signs(key) or "--") + name
+
+
+def negated(name: str) -> str:
+    """Give the flag that turns a switch off: `--no-name`; of such a flag the one that turns it on."""
+    bare = unsigned(name)
+    if bare[:3] in ("no-", "no_"):
+        return signs(name) + bare[3:]
+    return f"{signs(name)}no{'_' if '_' in bare else '-'}{bare}"
+
+
+def pattern(key: str) -> str:
+    """Give an expression for a key in any of its spellings, signs left out."""
+    return re.sub(r"[_-]", "[_-]", re.escape(unsigned(key)).replace(r"\-", "-"))
