@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from pydantic import ValidationError
 
 from corpus.errors import InvalidCorpusError, UnknownCaseError
 from corpus.keys import canonical
-from corpus.schema import Case, Cause, Language, Program, Record, Remedy, Scalar, SettingSpec, Text
+from corpus.schema import Case, Cause, Language, Record, Remedy, Scalar, SettingSpec, Text
 
 R = TypeVar("R", bound=Record)
 
@@ -29,7 +30,9 @@ EXTRACTED = "extracted"
 # Where each framework documents its settings; a row of another source names it itself.
 DOCUMENTED = "documented.yaml"
 GUIDANCE = "guidance.yaml"
-PROGRAMS = "programs.yaml"
+FRAMEWORKS = "frameworks.yaml"
+# Names a folder of a site's own knowledge. The environment alone: a file beside a log cannot set it.
+KNOWLEDGE = "WHYCRASH_KNOWLEDGE"
 # The C loader reads the corpus about ten times faster; PyYAML ships without it on some platforms.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n(.*)\Z", re.DOTALL)
@@ -45,7 +48,6 @@ class Library:
     specs: Mapping[tuple[str, str], SettingSpec]
     remedies: Mapping[str, Sequence[Remedy]] = field(default_factory=dict)
     guidance: Mapping[str, str] = field(default_factory=dict)
-    programs: Sequence[Program] = ()
 
     def case(self, case_id: str) -> Case:
         """Give one case; raises UnknownCaseError."""
@@ -130,15 +132,30 @@ def fits(version: str | None, specifier: str) -> bool:
         return True
 
 
-def load(root: Path = ROOT, cache: Path | None = None) -> Library:
-    """Load causes, cases and settings under `root`; raises InvalidCorpusError naming file and field.
+def roots() -> tuple[Path, ...]:
+    """Give the folders of knowledge: the one that ships, then the one that WHYCRASH_KNOWLEDGE names.
 
-    With a `cache` folder, what was loaded and checked once is read back without its YAML.
+    The second has the files and folders of the first, as far as it has something to add.
     """
+    own = os.environ.get(KNOWLEDGE)
+    if not own:
+        return (ROOT,)
+    if not Path(own).is_dir():
+        raise InvalidCorpusError(f"{KNOWLEDGE}: there is no folder {own}")
+    return (ROOT, Path(own))
+
+
+def load(root: Path | None = None, cache: Path | None = None) -> Library:
+    """Load causes, cases and settings of `root`, or of every folder of knowledge.
+
+    Raises InvalidCorpusError naming file and field. With a `cache` folder, what was loaded and checked once is
+    read back without its YAML.
+    """
+    folders = (root,) if root is not None else roots()
     stored = cache / f"corpus-{digest(root)[:16]}.json" if cache else None
     shelf = read_cache(CachedCorpus, stored)
     if shelf is None:
-        specs = tuple(_specs(root / "settings"))
+        specs = tuple(spec for folder in folders for spec in _specs(folder / "settings"))
         twice = [
             name for name, count in Counter((spec.framework, spec.key) for spec in specs).items() if count > 1
         ]
@@ -147,12 +164,11 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
                 f"{twice[0][0]}: the setting {twice[0][1]} stands twice in the catalogue"
             )
         shelf = CachedCorpus(
-            causes=tuple(_causes(root / "causes.yaml")),
-            cases=tuple(_cases(root / "cases")),
+            causes=tuple(cause for folder in folders for cause in _causes(folder / "causes.yaml")),
+            cases=tuple(case for folder in folders for case in _cases(folder / "cases")),
             specs=specs,
-            remedies=tuple(_remedies(root / "remedies")),
-            guidance=tuple(_guidance(root / GUIDANCE)),
-            programs=tuple(_programs(root / PROGRAMS)),
+            remedies=tuple(remedy for folder in folders for remedy in _remedies(folder / "remedies")),
+            guidance=tuple(text for folder in folders for text in _guidance(folder / GUIDANCE)),
         )
         write_cache(shelf, stored)
     table: dict[str, list[Remedy]] = {}
@@ -164,7 +180,6 @@ def load(root: Path = ROOT, cache: Path | None = None) -> Library:
         specs={(spec.framework, spec.key): spec for spec in shelf.specs},
         remedies=table,
         guidance={text.en: text.zh for text in shelf.guidance},
-        programs=shelf.programs,
     )
 
 
@@ -176,7 +191,6 @@ class CachedCorpus(Record):
     specs: tuple[SettingSpec, ...]
     remedies: tuple[Remedy, ...]
     guidance: tuple[Text, ...] = ()
-    programs: tuple[Program, ...] = ()
 
 
 def read_cache(kind: type[R], stored: Path | None) -> R | None:
@@ -200,22 +214,23 @@ def write_cache(record: Record, stored: Path | None) -> None:
         part.replace(stored)
 
 
-def digest(root: Path = ROOT) -> str:
+def digest(root: Path | None = None) -> str:
     """Give a hash over all files of the corpus, to tell whether an index is up to date."""
     total = sha256()
-    for path in sorted(
-        [
-            root / "causes.yaml",
-            *root.glob("cases/**/*.md"),
-            *root.glob("settings/*.yaml"),
-            *root.glob("remedies/*.yaml"),
-            *root.glob("settings/extracted/*.json"),
-            *root.glob(GUIDANCE),
-            *root.glob(PROGRAMS),
-        ]
-    ):
-        total.update(str(path.relative_to(root)).encode())
-        total.update(path.read_bytes())
+    for folder in (root,) if root is not None else roots():
+        for path in sorted(
+            [
+                *folder.glob("causes.yaml"),
+                *folder.glob("cases/**/*.md"),
+                *folder.glob("settings/*.yaml"),
+                *folder.glob("remedies/*.yaml"),
+                *folder.glob("settings/extracted/*.json"),
+                *folder.glob(GUIDANCE),
+                *folder.glob(FRAMEWORKS),
+            ]
+        ):
+            total.update(str(path.relative_to(folder)).encode())
+            total.update(path.read_bytes())
     return total.hexdigest()
 
 
@@ -268,7 +283,7 @@ def parse_case(text: str, path: Path) -> Case:
 
 
 def _causes(path: Path) -> Iterator[Cause]:
-    for category, entries in read_yaml(path).items():
+    for category, entries in read_yaml(path).items() if path.exists() else ():
         for cause_id, fields in entries.items():
             yield validated(Cause, {"id": cause_id, "category": category, **fields}, f"{path}: {cause_id}")
 
@@ -317,11 +332,6 @@ def _guidance(path: Path) -> Iterator[Text]:
             raise InvalidCorpusError(f"{path}: {text.en!r} stands twice")
         seen.add(text.en)
         yield text
-
-
-def _programs(path: Path) -> Iterator[Program]:
-    for row in read_yaml(path) if path.exists() else []:
-        yield validated(Program, row, f"{path}: {row.get('framework')}")
 
 
 def _specs(folder: Path) -> Iterator[SettingSpec]:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from corpus.extract.versions import agrees, span
+from corpus.frameworks import known_frameworks
 from corpus.library import EXTRACTED, dump_yaml, read_yaml
 
 Table = dict[str, Any]
-# Trainers whose arguments include those of another framework: a setting both declare never comes or goes.
-INHERITS = {"trl": "transformers", "llamafactory": "transformers", "ms-swift": "transformers"}
 _SAME_TYPES = frozenset(
     {
         ("enum", "str"),
@@ -69,7 +68,8 @@ def load(paths: Iterable[Path]) -> list[MergedSetting]:
 
 
 def _inherited(one: MergedSetting, names: set[tuple[str, str]]) -> bool:
-    parent = INHERITS.get(one.framework)
+    # A setting that a trainer shares with what its arguments extend never comes or goes.
+    parent = next(iter(known_frameworks().row(one.framework).extends), None)
     return parent is not None and (parent, one.row["key"].lstrip("-")) in names
 
 

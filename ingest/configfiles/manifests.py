@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from corpus.frameworks import known_frameworks
 from ingest.configfiles.tree import TreeNode
 from ingest.configfiles.yaml_document import YamlFile
-
-_GPU_IMAGE = re.compile(r"cuda|nvidia|torch|vllm|sglang|verl|rocm|deepspeed", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +67,6 @@ def _service(node: TreeNode) -> ManifestContainer:
     runtime, image = node.child("runtime"), node.child("image")
     devices = node.child("deploy", "resources", "reservations", "devices") or node.child("gpus")
     named = (runtime is not None and runtime.value == "nvidia") or (
-        image is not None and _GPU_IMAGE.search(image.value) is not None
+        image is not None and known_frameworks().gpu_images.search(image.value) is not None
     )
     return ManifestContainer(node, devices is not None or named, compose=True)

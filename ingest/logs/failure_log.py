@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from corpus.frameworks import cued_frameworks
 from corpus.log_patterns import Pattern
 from ingest.logs import levels
 from ingest.logs.context_lines import SURROUNDINGS, context_lines
 from ingest.logs.events import Event, EventLog
 from ingest.logs.facts import Value
-from ingest.logs.frameworks import cued_framework
 from ingest.logs.job_notes import JobNotes
 from ingest.logs.lines import Line
 from ingest.logs.masking import CODE, Masking
@@ -67,7 +67,7 @@ class FailureLog:
         self._notes.progress.timeline.event(line.number, line.time)
         # Several frameworks share their checks' words: where the calls are shown, they say whose it is.
         frames = traceback.frames if traceback else ()
-        called = {name for frame in frames for name in cued_framework(frame.file)}
+        called = {name for frame in frames for name in cued_frameworks(frame.file)}
         if len(best.frameworks) < 2 or not frames or called & set(best.frameworks):
             self._notes.see_shown(best, line)
         if line.number not in self._around and len(self._around) < EventLog.LIMIT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, last_level
 from corpus.library import Library
 from corpus.schema import Language, SettingSpec
@@ -27,7 +28,9 @@ _LABELS = {
 
 def named_settings(text: str, library: Library, report: CrashReport) -> list[SettingSpec]:
     """Give the settings that a text names, of the frameworks that the job runs; the job's own first."""
-    frameworks = [*dict.fromkeys([*(found.name for found in report.frameworks), "env"])]
+    frameworks = [
+        *dict.fromkeys([*(found.name for found in report.frameworks), *known_frameworks().holding_variables])
+    ]
     found: dict[tuple[str, str], SettingSpec] = {}
     for match in _KEY.finditer(text):
         spec = next(_specs(match[1].rstrip("."), frameworks, library, report), None)

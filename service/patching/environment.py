@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import unsigned
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.environment import VariablePlace, runtime_env, variables
@@ -134,12 +135,15 @@ def _added(script: Script, target: PatchTarget) -> list[WordEdit]:
     refuse_if_mentioned(script, replace(target, names=tuple(unsigned(name) for name in target.names)), ())
     name, value = target.names[0], spelled(target.to, "", ("1", "0"))
     started = launches(script)
-    inside = [stage for stage in stages(script) if stage.owner in ("docker", "ray-job")]
+    inside = [stage for stage in stages(script) if stage.inside]
     if len(inside) > 1:
         raise NotPatchableError(
             f"several commands could take it (lines {', '.join(str(each.words[0].line) for each in inside)})"
         )
-    if inside and not (target.framework == "ray" and any(stage.owner == "ray" for stage in stages(script))):
+    clusters = known_frameworks().clusters
+    if inside and not (
+        target.framework in clusters and any(stage.owner in clusters for stage in stages(script))
+    ):
         return _added_inside(script, inside[0], name, value, target)
     closed = [
         word for command in started for word in command.words if re.match(r"--export=(?!ALL\b)", word.text)
@@ -163,9 +167,9 @@ def _added_inside(
     script: Script, stage: ProgramWords, name: str, value: str, target: PatchTarget
 ) -> list[WordEdit]:
     """Set the variable where the job runs: in the container, or on the cluster that gets it."""
-    if stage.owner == "docker":
+    if stage.inside == "container":
         return [behind_name(script, stage, ["-e", f"{name}={value}"])]
-    if target.framework == "ray":
+    if target.framework in known_frameworks().clusters:
         raise NotPatchableError("Ray's own processes read it; set it before the `ray start` of every node")
     text = runtime_env(stage)
     if text is not None:

@@ -50,7 +50,7 @@ def _changed(script: Script, place: InstallPlace, specifier: SpecifierSet) -> Wo
 
 def _added(script: Script, requirement: str) -> WordEdit:
     """Install it before the job starts; where that happens elsewhere, the container's image is the place."""
-    if any(stage.owner in ("docker", "ray-job") for stage in stages(script)):
+    if any(stage.inside for stage in stages(script)):
         raise NotPatchableError("the job runs in a container or on a cluster; install it there")
     started = launches(script)
     if not started:

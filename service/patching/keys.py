@@ -7,40 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, levels
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import TreeEntry, TreeNode, line_of
 from service.patching.target import PatchTarget
 
-# Keys of which two tell whose configuration a file is; the framework with the most counts.
-MARKS = {
-    "llamafactory": {"stage", "finetuning_type", "template", "model_name_or_path", "cutoff_len", "dataset", "do_train"},
-    "axolotl": {"base_model", "micro_batch_size", "sequence_len", "datasets", "adapter", "num_epochs", "sample_packing"},
-    "accelerate": {
-        "compute_environment", "distributed_type", "num_processes", "num_machines", "mixed_precision", "machine_rank", "fsdp_config",
-        "main_training_function", "rdzv_backend", "downcast_bf16",
-    },
-    "transformers": {"model_name_or_path", "output_dir", "per_device_train_batch_size", "num_train_epochs"},
-    "trl": {"model_name_or_path", "output_dir", "per_device_train_batch_size", "num_train_epochs", "dataset_name"},
-    "deepspeed": {
-        "zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu", "fp16", "bf16", "optimizer", "scheduler",
-        "gradient_clipping",
-    },
-    "verl": {"actor_rollout_ref", "critic", "reward_model", "algorithm", "data", "trainer"},
-    "easyr1": {"worker", "algorithm", "data", "trainer"},
-}  # fmt: skip
-# Whose settings a file of another framework has under the same names: they are changed there, not added.
-_SHARES = {
-    "llamafactory": {"transformers"}, "axolotl": {"transformers", "accelerate"}, "trl": {"transformers"}, "transformers": {"trl"},
-    "verl": {"tinyzero", "simplerl-reason"},
-}  # fmt: skip
-# Hugging Face's own command-line configurations take both; the earlier forks of verl are laid out as it is.
-_ALSO_ADDED = {
-    ("trl", "transformers"),
-    ("transformers", "trl"),
-    ("verl", "tinyzero"),
-    ("verl", "simplerl-reason"),
-}
 _ON_COMMANDS = frozenset({"flag", "directive", "command", "python", "package"})
 # First levels that hold all roles: a file may start below them and still name the role.
 _WHOLES = frozenset({("actor_rollout_ref",), ("worker",)})
@@ -78,13 +50,26 @@ def locate(root: TreeNode, target: PatchTarget, text: str, name: str = "") -> Tr
 def owners(root: TreeNode) -> list[str]:
     """Give the frameworks whose configuration a mapping looks like; none where nothing tells."""
     keys = {entry.key.split(".")[0] for entry in root.entries}
-    hits = {framework: len(keys & marks) for framework, marks in MARKS.items()}
+    rows = known_frameworks().rows.values()
+    hits = {row.id: len(keys & set(row.config.marks)) for row in rows if row.config.marks}
     most = max(hits.values())
     return [framework for framework, count in hits.items() if count == most] if most > 1 else []
 
 
+def _held_by(owner: str) -> frozenset[str]:
+    """Name those whose settings a framework's file has under the same names."""
+    known = known_frameworks()
+    return _added_to(owner) | frozenset(known.row(owner).config.changes)
+
+
+def _added_to(owner: str) -> frozenset[str]:
+    """Name those whose settings may be added to a framework's file: the forks that are laid out as it is, too."""
+    known = known_frameworks()
+    return known.forks(owner) | frozenset(known.row(owner).config.adds)
+
+
 def _check_owner(found: Sequence[str], framework: str) -> None:
-    if found and not any(framework == owner or framework in _SHARES.get(owner, ()) for owner in found):
+    if found and not any(framework == owner or framework in _held_by(owner) for owner in found):
         raise NotPatchableError(
             f"the file looks like a configuration of {' or '.join(found)}, not of {framework}"
         )
@@ -152,9 +137,7 @@ def _gap(root: TreeNode, steps: tuple[str, ...], target: PatchTarget, text: str)
             raise NotPatchableError(f"the file holds the group {header[1]}, to which it does not belong")
         return _deepest(root, steps[len(group) :], text)
     if len(steps) == 1:
-        if any(
-            owner == target.framework or (owner, target.framework) in _ALSO_ADDED for owner in owners(root)
-        ):
+        if any(owner == target.framework or target.framework in _added_to(owner) for owner in owners(root)):
             return _deepest(root, steps, text)
         raise NotPatchableError(
             f"the file does not set it, and does not look like a configuration of {target.framework}"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, flag
 from corpus.keys import pattern as key_pattern
 from corpus.schema import Scalar
@@ -31,11 +32,6 @@ _COMPOSE_KEYS = {
 _SIZE = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
 # One limit, or a soft and a hard one that are the same.
 _LIMIT = re.compile(r"(?P<name>\w+)=(?P<value>-?\d+)(?::(?P=value))?")
-# How a container's command or image names the frameworks that read its flags.
-_PROGRAMS = {
-    "vllm": "vllm", "sglang": "sglang", "verl": "verl", "openrlhf": "openrlhf", "llamafactory": "llamafactory", "ms-swift": "swift",
-    "deepspeed": "deepspeed", "accelerate": "accelerate", "trl": "trl", "megatron": "megatron",
-}  # fmt: skip
 _BARE_WORD = re.compile(r"[\w.,:/+=@%^-]+")
 
 
@@ -99,9 +95,10 @@ def _slots(document: YamlFile, target: PatchTarget) -> list[ManifestSlot]:
         "command",
     ):
         raise NotPatchableError(f"a {target.kind} is not changed in a manifest")
-    if target.framework == "kubernetes":
+    manifest = known_frameworks().row(target.framework).manifest
+    if manifest == "kubernetes":
         return list(_of_kubernetes(document, target))
-    if target.framework == "docker":
+    if manifest == "compose":
         return list(_of_docker(document, target))
     return [slot for holder in containers(document) if (slot := _argument(document, holder, target))]
 
@@ -282,8 +279,10 @@ def _new_variable(
 def _argument(document: YamlFile, holder: ManifestContainer, target: PatchTarget) -> ManifestSlot | None:
     """Give the slot of a flag or override in a container's command."""
     said = re.sub(r"[-_]", "", document.text[holder.node.start : holder.node.end].lower())
-    program = _PROGRAMS.get(target.framework, target.framework.replace("-", ""))
-    if program not in said and any(other in said for other in _PROGRAMS.values()):
+    known = known_frameworks()
+    program = known.row(target.framework).container.word or target.framework.replace("-", "")
+    others = (row.container.word for row in known.rows.values() if row.container.word)
+    if program not in said and any(other in said for other in others):
         return None
     keys = ("entrypoint", "command") if holder.compose else ("command", "args")
     nodes = [node for key in keys if (node := holder.node.child(key)) is not None]

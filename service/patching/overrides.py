@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from corpus.frameworks import FlagStyle, known_frameworks
 from corpus.keys import canonical, flag, levels, negated, signs, unsigned
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.arguments import Argument, Form, is_option, read_argument
@@ -22,23 +23,8 @@ from service.patching.target import PatchTarget
 # As an argument is written, or `--no-key`.
 PlaceForm = Form | Literal["negated"]
 
-# Programs whose switches take no value: absent is false, and false is written by leaving it out.
-_STORE_TRUE = frozenset(
-    {"openrlhf", "megatron", "sglang", "vllm", "pytorch", "deepspeed", "ray", "docker", "slurm"}
-)
 # Switches that some versions have on by default, so that leaving them out does not turn them off.
 _MAY_BE_ON = frozenset({"enable_chunked_prefill", "enable_prefix_caching", "requeue"})
-# docker: options that may stand more than once, each time for another name.
-_REPEATED = frozenset({"ulimit", "device", "cap-add"})
-# Options by which a program of unknown name shows whose arguments it takes.
-_TRAINER = frozenset({"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs"})
-_SIGNS = {
-    "transformers": _TRAINER,
-    "trl": _TRAINER,
-    "llamafactory": frozenset({"finetuning_type", "cutoff_len"}),
-    "openrlhf": frozenset({"zero_stage", "micro_train_batch_size"}),
-    "megatron": frozenset({"micro_batch_size", "num_layers", "tensor_model_parallel_size"}),
-}
 _OVERRIDE = re.compile(r"(?P<sign>\+{0,2}|~)(?P<key>[A-Za-z_][\w.@/-]*)")
 _FILE = re.compile(r"\S+\.ya?ml")
 
@@ -77,6 +63,10 @@ def places(script: Script, target: PatchTarget, serving: bool = True) -> list[Se
             # Two commands may expand the same array: it is one place.
             found.setdefault((place.word.start, place.word.end), place)
     return list(found.values())
+
+
+def _flags(target: PatchTarget) -> FlagStyle:
+    return known_frameworks().row(target.framework).flags
 
 
 def _in_stage(stage: ProgramWords, names: set[str], target: PatchTarget) -> Iterator[SettingPlace]:
@@ -119,12 +109,12 @@ def _as_flag(
         return found
     if isinstance(target.to, bool):
         # What follows a switch may be its value, or the program's next argument.
-        computed = target.framework not in _STORE_TRUE and "@" not in found.value.text
+        computed = not _flags(target).bare and "@" not in found.value.text
         if not (is_switch(found.value.text) if found.value.plain else computed):
             return replace(found, form="bare", value=None)
     further = stage.words[argument.word + 2] if argument.word + 2 < len(stage.words) else None
     crowded = further is not None and not stage.launcher and further.plain and not is_option(further.text)
-    return replace(found, crowded=crowded and stage.owner not in ("vllm", "ray"))
+    return replace(found, crowded=crowded and not known_frameworks().row(stage.owner).flags.one_value)
 
 
 def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
@@ -152,7 +142,7 @@ def hold(script: Script, target: PatchTarget) -> bool:
 
 def _relevant(found: list[SettingPlace], target: PatchTarget) -> list[SettingPlace]:
     """Keep, of an option that stands once per name (`--ulimit memlock=-1`), those of the same name."""
-    if unsigned(target.names[0]).replace("_", "-") not in _REPEATED or target.framework != "docker":
+    if unsigned(target.names[0]).replace("_", "-") not in _flags(target).repeated:
         return found
     name = str(target.to).split("=")[0]
     return [place for place in found if place.value is not None and place.value.text.split("=")[0] == name]
@@ -204,7 +194,7 @@ def _switched(place: SettingPlace, target: PatchTarget) -> Iterator[WordEdit]:
     name = place.word.text
     if place.form == "negated":
         yield place.word.replaced(negated(name))
-    elif target.framework not in _STORE_TRUE:
+    elif not _flags(target).bare:
         yield WordEdit(place.word.end, place.word.end, " false")
     elif canonical(name) in _MAY_BE_ON:
         raise NotPatchableError(f"line {place.line}: how {name} is turned off depends on the version")
@@ -214,7 +204,7 @@ def _switched(place: SettingPlace, target: PatchTarget) -> Iterator[WordEdit]:
 
 def _is_off(script: Script, target: PatchTarget) -> bool:
     """Tell whether a switch is off because it does not stand there."""
-    if target.to is not False or target.framework not in _STORE_TRUE or target.spelled not in ("flag", ""):
+    if target.to is not False or not _flags(target).bare or target.spelled not in ("flag", ""):
         return False
     if any(canonical(name) in _MAY_BE_ON for name in target.names):
         return False
@@ -231,7 +221,7 @@ def _added(script: Script, target: PatchTarget) -> list[WordEdit]:
         raise NotPatchableError(f"the settings stand in {file}; change it there")
     return [
         behind_name(script, stage, words)
-        if stage.launcher or stage.owner == "ray"
+        if stage.launcher or stage.runs_nothing
         else behind_words(script, stage, words)
     ]
 
@@ -280,7 +270,7 @@ def _carries(stage: ProgramWords, target: PatchTarget) -> bool:
         )
     if stage.owner != SCRIPT:
         return any(word.text.startswith("-") for word in stage.words[stage.names :])
-    return bool(_SIGNS.get(target.framework, frozenset()) & {canonical(name) for name in names})
+    return any(canonical(name) in _flags(target).told_by for name in names)
 
 
 def _new_words(stage: ProgramWords, target: PatchTarget) -> list[str]:
@@ -292,7 +282,7 @@ def _new_words(stage: ProgramWords, target: PatchTarget) -> list[str]:
         raise NotPatchableError("it is part of a configuration file, which the script does not hold")
     option = flag(name)
     if isinstance(target.to, bool):
-        if target.framework not in _STORE_TRUE:
+        if not _flags(target).bare:
             return [option, "true" if target.to else "false"]
         if target.to:
             return [option]
@@ -300,8 +290,7 @@ def _new_words(stage: ProgramWords, target: PatchTarget) -> list[str]:
     joined = sum(1 for word in stage.words if word.text.startswith("--") and word.equals_at() is not None)
     apart = sum(1 for word in stage.words if word.text.startswith("--") and word.equals_at() is None)
     value = spelled(target.to, "")
-    # Slurm takes the value of some options only behind an equals sign.
-    return [f"{option}={value}"] if joined > apart or target.framework == "slurm" else [option, value]
+    return [f"{option}={value}"] if joined > apart or _flags(target).joined else [option, value]
 
 
 def _sign(stage: ProgramWords, name: str) -> str:

@@ -8,6 +8,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from corpus.frameworks import known_frameworks
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.requirements import (
@@ -70,7 +71,7 @@ def wanted(target: PatchTarget) -> tuple[Requirement, SpecifierSet]:
     """Read the target's package and version; `install` asks for the package in any version."""
     if target.kind != "package":
         raise NotPatchableError(f"a {target.kind} is not set among the requirements")
-    if target.framework not in ("pip", "python", ""):
+    if target.framework and not known_frameworks().row(target.framework).installs:
         raise NotPatchableError(f"it is a package of {target.framework}, not of pip")
     try:
         return Requirement(target.names[0]), read_specifier(str(target.to))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import unsigned
 from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
@@ -117,7 +118,9 @@ def _stands_in(text: str, target: PatchTarget, way: EditMethod) -> bool:
 
 
 def _way(target: PatchTarget) -> EditMethod:
-    if target.kind == "package" and target.framework in ("pip", "python", ""):
+    if target.kind == "package" and (
+        not target.framework or known_frameworks().row(target.framework).installs
+    ):
         return EditMethod(lambda script, it: bool(installs.places(script, it)), installs.edits, installs.hold)
     if target.kind == "package" or target.spelled in _ELSEWHERE:
         raise NotPatchableError(_ELSEWHERE.get(target.spelled, _ELSEWHERE["package"]))
@@ -125,7 +128,7 @@ def _way(target: PatchTarget) -> EditMethod:
         return EditMethod(
             lambda script, it: bool(environment.places(script, it)), environment.edits, environment.hold
         )
-    if target.framework == "slurm":
+    if known_frameworks().row(target.framework).directives:
         return EditMethod(_slurm_stands, _slurm_edits, _slurm_hold)
     if target.kind == "command" or target.spelled in ("command", "directive"):
         raise NotPatchableError("it is a command of its own; run it by hand")

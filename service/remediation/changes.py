@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import canonical
 from corpus.library import Library, chinese_guidance, fits
 from corpus.schema import Case, Change, ChangeKind, Language, Remedy, Scalar, SettingSpec, Text
@@ -47,10 +48,6 @@ _WAYS = {
 _ASKED = Text(en="what the message asks for", zh="报错信息要求的值 (见该行)")
 # The place of what no message advises, behind all that one does; a right name comes before both.
 FOLLOWS_ADVICE, BEFORE_ADVICE = 1000, -1
-# Kinds of change that belong to no framework of the job, so that the log need not show it.
-EVERYWHERE = frozenset(
-    {"env", "pip", "docker", "host", "linux", "slurm", "kubernetes", "nccl", "ray", "pytorch", "python"}
-)
 
 
 @dataclass(frozen=True)
@@ -357,7 +354,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[_ChangeGroup, 
     known = (
         spec is not None
         and not is_guidance(value.to)
-        and (change.framework in seen or change.framework in EVERYWHERE)
+        and (change.framework in seen or change.framework in known_frameworks().everywhere)
     )
     main = ProposedChange(
         framework=change.framework,
@@ -423,11 +420,12 @@ def typed_value(text: str | None) -> Scalar | None:
 def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job: _JobContext) -> bool:
     """Tell whether a case's change is one for this job: not for another framework, nor for one that another drives."""
     framework, mine = change.framework, settable_frameworks(job.report)
-    if framework in EVERYWHERE or framework in mine:
+    everywhere = known_frameworks().everywhere
+    if framework in everywhere or framework in mine:
         return fits_place(framework, change.key, job.report)
     if framework in seen:
         return False
-    return not mine & job.configurable - EVERYWHERE and not set(seen) & set(serves)
+    return not mine & job.configurable - everywhere and not set(seen) & set(serves)
 
 
 def _unknown(change: Change, spec: SettingSpec | None, version: str | None) -> str:

@@ -17,6 +17,7 @@ from functools import cache, cached_property
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, unsigned
 from corpus.library import Library, fits
 from corpus.predicates import compare
@@ -45,7 +46,7 @@ class Grounds:
         A framework that only its launch names has no command.
         """
         found: dict[str, set[str]] = {}
-        for framework, command in _programs(tuple(_texts(self.report)), self.library):
+        for framework, command in _programs(tuple(_texts(self.report))):
             found.setdefault(framework, set()).update({command} - {""})
         return {framework: frozenset(names) for framework, names in found.items()}
 
@@ -195,9 +196,9 @@ def _texts(report: CrashReport) -> Iterator[str]:
         yield from map(str, event.frames)
 
 
-def _programs(texts: tuple[str, ...], library: Library) -> Iterator[tuple[str, str]]:
+def _programs(texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Give the framework and command of each program that a text shows."""
-    for program in library.programs:
+    for program in known_frameworks().programs:
         expression = re.compile(program.expression)
         for text in dict.fromkeys(texts):
             for match in expression.finditer(text):

@@ -4,45 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ingest.logs.frameworks import cued_framework
+from corpus.frameworks import cued_frameworks, known_frameworks
 from ingest.logs.report import CrashReport
 
-_ENGINES = frozenset({"vllm", "sglang"})
-_TRAINERS = frozenset({"transformers", "trl", "accelerate"})
-_VERL = _ENGINES | _TRAINERS | {"verl", "deepspeed", "megatron", "pytorch"}
-# What trains without being named: a script of somebody's own, with an engine in it.
-_TRAINING = frozenset({"deepspeed", "megatron", "fsdp", "accelerate", "lightning", "peft"})
-# What a framework drives by itself: its log is full of their frames, but their settings are out of the user's
-# hands.
-_DRIVES = {
-    "easyr1": _VERL,
-    "tinyzero": _VERL,
-    "simplerl-reason": _VERL,
-    "search-r1": _VERL,
-    "verl": _VERL - {"verl"},
-    "openrlhf": _ENGINES | _TRAINERS | {"deepspeed", "pytorch"},
-    "trl": _ENGINES,
-    "ms-swift": _ENGINES,
-    "llamafactory": _ENGINES | {"trl"},
-    "axolotl": _ENGINES | _TRAINERS,
-    "lightning": frozenset({"transformers"}),
-    "megatron": _TRAINERS,
-    "vllm": _TRAINERS | {"deepspeed", "pytorch"},
-    "sglang": _TRAINERS | {"deepspeed", "pytorch", "vllm"},
-}
-# Their arguments are those of the trainer they are built on, and more.
-_TAKES = {name: frozenset({"transformers"}) for name in ("trl", "llamafactory", "ms-swift")}
-
-# What starts a job: of these it uses one, so that where one is seen the others are none of its own.
-PLACES = frozenset({"docker", "kubernetes", "slurm"})
 # Variables of a launcher; an engine that serves starts its processes itself, and reads none of them.
 _LAUNCHING = frozenset({"MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE"})
-# Variables that only one framework reads.
-_READ_BY = (("RAY_", "ray"), ("VLLM_", "vllm"), ("SGLANG_", "sglang"))
-# What belongs to every job: its packages, its machine, and what all the others are built on.
-_COMMON = frozenset({"env", "pip", "host", "linux", "python", "nccl", "pytorch", "cuda"})
-# What starts Ray itself.
-_ON_RAY = frozenset({"ray", "verl", "easyr1", "tinyzero", "simplerl-reason", "search-r1", "openrlhf"})
 
 
 def runs(framework: str, key: str, reader: str, seen: Collection[str]) -> bool:
@@ -50,45 +16,51 @@ def runs(framework: str, key: str, reader: str, seen: Collection[str]) -> bool:
 
     `reader` is whose variable it is.
     """
-    if framework == "ray" or key.startswith("RAY_"):
-        return bool(_ON_RAY & set(seen))
-    if framework in _COMMON:
-        return reader in ("", *_COMMON, *seen)
+    known = known_frameworks()
+    cluster = {framework, known.reader_of(key)} & known.clusters
+    if cluster:
+        started_by = {row.id for row in known.rows.values() if cluster & set(row.starts)}
+        return bool((cluster | started_by) & set(seen))
+    if framework in known.common:
+        return reader == "" or reader in known.common or reader in seen
     return framework in seen
 
 
 def fits_place(framework: str, key: str, report: CrashReport) -> bool:
     """Tell whether a setting outside of the trainer can be one of this job, as far as the log shows what it uses."""
-    seen = shown_frameworks(report)
-    # Name the engine that runs by itself, with no trainer above it; the empty string where there is none.
-    engine = (
-        ""
-        if (_DRIVES.keys() - _ENGINES | _TRAINING) & set(seen)
-        else next((name for name in ("sglang", "vllm") if name in seen), "")
-    )
-    if engine and (key in _LAUNCHING or (framework == "pytorch" and key.startswith("--"))):
+    known, seen = known_frameworks(), shown_frameworks(report)
+    engine = "" if known.trainers & seen else _alone(seen & known.engines)
+    is_rank_option = known.row(framework).starts_ranks and key.startswith("--")
+    if engine and (key in _LAUNCHING or is_rank_option):
         return False
-    reader = next(
-        (name for prefix, name in _READ_BY if key.startswith(prefix)), "ray" if framework == "ray" else ""
-    )
+    reader = known.reader_of(key) or (framework if framework in known.clusters else "")
     if reader and seen:
-        return reader in seen and not (reader in _ENGINES and engine not in ("", reader))
-    return framework not in PLACES or framework in seen or not seen & PLACES
+        return reader in seen and not (reader in known.engines and engine not in ("", reader))
+    # Of what starts a job it uses one, so that where one is seen the others are none of its own.
+    return framework not in known.places or framework in seen or not seen & known.places
+
+
+def _alone(engines: frozenset[str]) -> str:
+    """Name the engine that runs by itself; the empty string where there is none."""
+    known = known_frameworks()
+    driven = {other for name in engines for other in known.row(name).drives}
+    return next((name for name in known.rows if name in engines - driven), "")
 
 
 def settable_frameworks(report: CrashReport) -> frozenset[str]:
     """Name the frameworks of the log whose settings the job's user makes."""
-    seen = shown_frameworks(report)
+    known, seen = known_frameworks(), shown_frameworks(report)
     # An engine is hidden by the trainer that drives it; alone, it hides what it is built on.
-    drivers = (seen & _DRIVES.keys()) - _ENGINES or seen & _ENGINES
-    return frozenset(seen.difference(*(_DRIVES[name] for name in drivers)))
+    drivers = (seen & known.with_field("drives")) - known.engines or seen & known.engines
+    return frozenset(seen.difference(*(set(known.row(name).drives) - {name} for name in drivers)))
 
 
 def shown_frameworks(report: CrashReport) -> frozenset[str]:
     """Name the frameworks of the log, and those whose settings they take as their own."""
+    known = known_frameworks()
     seen = {found.name for found in report.frameworks}.union(
-        *(cued_framework(text) for text in report.launches)
+        *(cued_frameworks(text) for text in report.launches)
     )
-    named = seen.union(*(_TAKES.get(name, frozenset()) for name in seen))
-    # The trainer shards by FSDP through accelerate alone.
-    return frozenset(named | {"accelerate"} if {"fsdp", "transformers"} <= named else named)
+    named = seen.union(*(known.row(name).extends for name in seen))
+    implied = {row.id for row in known.rows.values() if row.shown_by and set(row.shown_by) <= named}
+    return frozenset(named | implied)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import canonical
 from corpus.library import Library
 from corpus.schema import SettingSpec
@@ -207,7 +208,11 @@ def _meant(
     """Give the job's own setting of that name."""
     mine = settable_frameworks(report)
     order = dict.fromkeys(
-        (*(found.name for found in report.frameworks if found.name in mine), *sorted(mine), "env")
+        (
+            *(found.name for found in report.frameworks if found.name in mine),
+            *sorted(mine),
+            *known_frameworks().holding_variables,
+        )
     )
     for framework in order:
         key = _key(framework, named.name, report, library, settings)

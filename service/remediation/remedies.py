@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from packaging.utils import canonicalize_name
 
+from corpus.frameworks import known_frameworks
 from corpus.library import Library, fits
 from corpus.schema import Remedy, Scalar
 from ingest.logs.conditions import all_hold, holds
@@ -14,11 +15,9 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
-from service.remediation.framework_relations import PLACES, fits_place, settable_frameworks
+from service.remediation.framework_relations import fits_place, settable_frameworks
 from service.remediation.rules.packages import distribution
 
-# What belongs to no framework, so that a log rarely names it: variables, packages, the machine.
-_ANYWHERE = frozenset({"env", "nccl", "pip", "host", "linux", "python"})
 # A message may name several keys; more than this would be a list, not an answer.
 MAX_FACTS = 3
 _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
@@ -44,10 +43,10 @@ def applicable(
 
 
 def _is_for(row: Remedy, mine: frozenset[str]) -> bool:
-    if row.framework in mine or row.framework in _ANYWHERE:
+    if row.framework in mine or row.framework in known_frameworks().anywhere:
         return True
     # Where the log does not tell what starts the job, a row that waits for a sign is shown for each of them.
-    return row.framework in PLACES and bool(row.when)
+    return row.framework in known_frameworks().places and bool(row.when)
 
 
 def _at_version(row: Remedy, version: str | None, library: Library, settings: Sequence[Setting]) -> Remedy:
@@ -116,5 +115,6 @@ def _setting(framework: str, key: str, library: Library) -> str | None:
 def _package(name: str, library: Library) -> str | None:
     """Give the catalogue's name of the package that a module, or a requirement, comes from."""
     wanted = canonicalize_name(distribution(name))
-    keys = [key for framework, key in library.specs if framework == "pip"]
+    installing = known_frameworks().with_field("installs")
+    keys = [key for framework, key in library.specs if framework in installing]
     return next((key for key in keys if canonicalize_name(key.split("[")[0]) == wanted), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from corpus.frameworks import known_frameworks
 from corpus.library import Library
 from corpus.predicates import parse
 from corpus.schema import Case
@@ -14,31 +15,6 @@ from ingest.index import Index, SearchHit
 from ingest.logs.conditions import ReportView, all_hold, holds
 from ingest.logs.report import CrashReport
 
-# What runs below or beside every trainer and engine: to be seen says nothing of whose job it is.
-GENERIC = frozenset(
-    {
-        "accelerate",
-        "cuda",
-        "datasets",
-        "docker",
-        "env",
-        "flash-attn",
-        "fsdp",
-        "hub",
-        "kubernetes",
-        "linux",
-        "nccl",
-        "openai",
-        "peft",
-        "pip",
-        "python",
-        "pytorch",
-        "ray",
-        "slurm",
-        "transformers",
-        "triton",
-    }
-)
 DEPTH = 40
 # Reciprocal rank fusion (Cormack et al., 2009): a constant that keeps the first ranks from being all.
 RRF = 20
@@ -137,8 +113,9 @@ def signature_applies(case: Case, view: ReportView) -> bool:
     if not all_hold(signature.all, view) or any(holds(condition, view) for condition in signature.none):
         return False
     seen = {found.name: found.version for found in view.frameworks}
-    special = seen.keys() - GENERIC
-    if special and case.frameworks and not case.frameworks.keys() & (special | GENERIC):
+    generic = known_frameworks().generic
+    special = seen.keys() - generic
+    if special and case.frameworks and not case.frameworks.keys() & (special | generic):
         return False  # another trainer's case, whose words the log happens to share
     return all(
         holds(f"framework:{name}{specifier}", view)

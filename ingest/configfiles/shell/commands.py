@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 
+from corpus.frameworks import known_frameworks
 from ingest.configfiles import literals
 from ingest.configfiles.settings import LONGEST, Setting, printed
 from ingest.configfiles.shell import arguments
@@ -15,15 +17,6 @@ from ingest.configfiles.shell import arguments
 # Bytes of one command that are looked at.
 MAX_COMMAND = 65_536
 
-_COMMAND = re.compile(
-    r"(?:^|[\s;&|+/`])(?:python[\d.]*|torchrun|deepspeed|accelerate|vllm|sglang|ray|sbatch|srun|mpirun|uv|"
-    r"llamafactory-cli|swift|trl|axolotl|export|docker)\s"
-)
-_PROGRAM = re.compile(
-    r"(?!-)(?:.*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate|vllm|sglang|ray|sbatch|srun|salloc|mpirun|"
-    r"mpiexec|uv|llamafactory-cli|swift|megatron|trl|axolotl|tune|xtuner|colossalai|docker|podman|apptainer|"
-    r"singularity|nsys|[^\s]+\.(?:py|sh|sbatch|slurm))"
-)
 # Programs that only show or move things: what follows them configures no job.
 _BYSTANDERS = frozenset(
     [
@@ -92,9 +85,23 @@ _PIECE = re.compile(r"\\(?P<escaped>.)|\$?'(?P<single>[^']*+)'|\"(?P<double>(?:[
 _INSIDE = re.compile(r"\\(?P<char>[\\\"$`\n])")
 
 
+@cache
+def _command_start() -> re.Pattern[str]:
+    """Give the expression of what begins a command in any text."""
+    names = "|".join(map(re.escape, known_frameworks().executables(at_start=False)))
+    return re.compile(rf"(?:^|[\s;&|+/`])(?:python[\d.]*|export|{names})\s")
+
+
+@cache
+def _program() -> re.Pattern[str]:
+    """Give the expression of a word that starts a program of the job."""
+    names = "|".join(map(re.escape, known_frameworks().executables(at_start=True)))
+    return re.compile(rf"(?!-)(?:.*/)?(?:python[\d.]*|{names}|[^\s]+\.(?:py|sh|sbatch|slurm))")
+
+
 def is_command(text: str) -> bool:
     """Tell whether a line looks like a launch command."""
-    return _COMMAND.search(text) is not None
+    return _command_start().search(text) is not None
 
 
 def of_trace(text: str, line: int) -> list[Setting]:
@@ -199,7 +206,7 @@ def _launched(words: list[str], line: int) -> Iterator[Setting]:
     programs = (
         place
         for place, word in enumerate(words)
-        if _PROGRAM.fullmatch(word) or word in _DECLARES or _PIP.fullmatch(word)
+        if _program().fullmatch(word) or word in _DECLARES or _PIP.fullmatch(word)
     )
     first = next(programs, None)
     if first is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from corpus.frameworks import known_frameworks
 from ingest.configfiles.shell.launches import ProgramWords, stages
 from ingest.configfiles.shell.runtime_env import held_json
 from ingest.configfiles.shell.syntax import Script, ShellCommand, is_export
@@ -14,8 +15,6 @@ from ingest.configfiles.shell.words import Word
 
 Carrier = Literal["export", "shell", "prefix", "env", "container", "job"]
 
-# Options that hand `NAME=value` on to the programs that a launcher starts.
-_OPTIONS = {"docker": ("-e", "--env"), "docker-exec": ("-e", "--env"), "mpi": ("-x", "-genv")}
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 
 
@@ -53,7 +52,7 @@ def _handed_on(script: Script) -> Iterator[VariablePlace]:
         yield from _by_env(command)
     for stage in stages(script):
         yield from _by_option(stage)
-        if stage.owner == "ray-job":
+        if stage.inside == "cluster":
             yield from _by_runtime_env(stage)
 
 
@@ -70,7 +69,7 @@ def _by_env(command: ShellCommand) -> Iterator[VariablePlace]:
 
 
 def _by_option(stage: ProgramWords) -> Iterator[VariablePlace]:
-    options = _OPTIONS.get(stage.owner, ())
+    options = known_frameworks().row(stage.owner).hands_on
     for before, word in zip(stage.words, stage.words[1:], strict=False):
         joined = next((len(option) + 1 for option in options if word.text.startswith(f"{option}=")), None)
         if before.text not in options and joined is None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from typing import Literal
 
+from corpus.frameworks import known_frameworks
 from ingest.configfiles.shell.syntax import Script, ShellCommand
 from ingest.configfiles.shell.variables import arguments, unused
 from ingest.configfiles.shell.words import Word
@@ -20,46 +23,21 @@ class ProgramStart:
     launcher: bool = False
 
 
-def _program(owner: str, pattern: str, launcher: bool = False) -> ProgramStart:
-    return ProgramStart(owner, re.compile(rf"(?:{pattern})(?= |$)"), launcher)
-
-
 SCRIPT = ""  # the owner of a program that no framework is known to own
-_ANY = r"(?:\S*/)?"
-_PROGRAMS = [
-    _program("slurm", rf"{_ANY}(?:srun|sbatch|salloc)", True),
-    _program("docker", rf"{_ANY}(?:docker|podman|nerdctl)(?: container)? (?:run|create)", True),
-    _program("docker-exec", rf"{_ANY}(?:docker|podman|nerdctl)(?: container)? exec", True),
-    _program("mpi", rf"{_ANY}(?:mpirun|mpiexec|horovodrun)", True),
-    _program("pytorch", rf"{_ANY}torchrun|-m torch\.distributed\.(?:run|launch)", True),
-    _program("deepspeed", rf"{_ANY}deepspeed|-m deepspeed\.launcher\.runner", True),
-    _program("accelerate", rf"{_ANY}accelerate launch|-m accelerate\.commands\.launch", True),
-    _program("ray", rf"{_ANY}ray start"),
-    _program("ray-job", rf"{_ANY}ray (?:job )?submit", True),
-    _program("vllm", rf"{_ANY}vllm (?:serve|bench|chat|complete|run-batch)|-m vllm\.\S+|\S*vllm/vllm-\S+"),
-    _program("sglang", r"-m sglang\.\S+|\S*sglang serve"),
-    _program(
-        "llamafactory",
-        rf"{_ANY}llamafactory-cli \w+|{_ANY}lmf \w+|\S*src/train(?:_bash)?\.py|-m llamafactory\.\S+",
-    ),
-    _program(
-        "ms-swift",
-        rf"{_ANY}swift (?:sft|rlhf|pt|infer|deploy|eval|rollout|export|sample)|-m "
-        r"swift\.\S+|\S*swift/cli/\w+\.py",
-    ),
-    _program("megatron-swift", rf"{_ANY}megatron (?:sft|rlhf|pt|export)"),
-    _program(
-        "trl",
-        rf"{_ANY}trl (?:sft|dpo|grpo|kto|ppo|orpo|reward|rloo|vllm-serve)|-m trl\.\S+|\S*trl/scripts/\w+\.py",
-    ),
-    _program("axolotl", rf"{_ANY}axolotl \w[\w-]*|-m axolotl\.\S+"),
-    _program("easyr1", r"-m verl\.trainer\.main"),
-    _program("verl", r"-m (?:verl|recipe)\.\S+|\S*verl/trainer/\w+\.py"),
-    _program("openrlhf", r"(?:-m )?openrlhf\.\S+|\S*train_(?:ppo|ppo_ray|sft|dpo|rm|kto|kd|prm)\w*\.py"),
-    _program("megatron", r"\S*pretrain_\w+\.py"),
-    _program(SCRIPT, r"-m [A-Za-z_]\w*(?:\.\w+)*|\S+\.py"),
-]
-_SHELL = re.compile(rf"{_ANY}(?:bash|sh|zsh) .+|\./.+|\S+\.sh(?: .*)?", re.DOTALL)
+
+
+@cache
+def _program_starts() -> tuple[ProgramStart, ...]:
+    """Give the programs of all frameworks, and any script behind them."""
+    known = [
+        ProgramStart(row.id, re.compile(rf"(?:{'|'.join(row.launches)})(?= |$)"), row.is_launcher)
+        for row in known_frameworks().rows.values()
+        if row.launches
+    ]
+    return (*known, ProgramStart(SCRIPT, re.compile(r"(?:-m [A-Za-z_]\w*(?:\.\w+)*|\S+\.py)(?= |$)")))
+
+
+_SHELL = re.compile(r"(?:\S*/)?(?:bash|sh|zsh) .+|\./.+|\S+\.sh(?: .*)?", re.DOTALL)
 # Modules that `python -m` starts for the preparation, not for the job.
 _PREPARES = frozenset({"pip", "venv", "json", "ensurepip", "http", "zipfile"})
 _NO_JOB = frozenset(
@@ -81,28 +59,6 @@ _NO_JOB = frozenset(
     }
 )
 
-# Frameworks that read the options of another one's program, or start it with their own name.
-_SHARED = {
-    "easyr1": {"verl"},
-    "verl": {"easyr1", "tinyzero", "simplerl-reason"},
-    "llamafactory": {"transformers", "trl"},
-    "ms-swift": {"transformers", "trl"},
-    "megatron-swift": {"ms-swift", "megatron"},
-    "trl": {"transformers"},
-    "axolotl": {"transformers"},
-}
-# Those whose settings the program takes by the very same names.
-_TAKEN = {
-    "verl": {"tinyzero", "simplerl-reason"},
-    "megatron-swift": {"ms-swift"},
-    "llamafactory": {"transformers"},
-    "ms-swift": {"transformers"},
-    "trl": {"transformers"},
-}
-_STARTERS = frozenset({"pytorch", "deepspeed", "accelerate"})
-_OWNERS = frozenset(program.owner for program in _PROGRAMS) - {SCRIPT}
-_OWN_COMMANDS = frozenset({"slurm", "docker", "ray", "mpi", *_STARTERS})
-
 
 @dataclass(frozen=True, slots=True)
 class ProgramWords:
@@ -115,20 +71,31 @@ class ProgramWords:
     known: bool
     command: ShellCommand | None
 
+    @property
+    def runs_nothing(self) -> bool:
+        """Tell whether the program reads only its own options, and the job is no part of it."""
+        return known_frameworks().row(self.owner).runs_nothing
+
+    @property
+    def inside(self) -> Literal["", "container", "cluster"]:
+        """Tell where what the program starts runs; the empty string where it runs beside it."""
+        return known_frameworks().row(self.owner).inside
+
     def serves(self, framework: str) -> bool:
         """Tell whether the program reads settings of the framework."""
-        if self.launcher and self.owner in _STARTERS:
-            return framework in _STARTERS
+        known = known_frameworks()
+        row, asked = known.row(self.owner), known.row(framework)
+        if row.starts_ranks:
+            return asked.starts_ranks
         if self.owner == SCRIPT:
-            return framework not in _OWN_COMMANDS
-        is_known = framework in _OWNERS or any(framework in names for names in _SHARED.values())
-        if not is_known:
-            return not self.launcher and self.owner != "ray"
-        return framework == self.owner or framework in _SHARED.get(self.owner, ())
+            return not asked.is_launcher and not asked.runs_nothing
+        if not asked.launches and not any(framework in known.read_by(other) for other in known.rows):
+            return not row.is_launcher and not row.runs_nothing
+        return framework == self.owner or framework in known.read_by(self.owner)
 
     def takes(self, framework: str) -> bool:
         """Tell whether a further setting of the framework can be given to the program."""
-        return framework == self.owner or framework in _TAKEN.get(self.owner, ())
+        return framework == self.owner or framework in known_frameworks().taken_by(self.owner)
 
 
 def stages(script: Script) -> list[ProgramWords]:
@@ -170,7 +137,7 @@ def _starts(words: list[Word]) -> Iterator[tuple[int, ProgramStart, int]]:
 
 def _at(words: list[Word], at: int) -> tuple[ProgramStart, int] | None:
     tail = " ".join(word.text for word in words[at : at + 4])
-    for program in _PROGRAMS:
+    for program in _program_starts():
         found = program.pattern.match(tail)
         if found is None or _is_value(words, at, found[0]):
             continue
@@ -185,17 +152,21 @@ def _is_value(words: list[Word], at: int, found: str) -> bool:
         return found[3:].split(".")[0] in _PREPARES or ("." not in found and not _takes_module(words[:at]))
     if found.endswith(".py"):
         return before.startswith("--") and "=" not in before and not _starts_script(words[:at])
-    return before.startswith("-") and found in ("deepspeed", "torchrun")
+    return before.startswith("-") and found in known_frameworks().rank_starters
 
 
 def _takes_module(before: list[Word]) -> bool:
     """Tell whether one of the words before takes `-m module`; to srun, `-m block` is something else."""
-    return any(re.search(r"python|torchrun|deepspeed|launch", word.text, re.IGNORECASE) for word in before)
+    starting = re.compile("|".join(("python", "launch", *known_frameworks().rank_starters)), re.IGNORECASE)
+    return any(starting.search(word.text) for word in before)
 
 
 def _starts_script(before: list[Word]) -> bool:
     """Tell whether the words before can be a starter's switches: `torchrun --standalone train.py`."""
-    return any(word.text.rsplit("/", 1)[-1] in ("torchrun", "deepspeed", "launch", "srun") for word in before)
+    known = known_frameworks()
+    schedulers = {name for row in known.rows.values() if row.directives for name in row.executables}
+    starters = schedulers | known.rank_starters | {"launch"}
+    return any(word.text.rsplit("/", 1)[-1] in starters for word in before)
 
 
 def launches(script: Script) -> list[ShellCommand]:

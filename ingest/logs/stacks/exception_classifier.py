@@ -6,14 +6,13 @@ import re
 from dataclasses import replace
 
 from corpus.exceptions import ExceptionMeaning, ExceptionMeanings, Owner
+from corpus.frameworks import cued_frameworks, known_frameworks
 from ingest.logs.events import Event
-from ingest.logs.frameworks import cued_framework
 
 _STANDARD = re.compile(
     r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|(?:site|dist)-packages/(?:torch|numpy|pandas)/"
 )
 _INSTALLED = re.compile(r"(?:site|dist)-packages/")
-_ENGINES = frozenset({"vllm", "sglang"})
 
 
 def classify_exception(event: Event, table: ExceptionMeanings) -> Event:
@@ -46,7 +45,7 @@ def _owner(event: Event) -> Owner | None:
     files = [frame.file for frame in event.frames if not _STANDARD.search(frame.file)]
     if not files:
         return None
-    frameworks = cued_framework(files[-1])
-    if _ENGINES & set(frameworks):
+    frameworks = cued_frameworks(files[-1])
+    if known_frameworks().engines & set(frameworks):
         return "engine"
     return "framework" if frameworks or _INSTALLED.search(files[-1]) else "user"

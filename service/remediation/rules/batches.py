@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from math import lcm
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import levels
 from service.remediation.rules.context import (
     Answer,
@@ -27,21 +28,7 @@ GRPO = "https://github.com/huggingface/trl/blob/main/trl/trainer/grpo_config.py"
 
 _INDIVISIBLE = frozenset({"batch-not-divisible", "parallelism-invalid"})
 MOST = 1 << 24
-# Where a trainer counts accumulation itself, its steps must grow as the micro batch falls.
-_ACCUMULATION = {
-    "transformers": "gradient_accumulation_steps",
-    "trl": "gradient_accumulation_steps",
-    "llamafactory": "gradient_accumulation_steps",
-    "ms-swift": "--gradient_accumulation_steps",
-    "axolotl": "gradient_accumulation_steps",
-    "deepspeed": "gradient_accumulation_steps",
-    "lightning": "Trainer.accumulate_grad_batches",
-}
-# verl's first names count over all GPUs, and each GPU must get one row at least.
-_SHARED = (".ppo_micro_batch_size", ".log_prob_micro_batch_size")
-_SHARING = frozenset({"verl", "tinyzero", "simplerl-reason"})
 _UPDATES = ("ppo_micro", "micro_train", "train.micro", "for_update", "--micro-batch")
-_SELF_ACCUMULATING = frozenset({"verl", "easyr1", "tinyzero", "simplerl-reason", "openrlhf", "megatron"})
 
 
 def divisor_at_most(number: int, most: int) -> int:
@@ -51,7 +38,8 @@ def divisor_at_most(number: int, most: int) -> int:
 
 def _sharers(s: RuleContext) -> int | None:
     """Give how many GPUs share the micro batch: all where the setting counts over them, else one."""
-    if not s.change.key.endswith(_SHARED) or s.change.framework not in _SHARING:
+    counted = known_frameworks().row(s.change.framework).batches.counted_over_gpus
+    if not s.change.key.endswith(counted):
         return 1
     cards = s.setting("trainer.n_gpus_per_node")
     return int(cards * (s.setting("trainer.nnodes") or 1)) if cards is not None and cards >= 1 else None
@@ -75,23 +63,24 @@ def _smaller_micro(s: RuleContext) -> ComputedValue | None:
     also = _accumulated(s, now // value)
     en = f"{value} divides {now}, so it divides all that {now} did.{asked(s, 'en')}"
     zh = f"{value} 整除 {now}，凡 {now} 能整除的它也能整除。{asked(s, 'zh')}"
-    if s.change.framework in _SELF_ACCUMULATING and any(part in s.change.key for part in _UPDATES):
+    if known_frameworks().row(s.change.framework).batches.sums_gradients and any(
+        part in s.change.key for part in _UPDATES
+    ):
         en += " Gradients are summed up to the larger batch, so the training stays the same."
         zh += "梯度会自动累积到大 batch，训练结果不变。"
     return ComputedValue(value, number_text(en, zh), also)
 
 
 def _accumulated(s: RuleContext, factor: int) -> tuple[DependentSetting, ...]:
-    key = _ACCUMULATION.get(s.change.framework)
-    if key is None or s.change.key.endswith("eval_batch_size"):
+    batches = known_frameworks().row(s.change.framework).batches
+    key = batches.steps
+    if not key or s.change.key.endswith("eval_batch_size"):
         return ()
     shown = s.text_of(levels(key)[-1])
     steps = s.setting(levels(key)[-1]) if shown is not None else 1
-    inferred = shown is None and (
-        s.change.framework == "ms-swift" or s.setting("train_batch_size") is not None
-    )
+    inferred = shown is None and (batches.steps_inferred or s.setting("train_batch_size") is not None)
     if steps is None or steps < 1 or inferred:
-        return ()  # "auto"; or ms-swift, or DeepSpeed with train_batch_size, chooses the steps by itself
+        return ()  # "auto"; or the program chooses the steps by itself, as DeepSpeed does with train_batch_size
     value = int(steps) * factor
     return (
         DependentSetting(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from corpus.frameworks import known_frameworks
 from service.remediation.rules.context import (
     GIB,
     ComputedValue,
@@ -36,14 +37,12 @@ _RAY_KILL = frozenset({"ray-memory-monitor-kill", "host-oom-kill"})
 _OFFLOAD = frozenset({"cpu-offload-pressure"})
 _NO_ROOM = frozenset({"kv-cache-too-small"})
 HEADROOM = 1.25
-# What a setting's owner calls a GiB.
-_SUFFIX = {"docker": "g", "slurm": "G", "kubernetes": "Gi"}
 _MOST_GIB = 16384
 
 
 def _size(s: RuleContext, gibs: float) -> str | int:
     """Write a size the way the setting's framework reads it."""
-    suffix = _SUFFIX.get(s.change.framework)
+    suffix = known_frameworks().row(s.change.framework).size_suffix
     return f"{gibs:.0f}{suffix}" if suffix else int(gibs * GIB)
 
 

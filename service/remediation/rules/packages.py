@@ -9,6 +9,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from corpus.frameworks import known_frameworks
 from service.remediation.rules.context import ComputedValue, RuleContext, ValueRule, number_text
 
 PIP = "https://pip.pypa.io/en/stable/reference/requirement-specifiers/"
@@ -22,37 +23,17 @@ _CAUSES = frozenset(
         "attention-backend-unsupported",
     }
 )
-# Packages that bring a module of another name than their own.
-MODULES = {
-    "PIL": "Pillow",
-    "cv2": "opencv-python-headless",
-    "yaml": "PyYAML",
-    "sklearn": "scikit-learn",
-    "hydra": "hydra-core",
-    "megatron": "megatron-core",
-    "transformer_engine": "transformer-engine",
-    "swift": "ms-swift",
-    "pkg_resources": "setuptools",
-    "latex2sympy2": "latex2sympy2-extended",
-    "flashinfer": "flashinfer-python",
-    "flash_attn_2_cuda": "flash-attn",
-    "flash_attn_interface": "flash-attn",
-    "transfer_queue": "TransferQueue",
-    "auto_gptq": "auto-gptq",
-    "awq": "autoawq",
-    "sgl_kernel": "sgl-kernel",
-    "google.protobuf": "protobuf",
-}
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 def distribution(name: str) -> str:
     """Give the package that a module, a requirement or a package's own name speaks of."""
-    if name in MODULES:
-        return MODULES[name]
+    modules = known_frameworks().modules
+    if name in modules:
+        return modules[name]
     match = _NAME.match(name.strip())
     top = (match[0] if match else name).split(".")[0]
-    return MODULES.get(top, top)
+    return modules.get(top, top)
 
 
 def _named(s: RuleContext) -> ComputedValue | None:

@@ -1,0 +1,154 @@
+"""What is known of frameworks stands in rows of data, and in no code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from corpus import library
+from corpus.errors import InvalidCorpusError
+from corpus.frameworks import cued_frameworks, known_frameworks, load_frameworks
+from corpus.library import KNOWLEDGE
+from tests.tables import each_row
+
+HOUSE = Path(__file__).parent.parent.parent
+KNOWN = known_frameworks()
+# Ids that are also words of other vocabularies, so that a literal of that spelling is no framework's id: how a
+# setting is spelled (`env`, `hydra`, `python`), a language of stacks (`python`), a part of a snapshot (`host`, `ray`).
+HOMONYMS = frozenset({"env", "hydra", "python", "host"})
+# Where a literal means another thing than the framework of a job, by file.
+NAMED: dict[str, tuple[set[str], str]] = {
+    "corpus/extract/frameworks.py": (set(KNOWN.rows), "where each framework's sources declare its settings"),
+    "corpus/extract/renames.py": (set(KNOWN.rows), "which versions of each framework renamed a setting"),
+    "corpus/frameworks.py": ({"kubernetes"}, "a format of manifests"),
+    "service/patching/manifest.py": ({"kubernetes"}, "a format of manifests"),
+    "service/patching/directives.py": ({"mpi"}, "an option of Slurm"),
+    "service/patching/launches.py": ({"pip"}, "a program that starts no job"),
+    "service/patching/requirements.py": ({"pip"}, "a key of a conda environment"),
+    "ingest/bulk_ingest.py": ({"ray"}, "the package that our own ingestion runs on"),
+    "ingest/redaction/kinds.py": ({"wandb"}, "a word that stands beside its key"),
+    "service/llm/models.py": ({"openai"}, "a kind of server of models"),
+    "service/llm/replies.py": ({"nccl"}, "a word of a question"),
+    "service/api/batches.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
+    "service/api/bodies.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
+    "service/api/knowledge.py": ({"ray"}, "an example of the API's page"),
+    "service/batches/engine.py": ({"ray"}, "what our own batches run on"),
+    "service/batches/executor_slots.py": ({"ray"}, "what our own batches run on"),
+    "service/batches/page.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
+    "service/monitoring/ended_jobs.py": ({"slurm"}, "a source of ended jobs"),
+    "service/schemas/records.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
+    "service/telemetry": ({"slurm", "ray", "kubernetes"}, "parts of a snapshot, kinds of scheduler"),
+    "ui/cli/batch.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
+    "ui/cli/doctor.py": ({"ray"}, "our own optional package"),
+    "ui/cli/watch.py": ({"slurm", "ray"}, "sources of ended jobs"),
+}
+
+
+def test_that_no_id_of_a_framework_stands_in_code() -> None:
+    """Only where the same word means another thing: those places are named, each with what it means."""
+    found = {
+        f"{name}:{line}: {text}"
+        for top in ("corpus", "ingest", "service", "ui")
+        for path in (HOUSE / top).rglob("*.py")
+        for name in [path.relative_to(HOUSE).as_posix()]
+        for line, text in _literals(path)
+        if text in KNOWN.rows and text not in HOMONYMS and not _is_named(name, text)
+    }
+    assert found == set()
+
+
+def test_that_every_named_place_has_its_literal() -> None:
+    """A reason whose literal is gone would let the next one in."""
+    idle = [
+        name
+        for name, (ids, _) in NAMED.items()
+        if ids
+        and not any(
+            text in ids
+            for path in ([HOUSE / name] if name.endswith(".py") else (HOUSE / name).rglob("*.py"))
+            for _, text in _literals(path)
+        )
+    ]
+    assert idle == []
+
+
+def _is_named(name: str, text: str) -> bool:
+    return any(name.startswith(place) and text in ids for place, (ids, _) in NAMED.items())
+
+
+def _literals(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def test_that_every_program_is_told_by_its_examples_and_not_by_what_is_near() -> None:
+    wrong = [
+        (row.expression, text)
+        for row in KNOWN.programs
+        for texts, is_told in ((row.examples, True), (row.near, False))
+        for text in texts
+        if (re.search(row.expression, text) is not None) is not is_told
+    ]
+    assert wrong == []
+
+
+def test_that_the_catalogue_names_commands_that_rows_tell() -> None:
+    """The names of commands that an expression gives are those that settings are bound to."""
+    bound = {(item.framework, name) for item in library.load().specs.values() for name in item.commands}
+    told = {
+        (row.framework, found.groupdict().get("command") or row.command)
+        for row in KNOWN.programs
+        for text in row.examples
+        if (found := re.search(row.expression, text))
+    }
+    assert {framework for framework, _ in bound} <= {framework for framework, _ in told}
+    assert bound & told
+
+
+def test_that_settings_belong_to_frameworks_that_have_a_row() -> None:
+    assert {framework for framework, _ in library.load().specs} <= KNOWN.rows.keys()
+
+
+def test_what_paths_and_commands_say_of_frameworks() -> None:
+    rows = {
+        "/opt/EasyR1/verl/workers/fsdp_workers.py": ("easyr1", "verl"),
+        "/data/TinyZero/verl/trainer/main_ppo.py": ("tinyzero", "verl"),
+        "python -m verl.trainer.main_ppo actor_rollout_ref.actor.lr=1e-6": ("verl",),
+        "/venv/lib/python3.11/site-packages/vllm/v1/engine/core.py": ("vllm",),
+        "accelerate launch train.py": ("accelerate",),
+        "/home/me/train.py": (),
+    }
+    assert {text: cued_frameworks(text) for text in rows} == rows
+
+
+@each_row(
+    "row, wrong",
+    [
+        ("- {id: toy, layer: trainer, drives: [nobody]}", "there is no framework nobody"),
+        ("- {id: toy, layer: trainer, cue: '('}", "cue"),
+        ("- {id: verl, layer: trainer}", "two frameworks are called 'verl'"),
+        ("- {id: toy, layer: sandwich}", "layer"),
+        ("- {id: toy, colour: red}", "colour"),
+    ],
+)
+def test_that_a_row_that_says_nothing_sensible_is_refused(
+    row: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message names the row and the field."""
+    (tmp_path / "frameworks.yaml").write_text(row, encoding="utf-8")
+    monkeypatch.setenv(KNOWLEDGE, str(tmp_path))
+    with pytest.raises(InvalidCorpusError, match=re.escape(wrong)):
+        load_frameworks()
+
+
+def test_that_a_folder_of_knowledge_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KNOWLEDGE, "/nowhere/knowledge")
+    with pytest.raises(
+        InvalidCorpusError, match=r"WHYCRASH_KNOWLEDGE: there is no folder /nowhere/knowledge"
+    ):
+        load_frameworks()
