@@ -31,6 +31,7 @@ EXTRACTED = "extracted"
 DOCUMENTED = "documented.yaml"
 GUIDANCE = "guidance.yaml"
 FRAMEWORKS = "frameworks.yaml"
+RULES = "rules.yaml"
 # Names a folder of a site's own knowledge. The environment alone: a file beside a log cannot set it.
 KNOWLEDGE = "WHYCRASH_KNOWLEDGE"
 # The C loader reads the corpus about ten times faster; PyYAML ships without it on some platforms.
@@ -227,6 +228,7 @@ def digest(root: Path | None = None) -> str:
                 *folder.glob("settings/extracted/*.json"),
                 *folder.glob(GUIDANCE),
                 *folder.glob(FRAMEWORKS),
+                *folder.glob(RULES),
             ]
         ):
             total.update(str(path.relative_to(folder)).encode())

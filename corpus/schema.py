@@ -44,7 +44,10 @@ def _predicate(text: str) -> str:
 
 
 def _expression(text: str) -> str:
-    re.compile(text)
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is no expression: {error}") from error
     return text
 
 

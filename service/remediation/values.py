@@ -1,40 +1,30 @@
-"""Values of changes, computed from the facts of a log by the rules of `rules/`."""
+"""Values of changes, computed from the facts of a log by the rows of `corpus/rules.yaml`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
 
+from corpus.rules import ValueRule, known_rules
 from corpus.schema import Change, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from service.remediation.gpu_cards import largest_gib
-from service.remediation.rules import batches, counts, host, lengths, memory, packages, parallel, timeouts
-from service.remediation.rules.context import Answer, ComputedValue, RuleContext, ValueRule, gib_of, parsed
-
-RULES: tuple[ValueRule, ...] = (
-    *memory.RULES,
-    *lengths.RULES,
-    *batches.RULES,
-    *counts.RULES,
-    *host.RULES,
-    *timeouts.RULES,
-    *parallel.RULES,
-    *packages.RULES,
-)
+from service.remediation.rules.context import Answer, ComputedValue, RuleContext, gib_of, parsed
+from service.remediation.rules.evaluation import apply_rule
 
 
 @cache
 def rule_ids() -> frozenset[str]:
     """Give the ids that a setting or change may name."""
-    return frozenset(rule.id for rule in RULES)
+    return frozenset(rule.id for rule in known_rules().rules)
 
 
 def rule_for(change: Change, spec: SettingSpec, cause: str) -> ValueRule | None:
     """Give the rule that computes this change for this cause; the change's own outranks the setting's."""
     wanted = change.rule or spec.rule
-    return next((rule for rule in RULES if rule.id == wanted and cause in rule.causes), None)
+    return next((rule for rule in known_rules().rules if rule.id == wanted and cause in rule.causes), None)
 
 
 def rule_context(
@@ -57,7 +47,7 @@ def _ordered(report: CrashReport) -> tuple[Fact, ...]:
 
 def compute_value(rule: ValueRule, given: RuleContext) -> Answer:
     """Apply a rule; None where facts do not suffice or the value is none that helps this job."""
-    result = rule.compute(given)
+    result = apply_rule(rule, known_rules(), given)
     if not isinstance(result, ComputedValue):
         return result
     if not _is_allowed(result.value, rule, given.spec):

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from corpus.keys import canonical
 from corpus.schema import Change, Scalar, SettingSpec, Text
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
-
-Direction = Literal["down", "up", "any"]
 
 _SIZE = re.compile(r"^(\d{1,15}(?:\.\d{1,6})?)\s*([kmgtp]?)i?b?$")
 _POWER = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
@@ -124,25 +121,6 @@ class RuleContext:
         return None
 
 
-@dataclass(frozen=True)
-class ValueRule:
-    """How a value follows from facts, for the causes it serves.
-
-    `formula` says it in words, `source` is where the setting's meaning and bounds are documented. A value
-    outside
-    `low` to `high`, or on the wrong side of the present one, is none.
-    """
-
-    id: str
-    causes: frozenset[str]
-    formula: str
-    source: str
-    compute: Callable[[RuleContext], Answer]
-    direction: Direction = "any"
-    low: float | None = None
-    high: float | None = None
-
-
 def parsed(text: str | None) -> float | None:
     """Read a plain number such as `8`, `'0.6'` or `1e-6`; None for words, empty and endless values."""
     try:
@@ -159,11 +137,6 @@ def gib_of(text: Scalar | None, unit: str | None = None) -> float | None:
         return None
     power = _POWER.get(match[2], _BARE.get(unit or "", 0))
     return float(match[1]) * 1024.0 ** (power - 3)
-
-
-def number_text(en: str, zh: str) -> Text:
-    """Say something in both languages."""
-    return Text(en=en, zh=zh)
 
 
 def down_to(number: float, step: float) -> float:

@@ -10,19 +10,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from corpus.frameworks import known_frameworks
-from service.remediation.rules.context import ComputedValue, RuleContext, ValueRule, number_text
+from service.remediation.rules.context import RuleContext
 
-PIP = "https://pip.pypa.io/en/stable/reference/requirement-specifiers/"
-
-_CAUSES = frozenset(
-    {
-        "package-missing",
-        "package-incompatible",
-        "abi-mismatch",
-        "jit-build-failed",
-        "attention-backend-unsupported",
-    }
-)
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
@@ -36,19 +25,21 @@ def distribution(name: str) -> str:
     return modules.get(top, top)
 
 
-def _named(s: RuleContext) -> ComputedValue | None:
-    """Take the version that the message about this very package asks for."""
-    wanted = canonicalize_name(s.change.key.split("[")[0])
-    for fact in s.facts:
+def asking_package(context: RuleContext) -> str:
+    """Give the name of the package that a change is about."""
+    return canonicalize_name(context.change.key.split("[")[0])
+
+
+def asked_version(context: RuleContext) -> str | None:
+    """Give the version that the message about this very package asks for."""
+    wanted = asking_package(context)
+    for fact in context.facts:
         if fact.kind != "package":
             continue
         names = [str(fact.fields[field]) for field in ("wanted", "name", "package") if field in fact.fields]
         asked = [specifier for name in names if (specifier := _specifier(name, wanted, names)) is not None]
         if asked:
-            return ComputedValue(
-                asked[0],
-                number_text(f"The message asks for {wanted}{asked[0]}.", f"报错要求 {wanted}{asked[0]}。"),
-            )
+            return asked[0]
     return None
 
 
@@ -75,6 +66,3 @@ def _least(text: str) -> str | None:
         return str(SpecifierSet(text)) or None
     except InvalidSpecifier:
         return None
-
-
-RULES = (ValueRule("named-package", _CAUSES, "the version that the message names, else any", PIP, _named),)

@@ -1,0 +1,95 @@
+"""Apply a row of `corpus/rules.yaml` to one job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from corpus.expressions import Operator, evaluate
+from corpus.rules import RuleBook, RuleSentence, RuleWay, ValueRule
+from corpus.schema import Scalar, Text
+from service.remediation.rules.context import Answer, CannotHelp, ComputedValue, DependentSetting, RuleContext
+from service.remediation.rules.operators import names_in, operators_of
+
+Names = dict[str, Any]
+
+
+def apply_rule(rule: ValueRule, book: RuleBook, context: RuleContext) -> Answer:
+    """Give the value of the first way that can be taken; None where the log states too little for any."""
+    operators = operators_of(context)
+    given = _bound(rule.let, {**names_in(context), **book.lists}, operators)
+    if given is None:
+        return None
+    for way in rule.ways:
+        names = _taken(way, given, operators)
+        if names is None:
+            continue
+        if not _all_hold(way.requires, names, operators):
+            return None
+        because = _told(way.because, names, book.sentences, operators)
+        if way.value is None:
+            return CannotHelp(because)
+        return ComputedValue(
+            _scalar(names["value"]),
+            because,
+            tuple(_dependent(way, names, operators)),
+            proves=bool(evaluate(way.proves, names, operators)),
+        )
+    return None
+
+
+def _bound(let: Mapping[str, str], names: Names, operators: Mapping[str, Operator]) -> Names | None:
+    """Add names with their values; None where one of them is missing."""
+    names = dict(names)
+    for name, expression in let.items():
+        found = evaluate(expression, names, operators)
+        if found is None:
+            return None
+        parts = name.split(", ")
+        names.update(zip(parts, found, strict=True) if isinstance(found, tuple) else [(name, found)])
+    return names
+
+
+def _taken(way: RuleWay, given: Names, operators: Mapping[str, Operator]) -> Names | None:
+    """Give all names of a way, its value among them; None where it cannot be taken."""
+    let = way.let if way.value is None else {**way.let, "value": way.value}
+    names = _bound(let, given, operators)
+    return names if names is not None and _all_hold(way.when, names, operators) else None
+
+
+def _all_hold(conditions: tuple[str, ...], names: Names, operators: Mapping[str, Operator]) -> bool:
+    return all(evaluate(condition, names, operators) for condition in conditions)
+
+
+def _dependent(way: RuleWay, given: Names, operators: Mapping[str, Operator]) -> Iterator[DependentSetting]:
+    for row in way.also:
+        names = _bound({**row.let, "key": row.key, "value": row.value}, given, operators)
+        if names is not None:
+            yield DependentSetting(
+                str(names["key"]), _scalar(names["value"]), _told(row.because, names, {}, operators)
+            )
+
+
+def _told(
+    text: Text, names: Names, sentences: Mapping[str, RuleSentence], operators: Mapping[str, Operator]
+) -> Text:
+    """Fill a text with the names' values, and with the sentences that can be said of this job."""
+    said: dict[str, Text] = {}
+    for name, sentence in sentences.items():
+        bound = _bound(sentence.let, names, operators)
+        is_said = bound is not None and _all_hold(sentence.when, bound, operators)
+        said[name] = (
+            Text(en=sentence.en.format(**bound), zh=sentence.zh.format(**bound))
+            if is_said and bound is not None
+            else Text(en="", zh="")
+        )
+    return Text(
+        en=text.en.format(**{**names, **{name: each.en for name, each in said.items()}}),
+        zh=text.zh.format(**{**names, **{name: each.zh for name, each in said.items()}}),
+    )
+
+
+def _scalar(value: object) -> Scalar:
+    if isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"a rule computed {value!r}, which is no value of a setting")

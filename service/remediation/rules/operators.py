@@ -1,0 +1,196 @@
+"""The names and operators that the rows of `corpus/rules.yaml` compute values with."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+
+from corpus.expressions import MissingError, Operator
+from corpus.frameworks import known_frameworks
+from corpus.keys import levels
+from service.remediation.rules.context import GIB, RuleContext, down_to, gib_of, up_to
+from service.remediation.rules.packages import asked_version, asking_package
+
+_SECONDS = {"minutes": 60.0, "milliseconds": 1e-3, "ms": 1e-3}
+
+
+def names_in(context: RuleContext) -> dict[str, object]:
+    """Give what an expression may name of a job; what is not known is None.
+
+    `now` is the job's value as a number, `whole` where it is a whole one above zero, `present_gib` where it is a
+    size; `to` the proposed one; `unit_s` the seconds of the setting's unit; `package` the one that is asked for.
+    """
+    batches = known_frameworks().row(context.change.framework).batches
+    return {
+        "now": context.number,
+        "whole": context.whole,
+        "default": context.default,
+        "present_gib": gib_of(context.now, context.spec.unit),
+        "to": context.change.to,
+        "key": context.change.key,
+        "cause": context.cause,
+        "card_gib": context.card_gib,
+        "unit": context.spec.unit or "seconds",
+        "unit_s": _SECONDS.get(context.spec.unit or "", 1.0),
+        "sums_gradients": batches.sums_gradients,
+        "package": asking_package(context),
+        "GIB": GIB,
+    }
+
+
+def operators_of(context: RuleContext) -> Mapping[str, Operator]:
+    """Give the operators of expressions, over one job's facts and settings."""
+    asked: dict[str, Callable[..., object]] = {
+        # What the log states: the first number of a fact under one of the names; the greatest of all its numbers;
+        # several numbers of one and the same fact; a text.
+        "fact": lambda kind, *names: context.stated(kind, *_flat(names)),
+        "most": lambda kind, *names: max(context.every(kind, *_flat(names)), default=None),
+        "together": lambda kind, *names: context.together(kind, *names),
+        "words": lambda kind, name: context.words(kind, name) or None,
+        # What the job sets, as a number and as written.
+        "setting": lambda *names: context.setting(*_flat(names)),
+        "text": context.text_of,
+        "size": lambda gib: _size(context, gib),
+        "sharers": lambda: _sharers(context),
+        "accumulation": lambda: _accumulation(context),
+        "asked_version": lambda: asked_version(context),
+    }
+    return {**_LAZY, **{name: _eager(of) for name, of in (_PLAIN | asked).items()}}
+
+
+def divisor_at_most(number: int, most: int) -> int:
+    """Give the largest divisor of `number` that is not over `most`; one at least."""
+    return next((value for value in range(min(number, most), 0, -1) if number % value == 0), 1)
+
+
+def _flat(names: tuple[object, ...]) -> list[str]:
+    """Take lists of names apart."""
+    return [str(each) for name in names for each in (name if isinstance(name, tuple) else (name,))]
+
+
+def _multiple(now: int, step: int, least: int) -> int | None:
+    """Give the multiple of `step` next below, or above where none is at least `least`; None where it is `now`."""
+    below = int(down_to(now, step))
+    value = below if below >= max(least, 1) else int(up_to(max(now, least), step))
+    return value if value != now else None
+
+
+def _choice_below(listed: str, present: int, least: int) -> int | None:
+    """Choose of the numbers that a text lists: below the present one, and if there is one, a divisor of it.
+
+    What divides the present one keeps what is counted by it whole too.
+    """
+    fitting = [number for text in re.findall(r"\d{1,9}", listed) if (number := int(text)) >= least]
+    below = [number for number in fitting if number < present]
+    value = max([number for number in below if present % number == 0] or below or fitting[:1], default=0)
+    return value if value >= least and value != present else None
+
+
+def _count_listed(text: str) -> int | None:
+    """Count the numbers of a list such as `4,5,6`; None where it names anything else."""
+    names = [name.strip() for name in text.strip("'\"").split(",") if name.strip()]
+    return len(names) if names and all(name.isdigit() for name in names) else None
+
+
+def _size(context: RuleContext, gib: float) -> str | int:
+    """Write a size the way the setting's framework reads it."""
+    suffix = known_frameworks().row(context.change.framework).size_suffix
+    return f"{gib:.0f}{suffix}" if suffix else int(gib * GIB)
+
+
+def _sharers(context: RuleContext) -> int | None:
+    """Give how many GPUs share the micro batch: all where the setting counts over them, else one."""
+    counted = known_frameworks().row(context.change.framework).batches.counted_over_gpus
+    if not context.change.key.endswith(counted):
+        return 1
+    cards = context.setting("trainer.n_gpus_per_node")
+    nodes = context.setting("trainer.nnodes") or 1
+    return int(cards * nodes) if cards is not None and cards >= 1 else None
+
+
+def _accumulation(context: RuleContext) -> tuple[str, int] | None:
+    """Give the setting that counts accumulation steps, and the job's steps; None where they follow by themselves."""
+    batches = known_frameworks().row(context.change.framework).batches
+    if not batches.steps or context.change.key.endswith("eval_batch_size"):
+        return None
+    name = levels(batches.steps)[-1]
+    shown = context.text_of(name)
+    if shown is None:
+        # The program chooses the steps by itself, as DeepSpeed does where the whole batch is set.
+        inferred = batches.steps_inferred or context.setting("train_batch_size") is not None
+        return None if inferred else (batches.steps, 1)
+    steps = context.setting(name)  # None for `auto`
+    return (batches.steps, int(steps)) if steps is not None and steps >= 1 else None
+
+
+def _eager(of: Callable[..., object]) -> Operator:
+    """Make an operator that needs all of its arguments."""
+    return lambda arguments: of(*(argument() for argument in arguments))
+
+
+def _first(fits: Callable[[object], bool]) -> Operator:
+    """Make an operator that gives its first argument that is known and fits."""
+
+    def choose(arguments: tuple[Callable[[], object], ...]) -> object:
+        for argument in arguments:
+            try:
+                found = argument()
+            except (MissingError, ZeroDivisionError):
+                continue
+            if fits(found):
+                return found
+        raise MissingError
+
+    return choose
+
+
+def _is_known(arguments: tuple[Callable[[], object], ...]) -> bool:
+    try:
+        arguments[0]()
+    except (MissingError, ZeroDivisionError):
+        return False
+    return True
+
+
+_LAZY: Mapping[str, Operator] = {
+    "first": _first(lambda _: True),
+    "nonzero": _first(bool),
+    "positive": _first(lambda found: isinstance(found, int | float) and found > 0),
+    "known": _is_known,
+}
+_PLAIN: dict[str, Callable[..., object]] = {
+    "min": min,
+    "max": max,
+    "int": int,
+    "gcd": math.gcd,
+    "lcm": math.lcm,
+    "down": down_to,
+    "up": up_to,
+    "divisor": divisor_at_most,
+    "multiple": _multiple,
+    "digits": lambda number, count: float(f"{number:.{count}g}"),
+    "pair": lambda *items: items,
+    "second": lambda items: items[1],
+    "next_of": lambda items, least: min((item for item in items if item >= least), default=None),
+    "choice_below": _choice_below,
+    "count_listed": _count_listed,
+    "lower": str.lower,
+    "mentions": lambda text, parts: any(part in text for part in parts),
+}
+# Every name that an expression may use besides its own.
+OPERATORS: frozenset[str] = frozenset(
+    (
+        *_LAZY,
+        *_PLAIN,
+        "fact",
+        "most",
+        "together",
+        "words",
+        "setting",
+        "text",
+        "size",
+        "sharers",
+        "accumulation",
+    )
+) | {"asked_version"}
