@@ -88,7 +88,7 @@ def test_that_a_setting_is_one_of_a_framework_that_the_job_runs() -> None:
 
 def _with(*specs: SettingSpec) -> Library:
     made = library(*specs)
-    return Library(made.causes, made.cases, made.specs, programs=whole_corpus().programs)
+    return Library(made.causes, made.cases, made.specs)
 
 
 def test_that_the_program_which_runs_takes_the_setting() -> None:
