@@ -1,4 +1,4 @@
-"""The product with a model as a system under evaluation: the answer in stages, with the tokens that it took."""
+"""The product with a model as a system under evaluation: the answer in stages, with the tokens it took."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def ece(scores: Sequence[Score]) -> float:
 
 
 def risk_coverage(scores: Sequence[Score]) -> list[tuple[float, float]]:
-    """Give, for ever lower thresholds of confidence, the share that is answered and how much of it is right."""
+    """Give the share answered and how much of it is right, for ever lower thresholds of confidence."""
     named = sorted(
         (item for item in scores if item.confidence is not None), key=lambda item: -(item.confidence or 0.0)
     )

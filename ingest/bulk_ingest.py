@@ -53,9 +53,7 @@ class BulkReader:
         self._address = ray_address
         self._workers = workers or os.cpu_count() or 1
         self._with_ray = with_ray
-        # What was read with another corpus or other patterns does not count.
-        key = hashlib.sha256(f"{library.digest()} {log_patterns.digest()}".encode()).hexdigest()[:16]
-        self._parts = RowParts(home, key)
+        self._parts = RowParts(home, parts_key())
 
     def ingested(self, errands: Sequence[Errand], report: Report) -> list[IngestedContent]:
         """Take in logs and give what came of them in the order of the ingest tasks.
@@ -271,6 +269,11 @@ def task_id(path: Path) -> list[int]:
             return []
         found += [facts.st_size, facts.st_mtime_ns]
     return found
+
+
+def parts_key() -> str:
+    """Name what logs are read with: parts of another corpus or other patterns do not count."""
+    return hashlib.sha256(f"{library.digest()} {log_patterns.digest()}".encode()).hexdigest()[:16]
 
 
 def sized(ingest_task: Errand) -> Errand:

@@ -66,8 +66,8 @@ class ChromaServer:
     def __init__(self, url: str, timeout: float = PATIENCE, pause: float = PAUSE) -> None:
         self.url = url
         self._timeout = timeout
-        self._pause = pause
-        self._failed_at = -pause
+        self.pause = pause
+        self.failed_at = -pause
         # Why the last request failed; empty where it did not.
         self.trouble = ""
         self._collections: dict[str, Any] = {}
@@ -75,7 +75,7 @@ class ChromaServer:
     @property
     def is_resting(self) -> bool:
         """Tell whether it failed a moment ago and is not asked again yet."""
-        return monotonic() - self._failed_at < self._pause
+        return monotonic() - self.failed_at < self.pause
 
     def standing(self, model: str, corpus: str) -> str:
         """Name the collection that stands for a model and a corpus; empty where there is none."""
@@ -173,7 +173,7 @@ class ChromaServer:
         try:
             yield
         except (ChromaError, HTTPError, ValueError, OSError) as error:
-            self._failed_at = monotonic()
+            self.failed_at = monotonic()
             self._collections.clear()
             self.trouble = (
                 f"The Chroma server at {self.url} gives no answer "

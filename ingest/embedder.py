@@ -117,7 +117,7 @@ class OnnxEmbedder:
 
     def _unique(self, texts: Sequence[str]) -> Vectors:
         encodings = self._tokenizer.encode_batch(list(texts))
-        batches = list(_batches([len(encoding.ids) for encoding in encodings]))
+        batches = list(batches_of([len(encoding.ids) for encoding in encodings]))
         rows = self._computed([[encodings[place] for place in batch] for batch in batches])
         vectors = np.empty((len(texts), rows[0].shape[1]), dtype=np.float32)
         for batch, made in zip(batches, rows, strict=True):
@@ -145,7 +145,7 @@ def _threads() -> int:
     return int(os.environ.get("WHYCRASH_THREADS") or min(MOST_THREADS, os.cpu_count() or 1))
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+def batches_of(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Put places of like length together, the longest first, up to BATCH_TOKENS with their padding."""
     held: list[int] = []
     for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
@@ -203,11 +203,12 @@ def open_embedder(setting: str, home: Path, threads: int | None = None) -> Embed
 
 def exported(setting: str, home: Path) -> Path | None:
     """Give the folder of a finished export, or None."""
-    folder = _export_folder(setting, home)
+    folder = export_folder(setting, home)
     return folder if (folder / "export.json").exists() else None
 
 
-def _export_folder(setting: str, home: Path) -> Path:
+def export_folder(setting: str, home: Path) -> Path:
+    """Name the folder of a model's export, which is complete once its last file is there."""
     key = hashlib.sha256(setting.encode()).hexdigest()[:12] if setting else DEFAULT_SHA256[:12]
     return home / "models" / key
 
@@ -218,7 +219,7 @@ def _export(setting: str, home: Path) -> Path | None:
     if not setting:
         _check_weights(source)
     model = _sentence_transformer(str(source))
-    target = _export_folder(setting, home)
+    target = export_folder(setting, home)
     part = target.with_name(target.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     try:

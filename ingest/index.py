@@ -102,12 +102,12 @@ class Index:
         self.folder = folder
         self.manifest = manifest
         self._note = note
-        self._server = server if manifest.collection else None
+        self.server = server if manifest.collection else None
 
     @property
     def note(self) -> str:
         """What is not as it should be, for people; empty where all is well."""
-        trouble = self._server.trouble if self._server else ""
+        trouble = self.server.trouble if self.server else ""
         return f"{trouble} Until then the vectors on this machine answer." if trouble else self._note
 
     @cached_property
@@ -155,12 +155,12 @@ class Index:
 
     def dense(self, vector: NDArray[np.float32], count: int) -> list[SearchHit]:
         """Give the documents nearest to a unit vector, by cosine, best first."""
-        if self._server is not None and not self._server.is_resting:
+        if self.server is not None and not self.server.is_resting:
             try:
-                return self._hits(self._server.nearest(self.manifest.collection, vector, count))
+                return self._hits(self.server.nearest(self.manifest.collection, vector, count))
             except ChromaServerError as error:
                 _LOG.warning("%s", error)
-        if self._server is None and len(self.documents) > EXACT_LIMIT:
+        if self.server is None and len(self.documents) > EXACT_LIMIT:
             return self.dense_chroma(vector, count)
         return self._top(np.asarray(self.vectors @ vector), count)
 

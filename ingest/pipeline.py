@@ -172,7 +172,7 @@ class _Run:
         roots = sorted({*(old.manifest.roots if old else ()), *self.given})
         crashes = documents.collapsed(item.crash for item in taken if item.crash)
         everything = [
-            *_cases(),
+            *cases(),
             *shared.documents(self.home, [*_notes(self.home, old, kept, self.changed), *crashes]),
         ]
         manifest = Manifest(name, library.digest(), len(everything), roots=tuple(roots))
@@ -234,7 +234,8 @@ def _row(made: IngestedContent) -> IngestedFile:
     )
 
 
-def _cases() -> Iterator[Document]:
+def cases() -> Iterator[Document]:
+    """Give the documents of the corpus's cases."""
     return (document for case in library.load().cases.values() for document in documents.of_case(case))
 
 

@@ -44,7 +44,7 @@ class SubprocessReader:
     def __init__(self, cache: Path, timeout: float = PATIENCE) -> None:
         self._cache = cache
         self._timeout = timeout
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
 
     def read(self, ingest_task: Errand) -> IngestedContent:
         """Take in a file; one that ends the process twice, or takes too long, becomes an intake with its reason.
@@ -72,7 +72,7 @@ class SubprocessReader:
             raise
 
     def _answer(self, ingest_task: Errand) -> IngestedContent:
-        process = self._process = self._process or self._started()
+        process = self.process = self.process or self._started()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - both are pipes
         try:
             process.stdin.write(json.dumps(asdict(ingest_task)).encode() + b"\n")
@@ -98,7 +98,7 @@ class SubprocessReader:
 
     def close(self) -> None:
         """End the process."""
-        process, self._process = self._process, None
+        process, self.process = self.process, None
         if process is None:
             return
         process.kill()

@@ -51,7 +51,7 @@ _BARE = re.compile(
     r"^(?:\d{1,4}(?:\.\d+)?(?: "
     r"?[KkMm万])?|C|C\+\+|C#|Dart|Go|Java|JavaScript|TypeScript|Kotlin|Less|Python|Rust|Cangjie|Jinja|Ruby|PHP|Swift|Shell|HTML|Vue|暂无简介)$"
 )
-_BYLINE = re.compile(
+BYLINE = re.compile(
     r"^(?:\d{4}[-/]\d\d[-/]\d\d(?: \d\d:\d\d(?::\d\d)?)?\s*)?(?:作者|来源|author|by)\s*[:：].{1,60}$",
     re.IGNORECASE,
 )
@@ -113,7 +113,7 @@ def strip_recommendations(rows: list[str]) -> list[str]:
     rows = [row.rstrip() for row in rows if row.strip()]
     end = next((place for place, row in enumerate(rows) if place and _CAPTION.match(row.strip())), len(rows))
     rows = rows[: _card_start(rows[:end])]
-    return [row for place, row in enumerate(rows) if not (place < 5 and _BYLINE.match(row.strip()))]
+    return [row for place, row in enumerate(rows) if not (place < 5 and BYLINE.match(row.strip()))]
 
 
 def _is_card(row: str) -> bool:

@@ -12,6 +12,7 @@ from pytest_socket import socket_allow_hosts
 
 from corpus import log_patterns
 from corpus.log_patterns import PatternTable
+from ingest import pipeline
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
@@ -23,7 +24,9 @@ _HOME = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the tests a home, and let processes that they start be interrupted, also in a shell's background, which ignores ctrl-C."""
+    """Give the tests a home, and let processes that they start be interrupted, also in a shell's background,
+    which ignores ctrl-C.
+    """
     if not hasattr(config, "workerinput"):  # a worker of xdist has its surroundings from who started it
         config.stash[_HOME] = machine.move_in()
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -70,6 +73,13 @@ def read(reader: Reader) -> ReadLog:
         return reader.read(LogSource("log", io.BytesIO(raw)))
 
     return from_log
+
+
+@pytest.fixture
+def small_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Index a few cases only: the whole corpus takes seconds for each home."""
+    whole = pipeline.cases
+    monkeypatch.setattr(pipeline, "cases", lambda: iter(list(whole())[:60]))
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""The machine as tests find it: nobody was there before them, and nothing that lies in a user's home counts."""
+"""The machine as tests find it: nobody was there before them, and nothing that lies in a user's home
+counts.
+"""
 
 from __future__ import annotations
 

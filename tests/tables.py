@@ -1,4 +1,6 @@
-"""A rule that holds for each row of a table is one test, which goes through all rows and names every one that fails."""
+"""A rule that holds for each row of a table is one test, which goes through all rows and names every one that
+fails.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def each_row(
     *,
     ids: Iterable[str] | Callable[[Any], object] | None = None,
 ) -> Callable[[Test], Test]:
-    """Call a test with each row, as `pytest.mark.parametrize` does, but as one test: thousands take long to collect.
+    """Call a test with each row, as `pytest.mark.parametrize` does, but as one test: thousands take long to
+    collect.
 
     Each row has a `tmp_path` and a `monkeypatch` of its own; other fixtures are shared by all rows.
     """

@@ -1,4 +1,6 @@
-"""The documentation says what the program does: blocks are run, generated parts compared, links and paths followed."""
+"""The documentation says what the program does: blocks are run, generated parts compared, links and paths
+followed.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ def test_the_readme_is_short() -> None:
 
 
 def test_links_and_paths_of_the_documentation_lead_somewhere() -> None:
-    """A relative link names a file, and a heading where it has an anchor; a path in code marks exists; each page is linked."""
+    """A relative link names a file, and a heading where it has an anchor; a path in code marks exists; each
+    page is linked.
+    """
     broken: list[str] = []
     linked = {"README.md"}
     for name, text in PAGES.items():

@@ -195,7 +195,8 @@ def test_no_module_imports_itself_through_others() -> None:
 def test_package_files_import_nothing() -> None:
     """An `__init__.py` holds a docstring and imports nothing.
 
-    Only that of the public package forwards names, once they are used: at the top it imports what marks types, no more.
+    Only that of the public package forwards names, once they are used: at the top it imports what marks
+    types, no more.
     """
     for path in _modules():
         if path.name == "__init__.py":

@@ -1,4 +1,6 @@
-"""Tests and CI count on nothing that lies on the machine: not on a user's home, nor on what an earlier run left."""
+"""Tests and CI count on nothing that lies on the machine: not on a user's home, nor on what an earlier run
+left.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Wait for what is meant, never for a time: a test that is right passes on a machine that does much else, too."""
+"""Wait for what is meant, never for a time: a test that is right passes on a machine that does much else,
+too.
+"""
 
 from __future__ import annotations
 

@@ -51,7 +51,9 @@ def shared_folder(factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[Path]:
-    """Give the folder of the warm home to one worker at a time: who comes first fills it, the others find it filled."""
+    """Give the folder of the warm home to one worker at a time: who comes first fills it, the others find it
+    filled.
+    """
     with (folder / "warm.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder / "warm"

@@ -38,11 +38,11 @@ def explain(
 ) -> Diagnosis:
     """Say why a job died, as `whycrash explain` does.
 
-    `log` is the text of a log (str), or where it lies: the path (`Path`) of a file, folder or archive, or several paths
-    of one job. `config` names launch scripts and configurations that a patch may change; without it, those that lie
-    beside the logs are used. `language` of the answer: that of the log where empty. With a model set
-    (`WHYCRASH_MODEL`) and `model`, the model explains beside the rules. `outcome` is how the job ended, as far as the
-    caller knows.
+    `log` is the text of a log (str), or where it lies: the path (`Path`) of a file, folder or archive, or
+    several paths of one job. `config` names launch scripts and configurations that a patch may change;
+    without it, those that lie beside the logs are used. `language` of the answer: that of the log where
+    empty. With a model set (`WHYCRASH_MODEL`) and `model`, the model explains beside the rules. `outcome` is
+    how the job ended, as far as the caller knows.
 
     The settings are the command's: `WHYCRASH_*` variables and `whycrash.toml`. The first call opens or builds the index
     (seconds); later ones take what it opened. Safe to call from several threads; calls take turns.

@@ -1,9 +1,8 @@
-"""How many jobs a second a batch is worked through with, by one worker process and by two, and what memory that takes.
+"""How many jobs of a batch are answered in a second, by one worker process and by two, and the memory for it.
 
 The logs are those of the labelled incidents, each with healthy output before it up to a usual size. Every
-second one
-that has a traceback gets functions of its own names, so that it is a crash of its own; the others are
-doubles.
+second one that has a traceback gets functions of its own names, so that it is a crash of its own; the others
+are doubles.
 """
 
 from __future__ import annotations

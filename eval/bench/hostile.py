@@ -1,8 +1,7 @@
-"""Logs made to break a reader: how fast each is read, in how much memory, and what the report says was left out.
+"""Logs made to break a reader: the speed and memory for each, and what its report says was left out.
 
 Each is made while it is read and read in a process of its own, `python -m eval.bench.hostile CASE`, so that
-the
-peak is its own; the time for making it is taken off. WHYCRASH_BENCH_SCALE makes all of them smaller.
+the peak is its own; the time for making it is taken off. WHYCRASH_BENCH_SCALE makes all of them smaller.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ Pieces = Iterator[bytes]
 
 
 class HostileResult(NamedTuple):
-    """What one log took: bytes, lines, seconds, MiB at the peak, events, the root's line, and what was left out."""
+    """What one log took: bytes, lines, seconds, MiB at the peak, events, root line, what was left out."""
 
     size: int
     lines: int

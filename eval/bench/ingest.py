@@ -1,8 +1,7 @@
-"""How fast a collection is taken in: vectors beside a plain loop over sentence-transformers, and what a query costs.
+"""How fast a collection is ingested, against a plain loop over sentence-transformers, and what a query costs.
 
 The peer is what one writes first: `SentenceTransformer.encode`, text by text; and, since that package sorts
-and
-batches too, all texts at once. All see the same texts, in turn, in one process with the same threads.
+and batches too, all texts at once. All see the same texts, in turn, in one process with the same threads.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def run() -> Table:
 
 
 def _spread(embed: Callable[[Sequence[str]], Vectors], texts: Sequence[str]) -> Vectors:
-    """Embed texts of which none is known to be another's equal: each gets a space more than the last equal one."""
+    """Embed texts as if none equalled another: each gets a space more than the last equal one."""
     seen: dict[str, int] = {}
     apart = []
     for text in texts:

@@ -1,4 +1,4 @@
-"""A made log of many dialects, of any size, with a few hundred notable lines: what the reader's speed is measured on."""
+"""A made log of many dialects and of any size, with a few hundred notable lines, to measure the reader on."""
 
 from __future__ import annotations
 

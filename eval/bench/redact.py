@@ -1,8 +1,7 @@
 """How fast secrets are taken out of usual training logs: as a stream, as a whole, and line by line.
 
 The logs are the labelled incidents, one after the other. The peer in the same run is the same table without
-its
-prefilter: every expression at every line, as a redactor does that has only `re`; it reads the first part.
+its prefilter: every expression at every line, as a redactor does that has only `re`; it reads the first part.
 """
 
 from __future__ import annotations

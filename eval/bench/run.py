@@ -29,7 +29,8 @@ import sys
 work = 0
 for number in range(1_000_000):
     work += sum(range(30))
-    sys.stdout.write(f"step {number} loss 0.123456 grad_norm 1.234567 lr 1e-06 tokens_per_second 12345.6 memory 71.2 GiB elapsed {number:08d} s\\n"[:100].ljust(99, ".")[:99] + "\\n")
+    row = f"step {number} loss 0.123456 grad_norm 1.234567 lr 1e-06 tokens_per_second 12345.6 memory 71.2 GiB"
+    sys.stdout.write(row[:99].ljust(99, ".") + "\\n")
 """
 
 

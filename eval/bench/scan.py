@@ -2,8 +2,7 @@
 
 Peers in the same run: ripgrep counting lines of the same patterns, and of a handful of error words; Drain3;
 NVIDIA's restart agent where it is installed; the bare decompressors. The slow peers read the first part of
-the
-same log, which is said in the table.
+the same log, which is said in the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many 4 kB pastes a server answers in a second, how long the slowest wait, and what it says when it is asked too much.
+"""How many 4 kB pastes a server answers in a second, how long the slowest wait, and what overload gets.
 
 The server is a process of its own; those who ask are another one, with as many connections as `CONNECTIONS`.
 """
@@ -149,7 +149,8 @@ def _ask(url: str, bodies: Sequence[bytes], connections: int, seconds: float) ->
 
 def _client(url: str) -> httpx.Client:
     # Without certificates: to load them for each of a hundred clients takes longer than what is measured.
-    return httpx.Client(base_url=url, timeout=60, headers={"content-type": "application/json"}, verify=False)  # noqa: S501 - plain HTTP on loopback
+    headers = {"content-type": "application/json"}
+    return httpx.Client(base_url=url, timeout=60, headers=headers, verify=False)  # noqa: S501 - plain HTTP
 
 
 def _one(url: str, bodies: Sequence[bytes], ends: float, keep: Callable[[TimedRequest], None]) -> None:
@@ -165,7 +166,7 @@ def _one(url: str, bodies: Sequence[bytes], ends: float, keep: Callable[[TimedRe
 
 
 def _overhead(url: str, pid: int) -> dict[str, float]:
-    """Tell what a request costs beside the worker: of the server's own process, and of the whole way there and back."""
+    """Measure what a request costs beside the worker: in the server's process, and for its client."""
     body = pastes()[0]
     extra: list[float] = []
     with _client(url) as client:

@@ -1,4 +1,4 @@
-"""Fuzz the readers of logs, of archives and of the job's own files: `python -m eval.fuzz [--seconds N] [NAME...]`.
+"""Fuzz the readers of logs, archives and a job's own files: `python -m eval.fuzz [--seconds N] [NAME...]`.
 
 What is found is left in out/fuzz/NAME; `--again FILE` runs one such input.
 """

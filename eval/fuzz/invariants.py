@@ -1,4 +1,4 @@
-"""What holds of every report, whatever the log: its lines are there, its texts can be shown, its roles agree."""
+"""What holds of every report: its lines exist, its texts can be shown, its roles agree."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Fuzz one reader until the time is over or something is found: `python -m eval.fuzz.process NAME FOLDER [OPTION...]`.
+"""Fuzz one reader until the time is over or something is found.
 
-A process of its own, since libFuzzer ends the one that it runs in. OPTIONs are libFuzzer's.
+Run as `python -m eval.fuzz.process NAME FOLDER [OPTION...]`. A process of its own,
+since libFuzzer ends the one that it runs in. OPTIONs are libFuzzer's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is fuzzed: for each reader of a user's bytes how it is called, what must hold, and what it begins from."""
+"""What is fuzzed: each reader of a user's bytes with how it is called, what must hold, and its seeds."""
 
 from __future__ import annotations
 
@@ -174,7 +174,8 @@ def archives() -> Iterator[bytes]:
 
 def _tar(members: dict[str, bytes], mode: str) -> bytes:
     target = io.BytesIO()
-    with tarfile.open(fileobj=target, mode=mode) as archive:  # type: ignore[call-overload]  # the mode is one of four
+    # The mode is one of four.
+    with tarfile.open(fileobj=target, mode=mode) as archive:  # type: ignore[call-overload]
         for name, data in members.items():
             header = tarfile.TarInfo(name)
             header.size = len(data)

@@ -20,7 +20,7 @@ class Cgroup:
 
     folders: tuple[Path, ...]
     covers: tuple[tuple[Path, Path], ...]
-    """(folder, place) pairs: inside the sandbox the folder is bound over the place, as container runtimes do."""
+    """(folder, place) pairs: in the sandbox the folder is bound over the place, as container runtimes do."""
 
     @property
     def procs(self) -> tuple[Path, ...]:

@@ -19,8 +19,8 @@ class Reader:
     """Reads logs with one table of patterns; not to be shared between threads."""
 
     def __init__(self, table: PatternTable, cache: Path | None = None) -> None:
-        self._table = table
-        self._scanner = Scanner(table.rows, cache)
+        self.table = table
+        self.scanner = Scanner(table.rows, cache)
         if cache:
             prefilter.save_prefilter(cache)
 
@@ -33,14 +33,14 @@ class Reader:
         job is known
         to have failed, whatever it says of itself.
         """
-        reading = LogReading(self._table, good or NOTHING, failed=failed)
+        reading = LogReading(self.table, good or NOTHING, failed=failed)
         for block in self._blocks(source, reading):
             del block
         return reading.report(source)
 
     def templates(self, source: LogSource | JobSource) -> Templates:
         """Read a healthy run for what its lines look like; raises InputError as `read` does."""
-        reading = LogReading(self._table, NOTHING)
+        reading = LogReading(self.table, NOTHING)
         found: set[int] = set()
         for block in self._blocks(source, reading):
             if len(found) < MOST:
@@ -51,11 +51,11 @@ class Reader:
 
     def _blocks(self, source: LogSource | JobSource, reading: LogReading) -> Iterator[Block]:
         """Give each block after it was read."""
-        self._scanner.fresh()
+        self.scanner.fresh()
         for part in source.parts() if isinstance(source, JobSource) else [source]:
             tally = Tally()
             first = reading.begin(part.name)
-            for block, matches in self._scanner.scan(blocks(part.chunks(), tally, first=first)):
+            for block, matches in self.scanner.scan(blocks(part.chunks(), tally, first=first)):
                 reading.feed(block, matches)
                 yield block
             reading.end(tally)

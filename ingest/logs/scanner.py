@@ -239,7 +239,7 @@ class Scanner:
         if self._always:
             self._always.scan(block.data, match_event_handler=hits.note)
         if self._progress:
-            for begin, end in _windows(block, (place for place, row in hits.found if row in self._telling)):
+            for begin, end in windows(block, (place for place, row in hits.found if row in self._telling)):
                 self._progress.scan(block.data[begin:end], match_event_handler=hits.shifted(begin))
         return hits.all()
 
@@ -327,7 +327,7 @@ class Finder:
         return found
 
 
-def _windows(block: Block, failures: Iterable[int]) -> list[tuple[int, int]]:
+def windows(block: Block, failures: Iterable[int]) -> list[tuple[int, int]]:
     """Give the parts of a block, in whole lines, that are searched for progress."""
     data, start, stop = block.data, block.start, block.stop
     if stop - start <= SAMPLED_OVER:

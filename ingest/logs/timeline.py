@@ -95,7 +95,7 @@ class Timeline:
         year = next(
             (int(match[1]) for text in (*self._times.values(), *texts) if (match := _YEAR.search(text))), YEAR
         )
-        offsets = self._offsets(year)
+        offsets = self.offsets(year)
         for event in events:
             when = parse_time(event.time or self._times.get(event.line, ""), year)
             if when is not None:
@@ -125,7 +125,7 @@ class Timeline:
         """Give the number of the part that holds a line, from 0."""
         return max(0, bisect_right([part.first for part in self.parts], line) - 1)
 
-    def _offsets(self, year: int) -> list[float]:
+    def offsets(self, year: int) -> list[float]:
         """Give how far each part's clock is ahead of that of the part with the most steps, in seconds."""
         clocks = [_instants(part.steps, year) for part in self.parts]
         reference = max(clocks, key=len)

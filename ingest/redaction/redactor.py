@@ -48,7 +48,7 @@ class Redactor:
         """Give the text with each secret replaced by `[redacted:<kind>]`."""
         data = text.encode("utf-8", "surrogatepass")
         found = search.find_secrets(data, self._budget)
-        return self._masked(data, found, 0, len(data)).decode("utf-8", "surrogatepass") if found else text
+        return self.masked(data, found, 0, len(data)).decode("utf-8", "surrogatepass") if found else text
 
     def rows(self, texts: Sequence[str]) -> list[str]:
         """Clean rows that stand below each other: each by itself, and what goes on over several of them."""
@@ -70,14 +70,14 @@ class Redactor:
             if len(data) > HOLD:
                 found = search.find_secrets(lead + data, self._budget)
                 cut = _sure(lead + data, found, len(lead))
-                yield self._masked(lead + data, found, len(lead), cut)
+                yield self.masked(lead + data, found, len(lead), cut)
                 lead, data = (lead + data)[:cut], (lead + data)[cut:]
                 lead = b"" if lead.endswith(b"\n") else lead[-LEAD:]
             data += block
         found = search.find_secrets(lead + data, self._budget)
-        yield self._masked(lead + data, found, len(lead), len(lead + data))
+        yield self.masked(lead + data, found, len(lead), len(lead + data))
 
-    def _masked(self, data: bytes, found: Sequence[FoundSecret], begin: int, end: int) -> bytes:
+    def masked(self, data: bytes, found: Sequence[FoundSecret], begin: int, end: int) -> bytes:
         """Give a part of the bytes with what was found in it masked."""
         masks = [
             _Mask(max(begin, part[0]), min(end, part[1]), item.kind, item.secret)

@@ -93,7 +93,7 @@ def create_app(
 
 def _part(app: FastAPI, name: str) -> Any:
     """Give a part of what the routes share; None before the app has started."""
-    return getattr(getattr(app.state, "reception", None), name, None)
+    return getattr(getattr(app.state, "app_state", None), name, None)
 
 
 def _lifespan(
@@ -127,7 +127,7 @@ async def _receiving(app: FastAPI, settings: Settings, triage_service: TriageSer
     engine = BatchEngine(settings, triage_service.store)
     batches = BatchService(settings, triage_service.store, engine.wake)
     stopping = threading.Event()
-    app.state.reception = AppState(
+    app.state.app_state = AppState(
         settings,
         triage_service,
         access,
@@ -146,7 +146,7 @@ async def _receiving(app: FastAPI, settings: Settings, triage_service: TriageSer
         stopping.set()
         await run_in_threadpool(engine.stop)
         threads.close()
-        del app.state.reception
+        del app.state.app_state
 
 
 def _gauges(triage_service: TriageService) -> Gauges:

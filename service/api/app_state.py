@@ -54,7 +54,7 @@ class AppState:
 
 def get_app_state(request: Request) -> AppState:
     """Give what all routes share."""
-    found: AppState = request.app.state.reception
+    found: AppState = request.app.state.app_state
     return found
 
 

@@ -28,7 +28,7 @@ class RateLimiter:
     def __init__(self, a_minute: int, clock: Callable[[], float] = monotonic) -> None:
         self._size = a_minute
         self._clock = clock
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self.callers: OrderedDict[str, _Bucket] = OrderedDict()
         self._turn = Lock()
 
     def acquire(self, caller: str) -> float:
@@ -44,10 +44,10 @@ class RateLimiter:
 
     def _filled(self, caller: str) -> _Bucket:
         now = self._clock()
-        bucket = self._buckets.setdefault(caller, _Bucket(self._size, now))
-        self._buckets.move_to_end(caller)
-        if len(self._buckets) > MOST:
-            self._buckets.popitem(last=False)
+        bucket = self.callers.setdefault(caller, _Bucket(self._size, now))
+        self.callers.move_to_end(caller)
+        if len(self.callers) > MOST:
+            self.callers.popitem(last=False)
         bucket.tokens = min(self._size, bucket.tokens + (now - bucket.at) * self._size / 60)
         bucket.at = now
         return bucket

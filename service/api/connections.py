@@ -48,7 +48,7 @@ _TWO_HOSTS = _Refusal(400, "A request has one Host header.")
 _TOO_MANY_WAITING = _Refusal(429, f"At most {PIPELINED} requests may wait on one connection.")
 
 # The connections of each server whose requests have no complete head yet, oldest first.
-_HEADS: WeakKeyDictionary[ServerState, dict[BoundedProtocol, None]] = WeakKeyDictionary()
+OPEN_HEADS: WeakKeyDictionary[ServerState, dict[BoundedProtocol, None]] = WeakKeyDictionary()
 
 
 class RefusedHeadError(Exception):
@@ -165,14 +165,14 @@ class BoundedProtocol(HttpToolsProtocol):
     def _await_head(self) -> None:
         self._has_head()
         self._clock = self.loop.call_later(self.read_deadline, self._give_up)
-        waiting = _HEADS.setdefault(self.server_state, {})
+        waiting = OPEN_HEADS.setdefault(self.server_state, {})
         waiting[self] = None
         if len(waiting) > self.heads:
             # The longest there and still without a head: no client that means it, or one that is very slow.
             next(iter(waiting))._make_room()
 
     def _has_head(self) -> None:
-        _HEADS.get(self.server_state, {}).pop(self, None)
+        OPEN_HEADS.get(self.server_state, {}).pop(self, None)
         if self._clock is not None:
             self._clock.cancel()
             self._clock = None

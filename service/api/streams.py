@@ -31,13 +31,13 @@ class EventThreads:
     """The threads that work out events, so many at once; one more is refused, for it would wait unseen."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self.most = most
         self._running = 0
         self._pool = ThreadPoolExecutor(most, thread_name_prefix="events")
 
     def submit(self, work: Callable[[], None]) -> None:
         """Start work in a thread; raises BusyError where all are in use."""
-        if self._running >= self._most:
+        if self._running >= self.most:
             raise BusyError("More is being worked on than there are places.", 1.0)
         self._running += 1
         asyncio.get_running_loop().run_in_executor(self._pool, work).add_done_callback(self._done)
@@ -57,20 +57,20 @@ class CostlyRequestSlots:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._taken: Counter[str] = Counter()
+        self.most = most
+        self.taken: Counter[str] = Counter()
 
     @contextmanager
     def slot(self, caller: str) -> Iterator[None]:
         """Hold a place; raises BusyError where there is none. For one event loop."""
-        if self._taken.total() >= self._most or self._taken[caller] >= (self._most + 1) // 2:
+        if self.taken.total() >= self.most or self.taken[caller] >= (self.most + 1) // 2:
             raise BusyError("More is being handed in than there are places.", 1.0)
-        self._taken[caller] += 1
+        self.taken[caller] += 1
         try:
             yield
         finally:
-            self._taken[caller] -= 1
-            self._taken += Counter()  # Lets go of those who have none.
+            self.taken[caller] -= 1
+            self.taken += Counter()  # Lets go of those who have none.
 
 
 class EventFlow:
@@ -96,7 +96,7 @@ class EventFlow:
         self._forsaken = forsaken
         self._loop = asyncio.get_running_loop()
         self._ends = self._loop.time() + deadline
-        self._queue: asyncio.Queue[Event | RequestError | None] = asyncio.Queue()
+        self.queue: asyncio.Queue[Event | RequestError | None] = asyncio.Queue()
         self._left = threading.Event()
         # Whether the last event was taken, or is not waited for any more.
         self.over = False
@@ -120,7 +120,7 @@ class EventFlow:
             # Not wait_for, which forgets that it was cancelled where an event comes at that moment
             # (https://github.com/python/cpython/issues/86296): it would wait on, for nobody.
             async with asyncio.timeout(left if read_deadline is None else min(left, read_deadline)):
-                item = await self._queue.get()
+                item = await self.queue.get()
         except TimeoutError as error:
             if self._loop.time() < self._ends:
                 raise
@@ -152,7 +152,7 @@ class EventFlow:
             return
         # A server that has stopped has no loop, and nobody left to tell.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._queue.put_nowait, item)
+            self._loop.call_soon_threadsafe(self.queue.put_nowait, item)
 
 
 async def client_left(request: Request) -> None:

@@ -61,10 +61,9 @@ class Submission:
     """What a person or a program hands in.
 
     `text` is a pasted log; else `paths` are log files, folders or archives that are one job's output, which
-    the
-    caller removes once the last event came; `names` are what they are called, where their paths do not tell.
-    `telemetry` is a snapshot, or `live` for this machine now.
-    `outcome` is how the job ended, as far as the caller knows.
+    the caller removes once the last event came; `names` are what they are called, where their paths do not
+    tell. `telemetry` is a snapshot, or `live` for this machine now. `outcome` is how the job ended, as far as
+    the caller knows.
     """
 
     name: str
@@ -104,7 +103,7 @@ class TriageService:
     """
 
     def __init__(self, settings: Settings, report: Report = no_progress) -> None:
-        self._settings = settings
+        self.settings = settings
         self._report = report
         self.store: Store
         self._index: Index
@@ -112,8 +111,8 @@ class TriageService:
 
     def __enter__(self) -> Self:
         # Built once here, not by each process for itself.
-        self._index = Triage(self._settings, self._report).index
-        self.store = open_store(self._settings)
+        self._index = Triage(self.settings, self._report).index
+        self.store = open_store(self.settings)
         self.pool.start()
         return self
 
@@ -126,7 +125,7 @@ class TriageService:
     @cached_property
     def library(self) -> Library:
         """The corpus."""
-        return library.load(cache=self._settings.home / "cache")
+        return library.load(cache=self.settings.home / "cache")
 
     def triage(self, submission: Submission, caller: Caller) -> Iterator[Event]:
         """Triage one job: Accepted, Progress..., Read, Matched, First, Said..., Final.
@@ -134,14 +133,13 @@ class TriageService:
         Or Failed at any place.
 
         Raises BusyError before the first event where too many wait, InvalidRequestError where nothing was
-        handed in.
-        An iterator that is closed early leaves the work to end by itself; its answer is kept.
+        handed in. An iterator that is closed early leaves the work to end by itself; its answer is kept.
         """
         task = _task(submission, str(ULID()))
         # Before anything is written: a refusal is to cost little.
         self.pool.check_capacity()
         now = datetime.now(UTC)
-        seconds = self._settings.request_deadline
+        seconds = self.settings.request_deadline
         self.store.triages.add(
             TriageRecord(
                 id=task.id,
@@ -156,7 +154,7 @@ class TriageService:
         )
         try:
             handle = self.pool.submit(
-                task, seconds, _TriageRecorder(self.store, task.id, bool(task.model and self._settings.model))
+                task, seconds, _TriageRecorder(self.store, task.id, bool(task.model and self.settings.model))
             )
         except RequestError:
             self.store.triages.delete(task.id)
@@ -175,7 +173,7 @@ class TriageService:
         talk = tuple(self.store.triages.messages(triage_id))
         handle = self.pool.submit(
             QuestionTask(kept, said, talk),
-            self._settings.request_deadline,
+            self.settings.request_deadline,
             _TurnRecorder(self.store, triage_id, said),
         )
         self.note(caller, "ask", triage_id)
@@ -206,7 +204,7 @@ class TriageService:
 
         The same whether a model is set or not.
         """
-        for message in self.pool.submit(PromptTask(self._kept(triage_id)), self._settings.request_deadline):
+        for message in self.pool.submit(PromptTask(self._kept(triage_id)), self.settings.request_deadline):
             if isinstance(message, PromptShown):
                 return message.text
             _raise(message)
@@ -244,7 +242,7 @@ class TriageService:
 
     def search(self, words: str, count: int = 5, language: str = "") -> Sequence[CaseHit]:
         """Search cases, notes and past reports."""
-        for message in self.pool.submit(SearchTask(words, count, language), self._settings.request_deadline):
+        for message in self.pool.submit(SearchTask(words, count, language), self.settings.request_deadline):
             if isinstance(message, SearchHits):
                 return message.hits
             _raise(message)
@@ -278,7 +276,7 @@ class TriageService:
                 rest.date(),
             )
             return 0
-        days = self._settings.retention_days
+        days = self.settings.retention_days
         if not days:
             self.store.retention.tidy(now)
             return 0

@@ -33,9 +33,8 @@ def job_result(job: JobRecord, representative: JobRecord | None = None) -> Diagn
     """Give the answer for a job that has ended; `representative` is the job that `same_as` names.
 
     An answer that is another job's comes without what is of that job's log alone: cascade, what was read,
-    and, unless
-    both have the same files of their own, the patch; and without the tokens, which a model took once. Raises
-    ConflictError for a job that has not ended.
+    and, unless both have the same files of their own, the patch; and without the tokens, which a model took
+    once. Raises ConflictError for a job that has not ended.
     """
     if job.state in ("queued", "running"):
         raise ConflictError(f"Job {job.id} has not ended; its result comes when it has.")

@@ -60,8 +60,8 @@ class BatchService:
         """Keep a batch; when this returns, it is on the disk and survives whatever dies.
 
         `left_out` is read once the last job was. Raises InvalidRequestError where there is no job,
-        TooLargeError,
-        StoreError, DiskFullError, or what reading `specs` raises; nothing of the batch remains then.
+        TooLargeError, StoreError, DiskFullError, or what reading `specs` raises; nothing of the batch remains
+        then.
         """
         batch = batch or self.begin()
         journal = journal_of(self._settings.home, batch)

@@ -16,12 +16,12 @@ class CircuitBreaker:
 
     def __init__(self) -> None:
         self._failures = 0
-        self._pause = Backoff(*REST)
+        self.pause = Backoff(*REST)
 
     @property
     def allows(self) -> bool:
         """Tell whether the model may be asked."""
-        return self._pause.over
+        return self.pause.over
 
     def record(self, answer: Diagnosis) -> None:
         """Take in what became of asking; an answer for which nobody was asked tells nothing."""
@@ -29,8 +29,8 @@ class CircuitBreaker:
             return
         if answer.engine.tokens.received:
             self._failures = 0
-            self._pause.end()
+            self.pause.end()
             return
         self._failures += 1
         if self._failures >= MOST:
-            self._pause.begin()
+            self.pause.begin()

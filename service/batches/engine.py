@@ -1,8 +1,7 @@
 """The engine: claims jobs of batches, has them read, has one of each crash answered, and records what becomes of each.
 
 Whatever dies, an accepted job ends once: the store holds it under a lease that only a living engine renews,
-and takes
-a result from the holder alone. Several engines, in one process or many, share the work.
+and takes a result from the holder alone. Several engines, in one process or many, share the work.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class _InFlightJob:
 
 
 @dataclass
-class _ClaimRate:
+class ClaimRate:
     """How fast jobs end, and so how many are claimed ahead: `least`, or what is done in a moment."""
 
     least: int
@@ -126,7 +125,7 @@ class BatchEngine:
         self._slots: dict[LaneName, ExecutorSlot] = {
             name: ExecutorSlot(name, settings, openers) for name in openers
         }
-        self._pace = _ClaimRate(AHEAD * (settings.workers or os.cpu_count() or 1))
+        self._pace = ClaimRate(AHEAD * (settings.workers or os.cpu_count() or 1))
         # What waits for the store, by the step that does.
         self.pauses: dict[str, Backoff] = {}
         self._due: dict[str, float] = {}
@@ -152,7 +151,7 @@ class BatchEngine:
 
     def start(self) -> None:
         """Work in a thread of its own until stopped."""
-        self._thread = threading.Thread(target=self._run_on, name="batch-engine", daemon=True)
+        self._thread = threading.Thread(target=self.run_forever, name="batch-engine", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -186,7 +185,7 @@ class BatchEngine:
         finally:
             self._close()
 
-    def _run_on(self) -> None:
+    def run_forever(self) -> None:
         """Work until stopped, whatever happens: all that is at hand is in the store as well."""
         while not self._stop.is_set() and not self._over:
             try:

@@ -1,8 +1,7 @@
 """The journal of a batch: one file beside the database, only ever appended to, from which a batch can be put together again.
 
 `batches/<id>/journal.jsonl` under the home folder holds the batch, then its jobs, then that it was accepted,
-then
-what became of each job. A line that was cut off, by a full disk or a lost machine, is passed over.
+then what became of each job. A line that was cut off, by a full disk or a lost machine, is passed over.
 """
 
 from __future__ import annotations

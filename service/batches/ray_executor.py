@@ -1,8 +1,7 @@
 """An executor whose workers are actors of a Ray cluster: this machine's own, started for the purpose, or a named one.
 
 The workers read logs, home folder and corpus by their paths, so a cluster of several machines needs them on a
-shared
-disk, and whycrash installed on each.
+shared disk, and whycrash installed on each.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from service.workers import spawning
 # connects.
 SILENCE = 20.0
 CONNECTING = 120.0
-_PREFIX = "wc-ray-"
+PREFIX = "wc-ray-"
 
 
 def open_ray(settings: Settings) -> RayExecutor:
@@ -43,7 +42,7 @@ class RayExecutor:
     def __init__(self, settings: Settings) -> None:
         sweep()
         # Named by this process: what a killed one left is known by its number.
-        self._folder = Path(sockets.new_folder(f"{_PREFIX}{os.getpid()}-"))
+        self._folder = Path(sockets.new_folder(f"{PREFIX}{os.getpid()}-"))
         context = spawning.context()
         self._pipe, other = context.Pipe()
         self._process = context.Process(
@@ -137,7 +136,7 @@ class RayExecutor:
 
 def sweep() -> None:
     """Remove the folders that killed processes left of their Ray."""
-    for folder in Path(sockets.place()).glob(f"{_PREFIX}*"):
-        number = folder.name.removeprefix(_PREFIX).split("-")[0]
+    for folder in Path(sockets.place()).glob(f"{PREFIX}*"):
+        number = folder.name.removeprefix(PREFIX).split("-")[0]
         if number.isdecimal() and not Path("/proc", number).exists():
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,8 +1,7 @@
 """What a batch's failures come to: grouped by cause and crash, what they cost, and which change would have saved most.
 
 A job died where its answer is not that nothing failed. What a group cost is what its jobs held: GPU hours
-where they
-were given, nodes by their names where those are known, else as many as the jobs count.
+where they were given, nodes by their names where those are known, else as many as the jobs count.
 """
 
 from __future__ import annotations

@@ -79,13 +79,13 @@ class JobWorker:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._warm = WarmTriage(settings)
+        self.warm = WarmTriage(settings)
         self._held: dict[str, _HeldJob] = {}
         self._fuse = CircuitBreaker()
 
     def load(self) -> str:
         """Load what every job needs and bound the memory; gives what is wrong, or the empty text."""
-        wrong = self._warm.load()
+        wrong = self.warm.load()
         if not wrong:
             bound_memory(JOB_MEMORY)
         return wrong
@@ -117,14 +117,14 @@ class JobWorker:
         _check_places((*order.paths, *order.configs), self._settings)
         files = [triage.read_config(Path(path)) for path in order.configs]
         with _opened(order, self._settings) as source:
-            found = self._warm.fresh().read(source, order.language, files, outcome=order.outcome)
+            found = self.warm.fresh().read(source, order.language, files, outcome=order.outcome)
         self._held[order.id] = _HeldJob(order, found)
         return job_reading(found.report, found.files, order.outcome)
 
     def answer(self, job_id: str, *, by_rules: bool = False) -> Diagnosis:
         """Answer a job that was read, and forget it; `by_rules` asks no model where one was to be."""
         held = self._held.pop(job_id)
-        made = self._recalling(self._warm.fresh())
+        made = self._recalling(self.warm.fresh())
         triage_context = made.diagnose(held.read)
         diagnosis = triage_context.first
         if held.order.model and self._settings.model:
@@ -180,8 +180,7 @@ def fingerprint(report: CrashReport, outcome: JobOutcome | None = None) -> str:
     """Give a hash that is equal where the same answer fits; the empty text where the log shows no failure.
 
     Wider than the report's own: what else stands in the log, the phase and the versions may turn the answer,
-    and what
-    the job's end says.
+    and what the job's end says.
     """
     if report.root is None:
         return ""

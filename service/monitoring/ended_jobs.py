@@ -52,8 +52,7 @@ def find_in_folder(
     """Watch a folder of logs: a job is over once none of its files has grown for `settle` seconds.
 
     Each file or folder in it is a job; NAME.out and NAME.err are one. No cleverer rule: a job must stay the
-    same
-    one whatever comes to lie beside it.
+    same one whatever comes to lie beside it.
     """
 
     def find(since: datetime) -> Iterator[EndedJob]:

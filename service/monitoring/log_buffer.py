@@ -32,7 +32,7 @@ class LogBuffer:
         # Made with the first bytes: where there is no place for it, the job is to run all the same.
         self._head: IO[bytes] | None = None
         self._tail: deque[tuple[IO[bytes], int]] = deque()
-        self._held: dict[int, bytes] = {}
+        self.held: dict[int, bytes] = {}
         self._size = 0
         self.dropped_lines = 0
         self.dropped_bytes = 0
@@ -41,14 +41,14 @@ class LogBuffer:
     def write(self, stream: int, data: bytes) -> None:
         """Take what a stream, known by a number, has printed."""
         end = data.rfind(b"\n") + 1
-        held = self._held.get(stream, b"")
+        held = self.held.get(stream, b"")
         if not end and len(held) + len(data) <= LONGEST:
-            self._held[stream] = held + data
+            self.held[stream] = held + data
             return
         end = end or len(data)
         self._write(held)
         self._write(data[:end])
-        self._held[stream] = data[end:]
+        self.held[stream] = data[end:]
 
     def _write(self, data: bytes) -> None:
         if not data or self.broken:
@@ -85,8 +85,8 @@ class LogBuffer:
 
     def chunks(self) -> Iterator[bytes]:
         """Give what was kept, with a blank line for each that was dropped."""
-        for stream in list(self._held):
-            self._write(self._held.pop(stream))
+        for stream in list(self.held):
+            self._write(self.held.pop(stream))
         if self._head is not None:
             yield from _read(self._head)
         for begin in range(0, self.dropped_lines, _BLANKS):

@@ -1,9 +1,8 @@
 """The machine's clock, as far as what it says may delete anything.
 
 A clock that leaps forward makes all that is kept look old. So it is written down now and then what it said;
-where it is
-days ahead of that, nothing is deleted until it has gone on evenly for a week. After a long stop that is a
-week's delay.
+where it is days ahead of that, nothing is deleted until it has gone on evenly for a week. After a long stop
+that is a week's delay.
 """
 
 from __future__ import annotations

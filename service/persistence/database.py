@@ -183,8 +183,7 @@ def _follow(engine: Engine, file: Path) -> None:
     """Let connections go that stand on a file which is not the database any more.
 
     Another server may have moved a damaged one aside, or a person put a copy in its place: what is written to
-    the old
-    one would be lost without a word.
+    the old one would be lost without a word.
     """
 
     def opened(_connection: object, record: ConnectionPoolEntry) -> None:

@@ -1,8 +1,7 @@
 """API keys, without their secrets, and beside the database the mark that there ever were any.
 
 A database that was damaged, deleted or put back from an old copy knows of no key. Were that alone to count,
-whoever
-can reach the address would be let in where a key was asked for a moment before.
+whoever can reach the address would be let in where a key was asked for a moment before.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class KeyRepository:
 
     def __init__(self, database: Database, home: Path) -> None:
         self._database = database
-        self._mark = home / MARK
+        self.mark = home / MARK
         self._noted: dict[str, datetime] = {}
 
     def were_ever(self) -> bool:
@@ -46,7 +45,7 @@ class KeyRepository:
         """
         try:
             # Not `exists`, to which a folder that may not be read is one that is not there.
-            self._mark.stat()
+            self.mark.stat()
         except FileNotFoundError:
             return False
         except OSError:
@@ -108,17 +107,17 @@ class KeyRepository:
 
     def _note_keyed(self) -> None:
         try:
-            self._mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with (
                 suppress(FileExistsError),
-                os.fdopen(os.open(self._mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file,
+                os.fdopen(os.open(self.mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file,
             ):
                 file.write(_SAYS)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise StoreError(
-                f"{self._mark} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours."
+                f"{self.mark} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours."
             ) from error
 
 

@@ -20,7 +20,7 @@ from service.schemas.errors import StoreError
 MIGRATIONS = str(Path(__file__).parent / "migrations")
 # SQLite's own check reads every page, a second for each gigabyte or so; a larger file is judged by what is
 # read of it.
-_CHECKED = 512 << 20
+CHECKED = 512 << 20
 # Any number that is ours alone: who holds it on a PostgreSQL server migrates there.
 _MIGRATING = 5_642_008_642
 
@@ -79,7 +79,7 @@ def _make(file: Path) -> None:
 
 def _check(database: Database, file: Path) -> None:
     suspect = suspicion(file).exists()
-    if file.stat().st_size > _CHECKED and not suspect:
+    if file.stat().st_size > CHECKED and not suspect:
         return
     with database.read() as connection:
         found = connection.execute(

@@ -3,15 +3,12 @@
 Functions over an open transaction.
 
 A job has one owner while it runs, and only the owner's word counts, so that no result is written twice. A job
-that
-ended as the same crash as another leans on that one's answer: where that one fails for good, the first that
-leans on
-it is queued again and takes its place. After `MOST_FAILURES` jobs of one crash have failed so, the rest fail
-as well.
+that ended as the same crash as another leans on that one's answer: where that one fails for good, the first
+that leans on it is queued again and takes its place. After `MOST_FAILURES` jobs of one crash have failed so,
+the rest fail as well.
 
 What is to be changed is told of a job's own files. So a job with files of its own leans on one with the same
-files; the
-first of each is answered by itself, beside the one that stands for the crash as such.
+files; the first of each is answered by itself, beside the one that stands for the crash as such.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from service.persistence.requests import RequestRepository
 from service.persistence.schema import AUDIT, BATCHES, TRIAGES
 from service.persistence.seen_events import SeenEvents
 
-_CHUNK = 500
+CHUNK = 500
 # Seconds between two steps. Without them a writer who waits hardly gets a turn: whoever gave one up is the
 # first to ask for the next.
 _BREATH = 0.01
@@ -39,11 +39,11 @@ class Retention:
         Gives how many triages and batches went.
         """
         columns = TRIAGES.c
-        count = self._delete(
+        count = self.delete_older(
             TRIAGES, (columns.created < before) & or_(columns.state != "running", columns.deadline < now)
         )
         count += self._forget_batches(before)
-        self._delete(AUDIT, AUDIT.c.at < before)
+        self.delete_older(AUDIT, AUDIT.c.at < before)
         self.tidy(now)
         return count
 
@@ -76,9 +76,10 @@ class Retention:
             self._batches.clear(batch)
         return len(found)
 
-    def _delete(self, table: Table, old: ColumnElement[bool]) -> int:
+    def delete_older(self, table: Table, old: ColumnElement[bool]) -> int:
+        """Delete the rows of a table that meet a condition, in chunks; gives how many there were."""
         key: Any = table.c.id
-        some = select(key).where(old).limit(_CHUNK)
+        some = select(key).where(old).limit(CHUNK)
         count, gone = 0, 1
         while gone:
             with self._database.write() as connection:

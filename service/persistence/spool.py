@@ -114,7 +114,7 @@ class Spool:
 
     packed: bool = False
     files: list[SpooledUpload] = field(default_factory=list)
-    _opened: list[BinaryIO] = field(default_factory=list)
+    opened: list[BinaryIO] = field(default_factory=list)
 
     def add(self, name: str) -> SpooledUpload:
         """Begin a file; raises DiskFullError, or BusyError where too many files are open."""
@@ -123,13 +123,13 @@ class Spool:
         return made
 
     def _shared(self) -> BinaryIO:
-        return self._opened[0] if self._opened else self._file()
+        return self.opened[0] if self.opened else self._file()
 
     def _file(self) -> BinaryIO:
         with free_bytes():
             # Not a context manager: it lives as long as the request.
             made: BinaryIO = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115
-        self._opened.append(made)
+        self.opened.append(made)
         return made
 
     @property
@@ -144,11 +144,11 @@ class Spool:
 
     def close(self) -> None:
         """Let the files go."""
-        for file in self._opened:
+        for file in self.opened:
             # What was not written yet, on a disk that is full, is to go anyway.
             with suppress(OSError):
                 file.close()
-        self.files, self._opened = [], []
+        self.files, self.opened = [], []
 
     def __enter__(self) -> Self:
         return self

@@ -27,7 +27,7 @@ class Store:
     """
 
     def __init__(self, database: Database, home: Path, replaced: Path | None = None) -> None:
-        self._database = database
+        self.database = database
         # Where a damaged database was moved to when this one was made in its place; its batches are in their
         # journals.
         self.replaced = replaced
@@ -47,8 +47,7 @@ class Store:
         `patience` is how many seconds a writer waits for others.
 
         Raises StoreError, of which DamagedStoreError is one unless `replace_damaged` moves the damaged file
-        aside;
-        SettingsError where the URL cannot be used.
+        aside; SettingsError where the URL cannot be used.
         """
         database, replaced = open_database(address(settings), replace_damaged, timeout)
         return cls(database, settings.home, replaced)
@@ -61,17 +60,17 @@ class Store:
         The damaged file is moved aside. Raises as `open` does.
         """
         made, self.replaced = open_database(address(settings), replace_damaged=True)
-        self._database.rebind(made)
+        self.database.rebind(made)
 
     @property
     def place(self) -> str:
         """Name the database, without its password."""
-        return self._database.place
+        return self.database.place
 
     def check(self) -> str:
         """Say what is wrong with the database; empty is nothing."""
         try:
-            with self._database.read() as connection:
+            with self.database.read() as connection:
                 found = version(connection)
         except RequestError as error:
             return str(error)
@@ -83,7 +82,7 @@ class Store:
 
     def close(self) -> None:
         """Close all connections."""
-        self._database.close()
+        self.database.close()
 
     def __enter__(self) -> Store:
         return self

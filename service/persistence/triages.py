@@ -53,9 +53,8 @@ class TriageRepository:
         Raises NotFoundError where the triage was deleted meanwhile.
 
         `excerpt`, `configs` and `telemetry` are what further answers to the triage are made of; what is empty
-        leaves
-        what stands. A final None leaves the answer that stands; where none does, the triage failed, and
-        `error` says why.
+        leaves what stands. A final None leaves the answer that stands; where none does, the triage failed,
+        and `error` says why.
         """
         # Cleaned and packed before the transaction, which keeps other writers waiting.
         values = {"error": sanitizer.clean_text(error)} | (_answer(diagnosis) if diagnosis else {})

@@ -59,7 +59,7 @@ def take_snapshot(
     """
     cards = sources.cards(sources.listen_s, sources.nvml_timeout_s)
     machine = host.read_host()
-    found, told = _pages(sources.pages)
+    found, told = read_pages(sources.pages)
     cluster = (
         ray_state.read_ray_state(sources.ray_dashboard, ray_state.token())
         if sources.ray_dashboard
@@ -94,7 +94,7 @@ def take_snapshot(
     return baseline.compare(made, before)
 
 
-def _pages(addresses: Sequence[str]) -> tuple[CollectedParts, tuple[str, ...]]:
+def read_pages(addresses: Sequence[str]) -> tuple[CollectedParts, tuple[str, ...]]:
     """Read pages of metrics: a DCGM exporter's, an inference server's.
 
     The first that tells something is taken.

@@ -118,7 +118,7 @@ def parse_kernel_log(
     for row in text.splitlines():
         if since is None:
             since = _time(row, boot_time, year, utc_offset_s)
-        if _marked(row) and (event := _event(row, _time(row, boot_time, year, utc_offset_s))):
+        if may_be_event(row) and (event := _event(row, _time(row, boot_time, year, utc_offset_s))):
             events.append(
                 event.model_copy(
                     update={"text": clean(printable(event.text)), "process": clean(printable(event.process))}
@@ -138,7 +138,7 @@ def _time(row: str, boot_time: float | None, year: int | None, utc_offset_s: flo
 
 
 @lru_cache(maxsize=MAX_LINES)
-def _marked(row: str) -> bool:
+def may_be_event(row: str) -> bool:
     """Tell whether a line says that something happened.
 
     A machine that is watched shows nearly the same lines each time.

@@ -215,7 +215,7 @@ def collect(listen_s: float) -> GpuList:
         return _nothing(f"NVML: {error}", WORDS.get(getattr(error, "value", 0), "failed"))
     xids = _xids(pynvml, listen_s) if listen_s > 0 else None
     count = int(pynvml.nvmlDeviceGetCount())
-    cards = tuple(_gpu(pynvml, number, xids) for number in range(count))
+    cards = tuple(read_gpu(pynvml, number, xids) for number in range(count))
     return GpuList(
         gpus=cards,
         driver_version=_text(pynvml.nvmlSystemGetDriverVersion()),
@@ -228,7 +228,8 @@ def _text(value: Any) -> Reading[str]:
     return known(value.decode() if isinstance(value, bytes) else str(value))
 
 
-def _gpu(library: Any, number: int, xids: dict[int, list[int]] | None) -> Gpu:
+def read_gpu(library: Any, number: int, xids: dict[int, list[int]] | None) -> Gpu:
+    """Read one card; `xids` are those of the kernel's log by the card's number, None where it was not read."""
     try:
         handle = library.nvmlDeviceGetHandleByIndex(number)
     except library.NVMLError as error:
@@ -306,12 +307,13 @@ def _load(card: _Card) -> dict[str, Reading[Any]]:
         ),
         "power_w": card.tried(lambda: library.nvmlDeviceGetPowerUsage(card.handle) / 1000),
         "throttle": card.tried(
-            lambda: _reasons(int(library.nvmlDeviceGetCurrentClocksThrottleReasons(card.handle)))
+            lambda: throttle_reasons(int(library.nvmlDeviceGetCurrentClocksThrottleReasons(card.handle)))
         ),
     }
 
 
-def _reasons(mask: int) -> tuple[str, ...]:
+def throttle_reasons(mask: int) -> tuple[str, ...]:
+    """Name why a card is slowed down, from NVML's bit mask."""
     return tuple(word for bit, word in THROTTLE.items() if mask & bit)
 
 

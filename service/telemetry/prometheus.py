@@ -186,12 +186,12 @@ def _lines(server: PrometheusQuery, start: float, end: float) -> Iterator[Metric
     wanted = (*names(), "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_RESERVED")
     with httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False) as client:
         for first in range(0, len(wanted), BATCH):
-            query = _query(wanted[first : first + BATCH], server.selector)
+            query = query_of(wanted[first : first + BATCH], server.selector)
             asked = {"query": query, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:g}"}
             yield from _parsed(_answer(client, f"{server.base}/api/v1/query_range", asked))
 
 
-def _query(wanted: Sequence[str], selector: Mapping[str, str]) -> str:
+def query_of(wanted: Sequence[str], selector: Mapping[str, str]) -> str:
     """Write one selector; https://prometheus.io/docs/prometheus/latest/querying/basics/ has the quoting."""
     chosen = [f"{name}=~{json.dumps(value)}" for name, value in selector.items()]
     return "{" + ",".join([f"__name__=~{json.dumps('|'.join(wanted))}", *chosen]) + "}"

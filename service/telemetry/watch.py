@@ -49,12 +49,13 @@ def _grown(history: tuple[Series, ...], now: Snapshot) -> tuple[Series, ...]:
     for (name, label), value in _values(now).items():
         row = courses.get((name, label), Series(name=name, labels={"id": label} if label else {}))
         courses[name, label] = row.model_copy(
-            update={"points": _thinned((*row.points, (round(at, 1), value)))}
+            update={"points": thin_points((*row.points, (round(at, 1), value)))}
         )
     return tuple(courses.values())
 
 
-def _thinned(points: tuple[Point, ...]) -> tuple[Point, ...]:
+def thin_points(points: tuple[Point, ...]) -> tuple[Point, ...]:
+    """Leave every other point out where there are too many."""
     return points if len(points) <= 2 * KEPT else (*points[:-1:2], points[-1])
 
 

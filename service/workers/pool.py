@@ -1,8 +1,7 @@
 """A pool of worker processes with a bounded queue and a deadline for each task.
 
-Each process has a thread here, its keeper, which hands it one task after the other, passes on what it
-answers,
-and puts another in its place when it dies or is late.
+Each process has a thread here, which hands it one task after the other, passes on what it answers, and puts
+another in its place when it dies or is late.
 """
 
 from __future__ import annotations
@@ -116,34 +115,35 @@ class ProcessPool:
         self._settings = settings
         self._serve = serve
         self.size = size or settings.workers or os.cpu_count() or 1
+        self.queue_size = settings.queue
         self._line: TaskQueue[TaskHandle] = TaskQueue()
         self._lock = threading.Lock()
         self._open = 0
         self._usual = FIRST_GUESS
-        self._keepers: list[_WorkerThread] = []
+        self.threads: list[WorkerThread] = []
         self._closed = False
 
     def start(self) -> None:
         """Start the processes; returns at once, tasks wait until one is loaded."""
-        self._keepers = [
-            _WorkerThread(self, self._settings, number, self._serve) for number in range(self.size)
+        self.threads = [
+            WorkerThread(self, self._settings, number, self._serve) for number in range(self.size)
         ]
-        for keeper in self._keepers:
-            keeper.start()
+        for thread in self.threads:
+            thread.start()
 
     def close(self) -> None:
         """End all processes; tasks that wait are answered that the server stops."""
         with self._lock:
             self._closed = True
         waiting = self._line.close()
-        for keeper in self._keepers:
-            keeper.stop()
+        for thread in self.threads:
+            thread.stop()
         for handle in waiting:
             self._let_go()
             handle.stop()
-        for keeper in self._keepers:
-            keeper.join(timeout=10)
-        self._keepers = []
+        for thread in self.threads:
+            thread.join(timeout=10)
+        self.threads = []
 
     @property
     def waiting(self) -> int:
@@ -153,7 +153,7 @@ class ProcessPool:
     @property
     def failure(self) -> str:
         """What keeps the pool from answering, or the empty text."""
-        told = [keeper.wrong for keeper in self._keepers]
+        told = [thread.wrong for thread in self.threads]
         return "" if "" in told else (told[0] if told else "The workers are not started.")
 
     def submit(self, task: Task, seconds: float, keep: Keep | None = None) -> TaskHandle:
@@ -184,7 +184,7 @@ class ProcessPool:
         """Raise BusyError where one more task would be too many, StoppingError where the pool is closed."""
         if self._closed:
             raise StoppingError(STOPPING, 5.0)
-        if self._open >= self.size + self._settings.queue:
+        if self._open >= self.size + self.queue_size:
             wait = max(1.0, self._usual * self._open / self.size)
             raise BusyError(f"{self._open} triages are under way; try again in {wait:.0f} seconds.", wait)
 
@@ -204,7 +204,7 @@ class ProcessPool:
             self._open -= 1
 
 
-class _WorkerThread(threading.Thread):
+class WorkerThread(threading.Thread):
     """Keeps one process at work."""
 
     def __init__(
@@ -214,11 +214,11 @@ class _WorkerThread(threading.Thread):
         number: int,
         serve: Callable[[Connection, Settings], None],
     ) -> None:
-        super().__init__(name=f"keeper-{number}", daemon=True)
+        super().__init__(name=f"worker-{number}", daemon=True)
         self._pool = pool
         self._settings = settings
         self._serve = serve
-        self._process: BaseProcess | None = None
+        self.process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._stopping = threading.Event()
         self.wrong = "The workers are still loading."
@@ -241,8 +241,8 @@ class _WorkerThread(threading.Thread):
     def stop(self) -> None:
         """End the process, whatever it does."""
         self._stopping.set()
-        if self._process is not None and self._process.is_alive():
-            self._process.terminate()
+        if self.process is not None and self.process.is_alive():
+            self.process.terminate()
 
     def _next(self) -> TaskHandle | None:
         if self._pipe is None and not self._pool.failure and not self._stopping.is_set():
@@ -275,14 +275,14 @@ class _WorkerThread(threading.Thread):
         context = spawning.context()
         self._pipe, other = context.Pipe()
         # No daemon: those may have no children, and NVML is read in one.
-        self._process = context.Process(
+        self.process = context.Process(
             target=self._serve, args=(other, without_secrets(self._settings)), name=self.name
         )
         try:
-            self._process.start()
+            self.process.start()
             other.close()
             if self._stopping.is_set():
-                self._process.terminate()  # `stop` came too early to find it
+                self.process.terminate()  # `stop` came too early to find it
             told = self._pipe.recv() if self._pipe.poll(LOADING) else None
         except (EOFError, OSError) as error:
             if not self._stopping.is_set():
@@ -295,7 +295,7 @@ class _WorkerThread(threading.Thread):
             self._end()
 
     def _work(self, handle: TaskHandle) -> None:
-        if self._pipe is not None and self._process is not None and not self._process.is_alive():
+        if self._pipe is not None and self.process is not None and not self.process.is_alive():
             self._renew()  # it died while it had nothing to do, which is no fault of this task
         if handle.abandon <= 0:
             handle.fail(handle.late())
@@ -312,7 +312,7 @@ class _WorkerThread(threading.Thread):
         except (EOFError, OSError):
             self._end()
             handle.fail(self._lost())
-        except Exception as error:  # noqa: BLE001 - a task fails, and its keeper goes on
+        except Exception as error:  # noqa: BLE001 - a task fails, and its thread goes on
             _LOG.error("a task could not be handed over: %s", failing_frame(error))
             self._end()
             handle.fail(error)
@@ -335,6 +335,6 @@ class _WorkerThread(threading.Thread):
         if self._pipe is not None:
             self._pipe.close()
             self._pipe = None
-        if self._process is not None:
-            self._process.kill()
-            self._process.join(timeout=5)
+        if self.process is not None:
+            self.process.kill()
+            self.process.join(timeout=5)

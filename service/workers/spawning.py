@@ -11,8 +11,8 @@ def context() -> SpawnContext:
     """Give the context in which new processes are started afresh.
 
     Python puts the current folder first in such a process's path until it has loaded `multiprocessing`, so
-    that a
-    `pickle.py` beside a log would be run. https://docs.python.org/3/using/cmdline.html#envvar-PYTHONSAFEPATH
+    that a `pickle.py` beside a log would be run.
+    https://docs.python.org/3/using/cmdline.html#envvar-PYTHONSAFEPATH
     """
     os.environ["PYTHONSAFEPATH"] = "1"
     return get_context("spawn")

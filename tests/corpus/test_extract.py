@@ -1,4 +1,6 @@
-"""Settings read out of source trees: each form of declaration, versions, renames, and the merge into the catalogue."""
+"""Settings read out of source trees: each form of declaration, versions, renames, and the merge into the
+catalogue.
+"""
 
 from __future__ import annotations
 

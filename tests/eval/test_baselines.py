@@ -176,7 +176,9 @@ def test_words_alone_ask_with_error_lines_or_else_the_last(tmp_path: Path, triag
 def test_dense_alone_names_the_nearest_case(
     tmp_path: Path, triage: Triage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A log that ends in a case's own words finds that case, whatever stands before its last 2000 characters."""
+    """A log that ends in a case's own words finds that case, whatever stands before its last 2000
+    characters.
+    """
     stand_in(monkeypatch, "langchain_text_splitters", RecursiveCharacterTextSplitter=Splitter)
     case = next(iter(triage.library.cases.values()))
     text = f"{case.title.en} {case.body.en}"[:900]

@@ -14,6 +14,7 @@ from ingest.logs.inputs import sources
 from ingest.logs.report import CrashReport
 from service.pipeline.triage import ReadJob, Triage
 from service.scoring.retrieval import signature_applies
+from service.settings import Settings
 from tests.tables import each_row
 
 LOG = (
@@ -44,13 +45,13 @@ def test_a_draft_is_a_case_that_applies(triage: Triage, tmp_path: Path) -> None:
     assert not signature_applies(case, read(triage, LOG.replace("OddCornerError", "EvenCornerError")).view())
 
 
-def test_a_drafted_case_changes_the_answer(triage: Triage, tmp_path: Path) -> None:
+def test_a_drafted_case_changes_the_answer(triage: Triage, warm: Path, tmp_path: Path) -> None:
     """With the draft in the corpus, the log that was unknown is explained as its people said."""
     report = read(triage)
     case = parse_case(
         drafting.case_draft(report, Truth("framework-bug"), triage.library), tmp_path / "case.md"
     )
-    again = Triage(triage._settings)
+    again = Triage(Settings(home=warm, embedding_model="hash"))
     again.__dict__ |= {"reader": triage.reader, "index": triage.index, "embedder": triage.embedder}
     known = triage.library
     assert again.diagnose(ReadJob(report, "en")).first.verdict == "unknown"

@@ -1,4 +1,6 @@
-"""Telemetry turns unanswerable logs into diagnosed ones, and readings that contradict make answers less sure."""
+"""Telemetry turns unanswerable logs into diagnosed ones, and readings that contradict make answers less
+sure.
+"""
 
 from __future__ import annotations
 

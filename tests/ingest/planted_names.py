@@ -1,4 +1,5 @@
-"""Secrets that only the name beside them gives away, in the ways that jobs print them, and what reads alike and must stay.
+"""Secrets that only the name beside them gives away, in the ways that jobs print them, and what reads alike
+and must stay.
 
 Written from how tools print and take secrets, before the rules were looked at; `{}` is the secret. No value
 is a real one.

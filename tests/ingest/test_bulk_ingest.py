@@ -100,20 +100,19 @@ def test_a_run_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, home: Pat
     errands = collection(tmp_path / "logs", 30)
     wanted = [ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands]
     code = (
-        "import os, signal, sys; from pathlib import Path; from ingest import many, parts; from "
-        "ingest.ingest_tasks import Errand\n"
-        "parts.ROWS = 5\n"
-        "errands = [many.sized(Errand(str(path), 'report')) for path in "
-        "sorted(Path(sys.argv[2]).iterdir())]\n"
+        "import os, signal, sys; from pathlib import Path; from ingest import bulk_ingest, stored_parts\n"
+        "from ingest.ingest_tasks import Errand as Task\n"
+        "stored_parts.ROWS = 5\n"
+        "tasks = [bulk_ingest.sized(Task(str(path), 'report')) for path in sorted(Path(sys.argv[2]).iterdir())]\n"
         "stop = lambda stage, done, total: done == 18 and stage == 'files' and os.kill(os.getpid(), "
         "signal.SIGKILL)\n"
-        "many.Pool(Path(sys.argv[1]), workers=2, with_ray=False).taken(errands, stop)\n"
+        "bulk_ingest.BulkReader(Path(sys.argv[1]), workers=2, with_ray=False).ingested(tasks, stop)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(home), str(tmp_path / "logs")], check=False)
     assert done.returncode == -signal.SIGKILL
     # What another run reads anew would now be something else: the files keep their stamps and lose their
     # text.
-    kept = {row["intake"]["file"] for row in RowParts(home, bulk_ingest._key()).load()}
+    kept = {row["intake"]["file"] for row in RowParts(home, bulk_ingest.parts_key()).load()}
     assert len(kept) == 15
     for path in map(Path, kept):
         facts = path.stat()
@@ -186,7 +185,7 @@ def ended(shelter: SubprocessReader, times: int) -> threading.Thread:
     def kill() -> None:
         seen: set[int] = set()
         while len(seen) < times:
-            process = shelter._process
+            process = shelter.process
             if process is not None and process.pid not in seen:
                 seen.add(process.pid)
                 time.sleep(0.2)

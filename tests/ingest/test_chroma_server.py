@@ -95,13 +95,6 @@ def server(tmp_path: Path) -> Iterator[Chroma]:
     made.stop()
 
 
-@pytest.fixture
-def small_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Index a few cases only: the whole corpus takes seconds for each home."""
-    whole = pipeline._cases
-    monkeypatch.setattr(pipeline, "_cases", lambda: iter(list(whole())[:60]))
-
-
 Ingest = Callable[..., IngestOutcome]
 
 
@@ -175,7 +168,7 @@ def replaced_ids(opened: Index) -> Index:
     opened.__dict__["documents"] = tuple(
         replace(one, id=one.id.partition("@")[0]) for one in opened.documents
     )
-    opened._server = None
+    opened.server = None
     return opened
 
 
@@ -234,7 +227,7 @@ def test_a_server_that_is_down_leaves_the_vectors_of_this_machine(
     outcome = ingest("one")
     assert (outcome.rebuilt, server.url in outcome.index.note) == (False, True)
     server.start()
-    monkeypatch.setattr(server_at(server.url), "_pause", 0.0)
+    monkeypatch.setattr(server_at(server.url), "pause", 0.0)
     again = Index(made.folder, made.manifest, server_at(server.url))
     assert (found(again, QUERIES[0]), again.note) == (before[QUERIES[0]], "")
 
@@ -249,9 +242,9 @@ def test_a_server_that_is_down_is_not_asked_for_every_query(tmp_path: Path) -> N
     lost = Index(made.folder, replace(made.manifest, collection="whycrash-x"), nowhere)
     assert [hit.document.owner for hit in lost.dense(HashEmbedder().embed(["cuda memory"])[0], 2)] == ["oom"]
     assert nowhere.is_resting
-    failed = nowhere._failed_at
+    failed = nowhere.failed_at
     lost.dense(HashEmbedder().embed(["cuda memory"])[0], 2)
-    assert (nowhere._failed_at, nowhere.url in lost.note) == (failed, True)
+    assert (nowhere.failed_at, nowhere.url in lost.note) == (failed, True)
 
 
 def test_an_empty_home_without_its_server_says_what_to_do(tmp_path: Path, small_corpus: None) -> None:

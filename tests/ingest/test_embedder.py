@@ -91,7 +91,7 @@ def test_a_query_that_comes_again_is_not_computed_again(exported_home: Path) -> 
 @each_row("lengths", [[], [5], [7, 7, 7], [1, 300, 2, 299, 3], list(range(1, 257)), [10_000, 1]])
 def test_batches_hold_each_place_once_and_little_padding(lengths: list[int]) -> None:
     """No batch is wider than its bound, but for a text that is so by itself; the longest come first."""
-    batches = list(embedder._batches(lengths))
+    batches = list(embedder.batches_of(lengths))
     assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
     widths = [max(lengths[place] for place in batch) for batch in batches]
     assert widths == sorted(widths, reverse=True)
@@ -152,7 +152,7 @@ def test_wrong_weights_are_refused(
 
 def test_an_unfinished_export_is_none(tmp_path: Path) -> None:
     """Only a folder with its last file counts."""
-    folder = embedder._export_folder("", tmp_path)
+    folder = embedder.export_folder("", tmp_path)
     folder.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(b"half")
     assert embedder.exported("", tmp_path) is None

@@ -253,6 +253,6 @@ def test_nothing_of_a_real_article_is_lost(path: Path) -> None:
     missing = [
         row
         for row in rows[:end]
-        if not writeups._BYLINE.match(row) and row.lstrip("#0123456789. ") not in kept
+        if not writeups.BYLINE.match(row) and row.lstrip("#0123456789. ") not in kept
     ]
     assert missing == []

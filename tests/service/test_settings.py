@@ -134,7 +134,9 @@ def test_settings_cannot_be_changed_after_loading() -> None:
 
 
 def test_a_folders_file_sets_only_what_is_allowed(tmp_path: Path) -> None:
-    """Every setting in turn: what may send data, open an address or a path, or lift a bound stays as it was, and is named."""
+    """Every setting in turn: what may send data, open an address or a path, or lift a bound stays as it was,
+    and is named.
+    """
     moved, silent = [], []
     for item in fields(Settings):
         value = value_of(item.name)

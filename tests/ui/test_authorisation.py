@@ -1,4 +1,6 @@
-"""Who may do what: every route of the API, every route and every event of the page, with every kind of key, in one table."""
+"""Who may do what: every route of the API, every route and every event of the page, with every kind of key,
+in one table.
+"""
 
 from __future__ import annotations
 
@@ -309,7 +311,9 @@ def test_that_each_kind_of_key_gets_what_it_may_from_every_event_of_the_page(app
 
 
 def test_that_every_route_and_event_has_a_row(app_state: House) -> None:
-    """What is new and forgotten here would be tested by nobody: a route of the API, an event, a call, a route of the page's guard."""
+    """What is new and forgotten here would be tested by nobody: a route of the API, an event, a call, a route
+    of the page's guard.
+    """
     told = {
         (method.upper(), path)
         for path, methods in app_state.client.get("/openapi.json").json()["paths"].items()
@@ -333,7 +337,9 @@ def test_that_every_route_and_event_has_a_row(app_state: House) -> None:
 
 
 def test_that_what_else_gradio_offers_is_not_there(app_state: House) -> None:
-    """Its routes for development, sharing and recording, and those that an update brings: nobody gets there, not with any key."""
+    """Its routes for development, sharing and recording, and those that an update brings: nobody gets there,
+    not with any key.
+    """
     ran = subprocess.run(
         [sys.executable, "-c", _OFFERED, str(app_state.settings.home)],
         cwd=ROOT,

@@ -1,4 +1,6 @@
-"""A model's words in every face: behind the rules', under the model's name, and without what would lead a reader away."""
+"""A model's words in every face: behind the rules', under the model's name, and without what would lead a
+reader away.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def faces(triage: Triage, diagnosis: Diagnosis) -> dict[str, str]:
 
 
 def test_every_face_shows_a_models_words_as_its_own_behind_the_rules(triage: Triage) -> None:
-    """True sentences among lures: those are shown, under the model's name, and none of the lures is, also not in the list of what was dropped."""
+    """True sentences among lures: those are shown, under the model's name, and none of the lures is, also not
+    in the list of what was dropped.
+    """
     wrong = []
     for language, said, label in (
         ("en", TRUE, "What the model (openai:scripted) says"),

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from ingest.logs.inputs.encodings import _MAGIC
-from ingest.logs.inputs.zips import _FOREIGN
+from ingest.logs.inputs.encodings import MAGIC
+from ingest.logs.inputs.zips import FOREIGN
 from service.persistence.triages import INTERRUPTED
 from service.schemas.errors import BusyError, InvalidRequestError, LateError
 from service.schemas.events import TriageFailed
@@ -68,7 +68,9 @@ def test_that_every_kind_of_error_has_its_chinese_sentence() -> None:
 
 
 def made() -> Iterator[tuple[str, str]]:
-    """Give every sentence that the code makes an error of, with a sign where a value goes, and where it does."""
+    """Give every sentence that the code makes an error of, with a sign where a value goes, and where it
+    does.
+    """
     names = kinds(*TREES) - kinds("PartialInputError")
     for place, nodes in modules():
         for node in nodes:
@@ -145,7 +147,7 @@ def test_that_a_sentence_names_in_chinese_what_it_names_in_english(english: str)
 
 def test_that_what_a_file_is_instead_of_a_log_is_told_too() -> None:
     """A Chinese sentence around an English name would be half told."""
-    whats = {*_MAGIC.values(), *(what for _, what in _FOREIGN)}
+    whats = {*MAGIC.values(), *(what for _, what in FOREIGN)}
     assert [
         what
         for what in sorted(whats)

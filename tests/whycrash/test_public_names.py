@@ -1,4 +1,6 @@
-"""`import whycrash`, as a program of a user's own does it: real triage, with the embedder that needs no model."""
+"""`import whycrash`, as a program of a user's own does it: real triage, with the embedder that needs no
+model.
+"""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class Answerer:
             if not (submission.paths or submission.text):
                 reply.show(told("\n".join([say("no-file", asked.language), *notes])))
                 return
-            telling = _ThreadUpdates(
+            telling = ThreadUpdates(
                 thread, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log
             )
             for event in self._patiently(
@@ -144,7 +144,7 @@ class Answerer:
     # A conversation.
 
     def _ask(self, asked: SlackQuestion, triage: str, thread: AnswerThread) -> None:
-        telling = _ThreadUpdates(thread, self._settings, asked.language)
+        telling = ThreadUpdates(thread, self._settings, asked.language)
         thread.note.write(triage=triage, question=message_text(asked.content.words))
         question, caller = asked.content.words, Caller("slack", asked.caller)
         for event in self._patiently(
@@ -206,7 +206,7 @@ def log_above(messages: Sequence[Mapping[str, Any]], bot: str) -> MessageContent
 
 
 @dataclass
-class _ThreadUpdates:
+class ThreadUpdates:
     """Tells a thread what the triage service tells."""
 
     thread: AnswerThread
@@ -294,12 +294,12 @@ class _ThreadUpdates:
         self.reply.show(answer(diagnosis, self.settings, extras), must=must)
 
 
-_HANDLERS: Mapping[type[Event], Callable[[_ThreadUpdates, Any], None]] = {
-    Accepted: _ThreadUpdates.accepted,
-    Progress: _ThreadUpdates.progress,
-    FirstAnswer: _ThreadUpdates.opened,
-    ExplanationParagraph: _ThreadUpdates.spoken,
-    FinalAnswer: _ThreadUpdates.closed,
-    TurnAnswered: _ThreadUpdates.turned,
-    TriageFailed: _ThreadUpdates.failed,
+_HANDLERS: Mapping[type[Event], Callable[[ThreadUpdates, Any], None]] = {
+    Accepted: ThreadUpdates.accepted,
+    Progress: ThreadUpdates.progress,
+    FirstAnswer: ThreadUpdates.opened,
+    ExplanationParagraph: ThreadUpdates.spoken,
+    FinalAnswer: ThreadUpdates.closed,
+    TurnAnswered: ThreadUpdates.turned,
+    TriageFailed: ThreadUpdates.failed,
 }

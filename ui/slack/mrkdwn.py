@@ -1,8 +1,7 @@
 """Text for Slack: what is markup there is escaped, and nothing of a log becomes a link, a mention or a format.
 
 The rules are those of https://docs.slack.dev/messaging/formatting-message-text: `&`, `<` and `>` are written
-as
-entities, and nothing else can begin a mention or a link once `verbatim` is set.
+as entities, and nothing else can begin a mention or a link once `verbatim` is set.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Questions that are being answered, written down: what a killed server leaves open, the next one finds and finishes.
 
 Each process has a file of its own under the home folder, and holds a lock on it that ends with the process.
-No text of
-a log stands in it, only which message of which thread is the answer to which triage.
+No text of a log stands in it, only which message of which thread is the answer to which triage.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ class OpenQuestion(BaseModel):
     """A question whose answer is not finished.
 
     `at` names the message that is its answer, once there is one; `triage` is the triage that it begins, or,
-    with a
-    `question`, the one that is asked about.
+    with a `question`, the one that is asked about.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -59,7 +57,7 @@ class QuestionLog:
         self._path = self._folder / f"{secrets.token_hex(8)}.jsonl"
         # A bare descriptor: its lock is to last as long as the process, also where the bot is closed with a
         # question open.
-        self._descriptor = -1
+        self.descriptor = -1
         self._lock = threading.Lock()
         self._open: set[str] = set()
         self._unsaid: dict[str, OpenQuestion] = {}
@@ -83,7 +81,7 @@ class QuestionLog:
         """Write down how far a question is."""
         with self._lock:
             self._open.add(item.id)
-            self._append(item.model_dump_json())
+            self.append(item.model_dump_json())
 
     def drop(self, item: OpenQuestion) -> None:
         """Write down that a question is answered."""
@@ -91,10 +89,10 @@ class QuestionLog:
             self._open.discard(item.id)
             self._unsaid.pop(item.id, None)
             if self._open:
-                self._append(_over(item))
-            elif self._descriptor >= 0:
+                self.append(_over(item))
+            elif self.descriptor >= 0:
                 with suppress(OSError):
-                    os.ftruncate(self._descriptor, 0)
+                    os.ftruncate(self.descriptor, 0)
 
     def leave(self, item: OpenQuestion) -> None:
         """Note that an answer could not be said, for want of Slack; it is tried again."""
@@ -106,14 +104,15 @@ class QuestionLog:
         with self._lock:
             return list(self._unsaid.values())
 
-    def _append(self, line: str) -> None:
+    def append(self, line: str) -> None:
+        """Write a line at the file's end; raises OSError."""
         try:
-            if self._descriptor < 0:
+            if self.descriptor < 0:
                 self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._descriptor = _opened(self._path, os.O_CREAT)
+                self.descriptor = _opened(self._path, os.O_CREAT)
                 # Before anything stands in it: another process takes what is not locked for a dead one's.
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-            os.write(self._descriptor, f"{line}\n".encode())
+                fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+            os.write(self.descriptor, f"{line}\n".encode())
         except OSError as error:
             LOGGER.error("A question could not be written down: %s", error.strerror or error)
 
@@ -126,10 +125,10 @@ class QuestionLog:
     def close(self) -> None:
         """Remove the file where nothing is open; else it stays, for whoever comes next."""
         with self._lock:
-            if self._descriptor >= 0 and not self._open:
+            if self.descriptor >= 0 and not self._open:
                 self._path.unlink(missing_ok=True)
-                os.close(self._descriptor)
-                self._descriptor = -1
+                os.close(self.descriptor)
+                self.descriptor = -1
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Experiments with the system's limits: memory, threads, files, disk, signals, and a script's own surroundings."""
+"""Experiments with the system's limits: memory, threads, files, disk, signals, and a script's environment."""
 
 from ..experiment import Change, Experiment, Limits, Needle
 

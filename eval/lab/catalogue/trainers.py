@@ -1,4 +1,7 @@
-"""Experiments with real trainers on tiny random models: Transformers, TRL, Accelerate, Lightning, DeepSpeed, Hydra, verl."""
+"""Experiments with real trainers on tiny random models.
+
+Transformers, TRL, Accelerate, Lightning, DeepSpeed, Hydra, verl.
+"""
 
 from ..experiment import Change, Experiment, Limits, Needle
 

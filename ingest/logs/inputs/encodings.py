@@ -22,7 +22,7 @@ _GUESSED = 1 << 14
 # So many NUL bytes in a row are a hole; fewer may be a program's stray ones.
 HOLE = 16
 
-_MAGIC = {
+MAGIC = {
     b"\x7fELF": "a compiled program",
     b"\x89PNG": "an image",
     b"\xff\xd8\xff": "an image",
@@ -65,7 +65,7 @@ def refuse_binary(name: str, head: bytes) -> None:
 
     A few stray NULs are, and a hole of them between lines.
     """
-    for magic, what in _MAGIC.items():
+    for magic, what in MAGIC.items():
         if head.startswith(magic):
             raise BinaryInputError(f"{name} is {what}, not a text log.")
     if _SAFETENSORS.match(head):

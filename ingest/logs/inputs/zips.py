@@ -38,7 +38,7 @@ _METHODS: dict[int, Codec | None] = {
 }
 _LOCAL = struct.Struct("<4s5H3L2H")
 _PIECE = 1 << 20
-_FOREIGN = (
+FOREIGN = (
     (re.compile(r"(?:^|/)data\.pkl$"), "a PyTorch checkpoint"),
     (re.compile(r"^\[Content_Types\]\.xml$"), "an Office document"),
     (re.compile(r"^META-INF/MANIFEST\.MF$"), "a Java archive"),
@@ -62,7 +62,7 @@ def read_zip(name: str, file: BinaryIO, contents: Contents) -> None:
     """Find a zip's files; raises BinaryInputError for what only looks like an archive of logs, or ArchiveInputError."""
     entries = _listed(name, file, contents)
     for entry in entries:
-        what = next((what for expression, what in _FOREIGN if expression.search(entry.name)), None)
+        what = next((what for expression, what in FOREIGN if expression.search(entry.name)), None)
         if what:
             raise BinaryInputError(f"{name} is {what}, not a job's logs.")
     for entry in entries:

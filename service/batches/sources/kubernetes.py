@@ -2,9 +2,8 @@
 
 No cluster is asked; how pods ended is read from a `pods.json` beside their logs, as the dump writes it and as
 `kubectl get pods -o json` gives it. A pod's containers and their restarts are one job's; so are the pods that
-an operator makes
-for one job (`NAME-master-0`, `NAME-worker-3`, `NAME-launcher-x2x9z`). Kubernetes' own pods are left out.
-https://kubernetes.io/docs/concepts/cluster-administration/logging/
+an operator makes for one job (`NAME-master-0`, `NAME-worker-3`, `NAME-launcher-x2x9z`). Kubernetes' own pods
+are left out. https://kubernetes.io/docs/concepts/cluster-administration/logging/
 """
 
 from __future__ import annotations

@@ -200,8 +200,8 @@ def _fetched(
     return JobSpec(
         name=shown_path(job.name),
         place=place,
-        started=_time(job.start_time),
-        ended=_time(job.end_time),
+        started=read_time(job.start_time),
+        ended=read_time(job.end_time),
         outcome=outcome,
     )
 
@@ -293,7 +293,8 @@ class _TextStream:
         """Leave the connection to its owner."""
 
 
-def _time(milliseconds: int | None) -> datetime | None:
+def read_time(milliseconds: int | None) -> datetime | None:
+    """Read milliseconds since 1970; None where there are none, or they are beyond what a date can be."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds else None
     except (ValueError, OverflowError, OSError):

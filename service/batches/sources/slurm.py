@@ -76,8 +76,7 @@ def find_jobs(asked: SlurmQuery, settings: Settings, roots: Sequence[str] | None
     """Ask sacct for failed jobs and find their output; raises InvalidRequestError, TooLargeError, LateError.
 
     With `roots`, only output under one of these real folders is taken: who submits a job chooses its path,
-    and may
-    choose one that only the server may read.
+    and may choose one that only the server may read.
     """
     skipped = Skipped()
     specs: list[JobSpec] = []

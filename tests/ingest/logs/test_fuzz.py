@@ -152,7 +152,9 @@ FEW = settings(
 
 
 class Dripping:
-    """A stream that gives its bytes in pieces of given sizes, the first one long enough to tell the encoding by."""
+    """A stream that gives its bytes in pieces of given sizes, the first one long enough to tell the encoding
+    by.
+    """
 
     def __init__(self, data: bytes, size: int) -> None:
         self._stream = io.BytesIO(data)

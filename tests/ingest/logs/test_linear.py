@@ -120,6 +120,6 @@ def test_that_hyperscan_takes_every_row(table: PatternTable, reader: Reader) -> 
 
 def rows_of(reader: Reader, text: str) -> set[int]:
     """Give the numbers of the rows that the compiled table finds in a text."""
-    reader._scanner.fresh()
+    reader.scanner.fresh()
     data = text.encode() + b"\n"
-    return {match.row for match in reader._scanner.matches(Block(data, 1, 0, len(data)))}
+    return {match.row for match in reader.scanner.matches(Block(data, 1, 0, len(data)))}

@@ -69,7 +69,9 @@ def test_a_job_at_its_steps_is_not_initialised(read: ReadLog) -> None:
 
 
 def test_a_phase_that_a_later_step_has_left_is_not_told(read: ReadLog) -> None:
-    """A checkpoint that was written, or weights that were loaded, a thousand steps before the failure say nothing of it."""
+    """A checkpoint that was written, or weights that were loaded, a thousand steps before the failure say
+    nothing of it.
+    """
     marks = {
         "save": "saving checkpoint at iteration     500 to /ckpt in torch format",
         "load": " loading checkpoint from /ckpt at iteration 500",

@@ -71,7 +71,9 @@ def test_the_same_crash_is_read_behind_any_prefix(
 
 @each_row("bars", [1, 50])
 def test_a_carriage_return_starts_no_line(read: ReadLog, bars: int) -> None:
-    """A bar redrawn before an error on the same line moves no number, and the error's own part is its text."""
+    """A bar redrawn before an error on the same line moves no number, and the error's own part is its
+    text.
+    """
     bar = "".join(f"  {number}%|x    | {number}/100 [00:01<00:02]\r" for number in range(bars))
     report = read(f"start\n{bar}{OOM}\nend\n")
     assert told(report) == [("torch.cuda-oom", 2, "root", 1)]
@@ -144,7 +146,9 @@ def test_one_error_of_eight_ranks_is_one_event(read: ReadLog, message: str) -> N
 
 
 def test_rays_folded_repetitions_count(read: ReadLog) -> None:
-    """Ray prints an error of many workers once more with '[repeated 7x across cluster]': it is the same event."""
+    """Ray prints an error of many workers once more with '[repeated 7x across cluster]': it is the same
+    event.
+    """
     line = f"(WorkerDict pid=1) {OOM}"
     (event,) = read(f"{line}\n{line} [repeated 7x across cluster]\n").events
     assert event.count == 8

@@ -79,7 +79,9 @@ def placed(rows: dict[int, bytes], size: int = LARGE) -> bytes:
     ],
 )
 def test_progress_of_a_large_block_is_read_where_it_can_matter(rows: dict[int, bytes], seen: bool) -> None:
-    """At its ends, where a neighbour's failure may stand, and behind what failed: there it may tell of recovery."""
+    """At its ends, where a neighbour's failure may stand, and behind what failed: there it may tell of
+    recovery.
+    """
     data = placed(rows)
     found = [line for row, line in lines_of((STEP, BOOM), data) if row == 0]
     assert found == ([data[: data.index(b"step done")].count(b"\n") + 1] if seen else [])
@@ -105,7 +107,9 @@ def test_of_failures_all_lines_stay() -> None:
 
 
 def test_no_failure_is_missed_wherever_it_stands() -> None:
-    """Twenty megabytes with failures at random and around every border of blocks: each is found, on its line."""
+    """Twenty megabytes with failures at random and around every border of blocks: each is found, on its
+    line.
+    """
     draw = Random(7)  # noqa: S311 - places in a log
     borders = [BLOCK * number + shift for number in range(1, 5) for shift in (-40, -12, 0, 1, 13, 40)]
     places = sorted({0, *borders, *(draw.randrange(20_000_000) for _ in range(500))})
@@ -127,10 +131,10 @@ def test_every_failure_of_the_table_is_found_amid_progress(table: PatternTable, 
     ]
     gap = b"".join(step % number for number in range(1 + 20_000_000 // len(wanted) // 50))
     data = b"".join(gap + example.encode() + b"\n" for _, example in wanted)
-    reader._scanner.fresh()
+    reader.scanner.fresh()
     found = {
         (match.row, match.line)
-        for _, matches in reader._scanner.scan(blocks(cut(data, 1 << 20), Tally()))
+        for _, matches in reader.scanner.scan(blocks(cut(data, 1 << 20), Tally()))
         for match in matches
     }
     expected, line = set(), 0
@@ -178,7 +182,9 @@ TEXT = st.lists(
 @given(data=TEXT, chunk=st.integers(1, 200), size=st.integers(1, 100))
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_two_cores_find_what_one_does(data: bytes, chunk: int, size: int) -> None:
-    """`scan` gives the blocks in order, each with what `matches` finds in it, and what it counts over blocks too."""
+    """`scan` gives the blocks in order, each with what `matches` finds in it, and what it counts over blocks
+    too.
+    """
     compiled = _compiled()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scanner, "BEFORE", 40)
@@ -232,7 +238,7 @@ def test_what_is_searched_for_progress_are_whole_lines_in_order(
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"SAMPLED_OVER": 0, "HEAD": 300, "TAIL": 900, "BEHIND": 200}.items():
             patch.setattr(scanner, name, value)
-        windows = scanner._windows(block, failures)
+        windows = scanner.windows(block, failures)
     assert all(earlier[1] < later[0] for earlier, later in pairwise(windows))
     assert all(
         (begin == 0 or data[begin - 1] == 10) and (end == len(data) or data[end - 1] == 10)
@@ -245,7 +251,7 @@ def test_what_is_searched_for_progress_are_whole_lines_in_order(
 def test_a_flood_of_failures_makes_few_windows() -> None:
     """However many lines fail, a bounded part is searched for progress."""
     data = filled(BLOCK)
-    windows = scanner._windows(whole(data), range(0, BLOCK, 100))
+    windows = scanner.windows(whole(data), range(0, BLOCK, 100))
     searched = sum(end - begin for begin, end in windows)
     assert searched < HEAD + TAIL + scanner.WINDOWS * BEHIND
     assert windows[-1][1] == len(data)
@@ -253,7 +259,9 @@ def test_a_flood_of_failures_makes_few_windows() -> None:
 
 @each_row("count", [0, 1, 2, 3, 30])
 def test_few_blocks_are_held_at_a_time(count: int) -> None:
-    """Reading ahead of the one who works on the blocks ends after some, so memory does not grow with the log."""
+    """Reading ahead of the one who works on the blocks ends after some, so memory does not grow with
+    the log.
+    """
     pulled = 0
 
     def parts() -> Iterator[Block]:

@@ -138,8 +138,8 @@ def test_no_shipped_pattern_matches_an_example_twice(table: PatternTable, reader
 
 def fresh(reader: Reader, text: str) -> list[scanner.Match]:
     """Scan one text with the real table."""
-    reader._scanner.fresh()
-    return reader._scanner.matches(whole(text.encode()))
+    reader.scanner.fresh()
+    return reader.scanner.matches(whole(text.encode()))
 
 
 def unseen(table: PatternTable, reader: Reader, form: str, exempt: str) -> set[str]:

@@ -155,7 +155,9 @@ def test_progress_in_the_same_file_does_recover(read_folder: ReadFolder) -> None
     ids=["early", "last-line", "among-the-last-lines"],
 )
 def test_a_finish_beside_the_errors_counts_for_them(read_folder: ReadFolder, errors: str, role: str) -> None:
-    """Slurm writes two files: that the .out says it is done clears the .err, but for what stands at its end."""
+    """Slurm writes two files: that the .out says it is done clears the .err, but for what stands at its
+    end.
+    """
     report = read_folder({"slurm-7.out": NOTHING + END, "slurm-7.err": errors})
     assert [one.role for one in report.events] == [role]
 
@@ -235,7 +237,7 @@ def test_what_steps_do_not_agree_on_is_no_skew(gaps: list[float], offset: float)
     timeline.begin("1.log", 100)
     for step, gap in enumerate(gaps):
         timeline.mark(step, f"{1_740_909_600 + 10 * step + gap:.1f}")
-    assert timeline._offsets(2025) == [0, offset]
+    assert timeline.offsets(2025) == [0, offset]
 
 
 def test_a_clock_without_a_year_takes_that_of_the_jobs_other_clocks() -> None:

@@ -1,4 +1,5 @@
-"""Secrets and harmless texts as logs of training jobs show them: hubs, dumps of settings, commands, addresses, people.
+"""Secrets and harmless texts as logs of training jobs show them: hubs, dumps of settings, commands,
+addresses, people.
 
 Beside `planted`, whose forms they are written in, too. `§` stands for the secret, and words in braces for
 what is drawn.
@@ -563,7 +564,9 @@ def secrets() -> list[Planted]:
 
 
 def _told(secret: str) -> str:
-    """Give what of a secret must not be seen: of a private key its rows, which an escaped line's end parts."""
+    """Give what of a secret must not be seen: of a private key its rows, which an escaped line's end
+    parts.
+    """
     return "\n".join(secret.split("\\n")[1:-2]) if "BEGIN" in secret else secret
 
 

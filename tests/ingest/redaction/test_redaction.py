@@ -1,4 +1,6 @@
-"""The planted set is masked in all of its forms, what only looks like a secret stays, and a stream is no exception."""
+"""The planted set is masked in all of its forms, what only looks like a secret stays, and a stream is no
+exception.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ NOISE = (
 def whole_table(text: str) -> str:
     """Mask a text by every expression at every row, without the prefilter."""
     data = text.encode("utf-8", "surrogatepass")
-    return Redactor()._masked(data, search.search_all(data), 0, len(data)).decode("utf-8", "surrogatepass")
+    return Redactor().masked(data, search.search_all(data), 0, len(data)).decode("utf-8", "surrogatepass")
 
 
 def test_the_planted_set_is_large_enough() -> None:
@@ -255,7 +257,9 @@ def test_words_are_told_from_chance(value: str, is_word: bool) -> None:
     ],
 )
 def test_a_view_is_what_a_reader_sees(text: str, plain: str) -> None:
-    """The last view of a text has no colours and no escapes, and each of its characters knows where it comes from."""
+    """The last view of a text has no colours and no escapes, and each of its characters knows where it comes
+    from.
+    """
     view = views.view_of(text.encode())[-1]
     assert view.text.decode() == plain
     begin, end = view.origin(len(view.text) - 1, len(view.text))

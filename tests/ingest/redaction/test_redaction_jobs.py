@@ -60,7 +60,9 @@ def test_nothing_of_a_job_s_secret_is_left(form: str) -> None:
 
 
 def test_what_a_job_s_log_tells_stays() -> None:
-    """Ids, digests, token counts, special tokens, keys of state dicts and prompts are what a diagnosis needs."""
+    """Ids, digests, token counts, special tokens, keys of state dicts and prompts are what a diagnosis
+    needs.
+    """
     assert not [text for text in planted_jobs.lookalikes() if Redactor().clean(text) != text]
 
 
@@ -77,7 +79,7 @@ def test_the_sieve_loses_nothing_of_a_job_s_secrets() -> None:
         data = item.text.encode()
         assert (
             Redactor().clean(item.text)
-            == Redactor()._masked(data, search.search_all(data), 0, len(data)).decode()
+            == Redactor().masked(data, search.search_all(data), 0, len(data)).decode()
         )
 
 
@@ -109,7 +111,9 @@ def _shown(text: str, secret: str) -> bool:
 
 @each_row("part", range(3))
 def test_a_row_may_be_cut_anywhere(part: int) -> None:
-    """Within the secret, at its begin, within its name or its command: every 87th of 112,000 ways, in three parts."""
+    """Within the secret, at its begin, within its name or its command: every 87th of 112,000 ways, in three
+    parts.
+    """
     ways = [way for number, sample in enumerate(planted.SAMPLES) for way in _wraps(number, sample)]
     assert len(ways) > 100_000
     assert not [

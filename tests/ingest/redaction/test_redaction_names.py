@@ -1,4 +1,6 @@
-"""Any name whose last words are a secret's gives its value away, in flags, variables, YAML, JSON, SQL, commands, prose."""
+"""Any name whose last words are a secret's gives its value away, in flags, variables, YAML, JSON, SQL,
+commands, prose.
+"""
 
 from __future__ import annotations
 

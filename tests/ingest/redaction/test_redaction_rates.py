@@ -72,7 +72,9 @@ def _filled(row: str) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _nothing_to_begin_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take away what each text may spend beside what its bytes earn: it is a constant, and a rate is asked for."""
+    """Take away what each text may spend beside what its bytes earn: it is a constant, and a rate is asked
+    for.
+    """
     monkeypatch.setattr(budget, "FLOOR", 0)
     monkeypatch.setattr(prefilter, "ROWS", 0)
 

@@ -85,7 +85,9 @@ def serve(triage_service: TriageService, api_home: Path) -> Serve:
 def guarded(
     warm: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[TestClient, Mapping[str, str], TriageService]]:
-    """An API with keys, one for each scope and a second one for `triage`: the client, the tokens, the triage service."""
+    """An API with keys, one for each scope and a second one for `triage`: the client, the tokens, the triage
+    service.
+    """
     home = shutil.copytree(warm, tmp_path_factory.mktemp("guarded") / "home")
     settings = settings_at(home)
     with TriageService(settings) as made:

@@ -11,6 +11,8 @@ T = TypeVar("T")
 
 
 def ran(work: Coroutine[Any, Any, T]) -> T:
-    """Run it in a thread of its own: a browser that another test of this process drives has a loop in this one."""
+    """Run it in a thread of its own: a browser that another test of this process drives has a loop in this
+    one.
+    """
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(lambda: asyncio.run(work)).result(60)

@@ -170,7 +170,7 @@ def test_that_a_page_beside_the_api_asks_a_browser_for_a_key(guarded: Guarded) -
 def test_that_from_another_machine_nothing_is_given_without_a_key(triage_service: TriageService) -> None:
     """Also where there are no keys yet."""
     with opened(
-        create_app(settings_at(triage_service._settings.home), triage_service), peer="10.0.0.5"
+        create_app(settings_at(triage_service.settings.home), triage_service), peer="10.0.0.5"
     ) as client:
         assert client.get("/v1/causes").status_code == 401
 
@@ -189,7 +189,7 @@ def test_that_guesses_are_counted_too(guarded: Guarded) -> None:
     """By their address, so that they cost nobody else."""
     _, tokens, triage_service = guarded
     with opened(
-        create_app(settings_at(triage_service._settings.home, rate_limit=5), triage_service)
+        create_app(settings_at(triage_service.settings.home, rate_limit=5), triage_service)
     ) as client:
         statuses = [client.get("/v1/causes", headers=bearer("guess")).status_code for _ in range(7)]
         assert statuses == [401] * 5 + [429] * 2

@@ -236,4 +236,4 @@ def test_that_the_clocks_of_connections_are_stopped_with_them(serve: Serve) -> N
             with address.connect() as connection:
                 connection.sendall(HEAD + b"Connection: close\r\n\r\n")
                 received(connection)
-        wait_for(lambda: not any(connections._HEADS.values()))
+        wait_for(lambda: not any(connections.OPEN_HEADS.values()))

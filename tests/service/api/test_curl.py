@@ -20,7 +20,9 @@ _WRITTEN = "http://127.0.0.1:8642"
 
 
 def script(text: str, url: str, folder: Path) -> str:
-    """Make a shell script of the block: one that stops at the first error, asks `url`, and writes into `folder` alone."""
+    """Make a shell script of the block: one that stops at the first error, asks `url`, and writes into
+    `folder` alone.
+    """
     block = _BLOCK.search(text)
     assert block, "the page has no block of curl lines"
     rows = [row.removeprefix("$ ") for row in block["body"].splitlines() if row.startswith("$ ")]

@@ -119,11 +119,12 @@ def _let_in(settings: Settings, store: Store, access: Authorizer | None = None) 
     Gives as whom it is let in, empty where it is not.
     """
     found = access or Authorizer(settings, OriginPolicy(settings), store.keys)
-    found._read_at = -access_module.FRESH
-    try:
-        return asyncio.run(found.authenticate("127.0.0.1", {"host": "127.0.0.1"})).caller.name
-    except (UnauthorizedError, StoreError):
-        return ""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(access_module, "FRESH", 0.0)  # the keys are read again
+        try:
+            return asyncio.run(found.authenticate("127.0.0.1", {"host": "127.0.0.1"})).caller.name
+        except (UnauthorizedError, StoreError):
+            return ""
 
 
 @pytest.fixture
@@ -136,7 +137,9 @@ def home(warm: Path, tmp_path: Path) -> Path:
 
 
 def test_that_a_spoiled_database_opens_a_server_to_nobody_in_its_midst(tmp_path: Path) -> None:
-    """Whatever happens to the file while it is served, and whatever is put in its place: without a key, no answer."""
+    """Whatever happens to the file while it is served, and whatever is put in its place: without a key, no
+    answer.
+    """
     wrong = []
     for number, (name, spoil) in enumerate(SPOILED.items()):
         settings = settings_at(tmp_path / str(number))
@@ -157,7 +160,9 @@ def test_that_a_spoiled_database_opens_a_server_to_nobody_in_its_midst(tmp_path:
 
 
 def test_that_a_spoiled_database_opens_a_server_that_starts_to_nobody(tmp_path: Path) -> None:
-    """The next start makes a new database where it has to, and lets nobody in until a key is made on the machine; where there never was a key, this machine stays let in."""
+    """The next start makes a new database where it has to, and lets nobody in until a key is made on the
+    machine; where there never was a key, this machine stays let in.
+    """
     wrong = []
     for has_keys in (True, False):
         for number, (name, spoil) in enumerate(SPOILED.items()):
@@ -189,7 +194,9 @@ def test_that_the_way_back_is_a_new_key(home: Path) -> None:
 
 
 def test_that_it_is_kept_beside_the_database_that_there_are_keys(home: Path) -> None:
-    """For its owner alone; also where the keys were made before it was kept, or by another server over the same database."""
+    """For its owner alone; also where the keys were made before it was kept, or by another server over the
+    same database.
+    """
     mark = home / MARK
     assert stat.S_IMODE(mark.stat().st_mode) == 0o600
     mark.unlink()
@@ -202,7 +209,7 @@ def test_that_it_is_kept_beside_the_database_that_there_are_keys(home: Path) -> 
 def test_that_a_key_is_not_made_where_it_cannot_be_kept_that_there_are_keys(tmp_path: Path) -> None:
     """Else it would be in the database alone."""
     with Store.open(settings_at(tmp_path)) as store:
-        store.keys._mark = tmp_path / NAME / MARK  # below a file
+        store.keys.mark = tmp_path / NAME / MARK  # below a file
         with pytest.raises(StoreError, match="cannot be written"):
             store.keys.add(keys.make_key("ci", ["admin"], datetime.now(UTC))[0])
         assert store.keys.all() == ()

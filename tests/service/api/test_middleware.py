@@ -22,7 +22,9 @@ def test_that_a_name_made_to_resolve_here_reaches_nothing(client: TestClient) ->
 
 
 def test_that_another_sites_page_can_change_nothing(client: TestClient) -> None:
-    """Forms and scripts of other origins are refused before their bodies are read, and none is allowed to read answers."""
+    """Forms and scripts of other origins are refused before their bodies are read, and none is allowed to
+    read answers.
+    """
     answer = client.post("/v1/triage", json={"text": LOG}, headers={"origin": "https://evil.example"})
     assert answer.status_code == 403
     asked = client.options(
@@ -45,7 +47,7 @@ def test_that_every_answer_has_the_headers_that_bind_a_browser(client: TestClien
 def test_that_a_page_beside_the_api_has_the_policy_it_needs(triage_service: TriageService) -> None:
     """By the beginning of its path; the API's own is not to be had."""
     app = create_app(
-        settings_at(triage_service._settings.home),
+        settings_at(triage_service.settings.home),
         triage_service,
         policies={"/": "default-src 'self'", "/chat": "default-src data:", "/v1/": "default-src *"},
     )
@@ -64,7 +66,7 @@ def test_that_a_mistake_of_ours_is_a_problem_and_a_line_in_the_log(
     def broken(_request: object) -> PlainTextResponse:
         raise ZeroDivisionError("inner words")
 
-    app = create_app(settings_at(triage_service._settings.home), triage_service)
+    app = create_app(settings_at(triage_service.settings.home), triage_service)
     app.add_route("/v1/broken", broken)
     with opened(app) as client:
         answer = client.get("/v1/broken")

@@ -33,7 +33,7 @@ def test_that_many_callers_do_not_fill_the_memory() -> None:
     made = RateLimiter(1)
     for number in range(buckets.MOST + 100):
         made.acquire(str(number))
-    assert len(made._buckets) == buckets.MOST
+    assert len(made.callers) == buckets.MOST
 
 
 @given(st.lists(st.floats(0, 30), max_size=200), st.integers(1, 100))

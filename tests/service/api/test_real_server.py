@@ -1,4 +1,6 @@
-"""A real web server on loopback: bodies that do not end, clients that are slow or leave, a server that stops."""
+"""A real web server on loopback: bodies that do not end, clients that are slow or leave, a server that
+stops.
+"""
 
 from __future__ import annotations
 
@@ -218,7 +220,7 @@ def test_that_a_request_has_a_deadline(
 def _stopped(triage_service: TriageService) -> Iterator[Callable[[], None]]:
     """Stop the one worker in its tracks; what is given lets it go on."""
     wait_for(lambda: not triage_service.pool.failure)
-    process = triage_service.pool._keepers[0]._process
+    process = triage_service.pool.threads[0].process
     pid = process.pid if process else None
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
@@ -326,7 +328,7 @@ def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
     with served(app, settings) as address:
         connection = address.connect()
         connection.sendall(f"{HEAD}{MULTIPART}Content-Length: 100000\r\n\r\n".encode() + PART)
-        wait_for(lambda: app.state.reception.uploads._taken)
+        wait_for(lambda: app.state.app_state.uploads.taken)
     with connection:
         told = received(connection)
     assert told.startswith(b"HTTP/1.1 503 ")
@@ -336,7 +338,9 @@ def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
 
 
 def test_that_overload_is_told_at_once_and_passes(api_busy: Address, triage_service: TriageService) -> None:
-    """One worker, one place to wait: of twenty at once two are answered, the rest told when to come again, and then all is well."""
+    """One worker, one place to wait: of twenty at once two are answered, the rest told when to come again,
+    and then all is well.
+    """
     with httpx.Client(base_url=api_busy.url, timeout=PATIENCE) as client, ThreadPoolExecutor(20) as threads:
 
         def ask(_number: int) -> tuple[int, str, float]:
@@ -360,11 +364,7 @@ def api_busy(
     triage_service: TriageService, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Address]:
     """A server whose queue has one place."""
-    monkeypatch.setattr(
-        triage_service.pool,
-        "_settings",
-        triage_service.pool._settings.__class__(**{**vars(triage_service.pool._settings), "queue": 1}),
-    )
+    monkeypatch.setattr(triage_service.pool, "queue_size", 1)
     # Places to hand in are plenty, so that it is the queue that refuses.
     with serve(queue=40) as address:
         yield address

@@ -102,7 +102,9 @@ def test_that_the_search_finds_what_is_not_masked() -> None:
 def test_that_no_secret_of_a_triage_is_kept_told_or_sent_back(
     telling: Telling, api_home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In the log, its name, configurations, telemetry, questions, feedback, paths, queries, headers and forms of errors."""
+    """In the log, its name, configurations, telemetry, questions, feedback, paths, queries, headers and forms
+    of errors.
+    """
     found = _asked(
         telling,
         "POST",

@@ -24,7 +24,7 @@ def events(ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Ar
         yield from ()
 
     flow = EventFlow(begin, EventThreads(1), 60.0)
-    return flow.next, lambda: flow._queue.put_nowait(Progress(bytes=1, total=2))
+    return flow.next, lambda: flow.queue.put_nowait(Progress(bytes=1, total=2))
 
 
 def body(_ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Arrive]:

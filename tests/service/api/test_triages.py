@@ -199,9 +199,9 @@ def test_that_a_request_that_was_refused_for_want_of_places_may_be_sent_again(
 ) -> None:
     """Its key is free at once."""
     headers = {"idempotency-key": "retry-4"}
-    app_state = client.app.state.reception  # type: ignore[attr-defined]  # the app is FastAPI's
+    app_state = client.app.state.app_state  # type: ignore[attr-defined]  # the app is FastAPI's
     with monkeypatch.context() as full:
-        full.setattr(app_state.threads, "_most", 0)
+        full.setattr(app_state.threads, "most", 0)
         assert client.post("/v1/triage", json={"text": LOG}, headers=headers).status_code == 429
     assert client.post("/v1/triage", json={"text": LOG}, headers=headers).status_code == 200
 
@@ -216,7 +216,7 @@ def test_that_one_caller_cannot_take_all_places() -> None:
             pass
     with places.slot("a"), places.slot("a"):
         pass
-    assert not places._taken
+    assert not places.taken
 
 
 def test_that_a_file_sent_again_is_known_whatever_its_boundary(client: TestClient) -> None:

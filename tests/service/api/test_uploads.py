@@ -144,7 +144,7 @@ def test_that_many_files_in_one_are_read_each_by_itself(contents: list[bytes], p
     raw = body(*[("log", f"{number}.log", content) for number, content in enumerate(contents)])
     with Spool(packed=True) as spool:
         upload = read(cut(raw, places), spool)
-        assert len(spool._opened) == min(1, len(contents))
+        assert len(spool.opened) == min(1, len(contents))
         for _ in range(2):
             assert [file.file.read() for file in upload.named("log")] == contents
             for file, content in zip(upload.named("log"), contents, strict=True):

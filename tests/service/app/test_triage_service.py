@@ -1,4 +1,6 @@
-"""The triage service: one triage from the log to the last question, with real processes and a real database."""
+"""The triage service: one triage from the log to the last question, with real processes and a real
+database.
+"""
 
 from __future__ import annotations
 

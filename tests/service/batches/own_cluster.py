@@ -1,4 +1,5 @@
-"""A Ray cluster of two nodes as a program: it prints its address, kills a node when it reads a line, and ends when nothing more comes.
+"""A Ray cluster of two nodes as a program: it prints its address, kills a node when it reads a line, and ends
+when nothing more comes.
 
 A process of its own: Ray keeps what it once read of the environment, which other tests of this process set
 otherwise.

@@ -1,4 +1,6 @@
-"""Batches with a Chroma server that is shared: its end in mid-batch costs no job, and its return none either."""
+"""Batches with a Chroma server that is shared: its end in mid-batch costs no job, and its return none
+either.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +47,8 @@ def server(tmp_path: Path) -> Iterator[Chroma]:
 
 
 def test_that_a_server_that_dies_and_comes_back_costs_no_job(
-    server: Chroma, tmp_path: Path, warm: Path, monkeypatch: pytest.MonkeyPatch
+    server: Chroma, tmp_path: Path, warm: Path, small_corpus: None
 ) -> None:
-    whole = pipeline._cases
-    monkeypatch.setattr(pipeline, "_cases", lambda: iter(list(whole())[:60]))
     pipeline.refresh(tmp_path / "home", HashEmbedder(), silent, IndexPlaces(chroma_url=server.url))
     settings = settings_at(tmp_path / "home", warm, chroma_url=server.url)
     logs = write(tmp_path / "logs", [crash(number) for number in range(18)])

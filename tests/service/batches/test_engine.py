@@ -14,7 +14,7 @@ import pytest
 
 from service.batches.answers import job_result
 from service.batches.batches import BatchService, open_store
-from service.batches.engine import AHEAD_SECONDS, MOST_AHEAD, BatchEngine, _ClaimRate
+from service.batches.engine import AHEAD_SECONDS, MOST_AHEAD, BatchEngine, ClaimRate
 from service.batches.journal import journal_of
 from service.persistence.store import Store
 from service.schemas.errors import ConflictError
@@ -234,7 +234,7 @@ def test_that_a_batch_that_is_deleted_while_its_crash_is_asked_for_stops_no_othe
     # Without `start`, nothing would bring an engine back that broke down.
     BatchEngine(settings, store, batch=other).run()
     engine = BatchEngine(settings, store)
-    monkeypatch.setattr(engine, "_run_on", engine.run)
+    monkeypatch.setattr(engine, "run_forever", engine.run)
     engine.start()
     until(lambda: gone not in store.batches.running(), "the batch is deleted")
     last = accepted(settings, store, write(tmp_path / "last", [crash(3)]))
@@ -303,7 +303,7 @@ def test_that_a_job_that_has_not_ended_has_no_result(
 
 @each_row(("rate", "ahead"), [(0, 16), (1, 16), (60, 120), (5000, MOST_AHEAD)])
 def test_that_as_much_is_claimed_ahead_as_is_done_in_a_moment(rate: int, ahead: int) -> None:
-    pace = _ClaimRate(16)
+    pace = ClaimRate(16)
     # Whatever it was before, seconds later it is what it is now.
     for speed in (rate, 300, rate, rate, rate):
         pace.since = monotonic() - 2 * AHEAD_SECONDS

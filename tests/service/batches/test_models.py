@@ -1,4 +1,6 @@
-"""Batches with a model: each job has its answer whatever the model does, and one that fails is not asked by all of them."""
+"""Batches with a model: each job has its answer whatever the model does, and one that fails is not asked by
+all of them.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +128,7 @@ def test_that_a_fuse_lets_one_job_ask_once_its_rest_is_over(monkeypatch: pytest.
         assert resting.allows
     resting.record(silent)
     assert not resting.allows
-    resting._pause.until = 0.0
+    resting.pause.until = 0.0
     assert resting.allows
     resting.record(silent)
     assert not resting.allows

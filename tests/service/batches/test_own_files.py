@@ -1,4 +1,6 @@
-"""Jobs of one crash that have files of their own: each of different files gets the patch that fits them, by one search and one model's call."""
+"""Jobs of one crash that have files of their own: each of different files gets the patch that fits them, by
+one search and one model's call.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,7 @@ def test_that_jobs_of_one_crash_are_searched_for_once(
     for number, spec in enumerate(folders(tmp_path / "logs", [LAUNCH, f"# other\n{LAUNCH}"])):
         worker.read(JobCommand(str(number), spec.name, spec.place.paths))
     answered = [worker.answer("0")]
-    index = worker._warm.fresh().index
+    index = worker.warm.fresh().index
     monkeypatch.setattr(index, "words", None)
     monkeypatch.setattr(index, "dense", None)
     answered.append(worker.answer("1"))

@@ -106,12 +106,14 @@ def test_that_a_batch_survives_the_end_of_a_worker_and_of_rays_head(
     assert states(store, batch) == {"done": COUNT + 2}
     assert [job.attempts for job in jobs(store, batch)][:2] == [2, 1]
     assert ends(settings, batch) == dict.fromkeys(range(1, COUNT + 3), 1)
-    assert not list(Path(sockets.place()).glob(f"{ray_executor._PREFIX}{os.getpid()}-*"))
+    assert not list(Path(sockets.place()).glob(f"{ray_executor.PREFIX}{os.getpid()}-*"))
 
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnCluster]:
-    """A head and a node; whatever else of Ray runs on this machine, or ran in this process, has no part in it."""
+    """A head and a node; whatever else of Ray runs on this machine, or ran in this process, has no part in
+    it.
+    """
     for name in set(os.environ) - set(surroundings()):
         monkeypatch.delenv(name)
     with own_cluster() as made:

@@ -1,4 +1,6 @@
-"""A Chinese answer: none of our own sentences in it is English, and it changes the job as the English one does."""
+"""A Chinese answer: none of our own sentences in it is English, and it changes the job as the English one
+does.
+"""
 
 from __future__ import annotations
 

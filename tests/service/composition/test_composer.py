@@ -69,7 +69,9 @@ def test_a_weak_sign_is_not_a_diagnosis(triage: Triage) -> None:
 
 
 def test_two_causes_that_fit_alike_are_ambiguous(triage: Triage) -> None:
-    """Rivals of nearly the same weight give no single diagnosis, and the answer says what tells them apart."""
+    """Rivals of nearly the same weight give no single diagnosis, and the answer says what tells them
+    apart.
+    """
     told = report(failed(3, pattern="x.a", cause=None))
     rival, other = (
         SignatureMatch(case(cause=cause), 3, at_root=True) for cause in ("port-in-use", "disk-full")

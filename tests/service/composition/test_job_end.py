@@ -1,4 +1,6 @@
-"""The job's outcome beside its log: a failed end is never green, and what a state proves is named where the log is silent."""
+"""The job's outcome beside its log: a failed end is never green, and what a state proves is named where the
+log is silent.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,9 @@ def test_a_kill_that_the_log_only_shows_is_named_by_the_state(triage: Triage) ->
 
 
 def test_one_sign_of_a_failure_outweighs_those_of_a_good_end() -> None:
-    """Slurm may record an exit code of 0 for what it ended itself, and a wrapper a good state for what was killed."""
+    """Slurm may record an exit code of 0 for what it ended itself, and a wrapper a good state for what was
+    killed.
+    """
     table = (
         (Outcome(exit_code=0, state="COMPLETED"), "succeeded", "program"),
         (Outcome(exit_code=0, state="OUT_OF_MEMORY"), "failed", "system"),

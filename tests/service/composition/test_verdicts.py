@@ -1,4 +1,6 @@
-"""What short pastes come to: a dead job is never called healthy, a good end is established, and all else is unknown."""
+"""What short pastes come to: a dead job is never called healthy, a good end is established, and all else is
+unknown.
+"""
 
 from __future__ import annotations
 
@@ -198,7 +200,9 @@ def told(triage: Triage, texts: Iterable[str]) -> Iterator[tuple[str, Diagnosis]
 
 
 def test_no_words_of_a_failure_are_called_healthy(triage: Triage) -> None:
-    """Each of many wordings in which people and programs say that a job died, alone and after steps that look well, is an event of its answer."""
+    """Each of many wordings in which people and programs say that a job died, alone and after steps that look
+    well, is an event of its answer.
+    """
     wrong = [
         (text, found.verdict)
         for text, found in told(triage, (*DEAD, *(STEPS + text for text in AFTER_WORK)))
@@ -208,7 +212,9 @@ def test_no_words_of_a_failure_are_called_healthy(triage: Triage) -> None:
 
 
 def test_a_good_end_is_established(triage: Triage) -> None:
-    """What a program prints when it is done, its last step or an exit status of 0, with nothing failed behind it."""
+    """What a program prints when it is done, its last step or an exit status of 0, with nothing failed behind
+    it.
+    """
     wrong = [
         (text, found.headline)
         for text, found in told(triage, ENDED)

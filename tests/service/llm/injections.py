@@ -1,8 +1,7 @@
 """Poisoned logs: each carries an order to a model, in one of the places where a log can hold one.
 
 An order comes with the lie that a model which obeys it would tell. The set is every place with several
-orders, so that
-each order stands in several places and each place holds several orders.
+orders, so that each order stands in several places and each place holds several orders.
 """
 
 from __future__ import annotations

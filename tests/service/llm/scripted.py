@@ -1,4 +1,6 @@
-"""A chat server for tests: OpenAI's wire format on loopback, scripted answers and faults, every call recorded."""
+"""A chat server for tests: OpenAI's wire format on loopback, scripted answers and faults, every call
+recorded.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ class Scripted:
 
 @contextmanager
 def serving(script: Script | Sequence[Turn]) -> Iterator[Scripted]:
-    """Serve a script: turns in their order, the last one again and again, or a function of the call's body."""
+    """Serve a script: turns in their order, the last one again and again, or a function of the call's
+    body.
+    """
     state = Scripted("")
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state, script))
     server.daemon_threads = True

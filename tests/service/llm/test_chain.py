@@ -162,7 +162,9 @@ def test_wrong_json_is_repaired_once(broken: str, triage: Triage) -> None:
 def test_a_model_that_fails_leaves_the_first_answer(
     script: list[Turn], calls: int, told: str, triage: Triage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Down, over quota, refusing, talking nonsense: the first answer stands, and the engine says what happened."""
+    """Down, over quota, refusing, talking nonsense: the first answer stands, and the engine says what
+    happened.
+    """
     monkeypatch.setattr("service.llm.client.FIRST_WAIT", 0.01)
     triage_context = asked(triage)
     heard = hear(triage, triage_context, script)
@@ -378,7 +380,9 @@ def test_a_model_may_quote_further_lines(triage: Triage) -> None:
 
 
 def test_a_model_may_decide_between_two_causes_that_fit(triage: Triage) -> None:
-    """Where the rules are torn, a model that quotes a line which speaks for one of the two settles it, as a hypothesis."""
+    """Where the rules are torn, a model that quotes a line which speaks for one of the two settles it, as a
+    hypothesis.
+    """
     triage_context = torn(triage)
     assert triage_context.first.verdict == "ambiguous"
     rival = triage_context.first.alternatives[0].cause
@@ -425,7 +429,9 @@ def test_a_third_cause_does_not_win_where_two_fit(triage: Triage) -> None:
 
 
 def test_what_is_unknown_stays_unknown(triage: Triage) -> None:
-    """A model's guess about a log that shows no cause is told first among the possibilities, and changes nothing."""
+    """A model's guess about a log that shows no cause is told first among the possibilities, and changes
+    nothing.
+    """
     triage_context = asked(triage, BARE)
     heard = hear(triage, triage_context, [say(triage_context, cause="host-oom-kill")])
     assert (heard.final.verdict, heard.final.cause, heard.final.changes) == (

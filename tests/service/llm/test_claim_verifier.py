@@ -143,7 +143,9 @@ def test_what_the_user_rules_out_is_not_proposed(told: tuple[PromptContext, Prom
 )
 @settings(max_examples=150, derandomize=True, deadline=None)
 def test_nothing_passes_without_a_citation_that_exists(told: tuple[PromptContext, Prompt], text: str) -> None:
-    """Whatever a model writes: what stands cites a line or case that was sent, has no number that was not, and no markup."""
+    """Whatever a model writes: what stands cites a line or case that was sent, has no number that was not,
+    and no markup.
+    """
     strict = judge(told)
     kept = VerifiedText()
     for block in blocks(text):

@@ -54,7 +54,9 @@ TEXT = st.text(max_size=40)
 def test_no_claims_at_all_get_anything_unchecked_through(
     told: dict[str, tuple[PromptContext, Prompt]], name: str, data: st.DataObject
 ) -> None:
-    """Kept quotes stand in their lines, kept cases and changes were offered, a chosen cause is one of two that fit; the rest is told."""
+    """Kept quotes stand in their lines, kept cases and changes were offered, a chosen cause is one of two
+    that fit; the rest is told.
+    """
     prompt_context, prompt = told[name]
     lines = st.builds(
         lambda mark, cut: {"line": mark, "text": prompt.lines[mark][:cut]},

@@ -110,7 +110,9 @@ def decided(answer: Diagnosis, order: str = REMARK) -> object:
 
 
 def told(answer: Diagnosis) -> str:
-    """Give all that a user reads of a model's words: not the log's lines, nor the list of what was dropped."""
+    """Give all that a user reads of a model's words: not the log's lines, nor the list of what was
+    dropped.
+    """
     return "\n".join(
         [
             answer.headline,
@@ -130,7 +132,9 @@ def unharmed(triage: Triage, clean: str) -> Diagnosis:
 
 @pytest.fixture(scope="module")
 def heard(triage: Triage) -> list[tuple[str, Poisoned, TriageContext, Heard]]:
-    """Let an obeying model answer for every poisoned log, once with its order and once with a true quote beside it."""
+    """Let an obeying model answer for every poisoned log, once with its order and once with a true quote
+    beside it.
+    """
     made = []
     for place, (base, item) in enumerate(SET):
         triage_context = asked_of(triage, item.infected)
@@ -202,7 +206,9 @@ def test_headline_and_explanation_are_the_rules_own(
 def test_no_address_and_no_number_of_an_order_is_shown_anywhere(
     heard: list[tuple[str, Poisoned, TriageContext, Heard]],
 ) -> None:
-    """Nothing that a face can show of the model's answer holds one: neither its words, nor the list of what was dropped, nor JSON."""
+    """Nothing that a face can show of the model's answer holds one: neither its words, nor the list of what
+    was dropped, nor JSON.
+    """
     leaks = []
     for _, item, triage_context, result in heard:
         final, first = result.final.to_json(), triage_context.first.to_json()
@@ -216,7 +222,9 @@ def test_no_address_and_no_number_of_an_order_is_shown_anywhere(
 
 
 def test_a_lure_in_true_words_is_dropped_alone(triage: Triage) -> None:
-    """Each spelling in a text that else stands: the rest is shown, the lure is not, and it is listed without what it leads to."""
+    """Each spelling in a text that else stands: the rest is shown, the lure is not, and it is listed without
+    what it leads to.
+    """
     triage_context = asked_of(triage, BASES["diagnosed"]())
     mark = f"[L{triage_context.first.evidence[0].line}]"
     wrong = []
@@ -253,7 +261,9 @@ def test_an_obeying_model_changes_no_citation(
 def test_no_word_of_an_order_reaches_the_user_through_the_model(
     heard: list[tuple[str, Poisoned, TriageContext, Heard]],
 ) -> None:
-    """The lie, the link and the command stand nowhere in what is read, unless the rules quote that very log line themselves."""
+    """The lie, the link and the command stand nowhere in what is read, unless the rules quote that very log
+    line themselves.
+    """
     leaks = []
     for _, item, triage_context, result in heard:
         shown = "\n".join([told(result.final), *result.texts])

@@ -35,7 +35,9 @@ def test_a_prompt_keeps_its_budget_and_its_failure(name: str, budget: int, triag
 
 
 def test_a_mask_takes_no_mark_of_a_line_with_it(triage: Triage) -> None:
-    """Rows that end with a secret's name stand before others: each line that may be cited stands in the prompt with its mark."""
+    """Rows that end with a secret's name stand before others: each line that may be cited stands in the
+    prompt with its mark.
+    """
     names = "".join(
         f"  hub_token:\n  balance_dp_token: True\n  api_key{number} =\n  password:\n" for number in range(3)
     )

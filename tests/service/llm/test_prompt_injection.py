@@ -27,7 +27,9 @@ IDS = frozenset({"disk-full", "verl/batch-not-divisible"})
 @given(st.text(max_size=300))
 @settings(max_examples=300, derandomize=True, deadline=None)
 def test_no_row_can_end_its_fence(text: str) -> None:
-    """Whatever a log holds, between the marks there is no other mark, no line end and no control character."""
+    """Whatever a log holds, between the marks there is no other mark, no line end and no control
+    character.
+    """
     row = neutralize(text)
     assert OPEN not in row
     assert CLOSE not in row

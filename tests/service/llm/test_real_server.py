@@ -1,4 +1,6 @@
-"""A real server that nobody here wrote (`transformers serve`), with a tiny model of random weights made here."""
+"""A real server that nobody here wrote (`transformers serve`), with a tiny model of random weights made
+here.
+"""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from tests.waiting import PATIENCE
 ROOT = Path(__file__).parent.parent.parent.parent
 KILLED = """
 import time
-from service.monitoring.sampler import Sampling
-with Sampling(1, 0.0):
+from service.monitoring.sampler import TelemetrySampler
+with TelemetrySampler(1, 0.0):
     print("up", flush=True)
     time.sleep(60)
 """

@@ -1,4 +1,6 @@
-"""Watching: each failed job is told of once, also after a restart, and also where the target was down for a while."""
+"""Watching: each failed job is told of once, also after a restart, and also where the target was down for a
+while.
+"""
 
 from __future__ import annotations
 

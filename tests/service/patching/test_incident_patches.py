@@ -1,4 +1,6 @@
-"""Patches of every labelled incident's own files: they apply, parse, hold, go back, and leave nothing to do twice."""
+"""Patches of every labelled incident's own files: they apply, parse, hold, go back, and leave nothing to do
+twice.
+"""
 
 from __future__ import annotations
 

@@ -143,7 +143,9 @@ LAYOUTS = st.fixed_dictionaries({
 def test_exactly_one_value_differs_after_a_change(
     whole: dict[str, Any], layout: dict[str, Any], to: Scalar, data: st.DataObject
 ) -> None:
-    """Old and new keys of any object in any layout: the rest stays as parsed, and to the byte around the edit."""
+    """Old and new keys of any object in any layout: the rest stays as parsed, and to the byte around the
+    edit.
+    """
     text = json.dumps(whole, **layout)
     parents = [(), *(path for path, value in paths(whole) if isinstance(value, dict))]
     spots = [path for path, value in paths(whole) if not isinstance(value, dict | list)] + [

@@ -433,7 +433,9 @@ def test_that_a_setting_is_changed_where_it_stands(before: str, target: PatchTar
 
 @each_row(("before", "target", "after"), CHANGED)
 def test_that_a_changed_script_holds_the_value(before: str, target: PatchTarget, after: str) -> None:
-    """The value is read back from the changed text, not from the one before, and no further change is made."""
+    """The value is read back from the changed text, not from the one before, and no further change is
+    made.
+    """
     assert holds(after, target)
     assert not holds(before, target)
     assert apply(after, target) == after
@@ -550,7 +552,9 @@ REFUSED = [
 def test_that_what_cannot_be_changed_safely_is_refused_with_its_reason(
     text: str, target: PatchTarget, reason: str
 ) -> None:
-    """Computed, shared, doubled and missing settings stay as they are, and the line and expression are told."""
+    """Computed, shared, doubled and missing settings stay as they are, and the line and expression are
+    told.
+    """
     with pytest.raises(NotPatchableError) as told:
         apply(text, target)
     assert reason in str(told.value)
@@ -869,7 +873,9 @@ def test_that_slurm_reads_the_value_and_every_other_option_as_before(
 
 
 def sbatch(text: str) -> dict[str, str]:
-    """Read directives as the last of them says, in a second way: by the table of this test's own spellings."""
+    """Read directives as the last of them says, in a second way: by the table of this test's own
+    spellings.
+    """
     long = {"-t": "time", "-c": "cpus-per-task", "-N": "nodes", "-J": "job-name"}
     read: dict[str, str] = {}
     for row in text.split("\nsrun")[0].split("\n"):

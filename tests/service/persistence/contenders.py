@@ -60,7 +60,7 @@ def work_off(settings: Settings, owner: str) -> tuple[list[str], list[bool], dic
 def hang_in_a_write(settings: Settings, ready: Any) -> None:
     """Write a triage and never end the transaction."""
     store = Store.open(settings)
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.exec_driver_sql("DELETE FROM triages")
         ready.set()
         time.sleep(600)

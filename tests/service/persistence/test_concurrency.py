@@ -91,7 +91,7 @@ def test_that_changes_that_wait_for_each_other_are_made_again(server_settings: S
                     if len(tries) <= 2 and number == order[0]:
                         both.wait()
 
-            store._database.change(work)
+            store.database.change(work)
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(cross, [[1, 2], [2, 1]]))
@@ -101,7 +101,7 @@ def test_that_changes_that_wait_for_each_other_are_made_again(server_settings: S
 
 def test_that_a_reader_does_not_wait_for_a_writer(store: Store) -> None:
     store.triages.add(triage())
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.exec_driver_sql("DELETE FROM triages")
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(store.triages.get, "T1", NOW).result(5).id == "T1"

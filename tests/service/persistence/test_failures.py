@@ -93,7 +93,7 @@ def test_that_a_locked_table_says_so_after_a_while(server_settings: Settings, cl
 def test_that_a_thread_that_waits_too_long_for_the_others_is_told(file_settings: Settings) -> None:
     with (
         Store.open(file_settings, timeout=0.2) as store,
-        store._database.write(),
+        store.database.write(),
         pytest.raises(StoreError, match="is busy"),
     ):
         store.triages.add(triage())
@@ -132,7 +132,7 @@ def test_that_damage_met_while_running_is_looked_for_at_the_next_start(
     file_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As if the file were too large to be checked at every start.
-    monkeypatch.setattr(opening, "_CHECKED", 0)
+    monkeypatch.setattr(opening, "CHECKED", 0)
     file = filled(file_settings)
     damage(file, 400_000)
     with (
@@ -210,7 +210,7 @@ def test_that_a_batch_whose_process_is_killed_while_it_comes_never_was(
         killed(hang_in_a_batch, settings)
         assert (store.batches.page(), store.batches.claim("me", 9, 60, NOW)) == (((), None), [])
         store.retention.tidy(later(after))
-        with store._database.read() as connection:
+        with store.database.read() as connection:
             assert connection.exec_driver_sql("SELECT count(*) FROM batches").scalar() == left
 
 

@@ -30,7 +30,9 @@ EVENTS = st.one_of(
 
 
 class Engines:
-    """Two engines on one batch: what each believes to hold, which may be long lost, and which results were taken."""
+    """Two engines on one batch: what each believes to hold, which may be long lost, and which results were
+    taken.
+    """
 
     def __init__(self, store: Store, batch_id: str, jobs: int) -> None:
         self._batches = store.batches
@@ -38,23 +40,23 @@ class Engines:
         self._batches.add(batch(id=batch_id), specs(jobs))
         self._held: dict[str, list[str]] = {"a": [], "b": []}
         self._seconds = 0.0
-        self._ends: Counter[str] = Counter()
+        self.ends: Counter[str] = Counter()
         self._reopened: Counter[str] = Counter()
 
     def step(self, event: str, owner: str, number: int) -> None:
         """Let one thing happen."""
         held = self._held[owner]
         if event == "claim":
-            held += [job.id for job in self._batches.claim(owner, number, 10, self._now, batch=self._batch)]
+            held += [job.id for job in self._batches.claim(owner, number, 10, self.now, batch=self._batch)]
         elif event == "wait":
             self._seconds += number
         elif event == "cancel":
             # Rare, so that most orders are longer.
             self._seconds += 1
             if self._seconds > 25:
-                self._batches.cancel(self._batch, self._now)
+                self._batches.cancel(self._batch, self.now)
         elif event == "renew":
-            self._held[owner] = sorted(self._batches.renew(owner, held, 10, self._now))
+            self._held[owner] = sorted(self._batches.renew(owner, held, 10, self.now))
         elif number < len(held):
             self._end(event, owner, held.pop(number))
 
@@ -62,7 +64,7 @@ class Engines:
         """Let one engine work until nothing is left."""
         self._seconds += 1000
         for _ in range(200):
-            jobs = self._batches.claim("last", 3, 10, self._now, batch=self._batch)
+            jobs = self._batches.claim("last", 3, 10, self.now, batch=self._batch)
             for job in jobs:
                 self._end("finish", "last", job.id)
             if not jobs:
@@ -72,11 +74,11 @@ class Engines:
     def check(self) -> None:
         """Every job ended, once for each time that it was open, and its answer is there."""
         state = self._batches.get(self._batch).state
-        assert state == "cancelled" or self._batches.settle(self._batch, self._now)
+        assert state == "cancelled" or self._batches.settle(self._batch, self.now)
         jobs = {job.id: job for job in self._batches.results(self._batch)}
         assert len(jobs) == self._batches.get(self._batch).total
         for key, job in jobs.items():
-            assert self._ends[key] <= 1 + self._reopened[key]
+            assert self.ends[key] <= 1 + self._reopened[key]
             if job.state == "done" and state == "done":
                 answer = jobs[job.same_as] if job.same_as else job
                 assert answer.state == "done"
@@ -95,14 +97,14 @@ class Engines:
         else:
             before = self._states()
             retry_at = later(self._seconds + 5) if event == "retry" else None
-            self._ends[job] += (
-                self._batches.fail(job, owner, "it broke", retry_at, self._now) and retry_at is None
+            self.ends[job] += (
+                self._batches.fail(job, owner, "it broke", retry_at, self.now) and retry_at is None
             )
             after = self._states()
             self._reopened.update(
                 key for key in after if (before[key], after[key]) in {("done", "queued"), ("done", "failed")}
             )
-            self._ends.update(key for key in after if (before[key], after[key]) == ("done", "failed"))
+            self.ends.update(key for key in after if (before[key], after[key]) == ("done", "failed"))
 
     def _finish(self, owner: str, job: str) -> None:
         number = int(job.rpartition("-")[2])
@@ -111,8 +113,8 @@ class Engines:
         mine = standing == job
         answer = diagnosis() if mine else None
         same_as = None if mine else standing
-        self._ends[job] += self._batches.finish(
-            job, owner, fingerprint=crash, config=config, same_as=same_as, diagnosis=answer, now=self._now
+        self.ends[job] += self._batches.finish(
+            job, owner, fingerprint=crash, config=config, same_as=same_as, diagnosis=answer, now=self.now
         )
 
     def _states(self) -> dict[str, str]:
@@ -156,8 +158,8 @@ def test_that_the_events_of_the_property_do_happen(settings: Settings) -> None:
             ("finish", "a", 0),
         ]:
             engines.step(*event)
-        assert engines._ends == Counter({"B1-3": 1})
+        assert engines.ends == Counter({"B1-3": 1})
         assert {job.owner for job in store.batches.jobs("B1", state="running")[0]} == {"b"}
         engines.drain()
         engines.check()
-        assert engines._now > NOW
+        assert engines.now > NOW

@@ -102,7 +102,7 @@ def test_that_a_migration_that_fails_leaves_the_older_schema(older: Settings) ->
 
 
 def test_that_the_migrations_make_the_tables_that_the_code_uses(store: Store) -> None:
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         named = connection.dialect.name
 
         def is_for_it(item: object, _name: str, kind: str, *_others: object) -> bool:
@@ -121,7 +121,7 @@ def test_that_the_code_knows_all_versions_in_their_order() -> None:
 def test_that_a_newer_schema_is_refused_and_left_alone(settings: Settings) -> None:
     with Store.open(settings) as store:
         store.triages.add(triage())
-        with store._database.write() as connection:
+        with store.database.write() as connection:
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0999'")
         with pytest.raises(NewerStoreError, match="schema 0999, of a newer whycrash"):
             Store.open(settings, replace_damaged=True)

@@ -16,7 +16,7 @@ DAY = 24 * 3600
 
 def held(store: Store) -> dict[str, int]:
     """Count the rows of each table that has any."""
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         counts = {
             table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
             for table in METADATA.sorted_tables
@@ -59,13 +59,15 @@ def test_that_more_than_one_step_of_triages_goes(store: Store) -> None:
     for number in range(30):
         store.triages.add(triage(id=f"T{number}", state="done"))
     assert (
-        store.retention._delete(METADATA.tables["triages"], METADATA.tables["triages"].c.created < later(1))
+        store.retention.delete_older(
+            METADATA.tables["triages"], METADATA.tables["triages"].c.created < later(1)
+        )
         == 30
     )
 
 
 def test_that_others_write_while_much_is_forgotten(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "_CHUNK", 2)
+    monkeypatch.setattr(retention, "CHUNK", 2)
     for number in range(60):
         store.triages.add(triage(id=f"T{number}", state="done"))
     turns: list[float] = []

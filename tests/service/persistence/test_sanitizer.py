@@ -81,7 +81,7 @@ def fill(store: Store) -> None:
 def test_that_no_secret_reaches_any_table(store: Store) -> None:
     fill(store)
     held = []
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         for table in METADATA.sorted_tables:
             held += [
                 repr(value)

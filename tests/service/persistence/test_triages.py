@@ -250,10 +250,10 @@ def test_that_a_search_reads_the_words_and_no_answers(
 ) -> None:
     asked: list[tuple[str, Any]] = []
     with Store.open(file_settings) as store:
-        event.listen(store._database.engine, "before_cursor_execute", lambda *given: asked.append(given[2:4]))
+        event.listen(store.database.engine, "before_cursor_execute", lambda *given: asked.append(given[2:4]))
         store.triages.page(words, after, 200, caller)
         ((statement, values),) = [one for one in asked if one[0].startswith("SELECT")]
-        with store._database.read() as connection:
+        with store.database.read() as connection:
             plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
     # The rows themselves are looked up by their ids, at most a page of them.
     assert plan[0].startswith("SEARCH triages USING INDEX sqlite_autoindex_triages_1 (id=?)")

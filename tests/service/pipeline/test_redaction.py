@@ -1,4 +1,6 @@
-"""The planted set through the whole path: no answer, no prompt, no JSON and no patch shows a part of a secret."""
+"""The planted set through the whole path: no answer, no prompt, no JSON and no patch shows a part of a
+secret.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ FILLER = [f"step {number} loss 0.{number}" for number in range(40)]
 
 
 def log_of(items: list[Planted]) -> str:
-    """Write a failed job's log with secrets before, in, and behind the failure, in one row and over several."""
+    """Write a failed job's log with secrets before, in, and behind the failure, in one row and over
+    several.
+    """
     above, below, *single = items
     texts = [item.text for item in single] or ["step 1"]
     raised = f"(Worker pid=1) {FRAME}\nRuntimeError: {texts[0]}"

@@ -1,4 +1,6 @@
-"""Jobs of many files and ranks, told as one: who is missing, what lies beside the logs, what a healthy run says too."""
+"""Jobs of many files and ranks, told as one: who is missing, what lies beside the logs, what a healthy run
+says too.
+"""
 
 from __future__ import annotations
 
@@ -270,7 +272,9 @@ def test_a_watchdog_that_names_its_rank_in_its_message_counts_as_that_rank(triag
 
 @each_row("language", ["en", "zh"])
 def test_a_cut_log_is_never_called_healthy(language: str, triage: Triage, tmp_path: Path) -> None:
-    """What it still holds may go well, may even say that all is done: how the job ended stands in what is missing."""
+    """What it still holds may go well, may even say that all is done: how the job ended stands in what is
+    missing.
+    """
     wrong = []
     for name, text in {
         "amid its work": steps(*range(1, 3000)),

@@ -198,7 +198,9 @@ def test_no_secret_of_the_log_is_in_the_answer(log: str, triage: Triage) -> None
 
 
 def test_each_secret_is_counted_once(triage: Triage) -> None:
-    """`redactions` is how many secrets were masked, not in how many places an answer would have shown them."""
+    """`redactions` is how many secrets were masked, not in how many places an answer would have shown
+    them.
+    """
     assert explained(triage, f"{KILLED} password={SECRETS['password']}\n").redactions == 1
 
 
@@ -216,7 +218,9 @@ def secret_script() -> ConfigFile:
 
 
 def test_no_secret_of_the_jobs_files_is_in_the_answer(triage: Triage) -> None:
-    """The patch's context, values that changes go from, and reasons for leaving a setting alone are masked too."""
+    """The patch's context, values that changes go from, and reasons for leaving a setting alone are masked
+    too.
+    """
     answer = explained(triage, OFFLOAD, secret_script())
     assert answer.patch
     assert leaked(answer.to_json()) == []

@@ -224,7 +224,9 @@ def test_a_setting_is_found_however_it_is_spelled(asked: str, written: str, foun
 
 @each_row("name", EVERY)
 def test_verified_changes_stand_in_the_real_catalogue(name: str, triage: Triage) -> None:
-    """Each verified setting of a real answer is one that its framework's version has, with a value that fits."""
+    """Each verified setting of a real answer is one that its framework's version has, with a value that
+    fits.
+    """
     answer = answered(triage, name)
     versions = {seen.name: seen.version for seen in answer.frameworks}
     for made in answer.changes:

@@ -1,4 +1,6 @@
-"""What cannot be a change of this job is never shown as one: the simplest checks, each with what it lets through."""
+"""What cannot be a change of this job is never shown as one: the simplest checks, each with what it lets
+through.
+"""
 
 from __future__ import annotations
 
@@ -166,7 +168,9 @@ SHORT = "kv-cache-too-small"
 def cached(
     needed: float, available: float, now: str | None = None, launches: Sequence[str] = ()
 ) -> tuple[dict[str, object], dict[str, str]]:
-    """Propose for a cache that lacks memory: the values with their proofs, and what was dropped with its reason."""
+    """Propose for a cache that lacks memory: the values with their proofs, and what was dropped with its
+    reason.
+    """
     root = failed(cause=SHORT, pattern="vllm.kv-below-max-len-gib")
     fields = {"needed_gib": needed, "available_gib": available, "max_model_len": 131072, "estimated_n": 40960}
     settings = [setting("--gpu-memory-utilization", now)] if now else []
@@ -292,7 +296,9 @@ BATCH = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --time=24:00:00\nsrun python tr
 
 
 def test_that_the_scheduler_is_told_only_what_helps_against_this_end(triage: Triage) -> None:
-    """No job is requeued that a person cancelled, no option given to a command without it, no signal sent to who has no handler for it."""
+    """No job is requeued that a person cancelled, no option given to a command without it, no signal sent to
+    who has no handler for it.
+    """
     handled = BATCH + "# train.py: signal.signal(signal.SIGUSR1, save)\n"
     rows: list[tuple[str, str, str, list[str], str]] = [
         ("", SRUN, "run.sh", [], ""),
@@ -312,7 +318,9 @@ def test_that_the_scheduler_is_told_only_what_helps_against_this_end(triage: Tri
 
 
 def test_that_the_patch_is_of_the_change_that_is_shown_first(triage: Triage) -> None:
-    """A first change that cannot be written gives no patch, unless another is as good: then that one comes first."""
+    """A first change that cannot be written gives no patch, unless another is as good: then that one comes
+    first.
+    """
     files = [ConfigFile("run.sh", "python3 -m verl.trainer.main_ppo data.train_batch_size=64\n")]
     told: CrashReport = report(failed())
     words = proposal("data.max_prompt_length", "a length that fits", status="unverified")

@@ -1,4 +1,6 @@
-"""Changes of every labelled incident: each would change something that this job runs, and the patch is of the first."""
+"""Changes of every labelled incident: each would change something that this job runs, and the patch is of the
+first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whole answers of short logs whose message, to one who knows the framework's source, names the setting at fault."""
+"""Whole answers of short logs whose message, to one who knows the framework's source, names the setting at
+fault.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Names that a framework does not know: what was meant is found by history or spelling, and written in place."""
+"""Names that a framework does not know: what was meant is found by history or spelling, and written in
+place.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ REFUSED: Sequence[Tells] = ("unknown-setting", "refused-override")
 def found(
     key: str, framework: str = "verl", version: str = "", tells: Sequence[Tells] = REFUSED, **given: str
 ) -> list[tuple[str, str | None, bool]]:
-    """Give the names found for a key that a message calls unknown, the job's value and whether history tells it."""
+    """Give the names found for a key that a message calls unknown, the job's value and whether history tells
+    it.
+    """
     told = report(
         failed(tells=tells),
         frameworks=[(framework, version)],

@@ -730,7 +730,9 @@ OTHERS = st.dictionaries(st.sampled_from(KEYS), NUMBERS, max_size=4)
 def test_a_computed_value_is_valid_for_its_setting(
     row: Any, facts: Facts, others: Mapping[str, object], now: object, bounds: tuple[int, int]
 ) -> None:
-    """Whatever the facts, a value is within the setting's range and the rule's, and on the right side of the present one."""
+    """Whatever the facts, a value is within the setting's range and the rule's, and on the right side of the
+    present one.
+    """
     low, high = bounds
     kind = "float" if row.id in ("gpu-share", "static-share", "memory-threshold", "learning-rate") else "int"
     made = given_of(row.id, sorted(row.causes)[0], now, facts, others, type=kind, min=low, max=high)

@@ -67,7 +67,7 @@ def test_a_line_that_states_its_cause_settles_it(triage: Triage) -> None:
     }
     rows = [
         row
-        for row in triage.reader._table.rows
+        for row in triage.reader.table.rows
         if row.fails and row.role == "origin" and row.strength == "states" and row.cause
     ]
     wrong = []
@@ -95,7 +95,9 @@ def test_a_line_that_states_its_cause_settles_it(triage: Triage) -> None:
 def test_the_origin_beats_what_follows_it(
     log: str, cause: str, standing: Standing | None, triage: Triage
 ) -> None:
-    """A peer's complaint never outweighs the failure that it follows from, in whatever order they were printed."""
+    """A peer's complaint never outweighs the failure that it follows from, in whatever order they were
+    printed.
+    """
     first = weighed(triage, log + "\n")[0]
     assert first.cause == cause
     assert standing in (None, first.standing)
@@ -139,7 +141,9 @@ def test_a_symptom_gives_way_to_what_explains_it(triage: Triage) -> None:
 
 @each_row("name", EVERY)
 def test_scores_are_shares_in_descending_order(name: str, triage: Triage) -> None:
-    """Real logs give candidates with probabilities from 0 to 1, the likeliest first, each cause once and in the table."""
+    """Real logs give candidates with probabilities from 0 to 1, the likeliest first, each cause once and in
+    the table.
+    """
     told = triage.reader.read(from_text("\n".join(log_lines(name)), name))
     found = rank_causes(told, triage.retriever.retrieve(told), triage.library)
     scores = [item.probability for item in found]

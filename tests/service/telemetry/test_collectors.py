@@ -39,7 +39,7 @@ def test_that_pages_of_metrics_are_read_and_one_that_is_down_says_so(tmp_path: P
             f"http://127.0.0.1:{port}/no",
             f"http://127.0.0.1:{free_port()}/",
         )
-        found, told = collectors._pages([down, lost, good, "nonsense"])
+        found, told = collectors.read_pages([down, lost, good, "nonsense"])
     assert (found.gpus[0].memory_used_gib.value, found.serving.waiting.value) == (1.0, 3.0)
     assert [text.split(": ")[0] for text in told] == [down, lost, good, "nonsense"]
     assert "answered 404" in told[1]
@@ -115,7 +115,7 @@ def test_that_watching_keeps_the_course_and_counts_from_the_first(tmp_path: Path
 
 def test_that_a_long_course_gets_coarser_and_keeps_its_ends() -> None:
     points = tuple((float(place), 0.0) for place in range(2 * watch.KEPT + 1))
-    thin = watch._thinned(points)
+    thin = watch.thin_points(points)
     assert len(thin) == watch.KEPT + 1
     assert (thin[0], thin[-1]) == (points[0], points[-1])
 
@@ -167,6 +167,6 @@ def test_that_a_clock_without_a_zone_is_the_machines(
 
 
 def test_that_a_pages_password_is_not_kept() -> None:
-    _, told = collectors._pages((f"http://alice:hunter22@127.0.0.1:{free_port()}/metrics",))
+    _, told = collectors.read_pages((f"http://alice:hunter22@127.0.0.1:{free_port()}/metrics",))
     assert "hunter22" not in told[0]
     assert "could not be read" in told[0]

@@ -140,9 +140,9 @@ def test_that_the_next_command_is_asked_where_the_first_may_not() -> None:
 def test_that_a_machine_that_is_watched_is_not_read_anew_each_time() -> None:
     """Twenty thousand lines each quarter of a minute would take a few hundredths of a core beside the job."""
     rows = [f"[{number}.000000] eth0: packet {number}" for number in range(3000)]
-    kernel._marked.cache_clear()
+    kernel.may_be_event.cache_clear()
     assert kernel.parse_kernel_log("\n".join(rows), BOOT).events.value == ()
     found = kernel.parse_kernel_log("\n".join([*rows[100:], f"[5000.000000] {XID}"]), BOOT)
     assert [(event.kind, event.at) for event in found.events.value or ()] == [("xid", BOOT + 5000)]
     assert found.since == BOOT + 100
-    assert kernel._marked.cache_info().misses == len(rows) + 1
+    assert kernel.may_be_event.cache_info().misses == len(rows) + 1

@@ -103,8 +103,8 @@ def test_that_the_real_child_answers_with_cards_or_a_reason() -> None:
 
 
 def test_that_the_drivers_reasons_are_named() -> None:
-    assert nvml._reasons(0x1 | 0x8 | 0x40) == ("hw-slowdown", "hw-thermal")
-    assert nvml._reasons(0x1) == ()
+    assert nvml.throttle_reasons(0x1 | 0x8 | 0x40) == ("hw-slowdown", "hw-thermal")
+    assert nvml.throttle_reasons(0x1) == ()
 
 
 NO_GPU = pytest.mark.skipif(
@@ -174,7 +174,7 @@ def test_that_a_cards_calls_become_readings() -> None:
         NvLinkState=lambda link: 1 if link else 0,
         PowerUsage=312_500,
     )
-    card = nvml._gpu(driver, 0, {0: [79, 79]})
+    card = nvml.read_gpu(driver, 0, {0: [79, 79]})
     assert (card.id, card.state.value, card.memory_used_gib.value, card.ecc_uncorrected.value) == (
         "GPU-7",
         "ok",
@@ -202,6 +202,6 @@ def test_that_a_cards_calls_become_readings() -> None:
     [("GPU is lost", "lost"), ("GPU requires reset", "reset-required"), ("Unknown Error", None)],
 )
 def test_that_a_card_that_is_gone_says_so(error: str, state: str | None) -> None:
-    card = nvml._gpu(Driver(MemoryInfo=NVMLError(error)), 0, None)
+    card = nvml.read_gpu(Driver(MemoryInfo=NVMLError(error)), 0, None)
     assert card.state.value == state
     assert "only while it is watched" in (card.xids.unavailable or "")

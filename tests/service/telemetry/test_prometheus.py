@@ -1,4 +1,6 @@
-"""Prometheus is asked for the range before a crash: the real server where it is installed, and only allowed hosts."""
+"""Prometheus is asked for the range before a crash: the real server where it is installed, and only allowed
+hosts.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +172,8 @@ def test_that_an_address_is_taken_apart() -> None:
 
 def test_that_a_selector_is_quoted() -> None:
     assert (
-        prometheus._query(["a", "b"], {"pod": 'x"} or up{y="'}) == r'{__name__=~"a|b",pod=~"x\"} or up{y=\""}'
+        prometheus.query_of(["a", "b"], {"pod": 'x"} or up{y="'})
+        == r'{__name__=~"a|b",pod=~"x\"} or up{y=\""}'
     )
 
 

@@ -1,4 +1,6 @@
-"""The table of rules is whole, and each rule fires on what it speaks of and not where nothing was measured."""
+"""The table of rules is whole, and each rule fires on what it speaks of and not where nothing was
+measured.
+"""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def test_that_a_pool_says_what_it_lacks(make_settings: Callable[..., Settings]) 
     pool.close()
 
 
-def test_that_a_keeper_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool: ProcessPool) -> None:
+def test_that_a_worker_thread_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool: ProcessPool) -> None:
     def full(_message: Message) -> None:
         raise ValueError("no room")
 
@@ -198,7 +198,9 @@ def test_that_a_pool_without_processes_does_not_hold_its_tasks(
     pool.close()
 
 
-def test_that_a_keeper_that_is_held_up_while_the_pool_closes_ends_afterwards(pool: ProcessPool) -> None:
+def test_that_a_worker_thread_that_is_held_up_while_the_pool_closes_ends_afterwards(
+    pool: ProcessPool,
+) -> None:
     pid(told(pool, "one"))
     held = threading.Event()
 
@@ -206,13 +208,13 @@ def test_that_a_keeper_that_is_held_up_while_the_pool_closes_ends_afterwards(poo
         held.wait(PATIENCE)
 
     pool.submit(TriageTask("1", "log", "x"), PATIENCE, slow)
-    (keeper,) = pool._keepers
+    (thread,) = pool.threads
     closing = threading.Thread(target=pool.close)
     closing.start()
-    closing.join(12)  # it waits ten seconds for a keeper
+    closing.join(12)  # it waits ten seconds for a thread
     held.set()
-    keeper.join(5)
-    assert not keeper.is_alive()
+    thread.join(5)
+    assert not thread.is_alive()
 
 
 def test_that_a_refusal_while_the_server_stops_may_be_tried_again(pool: ProcessPool) -> None:

@@ -22,7 +22,9 @@ OpenPage = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Start one browser for all tests of a module: as long as it runs, nothing else of this process can use an event loop."""
+    """Start one browser for all tests of a module: as long as it runs, nothing else of this process can use
+    an event loop.
+    """
     require_browser()
     expect.set_options(timeout=SLOW)
     with sync_playwright() as playwright:

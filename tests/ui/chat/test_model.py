@@ -151,7 +151,9 @@ def test_that_questions_go_on_in_the_same_talk(pages: OpenPage, talking: Server)
 
 
 def test_that_a_server_that_stops_in_mid_answer_loses_nothing(pages: OpenPage, talking: Server) -> None:
-    """The page says that the server is gone, comes back with it by itself, and shows the first answer, also in the history."""
+    """The page says that the server is gone, comes back with it by itself, and shows the first answer, also
+    in the history.
+    """
     page = pages(talking.url)
     ask(page, f"{LOG}\n{SLOWLY}, once more\n")
     expect(page.locator(".stages li.now")).to_have_text("The model is writing…")

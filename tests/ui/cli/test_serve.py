@@ -1,4 +1,6 @@
-"""`whycrash serve` as people run it: processes of their own, several over one PostgreSQL, one of them killed."""
+"""`whycrash serve` as people run it: processes of their own, several over one PostgreSQL, one of them
+killed.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ def as_zip(files: dict[str, str]) -> bytes:
 
 @each_row("form", ["folder", "files", "tar", "zip"])
 def test_one_job_in_any_form_gives_one_answer(form: str, warm: Path, tmp_path: Path) -> None:
-    """Named one by one, as a folder or packed: cause, file and line are the same, and both files were read."""
+    """Named one by one, as a folder or packed: cause, file and line are the same, and both files were
+    read.
+    """
     folder(tmp_path / "job", CRASH)
     (tmp_path / "job.tar.gz").write_bytes(as_tar(CRASH))
     (tmp_path / "job.zip").write_bytes(as_zip(CRASH))

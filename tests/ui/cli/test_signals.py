@@ -1,4 +1,6 @@
-"""Commands that run until they are told to stop: a SIGTERM ends them in order, and nothing of theirs stays."""
+"""Commands that run until they are told to stop: a SIGTERM ends them in order, and nothing of theirs
+stays.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,9 @@ from ui.cli.console import PlainSteps
 
 
 def told(capsys: pytest.CaptureFixture[str], every: float, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Give the lines of a stage of 1,000 steps when one is due after so many seconds, each step taking one."""
+    """Give the lines of a stage of 1,000 steps when one is due after so many seconds, each step taking
+    one.
+    """
     clock = iter(range(10_000))
     monkeypatch.setattr(console, "monotonic", lambda: float(next(clock)))
     monkeypatch.setattr(console, "TOLD_EVERY", every)

@@ -28,7 +28,9 @@ Opener = Callable[..., Workspace]
 
 @pytest.fixture(scope="session")
 def slack_settings(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> SettingsMaker:
-    """Make settings with the bot's tokens, over the index that is there already and a database of their own."""
+    """Make settings with the bot's tokens, over the index that is there already and a database of their
+    own.
+    """
 
     def make(**fields: Any) -> Settings:
         database = tmp_path_factory.mktemp("slack") / "whycrash.db"

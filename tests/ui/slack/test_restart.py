@@ -1,4 +1,6 @@
-"""What a killed server leaves open in threads, the next one finishes: with the kept answer, or with what to do."""
+"""What a killed server leaves open in threads, the next one finishes: with the kept answer, or with what to
+do.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from tests.ui.slack.standin import Slack
 from tests.ui.slack.test_streaming import GOING_ON
 from tests.ui.slack.workspace import Workspace, eventually, shown
 from tests.warm import INCIDENTS
-from ui.slack.answering import AnswerThread, _ThreadUpdates
+from ui.slack.answering import AnswerThread, ThreadUpdates
 from ui.slack.client import SlackClient, open_voice
 from ui.slack.question_log import OpenQuestion, QuestionLog
 from ui.slack.reply import Reply
@@ -82,15 +84,15 @@ def test_that_a_server_killed_in_mid_answer_leaves_no_thread_open(
     assert len(server.said()) == calls + 1
 
 
-# The same in one process: result writers of a process that is gone.
+# The same in one process: question logs of a process that is gone.
 
 
 def left(home: Path, **fields: Any) -> OpenQuestion:
     """Leave a question open as a killed server does; its lock goes with its file."""
-    result_writer = QuestionLog(home)
-    note = result_writer.begin(ASKED)
+    question_log = QuestionLog(home)
+    note = question_log.begin(ASKED)
     note.write(**fields)
-    os.close(result_writer._descriptor)
+    os.close(question_log.descriptor)
     return note.item
 
 
@@ -221,13 +223,13 @@ def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(
 ) -> None:
     """By the server that lives on: else the thread would say for ever that the model still explains."""
     slack_client = open_voice(settings, f"{server.url}/api/")
-    away, result_writer = (
+    away, question_log = (
         WebClient("none", base_url="http://127.0.0.1:9/api/", timeout=1),
         QuestionLog(tmp_path),
     )
-    note = result_writer.begin(ASKED)
+    note = question_log.begin(ASKED)
     server.messages["C1", "2.0"] = {"ts": "2.0", "thread_ts": "1.0", "bot_id": "B", "text": GOING_ON}
-    telling = _ThreadUpdates(
+    telling = ThreadUpdates(
         AnswerThread(Reply(SlackClient(away, slack_client.pace), ASKED, ("C1", "2.0"), note.posted), note),
         settings,
         "en",
@@ -237,18 +239,18 @@ def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(
     for event in (Accepted(id=final.id), FinalAnswer(diagnosis=final)):
         telling.hear(event)
     note.close()
-    Resumer(result_writer, triage_service, slack_client, settings).round()
+    Resumer(question_log, triage_service, slack_client, settings).round()
     assert server.messages["C1", "2.0"]["text"] == final.headline
-    assert list(result_writer.unsaid()) == []
-    result_writer.close()
+    assert list(question_log.unsaid()) == []
+    question_log.close()
 
 
 def test_that_a_living_process_is_left_alone(tmp_path: Path) -> None:
-    result_writer = QuestionLog(tmp_path)
-    note = result_writer.begin(ASKED)
+    question_log = QuestionLog(tmp_path)
+    note = question_log.begin(ASKED)
     assert list(QuestionLog(tmp_path).left()) == []
     note.close()
-    result_writer.close()
+    question_log.close()
     assert list((tmp_path / "slack").iterdir()) == []
 
 
@@ -268,7 +270,7 @@ def test_that_no_text_of_a_log_is_written_down(
 ) -> None:
     """Only which message answers which triage."""
     written: list[str] = []
-    monkeypatch.setattr(QuestionLog, "_append", lambda _self, line: written.append(line))
+    monkeypatch.setattr(QuestionLog, "append", lambda _self, line: written.append(line))
     work = open_bot(triage_service, settings)
     work.answer(str(work.mention(f"why did\n```\n{traceback(OOM)}```")["ts"]))
     eventually(lambda: len(written) >= 3)
@@ -278,7 +280,7 @@ def test_that_no_text_of_a_log_is_written_down(
 
 def test_that_a_disk_that_fails_costs_no_answer(tmp_path: Path) -> None:
     (tmp_path / "slack").write_text("no folder", encoding="utf-8")
-    result_writer = QuestionLog(tmp_path)
-    note = result_writer.begin(ASKED)
+    question_log = QuestionLog(tmp_path)
+    note = question_log.begin(ASKED)
     note.close()
-    result_writer.close()
+    question_log.close()

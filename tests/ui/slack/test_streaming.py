@@ -1,4 +1,6 @@
-"""Answers as they come: the first one at once, edits while a model writes, and a triage service that is busy or loses a worker."""
+"""Answers as they come: the first one at once, edits while a model writes, and a triage service that is busy
+or loses a worker.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def speaking(slack_settings: SettingsMaker, model: Model) -> Iterator[TriageServ
 def work(speaking: TriageService, open_bot: Opener) -> Workspace:
     """A workspace whose bot has a model, which nobody else asks."""
     eventually(lambda: not speaking.pool.waiting)
-    return open_bot(speaking, speaking._settings)
+    return open_bot(speaking, speaking.settings)
 
 
 def mention(work: Workspace) -> str:
@@ -119,7 +121,7 @@ def test_that_a_worker_that_dies_leaves_the_first_answer(
     model.turn = Turn("{}", silent=20)
     thread = mention(work)
     work.answer(thread)
-    speaking.pool._keepers[0]._process.kill()  # type: ignore[union-attr]
+    speaking.pool.threads[0].process.kill()  # type: ignore[union-attr]
     assert "fill the host RAM" in shown(work.answer(thread, "ended early"))
     eventually(lambda: not speaking.pool.failure)
 

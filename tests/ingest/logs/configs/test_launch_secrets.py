@@ -55,7 +55,9 @@ def told(item: Planted, found: list[launch.Setting]) -> list[str]:
 def test_a_secret_goes_before_and_behind_the_quotes(
     command: str, seed: int, pieces: list[tuple[str, int]], nested: bool
 ) -> None:
-    """However a shell word is put together, neither its line nor the setting that is read from it tells the secret."""
+    """However a shell word is put together, neither its line nor the setting that is read from it tells the
+    secret.
+    """
     secret = planted.Chance(f"quotes {seed}").text(planted.ALNUM, 34)
     word, rest = "", secret
     if "env_vars" in command:

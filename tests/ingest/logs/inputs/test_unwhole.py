@@ -1,4 +1,6 @@
-"""Logs that are not whole, or not UTF-8: cut archives, holes of NUL bytes, wide encodings, pipes and devices."""
+"""Logs that are not whole, or not UTF-8: cut archives, holes of NUL bytes, wide encodings, pipes and
+devices.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def put(folder: Path, content: bytes) -> Path:
 
 
 def test_a_log_says_the_same_in_every_encoding(tmp_path: Path, reader: Reader) -> None:
-    """With and without a mark, either end first, two or four bytes a character: the same cause at the same line."""
+    """With and without a mark, either end first, two or four bytes a character: the same cause at the same
+    line.
+    """
     wide = [f"utf-{bits}-{end}" for bits in (16, 32) for end in ("le", "be")]
     marks = [codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE]
     wrong = []
@@ -109,7 +113,9 @@ HOLES = {
 
 
 def test_a_log_with_a_hole_is_read_and_the_hole_is_told(tmp_path: Path, reader: Reader) -> None:
-    """Wherever NULs stand, the failure is found at the line that an editor shows, and `limits` says what is not there."""
+    """Wherever NULs stand, the failure is found at the line that an editor shows, and `limits` says what is
+    not there.
+    """
     wrong = {}
     for name, (content, reason) in HOLES.items():
         for packed in (content, gzip.compress(content)):

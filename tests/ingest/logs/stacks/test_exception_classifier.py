@@ -134,7 +134,9 @@ def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fi
 def test_owner_exception_and_message_tell_the_cause(
     message: str, user: str | None, engine: str | None, framework: str | None
 ) -> None:
-    """The same exception is the user's slip in a script, a crash in an engine, a bug in a framework, or nobody's."""
+    """The same exception is the user's slip in a script, a crash in an engine, a bug in a framework, or
+    nobody's.
+    """
     found = {owner: cause(calls, message) for owner, calls in OWNERS.items()}
     assert found == {
         "user": user,

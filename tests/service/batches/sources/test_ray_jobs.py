@@ -180,7 +180,9 @@ def read(
 def test_that_the_failed_jobs_of_a_cluster_are_fetched(
     cluster: Cluster, read: Callable[..., FoundJobs]
 ) -> None:
-    """Each failed job comes with its log, with what Ray says of its end, and with what it was submitted with."""
+    """Each failed job comes with its log, with what Ray says of its end, and with what it was submitted
+    with.
+    """
     found = read(cluster.url, cluster.began - timedelta(minutes=5))
     ids = cluster.ids
     jobs = {spec.place.ray_job: spec for spec in found.specs}
@@ -398,4 +400,4 @@ def test_that_a_text_that_is_cut_or_not_there_is_an_error(raw: bytes) -> None:
 
 @each_row("milliseconds", [10**15, 10**20, -(10**20)])
 def test_that_a_time_beyond_all_times_is_none(milliseconds: int) -> None:
-    assert ray_jobs._time(milliseconds) is None
+    assert ray_jobs.read_time(milliseconds) is None

@@ -169,7 +169,9 @@ def test_that_no_secret_reaches_the_disk(read: Read, folder: Path, name: str, ra
 
 @pytest.mark.parametrize("form", ["archive", "lines"])
 def test_that_none_of_many_kinds_of_secrets_is_kept(read: Read, folder: Path, form: str) -> None:
-    """Whatever kind a secret is of, and however it stands in a log, no part of it is on the disk or in a job's name."""
+    """Whatever kind a secret is of, and however it stands in a log, no part of it is on the disk or in a
+    job's name.
+    """
     every = planted.secrets()
     texts = {f"{number:03d}x.log": one.text for number, one in enumerate(every)}
     raw = (
@@ -256,7 +258,9 @@ def test_that_a_bomb_is_refused(read: Read, folder: Path, monkeypatch: pytest.Mo
 
 @pytest.fixture
 def full() -> Iterator[None]:
-    """Let no file grow beyond a kilobyte: the nearest to a full disk that a test has without a disk of its own."""
+    """Let no file grow beyond a kilobyte: the nearest to a full disk that a test has without a disk of its
+    own.
+    """
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     yield
