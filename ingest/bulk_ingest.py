@@ -27,7 +27,7 @@ from corpus import library, log_patterns
 from ingest import embedder, ingest_tasks, sockets
 from ingest.embedder import DEFAULT_NAME, Vectors
 from ingest.index import Compute, Report
-from ingest.ingest_tasks import Errand, IngestedContent
+from ingest.ingest_tasks import IngestedContent, IngestTask
 from ingest.stored_parts import RowParts
 from ingest.subprocess_reader import SubprocessReader
 
@@ -55,19 +55,19 @@ class BulkReader:
         self._with_ray = with_ray
         self._parts = RowParts(home, parts_key())
 
-    def ingested(self, errands: Sequence[Errand], report: Report) -> list[IngestedContent]:
+    def ingested(self, tasks: Sequence[IngestTask], report: Report) -> list[IngestedContent]:
         """Take in logs and give what came of them in the order of the ingest tasks.
 
         Besides files, reports how many crashes were found in them, and megabytes. Raises SearchIndexError
         where another run takes logs in for the same home.
         """
         with self._parts.alone():
-            return self._taken(errands, report)
+            return self._taken(tasks, report)
 
-    def _taken(self, errands: Sequence[Errand], report: Report) -> list[IngestedContent]:
-        done = self._resumed(errands)
-        left = [ingest_task for ingest_task in errands if ingest_task.file not in done]
-        sizes = {ingest_task.file: ingest_task.bytes for ingest_task in errands}
+    def _taken(self, tasks: Sequence[IngestTask], report: Report) -> list[IngestedContent]:
+        done = self._resumed(tasks)
+        left = [ingest_task for ingest_task in tasks if ingest_task.file not in done]
+        sizes = {ingest_task.file: ingest_task.bytes for ingest_task in tasks}
         size, total = sum(sizes[file] for file in done), sum(sizes.values())
         crashes = sum(bool(made.documents) for made in done.values())
         working = self._on_ray(left) if self._is_for_ray(len(left)) else self._on_threads(left)
@@ -79,11 +79,11 @@ class BulkReader:
                 crashes += bool(made.documents)
                 report("crashes", crashes, crashes)
                 report("megabytes", size >> 20, total >> 20)
-                report("files", len(done), len(errands))
+                report("files", len(done), len(tasks))
         finally:
             working.close()
             self._parts.flush()
-        return [done[ingest_task.file] for ingest_task in errands]
+        return [done[ingest_task.file] for ingest_task in tasks]
 
     def _is_for_ray(self, count: int) -> bool:
         if self._with_ray is not None:
@@ -94,8 +94,8 @@ class BulkReader:
         """Forget the parts: the index that they were for stands."""
         self._parts.clear()
 
-    def _resumed(self, errands: Sequence[Errand]) -> dict[str, IngestedContent]:
-        known = {ingest_task.file: ingest_task.known for ingest_task in errands}
+    def _resumed(self, tasks: Sequence[IngestTask]) -> dict[str, IngestedContent]:
+        known = {ingest_task.file: ingest_task.known for ingest_task in tasks}
         found: dict[str, IngestedContent] = {}
         for row in self._parts.load():
             made = ingest_tasks.restored(row["intake"])
@@ -105,32 +105,32 @@ class BulkReader:
                 found[made.file] = made
         return found
 
-    def _on_threads(self, errands: Sequence[Errand]) -> Generator[IngestedContent]:
+    def _on_threads(self, tasks: Sequence[IngestTask]) -> Generator[IngestedContent]:
         """Read with a process beside each thread."""
         own = local()
-        shelters: list[SubprocessReader] = []
+        readers: list[SubprocessReader] = []
 
-        def take(ingest_task: Errand) -> IngestedContent:
-            if not hasattr(own, "shelter"):
-                own.shelter = SubprocessReader(self._home / "cache")
-                shelters.append(own.shelter)
-            made: IngestedContent = own.shelter.read(ingest_task)
+        def take(ingest_task: IngestTask) -> IngestedContent:
+            if not hasattr(own, "reader"):
+                own.reader = SubprocessReader(self._home / "cache")
+                readers.append(own.reader)
+            made: IngestedContent = own.reader.read(ingest_task)
             return made
 
         pool = ThreadPoolExecutor(self._workers)
         try:
             yield from _as_they_finish(
-                (pool.submit(take, ingest_task) for ingest_task in errands), 2 * self._workers
+                (pool.submit(take, ingest_task) for ingest_task in tasks), 2 * self._workers
             )
         finally:
             pool.shutdown(cancel_futures=True)
-            for shelter in shelters:
-                shelter.close()
+            for reader in readers:
+                reader.close()
 
-    def _on_ray(self, errands: Sequence[Errand]) -> Generator[IngestedContent]:
+    def _on_ray(self, tasks: Sequence[IngestTask]) -> Generator[IngestedContent]:
         """Read with a pool of Ray's actors, a process beside each."""
         with _ray(self._address, self._workers) as started:
-            rows = [{"errand": json.dumps(asdict(ingest_task))} for ingest_task in errands]
+            rows = [{"errand": json.dumps(asdict(ingest_task))} for ingest_task in tasks]
             blocks = max(1, min(len(rows) // BATCH, 4000))
             found = started.data.from_items(rows, override_num_blocks=blocks).map_batches(
                 _ReadActor,
@@ -171,11 +171,11 @@ class _ReadActor:
     """An actor that reads logs, in a process beside it."""
 
     def __init__(self, cache: str) -> None:
-        self._shelter = SubprocessReader(Path(cache))
+        self._reader = SubprocessReader(Path(cache))
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
         """Take in a batch."""
-        made = (self._shelter.read(Errand(**json.loads(ingest_task))) for ingest_task in batch["errand"])
+        made = (self._reader.read(IngestTask(**json.loads(ingest_task))) for ingest_task in batch["errand"])
         return {"intake": [json.dumps(item.record()) for item in made]}
 
 
@@ -276,7 +276,7 @@ def parts_key() -> str:
     return hashlib.sha256(f"{library.digest()} {log_patterns.digest()}".encode()).hexdigest()[:16]
 
 
-def sized(ingest_task: Errand) -> Errand:
+def sized(ingest_task: IngestTask) -> IngestTask:
     """Fill in the file's size; 0 where it cannot be had."""
     try:
         return replace(ingest_task, bytes=Path(ingest_task.file).stat().st_size)

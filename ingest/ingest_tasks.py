@@ -54,7 +54,7 @@ class IngestedContent:
 
 
 @dataclass(frozen=True)
-class Errand:
+class IngestTask:
     """A file to take in: its kind, and its hash when it was last taken in."""
 
     file: str
@@ -68,7 +68,7 @@ def restored(record: dict[str, Any]) -> IngestedContent:
     return IngestedContent(**{**record, "documents": tuple(Document(**item) for item in record["documents"])})
 
 
-def ingest_file(ingest_task: Errand, reader: Reader | None) -> IngestedContent:
+def ingest_file(ingest_task: IngestTask, reader: Reader | None) -> IngestedContent:
     """Take in a file, unless it is as it was; what is wrong with it becomes its reason."""
     path = Path(ingest_task.file)
     try:

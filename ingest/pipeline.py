@@ -14,7 +14,7 @@ from ingest.documents import Document
 from ingest.embedder import Embedder, Vectors
 from ingest.errors import ChromaServerError, MissingInputError
 from ingest.index import Index, IngestedFile, Manifest, OutdatedError, Report
-from ingest.ingest_tasks import Errand, IngestedContent
+from ingest.ingest_tasks import IngestedContent, IngestTask
 from ingest.logs.reader import Reader
 
 _LOG_SUFFIXES = frozenset({".log", ".out", ".err", ".txt", ".gz", ""})
@@ -99,11 +99,11 @@ def ingest(
     """
     old = index.current(home)
     before = _before(old)
-    errands = list(_errands(notes, logs, before))
+    tasks = list(_tasks_of(notes, logs, before))
     pool = bulk_ingest.BulkReader(home, places.ray_address, places.workers)
     outcome = IngestOutcome(index=None)  # type: ignore[arg-type]  # set below
     changed: dict[str, IngestedContent] = {}
-    for made in _taken(errands, reader, pool, report):
+    for made in _taken(tasks, reader, pool, report):
         outcome.unchanged += made.unchanged
         outcome.added += bool(made.documents)
         if made.reason:
@@ -190,13 +190,13 @@ class _Run:
         )
 
 
-def _errands(
+def _tasks_of(
     notes: Sequence[Path], logs: Sequence[Path], before: Mapping[str, IngestedFile]
-) -> Iterator[Errand]:
+) -> Iterator[IngestTask]:
     wanted = {str(path): "note" for path in _files(notes, writeups.SUFFIXES)}
     wanted |= {str(path): "report" for path in _files(logs, _LOG_SUFFIXES)}
     for name, kind in wanted.items():
-        yield Errand(name, kind, before[name].content if name in before else "")
+        yield IngestTask(name, kind, before[name].content if name in before else "")
 
 
 def _files(paths: Iterable[Path], suffixes: frozenset[str]) -> Iterator[Path]:
@@ -211,20 +211,20 @@ def _files(paths: Iterable[Path], suffixes: frozenset[str]) -> Iterator[Path]:
 
 
 def _taken(
-    errands: Sequence[Errand], reader: Reader | None, pool: bulk_ingest.BulkReader, report: Report
+    tasks: Sequence[IngestTask], reader: Reader | None, pool: bulk_ingest.BulkReader, report: Report
 ) -> Iterator[IngestedContent]:
     """Take in files here, or many logs with a pool."""
-    if sum(ingest_task.kind == "report" for ingest_task in errands) < bulk_ingest.FROM:
-        for number, ingest_task in enumerate(errands):
-            report("files", number, len(errands))
+    if sum(ingest_task.kind == "report" for ingest_task in tasks) < bulk_ingest.FROM:
+        for number, ingest_task in enumerate(tasks):
+            report("files", number, len(tasks))
             yield ingest_tasks.ingest_file(ingest_task, reader)
-        report("files", len(errands), len(errands))
+        report("files", len(tasks), len(tasks))
         return
     yield from (
-        ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands if ingest_task.kind == "note"
+        ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in tasks if ingest_task.kind == "note"
     )
     yield from pool.ingested(
-        [bulk_ingest.sized(ingest_task) for ingest_task in errands if ingest_task.kind == "report"], report
+        [bulk_ingest.sized(ingest_task) for ingest_task in tasks if ingest_task.kind == "report"], report
     )
 
 

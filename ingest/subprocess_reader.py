@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from corpus import log_patterns
 from ingest import ingest_tasks
-from ingest.ingest_tasks import Errand, IngestedContent
+from ingest.ingest_tasks import IngestedContent, IngestTask
 from ingest.logs.reader import Reader
 
 # Seconds that a log may take besides those for its size: the first one of a process waits for its patterns.
@@ -46,7 +46,7 @@ class SubprocessReader:
         self._timeout = timeout
         self.process: subprocess.Popen[bytes] | None = None
 
-    def read(self, ingest_task: Errand) -> IngestedContent:
+    def read(self, ingest_task: IngestTask) -> IngestedContent:
         """Take in a file; one that ends the process twice, or takes too long, becomes an intake with its reason.
 
         Such a one has no hash, so that the next run tries it again.
@@ -56,7 +56,7 @@ class SubprocessReader:
         except _GoneError as error:
             return IngestedContent(ingest_task.file, reason=f"{ingest_task.file}: {error}")
 
-    def _answered(self, ingest_task: Errand) -> IngestedContent:
+    def _answered(self, ingest_task: IngestTask) -> IngestedContent:
         try:
             return self._answer(ingest_task)
         except _SlowError:
@@ -71,7 +71,7 @@ class SubprocessReader:
             self.close()
             raise
 
-    def _answer(self, ingest_task: Errand) -> IngestedContent:
+    def _answer(self, ingest_task: IngestTask) -> IngestedContent:
         process = self.process = self.process or self._started()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - both are pipes
         try:
@@ -141,7 +141,7 @@ def main(cache: Path) -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     reader = Reader(log_patterns.load(cache=cache), cache)
     for row in sys.stdin:
-        made = ingest_tasks.ingest_file(Errand(**json.loads(row)), reader)
+        made = ingest_tasks.ingest_file(IngestTask(**json.loads(row)), reader)
         answers.write(json.dumps(made.record()) + "\n")
         answers.flush()
 

@@ -23,10 +23,11 @@ def require_browser() -> None:
 
 
 def launch_browser(playwright: Playwright) -> Browser:
-    """Start Chromium. While a Ray cluster starts beside it, Chromium may end in a trap of its own: it is started again.
+    """Start Chromium. While a Ray cluster starts beside it, Chromium may end in a trap of its own: it
+    is started again.
 
     Raises:
-        Error: it did not start before the test's patience ended
+    Error: it did not start before the test's patience ended
     """
     deadline = time.monotonic() + PATIENCE
     while True:

@@ -1,1 +1,1 @@
-"""What every face of whycrash asks: the triage service."""
+"""The triage service: what the API, the chat page, Slack and MCP call."""

@@ -1,4 +1,4 @@
-"""The triage service: what every face of whycrash asks. It triages, keeps, converses, searches."""
+"""The triage service, called by the API, the chat page, Slack and MCP: triage, storage, conversation, search."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from service.workers.tasks import (
     TriageTask,
 )
 
-_LOG = logging.getLogger("whycrash.desk")
+_LOG = logging.getLogger("whycrash.triage")
 MAX_NAME = 200
 # A mark in the place of a secret may be longer than the secret was.
 MAX_WORDS = 2000
@@ -79,7 +79,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks: through which face, by which name (a key's id, a Slack user, `local`)."""
+    """Who asks: through which interface, by which name (a key's id, a Slack user, `local`)."""
 
     origin: Origin
     name: str = "local"
@@ -97,7 +97,7 @@ class Page:
 
 
 class TriageService:
-    """What every face asks.
+    """Triages, stores, converses and searches.
 
     Safe to use from many threads; its methods block, so an event loop calls them in threads.
     """
@@ -128,9 +128,7 @@ class TriageService:
         return library.load(cache=self.settings.home / "cache")
 
     def triage(self, submission: Submission, caller: Caller) -> Iterator[Event]:
-        """Triage one job: Accepted, Progress..., Read, Matched, First, Said..., Final.
-
-        Or Failed at any place.
+        """Triage one job; yields the events of `service.schemas.events` in their order.
 
         Raises BusyError before the first event where too many wait, InvalidRequestError where nothing was
         handed in. An iterator that is closed early leaves the work to end by itself; its answer is kept.
@@ -253,7 +251,7 @@ class TriageService:
         return {"database": self.store.check(), "index": self._index.note, "workers": self.pool.failure}
 
     def note(self, caller: Caller, action: str, target: str, detail: str = "") -> None:
-        """Write down who did what."""
+        """Add a row to the audit."""
         self.store.audit.add(
             AuditRecord(
                 at=datetime.now(UTC),
@@ -267,7 +265,7 @@ class TriageService:
     def forget_old(self, now: datetime) -> int:
         """Delete what is older than the retention.
 
-        Gives how many triages and batches went: none while the clock is in doubt.
+        Gives how many triages and batches went: none while the clock is not trusted.
         """
         if rest := self.store.clock.observe(now):
             _LOG.warning(

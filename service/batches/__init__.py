@@ -1,1 +1,1 @@
-"""Batches: many jobs triaged by workers, whatever dies meanwhile."""
+"""Batches: many jobs triaged by workers; an accepted job survives the end of any process."""

@@ -1,4 +1,4 @@
-"""How long to wait after something went wrong: twice as long each time, and never all at the same moment."""
+"""Exponential backoff with jitter: how long to wait after a failure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def backoff_delay(failures: int, least: float, most: float) -> float:
 
 @dataclass
 class Backoff:
-    """A wait that grows while something stays wrong, and ends when it is right again."""
+    """A wait that doubles with each failure in a row and is reset by a success."""
 
     least: float
     most: float
@@ -35,6 +35,6 @@ class Backoff:
         return seconds
 
     def end(self) -> None:
-        """Note that it went well."""
+        """Reset after a success."""
         self.failures = 0
         self.until = 0.0

@@ -1,4 +1,4 @@
-"""Batches as the service's faces see them: accepted whole and on the disk, cancelled, deleted, put together again."""
+"""Batches as the API and the commands see them: accepted as a whole, cancelled, deleted, restored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOG = logging.getLogger("whycrash.batch")
 
 
 def nobody() -> None:
-    """Wake nobody."""
+    """Do nothing: no engine waits to be told of new jobs."""
 
 
 class BatchService:
@@ -57,7 +57,7 @@ class BatchService:
         batch: str | None = None,
         left_out: Mapping[str, int | str] | None = None,
     ) -> BatchRecord:
-        """Keep a batch; when this returns, it is on the disk and survives whatever dies.
+        """Keep a batch; when this returns, it is on the disk and survives a crash of any process.
 
         `left_out` is read once the last job was. Raises InvalidRequestError where there is no job,
         TooLargeError, StoreError, DiskFullError, or what reading `specs` raises; nothing of the batch remains
@@ -84,7 +84,7 @@ class BatchService:
         return self._store.batches.get(batch)
 
     def discard(self, batch: str) -> None:
-        """Remove what was begun of a batch that is not accepted."""
+        """Remove what was written of a batch that was not accepted."""
         with suppress(RequestError):
             self._store.batches.delete(batch)
         journal_of(self._settings.home, batch).remove()
@@ -97,7 +97,7 @@ class BatchService:
         """End a batch; what is done stays. Raises NotFoundError."""
         was = self._store.batches.get(batch)
         record = self._store.batches.cancel(batch, datetime.now(UTC))
-        # Said once: whoever asks again and again would make the journal grow.
+        # Written once: repeated requests would make the journal grow.
         if record.state == "cancelled" != was.state:
             journal_of(self._settings.home, batch).close("cancelled")
         self._wake()
@@ -115,7 +115,7 @@ class BatchService:
         self._wake()
 
     def resume(self) -> int:
-        """Make database and disk agree after whatever happened.
+        """Make database and journals agree after a crash.
 
         Gives how many batches were put together from their journals.
 
@@ -130,7 +130,7 @@ class BatchService:
 
         Gives how many.
 
-        None while the clock is in doubt: one that is handed in at this moment looks old then.
+        Removes none while the clock is not trusted: a batch that is being submitted would look old.
         """
         count = 0
         if self._store.clock.is_resting(now or datetime.now(UTC)):
@@ -177,7 +177,7 @@ class BatchService:
         return not self._settings.database.get_secret_value() or not self._store.batches.page(limit=1)[0]
 
     def _doubts(self, now: datetime) -> bool:
-        """Tell whether what the clock calls old may be young.
+        """Tell whether the clock is not trusted, so that recent records may look old.
 
         A new database in the place of a damaged one cannot tell.
         """
@@ -198,13 +198,13 @@ class BatchService:
         elif lost and restore.restore(self._store, journal):
             return True
         elif lost and _began(journal) < now - BEGINNING:
-            # Whoever handed it in was never told that it was accepted; a younger one may just be arriving.
+            # Its client was never told that it was accepted; a younger one may still be arriving.
             journal.remove()
         return False
 
 
 def open_store(settings: Settings) -> Store:
-    """Open the store; a damaged database is moved aside, and what it held of batches is put together from the journals.
+    """Open the store; a damaged database is moved aside, and its batches are restored from the journals.
 
     Raises StoreError where it cannot be opened.
     """

@@ -1,4 +1,4 @@
-"""A search that is made once for the same words: jobs of one crash ask it with the same ones."""
+"""A cache of search results: jobs of one crash search with the same words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REMEMBERED = 32
 class CachedRetriever(Retriever):
     """A retriever that remembers what it found for its last queries.
 
-    Nine tenths of an answer's time go into them.
+    Searching takes nine tenths of the time of an answer.
     """
 
     def __init__(self, library: Library, index: Index | None, embedder: Embedder | None) -> None:

@@ -1,11 +1,11 @@
-"""A fuse before a model: where it fails for job after job, a batch goes on without it and asks again now and then."""
+"""A circuit breaker before a model: after failures in a row a batch continues without it, and tries it later."""
 
 from __future__ import annotations
 
 from service.batches.backoff import Backoff
 from service.schemas.diagnosis import Diagnosis
 
-# Failures in a row after which nobody asks for a while: each may have cost the whole deadline.
+# Failures in a row that open the breaker: each may have taken the whole deadline.
 MOST = 3
 # Seconds until one job asks again: the least, doubled each time it fails too, and the most.
 REST = (30.0, 600.0)
@@ -24,7 +24,7 @@ class CircuitBreaker:
         return self.pause.over
 
     def record(self, answer: Diagnosis) -> None:
-        """Take in what became of asking; an answer for which nobody was asked tells nothing."""
+        """Count a success or a failure of the model; an answer made without it counts as neither."""
         if answer.engine.tokens is None:
             return
         if answer.engine.tokens.received:

@@ -1,4 +1,4 @@
-"""What an executor is given to do, and what comes of it. Values that go between processes."""
+"""The commands to an executor and their outcomes, as values that pass between processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class JobCommand:
 class ReadCommand:
     """The step that reads a job's output and keeps the report."""
 
-    order: JobCommand
+    command: JobCommand
 
 
 @dataclass(frozen=True, slots=True)

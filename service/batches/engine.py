@@ -1,7 +1,7 @@
 """The engine: claims jobs of batches, has them read, has one of each crash answered, and records what becomes of each.
 
-Whatever dies, an accepted job ends once: the store holds it under a lease that only a living engine renews,
-and takes a result from the holder alone. Several engines, in one process or many, share the work.
+An accepted job ends exactly once, whichever process ends: its lease is renewed only by a running engine,
+and only its holder may record a result. Several engines, in one process or many, share the work.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from service.batches.commands import (
     StepFailed,
 )
 from service.batches.executor import ExecutorLostError
-from service.batches.executor_slots import OPENERS, ExecutorSlot, LaneName, Opener
+from service.batches.executor_slots import OPENERS, ExecutorSlot, Opener, SlotName
 from service.batches.journal import journal_of
 from service.batches.result_writer import ResultWriter
 from service.persistence.errors import DamagedStoreError
@@ -40,7 +40,7 @@ from service.schemas.errors import DiskFullError, NotFoundError, RequestError, S
 from service.schemas.records import BatchRecord, JobRecord
 from service.settings import Settings
 
-# Seconds for which a job is claimed; after so many without a word from its engine, another one takes it.
+# Seconds for which a job is claimed; after so many without a renewal, another engine may claim it.
 LEASE = 30.0
 RENEW = 10.0
 # Seconds between two looks at what was cancelled and what is over.
@@ -48,7 +48,7 @@ LOOK = 0.4
 # Seconds until an engine that found nothing asks again.
 IDLE = 0.5
 MAX_ATTEMPTS = 3
-# A job that was begun so often and never ended takes its engine along.
+# A job that was started so often without ending is taken for one that kills its engine.
 MAX_CLAIMS = 6
 # Jobs claimed ahead for each worker, at least; else what is done in so many seconds, as a claim costs as much
 # for a hundred as for one, at most so many.
@@ -57,7 +57,7 @@ AHEAD_SECONDS = 2.0
 MOST_AHEAD = 512
 # Seconds that are waited for workers before the store is looked at again.
 TURN = 0.2
-# Seconds until an engine that broke down begins anew.
+# Seconds until an engine starts again after an unexpected error.
 AGAIN = 5.0
 # Seconds until the next try: the least, doubled each time, and the most.
 RETRY = (1.0, 60.0)
@@ -77,7 +77,7 @@ class _InFlightJob:
 
 @dataclass
 class ClaimRate:
-    """How fast jobs end, and so how many are claimed ahead: `least`, or what is done in a moment."""
+    """How fast jobs end, and so how many are claimed ahead: `least`, or what is done in AHEAD_SECONDS."""
 
     least: int
     rate: float = 0.0
@@ -89,7 +89,7 @@ class ClaimRate:
         return max(self.least, min(MOST_AHEAD, int(AHEAD_SECONDS * self.rate)))
 
     def count_ended(self, count: int) -> None:
-        """Take in that so many jobs more have ended; a few slow ones make it slower within seconds."""
+        """Count jobs that have ended; a few slow ones lower the rate within seconds."""
         now = monotonic()
         passed = max(now - self.since, 1e-3)
         share = min(1.0, passed / AHEAD_SECONDS)
@@ -98,7 +98,7 @@ class ClaimRate:
 
 
 def ignore_event(job: JobRecord) -> None:
-    """Take what became of a job, and show nothing."""
+    """Ignore the end of a job."""
 
 
 class BatchEngine:
@@ -114,7 +114,7 @@ class BatchEngine:
         *,
         batch: str | None = None,
         watch: Watch = ignore_event,
-        openers: Mapping[LaneName, Opener] = OPENERS,
+        openers: Mapping[SlotName, Opener] = OPENERS,
     ) -> None:
         """Prepare; `watch` is called with each job that has ended."""
         self.owner = owners.new_owner()
@@ -122,7 +122,7 @@ class BatchEngine:
         self._store = store
         self._batch = batch
         self._watch = watch
-        self._slots: dict[LaneName, ExecutorSlot] = {
+        self._slots: dict[SlotName, ExecutorSlot] = {
             name: ExecutorSlot(name, settings, openers) for name in openers
         }
         self._pace = ClaimRate(AHEAD * (settings.workers or os.cpu_count() or 1))
@@ -145,7 +145,7 @@ class BatchEngine:
         self._standing: dict[tuple[str, str, str], tuple[str, str]] = {}
 
     @property
-    def executor_slots(self) -> Mapping[LaneName, ExecutorSlot]:
+    def executor_slots(self) -> Mapping[SlotName, ExecutorSlot]:
         """Where jobs run."""
         return self._slots
 
@@ -186,7 +186,7 @@ class BatchEngine:
             self._close()
 
     def run_forever(self) -> None:
-        """Work until stopped, whatever happens: all that is at hand is in the store as well."""
+        """Work until stopped, restarting after unexpected errors: the store holds all that is needed."""
         while not self._stop.is_set() and not self._over:
             try:
                 self.run()
@@ -246,10 +246,10 @@ class BatchEngine:
         self._abandon(list(self._in_flight))
         self._begin()
 
-    # Looking after what is at hand.
+    # Upkeep of claimed jobs.
 
     def _look(self) -> None:
-        """Let go of what was cancelled, and close the batches of which nothing is left to do."""
+        """Release what was cancelled, and close the batches that have nothing left to do."""
         running = set(self._store.batches.running())
         self._abandon(
             [job for job, in_flight in self._in_flight.items() if in_flight.job.batch not in running]
@@ -276,7 +276,7 @@ class BatchEngine:
             self._undecided = deque(job for job in self._undecided if job not in gone)
             self._result_writer.drop(gone)
 
-    # Taking in jobs.
+    # Claiming jobs.
 
     def _claim(self) -> None:
         ahead = self._pace.claim_count
@@ -293,11 +293,11 @@ class BatchEngine:
         try:
             batch = self._batches.get(job.batch) or self._store.batches.get(job.batch)
         except NotFoundError:
-            return  # deleted this moment
+            return  # deleted meanwhile
         self._batches[job.batch] = batch
         # Claimed anew after our own lease ran out, say because the database was away for long.
         self._abandon([job.id] if job.id in self._in_flight else [])
-        name: LaneName = "ray" if batch.total >= self._settings.ray_from and "ray" in self._slots else "local"
+        name: SlotName = "ray" if batch.total >= self._settings.ray_from and "ray" in self._slots else "local"
         in_flight = self._in_flight[job.id] = _InFlightJob(job, self._slots[name])
         if job.attempts > MAX_CLAIMS:
             self._result_writer.add_failure(
@@ -308,7 +308,7 @@ class BatchEngine:
         else:
             place, model = job.place, batch.options.model
             seconds = deadlines.step_deadline(place.paths, self._settings, model=model)
-            order = JobCommand(
+            command = JobCommand(
                 job.id,
                 job.name,
                 place.paths,
@@ -318,9 +318,9 @@ class BatchEngine:
                 seconds,
                 job.outcome,
             )
-            in_flight.slot.add(order)
+            in_flight.slot.add(command)
 
-    # Hearing what comes of them.
+    # Outcomes.
 
     def _listen(self) -> None:
         busy = [slot for slot in self._slots.values() if not slot.empty]
@@ -366,7 +366,7 @@ class BatchEngine:
             try:
                 stands = self._stands(in_flight) if in_flight and in_flight.slot.has_read(job) else None
             except NotFoundError:
-                self._abandon([job])  # its batch was deleted this moment
+                self._abandon([job])  # its batch was deleted meanwhile
                 continue
             self._undecided.popleft()
             if in_flight is not None and stands is not None:  # else its worker is gone, and it is read again

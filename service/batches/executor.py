@@ -1,4 +1,4 @@
-"""What runs the orders of an engine: processes of this machine, or actors of a Ray cluster."""
+"""What runs the commands of an engine: processes of this machine, or actors of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class ExecutorLostError(ServiceError):
 
 
 class Executor(Protocol):
-    """Works on orders and tells what comes of each.
+    """Works on commands and tells what comes of each.
 
     Its methods raise ExecutorLostError; not to be shared between threads.
     """
 
     @property
     def capacity(self) -> int:
-        """How many more orders it takes now, so that no worker waits for the next one."""
+        """How many more commands it takes now, so that no worker waits for the next one."""
 
-    def submit(self, order: JobCommand) -> None:
+    def submit(self, command: JobCommand) -> None:
         """Have a job read; its outcome is a WasRead at best."""
 
     def answer(self, job_id: str) -> None:
@@ -36,10 +36,10 @@ class Executor(Protocol):
         """Have a job that was read forgotten."""
 
     def abandon(self, job_id: str) -> None:
-        """Stop work on a job that nobody wants any more; it has no further outcome that counts."""
+        """Stop work on a job that is no longer wanted; further outcomes of it are ignored."""
 
     def outcomes(self, timeout: float) -> Sequence[Outcome]:
         """Wait at most `timeout` seconds for outcomes; an empty sequence where there are none."""
 
     def close(self) -> None:
-        """End all workers, whatever they do."""
+        """End all workers at once."""

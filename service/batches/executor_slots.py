@@ -1,4 +1,4 @@
-"""Lanes: where a batch's jobs run, opened when there are some, and opened anew when all of their workers are lost."""
+"""Executor slots: each opens an executor when it has jobs, and again when all its workers are lost."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from service.batches.local_processes import open_local
 from service.batches.ray_executor import open_ray
 from service.settings import Settings
 
-LaneName = Literal["local", "ray"]
+SlotName = Literal["local", "ray"]
 Opener = Callable[[Settings], Executor]
 
-OPENERS: Mapping[LaneName, Opener] = {"local": open_local, "ray": open_ray}
+OPENERS: Mapping[SlotName, Opener] = {"local": open_local, "ray": open_ray}
 # Seconds after which workers that have nothing to do are ended.
 IDLE = 30.0
-# A job that came back so often, each time for no fault of its own as it seemed, has one.
+# A job that was returned so often is taken for the reason that the workers end.
 MAX_RETURNS = 8
 # After so many failures in a row, what Ray was to do is done by processes of this machine.
 MAX_LOSSES = 5
-# After so many, with processes of this machine, it is no accident.
+# After so many failures with processes of this machine, the batch stops.
 HOPELESS = 2
 _LOG = logging.getLogger("whycrash.batch")
 
@@ -35,11 +35,11 @@ _LOG = logging.getLogger("whycrash.batch")
 class ExecutorSlot:
     """An executor with what waits for it.
 
-    What comes back goes out again, so that only real outcomes are told.
+    Returned jobs are handed out again, so that callers see only final outcomes.
     """
 
     def __init__(
-        self, name: LaneName, settings: Settings, openers: Mapping[LaneName, Opener] = OPENERS
+        self, name: SlotName, settings: Settings, openers: Mapping[SlotName, Opener] = OPENERS
     ) -> None:
         self.name = name
         self._settings = settings
@@ -67,7 +67,7 @@ class ExecutorSlot:
 
     @property
     def waiting(self) -> int:
-        """How many orders wait for a worker."""
+        """How many commands wait for a worker."""
         return len(self._waiting)
 
     @property
@@ -80,9 +80,9 @@ class ExecutorSlot:
         """The executor, while one is open."""
         return self._executor
 
-    def add(self, order: JobCommand) -> None:
-        """Take an order."""
-        self._waiting.append(order)
+    def add(self, command: JobCommand) -> None:
+        """Add a command."""
+        self._waiting.append(command)
 
     def has_read(self, job_id: str) -> bool:
         """Tell whether a worker holds the report of a job; after its end the job is read again."""
@@ -104,8 +104,8 @@ class ExecutorSlot:
             self._tell(lambda executor: executor.drop(handle))
 
     def abandon(self, job_id: str) -> None:
-        """Stop work on a job that nobody wants any more."""
-        self._waiting = deque(order for order in self._waiting if order.id != job_id)
+        """Stop work on a job that is no longer wanted."""
+        self._waiting = deque(command for command in self._waiting if command.id != job_id)
         self._returns.pop(job_id, None)
         if handle := self._taken(job_id):
             self._tell(lambda executor: executor.abandon(handle))
@@ -135,37 +135,37 @@ class ExecutorSlot:
 
     def _round(self, executor: Executor, timeout: float) -> Sequence[Outcome]:
         while self._waiting and executor.capacity > 0:
-            order = self._waiting.popleft()
-            handle = self._handles[order.id] = f"{order.id}~{next(self._numbers)}"
-            self._out[handle] = order
-            executor.submit(replace(order, id=handle))
+            command = self._waiting.popleft()
+            handle = self._handles[command.id] = f"{command.id}~{next(self._numbers)}"
+            self._out[handle] = command
+            executor.submit(replace(command, id=handle))
         found = [told for outcome in executor.outcomes(timeout) if (told := self._told(executor, outcome))]
         if found:
             self._pause.end()
         return found
 
     def _told(self, executor: Executor, outcome: Outcome) -> Outcome | None:
-        order = self._out.get(outcome.id)
-        if order is None:
+        command = self._out.get(outcome.id)
+        if command is None:
             if isinstance(outcome, JobWasRead):
                 executor.drop(outcome.id)
             return None
         if isinstance(outcome, JobReturned):
-            self._taken(order.id)
-            return self._again(order)
+            self._taken(command.id)
+            return self._again(command)
         if isinstance(outcome, JobWasRead):
-            self._read.add(order.id)
+            self._read.add(command.id)
         else:
-            self._taken(order.id)
-            self._returns.pop(order.id, None)
-        return replace(outcome, id=order.id)
+            self._taken(command.id)
+            self._returns.pop(command.id, None)
+        return replace(outcome, id=command.id)
 
-    def _again(self, order: JobCommand) -> Outcome | None:
-        self._returns[order.id] += 1
-        if self._returns[order.id] > MAX_RETURNS:
-            del self._returns[order.id]
-            return JobWasLost(order.id, f"The workers died {MAX_RETURNS} times while they had it.")
-        self._waiting.appendleft(order)
+    def _again(self, command: JobCommand) -> Outcome | None:
+        self._returns[command.id] += 1
+        if self._returns[command.id] > MAX_RETURNS:
+            del self._returns[command.id]
+            return JobWasLost(command.id, f"The workers died {MAX_RETURNS} times while they had it.")
+        self._waiting.appendleft(command)
         return None
 
     def _taken(self, job_id: str) -> str | None:
@@ -200,7 +200,7 @@ class ExecutorSlot:
         wait = self._pause.begin()
         self._wrong = str(error)
         _LOG.warning("the %s workers of batches are lost, new ones in %.1f s: %s", self.name, wait, error)
-        # Not counted as a return: whoever ended all workers at once, it was hardly one log.
+        # Not counted as a return: one log is unlikely to end all workers at once.
         self._waiting.extendleft(reversed(self._out.values()))
         self._out.clear()
         self._handles.clear()

@@ -1,4 +1,4 @@
-"""The journal of a batch: one file beside the database, only ever appended to, from which a batch can be put together again.
+"""The journal of a batch: an append-only file beside the database, from which a batch can be restored.
 
 `batches/<id>/journal.jsonl` under the home folder holds the batch, then its jobs, then that it was accepted,
 then what became of each job. A line that was cut off, by a full disk or a lost machine, is passed over.
@@ -42,7 +42,7 @@ class JobListed(Part):
 
 
 class BatchAccepted(Part):
-    """All jobs are listed, and who handed them in may be told so."""
+    """All jobs are listed; the client may be told that the batch is accepted."""
 
     kind: Literal["accepted"] = "accepted"
     jobs: int
@@ -120,7 +120,7 @@ class Journal:
 
     def append(self, entries: Sequence[Entry], *, durable: bool = False) -> None:
         """Write entries; `durable` waits until they, and all before, would survive a power cut."""
-        # A line end first: what a full disk cut off before must not swallow the next entry.
+        # A line end first: an entry that a full disk truncated must not absorb the next one.
         data = b"\n" + b"".join(_line(entry) for entry in entries)
         with self._turn, _controller():
             handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -237,7 +237,7 @@ def _sync(handle: int, folder: Path) -> None:
 
 @contextmanager
 def _controller() -> Iterator[None]:
-    """Raise a full disk as what the reader can do something about."""
+    """Raise DiskFullError where the disk is full."""
     try:
         yield
     except OSError as error:

@@ -45,7 +45,7 @@ def has_index(settings: Settings) -> bool:
 
 
 class _ProcessSpawner:
-    """Hires processes of this machine."""
+    """Starts worker processes of this machine."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -57,15 +57,15 @@ class _ProcessSpawner:
         except OSError as error:
             raise ExecutorLostError(f"No worker process can be started: {error}") from error
 
-    def receive(self, members: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
-        """Wait for replies; of one who died between, what it said before is heard first."""
-        known = {member.pipe: member for member in members if isinstance(member, _LocalWorker)}
+    def receive(self, workers: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
+        """Wait for replies; those that a worker sent before it died come first."""
+        known = {worker.pipe: worker for worker in workers if isinstance(worker, _LocalWorker)}
         for pipe in connection.wait(list(known), timeout):
-            member = known[pipe]  # type: ignore[index]
-            yield member, member.poll_replies()
+            worker = known[pipe]  # type: ignore[index]
+            yield worker, worker.poll_replies()
 
     def close(self) -> None:
-        """There is nothing beside the processes."""
+        """Nothing to close beside the processes."""
 
 
 class _LocalWorker:
@@ -138,7 +138,7 @@ class _LocalWorker:
             self._send(data)
 
     def _send(self, data: bytes) -> None:
-        # It died, or was killed: whoever listens to the pipe hears that.
+        # It died or was killed, which the reader of the pipe notices.
         with suppress(OSError, ValueError):
             self.pipe.send_bytes(data)
 
@@ -164,7 +164,7 @@ def serve(pipe: Connection, settings: Settings) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when the engine's was killed: one that reads a long log would else go on for nobody."""
+    """End this process when the engine's was killed: nobody would take the result of a long log."""
     parent = parent_process()
     if parent is not None:
         parent.join()

@@ -32,8 +32,8 @@ def inherit(store: Store, now: datetime) -> int:
 
     Gives how many jobs.
 
-    The try that they had begun counts: should one of these jobs be what killed its engine, it does so a few
-    times only.
+    The try that they had begun counts: should one of these jobs be the reason that the engine died, that
+    happens a few times only.
     """
     return sum(
         len(store.batches.renew(owner, jobs, 0.0, now))

@@ -1,4 +1,4 @@
-"""The report of a batch as one page of HTML that needs nothing but itself: what died, what it cost, what to change first."""
+"""The report of a batch as a self-contained HTML page: what failed, what it cost, what to change first."""
 
 from __future__ import annotations
 
@@ -479,7 +479,7 @@ def page(summary: Summary, trend: Sequence[TrendPoint] = ()) -> str:
 
 
 def number(value: float | None) -> str:
-    """Give a number as people read it: three digits that count."""
+    """Format a number with three significant digits."""
     if value is None:
         return "-"
     if value >= 100 or value == int(value):

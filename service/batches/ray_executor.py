@@ -21,7 +21,7 @@ from service.batches.worker_pool import DEPTH
 from service.settings import Settings, without_secrets
 from service.workers import spawning
 
-# Seconds without a sign of life until the process between us and Ray is taken for dead; more while it
+# Seconds without a heartbeat until the process between the engine and Ray is taken for dead; more while it
 # connects.
 SILENCE = 20.0
 CONNECTING = 120.0
@@ -29,14 +29,14 @@ PREFIX = "wc-ray-"
 
 
 def open_ray(settings: Settings) -> RayExecutor:
-    """Open an executor on Ray; returns at once, its workers come up by and by."""
+    """Open an executor on Ray; returns at once; its workers start in the background."""
     return RayExecutor(settings)
 
 
 class RayExecutor:
     """Speaks with the process that holds the connection to Ray.
 
-    When that ends, for whatever reason, all orders are lost.
+    When it ends, all commands are lost.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -59,7 +59,7 @@ class RayExecutor:
 
     @property
     def capacity(self) -> int:
-        """How many more orders the ready workers take."""
+        """How many more commands the ready workers take."""
         return max(0, self._ready * DEPTH - len(self._out))
 
     @property
@@ -67,10 +67,10 @@ class RayExecutor:
         """The number of the process that speaks with Ray."""
         return self._process.pid or 0
 
-    def submit(self, order: JobCommand) -> None:
+    def submit(self, command: JobCommand) -> None:
         """Have a job read."""
-        self._out.add(order.id)
-        self._send("submit", order)
+        self._out.add(command.id)
+        self._send("submit", command)
 
     def answer(self, job_id: str) -> None:
         """Have a job that was read answered."""

@@ -1,4 +1,4 @@
-"""The process between an engine and Ray: it holds the connection and the actors, so that no end of Ray is the engine's.
+"""The process between an engine and Ray: it holds the connection and the actors, so that Ray cannot end the engine.
 
 A Ray driver that loses its head ends its own process. Here that is a process that can be started again.
 """
@@ -32,9 +32,9 @@ from service.workers.tasks import WorkerReady
 NAMESPACE = "whycrash"
 # An address of a Ray client's server, behind which the head need not be reachable.
 CLIENT = "ray://"
-# Seconds between two signs of life to the engine, and between two looks at Ray's head.
+# Seconds between two heartbeats to the engine, and between two looks at Ray's head.
 BEAT = 1.0
-# So many looks in vain, one after the other, and the head is gone.
+# Failed looks in a row after which the head is taken for gone.
 LOOKS = 3
 # What of a local Ray's memory its object store may take, bytes: a step and its answer are some kilobytes.
 OBJECTS = 100 << 20
@@ -51,7 +51,7 @@ class PoolCall:
 
 @dataclass(frozen=True, slots=True)
 class RayStatus:
-    """A sign of life: what came of orders, how many workers are ready, or what is wrong for good."""
+    """A heartbeat: the outcomes of commands, how many workers are ready, or what is wrong for good."""
 
     outcomes: tuple[Outcome, ...] = ()
     ready: int = 0
@@ -59,7 +59,7 @@ class RayStatus:
 
 
 def serve(pipe: Connection, settings: Settings, folder: str) -> None:
-    """Connect to Ray, or start it under `folder`, and work on orders until the other end closes the pipe."""
+    """Connect to Ray, or start it under `folder`, and work on commands until the other end closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     prepare(settings)
     try:
@@ -135,9 +135,9 @@ def _work(pipe: Connection, worker_pool: WorkerPool, actors: _ActorSpawner) -> N
 
 
 class _ActorSpawner:
-    """Hires actors of Ray.
+    """Starts Ray actors.
 
-    What they reply and what the engine wants is heard through one queue: either wakes who waits.
+    Replies and calls of the engine arrive through one queue, so that one wait covers both.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -147,14 +147,14 @@ class _ActorSpawner:
         self.over = False
 
     def listen(self, pipe: Connection) -> None:
-        """Hear the engine until it closes the pipe."""
+        """Receive calls of the engine until it closes the pipe."""
         with suppress(EOFError, OSError):
             while True:
                 self._heard.put(pipe.recv())
         self._heard.put(None)
 
     def commands(self) -> Sequence[PoolCall]:
-        """Give what the engine wants by now."""
+        """Give the calls received so far."""
         found, self._commands = self._commands, []
         return found
 
@@ -162,9 +162,9 @@ class _ActorSpawner:
         """Start an actor; where the cluster has no room for it yet, it waits there."""
         return _ActorWorker(self._settings, self._heard)
 
-    def receive(self, members: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
+    def receive(self, workers: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
         """Wait for replies or commands."""
-        del members
+        del workers
         for item in self._waited(timeout):
             if isinstance(item, _ActorWorker):
                 yield from ((item, reply) for reply in item.replies())
@@ -174,7 +174,7 @@ class _ActorSpawner:
                 self.over = True
 
     def close(self) -> None:
-        """There is nothing beside the actors."""
+        """Nothing to close beside the actors."""
 
     def _waited(self, timeout: float) -> Iterator[_ActorWorker | PoolCall | None]:
         with suppress(queue.Empty):

@@ -1,4 +1,4 @@
-"""Put a batch together from its journal, for a database that has lost it."""
+"""Restore a batch from its journal into a database that has lost it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def restore(store: Store, journal: Journal) -> bool:
     record, ends = _survey(journal)
     if record is None:
         return False
-    # What a restoration that was cut off left.
+    # What an interrupted restoration left.
     store.batches.clear(record.id)
     store.batches.restore(record, _jobs(journal, record, ends))
     return True
 
 
 def _survey(journal: Journal) -> tuple[BatchRecord | None, dict[int, int]]:
-    """Give the batch as it stands, and where the last word on each job is.
+    """Give the batch as it stands, and where the last entry of each job is.
 
     Answers are read one by one later.
     """
@@ -67,7 +67,7 @@ def _jobs(journal: Journal, record: BatchRecord, ends: dict[int, int]) -> Iterat
 
 
 def _stands(journal: Journal, end: JobEnded, ends: dict[int, int]) -> bool:
-    """Tell whether a job's end still counts: one that leans on another does as long as that one has an answer."""
+    """Tell whether a job's end still counts: one with the answer of another job does as long as that job has an answer."""
     if end.same_as is None:
         return True
     other = journal.at(ends[end.same_as]) if end.same_as in ends else None

@@ -1,4 +1,4 @@
-"""What became of jobs, gathered for a moment and then recorded together: in the store, and then in the batch's journal."""
+"""Outcomes of jobs, gathered and then recorded together: in the store, then in the batch's journal."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ResultWriter:
                 )
 
     def has_settled(self) -> tuple[set[str], set[str]]:
-        """Give the jobs that need no more care here, and those that others may not lean on, since the last time."""
+        """Give the jobs that have ended since the last call, and those whose answer others may not use."""
         found = self._settled, self._doubtful
         self._settled, self._doubtful = set(), set()
         return found
@@ -93,11 +93,11 @@ class ResultWriter:
     def _settle(self, job: str, good: bool, same_as: str | None) -> None:
         self._settled.add(job)
         if not good:
-            # Perhaps it was the job that this one leans on that ended badly.
+            # The job whose answer this one uses may have failed.
             self._doubtful |= {job, same_as or job}
 
     def drop(self, jobs: set[str]) -> None:
-        """Forget what was to be recorded of jobs that nobody wants any more."""
+        """Drop what was to be recorded of jobs that are no longer wanted."""
         self.results = [(job, outcome) for job, outcome in self.results if job.id not in jobs]
         self.failures = [(job, failure) for job, failure in self.failures if job.id not in jobs]
 
@@ -118,8 +118,7 @@ class ResultWriter:
 def note(home: Path, batch: str, jobs: list[JobRecord]) -> None:
     """Write the end of jobs into their batch's journal.
 
-    One that cannot be written costs nothing now: should the database be lost as well, these jobs are done
-    again.
+    A failed write is ignored: only if the database is lost as well are these jobs done again.
     """
     journal = journal_of(home, batch)
     try:

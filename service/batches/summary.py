@@ -47,7 +47,7 @@ class Cost(Part):
 
 
 class JobName(Part):
-    """A job, by which others stand."""
+    """A job that stands for others."""
 
     id: str
     name: str
@@ -339,7 +339,7 @@ def _when(job: JobSummaryRow) -> datetime | None:
     try:
         return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None
     except (ValueError, OverflowError, OSError):
-        return None  # a log's mistake
+        return None  # a wrong date in the log
 
 
 def _cause(crash: _Crash) -> str:

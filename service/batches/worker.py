@@ -70,7 +70,7 @@ _LOG = logging.getLogger("whycrash.batch")
 class _HeldJob:
     """A job between its two steps."""
 
-    order: JobCommand
+    command: JobCommand
     read: ReadJob
 
 
@@ -81,7 +81,7 @@ class JobWorker:
         self._settings = settings
         self.warm = WarmTriage(settings)
         self._held: dict[str, _HeldJob] = {}
-        self._fuse = CircuitBreaker()
+        self._breaker = CircuitBreaker()
 
     def load(self) -> str:
         """Load what every job needs and bound the memory; gives what is wrong, or the empty text."""
@@ -95,7 +95,7 @@ class JobWorker:
         try:
             match step:
                 case ReadCommand():
-                    return JobWasRead(step.order.id, self.read(step.order))
+                    return JobWasRead(step.command.id, self.read(step.command))
                 case AnswerCommand():
                     return JobWasAnswered(step.id, self.answer(step.id, by_rules=step.by_rules))
                 case DropCommand():
@@ -112,14 +112,14 @@ class JobWorker:
             _LOG.error("%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
             return self._wrong(step, UNEXPECTED)
 
-    def read(self, order: JobCommand) -> JobReading:
+    def read(self, command: JobCommand) -> JobReading:
         """Read a job's output and hold the report; raises InputError."""
-        _check_places((*order.paths, *order.configs), self._settings)
-        files = [triage.read_config(Path(path)) for path in order.configs]
-        with _opened(order, self._settings) as source:
-            found = self.warm.fresh().read(source, order.language, files, outcome=order.outcome)
-        self._held[order.id] = _HeldJob(order, found)
-        return job_reading(found.report, found.files, order.outcome)
+        _check_places((*command.paths, *command.configs), self._settings)
+        files = [triage.read_config(Path(path)) for path in command.configs]
+        with _opened(command, self._settings) as source:
+            found = self.warm.fresh().read(source, command.language, files, outcome=command.outcome)
+        self._held[command.id] = _HeldJob(command, found)
+        return job_reading(found.report, found.files, command.outcome)
 
     def answer(self, job_id: str, *, by_rules: bool = False) -> Diagnosis:
         """Answer a job that was read, and forget it; `by_rules` asks no model where one was to be."""
@@ -127,7 +127,7 @@ class JobWorker:
         made = self._recalling(self.warm.fresh())
         triage_context = made.diagnose(held.read)
         diagnosis = triage_context.first
-        if held.order.model and self._settings.model:
+        if held.command.model and self._settings.model:
             diagnosis = self._explained(made, triage_context, by_rules=by_rules)
         return diagnosis.model_copy(update={"id": job_id})
 
@@ -137,13 +137,13 @@ class JobWorker:
         The answer says so then.
         """
         first = triage_context.first
-        if first.verdict != "no-failure" and (by_rules or not self._fuse.allows):
+        if first.verdict != "no-failure" and (by_rules or not self._breaker.allows):
             return _noted(first, (ASKED_ELSEWHERE if by_rules else NOT_ASKED)[triage_context.language])
         final = next(
             (stage.diagnosis for stage in made.explain(triage_context) if isinstance(stage, FinalStage)),
             first,
         )
-        self._fuse.record(final)
+        self._breaker.record(final)
         return final
 
     def _recalling(self, made: Triage) -> Triage:
@@ -153,10 +153,10 @@ class JobWorker:
         return made
 
     def _wrong(self, step: Step, error: str, *, final: bool = False) -> StepFailed:
-        order = step.order if isinstance(step, ReadCommand) else None
-        job_id = order.id if order else step.id  # type: ignore[union-attr]
+        command = step.command if isinstance(step, ReadCommand) else None
+        job_id = command.id if command else step.id  # type: ignore[union-attr]
         self._held.pop(job_id, None)
-        return StepFailed(job_id, error_text(error, order), final)
+        return StepFailed(job_id, error_text(error, command), final)
 
 
 def job_reading(
@@ -211,10 +211,10 @@ def _parts(report: CrashReport) -> Iterator[str]:
     yield " ".join(sorted({f"{item.name}={item.version}" for item in report.frameworks}))
 
 
-def error_text(error: str, order: JobCommand | None) -> str:
+def error_text(error: str, command: JobCommand | None) -> str:
     """Give an error as it may be kept: no path of this machine, no secret, bounded."""
-    for path in sorted(order.paths, key=len, reverse=True) if order else ():
-        error = error.replace(path, order.name if order else path)
+    for path in sorted(command.paths, key=len, reverse=True) if command else ():
+        error = error.replace(path, command.name if command else path)
     return Redactor().clean(error)[:LONGEST_ERROR]
 
 
@@ -241,12 +241,12 @@ def _check_places(paths: Sequence[str], settings: Settings) -> None:
             raise InputError("It leads out of the folders that batches may read (WHYCRASH_BATCH_ROOTS).")
 
 
-def _opened(order: JobCommand, settings: Settings) -> JobSource:
-    if not order.paths:
+def _opened(command: JobCommand, settings: Settings) -> JobSource:
+    if not command.paths:
         raise InputError("There is no output of this job.")
     limits = replace(LIMITS, bytes=settings.max_unpacked_mb << 20)
-    source = jobs.open_jobs([Path(path) for path in order.paths], limits)
-    source.name = order.name
+    source = jobs.open_jobs([Path(path) for path in command.paths], limits)
+    source.name = command.name
     if source.single:
-        source.single.name = order.name
+        source.single.name = command.name
     return source

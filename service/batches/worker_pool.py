@@ -1,4 +1,4 @@
-"""A worker pool: workers that each do one step after the other, with a deadline for each, and are replaced when they die."""
+"""A pool of workers: each does one step after the other within a deadline, and is replaced when it ends."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from service.batches.commands import (
 from service.batches.executor import ExecutorLostError
 from service.workers.tasks import WorkerReady
 
-# Jobs that one worker has at a time: one that it works on, one decided upon meanwhile, one ahead.
+# Jobs that one worker holds: one in progress, one waiting for a decision, one ahead.
 DEPTH = 3
-# Workers that die while they load, in a row, until it is clear that none will come up.
+# Workers that die while they load, in a row, after which no further one is started.
 MAX_STARTS = 5
 # Seconds for a worker to load, the making of a first index included.
 LOADING = 600.0
-# A job that nobody wants any more is ended with its worker once it took this many seconds.
+# A cancelled job is ended with its worker after this many seconds.
 PATIENCE = 0.5
 
 Reply = Outcome | WorkerReady
@@ -39,7 +39,7 @@ class Worker(Protocol):
     """One worker process; steps are done in the order in which they are handed over."""
 
     def send(self, step: Step) -> None:
-        """Hand over a step; never waits, and a dead member takes no notice."""
+        """Hand over a step without waiting; ignored by a worker that has ended."""
 
     def kill(self) -> None:
         """End it at once."""
@@ -49,26 +49,26 @@ class Worker(Protocol):
 
 
 class WorkerSpawner(Protocol):
-    """Where members come from and how their replies are heard."""
+    """Starts workers and receives their replies."""
 
     def spawn(self) -> Worker:
-        """Start one; its first reply is Ready. Raises ExecutorLostError."""
+        """Start one; its first reply is WorkerReady. Raises ExecutorLostError."""
 
-    def receive(self, members: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
-        """Wait for replies; None from one who is gone. Raises ExecutorLostError."""
+    def receive(self, workers: Sequence[Worker], timeout: float) -> Iterable[tuple[Worker, Reply | None]]:
+        """Wait for replies; None from a worker that has ended. Raises ExecutorLostError."""
 
     def close(self) -> None:
-        """End what belongs to all members."""
+        """Close what all workers share."""
 
 
 @dataclass
 class WorkerState:
-    """A member with what it has to do: `steps` in their order, since when it does the first, the jobs that it holds.
+    """A worker with what it has to do: `steps` in their order, since when it does the first, the jobs that it holds.
 
-    `unwanted` are jobs that were abandoned while their steps stood in line.
+    `unwanted` are jobs that were abandoned while their steps were queued.
     """
 
-    member: Worker
+    worker: Worker
     since: float
     ready: bool = False
     steps: deque[ReadCommand | AnswerCommand] = field(default_factory=deque)
@@ -90,154 +90,157 @@ class WorkerState:
         step = self.steps[0]
         if _job(step) in self.unwanted:
             return self.since + PATIENCE
-        return self.since + (step.order.seconds if isinstance(step, ReadCommand) else step.seconds)
+        return self.since + (step.command.seconds if isinstance(step, ReadCommand) else step.seconds)
 
 
 class WorkerPool:
-    """An executor over members of one kind. Only the job that a member worked on when it died pays for it."""
+    """An executor over workers of one kind.
 
-    def __init__(self, hiring: WorkerSpawner, size: int, *, first_alone: bool = False) -> None:
-        self._hiring = hiring
+    Only the job that a worker was doing when it ended counts as lost.
+    """
+
+    def __init__(self, spawner: WorkerSpawner, size: int, *, first_alone: bool = False) -> None:
+        self._spawner = spawner
         self._size = size
-        # What the first one has to make, such as an index, the others then find.
+        # The first worker makes what the others then find, such as an index.
         self._first_alone = first_alone
-        self._posts: list[WorkerState] = []
+        self._states: list[WorkerState] = []
         self._pause = Backoff(0.2, 10.0)
         self._told: list[Outcome] = []
 
     @property
     def capacity(self) -> int:
-        """How many more orders the ready members take."""
-        return sum(max(0, DEPTH - len(post.held)) for post in self._posts if post.ready)
+        """How many more commands the ready workers take."""
+        return sum(max(0, DEPTH - len(state.held)) for state in self._states if state.ready)
 
     @property
     def ready(self) -> int:
-        """How many members have loaded and take orders."""
-        return sum(post.ready for post in self._posts)
+        """How many workers have loaded and take commands."""
+        return sum(state.ready for state in self._states)
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """The members at work."""
-        return [post.member for post in self._posts]
+        """The workers at work."""
+        return [state.worker for state in self._states]
 
-    def submit(self, order: JobCommand) -> None:
-        """Hand an order to the member with the least to do."""
-        ready = [post for post in self._posts if post.ready]
+    def submit(self, command: JobCommand) -> None:
+        """Hand a command to the worker with the least to do."""
+        ready = [state for state in self._states if state.ready]
         if not ready:
-            self._told.append(JobReturned(order.id))
+            self._told.append(JobReturned(command.id))
             return
-        post = min(ready, key=lambda post: len(post.held))
-        post.held[order.id] = order.seconds
-        self._hand(post, ReadCommand(order))
+        state = min(ready, key=lambda state: len(state.held))
+        state.held[command.id] = command.seconds
+        self._hand(state, ReadCommand(command))
 
     def answer(self, job_id: str) -> None:
-        """Have the member that read a job answer it."""
+        """Have the worker that read a job answer it."""
         self._answer(job_id, by_rules=False)
 
     def answer_by_rules(self, job_id: str) -> None:
-        """Have the member that read a job answer it without a model."""
+        """Have the worker that read a job answer it without a model."""
         self._answer(job_id, by_rules=True)
 
     def drop(self, job_id: str) -> None:
-        """Have the member that read a job forget it."""
-        if post := self._holder(job_id):
-            del post.held[job_id]
-            post.member.send(DropCommand(job_id))
+        """Have the worker that read a job forget it."""
+        if state := self._holder(job_id):
+            del state.held[job_id]
+            state.worker.send(DropCommand(job_id))
 
     def abandon(self, job_id: str) -> None:
-        """Want no more of a job; the member is ended should a step on it go on for long."""
-        if post := self._holder(job_id):
-            del post.held[job_id]
-            if any(_job(step) == job_id for step in post.steps):
-                post.unwanted.add(job_id)
+        """Cancel a job; its worker is ended if a step on it takes long."""
+        if state := self._holder(job_id):
+            del state.held[job_id]
+            if any(_job(step) == job_id for step in state.steps):
+                state.unwanted.add(job_id)
             else:
-                post.member.send(DropCommand(job_id))
+                state.worker.send(DropCommand(job_id))
 
     def outcomes(self, timeout: float) -> Sequence[Outcome]:
-        """Wait for outcomes; replaces who died and ends who is late."""
-        self._restaff()
+        """Wait for outcomes; replaces workers that died and ends those that are late."""
+        self._spawn_missing()
         if not self._told:
-            nearest = min((post.ends for post in self._posts), default=float("inf")) - monotonic()
-            for member, reply in self._hiring.receive(self.workers, max(0.0, min(timeout, nearest))):
-                self._told += self._replied(member, reply)
+            nearest = min((state.ends for state in self._states), default=float("inf")) - monotonic()
+            for worker, reply in self._spawner.receive(self.workers, max(0.0, min(timeout, nearest))):
+                self._told += self._replied(worker, reply)
         self._told += self._late()
         told, self._told = self._told, []
         return told
 
     def close(self) -> None:
-        """End all members."""
-        for post in self._posts:
-            post.member.kill()
-        self._posts = []
-        self._hiring.close()
+        """End all workers."""
+        for state in self._states:
+            state.worker.kill()
+        self._states = []
+        self._spawner.close()
 
     def _answer(self, job_id: str, *, by_rules: bool) -> None:
-        if post := self._holder(job_id):
-            self._hand(post, AnswerCommand(job_id, post.held[job_id], by_rules))
+        if state := self._holder(job_id):
+            self._hand(state, AnswerCommand(job_id, state.held[job_id], by_rules))
 
-    def _hand(self, post: WorkerState, step: ReadCommand | AnswerCommand) -> None:
-        if not post.steps:
-            post.since = monotonic()
-        post.steps.append(step)
-        post.member.send(step)
+    def _hand(self, state: WorkerState, step: ReadCommand | AnswerCommand) -> None:
+        if not state.steps:
+            state.since = monotonic()
+        state.steps.append(step)
+        state.worker.send(step)
 
     def _holder(self, job_id: str) -> WorkerState | None:
-        return next((post for post in self._posts if job_id in post.held), None)
+        return next((state for state in self._states if job_id in state.held), None)
 
-    def _restaff(self) -> None:
-        alone = self._first_alone and not any(post.ready for post in self._posts)
-        while self._pause.over and len(self._posts) < (1 if alone else self._size):
-            self._posts.append(WorkerState(self._hiring.spawn(), monotonic()))
+    def _spawn_missing(self) -> None:
+        alone = self._first_alone and not any(state.ready for state in self._states)
+        while self._pause.over and len(self._states) < (1 if alone else self._size):
+            self._states.append(WorkerState(self._spawner.spawn(), monotonic()))
 
-    def _replied(self, member: Worker, reply: Reply | None) -> Iterator[Outcome]:
-        post = next((post for post in self._posts if post.member is member), None)
-        if post is None:
+    def _replied(self, worker: Worker, reply: Reply | None) -> Iterator[Outcome]:
+        state = next((state for state in self._states if state.worker is worker), None)
+        if state is None:
             return
         if reply is None:
-            yield from self._ended(post, member.exit_reason())
+            yield from self._ended(state, worker.exit_reason())
         elif isinstance(reply, WorkerReady):
-            self._started(post, reply.wrong)
+            self._started(state, reply.wrong)
         else:
-            yield from self._done(post, reply)
+            yield from self._done(state, reply)
 
-    def _done(self, post: WorkerState, outcome: Outcome) -> Iterator[Outcome]:
-        post.steps.popleft()
-        post.since = monotonic()
-        if outcome.id in post.unwanted:
-            post.unwanted.discard(outcome.id)
-            post.member.send(DropCommand(outcome.id))
+    def _done(self, state: WorkerState, outcome: Outcome) -> Iterator[Outcome]:
+        state.steps.popleft()
+        state.since = monotonic()
+        if outcome.id in state.unwanted:
+            state.unwanted.discard(outcome.id)
+            state.worker.send(DropCommand(outcome.id))
             return
         if not isinstance(outcome, JobWasRead):
-            post.held.pop(outcome.id, None)
+            state.held.pop(outcome.id, None)
         yield outcome
 
-    def _started(self, post: WorkerState, wrong: str) -> None:
+    def _started(self, state: WorkerState, wrong: str) -> None:
         if wrong:
-            # It would be so for each of them.
+            # It would be the same for each of them.
             raise ExecutorLostError(f"No worker can work: {wrong}")
-        post.ready = True
+        state.ready = True
         self._first_alone = False
         self._pause.end()
 
-    def _ended(self, post: WorkerState, why: str | None) -> Iterator[Outcome]:
-        """End a member; the job that it worked on is lost where there is a reason, the others come back."""
-        self._posts.remove(post)
-        post.member.kill()
-        if not post.ready:
+    def _ended(self, state: WorkerState, why: str | None) -> Iterator[Outcome]:
+        """End a worker; the job that it worked on is lost where there is a reason, the others come back."""
+        self._states.remove(state)
+        state.worker.kill()
+        if not state.ready:
             self._pause.begin()
             if self._pause.failures >= MAX_STARTS:
                 raise ExecutorLostError(f"No worker can be started: {why}")
-        guilty = post.at_work_on
-        for job_id in post.held:
-            yield JobWasLost(job_id, why) if why and job_id == guilty else JobReturned(job_id)
+        current = state.at_work_on
+        for job_id in state.held:
+            yield JobWasLost(job_id, why) if why and job_id == current else JobReturned(job_id)
 
     def _late(self) -> Iterator[Outcome]:
         now = monotonic()
-        for post in [post for post in self._posts if post.ends <= now]:
+        for state in [state for state in self._states if state.ends <= now]:
             yield from self._ended(
-                post, f"It took longer than {post.ends - post.since:.0f} seconds and was ended."
+                state, f"It took longer than {state.ends - state.since:.0f} seconds and was ended."
             )
 
 
 def _job(step: Step) -> str:
-    return step.order.id if isinstance(step, ReadCommand) else step.id
+    return step.command.id if isinstance(step, ReadCommand) else step.id

@@ -22,7 +22,7 @@ from service.schemas.errors import InvalidRequestError
 from service.schemas.records import JobPlace, JobSpec
 from service.settings import Settings
 
-# What ended while we looked away is asked for again; the key tells that it is known.
+# Overlap between two rounds: what is found twice is known by its key.
 OVERLAP = timedelta(minutes=10)
 
 
@@ -51,8 +51,8 @@ def find_in_folder(
 ) -> WatchedPlace:
     """Watch a folder of logs: a job is over once none of its files has grown for `settle` seconds.
 
-    Each file or folder in it is a job; NAME.out and NAME.err are one. No cleverer rule: a job must stay the
-    same one whatever comes to lie beside it.
+    Each file or folder in it is a job; NAME.out and NAME.err are one. The rule is simple on purpose: a job
+    must keep its key whatever files appear beside it.
     """
 
     def find(since: datetime) -> Iterator[EndedJob]:
@@ -115,7 +115,7 @@ def _specs(read: Callable[[], FoundJobs]) -> Iterator[JobSpec]:
         found = read()
     except InvalidRequestError as error:
         if "holds no job" in str(error):
-            return  # none so far is what a watcher waits for
+            return  # no jobs yet
         raise
     yield from found.specs
 

@@ -1,4 +1,4 @@
-"""Run a job as if we were not there: its bytes, colours, exit code and signals are its own."""
+"""Run a job transparently: its output, colours, exit code and signals pass through unchanged."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class _Channels:
         return write
 
     def started(self) -> None:
-        """Let go of the ends that are the job's."""
+        """Close the job's ends."""
         for end in self._ours:
             os.close(end)
         self._ours = []
@@ -231,7 +231,7 @@ class _OutputPump:
             while view:
                 view = view[os.write(target, view) :]
         except BrokenPipeError:
-            # Whom we print to is gone: the job would get SIGPIPE, and so it does.
+            # The reader of our output is gone: the job gets SIGPIPE, as it would without us.
             self._deaf.add(target)
             self._process.send_signal(signal.SIGPIPE)
         except BlockingIOError:
@@ -301,7 +301,7 @@ class _forwarding:  # noqa: N801 - used as the context manager that it is
     def __enter__(self) -> None:
         for number in FORWARDED:
             self._before[number] = signal.signal(number, self._forward)
-        # The terminal sends these to the job as well; we are there to tell why it ended.
+        # The terminal sends these to the job as well; we must outlive them to explain its end.
         for number in (signal.SIGINT, signal.SIGQUIT):
             self._before[number] = signal.signal(number, lambda _number, _frame: None)
         if self._terminal:
@@ -316,7 +316,7 @@ class _forwarding:  # noqa: N801 - used as the context manager that it is
         if self._terminal and number == signal.SIGWINCH:
             self._terminal.resize()
         elif self._terminal and self._is_stopped():
-            # ctrl-Z reached the job alone; whoever watches us is to see us stopped as well.
+            # ctrl-Z reached the job alone; our parent must see us stopped as well.
             self._terminal.suspend()
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGCONT)
@@ -334,8 +334,7 @@ class _forwarding:  # noqa: N801 - used as the context manager that it is
 
 def exit_like(ended: JobExit) -> int:
     """End this process as the job ended: give its exit code, or die of its signal."""
-    # From here on nothing may change how it ends: no ctrl-C of one who is tired of waiting, and none who does
-    # not read us.
+    # From here on nothing may change how it ends: neither a ctrl-C nor a closed standard output.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for stream in (sys.stdout, sys.stderr):
         _flush(stream)
@@ -354,7 +353,7 @@ def exit_like(ended: JobExit) -> int:
 def _flush(stream: TextIO | None) -> None:
     """Write out what is held back.
 
-    What cannot be written goes nowhere, or Python would end with an exit code of its own.
+    What cannot be written is dropped, or Python would end with an exit code of its own.
     """
     if stream is None:
         return

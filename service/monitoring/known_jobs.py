@@ -1,4 +1,4 @@
-"""Which ended jobs are dealt with already; kept in a small file, so that a restart tells nobody twice."""
+"""Which ended jobs are dealt with already; kept in a small file, so that a restart reports none twice."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ class KnownJobs:
 
     @staticmethod
     def _hash(key: str) -> str:
-        # A job's name is not for a file that lies about. A file's name need not be UTF-8.
+        # Job names are hashed: the file may be read by others. A file's name need not be UTF-8.
         return hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:24]

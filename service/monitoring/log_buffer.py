@@ -1,4 +1,4 @@
-"""A bounded copy of what a job prints, to be read where it fails: the beginning and the end, in files without a name.
+"""A bounded copy of what a job prints, read where it fails: its beginning and end, in unnamed files.
 
 What is dropped in between leaves its line ends, so that line numbers stay those of the whole output.
 """
@@ -29,7 +29,7 @@ class LogBuffer:
         self._controller = head
         self._segment = segment
         self._segments = segments
-        # Made with the first bytes: where there is no place for it, the job is to run all the same.
+        # Made with the first bytes: where the disk is full, the job runs all the same.
         self._head: IO[bytes] | None = None
         self._tail: deque[tuple[IO[bytes], int]] = deque()
         self.held: dict[int, bytes] = {}
@@ -95,9 +95,9 @@ class LogBuffer:
             yield from _read(file)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for file in filter(None, (self._head, *(file for file, _ in self._tail))):
-            # What could not be written to a full disk is to go anyway.
+            # What could not be written to a full disk is dropped.
             with suppress(OSError):
                 file.close()
 

@@ -1,4 +1,4 @@
-"""Send what is known of a dead job to where people look: the service, a webhook, Slack.
+"""Send the diagnosis of a failed job to a service, a webhook or Slack.
 
 Redacted before it leaves.
 """

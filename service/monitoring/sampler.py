@@ -75,7 +75,7 @@ class TelemetrySampler:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            # Where we are killed nobody else is left to end it.
+            # After a kill of this process, nothing else would end it.
             preexec_fn=lambda: control(_PR_SET_PDEATHSIG, signal.SIGTERM),
         )
         # The job comes first, also while the sampler loads.

@@ -1,4 +1,4 @@
-"""Triage jobs as they fail, tell whoever is to know, and tell nobody twice."""
+"""Triage jobs as they fail, and report each once to every target."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Show = Callable[[Diagnosis, JobSpec], None]
 
 @dataclass
 class Watcher:
-    """Looks at one place, round by round."""
+    """Watches one place in rounds."""
 
     triage: Triage
     place: WatchedPlace
@@ -71,7 +71,8 @@ class Watcher:
         diagnosis = self._answer(ended.spec)
         if diagnosis is not None and not self._told(ended, diagnosis):
             return False
-        # Before it is shown: who reads us may be gone, and those who were told are not to be told again.
+        # Before it is shown: standard output may be closed, and targets that were told must not be told
+        # again.
         self._note(lambda: self.known.add(ended.key))
         if diagnosis is not None:
             self.show(diagnosis, ended.spec)

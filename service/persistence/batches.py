@@ -116,14 +116,14 @@ class BatchRepository:
             return ended
 
     def delete(self, batch: str) -> None:
-        """Delete a batch with its jobs; raises NotFoundError. What its workers still bring is dropped."""
+        """Delete a batch with its jobs; raises NotFoundError. Results that arrive later are dropped."""
         with self._database.write() as connection:
             _batch(connection, batch)
             connection.execute(update(BATCHES).where(BATCHES.c.id == batch).values(state="leaving"))
         self.clear(batch)
 
     def clear(self, batch: str) -> None:
-        """Delete the rows of a batch that is arriving or leaving, in steps that let other writers between."""
+        """Delete the rows of a batch that is arriving or leaving, in steps, so that other writers are not kept waiting."""
         for table in (REPRESENTATIVES, JOBS):
             self._clear(table, batch)
         with self._database.write() as connection:
@@ -191,7 +191,7 @@ class BatchRepository:
         wait for a large one.
         """
         until = now + timedelta(seconds=lease)
-        # Most asks find nothing; they need not stand in the writers' queue.
+        # Most calls find nothing; these need no write transaction.
         if count <= 0 or not self._any_ready(now, batch):
             return []
         taken = self._database.change(
@@ -233,7 +233,7 @@ class BatchRepository:
                 lambda connection: outcomes.represent(connection, batch, fingerprint, number, config)
             )
         except ConflictError as error:
-            # The row would stand for a job that is gone.
+            # The row would refer to a job that is gone.
             raise rows.missing_batch(batch) from error
         return rows.job_id(batch, found.crash), rows.job_id(batch, found.answer)
 

@@ -1,8 +1,8 @@
-"""The machine's clock, as far as what it says may delete anything.
+"""Whether the machine's clock can be trusted to delete old records.
 
-A clock that leaps forward makes all that is kept look old. So it is written down now and then what it said;
-where it is days ahead of that, nothing is deleted until it has gone on evenly for a week. After a long stop
-that is a week's delay.
+A clock that jumps ahead makes all records look old. Its time is therefore recorded regularly. Where it is
+days ahead of the last record, nothing is deleted until it has advanced evenly for a week; after the server
+was off for long, this delays deletion by a week.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from service.persistence.database import Database
 from service.persistence.schema import AUDIT, BATCHES, TRIAGES
 
 ACTOR, ACTION = "retention", "clock"
-# How far the clock may be from what it said last.
+# How far the clock may be ahead of the last record.
 LEAP = timedelta(days=3)
-# How long nothing is deleted after a leap.
+# How long nothing is deleted after a jump.
 REST = timedelta(days=7)
-# How often it is written down.
+# How often its time is recorded.
 EVERY = timedelta(hours=12)
 
 
 class ClockState(NamedTuple):
-    """What the clock said last, and until when nothing is deleted; None where nothing keeps from it."""
+    """The last recorded time, and until when nothing is deleted; None where deletion is allowed."""
 
     at: datetime
     rest: datetime | None
 
 
 class Clock:
-    """Looks after the clock in rows of the audit, so that all servers of a database agree."""
+    """Records the clock in rows of the audit, so that all servers of a database agree."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def is_resting(self, now: datetime) -> datetime | None:
-        """Tell until when nothing is to be deleted; None where the clock can be believed."""
+        """Tell until when nothing is to be deleted; None where the clock is trusted."""
         with self._database.read() as connection:
             return _judged(_last(connection), now)
 
     def observe(self, now: datetime) -> datetime | None:
-        """Tell what `rests` does, and write down what the clock says."""
+        """Do as `is_resting`, and record the time."""
         with self._database.read() as connection:
             last = _last(connection)
         rest = _judged(last, now)
@@ -74,7 +74,7 @@ def _last(connection: Connection) -> ClockState | None:
     row = connection.execute(mine.order_by(AUDIT.c.id.desc()).limit(1)).first()
     if row is not None:
         return ClockState(row.at, datetime.fromisoformat(row.target) if row.target else None)
-    # Not yet written down: what was kept last tells as much.
+    # Not yet due: the last record suffices.
     newest = (
         connection.execute(select(func.max(column))).scalar()
         for column in (TRIAGES.c.created, BATCHES.c.created, AUDIT.c.at)

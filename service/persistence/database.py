@@ -1,4 +1,4 @@
-"""The database that all of the store stands on: its address, its engine, and transactions."""
+"""The database below the store: its address, its engine, and transactions."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Database:
     def change(self, work: Callable[[Connection], Result]) -> Result:
         """Do work in a transaction that writes.
 
-        Again where the server ended it to break a ring of waiting ones.
+        Repeats it where the server ended it to break a deadlock.
         """
         for _ in range(_RINGS):
             with suppress(DeadlockError), self.write() as connection:
@@ -91,7 +91,7 @@ class Database:
             return work(connection)
 
     def rebind(self, other: Database) -> None:
-        """Stand on the connections of another database of the same address from here on."""
+        """Use the connections of another database of the same address from now on."""
         old = self.engine
         self.engine, self._writer = other.engine, other._writer
         old.dispose()
@@ -180,17 +180,17 @@ def _engine(url: URL, file: Path | None, timeout: float) -> Engine:
 
 
 def _follow(engine: Engine, file: Path) -> None:
-    """Let connections go that stand on a file which is not the database any more.
+    """Close connections to a file that is no longer the database.
 
     Another server may have moved a damaged one aside, or a person put a copy in its place: what is written to
-    the old one would be lost without a word.
+    the old one would be lost silently.
     """
 
     def opened(_connection: object, record: ConnectionPoolEntry) -> None:
         record.info["file"] = _identity(file)
 
     def taken(_connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
-        # Where there is none at this moment another is on its way; SQLite would make an empty one.
+        # Where there is none, another is about to appear; SQLite would create an empty one.
         if (now := _identity(file)) is not None and now != record.info["file"]:
             raise DisconnectionError
 

@@ -1,4 +1,4 @@
-"""What databases say when they cannot, translated once into what the reader can do about it."""
+"""Database errors, translated once into errors that say what the reader can do."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class NewerStoreError(StoreError):
 
 @contextmanager
 def translate_error(place: str, file: Path | None = None) -> Iterator[None]:
-    """Raise what the database says as ours; `place` names the database in messages, `file` is SQLite's."""
+    """Translate errors of the database; `place` names the database in messages, `file` is SQLite's."""
     try:
         yield
     except exc.TimeoutError as error:

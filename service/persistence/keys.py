@@ -58,7 +58,7 @@ class KeyRepository:
             "name": sanitizer.clean_text(record.name),
             "scopes": " ".join(record.scopes),
         }
-        # First: should all end here, nobody is let in who should not be.
+        # First: if the process ends here, access stays restricted.
         self._note_keyed()
         with self._database.write(durable=True) as connection:
             connection.execute(insert(KEYS).values(**values))
@@ -101,7 +101,7 @@ class KeyRepository:
             return
         self._noted[key] = now
         due = or_(KEYS.c.last_used.is_(None), KEYS.c.last_used <= now - _EACH)
-        # A full disk is no reason to refuse who only reads.
+        # A full disk is no reason to refuse a request that only reads.
         with suppress(StoreError, DiskFullError), self._database.write() as connection:
             connection.execute(update(KEYS).where(KEYS.c.id == key, due).values(last_used=now))
 

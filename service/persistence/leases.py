@@ -34,7 +34,7 @@ _LEFT = and_(_HELD, _COLUMNS.leased_until <= _NOW)
 
 
 class BatchLoad(NamedTuple):
-    """A batch's jobs that are queued and due, as far as they matter, those whose holder let them go by, and those that are held."""
+    """A batch's jobs that are queued and due, as far as they matter, those whose lease ran out, and those that are held."""
 
     batch: str
     queued: int

@@ -63,7 +63,7 @@ class JobSummaryRow(NamedTuple):
     gist: OutcomeSummary | None
 
 
-def pack_gist(plain: Mapping[str, Any]) -> str:
+def pack_summary(plain: Mapping[str, Any]) -> str:
     """Give the outcome summary of an answer, which is given as its cleaned values, as it is stored."""
     time = next(
         (entry["time"] for entry in plain["cascade"] if entry["role"] == "root" and entry["time"]), None
@@ -84,6 +84,6 @@ def pack_gist(plain: Mapping[str, Any]) -> str:
     return json.dumps(told, ensure_ascii=False)
 
 
-def unpack_gist(text: str) -> OutcomeSummary:
-    """Read what `pack_gist` wrote."""
+def unpack_summary(text: str) -> OutcomeSummary:
+    """Read what `pack_summary` wrote."""
     return OutcomeSummary(**json.loads(text))

@@ -2,13 +2,13 @@
 
 Functions over an open transaction.
 
-A job has one owner while it runs, and only the owner's word counts, so that no result is written twice. A job
-that ended as the same crash as another leans on that one's answer: where that one fails for good, the first
-that leans on it is queued again and takes its place. After `MOST_FAILURES` jobs of one crash have failed so,
+A job has one owner while it runs, and only the owner may end it, so that no result is written twice. A job
+that ended as the same crash as another uses that one's answer: where that one fails for good, the first job
+that uses it is queued again and takes its place. After `MOST_FAILURES` jobs of one crash have failed so,
 the rest fail as well.
 
-What is to be changed is told of a job's own files. So a job with files of its own leans on one with the same
-files; the first of each is answered by itself, beside the one that stands for the crash as such.
+What is to be changed is told of a job's own files. So a job with files of its own uses the answer of one with
+the same files; the first of each is answered by itself, beside the one that stands for the crash as such.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def finish(
 ) -> set[str]:
     """End the jobs that `owner` still holds, with the rows that `pack` made of them; gives those that ended.
 
-    A job that leans on one that failed after the owner asked for it is queued again.
+    A job whose answer was to be that of a job that failed meanwhile is queued again.
     """
     rows = _locked(
         connection,
@@ -168,8 +168,8 @@ def is_followed(outcome: JobOutcome) -> bool:
 def _locked(connection: Connection, jobs: Iterable[str]) -> dict[str, Any]:
     """Read jobs, and keep them from changing until the transaction ends.
 
-    Those that end and those that they lean on in one go and in one order: in two, two owners could wait for
-    each other.
+    Those that end and those whose answers they use in one statement and one order: with two, two owners could
+    wait for each other.
     """
     columns = (_COLUMNS.batch, _COLUMNS.number, _COLUMNS.state, _COLUMNS.owner, _COLUMNS.same_as)
     found: dict[str, Any] = {}
@@ -192,7 +192,7 @@ def _may_stand(row: Any) -> bool:
 
 
 def _pass_on(connection: Connection, ended: Sequence[JobOutcome]) -> None:
-    """Point those that lean on a job that now leans itself to what it leans on, so that an answer is one step away."""
+    """Let jobs that use the answer of an ended job use the one that it refers to, so that an answer is one step away."""
     moved = {
         outcome.job: job_key(outcome.same_as)[1]
         for outcome in ended
@@ -208,7 +208,7 @@ def _pass_on(connection: Connection, ended: Sequence[JobOutcome]) -> None:
 
 
 def _replace(connection: Connection, batch: str, failed: int, error: str, now: datetime) -> None:
-    """Let the first job that leans on a failed one take its place.
+    """Let the first job that uses the answer of a failed one take its place.
 
     Those with other files than that one's are queued again.
     """

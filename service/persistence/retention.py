@@ -1,4 +1,4 @@
-"""What is kept no longer than it is meant to be."""
+"""Deletion of records that are older than the retention."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from service.persistence.schema import AUDIT, BATCHES, TRIAGES
 from service.persistence.seen_events import SeenEvents
 
 CHUNK = 500
-# Seconds between two steps. Without them a writer who waits hardly gets a turn: whoever gave one up is the
-# first to ask for the next.
+# Seconds between two steps. Without them a waiting writer hardly gets a turn: the one that just released the
+# lock asks for it first.
 _BREATH = 0.01
 # The longest that the jobs of one batch are written; one that arrives for longer lost its server.
 _ARRIVING = timedelta(days=1)
 
 
 class Retention:
-    """Deletes what is old, in steps that let other writers between."""
+    """Deletes old records, in steps, so that other writers are not kept waiting."""
 
     def __init__(
         self, database: Database, batches: BatchRepository, requests: RequestRepository, seen: SeenEvents
@@ -48,7 +48,7 @@ class Retention:
         return count
 
     def tidy(self, now: datetime) -> None:
-        """Delete what serves no one: expired requests and events, and what a server left behind that was stopped midway."""
+        """Delete expired requests and events, and what a server that was stopped left behind."""
         self._requests.forget(now)
         self._seen.forget(now)
         arriving = (BATCHES.c.state == "arriving") & (BATCHES.c.created < now - _ARRIVING)

@@ -9,7 +9,7 @@ from typing import Any, cast
 from sqlalchemy import Connection, Row, func, select
 
 from service.persistence import sanitizer
-from service.persistence.outcome_summaries import JobSummaryRow, unpack_gist
+from service.persistence.outcome_summaries import JobSummaryRow, unpack_summary
 from service.persistence.schema import BATCHES, JOBS
 from service.schemas.diagnosis import Outcome
 from service.schemas.errors import NotFoundError
@@ -49,7 +49,7 @@ def missing_batch(batch: str) -> NotFoundError:
 def keys_by_batch(jobs: Iterable[str]) -> list[tuple[str, list[int]]]:
     """Group jobs by their batch, in steps that one statement takes.
 
-    In the same order for everyone, so that no two wait in a ring.
+    In the same order for everyone, so that no two transactions deadlock.
     """
     groups: dict[str, set[int]] = {}
     for job in jobs:
@@ -181,7 +181,7 @@ def job_record(row: Row[Any] | Mapping[str, Any]) -> JobRecord:
 def job_line(row: Row[Any]) -> JobSummaryRow:
     """Read what a summary counts of a job."""
     return JobSummaryRow._make(
-        (*row[:-2], sanitizer.names(row.node_names), unpack_gist(row.gist) if row.gist else None)
+        (*row[:-2], sanitizer.names(row.node_names), unpack_summary(row.gist) if row.gist else None)
     )
 
 

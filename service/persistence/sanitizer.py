@@ -1,4 +1,4 @@
-"""The last gate before the disk: secrets out, what a database refuses out, answers packed."""
+"""The sanitizer before the disk: removes secrets and characters that a database refuses, and packs answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingest.redaction.redactor import Redactor
-from service.persistence.outcome_summaries import pack_gist
+from service.persistence.outcome_summaries import pack_summary
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.records import Excerpt
 
@@ -49,14 +49,15 @@ def pack(diagnosis: Diagnosis) -> bytes:
 
 def pack_both(diagnosis: Diagnosis) -> tuple[bytes, str]:
     """Pack an answer as `pack` does, and its outcome summary."""
-    # Not in JSON's mode: pydantic would refuse half a surrogate pair before the gate could replace it.
+    # Not in JSON's mode: pydantic would refuse half a surrogate pair before it could be replaced here.
     plain = diagnosis.model_dump(by_alias=True)
     together = "\n".join(_gather(plain, []))
-    # One look at all of it settles nearly every answer, in a tenth of the time that its hundred texts take.
+    # One check of the whole text suffices for nearly every answer, in a tenth of the time that its hundred
+    # texts take.
     if clean_text(together) == together:
-        return _compressed(diagnosis.to_json()), pack_gist(plain)
+        return _compressed(diagnosis.to_json()), pack_summary(plain)
     cleaned = _each(plain)
-    return _compressed(json.dumps(cleaned, ensure_ascii=False)), pack_gist(cleaned)
+    return _compressed(json.dumps(cleaned, ensure_ascii=False)), pack_summary(cleaned)
 
 
 def unpack(body: bytes) -> Diagnosis:

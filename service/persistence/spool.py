@@ -1,4 +1,4 @@
-"""Uploaded files without a name: what was uploaded stands on the disk under no path, and is gone when we are.
+"""Uploaded files without a name: they have no path on the disk, and are gone when the process ends.
 
 A process that works on them opens them through /proc, where a file that has no name can still be reached.
 """
@@ -143,9 +143,9 @@ class Spool:
         return tuple(safe_name(file.name) for file in self.files)
 
     def close(self) -> None:
-        """Let the files go."""
+        """Close the files."""
         for file in self.opened:
-            # What was not written yet, on a disk that is full, is to go anyway.
+            # What could not be written to a full disk is dropped as well.
             with suppress(OSError):
                 file.close()
         self.files, self.opened = [], []

@@ -55,9 +55,7 @@ class Store:
     def renew(self, settings: Settings) -> None:
         """Go on with a new database where this one's file is damaged.
 
-        All that holds this store goes on with it.
-
-        The damaged file is moved aside. Raises as `open` does.
+        Holders of this store keep using it. The damaged file is moved aside. Raises as `open` does.
         """
         made, self.replaced = open_database(address(settings), replace_damaged=True)
         self.database.rebind(made)

@@ -1,1 +1,1 @@
-"""Processes that triage beside the server: a log that hangs or kills one cannot take the server along."""
+"""Processes that triage beside the server: a log that hangs or kills one does not end the server."""

@@ -49,7 +49,7 @@ from service.workers.tasks import (
     TriageTask,
 )
 
-# Seconds between two words on how far reading is.
+# Seconds between two progress events while reading.
 BEAT = 0.2
 _TELL = Callable[[Event], None]
 
@@ -153,7 +153,7 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
 
 
 def _by_name(text: str, task: TriageTask) -> str:
-    """Name files as they were handed in: where they lie meanwhile says nothing to their owner."""
+    """Name files as they were handed in: their temporary paths mean nothing to their owner."""
     for name, path in task.files:
         text = text.replace(path, name)
     return text
@@ -191,7 +191,7 @@ def _masked(value: object, clean: Callable[[str], str]) -> object:
 
 
 def _triage_context(triage: Triage, kept: KeptTriage) -> TriageContext:
-    """Make the inquiry of a triage that was kept; its answer is the one that was given."""
+    """Make the context of a triage that was kept; its answer is the one that was given."""
     files = [ConfigFile(name, text) for name, text in kept.configs]
     machine = snapshot.parse_snapshot(kept.telemetry, "telemetry") if kept.telemetry else None
     read = triage.read(

@@ -54,7 +54,7 @@ Keep = Callable[[Message], None]
 class TaskHandle:
     """A task in the pool: an iterator over its messages, in whatever thread.
 
-    Work that was begun goes on when nobody listens.
+    Work that was begun continues without a listener.
     """
 
     def __init__(self, task: Task, seconds: float, keep: Keep | None) -> None:
@@ -167,7 +167,7 @@ class ProcessPool:
         return handle
 
     def withdraw(self, triage_id: str) -> None:
-        """Let a triage that nobody wants any more leave the line, and its record say so.
+        """Remove a triage whose client left from the queue, and say so in its record.
 
         One that was begun goes on to its end.
         """
@@ -239,14 +239,14 @@ class WorkerThread(threading.Thread):
         self._end()
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """End the process at once."""
         self._stopping.set()
         if self.process is not None and self.process.is_alive():
             self.process.terminate()
 
     def _next(self) -> TaskHandle | None:
         if self._pipe is None and not self._pool.failure and not self._stopping.is_set():
-            # Others have processes: what would only fail here is answered there.
+            # Other threads have processes: a task that would fail here succeeds there.
             self._stopping.wait(AGAIN)
             raise queue.Empty
         return self._pool.next(AGAIN if self.wrong else None)
@@ -296,7 +296,7 @@ class WorkerThread(threading.Thread):
 
     def _work(self, handle: TaskHandle) -> None:
         if self._pipe is not None and self.process is not None and not self.process.is_alive():
-            self._renew()  # it died while it had nothing to do, which is no fault of this task
+            self._renew()  # it died while idle, which this task did not cause
         if handle.abandon <= 0:
             handle.fail(handle.late())
             return

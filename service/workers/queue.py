@@ -1,7 +1,4 @@
-"""Those who wait for their turn, first come, first served.
-
-Who leaves the line holds up nobody behind them.
-"""
+"""A first-in, first-out queue, from which a waiting item can be removed at any place."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ T = TypeVar("T")
 
 
 class TaskQueue(Generic[T]):
-    """A queue that can be left from any place in it. Safe to use from many threads."""
+    """A queue of tasks. Safe to use from many threads."""
 
     def __init__(self) -> None:
         self._waiting: deque[T] = deque()
@@ -23,13 +20,13 @@ class TaskQueue(Generic[T]):
         self._closed = False
 
     def push(self, item: T) -> None:
-        """Put one at the end."""
+        """Add an item at the end."""
         with self._changed:
             self._waiting.append(item)
             self._changed.notify()
 
     def pop(self, timeout: float | None = None) -> T | None:
-        """Wait for the first one; None once the line is closed.
+        """Wait for the first item; None once the queue is closed.
 
         Raises queue.Empty after `patience` seconds.
         """
@@ -39,7 +36,7 @@ class TaskQueue(Generic[T]):
             return self._waiting.popleft() if self._waiting else None
 
     def discard(self, is_it: Callable[[T], bool]) -> T | None:
-        """Take out the one that `is_it` tells, wherever it stands; None where it does not wait any more."""
+        """Remove the item that `is_it` accepts; None where no such item waits."""
         with self._changed:
             found = next(filter(is_it, self._waiting), None)
             if found is not None:
@@ -47,7 +44,7 @@ class TaskQueue(Generic[T]):
             return found
 
     def close(self) -> list[T]:
-        """Let nobody wait any more; gives those who did."""
+        """Close the queue; gives the items that were waiting."""
         with self._changed:
             self._closed = True
             left = [*self._waiting]

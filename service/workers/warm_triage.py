@@ -1,4 +1,4 @@
-"""A triage that is kept warm, and opened anew when another index was put in its place."""
+"""A loaded Triage, which is reopened when its index was replaced."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WarmTriage:
         return ""
 
     def fresh(self) -> Triage:
-        """Give the triage, over the index that stands now."""
+        """Give the triage over the current index."""
         now = self._current()
         if now != self._generation or self._is_elsewhere():
             old, self._triage = self._triage, Triage(self._settings)

@@ -16,7 +16,7 @@ from ingest import bulk_ingest, ingest_tasks, pipeline
 from ingest.bulk_ingest import BulkReader
 from ingest.embedder import HashEmbedder
 from ingest.errors import SearchIndexError
-from ingest.ingest_tasks import Errand, IngestedContent
+from ingest.ingest_tasks import IngestedContent, IngestTask
 from ingest.logs.reader import Reader
 from ingest.stored_parts import RowParts
 from ingest.subprocess_reader import SubprocessReader
@@ -41,12 +41,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-def collection(folder: Path, count: int) -> list[Errand]:
+def collection(folder: Path, count: int) -> list[IngestTask]:
     """Write logs of several kinds, some without a failure, some empty, and give them as ingest tasks."""
     folder.mkdir(parents=True)
     for number in range(count):
         (folder / f"job-{number:04d}.log").write_text(KINDS[number % len(KINDS)](number))
-    return [bulk_ingest.sized(Errand(str(path), "report")) for path in sorted(folder.iterdir())]
+    return [bulk_ingest.sized(IngestTask(str(path), "report")) for path in sorted(folder.iterdir())]
 
 
 def pool(home: Path, *, with_ray: bool = False) -> BulkReader:
@@ -62,11 +62,11 @@ def test_a_pool_gives_what_one_by_one_does(
     tmp_path: Path, home: Path, reader: Reader, with_ray: bool
 ) -> None:
     """The same documents and reasons in the same order, whoever read them."""
-    errands = collection(tmp_path / "logs", 60)
+    tasks = collection(tmp_path / "logs", 60)
     told: list[tuple[str, int, int]] = []
     made = pool(home, with_ray=with_ray)
-    assert made.ingested(errands, lambda *row: told.append(row)) == [
-        ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands
+    assert made.ingested(tasks, lambda *row: told.append(row)) == [
+        ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in tasks
     ]
     assert [done for stage, done, _ in told if stage == "files"] == list(range(1, 61))
     assert {stage for stage, _, _ in told} == {"files", "crashes", "megabytes"}
@@ -97,11 +97,11 @@ def test_many_logs_make_the_same_index_as_few(
 
 def test_a_run_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, home: Path, reader: Reader) -> None:
     """`kill -9` in the middle: what was read is not read again, and the end is the same."""
-    errands = collection(tmp_path / "logs", 30)
-    wanted = [ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in errands]
+    tasks = collection(tmp_path / "logs", 30)
+    wanted = [ingest_tasks.ingest_file(ingest_task, reader) for ingest_task in tasks]
     code = (
         "import os, signal, sys; from pathlib import Path; from ingest import bulk_ingest, stored_parts\n"
-        "from ingest.ingest_tasks import Errand as Task\n"
+        "from ingest.ingest_tasks import IngestTask as Task\n"
         "stored_parts.ROWS = 5\n"
         "tasks = [bulk_ingest.sized(Task(str(path), 'report')) for path in sorted(Path(sys.argv[2]).iterdir())]\n"
         "stop = lambda stage, done, total: done == 18 and stage == 'files' and os.kill(os.getpid(), "
@@ -119,18 +119,18 @@ def test_a_run_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, home: Pat
         path.write_bytes(b" " * facts.st_size)
         os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
     made = pool(home)
-    assert made.ingested(errands, silent) == wanted
+    assert made.ingested(tasks, silent) == wanted
     made.finish()
 
 
 def test_a_log_that_changed_since_is_read_again(tmp_path: Path, home: Path) -> None:
     """So is one whose label did."""
-    errands = collection(tmp_path / "logs", 6)
-    first = pool(home).ingested(errands, silent)
-    Path(errands[0].file).write_text(traceback("RuntimeError: another one"))
+    tasks = collection(tmp_path / "logs", 6)
+    first = pool(home).ingested(tasks, silent)
+    Path(tasks[0].file).write_text(traceback("RuntimeError: another one"))
     (tmp_path / "logs/job-0001.yaml").write_text("cause: gpu-oom-rollout\n")
     made = pool(home)
-    second = made.ingested(errands, silent)
+    second = made.ingested(tasks, silent)
     made.finish()
     assert [one == other for one, other in zip(first, second, strict=True)] == [
         False,
@@ -173,10 +173,10 @@ def test_two_runs_for_one_home_do_not_mix(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def stuck(tmp_path: Path) -> Errand:
+def stuck(tmp_path: Path) -> IngestTask:
     """A log that never ends to be read: a pipe that nobody writes to."""
     os.mkfifo(tmp_path / "stuck.log")
-    return Errand(str(tmp_path / "stuck.log"), "report")
+    return IngestTask(str(tmp_path / "stuck.log"), "report")
 
 
 def ended(shelter: SubprocessReader, times: int) -> threading.Thread:
@@ -197,17 +197,17 @@ def ended(shelter: SubprocessReader, times: int) -> threading.Thread:
     return thread
 
 
-def test_a_log_that_hangs_its_reader_is_left_out(tmp_path: Path, home: Path, stuck: Errand) -> None:
+def test_a_log_that_hangs_its_reader_is_left_out(tmp_path: Path, home: Path, stuck: IngestTask) -> None:
     """After a time that goes by its size; the reader after it is a new one."""
     (tmp_path / "good.log").write_text(traceback(OOM))
     with SubprocessReader(home / "cache", timeout=4.0) as shelter:
         assert shelter.read(stuck) == IngestedContent(
             stuck.file, reason=f"{stuck.file}: reading it took longer than 4 seconds"
         )
-        assert len(shelter.read(Errand(str(tmp_path / "good.log"), "report")).documents) == 1
+        assert len(shelter.read(IngestTask(str(tmp_path / "good.log"), "report")).documents) == 1
 
 
-def test_a_log_that_ends_its_reader_twice_is_left_out(home: Path, stuck: Errand) -> None:
+def test_a_log_that_ends_its_reader_twice_is_left_out(home: Path, stuck: IngestTask) -> None:
     """The reason tells how the process ended."""
     with SubprocessReader(home / "cache") as shelter:
         killer = ended(shelter, 2)
@@ -222,12 +222,12 @@ def test_a_reader_that_is_killed_once_is_started_again(tmp_path: Path, home: Pat
     (tmp_path / "good.log").write_text(traceback(OOM))
     with SubprocessReader(home / "cache") as shelter:
         killer = ended(shelter, 1)
-        assert len(shelter.read(Errand(str(tmp_path / "good.log"), "report")).documents) == 1
+        assert len(shelter.read(IngestTask(str(tmp_path / "good.log"), "report")).documents) == 1
         killer.join()
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, home: Path) -> None:
     """It is no part of what was taken in, so that the next run tries again."""
     with SubprocessReader(home / "cache") as shelter:
-        made = shelter.read(Errand(str(tmp_path / "gone.log"), "report"))
+        made = shelter.read(IngestTask(str(tmp_path / "gone.log"), "report"))
     assert (made.content, made.documents, "No such file" in made.reason) == ("", (), True)

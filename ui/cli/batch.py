@@ -24,7 +24,7 @@ from ingest.logs.lines import printable
 from service.batches import results
 from service.batches.batches import BatchService, open_store
 from service.batches.engine import BatchEngine
-from service.batches.executor_slots import OPENERS, LaneName, Opener
+from service.batches.executor_slots import OPENERS, Opener, SlotName
 from service.batches.page import page
 from service.batches.sources import folder, kubernetes, ray_jobs, slurm, upload
 from service.batches.sources.found import FoundJobs
@@ -263,7 +263,7 @@ def _work(record: BatchRecord, settings: Settings, store: Store) -> None:
         # Here rather than in the workers, which show nothing.
         _ = Triage(settings, report).index
     # One machine needs no Ray; a cluster does.
-    openers: Mapping[LaneName, Opener] = OPENERS if settings.ray_address else {"local": OPENERS["local"]}
+    openers: Mapping[SlotName, Opener] = OPENERS if settings.ray_address else {"local": OPENERS["local"]}
     with _watching(record) as watch:
         BatchEngine(settings, store, batch=record.id, watch=watch, openers=openers).run()
 

@@ -1,4 +1,4 @@
-"""Threads that answer: Slack has its receipt within three seconds, whatever an answer takes."""
+"""A thread pool for answers: Slack gets its acknowledgement within three seconds, however long an answer takes."""
 
 from __future__ import annotations
 

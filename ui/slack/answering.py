@@ -1,4 +1,4 @@
-"""From a question to its answer: the log is found or fetched, the triage service is asked, and the thread is told as it works."""
+"""From a question to its answer: the log is found or fetched, the triage service is asked, and the thread is updated meanwhile."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _MB = 1_000_000
 
 
 class AnswerThread(NamedTuple):
-    """Where a question is answered: its message, and its line in the result writer."""
+    """Where a question is answered: its message, and its entry in the question log."""
 
     reply: Reply
     note: QuestionEntry
 
 
 class Answerer:
-    """Answers questions, each in a thread of its own; whatever happens, who asked is told."""
+    """Answers questions, each in a thread of its own; every failure is reported to the user."""
 
     def __init__(self, triage_service: TriageService, slack_client: SlackClient, settings: Settings) -> None:
         self._triage_service = triage_service
@@ -207,7 +207,7 @@ def log_above(messages: Sequence[Mapping[str, Any]], bot: str) -> MessageContent
 
 @dataclass
 class ThreadUpdates:
-    """Tells a thread what the triage service tells."""
+    """Updates a Slack thread with the events of a triage."""
 
     thread: AnswerThread
     settings: Settings
@@ -224,7 +224,7 @@ class ThreadUpdates:
         return self.thread.reply
 
     def hear(self, event: Event) -> None:
-        """Take an event. An answer goes on where Slack fails: it is kept, and its last edit may come through."""
+        """Handle an event. A failure of Slack does not end the triage: the answer is stored, and a later edit may succeed."""
         handler = _HANDLERS.get(type(event))
         if handler is None:
             return

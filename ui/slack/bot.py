@@ -20,7 +20,7 @@ from ui.slack import request_parser as asking
 from ui.slack.answer import OPEN, PATCH, RIGHT, WRONG, found, told
 from ui.slack.answer_threads import AnswerThreads
 from ui.slack.answering import Answerer
-from ui.slack.client import LOGGER, SlackClient, open_voice
+from ui.slack.client import LOGGER, SlackClient, open_client
 from ui.slack.errors import SlackError
 from ui.slack.feedback import MODAL, FeedbackHandler
 from ui.slack.question_log import QuestionLog
@@ -72,7 +72,7 @@ def build(settings: Settings, triage_service: TriageService, base_url: str = Web
     # Imported here, as below: a server without Slack does not wait for it.
     from slack_bolt import App
 
-    slack_client = open_voice(settings, base_url)
+    slack_client = open_client(settings, base_url)
     app = App(
         name="whycrash",
         logger=LOGGER,
@@ -116,7 +116,10 @@ def name_of(body: _Body) -> str:
 
 
 class _Listeners:
-    """What each request of Slack's starts. Receipts go out at once; all else is the worker pool's work."""
+    """What each request of Slack's starts.
+
+    Receipts go out at once; all else is done by the answer threads.
+    """
 
     def __init__(
         self,
@@ -186,7 +189,7 @@ class _Listeners:
         return listener
 
     def opened(self, ack: Ack) -> None:
-        """Take notice of a link that Slack has opened by itself."""
+        """Acknowledge a link button, which Slack opens by itself."""
         ack()
 
     def submitted(self, ack: Ack, body: _Body) -> None:

@@ -1,4 +1,4 @@
-"""Everything that the bot says to Slack, and asks of it: one method for each of its Web API's that are used."""
+"""The Slack client: one method for each method of the Web API that the bot uses."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class SlackClient:
                 self.client.chat_update(channel=channel, ts=stamp, **_bare(shown))
         return True
 
-    def whisper(self, channel: str, user: str, text: str, thread: str | None = None) -> None:
-        """Tell one person something in a channel."""
+    def post_ephemeral(self, channel: str, user: str, text: str, thread: str | None = None) -> None:
+        """Post a message that only one person in a channel sees."""
         self.pace.wait(channel)
         with _translated():
             self.client.chat_postEphemeral(
@@ -108,7 +108,7 @@ class SlackClient:
         return cast("Sequence[Mapping[str, Any]]", told.get("messages") or ())
 
 
-def open_voice(settings: Settings, base_url: str = WebClient.BASE_URL) -> SlackClient:
+def open_client(settings: Settings, base_url: str = WebClient.BASE_URL) -> SlackClient:
     """Make the client; nothing is asked of Slack yet."""
     pace = ChannelRateLimiter()
     client = WebClient(

@@ -1,4 +1,4 @@
-"""What people make of an answer: its buttons, and the modal that asks for the real cause."""
+"""Feedback on an answer: its buttons, and the modal that asks for the real cause."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPTION, _FIELD = 75, 2000
 
 
 class FeedbackHandler:
-    """Takes what people say of answers, and hands out patches."""
+    """Stores feedback on answers, and posts patches."""
 
     def __init__(self, triage_service: TriageService, slack_client: SlackClient) -> None:
         self._triage_service = triage_service
@@ -55,15 +55,15 @@ class FeedbackHandler:
             language = language_of(found)
             work(where, found)
         except NotFoundError:
-            where.whisper(self._slack_client, say("forgotten", language))
+            where.post_ephemeral(self._slack_client, say("forgotten", language))
         except RequestError as error:
-            where.whisper(
+            where.post_ephemeral(
                 self._slack_client, say("failed", language, error=escape(sentences.told(error, language)))
             )
 
     def _right(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         self._triage_service.feedback(where.triage, Feedback(right=True), where.caller)
-        where.whisper(self._slack_client, say("thanks", language_of(diagnosis)))
+        where.post_ephemeral(self._slack_client, say("thanks", language_of(diagnosis)))
 
     def _wrong(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         self._slack_client.show(
@@ -81,7 +81,7 @@ class FeedbackHandler:
                 diagnosis.patch,
             )
         else:
-            where.whisper(self._slack_client, say("no-patch", language))
+            where.post_ephemeral(self._slack_client, say("no-patch", language))
 
     def submitted(self, body: Payload) -> dict[str, str]:
         """Keep what the modal says; gives what is wrong with it, by field."""
@@ -113,7 +113,9 @@ class FeedbackHandler:
         language: Language = "zh" if kept.get("language") == "zh" else "en"
         user = str((body.get("user") or {}).get("id", ""))
         if kept.get("channel") and user:
-            self._slack_client.whisper(str(kept["channel"]), user, say("noted", language), kept.get("thread"))
+            self._slack_client.post_ephemeral(
+                str(kept["channel"]), user, say("noted", language), kept.get("thread")
+            )
 
 
 class ButtonClick:
@@ -132,9 +134,9 @@ class ButtonClick:
         self.user = str((body.get("user") or {}).get("id", ""))
         self.caller = _caller(body)
 
-    def whisper(self, slack_client: SlackClient, text: str) -> None:
+    def post_ephemeral(self, slack_client: SlackClient, text: str) -> None:
         """Tell who clicked, and nobody else."""
-        slack_client.whisper(self.channel, self.user, text, self.thread)
+        slack_client.post_ephemeral(self.channel, self.user, text, self.thread)
 
 
 def modal(causes: Mapping[str, Cause], where: ButtonClick, language: Language) -> Block:

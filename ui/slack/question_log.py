@@ -1,4 +1,4 @@
-"""Questions that are being answered, written down: what a killed server leaves open, the next one finds and finishes.
+"""A log of open questions: what a killed server leaves unanswered, the next one finds and finishes.
 
 Each process has a file of its own under the home folder, and holds a lock on it that ends with the process.
 No text of a log stands in it, only which message of which thread is the answer to which triage.
@@ -123,7 +123,7 @@ class QuestionLog:
                 yield found
 
     def close(self) -> None:
-        """Remove the file where nothing is open; else it stays, for whoever comes next."""
+        """Remove the file where nothing is open; else it stays for the next server."""
         with self._lock:
             if self.descriptor >= 0 and not self._open:
                 self._path.unlink(missing_ok=True)
@@ -133,7 +133,7 @@ class QuestionLog:
 
 @dataclass
 class QuestionEntry:
-    """A question's line in the result writer."""
+    """A question's entry in the log."""
 
     result_writer: QuestionLog
     item: OpenQuestion
@@ -177,7 +177,7 @@ class LeftOpenQuestions:
             self.file.flush()
 
     def close(self) -> None:
-        """Let go of the file, and remove it where nothing in it is open any more."""
+        """Close the file, and remove it where no question in it is open."""
         if self._over.issuperset(item.id for item in self.items):
             self.path.unlink(missing_ok=True)
         self.file.close()

@@ -25,7 +25,7 @@ _CHANNELS = 2000
 
 @dataclass
 class ChannelRateLimiter:
-    """When the next message may go to each channel; safe to use from many threads."""
+    """The time of the next message to each channel; safe to use from many threads."""
 
     _next: OrderedDict[str, float] = field(default_factory=OrderedDict)
     _edit: float = 0.0

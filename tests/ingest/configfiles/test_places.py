@@ -1,4 +1,6 @@
-"""What is read at a place can be changed at that place: for every file of every labelled incident, and for the formats they lack."""
+"""What is read at a place can be changed at that place: for every file of every labelled incident, and
+for the formats they lack.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ def same_bytes(text: str, new: str, setting: Setting) -> Iterator[str]:
 
 @each_row("path", [*INCIDENTS, *EXAMPLES], ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_each_setting_of_a_file_can_be_changed_where_it_is_read(path: Path) -> None:
-    """Edited at its place it is read back with the new value, and everything else is as it was, byte for byte."""
+    """Edited at its place it is read back with the new value, and everything else is as it was, byte
+    for byte.
+    """
     assert list(wrong(path.read_bytes().decode(), path.name)) == []
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from service.persistence import sanitizer
-from service.persistence.outcome_summaries import JobSummaryRow, unpack_gist
+from service.persistence.outcome_summaries import JobSummaryRow, unpack_summary
 from service.persistence.rows import job_key
 from service.schemas.diagnosis import CascadeEntry, Diagnosis, Evidence, ReadLimits
 from service.schemas.errors import NotFoundError
@@ -88,7 +88,7 @@ def job(number: int, diagnosis: Diagnosis | None = None, **fields: Any) -> JobRe
 
 def line(record: JobRecord) -> JobSummaryRow:
     """Give a job as a summary counts it."""
-    gist = unpack_gist(sanitizer.pack_both(record.diagnosis)[1]) if record.diagnosis else None
+    gist = unpack_summary(sanitizer.pack_both(record.diagnosis)[1]) if record.diagnosis else None
     same_as = job_key(record.same_as)[1] if record.same_as else None
     return JobSummaryRow(
         **{name: getattr(record, name, None) for name in JobSummaryRow._fields}

@@ -110,7 +110,9 @@ def test_a_log_with_a_good_end_has_nothing_to_prove(triage: Triage) -> None:
 
 @each_row("language", ["en", "zh"])
 def test_a_stop_amid_work_is_no_good_end(language: Language, triage: Triage) -> None:
-    """Where work goes on to the last line the answer names the step, and says where else the reason may be."""
+    """Where work goes on to the last line the answer names the step, and says where else the reason may
+    be.
+    """
     answer = composed_of(report(log_end=LogEnd("open", 9, 40.0, 100.0), marks=3), triage.library, language)
     assert (answer.verdict, answer.cause, answer.action, answer.standing) == (
         "no-failure",
@@ -128,7 +130,9 @@ def test_a_stop_amid_work_is_no_good_end(language: Language, triage: Triage) -> 
 @each_row("language", ["en", "zh"])
 @each_row(("marks", "said"), [(0, "unrecognised"), (3, "no-sign")])
 def test_silence_proves_nothing(marks: int, said: str, language: Language, triage: Triage) -> None:
-    """A text without a failure, a good end or work until its end is unknown, and is told from a job's output that stops."""
+    """A text without a failure, a good end or work until its end is unknown, and is told from a job's
+    output that stops.
+    """
     answer = composed_of(report(marks=marks, frameworks=()), triage.library, language)
     assert (answer.verdict, answer.cause, answer.action, answer.standing) == (
         "unknown",

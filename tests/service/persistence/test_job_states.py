@@ -86,7 +86,7 @@ class Engines:
                 assert answer.same_as is None
 
     @property
-    def _now(self) -> datetime:
+    def now(self) -> datetime:
         return later(self._seconds)
 
     def _end(self, event: str, owner: str, job: str) -> None:

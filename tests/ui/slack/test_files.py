@@ -18,7 +18,7 @@ from tests.ui.slack.conftest import Opener
 from tests.ui.slack.standin import BOT_TOKEN
 from tests.ui.slack.workspace import Workspace, eventually, shown
 from ui.slack.answer import told
-from ui.slack.client import open_voice
+from ui.slack.client import open_client
 from ui.slack.downloader import ORIGIN, DownloadedFiles, Downloader, losses, origin
 from ui.slack.request_parser import SlackFile
 
@@ -114,7 +114,7 @@ def test_that_slacks_files_lie_at_one_place(url: str, is_slacks: bool) -> None:
 
 def test_that_a_bot_of_the_real_slack_asks_no_other_host(settings: Settings) -> None:
     fetched = DownloadedFiles()
-    Downloader(open_voice(settings), settings).fetch(
+    Downloader(open_client(settings), settings).fetch(
         (SlackFile("F1", "a.log", 3, "http://127.0.0.1:9/a.log"),), fetched
     )
     assert fetched.lost == [("a.log", "file:place")]

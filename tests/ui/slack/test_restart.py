@@ -30,7 +30,7 @@ from tests.ui.slack.test_streaming import GOING_ON
 from tests.ui.slack.workspace import Workspace, eventually, shown
 from tests.warm import INCIDENTS
 from ui.slack.answering import AnswerThread, ThreadUpdates
-from ui.slack.client import SlackClient, open_voice
+from ui.slack.client import SlackClient, open_client
 from ui.slack.question_log import OpenQuestion, QuestionLog
 from ui.slack.reply import Reply
 from ui.slack.request_parser import MessageContent, SlackQuestion
@@ -222,7 +222,7 @@ def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(
     triage_service: TriageService, settings: Settings, server: Slack, tmp_path: Path
 ) -> None:
     """By the server that lives on: else the thread would say for ever that the model still explains."""
-    slack_client = open_voice(settings, f"{server.url}/api/")
+    slack_client = open_client(settings, f"{server.url}/api/")
     away, question_log = (
         WebClient("none", base_url="http://127.0.0.1:9/api/", timeout=1),
         QuestionLog(tmp_path),
