@@ -165,7 +165,7 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
                 f"{twice[0][0]}: the setting {twice[0][1]} stands twice in the catalogue"
             )
         shelf = CachedCorpus(
-            causes=tuple(cause for folder in folders for cause in _causes(folder / "causes.yaml")),
+            causes=tuple(cause for folder in folders for cause in read_causes(folder / "causes.yaml")),
             cases=tuple(case for folder in folders for case in _cases(folder / "cases")),
             specs=specs,
             remedies=tuple(remedy for folder in folders for remedy in _remedies(folder / "remedies")),
@@ -284,7 +284,8 @@ def parse_case(text: str, path: Path) -> Case:
     return validated(Case, {**data, "body": Text(**bodies).model_dump()}, str(path))
 
 
-def _causes(path: Path) -> Iterator[Cause]:
+def read_causes(path: Path) -> Iterator[Cause]:
+    """Read the causes of one file, in their order; raises InvalidCorpusError naming cause and field."""
     for category, entries in read_yaml(path).items() if path.exists() else ():
         for cause_id, fields in entries.items():
             yield validated(Cause, {"id": cause_id, "category": category, **fields}, f"{path}: {cause_id}")

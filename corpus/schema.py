@@ -83,6 +83,8 @@ class Cause(Record):
     """A root cause that an answer can name.
 
     `explains` lists causes that are only its symptom where both have evidence: a leak explains the kill.
+    `messages_name` says what its messages name: a setting that does not exist, or one whose value is at fault,
+    even without a word of what to do with it.
     """
 
     id: str
@@ -94,6 +96,7 @@ class Cause(Record):
     checks: tuple[Text, ...]
     confused_with: tuple[Confusion, ...] = ()
     explains: tuple[str, ...] = ()
+    messages_name: tuple[Literal["unknown-setting", "wrong-value"], ...] = ()
 
 
 class Change(Record):

@@ -89,10 +89,6 @@ _LEAST = re.compile(
     r"^[`'\"]?(?:\s*\([^)]{1,20}\))?\s*(?:must|should|has to|can)(?: be|not be|not)? (?:at least|no less "
     r"than|>=|greater than or equal to|less than|smaller than|below) (?P<low>\d+)\b"
 )
-# Causes that lie in a value itself, so that a message about it names the setting at fault without a verb.
-_OF_VALUES = frozenset(
-    {"config-key-invalid", "batch-not-divisible", "parallelism-invalid", "sequence-too-long"}
-)
 MOST = 4
 
 
@@ -134,7 +130,9 @@ def hinted_changes(
     for event in _speaking(cause, report):
         at_root = report.root is not None and 0 <= event.line - report.root.line <= _BELOW
         for named in read_hints(event.body):
-            if named.way == "named" and not (at_root and cause in _OF_VALUES):
+            if named.way == "named" and not (
+                at_root and "wrong-value" in library.causes[cause].messages_name
+            ):
                 continue
             for advice in _meant(named, cause, report, library, settings):
                 found.setdefault((advice.framework, advice.key), advice)

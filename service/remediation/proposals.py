@@ -16,10 +16,6 @@ from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 from service.scoring.assessment import Assessment
 
 MAX_CHANGES = 6
-# Causes whose message may name a key that does not exist.
-MISNAMED = frozenset(
-    {"config-key-invalid", "package-incompatible", "parallelism-invalid", "batch-not-divisible"}
-)
 # With fewer changes than this, those of a neighbouring cause's case are worth a look.
 ENOUGH_CHANGES = 2
 # Cases beyond those that the first answer has drawn its changes from.
@@ -52,7 +48,8 @@ def _from_cases(
     report, settings = assessment.report, assessment.settings
     cause = assessment.candidates[0].cause
     remedies = applicable(cause, report, library, settings)
-    renamed = find_renames(report, library, settings) if cause in MISNAMED else []
+    named = library.causes[cause].messages_name
+    renamed = find_renames(report, library, settings) if "unknown-setting" in named else []
     advice = [] if renamed else hinted_changes(cause, report, library, settings)
     made, dropped = propose_changes(cases, report, library, settings, language, remedies, renamed, advice)
     return Proposals(tuple(made), tuple(dropped))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from corpus.library import Library
-from corpus.schema import Case, Language, Scalar, SettingSpec
+from corpus.library import ROOT, Library, read_causes
+from corpus.schema import Case, Cause, Language, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
@@ -60,10 +61,16 @@ def spec(key: str = "data.size", **fields: Any) -> SettingSpec:
     return SettingSpec.model_validate({"key": key, **made, **fields})
 
 
+@cache
+def real_causes() -> Mapping[str, Cause]:
+    """Give the causes that ship."""
+    return {cause.id: cause for cause in read_causes(ROOT / "causes.yaml")}
+
+
 def library(*specs: SettingSpec, cases: Sequence[Case] = ()) -> Library:
-    """Make a corpus of these settings and cases, without causes."""
+    """Make a corpus of these settings and cases, with the real causes."""
     return Library(
-        {}, {made.id: made for made in cases}, {(made.framework, made.key): made for made in specs}
+        real_causes(), {made.id: made for made in cases}, {(made.framework, made.key): made for made in specs}
     )
 
 
