@@ -106,6 +106,20 @@ class Library:
         return None
 
     @cached_property
+    def refined(self) -> Mapping[str, frozenset[str]]:
+        """The cases that each case refines, and those that these refine in turn."""
+        return {name: frozenset(self._refined_by(name)) for name in self.cases}
+
+    def _refined_by(self, name: str) -> Iterator[str]:
+        seen, waiting = {name}, [name]
+        while waiting:
+            for other in self.cases[waiting.pop()].refines:
+                yield other
+                if other in self.cases and other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+
+    @cached_property
     def _by_spelling(self) -> dict[tuple[str, str], list[str]]:
         table: dict[tuple[str, str], list[str]] = {}
         for framework, key in (*self.specs, *self._by_alias):

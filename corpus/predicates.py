@@ -1,8 +1,8 @@
 """The small language of conditions that signatures are written in.
 
-A condition is one of `pattern:<glob>`, `root:<glob>`, `frame:<regex>`, `exception:<regex>`, `launch:<regex>`,
-`framework:<name>|<name><specifier>`, `phase:<name>`, `config:<key> <op> <value>`, or
-`<fact>.<field> <op> <value>`. Parsing lives with the corpus, so that a case is checked where it is
+A condition is one of `pattern:<glob>`, `root:<glob>`, `cause:<id>`, `frame:<regex>`, `exception:<regex>`,
+`launch:<regex>`, `framework:<name>|<name><specifier>`, `phase:<name>`, `config:<key> <op> <value>`, or
+`<fact>.<field> <op> <value>`. `cause:` is what the root's own line, refined by its pattern, tells. Parsing lives with the corpus, so that a case is checked where it is
 written; evaluation lives with the reader of logs, which has the facts.
 """
 
@@ -16,9 +16,11 @@ from typing import Literal
 from packaging.specifiers import SpecifierSet
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "~"]
-Subject = Literal["pattern", "root", "frame", "exception", "framework", "phase", "config", "fact", "launch"]
+Subject = Literal[
+    "pattern", "root", "cause", "frame", "exception", "framework", "phase", "config", "fact", "launch"
+]
 
-_NAMED = re.compile(r"^(pattern|root|frame|exception|phase|launch):(\S.*)$")
+_NAMED = re.compile(r"^(pattern|root|cause|frame|exception|phase|launch):(\S.*)$")
 _FRAMEWORK = re.compile(r"^framework:([a-z0-9][a-z0-9-]*(?:\|[a-z0-9][a-z0-9-]*)*)\s*([<>=!~].*)?$")
 _CONFIG = re.compile(r"^config:(\S+)(?:\s+(==|!=|<=|<|>=|>|~)\s+(.+))?$")
 _FACT = re.compile(r"^([a-z_0-9]+)\.([a-z_0-9]+)\s+(==|!=|<=|<|>=|>|~)\s+(.+)$")
@@ -53,7 +55,7 @@ def parse(text: str) -> Predicate:
     if match := _FACT.match(text):
         return Predicate("fact", f"{match[1]}.{match[2]}", match[3], match[4])  # type: ignore[arg-type]
     raise ValueError(
-        f"{text!r} is no condition: write pattern:, root:, frame:, exception:, launch:, framework:, phase:, "
+        f"{text!r} is no condition: write pattern:, root:, cause:, frame:, exception:, launch:, framework:, phase:, "
         "config:KEY OP VALUE or FACT.FIELD OP VALUE"
     )
 

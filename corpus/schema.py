@@ -157,7 +157,10 @@ class Signature(Record):
 
 
 class Case(Record):
-    """One failure mechanism: how it shows, why it happens, what to do."""
+    """One failure mechanism: how it shows, why it happens, what to do.
+
+    Where it applies, the cases that it `refines` do not: it says the same more exactly.
+    """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9-]+/[a-z0-9-]+$")]
     title: Text
@@ -165,6 +168,7 @@ class Case(Record):
     action: Action
     frameworks: dict[str, Specifier] = {}
     signatures: Signature
+    refines: tuple[str, ...] = ()
     telemetry: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     checks: tuple[Text, ...] = ()

@@ -74,6 +74,10 @@ def _root(predicate: Predicate, view: ReportView) -> bool:
     return view.root is not None and any(fnmatchcase(name, predicate.name) for name in _patterns(view.root))
 
 
+def _cause(predicate: Predicate, view: ReportView) -> bool:
+    return view.root is not None and view.root.cause == predicate.name
+
+
 def _frame(predicate: Predicate, view: ReportView) -> bool:
     expression = re.compile(predicate.name)
     return any(_in_frames(expression, event) for event in view.focused)
@@ -132,6 +136,7 @@ def _launch(predicate: Predicate, view: ReportView) -> bool:
 _CHECKS = {
     "pattern": _pattern,
     "root": _root,
+    "cause": _cause,
     "frame": _frame,
     "exception": _exception,
     "framework": _framework,

@@ -71,7 +71,14 @@ def _case(case: Case, library: Library, table: PatternTable) -> Iterator[str]:
         yield f"{case.id}: unknown cause {case.cause}"
     if not case.signatures.any and not case.signatures.all:
         yield f"{case.id}: its signature has no condition that must hold"
+    yield from (
+        f"{case.id}: refines no known case {name}" for name in case.refines if name not in library.cases
+    )
+    if case.id in library.refined.get(case.id, ()):
+        yield f"{case.id}: refines itself through others"
     for predicate in case.signatures.predicates():
+        if predicate.subject == "cause" and predicate.name not in library.causes:
+            yield f"{case.id}: unknown cause {predicate.name}"
         if not _is_seen(predicate, table):
             yield f"{case.id}: no {'phase' if predicate.subject == 'phase' else 'pattern'} {predicate.name}"
     for change in case.changes:

@@ -77,11 +77,13 @@ class Retriever:
         return Retrieval(tuple(signatures), tuple(fuse_rankings(lists, documents)), query, lists)
 
     def signatures(self, report: CrashReport) -> list[SignatureMatch]:
-        """Give the cases whose conditions hold, the most exact first."""
+        """Give the cases whose conditions hold and that none of them refines, the most exact first."""
         if report.root is None:
             return []
         view = report.view()
-        found = [_match(case, view) for case in self._library.cases.values() if signature_applies(case, view)]
+        applying = [case for case in self._library.cases.values() if signature_applies(case, view)]
+        refined = {name for case in applying for name in self._library.refined[case.id]}
+        found = [_match(case, view) for case in applying if case.id not in refined]
         return sorted(found, key=lambda match: (not match.at_root, -match.conditions, match.case.id))
 
     def words(self, query: str, count: int = DEPTH) -> list[SearchHit]:
@@ -141,11 +143,11 @@ def _match(case: Case, view: ReportView) -> SignatureMatch:
     own = [
         text
         for text in (*signature.any, *signature.all)
-        if parse(text).subject not in ("framework", "config")
+        if parse(text).subject not in ("framework", "config", "cause")
     ]
-    return SignatureMatch(
-        case, len(signature.all) + bool(signature.any), any(holds(text, at_root) for text in own)
-    )
+    # What the root's line says of its cause counts with the line.
+    asked = sum(parse(text).subject != "cause" for text in signature.all) + bool(signature.any)
+    return SignatureMatch(case, asked, any(holds(text, at_root) for text in own))
 
 
 def fuse_rankings(lists: Mapping[str, Sequence[str]], documents: Mapping[str, Document]) -> list[Ranked]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from corpus.library import Library
 from corpus.schema import Language, Scalar, SettingSpec
 from service.remediation.changes import is_guidance, propose_changes
 from service.remediation.message_hints import hinted_changes, read_hints
@@ -137,7 +136,7 @@ def made(
         frameworks=frameworks,
         settings=[setting(key, value) for key, value in (now or {}).items()],
     )
-    shelf = Library({}, {}, {(item.framework, item.key): item for item in specs})
+    shelf = library(*specs)
     changes, _ = propose_changes(
         cases, told, shelf, told.settings, language, (), (), hinted_changes(cause, told, shelf, told.settings)
     )
