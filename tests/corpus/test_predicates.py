@@ -13,6 +13,7 @@ from tests.tables import each_row
     [
         ("pattern:ray.*", Predicate("pattern", "ray.*")),
         ("root:torch.cuda-oom", Predicate("root", "torch.cuda-oom")),
+        ("cause:gpu-oom-logits", Predicate("cause", "gpu-oom-logits")),
         ("frame:vllm/worker/.*:execute_model", Predicate("frame", "vllm/worker/.*:execute_model")),
         ("exception:RayTaskError", Predicate("exception", "RayTaskError")),
         ("phase:save", Predicate("phase", "save")),

@@ -49,6 +49,8 @@ VIEW = ReportView(
         ("root:torch.*", True),
         ("root:torch.oom-short", True),
         ("root:ray.*", False),
+        ("cause:gpu-oom-training", True),
+        ("cause:gpu-oom", False),
         ("frame:vllm/worker/.*:execute_model", True),
         ("frame:WorkerDict", True),
         ("frame:save_checkpoint", True),

@@ -122,6 +122,33 @@ def test_the_most_exact_signature_comes_first() -> None:
     ]
 
 
+def test_a_case_stands_for_those_that_it_refines_and_that_these_refine_in_turn() -> None:
+    """Where it does not apply they do; a case between two that does not apply itself breaks no chain."""
+    cases = [
+        case("x/any", signatures={"any": ["pattern:torch.*"]}),
+        case("x/absent", signatures={"any": ["pattern:ray.*"]}, refines=["x/any"]),
+        case("x/exact", signatures={"any": ["gpu_oom.free_gib < 1"]}, refines=["x/absent"]),
+        case("x/other", signatures={"any": ["pattern:torch.*"]}),
+    ]
+    retriever = Retriever(library(cases=cases), None, None)
+
+    def found(free: float) -> list[str]:
+        told = report(failed(3), facts=[Fact("gpu_oom", 3, {"free_gib": free})])
+        return sorted(match.case.id for match in retriever.signatures(told))
+
+    assert found(0.5) == ["x/exact", "x/other"]
+    assert found(4.0) == ["x/any", "x/other"]
+
+
+def test_what_the_roots_line_tells_of_its_cause_is_asked_for_and_not_counted_twice() -> None:
+    """The line has a vote of its own, so the condition makes no case more exact."""
+    wanted = {"any": ["pattern:torch.*"], "all": ["cause:gpu-oom-logits"]}
+    retriever = Retriever(library(cases=[case("x/logits", signatures=wanted)]), None, None)
+    assert retriever.signatures(report(failed(cause="gpu-oom-training"))) == []
+    (match,) = retriever.signatures(report(failed(cause="gpu-oom-logits")))
+    assert (match.conditions, match.at_root) == (1, True)
+
+
 def test_where_nothing_failed_nothing_is_looked_up(triage: Triage) -> None:
     """A healthy log has no signatures, no query and no cases."""
     found = triage.retriever.retrieve(report())
