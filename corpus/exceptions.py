@@ -63,7 +63,20 @@ class ExceptionMeanings(Record):
         return {name: re.compile("|".join(texts)) for name, texts in self.wordings.items()}
 
 
-def load(root: Path = library.ROOT) -> ExceptionMeanings:
-    """Load the table of a corpus; raises InvalidCorpusError naming the field that is wrong."""
-    path = root / FILE
-    return library.validated(ExceptionMeanings, library.read_yaml(path) if path.exists() else {}, str(path))
+def load(*folders: Path) -> ExceptionMeanings:
+    """Load the table of each folder of knowledge; raises InvalidCorpusError naming the field that is wrong.
+
+    What a later folder adds counts before the meanings of the earlier ones.
+    """
+    found = ExceptionMeanings()
+    for folder in folders or library.roots():
+        if (folder / FILE).exists():
+            rows = library.read_yaml(folder / FILE)
+            rows["wordings"] = {**found.wordings, **rows.get("wordings", {})}
+            own = library.validated(ExceptionMeanings, rows, str(folder / FILE))
+            found = ExceptionMeanings(
+                open=(*found.open, *own.open),
+                wordings=own.wordings,
+                meanings=(*own.meanings, *found.meanings),
+            )
+    return found

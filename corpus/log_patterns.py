@@ -12,10 +12,10 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from corpus import exceptions, phases
+from corpus import exceptions, library, phases
 from corpus.errors import InvalidCorpusError
 from corpus.exceptions import ExceptionMeanings
-from corpus.library import ROOT, read_cache, read_yaml, validated, write_cache
+from corpus.library import read_cache, read_yaml, validated, write_cache
 from corpus.schema import PredicateText, Record, Specifier, Strength
 
 SYSTEM_WORDS = "system_words.yaml"
@@ -164,19 +164,25 @@ class CachedPatterns(Record):
     exceptions: ExceptionMeanings
 
 
-def load(root: Path = ROOT, cache: Path | None = None) -> PatternTable:
-    """Load every table of `root`; raises InvalidCorpusError naming the row and field.
+def load(root: Path | None = None, cache: Path | None = None) -> PatternTable:
+    """Load every table of `root`, or of every folder of knowledge; raises InvalidCorpusError naming row and field.
 
     With a `cache` folder, rows that were checked once are read back without their YAML.
     """
+    folders = (root,) if root is not None else library.roots()
     stored = cache / f"patterns-{digest(root)[:16]}.json" if cache else None
     shelf = read_cache(CachedPatterns, stored)
     if shelf is None:
         # What the system says in English, each with an expression for it in all languages that are known.
-        table: dict[str, list[str]] = read_yaml(root / SYSTEM_WORDS) if (root / SYSTEM_WORDS).exists() else {}
-        words = {english: f"(?:{'|'.join([english, *others])})" for english, others in table.items()}
-        rows = (_spoken(row, words) for path in _tables(root) for row in _rows(path))
-        shelf = CachedPatterns(rows=tuple(_unique(rows)), exceptions=exceptions.load(root))
+        spoken: dict[str, list[str]] = {}
+        for folder in folders:
+            spoken |= read_yaml(folder / SYSTEM_WORDS) if (folder / SYSTEM_WORDS).exists() else {}
+        words = {english: f"(?:{'|'.join([english, *others])})" for english, others in spoken.items()}
+        paths = [path for folder in folders for path in _tables(folder)]
+        shelf = CachedPatterns(
+            rows=tuple(_unique(_spoken(row, words) for path in paths for row in _rows(path))),
+            exceptions=exceptions.load(*folders),
+        )
         write_cache(shelf, stored)
     return PatternTable(
         tuple(row for row in shelf.rows if row.expression),
@@ -185,12 +191,13 @@ def load(root: Path = ROOT, cache: Path | None = None) -> PatternTable:
     )
 
 
-def digest(root: Path = ROOT) -> str:
+def digest(root: Path | None = None) -> str:
     """Give a hash over all files that logs are read with, to tell whether what was read still counts."""
     total = hashlib.sha256()
     others = (SYSTEM_WORDS, exceptions.FILE, phases.FILE)
-    for path in (*_tables(root), *(path for name in others for path in root.glob(name))):
-        total.update(path.read_bytes())
+    for folder in (root,) if root is not None else library.roots():
+        for path in (*_tables(folder), *(path for name in others for path in folder.glob(name))):
+            total.update(path.read_bytes())
     return total.hexdigest()
 
 

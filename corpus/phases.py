@@ -50,8 +50,19 @@ class PhaseTable(Record):
         return next((phase for phase in self.phases if phase.turn and re.match(phase.turn, function)), None)
 
 
+def load(*folders: Path) -> PhaseTable:
+    """Load the phases of each folder of knowledge; raises InvalidCorpusError naming the field that is wrong.
+
+    What a later folder adds counts before the phases of the earlier ones.
+    """
+    return _loaded(folders or library.roots())
+
+
 @cache
-def load(root: Path = library.ROOT) -> PhaseTable:
-    """Load the table of a corpus; raises InvalidCorpusError naming the field that is wrong."""
-    path = root / FILE
-    return library.validated(PhaseTable, {"phases": library.read_yaml(path)}, str(path))
+def _loaded(folders: tuple[Path, ...]) -> PhaseTable:
+    rows: tuple[Phase, ...] = ()
+    for folder in folders:
+        if (path := folder / FILE).exists():
+            table = library.validated(PhaseTable, {"phases": library.read_yaml(path)}, str(path))
+            rows = (*table.phases, *rows)
+    return PhaseTable(phases=rows)

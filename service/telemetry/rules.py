@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from corpus.library import ROOT, read_yaml, validated
+from corpus.library import read_yaml, roots, validated
 from corpus.predicates import parse
 from corpus.schema import Record, Text
 from ingest.logs.conditions import holds
 from ingest.logs.report import CrashReport
 from service.telemetry.conditions import ConditionContext, ConditionResult, check, evaluate, every, some
 
-FILE = ROOT / "telemetry.yaml"
+FILE = "telemetry.yaml"
 Effect = Literal["decides", "confirms", "contradicts"]
 
 
@@ -105,7 +105,19 @@ def is_follower(report: CrashReport) -> bool:
     )
 
 
+def load_rules(*folders: Path) -> TelemetryRules:
+    """Load the rules of each folder of knowledge; raises InvalidCorpusError naming the field that is wrong."""
+    return _loaded(folders or roots())
+
+
 @cache
-def load_rules(path: Path = FILE) -> TelemetryRules:
-    """Load the table; raises InvalidCorpusError naming the field that is wrong."""
-    return validated(TelemetryRules, read_yaml(path), str(path))
+def _loaded(folders: tuple[Path, ...]) -> TelemetryRules:
+    merged: dict[str, Any] = {"signs": {}, "groups": {}, "rules": []}
+    where = ""
+    for folder in folders:
+        if (path := folder / FILE).exists():
+            table, where = read_yaml(path), str(path)
+            merged["signs"] |= table.get("signs", {})
+            merged["groups"] |= table.get("groups", {})
+            merged["rules"] += table.get("rules", [])
+    return validated(TelemetryRules, merged, where)

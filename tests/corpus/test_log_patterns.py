@@ -7,9 +7,9 @@ from typing import get_args
 
 import pytest
 
-from corpus import log_patterns
+from corpus import log_patterns, phases
 from corpus.errors import InvalidCorpusError
-from corpus.library import ROOT, read_yaml
+from corpus.library import KNOWLEDGE, ROOT, read_yaml
 from corpus.log_patterns import PatternTable
 from ingest.logs.scanner import Scanner
 from tests.ingest.logs.test_scanner import whole
@@ -87,6 +87,30 @@ def test_that_a_files_defaults_hold_for_its_rows_unless_one_says_otherwise(tmp_p
     write_table(tmp_path, "a.yaml", f"defaults: {{shows: [a], survivable: true}}\nrows:\n{rows}")
     loaded = log_patterns.load(tmp_path)
     assert [(row.shows, row.survivable) for row in loaded.rows] == [(("a",), True), (("b",), True)]
+
+
+def test_that_a_folder_of_knowledge_adds_patterns_meanings_and_phases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it adds counts before what ships, which stays."""
+    shipped, phase = log_patterns.load(), phases.load().of_call("job.py:dream_step")
+    write_table(tmp_path, "a.yaml", ROW)
+    (tmp_path / "exceptions.yaml").write_text(
+        "meanings: [{cause: nan-or-inf, types: Toy, messages: [misuse]}]\n"
+    )
+    (tmp_path / "phases.yaml").write_text(
+        "- {name: dream, title: {en: while dreaming, zh: 做梦时}, calls: dream_step}\n", encoding="utf-8"
+    )
+    monkeypatch.setenv(KNOWLEDGE, str(tmp_path))
+    own = log_patterns.load()
+    assert (phase, own.by_id.keys() - shipped.by_id.keys()) == (None, {"a.boom"})
+    assert [row.cause for row in own.exceptions.meanings][:1] == ["nan-or-inf"]
+    assert own.exceptions.meanings[1:] == shipped.exceptions.meanings
+    assert [found and found.name for found in map(phases.load().of_call, ("job.py:dream_step", "save"))] == [
+        "dream",
+        "save",
+    ]
+    assert log_patterns.digest() != log_patterns.digest(ROOT)
 
 
 def test_case_is_ignored_only_where_the_row_says_so() -> None:
