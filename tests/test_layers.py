@@ -27,7 +27,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
     "jieba": "ingest/word_index.py",
     "bs4": "ingest/writeups.py",
     "yaml": "corpus/library.py",
-    "ruamel": "ingest/configfiles/yaml_document.py",
+    "ruamel": "ingest/configfiles/yaml_tree.py",
     "tree_sitter": "ingest/configfiles/shell/syntax.py",
     "tree_sitter_bash": "ingest/configfiles/shell/syntax.py",
     "zstandard": "ingest/logs/inputs/compression.py",

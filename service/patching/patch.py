@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from corpus.keys import pattern
-from ingest.configfiles import formats, json_document, yaml_document
+from corpus.keys import canonical
+from ingest.configfiles import formats, json_document, reader, yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.formats import Format
 from ingest.configfiles.shell import syntax
@@ -123,20 +123,12 @@ def _parses(form: FileFormat, text: str) -> bool:
     return True
 
 
-def _mentions(text: str, target: PatchTarget, name: str) -> bool:
-    """Tell whether a script sets the target's key, as far as a look at the words tells."""
-    del name
+def _sets(text: str, target: PatchTarget, name: str) -> bool:
+    """Tell whether a script sets the target's key."""
     if target.kind == "package":
         return shell.carries(text, target)
-    keys = [pattern(key) for key in target.names]
-    return (
-        re.search(
-            rf"^(?!\s*#(?!SBATCH))[^\n]*?(?:^|[\s'\"(+])(?:--)?(?:{'|'.join(keys)})(?:[=\s'\"]|$)",
-            text,
-            re.MULTILINE,
-        )
-        is not None
-    )
+    wanted = {canonical(key) for key in target.names}
+    return any(canonical(setting.key) in wanted for setting in reader.read(text, name))
 
 
 def _anything(text: str) -> None:
@@ -169,7 +161,7 @@ SHELL = FileFormat(
     "shell",
     lambda text, target, _: shell.apply(text, target),
     lambda text, target, _: shell.holds(text, target),
-    _mentions,
+    _sets,
     lambda text: syntax.parse(text.replace("\r\n", "\n")),
 )
 

@@ -13,6 +13,7 @@ from eval import incidents
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.reader import edited, read
 from ingest.configfiles.settings import Setting
+from ingest.configfiles.shell import commands
 from tests.tables import each_row
 
 ROOT = Path(__file__).parents[3]
@@ -158,3 +159,20 @@ def test_a_place_tells_line_column_and_whose_setting_it_is() -> None:
         ("launch.py", "top-k"): (5, 35, "p.add_argument"),
     }  # fmt: skip
     assert {key: found.get(key) for key in expected} == expected
+
+
+def test_the_words_of_a_command_are_the_same_in_a_log_and_in_a_script() -> None:
+    """A log's row is split by rules of its own, as it is no script; a command that is one is split alike."""
+    rows = {
+        f"{launch} {rest}"
+        for path in INCIDENTS
+        if path.suffix in (".sh", ".sbatch")
+        for _, row in commands.logical_lines(path.read_text())
+        for launch, _, rest in [row.strip().partition(" ")]
+        if launch in ("python", "python3", "torchrun", "srun", "vllm")
+        and not re.search(r"[$`|&;<>]| -c ", rest)
+    }
+    assert len(rows) > 15
+    for row in rows:
+        in_log = {(each.key, each.value, each.spelled) for each in commands.of_trace(row, 1)}
+        assert {(each.key, each.value, each.spelled) for each in read(row, "run.sh")} == in_log, row
