@@ -53,15 +53,24 @@ def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
                 yield node.targets[0].id, node.value, ""
         elif isinstance(node, ast.Call):
             scope = ast.unparse(node.func)
-            named = next((text for word in node.args if (text := _text(word)).startswith("--")), "")
+            named = next(
+                (
+                    text
+                    for word in node.args
+                    if (
+                        text := (
+                            word.value
+                            if isinstance(word, ast.Constant) and isinstance(word.value, str)
+                            else ""
+                        )
+                    ).startswith("--")
+                ),
+                "",
+            )
             for keyword in node.keywords:
                 if keyword.arg and _is_plain(keyword.value):
                     is_option = named and keyword.arg == "default"
                     yield unsigned(named) if is_option else keyword.arg, keyword.value, scope
-
-
-def _text(node: ast.expr) -> str:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _is_plain(node: ast.expr) -> bool:

@@ -317,7 +317,10 @@ def _plain(document: YamlFile, value: object, old: TreeNode | None = None, *, in
         upper = (
             re.fullmatch("True|False", old.value)
             if old is not None and old.value
-            else _prefers_upper(document.text)
+            else (
+                len(re.findall(r":\s+(?:True|False)\b", document.text))
+                > len(re.findall(r":\s+(?:true|false)\b", document.text))
+            )
         )
         return str(value) if upper else str(value).lower()
     if isinstance(value, float):
@@ -334,10 +337,6 @@ def _plain(document: YamlFile, value: object, old: TreeNode | None = None, *, in
     if isinstance(value, str) and (_is_other(value) or not _is_bare(value, inside=inside)):
         return _quoted(value, '"' if document.text.count('"') > document.text.count("'") else "'")
     return str(value)
-
-
-def _prefers_upper(text: str) -> bool:
-    return len(re.findall(r":\s+(?:True|False)\b", text)) > len(re.findall(r":\s+(?:true|false)\b", text))
 
 
 def _is_other(word: str) -> bool:

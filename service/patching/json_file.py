@@ -18,20 +18,16 @@ _ELSEWHERE = frozenset({"directive", "python", "package", "command"})
 def apply(text: str, target: PatchTarget, name: str = "") -> str:
     """Give the text with the target's value; raises NotPatchableError where that is not safe."""
     if target.replaces is not None:
-        text = _renamed(text, target, name)
+        entry = _entry(text, renaming.former_names(target), name)
+        new = renaming.in_file(text, entry, _right(text, target, name), target)
+        if entry is not None:
+            renaming.checked(json_document.loaded(text), json_document.loaded(new), entry.path, target)
+        text = new
         target = dataclasses.replace(target, replaces=None)
     root = json_document.read(text)
     if holds(text, target, name):
         return text
     return json_document.applied(text, [_edit(text, root, target, name)])
-
-
-def _renamed(text: str, target: PatchTarget, name: str) -> str:
-    entry = _entry(text, renaming.former_names(target), name)
-    new = renaming.in_file(text, entry, _right(text, target, name), target)
-    if entry is not None:
-        renaming.checked(json_document.loaded(text), json_document.loaded(new), entry.path, target)
-    return new
 
 
 def _right(text: str, target: PatchTarget, name: str) -> TreeEntry | None:

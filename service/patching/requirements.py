@@ -21,7 +21,6 @@ from ingest.configfiles.requirements import (
     with_version,
     written,
 )
-from ingest.configfiles.yaml_document import YamlFile
 from service.patching.target import PatchTarget
 
 
@@ -105,7 +104,12 @@ def apply_to_conda(text: str, target: PatchTarget, name: str = "") -> str:
     package, specifier = wanted(target)
     item = conda_item(document, package.name)
     if item is None:
-        return _conda_added(document, f"{package}{written(specifier)}")
+        pip = conda_lists(document)[1]
+        if pip is None:
+            raise NotPatchableError("the environment has no pip section to add it to")
+        return yaml_document.applied(
+            document, [yaml_document.appended(document, pip, f"{package}{written(specifier)}")]
+        )
     if conda_holds(text, target):
         return text
     return yaml_document.applied(document, [conda_edit(document, item, specifier)])
@@ -135,10 +139,3 @@ def conda_carries(text: str, target: PatchTarget, name: str = "") -> bool:
         )
     except NotPatchableError:
         return False
-
-
-def _conda_added(document: YamlFile, requirement: str) -> str:
-    pip = conda_lists(document)[1]
-    if pip is None:
-        raise NotPatchableError("the environment has no pip section to add it to")
-    return yaml_document.applied(document, [yaml_document.appended(document, pip, requirement)])

@@ -148,7 +148,11 @@ def _slurm_edits(script: Script, target: PatchTarget) -> list[WordEdit]:
         if _slurm_hold(script, target):
             return []
         raise NotPatchableError(f"a directive and the command in line {by_command[0].line} both set it")
-    if by_command or _is_step_only(target) or not options(script.text):
+    if (
+        by_command
+        or any(unsigned(name) in directives.STEP_ONLY for name in target.names)
+        or not options(script.text)
+    ):
         if not by_command and not _is_taken(script, target):
             raise NotPatchableError(
                 f"no command of the script takes it; it is an option of {', '.join(target.commands)}"
@@ -174,7 +178,3 @@ def _is_taken(script: Script, target: PatchTarget) -> bool:
         if stage.owner == target.framework and stage.words
     }
     return not target.commands or not names or bool(names & set(target.commands))
-
-
-def _is_step_only(target: PatchTarget) -> bool:
-    return any(unsigned(name) in directives.STEP_ONLY for name in target.names)

@@ -338,7 +338,11 @@ def _extreme(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
 
 
 def _course(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
-    courses = [series for series in _courses(match["path"], moment) if _is_long(series)]
+    courses = [
+        series
+        for series in _courses(match["path"], moment)
+        if (len(series.points) >= MIN_POINTS and series.points[-1][0] - series.points[0][0] >= MIN_SPAN_S)
+    ]
     if not courses:
         return ConditionResult(
             None,
@@ -350,10 +354,6 @@ def _course(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
             ),
         )
     return some([_shaped(series, match["shape"]) for series in courses])
-
-
-def _is_long(series: Series) -> bool:
-    return len(series.points) >= MIN_POINTS and series.points[-1][0] - series.points[0][0] >= MIN_SPAN_S
 
 
 def _shaped(series: Series, shape: str) -> ConditionResult:

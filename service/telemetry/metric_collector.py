@@ -138,8 +138,12 @@ def _reading(metric: Metric, line: MetricSeries, until: float) -> Reading[Any] |
     if metric.over == "seen":
         return _seen(line.name, points)
     if metric.over == "growth":
+        # Add up what a counter grew; where it falls it began anew at zero.
         return (
-            known(_growth(points) * metric.scale)
+            known(
+                sum(later - earlier if later >= earlier else later for earlier, later in pairwise(points))
+                * metric.scale
+            )
             if len(points) > 1
             else unavailable("one value tells no growth")
         )
@@ -156,11 +160,6 @@ def _seen(name: str, points: Sequence[float]) -> Reading[Any]:
     if not codes and points[0]:
         return unavailable(f"{name} held {int(points[0])} before the range already")
     return known(codes)
-
-
-def _growth(points: Sequence[float]) -> float:
-    """Add up what a counter grew; where it falls it began anew at zero."""
-    return sum(later - earlier if later >= earlier else later for earlier, later in pairwise(points))
 
 
 _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {
@@ -226,7 +225,9 @@ _TYPES: tuple[tuple[str, Callable[[Any], object]], ...] = (
 def _gpu(
     key: tuple[str, ...], by_name: Mapping[str, Sequence[MetricSeries]], values: Values, who: str
 ) -> Gpu:
-    labels = _labels("gpus", key, by_name)
+    names = (name for metric in ALL if metric.part == "gpus" for name in metric.names)
+    line = next((found for name in names if (found := _own("gpus", key, by_name.get(name, ())))), None)
+    labels = line.labels if line else {}
     uuid, node, number = key
     fields = _fields("gpus", values, who)
     fields["memory_total_gib"] = _total(fields, key, by_name)
@@ -263,14 +264,6 @@ def _total(
 
 def _own(part: Part, key: tuple[str, ...], lines: Iterable[MetricSeries]) -> MetricSeries | None:
     return next((line for line in lines if identity(part, line.labels) == key), None)
-
-
-def _labels(
-    part: Part, key: tuple[str, ...], by_name: Mapping[str, Sequence[MetricSeries]]
-) -> Mapping[str, str]:
-    names = (name for metric in ALL if metric.part == part for name in metric.names)
-    line = next((found for name in names if (found := _own(part, key, by_name.get(name, ())))), None)
-    return line.labels if line else {}
 
 
 def _nic(key: tuple[str, ...], values: Values, who: str) -> Nic:

@@ -145,7 +145,11 @@ def _of_word(words: list[str], at: int, line: int, depth: int) -> Iterator[Setti
     inner = word if not found and (is_command(word) or word.lstrip().startswith("--")) else ""
     for key, value, spelled, *_ in found:
         if spelled == "flag":
-            yield from _of_flag(key, value, line)
+            if value.endswith(")") and value.count("(") < value.count(")"):
+                value = value[:-1]  # the end of a shell array
+            if key in ("runtime-env-json", "runtime_env_json"):
+                yield from printed(literals.entries([(line, value.strip()[1:])], is_call=False), "json")
+            yield Setting(key, value[:LONGEST], line, "flag")
         elif value.startswith("("):
             # The first word of an array, whose value may be the word behind it.
             yield from (
@@ -158,14 +162,6 @@ def _of_word(words: list[str], at: int, line: int, depth: int) -> Iterator[Setti
     if depth and " " in inner:
         for split in _commands(inner):
             yield from of_words(split, line, depth - 1)
-
-
-def _of_flag(key: str, value: str, line: int) -> Iterator[Setting]:
-    if value.endswith(")") and value.count("(") < value.count(")"):
-        value = value[:-1]  # the end of a shell array
-    if key in ("runtime-env-json", "runtime_env_json"):
-        yield from printed(literals.entries([(line, value.strip()[1:])], is_call=False), "json")
-    yield Setting(key, value[:LONGEST], line, "flag")
 
 
 def _commands(text: str) -> list[list[str]]:

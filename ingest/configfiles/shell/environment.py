@@ -53,7 +53,10 @@ def _handed_on(script: Script) -> Iterator[VariablePlace]:
     for stage in stages(script):
         yield from _by_option(stage)
         if stage.inside == "cluster":
-            yield from _by_runtime_env(stage)
+            text = runtime_env(stage)
+            if text is not None:
+                for name in held_json(text) or {}:
+                    yield VariablePlace(name, "job", text.start, text, text.branch)
 
 
 def _by_env(command: ShellCommand) -> Iterator[VariablePlace]:
@@ -77,13 +80,6 @@ def _by_option(stage: ProgramWords) -> Iterator[VariablePlace]:
         pair = word.rest(joined or 0)
         if (at := pair.equals_at()) is not None:
             yield VariablePlace(pair.text[:at], "container", word.start, pair.rest(at + 1), word.branch)
-
-
-def _by_runtime_env(stage: ProgramWords) -> Iterator[VariablePlace]:
-    text = runtime_env(stage)
-    if text is not None:
-        for name in held_json(text) or {}:
-            yield VariablePlace(name, "job", text.start, text, text.branch)
 
 
 def runtime_env(stage: ProgramWords) -> Word | None:

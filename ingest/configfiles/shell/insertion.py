@@ -31,7 +31,13 @@ def behind_words(script: Script, stage: ProgramWords, words: Sequence[str]) -> W
     """Add arguments behind the last one of a program."""
     direct = _direct(stage)
     if not direct or stage.words[0] not in direct:
-        return _behind_string(script, stage, words)
+        # Add to the string or array that holds the whole command.
+        last = stage.words[-1]
+        if last.splits and any(not word or re.search(r"\s", word) for word in words):
+            raise NotPatchableError(
+                f"line {last.line}: the string there is cut at blanks, and the value has one"
+            )
+        return _put(last, _separator(script, list(stage.words), last), words)
     last = next((word for word in reversed(direct) if not word.text.startswith(_HANDED_ON)), direct[-1])
     return _put(last, _separator(script, direct, last), words)
 
@@ -39,14 +45,6 @@ def behind_words(script: Script, stage: ProgramWords, words: Sequence[str]) -> W
 def _direct(stage: ProgramWords) -> list[Word]:
     """Give the words that stand in the command itself, not in a variable."""
     return list(stage.command.words) if stage.command else []
-
-
-def _behind_string(script: Script, stage: ProgramWords, words: Sequence[str]) -> WordEdit:
-    """Add to the string or array that holds the whole command."""
-    last = stage.words[-1]
-    if last.splits and any(not word or re.search(r"\s", word) for word in words):
-        raise NotPatchableError(f"line {last.line}: the string there is cut at blanks, and the value has one")
-    return _put(last, _separator(script, list(stage.words), last), words)
 
 
 def _separator(script: Script, words: list[Word], last: Word) -> str:
