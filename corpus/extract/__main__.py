@@ -1,4 +1,4 @@
-"""Settings out of source: `python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, then `... merge FILE...`."""
+"""Settings out of source: `python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, `merge FILE...`."""
 
 from __future__ import annotations
 

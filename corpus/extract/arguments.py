@@ -50,7 +50,7 @@ def read(source: Source, style: Style) -> Iterator[Declaration]:
 
 
 def _tables(source: Source) -> dict[str, str]:
-    """Give the variables that hold the arguments of a class's fields, as `x = get_kwargs(Class)` makes them."""
+    """Give the variables that hold the arguments of a class's fields: `x = get_kwargs(Class)`."""
     return {
         target.id: last_word(node.value.args[0])
         for node in nodes(source)

@@ -90,7 +90,7 @@ def _family_of(names: Sequence[str], by_name: dict[str, _Family]) -> _Family:
 
 
 def _newest(rows: Sequence[Declaration]) -> Declaration:
-    """Give the last declaration, its type from an older one where it shows none, its choices of all versions."""
+    """Give the last declaration, its type from an older one where it shows none, choices of all versions."""
     last = rows[-1]
     same = [row for row in rows if row.key == last.key]
     kind: Kind = (

@@ -66,7 +66,7 @@ def quoted(value: str) -> str:
 
 
 def is_composed(value: str) -> bool:
-    """Tell whether a value names other variables or ends its quotes, so that it cannot be written as it is."""
+    """Tell whether a value names other variables or ends its quotes: it cannot be written as it is."""
     return re.search(r"[$'\"\\`\n]", value) is not None
 
 

@@ -1,4 +1,4 @@
-"""Which format a file of the job has: by its name, else by its content. One guess, for reading and for patching."""
+"""Which format a file of the job has, by its name, else by its content: for reading and for patching."""
 
 from __future__ import annotations
 

@@ -38,7 +38,9 @@ def read(text: str) -> TreeNode:
     """
     try:
         parsed = loaded(text)
-        root = _Scan(text).node(_SPACE.match(text, text.startswith("\ufeff")).end(), ())  # type: ignore[union-attr]
+        if not isinstance(parsed, dict):
+            raise NotPatchableError("the file is no JSON object")
+        return _Scan(text).node(text.index("{"), ())
     except json.JSONDecodeError as error:
         begin = text[error.pos + text.startswith("\ufeff") :].lstrip()
         why = (
@@ -49,9 +51,6 @@ def read(text: str) -> TreeNode:
         raise NotPatchableError(f"line {error.lineno} has {why}") from error
     except (RecursionError, ValueError) as error:
         raise NotPatchableError("the file is no JSON that can be read safely") from error
-    if not isinstance(parsed, dict):
-        raise NotPatchableError("the file is no JSON object")
-    return root
 
 
 class _Scan:

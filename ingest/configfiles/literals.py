@@ -27,7 +27,8 @@ _TOKEN = re.compile(
 _PLAIN = re.compile(_REST + r"|(?P<text>[^\[\](){},:=]++)")
 _NAMESPACE = re.compile(r"(?:\w+\.){0,3}(?:[Nn]amespace|dict|DeepSpeed\w{1,60}Config)")
 _ESCAPE = re.compile(
-    r"\\(?:(?P<plain>['\"\\/])|u(?P<high>[dD][89abAB][\da-fA-F]{2})\\u(?P<low>[dD][c-fC-F][\da-fA-F]{2})|u(?P<code>[\da-fA-F]{4}))"
+    r"\\(?:(?P<plain>['\"\\/])|u(?P<high>[dD][89abAB][\da-fA-F]{2})\\u(?P<low>[dD][c-fC-F][\da-fA-F]{2})|"
+    r"u(?P<code>[\da-fA-F]{4}))"
 )
 
 

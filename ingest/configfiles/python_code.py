@@ -1,4 +1,4 @@
-"""The settings of a launch file in Python: what it assigns and hands to calls as plain values; nothing is executed."""
+"""The settings of a launch file in Python: plain values that it assigns or hands to calls."""
 
 from __future__ import annotations
 

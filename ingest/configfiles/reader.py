@@ -178,10 +178,17 @@ def _damaged_json(text: str) -> Iterator[Setting]:
 
 
 _READERS: dict[Format, Callable[[str], list[Setting]]] = {
-    "shell": _script, "yaml": _yaml, "conda": _conda, "json": tree_settings.of_json, "requirements": _requirements,
-    "dotenv": _dotenv, "dockerfile": _dockerfile, "sections": sections.read, "python": python_code.read,
+    "shell": _script,
+    "yaml": _yaml,
+    "conda": _conda,
+    "json": tree_settings.of_json,
+    "requirements": _requirements,
+    "dotenv": _dotenv,
+    "dockerfile": _dockerfile,
+    "sections": sections.read,
+    "python": python_code.read,
     "other": lambda _: [],
-}  # fmt: skip
+}
 _DAMAGED: dict[Format, Callable[[str], Iterable[Setting]]] = {
     "shell": _damaged_script,
     "yaml": _damaged_yaml,

@@ -18,10 +18,12 @@ from ingest.configfiles.yaml_document import YamlFile
 
 # A line's requirement, without its comment; options such as `--hash` follow after white space.
 _LINE = re.compile(
-    r"(?P<body>[^\n]*?)(?P<rest>(?:\s+#[^\n]*|\s+--[a-z][^\n]*|\s*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*|\s*))(?P<end>\r?\n|\Z)"
+    r"(?P<body>[^\n]*?)"
+    r"(?P<rest>(?:\s+#[^\n]*|\s+--[a-z][^\n]*|\s*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*|\s*))(?P<end>\r?\n|\Z)"
 )
 _HEAD = re.compile(
-    r"\s*(?P<name>[A-Za-z0-9][\w.-]*)(?P<extras>\s*\[[^\]]*\])?(?P<blank>\s*)(?P<version>\([^)]*\)|[^;@#]*?)(?P<tail>\s*(?:;.*)?)$"
+    r"\s*(?P<name>[A-Za-z0-9][\w.-]*)(?P<extras>\s*\[[^\]]*\])?"
+    r"(?P<blank>\s*)(?P<version>\([^)]*\)|[^;@#]*?)(?P<tail>\s*(?:;.*)?)$"
 )
 _CONDA = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?P<version>[ =<>!~].*)?")
 

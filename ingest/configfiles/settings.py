@@ -70,8 +70,8 @@ def place_at(text: str, start: int, scope: str, write: Callable[[Scalar], Edit])
 class Setting:
     """A setting of the job: name and value as written, and the line that shows it.
 
-    `place` is where a file of the job can be edited to change it; None for what a log shows, what is computed,
-    and what stands in a file that is damaged.
+    `place` is where a file of the job can be edited to change it; None for what a log shows, what is
+    computed, and what stands in a file that is damaged.
     """
 
     key: str

@@ -330,7 +330,8 @@ def _plain(document: YamlFile, value: object, old: TreeNode | None = None, *, in
         mantissa, _, exponent = repr(value).partition("e")
         # `1e-05` is a string for YAML 1.1: it wants the point and the sign.
         return (
-            f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent if exponent[0] in '+-' else '+' + exponent}"
+            (mantissa if "." in mantissa else f"{mantissa}.0")
+            + (f"e{exponent}" if exponent[0] in "+-" else f"e+{exponent}")
             if exponent
             else mantissa
         )

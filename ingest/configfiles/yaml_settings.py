@@ -1,4 +1,4 @@
-"""The settings of YAML files with their places: of a program's configuration, and of the containers of a manifest.
+"""The settings of YAML files with their places: of a program, and of the containers of a manifest.
 
 A setting of a container or pod goes by its path from there.
 """
@@ -22,8 +22,8 @@ from ingest.configfiles.yaml_document import YamlFile
 
 # The levels of a cluster's object above a pod's or container's own settings.
 _OBJECT = re.compile(
-    r"(?:^|(?<=\.))(?:spec|containers|initContainers|template|jobTemplate|worker|replicaSpecs|\w+ReplicaSpecs|"
-    r"Worker|Master|rayClusterSpec)\."
+    r"(?:^|(?<=\.))(?:spec|containers|initContainers|template|jobTemplate|worker|replicaSpecs|"
+    r"\w+ReplicaSpecs|Worker|Master|rayClusterSpec)\."
 )
 # Where a variable of the environment stands, which is a string whatever it looks like.
 _VARIABLE = re.compile(r"(?:^|\.)(?:env|environment|env_vars)\.[A-Z_][A-Z0-9_]*$")

@@ -21,7 +21,7 @@ _PACKAGE = re.compile(r"^#\s*@package\s+([\w.]+)\s*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MissingKey:
-    """A key that is not there: the mapping it belongs to (or the entry that still has no value), and the missing levels."""
+    """A key that is not there: the mapping or the empty entry that it belongs to, and the missing levels."""
 
     parent: TreeNode
     missing: tuple[str, ...]

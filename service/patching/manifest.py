@@ -1,4 +1,4 @@
-"""Change Kubernetes manifests and Compose files: variables, flags of a container's command, limits, shared memory.
+"""Change Kubernetes manifests and Compose files: variables, flags of a command, limits, shared memory.
 
 A setting that several containers have with one value is changed in all of them. One that none has is added to
 those with GPUs, or to the only one there is.
@@ -37,7 +37,7 @@ _BARE_WORD = re.compile(r"[\w.,:/+=@%^-]+")
 
 @dataclass(frozen=True, slots=True)
 class ManifestSlot:
-    """A place for the value: what stands there (None where nothing does), what is to, and the edit that writes it."""
+    """A place for the value: what stands there (None where nothing does), what is to, and the edit."""
 
     line: int
     now: str | None

@@ -1,4 +1,4 @@
-"""Where a script says a setting's name in a place that is not read as a command: adding it there would say it twice."""
+"""A setting's name outside of the commands that are read: to add it to one would say it twice."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def carries(text: str, target: PatchTarget) -> bool:
 
 
 def _edits(script: Script, target: PatchTarget, way: EditMethod) -> list[WordEdit]:
-    """Change the script, or the script that a command of it is given (`bash -c '...'`), if only one says it."""
+    """Change the script, or the one that a command of it is given (`bash -c '...'`), if only one says it."""
     inner = inner_scripts(script)
     holding = [each for each in inner if _stands_in(each.text, target, way)]
     if len(holding) + way.stands(script, target) > 1:
@@ -171,7 +171,7 @@ def _slurm_hold(script: Script, target: PatchTarget) -> bool:
 
 
 def _is_taken(script: Script, target: PatchTarget) -> bool:
-    """Tell whether a program of the scheduler in the script takes the option: `srun` knows others than `sbatch`."""
+    """Tell whether a program of the scheduler takes the option: `srun` knows others than `sbatch`."""
     names = {
         stage.words[0].text.rsplit("/", 1)[-1]
         for stage in stages(script)

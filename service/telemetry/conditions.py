@@ -135,7 +135,7 @@ def evaluate(text: str, moment: ConditionContext) -> ConditionResult:
 
 
 def every(outcomes: Sequence[ConditionResult]) -> ConditionResult:
-    """Join conditions that must all hold: one that does not settles it, else one that cannot be told leaves it open."""
+    """Join conditions that must all hold: one that fails settles it, else an unknown one leaves it open."""
     failed = [outcome for outcome in outcomes if outcome.holds is False]
     if failed:
         return failed[0]

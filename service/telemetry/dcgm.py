@@ -10,7 +10,7 @@ WHO = "the exporter"
 
 
 def read_metrics_page(text: str) -> CollectedParts:
-    """Read a page. What the exporter does not export is not available: its default has no ECC and no NVLink counters."""
+    """Read a page; what is not exported is not available: the default has no ECC and no NVLink counters."""
     wanted = {*names(), "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_RESERVED"}
     lines = (
         MetricSeries(item.name, item.labels, ((item.at or 0.0, item.value),))

@@ -1,4 +1,4 @@
-"""The machine that we run on: memory, shared memory, disks, limits, open files, network, and the control group of the job."""
+"""The machine that we run on: memory, disks, limits, open files, network, and the job's control group."""
 
 from __future__ import annotations
 
@@ -139,7 +139,8 @@ def folders() -> tuple[Path, ...]:
     named = [
         os.environ.get(name) for name in ("TMPDIR", "HF_HOME", "RAY_TMPDIR", "SLURM_TMPDIR", "XDG_CACHE_HOME")
     ]
-    return (Path.cwd(), Path.home(), Path("/tmp"), Path("/"), *(Path(text) for text in named if text))  # noqa: S108 - only measured
+    own = (Path.cwd(), Path.home(), Path("/tmp"), Path("/"))  # noqa: S108 - only measured
+    return (*own, *(Path(text) for text in named if text))
 
 
 def read_nics(sys: Path = SYS) -> tuple[Nic, ...]:

@@ -21,7 +21,7 @@ MAX_TEXT = 240
 
 @dataclass(frozen=True, slots=True)
 class KernelLineFormat:
-    """What a line of the kernel says when something of a kind happened, in the format of the kernel or driver."""
+    """What a line of the kernel says when something happened, in the format of the kernel or driver."""
 
     kind: KernelKind
     expression: re.Pattern[str]
@@ -164,7 +164,7 @@ def _event(row: str, at: float | None) -> KernelEvent | None:
 
 
 def _once(events: Iterable[KernelEvent]) -> list[KernelEvent]:
-    """Keep of the lines that tell the same event the first: an OOM kill is told by its constraint and by its victim."""
+    """Keep of the lines of one event the first: an OOM kill is told by its constraint and by its victim."""
     seen: dict[tuple[object, ...], KernelEvent] = {}
     for event in events:
         moment = round(event.at) if event.at is not None else event.text
@@ -192,7 +192,8 @@ def read_kernel_log(
 
 def _run(command: Sequence[str], timeout_s: float) -> tuple[str, str]:
     try:
-        done = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)  # noqa: S603 - from the table above
+        # The command is of the table above.
+        done = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)  # noqa: S603
     except subprocess.TimeoutExpired:
         return "", f"no answer in {timeout_s:g} s"
     except OSError as error:

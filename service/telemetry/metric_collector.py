@@ -117,7 +117,7 @@ def _values(by_name: Mapping[str, Sequence[MetricSeries]], until: float) -> dict
 
 
 def _of(metric: Metric, by_name: Mapping[str, Sequence[MetricSeries]]) -> list[MetricSeries]:
-    """Give a metric's series: of several spellings those of the first that is there, of a sum those of all."""
+    """Give a metric's series: of several spellings the first that is there, of a sum all of them."""
     per_name = [by_name[name] for name in metric.names if name in by_name]
     chosen = [line for lines in (per_name if metric.summed else per_name[:1]) for line in lines]
     label, inner = INNER.get(metric.part, ("", ""))

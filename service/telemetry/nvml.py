@@ -1,4 +1,4 @@
-"""NVML's readings of this machine's GPUs, out of a child process: a broken driver can hang every call into it.
+"""NVML's readings of this machine's GPUs, out of a child process: a broken driver can hang every call.
 
 `python -m service.telemetry.nvml [LISTEN_S]` is the child; it prints one JSON object.
 https://docs.nvidia.com/deploy/nvml-api/
@@ -157,7 +157,8 @@ def _nothing(why: str, word: str = "") -> GpuList:
 
 
 def _asked(command: Sequence[str], timeout_s: float) -> tuple[bytes, str]:
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603 - our own module
+    # The command is our own module.
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603
     try:
         out, _ = child.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:

@@ -16,7 +16,7 @@ Taking = Callable[[CrashReport], Snapshot]
 
 
 def open_telemetry(text: str, settings: Settings) -> Snapshot | Taking:
-    """Open what is named; raises TelemetryError where it is a file that is no snapshot, or a server that may not be asked."""
+    """Open what is named; raises TelemetryError for a file that is no snapshot, a server not to be asked."""
     if "://" in text:
         return _of_server(text, settings)
     if text == LIVE:

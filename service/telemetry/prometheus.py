@@ -68,7 +68,7 @@ def this_year() -> int:
 
 
 def parse_address(address: str, allowed: Sequence[str]) -> PrometheusQuery:
-    """Read an address; raises TelemetryError where it is none, UnknownHostError where its host is not allowed."""
+    """Read an address; raises TelemetryError where it is none, UnknownHostError for a host not allowed."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
@@ -236,7 +236,8 @@ def _parsed(result: Any) -> Iterator[MetricSeries]:
 
 def _named(line: MetricSeries) -> dict[str, str]:
     part = "gpus" if line.name.startswith("DCGM") else "nodes"
-    return dict(zip(("id", "node", "index"), identity(part, line.labels), strict=False))  # type: ignore[arg-type]
+    named = identity(part, line.labels)  # type: ignore[arg-type]
+    return dict(zip(("id", "node", "index"), named, strict=False))
 
 
 def _scaled(line: MetricSeries) -> tuple[tuple[float, float], ...]:

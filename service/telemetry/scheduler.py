@@ -32,7 +32,10 @@ def read_scheduler(job: str, command: Sequence[str] = COMMAND, timeout_s: float 
     if not _JOB.match(job):
         return _nothing("no Slurm job is named: SLURM_JOB_ID is not set")
     try:
-        done = subprocess.run([*command, job], capture_output=True, text=True, timeout=timeout_s, check=False)  # noqa: S603 - the id is checked
+        # The id is checked.
+        done = subprocess.run(  # noqa: S603
+            [*command, job], capture_output=True, text=True, timeout=timeout_s, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return _nothing(f"sacct could not be asked: {getattr(error, 'strerror', '') or type(error).__name__}")
     if done.returncode != 0:

@@ -21,7 +21,7 @@ GPU_FIELDS = ("memory_used_gib", "utilisation")
 def watch_machine(
     sources: SnapshotSources, every_s: float, before: Snapshot | None = None
 ) -> Iterator[Snapshot]:
-    """Yield a snapshot at once, and one each `every_s` seconds, which NVML's Xid events are listened to for."""
+    """Yield a snapshot at once, and one each `every_s` seconds; NVML's Xid events are listened to between."""
     base, last = before, None
     with nvml.PersistentSampler() as cards:
         listening = replace(sources, cards=cards.read)

@@ -98,7 +98,7 @@ def read_argument(words: Sequence[str], at: int) -> Argument | None:
 
 
 class ArgumentSetting(NamedTuple):
-    """A setting among a command's words; `word` and `begin` tell where its value is, None for a bare switch."""
+    """A setting among a command's words; `word` and `begin` tell where its value is (None: a switch)."""
 
     key: str
     value: str
@@ -126,7 +126,7 @@ def is_override(text: str) -> bool:
 
 
 def assigned(name: str) -> Spelling:
-    """Tell how a variable of the shell counts: as one of the environment, or as a value of the script's own."""
+    """Tell how a variable of the shell counts: as the environment's, or as a value of the script's own."""
     return "env" if is_variable(f"{name}=") else "hydra"
 
 

@@ -1,6 +1,7 @@
 """A command that a log shows, or the row of a script that cannot be parsed: its words and their settings.
 
-Split by the shell's rules as far as a row tells, never executed: what the shell would compute stays as written.
+Split by the shell's rules as far as a row tells, never executed: what the shell would compute stays as it
+is written.
 """
 
 from __future__ import annotations

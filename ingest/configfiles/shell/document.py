@@ -1,4 +1,4 @@
-"""The settings of a launch script with their places, as bash reads the script, and the edits at such places."""
+"""The settings of a launch script with their places, as bash reads it, and the edits at such places."""
 
 from __future__ import annotations
 

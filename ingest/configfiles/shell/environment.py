@@ -1,4 +1,4 @@
-"""Where a script sets the job's environment: assignments, `export`, prefixes, `env`, docker -e, Ray's runtime environment."""
+"""Where a script sets variables: assignments, `export`, prefixes, `env`, docker -e, Ray's environment."""
 
 from __future__ import annotations
 

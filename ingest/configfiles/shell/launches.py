@@ -146,7 +146,7 @@ def _at(words: list[Word], at: int) -> tuple[ProgramStart, int] | None:
 
 
 def _is_value(words: list[Word], at: int, found: str) -> bool:
-    """Tell a program's name from the value of an option: `--strategy deepspeed`, `-m mod` of another program."""
+    """Tell a program's name from an option's value: `--strategy deepspeed`, `-m mod` of another program."""
     before = words[at - 1].text if at else ""
     if found.startswith("-m "):
         return found[3:].split(".")[0] in _PREPARES or ("." not in found and not _takes_module(words[:at]))

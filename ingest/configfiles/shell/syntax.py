@@ -174,7 +174,7 @@ def _read_command(node: tree_sitter.Node, script: Script, statement: int, branch
 
 
 def _is_prefix(assignment: tree_sitter.Node, words: tuple[Word, ...], text: str) -> bool:
-    """Tell `A=1 program` from an assignment of its own: the grammar joins `A=1 B=2` to the command of the next line."""
+    """Tell `A=1 program` from an assignment: the grammar joins `A=1 B=2` to the command of the next line."""
     between = text[assignment.end_byte : words[0].start] if words else "\n"
     return re.search(r"(?<!\\)\n", between) is None
 

@@ -79,7 +79,7 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _printed(redactor: Redactor, head: ConfigLine, rows: Iterable[ConfigLine], full: str) -> list[Setting]:
-    """Read a print whose rows are cleaned together: where one of them tells a secret, they are read once more without it."""
+    """Read a print whose rows are cleaned together: where one tells a secret, once more without it."""
     taken = [head]
 
     def noted() -> Iterator[ConfigLine]:
@@ -198,7 +198,7 @@ class LaunchReader:
         return text, found
 
     def dump(self, line: Line, rows: Iterable[ConfigLine]) -> list[Setting]:
-        """Read the print that begins in a line, the first of `rows`, unless an earlier one holds it or is the same."""
+        """Read the print that begins in the first of `rows`, unless an earlier one holds or repeats it."""
         each = iter(rows)
         head = next(each, None)
         if head is None or head.number <= self._until.get(line.source, 0):
