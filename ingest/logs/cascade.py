@@ -216,12 +216,14 @@ def arrange_cascade(
         recovered.remove(id(told))
         root = told
     if root is None and not any(run.count or run.finished for run in runs):
-        # A few pasted lines without any sign of a run: what warns is what was asked about.
-        root = min(
-            (event for event in warnings if _is_asked_about(event)),
-            key=partial(_worth, timeline),
-            default=None,
+        # A few pasted lines without any sign of a run: what warns is what was asked about, where it tells a
+        # cause or its logger calls it an error.
+        telling = (
+            event
+            for event in warnings
+            if event.handler == "error-level" or (event.cause is not None and event.strength != "hints")
         )
+        root = min(telling, key=partial(_worth, timeline), default=None)
         events = [*events, root] if root else events
     placed: list[Event] = []
     chosen: Event | None = None
@@ -275,11 +277,6 @@ def _told_before(root: Event, recovered: Sequence[Event]) -> Event | None:
     return None
 
 
-def _is_asked_about(event: Event) -> bool:
-    """Tell whether a warning may be why a few lines were pasted: it tells a cause, or its logger calls it an error."""
-    return event.handler == "error-level" or (event.cause is not None and event.strength != "hints")
-
-
 def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:
     progress = runs[timeline.number(event.last)]
     # A traceback that states its cause, with no work after it, is not undone by a line that says "done".
@@ -289,8 +286,11 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
         and event.strength != "hints"
         and event.pattern_role == "origin"
     )
-    # Nor is what was lost while the results were written: a script that logs it and goes on has none.
-    end_counts = not fatal or (progress.count > 0 and not _loses_results(event))
+    # Nor is what was lost while a model or checkpoint was written, fetched back or sent away: a script that
+    # logs it and goes on has none.
+    is_writing = any(_KEEPING.match(frame.function) for frame in event.frames)
+    loses_results = is_writing and not any(_TRACKING.search(frame.file) for frame in event.frames)
+    end_counts = not fatal or (progress.count > 0 and not loses_results)
     if event.usual or progress.goes_on_after(event.last, end_counts):
         return True
     # Another file of the job may be the one that says how it ended: a job's output beside its errors.
@@ -299,13 +299,6 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     # What came again and again, with work going on between, needs only one sign of life after its last time.
     latest = progress.latest[-1].line if progress.latest else 0
     return event.count > 1 and latest > event.last and progress.goes_on_after(event.line)
-
-
-def _loses_results(event: Event) -> bool:
-    """Tell whether a failure came while a model or checkpoint was written, fetched back or sent away."""
-    return any(_KEEPING.match(frame.function) for frame in event.frames) and not any(
-        _TRACKING.search(frame.file) for frame in event.frames
-    )
 
 
 def _worth(timeline: Timeline, event: Event) -> tuple[int, float, int]:

@@ -47,11 +47,17 @@ def parse_time(text: str, year_hint: int | None = None) -> float | None:
 
 
 def _seconds(told: Callable[[str], str | None], year_hint: int | None) -> float | None:
-    year = _year(told("year"), year_hint)
+    written = told("year")
+    # Two digits are of this century.
+    year = year_hint if written is None else int(written) + (2000 if len(written) == 2 else 0)
     month = _MONTHS.get((told("month") or "").lower()) or _number(told("month"))
     if year is None:
         return None
     try:
+        zone = UTC
+        if (offset := told("zone")) not in (None, "Z", "UTC", "GMT"):
+            minutes = int(offset[1:3]) * 60 + int(offset[-2:])
+            zone = timezone(timedelta(minutes=-minutes if offset[0] == "-" else minutes))
         # A leap second is the last of its minute.
         when = datetime(
             year,
@@ -60,17 +66,11 @@ def _seconds(told: Callable[[str], str | None], year_hint: int | None) -> float 
             _number(told("hour")),
             _number(told("minute")),
             min(59, _number(told("second"))),
-            tzinfo=_zone(told("zone")),
+            tzinfo=zone,
         )
         return when.timestamp() + _fraction(told("fraction"))
     except (ValueError, OverflowError):  # a thirteenth month, a zone of two days
         return None
-
-
-def _year(text: str | None, hint: int | None) -> int | None:
-    if text is None:
-        return hint
-    return int(text) + (2000 if len(text) == 2 else 0)
 
 
 def _number(text: str | None) -> int:
@@ -79,10 +79,3 @@ def _number(text: str | None) -> int:
 
 def _fraction(digits: str | None) -> float:
     return float(f"0.{digits}") if digits else 0.0
-
-
-def _zone(text: str | None) -> timezone:
-    if text is None or text in ("Z", "UTC", "GMT"):
-        return UTC
-    minutes = int(text[1:3]) * 60 + int(text[-2:])
-    return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))

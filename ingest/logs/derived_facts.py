@@ -18,7 +18,7 @@ def derive_facts(facts: Sequence[Fact], ranks: Sequence[tuple[int, str]]) -> tup
 
     `ranks` names the stream of each fact's line where the line tells it.
     """
-    found = [_COMPLETED.get(fact.kind, _as_is)(fact) for fact in facts]
+    found = [_COMPLETED[fact.kind](fact) if fact.kind in _COMPLETED else fact for fact in facts]
     return (*found, *_spread(found, dict(ranks)), *_growth(found))
 
 
@@ -41,10 +41,6 @@ def _with_missing(fact: Fact) -> Fact:
     if needed is None or available is None:
         return fact
     return replace(fact, fields={**fact.fields, "missing_gib": round(max(0.0, needed - available), 3)})
-
-
-def _as_is(fact: Fact) -> Fact:
-    return fact
 
 
 _COMPLETED = {"gpu_oom": _with_shares, "kv_cache": _with_missing}

@@ -108,7 +108,10 @@ class EventLog:
         if event.rank.isdecimal():
             self._ranks.setdefault(key, set()).update((int(event.rank), *_labels(event)))
         if event.kind != "warning":
-            self._heard.update(_speakers(event))
+            # The ranks that the row comes from, by its number, its labels, its message and its stream.
+            said = _NAMED.finditer(f"{event.text}\n {event.source}")
+            self._heard.update(() if not event.rank.isdecimal() else (int(event.rank),))
+            self._heard.update((*_labels(event), *(int(match[1] or match[2]) for match in said)))
             self._heard.update(() if self._file is None else (self._file,))
         known = self._groups.get(key)
         if known is None:
@@ -206,11 +209,3 @@ def missing_ranks(seen: Iterable[int], world: int) -> tuple[int, ...]:
 def _labels(event: Event) -> Iterator[int]:
     """Give the ranks that label an event's row: more than one where two writers met on it."""
     return (int(match[1]) for match in _LABEL.finditer(event.text))
-
-
-def _speakers(event: Event) -> Iterator[int]:
-    """Give the ranks that an event's row comes from, by its labels, its message and its stream."""
-    if event.rank.isdecimal():
-        yield int(event.rank)
-    yield from _labels(event)
-    yield from (int(match[1] or match[2]) for match in _NAMED.finditer(f"{event.text}\n {event.source}"))

@@ -50,9 +50,11 @@ class FailureLog:
     def add(self, rows: Sequence[Pattern], at: PlacedLine, sight: Sighting) -> None:
         """Take in a line with the patterns of failures and warnings that match it."""
         known = [row for row in rows if not row.last_resort]
-        if not known and not self._counts_as_last_resort(at.line):
-            return
         line = at.line
+        # General words of a failure are none in a traceback, whose last line tells, nor where the run goes on.
+        is_told = self._tracebacks.is_inside(line) or line.level in REMARKS or goes_on(line.body)
+        if not known and is_told:
+            return
         ranked = sorted(
             known or rows,
             key=lambda row: (row.generic, _ROLE[row.role], not row.cause, _STRENGTH[row.strength]),
@@ -72,13 +74,6 @@ class FailureLog:
             self._notes.see_shown(best, line)
         if line.number not in self._around and len(self._around) < EventLog.LIMIT:
             self._around[line.number] = context_lines(at.block, at.offset, line.number)
-
-    def _counts_as_last_resort(self, line: Line) -> bool:
-        """Tell whether general words of a failure are one.
-
-        They are none in a traceback, whose last line tells, nor where the run goes on.
-        """
-        return not self._tracebacks.is_inside(line) and line.level not in REMARKS and not goes_on(line.body)
 
     def _fields(self, ranked: Sequence[Pattern], line: Line) -> dict[str, Value]:
         """Note the facts that the patterns find in a line; give all values, the best pattern's first."""

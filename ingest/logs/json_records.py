@@ -64,7 +64,9 @@ def _logfmt(text: str, fields: dict[str, str]) -> str | None:
 
 def _message(record: dict[str, Any], fields: dict[str, str]) -> str | None:
     message = next((record[key] for key in _MESSAGE if isinstance(record.get(key), str)), None)
-    time, level = _time(_first(record, _TIME)), _first(record, _LEVEL).upper()
+    time, level = _first(record, _TIME), _first(record, _LEVEL).upper()
+    if _JOURNAL_MICROSECONDS.fullmatch(time):
+        time = f"{time[:10]}.{time[10:]}"
     # A program's own data may have a key of that name; a record says when or how grave, or from which stream.
     if message is None or not (time or level or "stream" in record):
         return None
@@ -78,10 +80,6 @@ def _message(record: dict[str, Any], fields: dict[str, str]) -> str | None:
 
 def _first(record: dict[str, Any], keys: tuple[str, ...]) -> str:
     return next((str(record[key]) for key in keys if isinstance(record.get(key), str | int | float)), "")
-
-
-def _time(text: str) -> str:
-    return f"{text[:10]}.{text[10:]}" if _JOURNAL_MICROSECONDS.fullmatch(text) else text
 
 
 def _keep(fields: dict[str, str], key: str, value: str) -> None:

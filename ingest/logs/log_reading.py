@@ -120,7 +120,14 @@ class LogReading:
     def _line(self, matching: list[Pattern], at: PlacedLine, sight: Sighting) -> None:
         line = at.line
         self._notes.see_line(line)
-        rows = [row for row in matching if not row.is_anchored or _holds_anchored(row, line)]
+        # The scanner only proposes anchored rows: they are held against the line without its prefixes. Who
+        # quotes a message may end it as a sentence, or close what it opened.
+        rows = [
+            row
+            for row in matching
+            if not row.is_anchored
+            or any(row.compiled.search(text) for text in (line.body, line.text, unquoted(line.body)))
+        ]
         if not rows:
             return
         if any(row.handler == "traceback" for row in rows):
@@ -207,9 +214,3 @@ def _segment_of(block: Block, match: Match) -> tuple[int, int]:
     """Tell the part of a redrawn line that a match is in; parts of one line are lines of their own."""
     begin, _ = block.line_bounds(match.offset)
     return match.line, max(begin, block.data.rfind(b"\r", begin, match.offset) + 1)
-
-
-def _holds_anchored(row: Pattern, line: lines.Line) -> bool:
-    """Hold an anchored expression against the line without its prefixes; the scanner only proposes those."""
-    # Who quotes a message may end it as a sentence, or close what it opened.
-    return any(row.compiled.search(text) for text in (line.body, line.text, unquoted(line.body)))

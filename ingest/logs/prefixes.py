@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, printable
 from typing import NamedTuple
 
@@ -206,15 +205,11 @@ _TOLD: tuple[PrefixForm, ...] = (
 def _by_first(rows: tuple[PrefixForm, ...]) -> dict[str, tuple[PrefixForm, ...]]:
     table: defaultdict[str, list[PrefixForm]] = defaultdict(list)
     for row in rows:
-        for start in _starts(row):
-            table[start].append(row)
+        for first in row.firsts:
+            # A bracket says little: it counts with the character behind it.
+            for start in (f"[{second}" for second in row.inside) if first == "[" else (first,):
+                table[start].append(row)
     return {start: tuple(forms) for start, forms in table.items()}
-
-
-def _starts(row: PrefixForm) -> Iterator[str]:
-    """Give the first characters of a form: two where the first is a bracket, which says little."""
-    for first in row.firsts:
-        yield from (f"[{second}" for second in row.inside) if first == "[" else (first,)
 
 
 # A group's name can stand once in an expression; these are the second ones.

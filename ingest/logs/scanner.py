@@ -111,7 +111,9 @@ def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK, first: int 
             continue
         data = b"".join(parts)
         while len(data) - start >= size + AFTER:
-            stop = _line_end(data, start, start + size)
+            # At the last line's end before the size that is wished for, or amid a line that is longer.
+            line_end = data.rfind(b"\n", start, start + size) + 1
+            stop = line_end if line_end > start else start + size
             yield Block(data, line, start, stop)
             # How many bytes before `stop` nobody needs any more: whole lines, or a piece of one without end.
             wish = max(0, stop - BEFORE)
@@ -151,11 +153,6 @@ def _whole(text: bytes) -> int:
             return place
         place = text.find(b"\x1b", match.end())
     return len(text)
-
-
-def _line_end(data: bytes, start: int, wish: int) -> int:
-    end = data.rfind(b"\n", start, wish) + 1
-    return end if end > start else wish
 
 
 def _is_overrun(data: bytes, end: int) -> bool:

@@ -127,14 +127,12 @@ class Timeline:
 
     def offsets(self, year: int) -> list[float]:
         """Give how far each part's clock is ahead of that of the part with the most steps, in seconds."""
-        clocks = [_instants(part.steps, year) for part in self.parts]
+        clocks = []
+        for part in self.parts:
+            told = ((step, parse_time(text, year)) for step, text in part.steps.items())
+            clocks.append({step: when for step, when in told if when is not None})
         reference = max(clocks, key=len)
         return [_offset(clock, reference) for clock in clocks]
-
-
-def _instants(steps: dict[float, str], year: int) -> dict[float, float]:
-    found = ((step, parse_time(text, year)) for step, text in steps.items())
-    return {step: when for step, when in found if when is not None}
 
 
 def _offset(steps: dict[float, float], reference: dict[float, float]) -> float:

@@ -16,15 +16,7 @@ from service.composition.evidence import cascade_of, evidence_of
 from service.composition.explanation import Explanation
 from service.composition.job_end import JobEnd
 from service.remediation.proposals import Proposals, propose
-from service.schemas.diagnosis import (
-    UNKNOWN_CAUSE,
-    CaseHit,
-    Diagnosis,
-    Engine,
-    ReadLimits,
-    SeenFramework,
-    Telemetry,
-)
+from service.schemas.diagnosis import UNKNOWN_CAUSE, CaseHit, Diagnosis, Engine, ReadLimits, SeenFramework
 from service.scoring.assessment import Assessment
 from service.scoring.retrieval import Ranked
 from service.scoring.telemetry_evidence import telemetry_of
@@ -50,7 +42,10 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
     judged = judge(assessment, library)
     cause = judged.cause
     end = JobEnd(assessment.outcome, report, library, language)
-    telemetry = _telemetry(assessment, judged, language)
+    # What the machine says of the named cause and of the others.
+    others = [item.cause for item in assessment.candidates[:4]]
+    said = telemetry_of(assessment.findings, cause.id if cause else None, others, language)
+    telemetry = reasons.translate_readings(said, language)
     is_diagnosed = judged.verdict == "diagnosed"
     proposals = propose(assessment, judged.cases, library, language) if is_diagnosed else Proposals()
     words = Explanation(assessment, judged, end, telemetry, library, language)
@@ -92,14 +87,6 @@ def _action(judged: Judgement, end: JobEnd) -> Action:
     if judged.verdict != "diagnosed":
         return "collect-more"
     return end.action or (judged.cases[0].action if judged.cases else judged.cause.action)
-
-
-def _telemetry(assessment: Assessment, judged: Judgement, language: Language) -> Telemetry:
-    """Give what the machine says of the named cause and of the others."""
-    named = judged.cause.id if judged.cause else None
-    others = [item.cause for item in assessment.candidates[:4]]
-    said = telemetry_of(assessment.findings, named, others, language)
-    return reasons.translate_readings(said, language)
 
 
 def _checks(judged: Judgement, library: Library, language: Language) -> tuple[str, ...]:

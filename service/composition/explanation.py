@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corpus.library import Library
@@ -58,7 +58,8 @@ class Explanation:
     def text(self) -> str:
         """The explanation, in Markdown paragraphs that cite lines and cases."""
         cause = self.judged.cause
-        return _paragraphs(self._of_no_failure() if cause is None else self._of_failure(cause))
+        parts = self._of_no_failure() if cause is None else self._of_failure(cause)
+        return "\n\n".join(part for part in parts if part)
 
     def _of_no_failure(self) -> list[str]:
         """Tell how a job ended in whose log nothing failed."""
@@ -141,7 +142,3 @@ class Explanation:
                 said = phrase(name, self.language, owner=hit.owner, cause=cause, fix=known.fix)
                 rows.append(f"- {said}")
         return bulleted("similar", rows[:3], self.language)
-
-
-def _paragraphs(parts: Iterable[str]) -> str:
-    return "\n\n".join(part for part in parts if part)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from corpus import phases
 from corpus.schema import Language
 from ingest.logs.facts import Fact, Value
 from ingest.logs.timeline import Place
-from service.schemas.diagnosis import Outcome, Telemetry, TelemetryReading
+from service.schemas.diagnosis import Outcome, Telemetry
 
 _PHRASES = {
     "at": ("{line}{source} reads:", "{line}{source}写道："),
@@ -215,7 +215,9 @@ def fact(found: Fact, language: Language) -> str:
     english, chinese, needed = _FACTS[found.kind]
     if any(name not in found.fields for name in needed):
         return ""
-    values: dict[str, Value] = {name: _short(found.fields[name]) for name in needed}
+    values: dict[str, Value] = {
+        name: f"{value:.4g}" if isinstance(value := found.fields[name], float) else value for name in needed
+    }
     return (chinese if language == "zh" else english).format(**values)
 
 
@@ -243,18 +245,11 @@ def telemetry(said: Telemetry, language: Language) -> list[str]:
     spoken = [
         item for place, item in enumerate(said.causes) if place == 0 or item.says in ("agrees", "contradicts")
     ]
-    return [
-        f"- {item.cause}: {phrase(item.says, language)}. {item.why} {_readings(item.readings)}".rstrip()
-        for item in spoken
-    ]
-
-
-def _readings(readings: Sequence[TelemetryReading]) -> str:
-    there = [f"{item.name} = {item.value}" for item in readings if item.value is not None]
-    missing = [f"{item.name}: {item.unavailable}" for item in readings if item.value is None]
-    shown = [text.replace("`", "'")[:160] for text in (there or missing)[:3]]
-    return "(" + "; ".join(f"`{text}`" for text in shown) + ")" if shown else ""
-
-
-def _short(value: Value) -> Value:
-    return f"{value:.4g}" if isinstance(value, float) else value
+    rows = []
+    for item in spoken:
+        there = [f"{one.name} = {one.value}" for one in item.readings if one.value is not None]
+        missing = [f"{one.name}: {one.unavailable}" for one in item.readings if one.value is None]
+        shown = "; ".join("`{}`".format(text.replace("`", "'")[:160]) for text in (there or missing)[:3])
+        line = f"- {item.cause}: {phrase(item.says, language)}. {item.why}"
+        rows.append(f"{line} ({shown})" if shown else line.rstrip())
+    return rows

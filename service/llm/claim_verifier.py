@@ -259,7 +259,10 @@ class VerifiedText:
 def verify_text(block: str, judge: VerificationContext, kept: VerifiedText) -> str:
     """Judge one paragraph and add what stands of it; gives that, or the empty string."""
     rows = [
-        [(sentence, _reason(sentence, judge)) for sentence in sentences(row)]
+        [
+            (sentence, next((why for rule in _RULES if (why := rule(sentence, judge))), ""))
+            for sentence in sentences(row)
+        ]
         for row in is_safe(block).split("\n")
     ]
     every = [pair for row in rows for pair in row]
@@ -295,10 +298,6 @@ def _unfounded(block: str, judge: VerificationContext) -> str:
 def listed(dropped: Iterable[Dropped]) -> list[Dropped]:
     """Give what was dropped of a model's answer fit to be shown: without the addresses and numbers for which it was."""
     return [Dropped(what=contacts.masked(item.what), why=contacts.masked(item.why)) for item in dropped]
-
-
-def _reason(sentence: str, judge: VerificationContext) -> str:
-    return next((why for rule in _RULES if (why := rule(sentence, judge))), "")
 
 
 def _bare(text: str) -> str:

@@ -21,7 +21,7 @@ from service.llm.replies import FollowUpQuestion, reply
 from service.llm.stages import TextStage
 from service.llm.triage_context import TriageContext
 from service.remediation.constraints import Constraint, remaining_changes, stated_constraints
-from service.schemas.diagnosis import Diagnosis, Dropped, Engine, ProposedChange
+from service.schemas.diagnosis import Diagnosis, Dropped, Engine
 from service.schemas.errors import ModelError
 
 MAX_QUESTION = 2000
@@ -116,14 +116,12 @@ class Conversation:
         if text == plain:
             yield TextStage(plain)
         self._talk.append(Message("assistant", text))
-        yield Turn(text, self._standing(prompt_context.offered), engine, self._ruled_out)
-
-    def _standing(self, changes: tuple[ProposedChange, ...]) -> Diagnosis:
-        """Give the diagnosis without what is ruled out; what steps in for it has been offered before."""
-        first = self._triage_context.first
-        if not self._constraints or first.verdict != "diagnosed":
-            return first
-        return self._triage_context.repatch(first.model_copy(update={"changes": changes}))
+        standing = self._triage_context.first
+        if self._constraints and standing.verdict == "diagnosed":
+            # Without what is ruled out; what steps in for it has been offered before.
+            left = standing.model_copy(update={"changes": prompt_context.offered})
+            standing = self._triage_context.repatch(left)
+        yield Turn(text, standing, engine, self._ruled_out)
 
     def _spoken(
         self, model: ChatModel, prompt_context: PromptContext, plain: str

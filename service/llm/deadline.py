@@ -45,8 +45,10 @@ def within(deadline: Deadline, stream: Callable[[], Iterator[AnswerPiece]]) -> I
 
     def run() -> None:
         try:
-            for piece in _until(stop, stream()):
+            for piece in stream():
                 pieces.put(piece)
+                if stop.is_set():
+                    break
         except ModelError as error:
             pieces.put(error)
         except Exception as error:  # noqa: BLE001 - an error must end the wait of the other thread, whatever it is
@@ -59,13 +61,6 @@ def within(deadline: Deadline, stream: Callable[[], Iterator[AnswerPiece]]) -> I
         yield from _taken(pieces, deadline)
     finally:
         stop.set()
-
-
-def _until(stop: threading.Event, pieces: Iterator[AnswerPiece]) -> Iterator[AnswerPiece]:
-    for piece in pieces:
-        yield piece
-        if stop.is_set():
-            return
 
 
 def _taken(pieces: queue.Queue[AnswerPiece | _End], deadline: Deadline) -> Iterator[AnswerPiece]:

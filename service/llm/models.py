@@ -183,20 +183,17 @@ def translated(error: Exception, asked_schema: bool = False) -> ModelError:
     if status == 429:
         if "insufficient_quota" in str(error):
             return ModelRejectedError(f"The model's quota is used up: {said}")
-        return ModelBusyError(f"The model's server is over its rate limit: {said}", _wait(error))
+        headers = getattr(getattr(error, "response", None), "headers", None) or {}
+        try:
+            wait = max(0.0, float(headers.get("retry-after", "")))
+        except (TypeError, ValueError):
+            wait = None
+        return ModelBusyError(f"The model's server is over its rate limit: {said}", wait)
     if not isinstance(status, int) or status >= 500 or status in (408, 409):
         return ModelUnavailableError(f"The model's server failed or cannot be reached: {said}")
     if asked_schema and status in (400, 404, 422, 501) and _SCHEMA_WORDS.search(str(error)):
         return ModelSchemaError(f"The model's server takes no output schema: {said}")
     return ModelRejectedError(f"The model's server does not take the request ({status}): {said}")
-
-
-def _wait(error: Exception) -> float | None:
-    headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    try:
-        return max(0.0, float(headers.get("retry-after", "")))
-    except (TypeError, ValueError):
-        return None
 
 
 def _said(error: Exception) -> str:

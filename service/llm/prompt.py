@@ -132,7 +132,8 @@ def _built(
     marked = [
         row for row in chosen if row.mark and row.text != WITHHELD and (not suspects or row.number in events)
     ]
-    ours = "\n".join(row.text for row in chosen if not _is_log(row.section))
+    of_log = {name for name, _, is_text_of_log in _SECTIONS if is_text_of_log}
+    ours = "\n".join(row.text for row in chosen if row.section not in of_log)
     return Prompt(
         messages,
         {row.mark: row.text for row in marked},
@@ -144,10 +145,6 @@ def _built(
         omitted,
         suspects,
     )
-
-
-def _is_log(section: str) -> bool:
-    return any(name == section and of_log for name, _, of_log in _SECTIONS)
 
 
 def _fitting(rows: Sequence[PromptRow], controller: int) -> tuple[set[int], dict[str, int]]:
@@ -197,12 +194,13 @@ def _log(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
     return [
         PromptRow(
             "log",
-            _rank(number, events.get(number), where),
-            text + _times(events.get(number)),
+            _rank(number, event, where),
+            text + (f"  (x{event.count})" if event is not None and event.count > 1 else ""),
             str(report.place(number)),
             number,
         )
         for number, text in made.items()
+        for event in (events.get(number),)
     ], suspects
 
 
@@ -219,10 +217,6 @@ def _rank(number: int, event: Event | None, root: int) -> float:
     # A standing failure weighs by what it says; one that the run recovered from is only told.
     base = {"root": 0.0, "collateral": 2.0, "teardown": 8.0, "recovered": 8.5}[event.role]
     return base + min(abs(number - root), 10_000) / 10_000 - sum(event.weight) / 10
-
-
-def _times(event: Event | None) -> str:
-    return f"  (x{event.count})" if event is not None and event.count > 1 else ""
 
 
 def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:

@@ -91,10 +91,7 @@ def is_in(language: Language, text: str) -> bool:
     if language == "zh":
         return 8 * len(_CHINESE.findall(plain)) >= len(letters)
     latin = sum(letter.isascii() for letter in letters)
-    return 10 * latin >= 9 * len(letters) and _is_english(plain)
-
-
-def _is_english(text: str) -> bool:
-    """Tell English from other languages of the same letters by its smallest words."""
-    words = re.findall(r"[a-z]+", text.lower())
-    return len(words) < _WORDS or 9 * sum(word in _ENGLISH for word in words) >= len(words)
+    # English is told from other languages of the same letters by its smallest words.
+    words = re.findall(r"[a-z]+", plain.lower())
+    is_english = len(words) < _WORDS or 9 * sum(word in _ENGLISH for word in words) >= len(words)
+    return 10 * latin >= 9 * len(letters) and is_english

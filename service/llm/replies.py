@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from corpus.schema import Cause, Language
+from ingest.logs.timeline import Place
 from service.llm import setting_lookups
 from service.llm.prompt_context import PromptContext
 from service.remediation.constraints import Constraint
@@ -224,15 +225,11 @@ def _confirm(question: FollowUpQuestion) -> str:
     first = question.prompt_context.first
     rows = [f"- {check}" for check in first.checks]
     seen = [
-        f"- [{_mark(item.file, item.line)}] `{item.text.replace('`', chr(39))[:200]}`: {item.why}"
+        f"- [{Place(item.file or '', item.line)}] `{item.text.replace('`', chr(39))[:200]}`: {item.why}"
         for item in first.evidence[:3]
     ]
     parts = [(_say("sure", question.language), seen), (_say("confirm", question.language), rows)]
     return "\n\n".join("\n".join([head, "", *lines]) for head, lines in parts if lines)
-
-
-def _mark(file: str | None, line: int) -> str:
-    return f"{file}:L{line}" if file else f"L{line}"
 
 
 def _why_not(question: FollowUpQuestion) -> str:

@@ -100,20 +100,16 @@ def lines(chunks: Iterable[bytes], spans: Sequence[Span]) -> dict[int, bytes]:
         ahead = [span for span in spans if span[1] >= number]
         if not ahead:
             break
-        if ahead[0][0] <= last:
-            _pick(chunk, number, last, ahead, found)
+        pieces = chunk.split(b"\n") if ahead[0][0] <= last else []
+        for begin, end in ahead if pieces else ():
+            for wanted in range(max(begin, number), min(end, last) + 1):
+                # The first piece may be the rest of a line that the chunk before began.
+                text = found.get(wanted, b"") + pieces[wanted - number]
+                found[wanted] = text[: 4 * WIDEST + BEYOND]
         number = last
     if found.get(number) == b"":
         del found[number]  # what follows the last line's end is no line
     return found
-
-
-def _pick(chunk: bytes, first: int, last: int, spans: Sequence[Span], found: dict[int, bytes]) -> None:
-    pieces = chunk.split(b"\n")
-    for begin, end in spans:
-        for number in range(max(begin, first), min(end, last) + 1):
-            # The first piece may be the rest of a line that the chunk before began.
-            found[number] = (found.get(number, b"") + pieces[number - first])[: 4 * WIDEST + BEYOND]
 
 
 def _stretches(file: str | None, found: dict[int, bytes], kept: Sequence[Span]) -> Iterator[LineRange]:
@@ -121,9 +117,10 @@ def _stretches(file: str | None, found: dict[int, bytes], kept: Sequence[Span]) 
     redactor = Redactor()
     for numbers in _runs(sorted(found)):
         masked = redactor.rows([_shown(found[number]) for number in numbers])
-        clean |= {
-            number: _cut(text, len(found[number])) for number, text in zip(numbers, masked, strict=True)
-        }
+        for number, text in zip(numbers, masked, strict=True):
+            # Masks make a row shorter; what stood at the end of what was read may be half a secret.
+            is_cut = len(found[number]) >= 4 * WIDEST + BEYOND
+            clean[number] = (text[: max(0, len(text) - BEYOND // 4)] if is_cut else text)[:WIDEST]
     for begin, end in kept:
         for numbers in _runs(
             [number for number in range(begin, min(end, max(clean, default=0)) + 1) if number in clean]
@@ -148,13 +145,6 @@ def _shown(raw: bytes) -> str:
         filled = [part for part in raw.split(b"\r") if part.strip()]
         raw = filled[-1] if filled else b""
     return printable(raw.decode("utf-8", "replace")).rstrip()
-
-
-def _cut(text: str, size: int) -> str:
-    """Cut a masked row; masks make it shorter, and what stood at the end of what was read may be half a secret."""
-    if size >= 4 * WIDEST + BEYOND:
-        text = text[: max(0, len(text) - BEYOND // 4)]
-    return text[:WIDEST]
 
 
 def restore_excerpt(excerpt: Excerpt, name: str) -> JobSource:

@@ -11,7 +11,7 @@ from corpus.errors import InvalidCorpusError
 from corpus.library import Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.predicates import Predicate, parse
-from corpus.schema import Case, Change, Remedy, Scalar
+from corpus.schema import Case, Change, Remedy
 from ingest.logs.scanner import Block, Scanner
 from service.remediation.changes import is_guidance, misfit_reason
 from service.remediation.values import rule_ids
@@ -107,12 +107,9 @@ def _change(change: Change, library: Library) -> Iterator[str]:
         yield f"{change.key}: only a variable can be unset; say in words to leave it out"
     if change.rule is not None and change.rule not in rule_ids():
         yield f"{change.key}: no rule {change.rule}"
-    if _is_prose(change.to) and change.to not in library.guidance:
+    is_words = is_guidance(change.to) and not _LITERAL.fullmatch(str(change.to).strip())
+    if is_words and change.to not in library.guidance:
         yield f"{change.key}: no Chinese in guidance.yaml for {change.to!r}"
-
-
-def _is_prose(value: Scalar) -> bool:
-    return is_guidance(value) and not _LITERAL.fullmatch(str(value).strip())
 
 
 def _guidance(library: Library) -> Iterator[str]:

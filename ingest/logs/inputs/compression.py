@@ -77,16 +77,14 @@ class _Inflate:
         except zlib.error as error:
             # zlib drops what the failing call had already unpacked; small steps get it back.
             self._error = error
-            return b"".join(_small_steps(before, data))
+            pieces = []
+            with suppress(zlib.error):
+                while piece := before.decompress(data, 64):
+                    pieces.append(piece)
+                    data = before.unconsumed_tail
+            return b"".join(pieces)
         self._full = len(piece) == max_length
         return piece
-
-
-def _small_steps(decoder: zlib._Decompress, data: bytes) -> Iterator[bytes]:
-    with suppress(zlib.error):
-        while piece := decoder.decompress(data, 64):
-            yield piece
-            data = decoder.unconsumed_tail
 
 
 class _ZstdFrame:

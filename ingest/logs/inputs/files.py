@@ -49,17 +49,13 @@ class GrowingFile:
                 "its size at first"
             )
         wanted = size if self._left is None else min(size, self._left)
-        data = self._filled(wanted)
-        self._ended = len(data) < wanted
-        if self._left is not None:
-            self._left -= len(data)
-        return data
-
-    def _filled(self, wanted: int) -> bytes:
         data = self._piece(wanted)
         # A pipe gives 64 KiB at a time.
         while data and len(data) < wanted and (more := self._piece(wanted - len(data))):
             data += more
+        self._ended = len(data) < wanted
+        if self._left is not None:
+            self._left -= len(data)
         return data
 
     def _piece(self, size: int) -> bytes:

@@ -71,14 +71,9 @@ class Skipped:
     def __str__(self) -> str:
         """Say what was left out, in words."""
         return "; ".join(
-            f"{self.counts[reason]} {reason.replace('_', ' ')} ({_named(told)})"
+            f"{self.counts[reason]} {reason.replace('_', ' ')} ({str(told).partition(': ')[2]})"
             for reason, told in self.omitted.items()
         )
-
-
-def _named(told: int | str) -> str:
-    """Give what `omitted` names behind its count."""
-    return str(told).partition(": ")[2]
 
 
 # Kinds of file by name, the first that fits; what none fits is a log if its content is text.

@@ -91,7 +91,10 @@ class LogSource:
 
     def _after_hole(self) -> bytes:
         """Give the first piece that holds more than NULs, from its first character on."""
-        first = piece = self._first()
+        try:
+            first = piece = self.stream.read(CHUNK)
+        except PartialInputError as error:
+            raise BrokenArchiveError(f"Nothing of {self.name} can be read: {error}.") from error
         size = 0
         while piece and piece.count(0) == len(piece) and size < self.limits.bytes:
             size += len(piece)
@@ -105,12 +108,6 @@ class LogSource:
             return piece
         self._holes.begin(size + skipped)
         return piece[skipped:]
-
-    def _first(self) -> bytes:
-        try:
-            return self.stream.read(CHUNK)
-        except PartialInputError as error:
-            raise BrokenArchiveError(f"Nothing of {self.name} can be read: {error}.") from error
 
     def _read(self) -> bytes:
         if self.budget and self.budget.left <= 0:

@@ -75,7 +75,10 @@ def ahead(pieces: Pieces) -> Pieces:
     thread = Thread(target=_fill, args=(pieces, queue, stopped), name="whycrash-decompress", daemon=True)
     thread.start()
     try:
-        yield from _got(queue)
+        while (item := queue.get()) is not None:
+            if isinstance(item, Exception):
+                raise item
+            yield item
     finally:
         stopped.set()
         # Make room for what the thread is about to put.
@@ -83,13 +86,6 @@ def ahead(pieces: Pieces) -> Pieces:
             while True:
                 queue.get_nowait()
         thread.join(PATIENCE_S)
-
-
-def _got(queue: Queue[bytes | Exception | None]) -> Pieces:
-    while (item := queue.get()) is not None:
-        if isinstance(item, Exception):
-            raise item
-        yield item
 
 
 def _fill(pieces: Pieces, queue: Queue[bytes | Exception | None], stopped: Event) -> None:

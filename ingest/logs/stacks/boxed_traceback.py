@@ -71,12 +71,9 @@ def _box_frames(rows: Iterable[str]) -> list[Frame]:
         if named and not any(_BOX_CODE.match(row) for row in paragraph):
             frames.append(Frame(named["file"], int(named["line"]), named["function"].strip()))
         elif frames and not frames[-1].code:
-            frames[-1] = replace(frames[-1], code=_code(paragraph))
+            code = next((match["code"] for row in paragraph if (match := _BOX_CODE.match(row))), "")
+            frames[-1] = replace(frames[-1], code=code.strip(" │|"))
     return frames
-
-
-def _code(paragraph: Iterable[str]) -> str:
-    return next((code["code"].strip(" │|") for row in paragraph if (code := _BOX_CODE.match(row))), "")
 
 
 def _cell(first: Line, name: str, lines: Iterator[Line]) -> list[Traceback]:

@@ -138,10 +138,7 @@ def _frame(body: str) -> Frame | None:
     for expression in (_ORIGIN, *_FRAMES):
         if match := expression.match(body):
             told = match.groupdict()
-            return Frame(told.get("file") or "", int(told.get("line") or 0), _bare(told["function"]))
+            # A C++ function's parameters are no part of its name.
+            function = told["function"].strip().split("(")[0] or told["function"].strip()
+            return Frame(told.get("file") or "", int(told.get("line") or 0), function)
     return None
-
-
-def _bare(function: str) -> str:
-    """Take a C++ function's parameters off its name."""
-    return function.strip().split("(")[0] or function.strip()

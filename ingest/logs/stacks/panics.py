@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 
 from ingest.logs.lines import Line
 from ingest.logs.stacks import stack
@@ -72,18 +72,14 @@ def _rust(first: Line, rest: str, lines: Iterator[Line]) -> list[Traceback]:
         place = place or _RUST_PLACE.match(rest)
     if place is None:
         return []
-    message = place["message"] or "\n".join(_until(_RUST_END, rows[:MAX_MESSAGE]))
+    said = takewhile(lambda row: not _RUST_END.match(row), rows[:MAX_MESSAGE])
+    message = place["message"] or "\n".join(said)
     frames = (*reversed(list(_rust_calls(rows))), Frame(place["file"], int(place["line"]), "panic"))
     return [
         Traceback(
             first.number, first.number, first.source, frames, "panic", message, first.text, language="rust"
         )
     ]
-
-
-def _until(expression: re.Pattern[str], rows: list[str]) -> list[str]:
-    end = next((place for place, row in enumerate(rows) if expression.match(row)), len(rows))
-    return rows[:end]
 
 
 def _rust_calls(rows: list[str]) -> Iterator[Frame]:
