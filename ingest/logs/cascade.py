@@ -103,7 +103,9 @@ class Progress:
         self._last.clear()
 
     def goes_on_after(self, line: int, end_counts: bool = True) -> bool:
-        """Tell whether work went on after a line: the run ended well, or a count rose, or more than a few marks.
+        """Tell whether work went on after a line.
+
+        The run ended well, or a count rose, or more than a few marks.
 
         One mark may have been in flight when the failure came, so a single one proves nothing. The good end
         counts where `end_counts`: a script may praise itself whatever became of its job.

@@ -51,7 +51,8 @@ class FailureLog:
         """Take in a line with the patterns of failures and warnings that match it."""
         known = [row for row in rows if not row.last_resort]
         line = at.line
-        # General words of a failure are none in a traceback, whose last line tells, nor where the run goes on.
+        # General words of a failure are none in a traceback, whose last line tells, nor where the run goes
+        # on.
         is_told = self._tracebacks.is_inside(line) or line.level in REMARKS or goes_on(line.body)
         if not known and is_told:
             return

@@ -33,7 +33,10 @@ class Masking:
         return self.redactor.clean(text)
 
     def shown(self, text: str, row: Pattern | None = None) -> str:
-        """Mask, then cut around what `row` matches: a secret that the cut would halve could no longer be told."""
+        """Mask, then cut around what `row` matches.
+
+        A secret that the cut would halve could no longer be told.
+        """
         match = row.compiled.search(text) if row is not None and len(text) > SHOWN else None
         text = self.redactor.clean(text)
         begin = max(0, min((match.start() if match else 0) - SHOWN // 2, len(text) - SHOWN))

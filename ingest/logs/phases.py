@@ -1,4 +1,7 @@
-"""What a job was doing when it failed: told by the calls in its traceback, and by what its lines said before."""
+"""What a job was doing when it failed.
+
+Told by the calls in its traceback, and by what its lines said before.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ class Phases:
         )
 
     def before(self, line: int, *, has_begun: bool) -> str:
-        """Name the phase that the last line before a failure tells that tells any, unless the job has left it behind."""
+        """Name the phase that was told last before a failure, unless the job has left it behind."""
         last = next((told for told in reversed(self._told) if told.line <= line), None)
         if last is None or (has_begun and _is_first(last.name)):
             return ""

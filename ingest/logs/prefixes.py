@@ -52,7 +52,8 @@ _ROWS: tuple[PrefixForm, ...] = (
     ),
     _form(
         "([",
-        rf"{_LOST_COLOR}?\((?P<actor>raylet|gcs_server|autoscaler|scheduler|dashboard|dashboard_agent|log_monitor|"
+        rf"{_LOST_COLOR}?\((?P<actor>raylet|gcs_server|autoscaler|scheduler|dashboard|dashboard_agent|"
+        rf"log_monitor|"
         r"monitor|plasma_store|driver)"
         rf"(?:, ip=(?P<node>[\w.:-]+)| [^)]{{0,20}})?\){_LOST_COLOR}?(?: |$)",
         inside=digits,

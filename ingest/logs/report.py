@@ -33,7 +33,9 @@ class Limits:
 
     @property
     def cut(self) -> bool:
-        """Tell whether the end of a log was not seen: its archive is cut, its disk failed, or it is larger than is read.
+        """Tell whether the end of a log was not seen.
+
+        Its archive is cut, its disk failed, or it is larger than is read.
 
         What such a log does not say proves nothing.
         """

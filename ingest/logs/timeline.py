@@ -40,7 +40,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line as its reader finds it: the file (empty where there is one only) and its 1-based number there."""
+    """A line as its reader finds it.
+
+    The file (empty where there is one only) and its 1-based number there.
+    """
 
     file: str
     line: int

@@ -1,4 +1,7 @@
-"""The tracebacks of a log while it goes by; one whose last line no pattern knows becomes an event of its own."""
+"""The tracebacks of a log while it goes by.
+
+One whose last line no pattern knows becomes an event of its own.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,10 @@ class TracebackLog:
             self._notes.see_frames(traceback.frames, line.number)
 
     def ended_by(self, at: PlacedLine) -> Traceback | None:
-        """Give the traceback that a failure's line ends, which is thereby known; also one without a first line."""
+        """Give the traceback that a failure's line ends, which is thereby known.
+
+        Also one without a first line.
+        """
         line = at.line
         if known := self._stacks.of(line.source, line.number):
             return known

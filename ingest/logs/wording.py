@@ -1,4 +1,7 @@
-"""What single lines tell by their wording alone: a count of a part only, a failure with another try, the marks of who quotes."""
+"""What single lines tell by their wording alone.
+
+A count of a part only, a failure with another try, the marks of who quotes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ _SHRUGGED = re.compile(
 )
 # What general words of a failure are beside: the run has another try, does without, or counts none.
 _GOES_ON = re.compile(
-    r"(?i)\b(?:retr(?:y|ies|ied|ying)|re-?start(?:ed|ing)|re-?connect(?:ed|ing)|skip(?:ped|ping)|recover(?:ed|ing)|resum(?:ed|ing)|"
+    r"(?i)\b(?:retr(?:y|ies|ied|ying)|re-?start(?:ed|ing)|re-?connect(?:ed|ing)|skip(?:ped|ping)|"
+    r"recover(?:ed|ing)|resum(?:ed|ing)|"
     r"(?:0|no|without(?: any)?) (?:\w+ "
     r")?(?:fail(?:ed|ures?)|errors?|crash\w*)|(?:fail(?:ed|ures?)|errors?)[ =:]{1,3}0\b|not a git "
     r"repository)|"

@@ -1,4 +1,7 @@
-"""How much may be spent on a text: what looking for secrets costs is bounded by its bytes, whatever they are."""
+"""How much may be spent on a text.
+
+What looking for secrets costs is bounded by its bytes, whatever they are.
+"""
 
 from __future__ import annotations
 

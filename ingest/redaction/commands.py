@@ -50,7 +50,8 @@ COMMANDS = (
         rf"]+(?P<secret>{WORD}{{4,64}})",
     ),
     _command(
-        rf"(?:radius|tacacs|enable|neighbor){_BLANK}?[^\n]{{0,80}}?(?:key|secret|password){_BLANK}|(?:radius|tacacs)-server\W",
+        rf"(?:radius|tacacs|enable|neighbor){_BLANK}?[^\n]{{0,80}}?(?:key|secret|password){_BLANK}|"
+        rf"(?:radius|tacacs)-server\W",
         rf"(?:\b(?:radius|tacacs)(?:-server)?\b[^\n]{{0,80}}?\bkey|\benable[ "
         rf"]+(?:secret|password)|\bneighbor[ ]+\S+[ ]+password)[ ]+(?:\d[ ]+)?(?P<secret>{WORD}{{4,120}})",
         entropy.is_key,
@@ -98,8 +99,10 @@ COMMANDS = (
         entropy.is_key,
     ),
     _command(
-        r"(?:twine|sqlcmd|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_[a-z]{3}|mysqladmin|devpi|rabbitmqadmin|sqoop)\W",
-        rf"\b(?:twine|sqlcmd|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_\w{{3}}|devpi|rabbitmqadmin|sqoop)\b[^\n]{{0,300}}?\s-p{_FLAG_VALUE}",
+        r"(?:twine|sqlcmd|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_[a-z]{3}|mysqladmin|devpi|"
+        r"rabbitmqadmin|sqoop)\W",
+        rf"\b(?:twine|sqlcmd|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_\w{{3}}|devpi|rabbitmqadmin|"
+        rf"sqoop)\b[^\n]{{0,300}}?\s-p{_FLAG_VALUE}",
         entropy.is_key,
     ),
     _command(r"http-basic\.", rf"\bhttp-basic\.\S+[ ]+\S+[ ]+['\"]?(?P<secret>{WORD}{{4,400}})"),
@@ -112,8 +115,11 @@ COMMANDS = (
     _command(r"openssl\W", rf"\bopenssl\b[^\n]{{0,200}}?\s-k{_FLAG_VALUE}", entropy.is_key),
     _command(
         r"(?:echo|printf)\W[^\n]*\|[ "
-        r"]?(?:sudo\W[^\n]*-\w*S|kinit|passwd|smbpasswd|cryptsetup|gpg|su\s|keyctl)|(?:echo|printf)\W[^\n|]*\|?[ \t]{0,3}\w{0,5}\r?\n|(?:echo|printf)(?:%20|\\)[^\n]*(?:%7C|\|)",
-        r"\b(?:echo|printf)\s+(?:-\w\s+)?['\"]?(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{4,200})(?:\\+n|\s)?['\"]?\s*\|\s*(?:sudo\s+(?:-\w+\s+){0,4}-\w*S|kinit|(?:smb)?passwd|cryptsetup|gpg|su\s|keyctl)",
+        r"]?(?:sudo\W[^\n]*-\w*S|kinit|passwd|smbpasswd|cryptsetup|gpg|su\s|keyctl)|(?:echo|printf)\W[^\n|"
+        r"]*\|?[ \t]{0,3}\w{0,5}\r?\n|(?:echo|printf)(?:%20|\\)[^\n]*(?:%7C|\|)",
+        r"\b(?:echo|printf)\s+(?:-\w\s+)?['\"]?(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{4,200})(?:\\+n|"
+        r"\s)?['\"]?\s*\|\s*(?:sudo\s+(?:-\w+\s+){0,4}-\w*S|kinit|(?:smb)?passwd|cryptsetup|gpg|su\s|"
+        r"keyctl)",
         None,
     ),
     _command(
@@ -128,8 +134,10 @@ COMMANDS = (
     # user/pass: a/b
     SecretKind(
         "password",
-        rf"(?i)(?:user(?:name|id)?|login|account|{decode_named('账号|帐号|账户|用户名|用户')}){_EITHER}(?:pass|pwd|{decode_named('密码|口令')})",
-        r"(?i)(?:user(?:name|id)?|login|account|账号|帐号|账户|用户名|用户)\s?[/:]\s?(?:passw(?:or)?d|pass|pwd|密码|口令)\s?(?:=|:|：|is|为|是)\s?['\"]?[^\s/:,'\"]{1,60}\s?[/:,]\s?(?P<secret>[^\s'\",;]{4,200})",
+        rf"(?i)(?:user(?:name|id)?|login|account|{decode_named('账号|帐号|账户|用户名|用户')}){_EITHER}(?:pass|pwd|"
+        rf"{decode_named('密码|口令')})",
+        r"(?i)(?:user(?:name|id)?|login|account|账号|帐号|账户|用户名|用户)\s?[/:]\s?(?:passw(?:or)?d|pass|pwd|密码|"
+        r"口令)\s?(?:=|:|：|is|为|是)\s?['\"]?[^\s/:,'\"]{1,60}\s?[/:,]\s?(?P<secret>[^\s'\",;]{4,200})",
         check=entropy.is_telling,
         shaped=False,
     ),
@@ -151,18 +159,21 @@ COMMANDS = (
     SecretKind(
         "access-pair",
         r"(?:LTAI|AKI[AD]|AKLT)[A-Za-z0-9]{8,60}(?::|%3A|,|\\)",
-        r"(?<![A-Za-z0-9])(?:LTAI|AKIA|AKID|AKLT)[A-Za-z0-9]{8,60}[:,](?P<secret>[A-Za-z0-9+/]{28,64}={0,2})(?![A-Za-z0-9+/])",
+        r"(?<![A-Za-z0-9])(?:LTAI|AKIA|AKID|"
+        r"AKLT)[A-Za-z0-9]{8,60}[:,](?P<secret>[A-Za-z0-9+/]{28,64}={0,2})(?![A-Za-z0-9+/])",
         check=entropy.is_key,
     ),
     # Calls whose last words are an id and a key, and calls of a key alone.
     _call(
         "secret",
         r"(?:Auth\w{0,4}|Credentials?|Minio|Session)",
-        rf"(?:Auth\w{{0,4}}|Credentials?|Minio|Session)\(\s?(?:{_STRING}){{1,2}}{_QUOTE}(?P<secret>[A-Za-z0-9._~+/=-]{{16,200}}){_QUOTE}",
+        rf"(?:Auth\w{{0,4}}|Credentials?|Minio|"
+        rf"Session)\(\s?(?:{_STRING}){{1,2}}{_QUOTE}(?P<secret>[A-Za-z0-9._~+/=-]{{16,200}}){_QUOTE}",
     ),
     _call(
         "secret",
         r"(?:login|Experiment|Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|BearerAuth|set_api_key)",
-        rf"(?:\blogin|\.login|Experiment|(?:Api|API)Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|BearerAuth|set_api_key)\(\s?{_QUOTE}(?P<secret>[A-Za-z0-9._~+/=-]{{16,400}}){_QUOTE}",
+        rf"(?:\blogin|\.login|Experiment|(?:Api|API)Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|"
+        rf"BearerAuth|set_api_key)\(\s?{_QUOTE}(?P<secret>[A-Za-z0-9._~+/=-]{{16,400}}){_QUOTE}",
     ),
 )

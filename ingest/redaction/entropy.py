@@ -19,7 +19,8 @@ _SUFFIX = re.compile(rb"\A[^_-]*[_-]")
 _NUMBER = re.compile(rb"\d{1,7}|(?=[^.,:_-]*[.,:_-])[\d.,:eE+_-]+")
 _PATH = re.compile(rb"~?\.{0,2}/(?:[A-Za-z_.][a-z_.-]+|[\w.-]+/[\w./-]+\.\w{2,5}\Z)(?:/|\Z)|[A-Z]:\\")
 _NONE = re.compile(
-    rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|files|prompt|changeme|placeholder|redacted|hidden|x{3,}|\.{3,}|\*{2,})\Z"
+    rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|files|prompt|"
+    rb"changeme|placeholder|redacted|hidden|x{3,}|\.{3,}|\*{2,})\Z"
 )
 # Where a program takes it from, and not what it is.
 _CALL = re.compile(rb"(?:os\.(?:environ|getenv)|getenv\(|getpass|process\.env)\b")
@@ -58,12 +59,18 @@ def is_telling(value: bytes) -> bool:
 
 
 def is_secret(value: bytes) -> bool:
-    """Tell whether the value of something that is called a secret is one: telling, and no short plain word."""
+    """Tell whether the value of something that is called a secret is one.
+
+    Telling, and no short plain word.
+    """
     return is_telling(value) and (len(value) >= LONG or is_mixed(value) or not is_word(value))
 
 
 def is_key(value: bytes) -> bool:
-    """Tell whether the value of something that may be a secret's name is one: drawn, and long or with letters and digits."""
+    """Tell whether the value of something that may be a secret's name is one.
+
+    Drawn, and long or with letters and digits.
+    """
     return is_drawn(value) and (len(value) >= LONG or is_mixed(value))
 
 
@@ -90,14 +97,20 @@ def holds_key(value: bytes) -> bool:
 
 
 _SAID = re.compile(
-    rb"(?i)(?:yes|no|on|off|and|or|not|is|are|was|for|from|with|auto|basic|bearer|oidc|digest|token|tokens|password|passwd|secret|key|set|unset|given|found|invalid|expired|failed|"
-    rb"wrong|error|str|string|bytes|int|bool|float|optional|any|type|object|self|env|file|stdin|ask|prompt|keyring|store|cache|oauth2?|ldap|krb5|munge|through|mean|sum|token-mean|"
-    rb"your[_-].*|my[_-]?(?:token|key|password|secret).*|<.*|\[.*|x+|example.*|insecure|permission|denied|passed|skipped|ok|fail|failure|success|step|true|false)\Z"
+    rb"(?i)(?:yes|no|on|off|and|or|not|is|are|was|for|from|with|auto|basic|bearer|oidc|digest|token|tokens|"
+    rb"password|passwd|secret|key|set|unset|given|found|invalid|expired|failed|"
+    rb"wrong|error|str|string|bytes|int|bool|float|optional|any|type|object|self|env|file|stdin|ask|prompt|"
+    rb"keyring|store|cache|oauth2?|ldap|krb5|munge|through|mean|sum|token-mean|"
+    rb"your[_-].*|my[_-]?(?:token|key|password|secret).*|<.*|\[.*|x+|example.*|insecure|permission|denied|"
+    rb"passed|skipped|ok|fail|failure|success|step|true|false)\Z"
 )
 
 
 def is_given(value: bytes) -> bool:
-    """Tell whether what stands behind a name whose last word is a secret's is one: no number, path, address, or word that is said of one."""
+    """Tell whether what stands behind a name whose last word is a secret's is one.
+
+    No number, path, address, or word that is said of one.
+    """
     return (
         not (
             _NUMBER.fullmatch(value)

@@ -222,8 +222,10 @@ SHAPED = (
     ),
     SecretKind(
         "password-hash",
-        r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$|\{SS?HA\d*\}|%24(?:apr1|[156y]|2[abxy])%24|u0024(?:apr1|[156y]|2[abxy])\\",
-        r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$[A-Za-z0-9./$=,+-]{16,200}|\{SS?HA\d*\}[A-Za-z0-9+/]{20,120}={0,2}",
+        r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$|\{SS?HA\d*\}|%24(?:apr1|"
+        r"[156y]|2[abxy])%24|u0024(?:apr1|[156y]|2[abxy])\\",
+        r"\$(?:apr1|[1567y]|gy|2[abxy]|argon2\w{0,2}|scrypt|pbkdf2-sha\d+)\$[A-Za-z0-9./$=,+-]{16,200}|"
+        r"\{SS?HA\d*\}[A-Za-z0-9+/]{20,120}={0,2}",
         ("$apr1$", "$6$", "$5$", "$1$", "$y$", "$2y$", "$2b$", "$argon2id$"),
         "[A-Za-z0-9./$=,+-]{8}",
     ),
@@ -263,7 +265,8 @@ PRIVATE = (
     SecretKind(
         "private-key",
         r"[A-Za-z0-9+/]{64}\r?\n(?:\([^()\n]*\) ?|[ \t]*)[A-Za-z0-9+/]{64}",
-        rf"(?m:^)(?:{_ROW_OF_KEY}\r?(?:\n|\Z)){{2,}}+(?:{_BEFORE_ROW}[A-Za-z0-9+/]{{2,69}}={{0,2}}(?=\s|\Z))?",
+        rf"(?m:^)(?:{_ROW_OF_KEY}\r?(?:\n|\Z)){{2,}}+(?:{_BEFORE_ROW}[A-Za-z0-9+/]{{2,69}}={{0,2}}(?=\s|"
+        rf"\Z))?",
         check=entropy.is_base64,
         back=200,
         ahead=12_000,
@@ -320,7 +323,8 @@ ADDRESSED = (
     SecretKind(
         "webhook",
         r"(?i)(?:api\W{1,3}day|hooks\W{1,3}zapier|hc-ping|maker\W{1,3}ifttt)\W",
-        r"(?i)(?:api\.day\.app/|hooks\.zapier\.com/hooks/catch/\d+/|hc-ping\.com/|maker\.ifttt\.com/trigger/[^\s/]{1,80}/(?:json/)?with/key/)(?P<secret>[A-Za-z0-9_-]{6,80})",
+        r"(?i)(?:api\.day\.app/|hooks\.zapier\.com/hooks/catch/\d+/|hc-ping\.com/|"
+        r"maker\.ifttt\.com/trigger/[^\s/]{1,80}/(?:json/)?with/key/)(?P<secret>[A-Za-z0-9_-]{6,80})",
     ),
     SecretKind(
         "webhook", r"hooks(?:/|%2F|\\)", r"://[^\s/]{1,200}/hooks/(?P<secret>[a-z0-9]{26})(?![A-Za-z0-9])"
@@ -375,7 +379,8 @@ ADDRESSED = (
     SecretKind(
         "url-signature",
         r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Sig|Sec|Cred)|q-sign|[?&6D]Signature\W|AccessKeyId\W)",
-        r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Signature|Security-Token|Credential)|q-signature|[?&]Signature|(?:OSS|AWS|Google)AccessKeyId)=(?P<secret>[^&\s'\"\\]{16,4000})",
+        r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Signature|Security-Token|Credential)|q-signature|"
+        r"[?&]Signature|(?:OSS|AWS|Google)AccessKeyId)=(?P<secret>[^&\s'\"\\]{16,4000})",
         starts=(
             "X-Goog-Signature",
             "X-Goog-Credential",
@@ -392,8 +397,10 @@ ADDRESSED = (
     ),
     SecretKind(
         "url-token",
-        r"(?i)(?:[?&]|%3F|%26|u003F|u0026)(?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|code)(?:=|%3D|\\|\r?\n)",
-        r"(?i)[?&](?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|code)=(?P<secret>[^&\s'\"#\\]{8,4000})",
+        r"(?i)(?:[?&]|%3F|%26|u003F|u0026)(?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|"
+        r"ticket|sid|jwt|code)(?:=|%3D|\\|\r?\n)",
+        r"(?i)[?&](?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|"
+        r"code)=(?P<secret>[^&\s'\"#\\]{8,4000})",
         check=entropy.is_drawn,
         starts=(
             "?token",

@@ -1,4 +1,7 @@
-"""Secrets whose name stands beside them, and not before a colon: in sentences, markup, tables, pairs and manifests."""
+"""Secrets whose name stands beside them, and not before a colon.
+
+In sentences, markup, tables, pairs and manifests.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from ingest.redaction.kinds import SecretKind
 from ingest.redaction.named import NOTHING, PASSWORDS, SECRETS, TOKENS, WORD, decode_named
 
 # What a variable or a setting of a secret is called, in any of its spellings.
-_CALLED = r"[\w.-]{0,80}(?:passw(?:or)?d|passphrase|secret|token|credentials?|(?:api|access|private|auth|account|encryption|signing)[_.-]?key|(?<![a-z])pwd|(?<=[_.-])pass)"
+_CALLED = (
+    r"[\w.-]{0,80}(?:passw(?:or)?d|passphrase|secret|token|credentials?|(?:api|access|private|auth|account|"
+    r"encryption|signing)[_.-]?key|(?<![a-z])pwd|(?<=[_.-])pass)"
+)
 _CALLED_SIEVE = r"(?:passw(?:or)?d|passphrase|secret|token|credential|key|pwd|pass)"
 _ENV = r"[A-Z][A-Z0-9_]{0,60}(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|SECRET_?KEY|ACCESS_?KEY(?:_ID)?)"
 _ENV_SIEVE = r"(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|SECRET_?KEY|ACCESS_?KEY(?:_ID)?)"
@@ -43,7 +49,10 @@ def _beside(
 
 
 _CHINESE = "密码|口令|密碼|令牌|密钥|秘钥|金鑰|私钥|授权码|凭证|凭据"
-_LOGIN = r"(?i)(?:\.login|basicauth|digestauth|auth['\"\\]{0,4}(?:\s|%20)?(?:[=:]|%3[AaDd])(?:\s|%20)?)(?:\(|%28|\[)"
+_LOGIN = (
+    r"(?i)(?:\.login|basicauth|digestauth|auth['\"\\]{0,4}(?:\s|%20)?(?:[=:]|%3[AaDd])(?:\s|%20)?)(?:\(|%28|"
+    r"\[)"
+)
 _LOGIN_OF = rf"(?i)(?:\.login|basicauth|digestauth|(?<![a-z])auth{_QUOTE}?\s?[=:]\s?)[(\[]"
 _KEYS = r"(?:api|access|secret|auth|bearer|account|license|private)[ _-]?(?:key|token|secret)"
 BESIDE = (
@@ -162,7 +171,9 @@ BESIDE = (
     _beside(
         "secret",
         rf"(?i)(?:{_CALLED_SIEVE}|authorization)(?:[_-]?(?:id|\d{{1,2}}))?{_APART_SIEVE}",
-        rf"(?i){_QUOTE}(?:{PASSWORDS}|{SECRETS}|{TOKENS}|{_CALLED}|(?:proxy-)?authorization){_QUOTE},\s?b?{_QUOTE}{NOTHING}(?:(?:bearer|basic|token|bot|key|digest)[ ])?(?P<secret>[^\s'\"\\]{{8,{_MANY}}})",
+        rf"(?i){_QUOTE}(?:{PASSWORDS}|{SECRETS}|{TOKENS}|{_CALLED}|"
+        rf"(?:proxy-)?authorization){_QUOTE},\s?b?{_QUOTE}{NOTHING}(?:(?:bearer|basic|token|bot|key|"
+        rf"digest)[ ])?(?P<secret>[^\s'\"\\]{{8,{_MANY}}})",
     ),
     # A wrapper that was to hide it: api_key=SecretStr('...')
     SecretKind(
@@ -194,7 +205,9 @@ BESIDE = (
         "cookie",
         r"(?i)curl\W",
         rf"(?i)\bcurl\b[^\n]{{0,500}}?[\s'\"](?:-b|--cookie)['\"]?,?[ "
-        rf"=](?:'(?P<quoted>[^'=\n]{{1,100}}=[^'\n]{{6,{_MANY}}})'|\"(?P<double>[^\"=\n]{{1,100}}=[^\"\n]{{6,{_MANY}}})\"|(?P<secret>[^\s'\"=]{{1,100}}=[^\s'\"]{{6,{_MANY}}}))",
+        rf"=](?:'(?P<quoted>[^'=\n]{{1,100}}=[^'\n]{{6,{_MANY}}})'|"
+        rf"\"(?P<double>[^\"=\n]{{1,100}}=[^\"\n]{{6,{_MANY}}})\"|"
+        rf"(?P<secret>[^\s'\"=]{{1,100}}=[^\s'\"]{{6,{_MANY}}}))",
         far=True,
         shaped=False,
     ),
@@ -239,7 +252,8 @@ BESIDE = (
     SecretKind(
         "command-password",
         r"(?i)(?:mc|mcli)(?:\s|%20)(?:alias|config)\W",
-        rf"(?i)\bmc(?:li)?\s+(?:alias\s+set|config\s+host\s+add)\s+\S+\s+\S+\s+\S+\s+['\"]?(?P<secret>{WORD}{{8,200}})",
+        rf"(?i)\bmc(?:li)?\s+(?:alias\s+set|"
+        rf"config\s+host\s+add)\s+\S+\s+\S+\s+\S+\s+['\"]?(?P<secret>{WORD}{{8,200}})",
         far=True,
     ),
     SecretKind(
@@ -263,7 +277,8 @@ BESIDE = (
     SecretKind(
         "command-password",
         r"(?i)echo\W[^\n]*(?:stdin|with-token|chpasswd)",
-        r"(?i)\becho\s+(?:-\w\s+)?['\"]?(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{4,400})['\"]?\s*\|[^\n]{1,200}(?:--(?:password-stdin|with-token)|\bchpasswd)",
+        r"(?i)\becho\s+(?:-\w\s+)?['\"]?(?P<secret>(?!\$)[^\s'\"|"
+        r"\\\x80-\xff]{4,400})['\"]?\s*\|[^\n]{1,200}(?:--(?:password-stdin|with-token)|\bchpasswd)",
         far=True,
     ),
     SecretKind(
@@ -302,7 +317,8 @@ BESIDE = (
     SecretKind(
         "kubernetes-secret",
         _MANIFEST_OF,
-        rf"\"kind\":\s?\"Secret\"(?:(?!\"kind\":)[\s\S]){{0,4000}}?\"(?:stringData|data)\":\s{{0,40}}\{{(?P<secret>[^{{}}]{{4,{_MANIFEST}}})\}}",
+        rf"\"kind\":\s?\"Secret\"(?:(?!\"kind\":)[\s\S]){{0,4000}}?\"(?:stringData|"
+        rf"data)\":\s{{0,40}}\{{(?P<secret>[^{{}}]{{4,{_MANIFEST}}})\}}",
         ahead=_MANIFEST,
         wraps=False,
     ),

@@ -42,26 +42,41 @@ def decode_named(words: str) -> str:
     return "|".join((*found, *(quote(word) for word in words.split("|"))))
 
 
-PASSWORDS = r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|passwort|kennwort|contraseña|mot de passe)(?:[_-]?\d{1,2})?"
+PASSWORDS = (
+    r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼|授权码|"
+    r"パスワード|비밀번호|암호|пароль|Пароль|passwort|kennwort|contraseña|mot de passe)(?:[_-]?\d{1,2})?"
+)
 _PASSWORDS_SIEVE = (
     r"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|passwort|kennwort|mot de "
     rf"passe|{decode_named('密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|contraseña')})(?:[_-]?\d{{1,2}})?"
 )
 SECRETS = (
-    r"(?:secret(?:[._-]?access)?(?:[._-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|access[._-]?key(?:[_-]?(?:id|secret))?|"
-    r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|deploy|admin|hmac|subscription|ssh|"
-    r"wandb|openai|hf|huggingface|comet|swanlab|neptune|dashscope|deepseek|zhipu|glm|moonshot|kimi|minimax|anthropic|claude|gemini|cohere|mistral|groq|together|"
-    r"fireworks|openrouter|siliconflow|volc|tavily|serper|serpapi|langfuse|langsmith|ngc|pre[_-]?shared)[_-]?keys?|private[_-]?key[_-]?id|"
-    r"api[_-]?keys|code_verifier|client_assertion|samlresponse|(?<![a-z])psk|(?<=routing)_key(?=\W{1,5}[0-9a-f]{32})|"
+    r"(?:secret(?:[._-]?access)?(?:[._-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|"
+    r"access[._-]?key(?:[_-]?(?:id|secret))?|"
+    r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|"
+    r"deploy|admin|hmac|subscription|ssh|"
+    r"wandb|openai|hf|huggingface|comet|swanlab|neptune|dashscope|deepseek|zhipu|glm|moonshot|kimi|minimax|"
+    r"anthropic|claude|gemini|cohere|mistral|groq|together|"
+    r"fireworks|openrouter|siliconflow|volc|tavily|serper|serpapi|langfuse|langsmith|ngc|"
+    r"pre[_-]?shared)[_-]?keys?|private[_-]?key[_-]?id|"
+    r"api[_-]?keys|code_verifier|client_assertion|samlresponse|(?<![a-z])psk|"
+    r"(?<=routing)_key(?=\W{1,5}[0-9a-f]{32})|"
     r"client[_-]?secret|(?<![a-z])credentials?|密钥|秘钥|金鑰|私钥|私鑰|凭证|凭据|憑證)(?:[_-]?\d{1,2})?"
 )
 # Of names and of flags both, which would cost a second expression.
-_SECRETS_SIEVE = rf"(?:secret|[aeghinorstibf._-]key|credential|code_verifier|client_assertion|samlresponse|psk|{decode_named('密钥|秘钥|金鑰|私钥|私鑰|凭证|凭据|憑證')})[a-z0-9_-]{{0,14}}"
+_SECRETS_SIEVE = (
+    rf"(?:secret|[aeghinorstibf._-]key|credential|code_verifier|client_assertion|samlresponse|psk|"
+    rf"{decode_named('密钥|秘钥|金鑰|私钥|私鑰|凭证|凭据|憑證')})[a-z0-9_-]{{0,14}}"
+)
 # A tokenizer's special tokens and token counts are settings; they must stay readable.
-_SPECIAL = "bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|min|num|stop|special|new|per|next|first|last|start|end|text|input|output|prompt|total|think"
+SPECIAL = (
+    "bos|eos|pad|unk|sep|cls|mask|image|video|audio|max|min|num|stop|special|new|per|next|first|last|start|"
+    "end|text|input|output|prompt|total|think"
+)
 TOKENS = (
-    rf"(?:(?<![a-z0-9])(?:(?!(?:{_SPECIAL})[_-])[a-z0-9]{{1,40}}[_-])?token|"
-    r"(?<=access)token|(?<=auth)token|(?<=refresh)token|(?<=session)token|(?<=bearer)token|(?<=api)token|(?<=identity)token|(?<=registry)token|(?<=id)token|(?<=bot)token|令牌|(?<=[a-z0-9]_)pat)"
+    rf"(?:(?<![a-z0-9])(?:(?!(?:{SPECIAL})[_-])[a-z0-9]{{1,40}}[_-])?token|"
+    r"(?<=access)token|(?<=auth)token|(?<=refresh)token|(?<=session)token|(?<=bearer)token|(?<=api)token|"
+    r"(?<=identity)token|(?<=registry)token|(?<=id)token|(?<=bot)token|令牌|(?<=[a-z0-9]_)pat)"
 )
 _TOKENS_SIEVE = rf"(?:token|_pat|{decode_named('令牌')})"
 # The names as a row's end may cut them.
@@ -89,7 +104,10 @@ def _named(
 ) -> SecretKind:
     """Make the row of a value that has a name; in quotes it goes on to the closing one."""
     double, single = rf"\"{NOTHING}(?P<quoted>[^\"\n]{size})\"", rf"'{NOTHING}(?P<single>[^'\n]{size})'"
-    expression = rf"(?i:{before}){_IS}{_OPENS}{NOTHING}(?:[bBrRuUfF]?{double}|[bBrRuUfF]?{single}|['\"]?{NOTHING}(?P<secret>{value}))"
+    expression = (
+        rf"(?i:{before}){_IS}{_OPENS}{NOTHING}(?:[bBrRuUfF]?{double}|[bBrRuUfF]?{single}|"
+        rf"['\"]?{NOTHING}(?P<secret>{value}))"
+    )
     return SecretKind(
         name,
         rf"(?i){prefilter}{coded}",
@@ -144,121 +162,6 @@ def _command(programs: str, prefilter: str, expression: str, shaped: bool = Fals
     )
 
 
-# A name of any words whose last ones are a secret's: of a flag, a variable, a key. What its words count, or
-# what kind of token it is, is no secret; nor where one is kept (`token_file`), nor of which kind
-# (`auth_type`).
-_WORDS = rf"(?:(?!(?:{_SPECIAL}|dp|cp|tp|pp|sp|ep|sequence|seq|padding|separator|word|byte|vocab|tokens?|tokenizer|num|n|sort|primary|foreign|cache|query|dispatch|group|shuffle|rng|prng|key|partition|index|hot|by)[_.-])[A-Za-z0-9]{{1,30}}[_.-]){{0,8}}"
-_LAST = (
-    r"(?:passw(?:or)?d|passphrase|pass|pwd|secret|credentials?|token[_.-]secret|auth|auth[_.-]?token|access[_.-]?token|hub[_.-]?token|refresh[_.-]?token|"
-    r"(?:api|secret|access|private|auth|encryption|signing|master|account|license|wandb|ssh|client|server|storage|service|hmac)[_.-]?key|token)"
-)
-_LAST_SIEVE = r"(?:passw(?:or)?d|passphrase|pass|pwd|secret|credentials?|auth|[a-z0-9_.-]key|token)"
-# A value that a name without anything else beside it gives away; no option, no variable, no path, and none of
-# the words for nothing.
-_PLAIN = r"[^\s'\"\\,;:&|<>(){}\[\]\x80-\xff-][^\s'\"\\,;&|<>(){}\[\]\x80-\xff]{3,200}"
-_BARE_VALUE = rf"(?:\"{NOTHING}(?P<quoted>[^\"\n\\]{{4,400}})\"|'{NOTHING}(?P<single>[^'\n\\]{{4,400}})'|\\\"{NOTHING}(?P<escaped>[^\"\n\\]{{4,400}})\\\"|{NOTHING}(?P<secret>{_PLAIN}))"
-_CALLS = r"(?!(?:os|self|args|cfg|config|env|environ|settings|getenv|process|kwargs|opt|options|params?)\.|getpass|[A-Za-z_][\w.]{0,60}[(\[])"
-
-
-def _called(
-    name: str, prefilter: str, before: str, between: str, check: Callable[[bytes], bool]
-) -> SecretKind:
-    """Make the row of a name of any words, of which the last ones tell, with its value in the same row."""
-    return SecretKind(
-        name,
-        rf"(?i){prefilter}",
-        rf"(?i:{before}){between}{_CALLS}{_BARE_VALUE}",
-        check=check,
-        wraps=False,
-        shaped=False,
-    )
-
-
-CALLED = (
-    # `--db-password X`, `-Dspring.datasource.password=X`, `++wandb.api_key=X`
-    _called(
-        "secret",
-        rf"[-+][a-z0-9_.-]*{_LAST_SIEVE}['\"]?(?:[ =]|%20|%3D)",
-        rf"(?<![^\s'\"=,;(\[])(?:--?|\+\+?|~){_WORDS}{_LAST}['\"]?(?![\w.-])",
-        r"(?:[ \t]{1,4}|=|['\"]?,[ ]?)",
-        entropy.is_given,
-    ),
-    # Servers count tokens in every row; so the prefilter lets no number pass.
-    # `DB_PASS=X`, `pass: X`, `"accessToken": "X"`, `config.auth_token=X`
-    _called(
-        "secret",
-        rf"{_LAST_SIEVE}['\"\\]{{0,3}}[\])]?[ \t]{{0,8}}(?:=>|:=|=|:)[ "
-        rf"\t]{{0,8}}(?:[^\s\d]|\d[^\s,;]{{0,200}}[A-Za-z!@#$^&*])",
-        rf"(?<![A-Za-z0-9$/]){_WORDS}(?:{_LAST}|(?-i:[a-z][A-Za-z0-9]{{0,30}}(?:Pass|Password|Secret|Token|ApiKey|AccessKey|PrivateKey)))(?:\\?['\"])?\]?",
-        r"[ \t]{0,8}(?:=>|:=|=|:)[ \t]{0,8}",
-        entropy.is_given,
-    ),
-    # `setenv DB_PASSWORD X`, `set -gx API_TOKEN X`, `secret_access_key X`
-    _called(
-        "secret",
-        rf"(?:setenv|\bset|\benv|\barg|config\W)[^\n]{{0,80}}{_LAST_SIEVE}[ \t]",
-        rf"\b(?:setenv|set[ ]-\w{{1,3}}|ENV|ARG|config[ ](?:create|set|update)(?:[ "
-        rf"][\w.-]{{1,40}}){{0,4}})[ ]{_WORDS}{_LAST}",
-        r"[ \t]{1,4}",
-        entropy.is_given,
-    ),
-    # `PASSWORD 'x'`, `IDENTIFIED BY 'x'`, `SET PASSWORD FOR 'bob' = 'x'`
-    SecretKind(
-        "password",
-        r"(?i)(?:password|identified\W[^\n]{0,40}by)\W[^\n]{0,80}['\"%\\]",
-        r"(?i)(?:\b(?:with|encrypted|login|set|using)[ ]+password|\bidentified[ ]+(?:with[ ]+\w{1,40}[ "
-        r"]+)?(?:by|as))(?:[ ]+for[ ]+\S{1,80})?[ ]*=?[ "
-        r"]*(?:password\()?(?:'(?P<single>[^'\n]{3,400})'|\"(?P<quoted>[^\"\n]{3,400})\")",
-        check=entropy.is_telling,
-        wraps=False,
-        shaped=False,
-    ),
-    # `useradd -p X`, `usermod -p X`
-    SecretKind(
-        "command-password",
-        r"(?i)user(?:add|mod)\W",
-        rf"(?i)\buser(?:add|mod)\b[^\n]{{0,200}}?\s(?:-p|--password)[ "
-        rf"=]?['\"]?(?P<secret>[^\s'\"-]{WORD}{{3,200}})",
-        far=True,
-        shaped=False,
-    ),
-    # `Password for svc: X`, `the password is X`, `setting smtp_password to 'X'`
-    SecretKind(
-        "password",
-        r"(?i)pass(?:word|wd|phrase|code)(?:\s|%20)(?:for|is|to|of)\W",
-        r"(?i)(?<![a-z])[\w.-]{0,40}pass(?:word|wd|phrase|code)[ ](?:(?:for|of)[ ][^\n:=]{1,60}(?::|=|[ "
-        r"]is)|(?:is|to)(?=[ ]['\"]?[^\s'\"]*[\d!@#$%^&*-])):?[ ]['\"]?(?P<secret>[^\s'\",;]{4,200})",
-        check=entropy.is_telling,
-        wraps=False,
-        shaped=False,
-    ),
-    # <apiToken>X</apiToken>
-    SecretKind(
-        "secret",
-        rf"(?i)<[\w.:-]{{0,60}}{_LAST_SIEVE}>",
-        rf"(?i)<([\w.:-]{{0,60}}{_LAST})>{NOTHING}(?P<secret>[^<>\s]{{4,400}})</",
-        check=entropy.is_given,
-        wraps=False,
-        shaped=False,
-    ),
-    # -- name: DB_PASSWORD value: X, in one row
-    _called(
-        "secret",
-        rf"name['\"]?[ ]?[:=][^\n]{{0,80}}{_LAST_SIEVE}[^\n]{{0,8}}value",
-        rf"name['\"]?[ ]?[:=][ ]?['\"]?{_WORDS}{_LAST}['\"]?,?[ ]{{1,4}}['\"]?value['\"]?",
-        r"[ ]?[:=][ ]?",
-        entropy.is_given,
-    ),
-    # login?pass=X
-    _called(
-        "url-token",
-        rf"(?:[?&]|%3F|%26){_LAST_SIEVE}(?:=|%3D)",
-        rf"[?&]{_WORDS}{_LAST}",
-        "=",
-        entropy.is_given,
-    ),
-)
-
 NAMED = (
     SecretKind(
         "access-pair",
@@ -278,7 +181,8 @@ NAMED = (
     SecretKind(
         "kubernetes-key",
         r"(?i)(?:client-key-data|token-data|tls\.key)",
-        r"(?i)(?:client-key-data|token-data|tls\.key)['\"]?:\s*['\"]?(?P<secret>[A-Za-z0-9+/]{40,16000}={0,2})",
+        r"(?i)(?:client-key-data|token-data|"
+        r"tls\.key)['\"]?:\s*['\"]?(?P<secret>[A-Za-z0-9+/]{40,16000}={0,2})",
         starts=("client-key-data", "token-data", "tls.key"),
         after=AFTER_NAME,
     ),
@@ -325,7 +229,8 @@ NAMED = (
     SecretKind(
         "cookie",
         rf"(?i)(?:sess(?:ion)?_?id|_session|sessdata|connect\.sid|csrf_?token|xsrf)(?:=|%|\\|{AT_END})",
-        r"(?i)(?:[jp](?:hp)?sess(?:ion)?id|(?<![a-z])session_?id|[a-z0-9]{1,30}_session|sessdata|connect\.sid|csrf_?token|_?xsrf)=(?P<secret>[^;\s'\",&]{12,4000})",
+        r"(?i)(?:[jp](?:hp)?sess(?:ion)?id|(?<![a-z])session_?id|[a-z0-9]{1,30}_session|sessdata|"
+        r"connect\.sid|csrf_?token|_?xsrf)=(?P<secret>[^;\s'\",&]{12,4000})",
         check=entropy.is_key,
         starts=(
             "jsessionid",
@@ -342,8 +247,10 @@ NAMED = (
     ),
     SecretKind(
         "api-header",
-        rf"(?i)x-(?:[a-z]{{1,12}}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)(?:['\"]?\s*[:=]|\\|%|{AT_END})",
-        r"(?i)\bx-(?:[a-z]{1,12}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|token)['\"]?[ \t]*[:=][ \t]*['\"]?(?P<secret>[^\s'\",\\]{8,4000})",
+        rf"(?i)x-(?:[a-z]{{1,12}}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|"
+        rf"token)(?:['\"]?\s*[:=]|\\|%|{AT_END})",
+        r"(?i)\bx-(?:[a-z]{1,12}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|"
+        r"token)['\"]?[ \t]*[:=][ \t]*['\"]?(?P<secret>[^\s'\",\\]{8,4000})",
         check=entropy.is_secret,
         starts=("x-api-key", "x-auth-token", "x-access-token", "x-token"),
         after=AFTER_NAME,
@@ -352,7 +259,8 @@ NAMED = (
     _command(
         "mysql mariadb mysqldump",
         r"(?i)(?:mysql|mariadb)[a-z]{0,8}(?:['\"]|\W)",
-        rf"(?i)\b(?:mysql|mariadb)[a-z]{{0,8}}\b[^\n]{{0,300}}?[\s'\",]-p['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})",
+        rf"(?i)\b(?:mysql|"
+        rf"mariadb)[a-z]{{0,8}}\b[^\n]{{0,300}}?[\s'\",]-p['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})",
     ),
     _command(
         "sshpass",
@@ -374,12 +282,15 @@ NAMED = (
     _command(
         "login docker podman nerdctl helm oras skopeo",
         r"(?i)login\W",
-        rf"(?i)\b(?:docker|podman|nerdctl|helm|oras|skopeo|buildah|az|acr|oc|argocd)\b[^\n]{{0,100}}?\blogin\b[^\n]{{0,300}}?[\s'\"]-p['\"]?,?[ =]['\"]?(?P<secret>{WORD}{{4,400}})",
+        rf"(?i)\b(?:docker|podman|nerdctl|helm|oras|skopeo|buildah|az|acr|oc|"
+        rf"argocd)\b[^\n]{{0,100}}?\blogin\b[^\n]{{0,300}}?[\s'\"]-p['\"]?,?[ "
+        rf"=]['\"]?(?P<secret>{WORD}{{4,400}})",
     ),
     _command(
         "mongo mongosh mongodump ldapsearch influx clickhouse-client",
         r"(?i)(?:mongo|mongosh|mongodump|mongorestore|ldapsearch|influx|clickhouse-client)\W",
-        rf"(?i)\b(?:mongo\w{{0,8}}|ldapsearch|influx|clickhouse-client)\b[^\n]{{0,300}}?[\s'\"](?:-p|-w)['\"]?,?[ =]['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})",
+        rf"(?i)\b(?:mongo\w{{0,8}}|ldapsearch|influx|clickhouse-client)\b[^\n]{{0,300}}?[\s'\"](?:-p|"
+        rf"-w)['\"]?,?[ =]['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})",
     ),
     _command(
         "-passin -passout pass:",
@@ -400,7 +311,8 @@ NAMED = (
     _command(
         "echo sudo",
         r"(?i)echo\W[^\n]*sudo\W|echo(?:\W[^\n|]*)?\|?[ \t]{0,3}\w{0,5}\r?\n",
-        r"(?i)\becho\s+['\"]?(?P<secret>[^\s'\"|\\\x80-\xff]{4,200})['\"]?\s*(?:\|\s*)?sudo\s+(?:-\w+\s+){0,4}-\w*S",
+        r"(?i)\becho\s+['\"]?(?P<secret>[^\s'\"|"
+        r"\\\x80-\xff]{4,200})['\"]?\s*(?:\|\s*)?sudo\s+(?:-\w+\s+){0,4}-\w*S",
         shaped=True,
     ),
     SecretKind(
@@ -415,8 +327,10 @@ NAMED = (
     ),
     SecretKind(
         "pgpass",
-        r"(?::|%3A)(?:\d{4,5}|\*|%2A)(?::|%3A)[A-Za-z_*][\w*-]*(?::|%3A)|(?:^|[^\w.:/@-])[\w*][\w.*-]{0,100}(?::|%3A)(?:\d{4,5}|\*|%2A):?[\w*-]*[\"'\\]{0,2}\r?\n",
-        r"(?<![\w.:/@-])[\w*][\w.*-]{0,100}:(?:\d{4,5}|\*):[A-Za-z_*][\w*-]{0,62}:[A-Za-z_*][\w*-]{0,62}:(?P<secret>[^\s:'\"\\]{4,200})(?=[\s'\"\\]|\Z)",
+        r"(?::|%3A)(?:\d{4,5}|\*|%2A)(?::|%3A)[A-Za-z_*][\w*-]*(?::|%3A)|(?:^|"
+        r"[^\w.:/@-])[\w*][\w.*-]{0,100}(?::|%3A)(?:\d{4,5}|\*|%2A):?[\w*-]*[\"'\\]{0,2}\r?\n",
+        r"(?<![\w.:/@-])[\w*][\w.*-]{0,100}:(?:\d{4,5}|"
+        r"\*):[A-Za-z_*][\w*-]{0,62}:[A-Za-z_*][\w*-]{0,62}:(?P<secret>[^\s:'\"\\]{4,200})(?=[\s'\"\\]|\Z)",
         check=entropy.is_key,
         below=r"\d{0,5}:[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*-]*:[^\s:]",
     ),
@@ -469,9 +383,14 @@ NAMED = (
     ),
     SecretKind(
         "email",
-        r"[A-Za-z0-9._%+-](?:@|%40|\\{1,8}u0040|&#64;)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z]|\.?[\"'\\]{0,2}\r?\n)|[A-Za-z0-9](?:@|%40|\\{1,8}u0040)[\"'\\]{0,2}\r?\n",
-        r"\b(?!(?:git|hg|root|ubuntu|ec2-user|noreply|no-reply)@)[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}"
-        r"(?:com|org|net|edu|io|ai|cn|de|fr|uk|jp|kr|in|ru|eu|gov|co|dev|cloud|us|ca|au|ch|nl|se|tw|hk|sg|info|me|app|xyz|tech|it|es|pl|br|ac|mil|int|top|vip|cc|site|online|biz|link|live|group|team|ltd|work|pro|name|mobi|asia|store|cloud|nz|za|il|tr|sa|ae|my|th|vn|id|ph|at|be|dk|fi|no|pt|gr|cz|hu|ro|ie|ar|cl|mx)\b(?!:[\w~/])",
+        r"[A-Za-z0-9._%+-](?:@|%40|\\{1,8}u0040|&#64;)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z]|"
+        r"\.?[\"'\\]{0,2}\r?\n)|[A-Za-z0-9](?:@|%40|\\{1,8}u0040)[\"'\\]{0,2}\r?\n",
+        r"\b(?!(?:git|hg|root|ubuntu|ec2-user|noreply|"
+        r"no-reply)@)[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}"
+        r"(?:com|org|net|edu|io|ai|cn|de|fr|uk|jp|kr|in|ru|eu|gov|co|dev|cloud|us|ca|au|ch|nl|se|tw|hk|sg|"
+        r"info|me|app|xyz|tech|it|es|pl|br|ac|mil|int|top|vip|cc|site|online|biz|link|live|group|team|ltd|"
+        r"work|pro|name|mobi|asia|store|cloud|nz|za|il|tr|sa|ae|my|th|vn|id|ph|at|be|dk|fi|no|pt|gr|cz|hu|"
+        r"ro|ie|ar|cl|mx)\b(?!:[\w~/])",
         yields=True,
         below=r"[A-Za-z0-9._%+-]{0,40}@[A-Za-z0-9-]{1,63}\.[A-Za-z]",
     ),

@@ -1,4 +1,7 @@
-"""What tells who somebody is, and how to reach them: numbers of telephones, of identity cards, of bank cards."""
+"""What tells who somebody is, and how to reach them.
+
+Numbers of telephones, of identity cards, of bank cards.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ PEOPLE = (
         "phone",
         rf"(?i)(?:phone|phone[ _-]?(?:number|no)|mobile|\btel|whatsapp|{decode_named(_PHONES)}){_DIGITS}",
         r"(?i)(?:(?<![a-z])(?:tele|cell)?phone(?:[ "
-        r"_-]?(?:number|no))?|(?<![a-z])(?:mobile|tel|whatsapp)|电话(?:号码)?|手机(?:号码|号)?|联系方式)['\"]?\s?(?:[:=]|：|＝|是|为)?\s?['\"]?"
+        r"_-]?(?:number|no))?|(?<![a-z])(?:mobile|tel|whatsapp)|电话(?:号码)?|手机(?:号码|号)?|"
+        r"联系方式)['\"]?\s?(?:[:=]|：|＝|是|为)?\s?['\"]?"
         r"(?P<secret>(?:\+\d{1,3}[- ]?)?(?:\(\d{1,4}\)[- ]?)?\d(?:[- ]?\d){6,12})(?![\d.])",
         check=entropy.is_telephone,
         wraps=False,
@@ -37,12 +41,15 @@ PEOPLE = (
     SecretKind(
         "id-number",
         rf"(?i)(?:ssn|passport|id_?card|card_?(?:number|no)|{decode_named(_CARDS)}){_DIGITS}",
-        r"(?i)(?:(?<![a-z])(?:ssn|passport(?:_no)?|id_?card|(?:bank_?)?card_?(?:number|no))|(?:身份证|护照|银行卡)(?:号码|号)?|卡号)['\"]?\s?(?:[:=]|：|＝|是|为)?\s?['\"]?(?P<secret>[A-Z]?\d(?:[- ]?[\dXx]){7,20})(?![\w.])",
+        r"(?i)(?:(?<![a-z])(?:ssn|passport(?:_no)?|id_?card|(?:bank_?)?card_?(?:number|no))|(?:身份证|护照|"
+        r"银行卡)(?:号码|号)?|卡号)['\"]?\s?(?:[:=]|：|＝|是|"
+        r"为)?\s?['\"]?(?P<secret>[A-Z]?\d(?:[- ]?[\dXx]){7,20})(?![\w.])",
         wraps=False,
     ),
     SecretKind(
         "password",
-        rf"(?i)(?:\botp|(?:verification|one-time)(?:\s|%20)(?:code|password)|{decode_named('验证码')})(?:(?:\s|%20)(?:is|was))?{_DIGITS}",
+        rf"(?i)(?:\botp|(?:verification|one-time)(?:\s|%20)(?:code|password)|"
+        rf"{decode_named('验证码')})(?:(?:\s|%20)(?:is|was))?{_DIGITS}",
         r"(?i)(?:验证码|\botp|\bone-time (?:code|password)|\bverification code)(?: "
         r"(?:is|was))?['\"]?\s?(?:[:=]|：|＝|是|为)?\s?['\"]?(?P<secret>\d{4,8})(?!\d)",
         wraps=False,

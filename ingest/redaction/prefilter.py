@@ -1,4 +1,7 @@
-"""Where a secret may be at all: one pass over the bytes says which rows are to be looked at, and for which kinds."""
+"""Where a secret may be at all.
+
+One pass over the bytes says which rows are to be looked at, and for which kinds.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,10 @@ class Prefilter:
         return [*spots, *_floods(data, sorted(beyond), min(kinds))] if beyond else spots
 
     def _plains(self, data: bytes) -> Iterator[tuple[bytes, dict[tuple[int, int], CandidateKinds], set[int]]]:
-        """Yield the bytes as their readers see them, each with the rows that may hold a secret, and the numbers of those beyond."""
+        """Yield the bytes as their readers see them.
+
+        Each comes with the rows that may hold a secret, and the numbers of those beyond.
+        """
         plain, ends = self._ends(data)
         special = {number for number, _ in ends if number >= self._bare}
         if self._bare in special:
@@ -158,7 +164,10 @@ class Prefilter:
     def _rows(
         self, plain: bytes, ends: Sequence[tuple[int, int]]
     ) -> tuple[dict[tuple[int, int], CandidateKinds], set[int]]:
-        """Give the rows in which the conditions are met, or begin to be, and the numbers of those that are too many to look at."""
+        """Give the rows in which the conditions are met, or begin to be.
+
+        Beside them stand the numbers of those that are too many to look at.
+        """
         rows: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
         # How many rows of a text are looked at one by one.
         begin, end, most, beyond = 0, -1, (ROWS + len(plain) // BYTES_A_ROW), list[int]()
@@ -243,7 +252,10 @@ class Prefilter:
         return tails if any(each[-1:] + first in self._joints for each in tails) else ()
 
     def _halved(self, tails: tuple[bytes, ...], below: bytes, sizes: range) -> Iterator[int]:
-        """Yield the kinds whose literal a row's end cuts: so much of it stands below, and what comes before it above."""
+        """Yield the kinds whose literal a row's end cuts.
+
+        So much of it stands below, and what comes before it above.
+        """
         for size in sizes:
             heads = self._heads.get(below[:size])
             if heads and any(tail.endswith(heads) for tail in tails):

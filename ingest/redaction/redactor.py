@@ -112,7 +112,10 @@ def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _sure(data: bytes, found: Sequence[FoundSecret], least: int) -> int:
-    """Give how far the bytes can be given out: to the end of a row, where there is one, and of no secret's middle."""
+    """Give how far the bytes can be given out.
+
+    To the end of a row, where there is one, and of no secret's middle.
+    """
     wish = max(least, len(data) - HOLD)
     cut = max(data.rfind(b"\n", least, wish) + 1, least)
     cut = wish if cut == least else cut

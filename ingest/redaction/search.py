@@ -1,4 +1,7 @@
-"""Find secrets: the exact expressions, held against the rows that the prefilter lets through, in each of their views."""
+"""Find secrets.
+
+The exact expressions are held against the rows that the prefilter lets through, in each of their views.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ _CLOSING = b"\"'\\,;)]} \t\r"
 
 @dataclass(frozen=True, slots=True)
 class FoundSecret:
-    """A secret: the number of its kind, its parts in the bytes as given, its text, and how far the whole match goes."""
+    """A secret.
+
+    It has the number of its kind, its parts in the bytes as given, its text, and the end of the whole match.
+    """
 
     kind: int
     parts: tuple[tuple[int, int], ...]
@@ -130,7 +136,10 @@ def _of_row(
 
 
 def _unread(data: bytes, spot: CandidateRow) -> FoundSecret:
-    """Take what nobody reads any more for a secret, as far as a match may reach: a row from the word that asked for it on, or all of it."""
+    """Take what nobody reads any more for a secret, as far as a match may reach.
+
+    A row from the word that asked for it on, or all of it.
+    """
     begin, end = spot.begin, spot.end
     kinds = [KINDS[number] for number in spot.kinds | spot.open]
     if back := max(kind.back for kind in kinds):
@@ -145,7 +154,10 @@ def _unread(data: bytes, spot: CandidateRow) -> FoundSecret:
 
 
 def _first_below(data: bytes, spot: CandidateRow) -> int:
-    """Give how far a row may go on in those below: to the end of their first word, and further where a row has no other."""
+    """Give how far a row may go on in those below.
+
+    To the end of their first word, and further where a row has no other.
+    """
     end = spot.end
     for _ in range(UNREAD_ROWS):
         newline = data.find(b"\n", end + 1, end + 2 + WIDEST)
@@ -353,7 +365,10 @@ class _Width(NamedTuple):
 
 
 def _plausible(view: TextView, match: re.Match[bytes], number: int) -> int:
-    """Give how far a secret goes over seams: into rows that look like more of it, or without which it is none."""
+    """Give how far a secret goes over seams.
+
+    Into rows that look like more of it, or without which it is none.
+    """
     first, last = _secret(match)
     for begin, end in view.pieces(first, last):
         run = (view.text[begin:end].split(None, 1) or [b""])[0]
@@ -374,7 +389,10 @@ def _begins_row(view: TextView, place: int) -> bool:
 
 
 def _is_words(run: bytes) -> bool:
-    """Tell whether what a row begins with may be no more of a secret: too little, a name and its value, a time, or a word; one with digits is none if it is long."""
+    """Tell whether what a row begins with may be no more of a secret.
+
+    Too little, a name and its value, a time, or a word; one with digits is none if it is long.
+    """
     run = run.strip(b";,:.()")
     return (
         len(run) < SHORTEST

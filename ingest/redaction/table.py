@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ingest.redaction.commands import COMMANDS
+from ingest.redaction.compound_names import CALLED
 from ingest.redaction.kinds import ADDRESSED, ISSUED, PRIVATE, SHAPED, SecretKind
 from ingest.redaction.labelled import BESIDE
-from ingest.redaction.named import CALLED, NAMED
+from ingest.redaction.named import NAMED
 from ingest.redaction.pii import PEOPLE
 
 KINDS: tuple[SecretKind, ...] = (

@@ -16,7 +16,10 @@ _ESCAPES = rb"\x1b(?:[ -/]+[0-~]|\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1
 # What is left of a colour where somebody took the control character away, or wrote it as two.
 BARE = r"\[[0-9;]{1,11}m"
 # Signs without width: they are taken out when a text is shown, and what they parted is whole then.
-UNSEEN = r"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf|\xc2\xad|\xd8\x9c|\xe1\xa0\x8e|\xf3\xa0[\x80\x81][\x80-\xbf]|\xef\xbf[\xb9-\xbb]"
+UNSEEN = (
+    r"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf|\xc2\xad|\xd8\x9c|\xe1\xa0\x8e|"
+    r"\xf3\xa0[\x80\x81][\x80-\xbf]|\xef\xbf[\xb9-\xbb]"
+)
 # What a terminal acts on, or leaves out: a backspace takes the character before it away.
 CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]|\xc2[\x80-\x9f]"
 # What each of these begins with is asked for first: `re` tries all alternatives at each place of a text
@@ -74,7 +77,8 @@ _OPEN_END = re.compile(rb"(?=[\"'\\+\n])(?:[\"'\\+]\r?\n|\n" + BEFORE_ROW + rb"[
 # one had written.
 _CODED = re.compile(
     rb"(?=[" + _FIRST + rb"\\%&])(?:(?P<none>" + _COLOURS + rb"|\\+(?:u001[bB]|x1[bB]|033|e)\[[0-9;]*m)|"
-    rb"\\+u(?P<code>[0-9a-fA-F]{4})|\\+x(?P<hex>[0-9a-fA-F]{2})|\\+(?P<letter>[nrtb])|\\+(?P<plain>[\"'/])|%(?:25){0,8}(?P<percent>[0-9a-fA-F]{2})|"
+    rb"\\+u(?P<code>[0-9a-fA-F]{4})|\\+x(?P<hex>[0-9a-fA-F]{2})|\\+(?P<letter>[nrtb])|\\+(?P<plain>[\"'/])|"
+    rb"%(?:25){0,8}(?P<percent>[0-9a-fA-F]{2})|"
     rb"&(?P<name>quot|amp|lt|gt|apos);|&#(?P<number>\d{2,3});)"
 )
 # What a shell takes for a quote within quotes.
@@ -125,7 +129,7 @@ class TextView:
 
 
 def view_of(text: bytes) -> list[TextView]:
-    """Give the text as it is, without colours, and as each of its readers takes it, as far as these differ."""
+    """Give the text as it is, without colours, and as each reader takes it, as far as these differ."""
     views = [_rewritten(text, COLOURS, _nothing) if COLOURS.search(text) else TextView(text)]
     if b"\x1b]" in text:  # a terminal's title is text too
         views.append(TextView(text))
@@ -154,7 +158,10 @@ def unnested(text: bytes) -> bytes:
 
 
 def without_backspaces(text: bytes) -> bytes:
-    """Give the text as a terminal leaves it: without colours, other controls, and what a backspace takes away."""
+    """Give the text as a terminal leaves it.
+
+    Without colours, other controls, and what a backspace takes away.
+    """
     return _STRUCK.sub(b"", text)
 
 
@@ -164,7 +171,10 @@ def uncontrolled(text: bytes) -> bytes:
 
 
 def joined_rows(text: bytes) -> list[TextView]:
-    """Give several rows as one, without colours: cut anywhere, at a blank, between strings, and with its escapes written out."""
+    """Give several rows as one, without colours.
+
+    Cut anywhere, at a blank, between strings, and with its escapes written out.
+    """
     expression = _JOINED_BARE if _HINT.search(text) else _PLAIN_SEAM
     indent = min((len(match["blank"]) for match in _INDENT.finditer(text)), default=0)
     whole = _rewritten(text, expression, partial(_own_blank, indent))

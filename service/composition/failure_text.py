@@ -70,7 +70,8 @@ class FailureText:
     def aftermath(self, *, ended_in_failure: bool) -> str:
         """Quote what came after the root, and name the errors that the run recovered from.
 
-        Where the job is known to have failed and no line says why, the errors that it went on after are quoted.
+        Where the job is known to have failed and no line says why, the errors that it went on after are
+        quoted.
         """
         if ended_in_failure and self._report.root is None:
             return self._survived()

@@ -98,7 +98,10 @@ class JobEnd:
         return phrase("signs", self.language, signs=phrase("and", self.language).join(told)) if told else ""
 
     def open_end(self, name: str) -> str:
-        """Say that the log ends amid work, with the step where it counts one; `name` is that of the sentence."""
+        """Say that the log ends amid work, with the step where it counts one.
+
+        `name` is that of the sentence.
+        """
         end = self.report.log_end
         if end.step is None or end.step < 0:
             return phrase(f"{name}-uncounted", self.language)

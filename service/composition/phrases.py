@@ -105,7 +105,8 @@ _PHRASES = {
     ),
     "no-sign": (
         (
-            "No line of it is known as a failure, and none shows that the job came to a good end or was still "
+            "No line of it is known as a failure, and none shows that the job came to a good end or was "
+            "still "
             "at work: what became of it cannot be told from here."
         ),
         "没有哪一行是已知的失败，也没有哪一行表明作业正常结束或仍在运行：从这里看不出作业的结局。",

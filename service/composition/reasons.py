@@ -1,4 +1,7 @@
-"""Why something was dropped, not measured or not believed: the reasons, made in English, told in the answer's language."""
+"""Why something was dropped, not measured or not believed.
+
+The reasons, made in English, told in the answer's language.
+"""
 
 from __future__ import annotations
 
@@ -325,7 +328,10 @@ def _whats() -> _Shapes:
 
 
 def _compiled(table: Mapping[str, str]) -> _Shapes:
-    """Make expressions of templates, those with the most words of their own first: they say more of what they match."""
+    """Make expressions of templates, those with the most words of their own first.
+
+    They say more of what they match.
+    """
     templates = sorted(
         (english for english in table if "{}" in english), key=lambda english: -len(english.replace("{}", ""))
     )

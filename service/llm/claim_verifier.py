@@ -26,11 +26,13 @@ _ASSIGNED = re.compile(
     r"(?<![\w.\[/-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)\s*(?:=|:=|==)\s*(?P<value>[^\s,;`)\]。，；]+)"
 )
 _NAMED = re.compile(
-    r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+)"
+    r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|"
+    r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+)"
 )
 # The same value told in words: `KEY to 8`, `KEY from 16 to 8`.
 _MOVED = re.compile(
-    r"(?<![\w./-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)[`*]*\s*(?::|：|\bto\b|\bfrom\s+\S+\s+to\b|为|到|至|设为|改为|降到|提高到)\s*[`*]*(?P<value>-?\d[\w.]*)"
+    r"(?<![\w./-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)[`*]*\s*(?::|：|\bto\b|\bfrom\s+\S+\s+to\b|为|到|至|"
+    r"设为|改为|降到|提高到)\s*[`*]*(?P<value>-?\d[\w.]*)"
 )
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w]*\.\w)")
 _FINE = re.compile(
@@ -38,7 +40,10 @@ _FINE = re.compile(
     r"an?y?)\s+(?:real\s+)?(?:failure|error|problem|issue|crash)s?\b(?=\s*(?:[.,;!]|$|(?:was|were|is|are) "
     r"(?:found|seen|detected|present)|occurred|happened|at "
     r"all|here|\[))|\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
-    r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|\b(?:all|everything) (?:is|was|looks|went|works) (?:well|good|fine|okay|ok|normal|correct)|(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|成功完成",
+    r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|"
+    r"ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|\b(?:all|everything) (?:is|was|looks|went|"
+    r"works) (?:well|good|fine|okay|ok|normal|correct)|(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|"
+    r"成功完成",
     re.IGNORECASE,
 )
 
@@ -190,7 +195,10 @@ def _setting(text: str, judge: VerificationContext) -> str:
 
 
 def is_word_of(words: str, line: str) -> bool:
-    """Tell whether a line holds these words as they are, and not as a piece of longer ones (`size=1` in `size=16`)."""
+    """Tell whether a line holds these words as they are.
+
+    As a piece of longer ones (`size=1` in `size=16`) they do not count.
+    """
     told = r"\s*".join(map(re.escape, re.split(r"\s*(:?=+)\s*", words)))
     return re.search(rf"(?<!\w)(?<!\w-){told}(?![\w-]|\.\w)", line) is not None
 
@@ -296,7 +304,10 @@ def _unfounded(block: str, judge: VerificationContext) -> str:
 
 
 def listed(dropped: Iterable[Dropped]) -> list[Dropped]:
-    """Give what was dropped of a model's answer fit to be shown: without the addresses and numbers for which it was."""
+    """Give what was dropped of a model's answer fit to be shown.
+
+    Without the addresses and numbers for which it was.
+    """
     return [Dropped(what=contacts.masked(item.what), why=contacts.masked(item.why)) for item in dropped]
 
 

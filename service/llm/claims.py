@@ -90,7 +90,10 @@ class ModelReply(Claim):
 
 
 def schema(kind: type[Claim]) -> dict[str, Any]:
-    """Give the JSON schema of a form, closed as providers that enforce schemas want it: all fields, no others."""
+    """Give the JSON schema of a form, closed as providers that enforce schemas want it.
+
+    All fields, no others.
+    """
     made = kind.model_json_schema()
     definitions = made.pop("$defs", {})
     closed = _closed(made, definitions)

@@ -18,28 +18,39 @@ from service.llm.prompt_injection import INVISIBLE
 MASK = "[…]"
 
 _PROGRAMS = (
-    "sudo|su|rm|mv|cp|dd|mkfs|curl|wget|nc|ncat|ssh|scp|rsync|bash|sh|zsh|eval|exec|source|export|unset|alias|chmod|chown|kill|pkill|killall|"
-    "pip3?|conda|mamba|uv|apt(?:-get)?|yum|dnf|npm|docker|podman|kubectl|helm|systemctl|service|modprobe|rmmod|sysctl|mount|umount|reboot|shutdown|"
-    "python3?|torchrun|deepspeed|accelerate|ray|srun|sbatch|scancel|scontrol|sacct|nvidia-smi|dmesg|journalctl|git|make|echo|cat|tee|find|xargs|sed|awk|"
+    "sudo|su|rm|mv|cp|dd|mkfs|curl|wget|nc|ncat|ssh|scp|rsync|bash|sh|zsh|eval|exec|source|export|unset|"
+    "alias|chmod|chown|kill|pkill|killall|"
+    "pip3?|conda|mamba|uv|apt(?:-get)?|yum|dnf|npm|docker|podman|kubectl|helm|systemctl|service|modprobe|"
+    "rmmod|sysctl|mount|umount|reboot|shutdown|"
+    "python3?|torchrun|deepspeed|accelerate|ray|srun|sbatch|scancel|scontrol|sacct|nvidia-smi|dmesg|"
+    "journalctl|git|make|echo|cat|tee|find|xargs|sed|awk|"
     "crontab|iptables|ulimit|powershell|perl|ruby|node|certutil|iwr|invoke-\\w+"
 )
 # Those that are no word of a sentence about a job.
-_TOOLS = "sudo|rm|curl|wget|nc|ssh|scp|bash|sh|chmod|chown|pkill|pip3?|conda|apt(?:-get)?|docker|kubectl|helm|systemctl|sysctl|python3|nvidia-smi|dmesg|git|powershell"
+_TOOLS = (
+    "sudo|rm|curl|wget|nc|ssh|scp|bash|sh|chmod|chown|pkill|pip3?|conda|apt(?:-get)?|docker|kubectl|helm|"
+    "systemctl|sysctl|python3|nvidia-smi|dmesg|git|powershell"
+)
 COMMAND = re.compile(
-    rf"^\s*[$>]\s+\S|```|`\s*(?:[$#]\s*)?(?:{_PROGRAMS})\s+[^`]+`|\|\s*(?:{_PROGRAMS})\b|\$\(|&&|;\s*(?:{_PROGRAMS})\b|>\s*/|"
+    rf"^\s*[$>]\s+\S|```|`\s*(?:[$#]\s*)?(?:{_PROGRAMS})\s+[^`]+`|\|\s*(?:{_PROGRAMS})\b|\$\(|&&|"
+    rf";\s*(?:{_PROGRAMS})\b|>\s*/|"
     rf"\b(?:run|execute|type|invoke|issue|paste|运行|执行|输入)\s*[:：]?\s*[`\"']?(?:{_TOOLS})\b|"
-    r"\b(?:sudo|rm|curl|wget|chmod|chown|pip3?|apt-get|conda|docker|kubectl|git|ssh|scp|bash|sh|eval|nvidia-smi|python3?|perl|powershell)\s+(?:-{1,2}\w|install|run|exec|apply|delete|clone|/|~|https?:)|"
+    r"\b(?:sudo|rm|curl|wget|chmod|chown|pip3?|apt-get|conda|docker|kubectl|git|ssh|scp|bash|sh|eval|"
+    r"nvidia-smi|python3?|perl|powershell)\s+(?:-{1,2}\w|install|run|exec|apply|delete|clone|/|~|https?:)|"
     # A blob that somebody is to decode.
     r"(?<![\w/+])[A-Za-z0-9+/]{40,}={0,2}(?![\w/+])|(?:\\x[0-9a-f]{2}){4,}|(?:%[0-9a-f]{2}){4,}",
     re.IGNORECASE | re.MULTILINE,
 )
 _ADDRESS = re.compile(
     # With a scheme, also one that was made harmless for eyes alone; a share; `www`.
-    r"[a-z][a-z0-9+.-]{1,15}\s*(?::|\[:\])\s*/\s*/\S*|\bh(?:xx|\*\*|tt_)ps?\b\S*|(?<!\w)\\\\[\w.-]+|\bwww\s*[.\[(]\S*|\b(?:mailto|tel|sms|javascript|data):\S+|"
+    r"[a-z][a-z0-9+.-]{1,15}\s*(?::|\[:\])\s*/\s*/\S*|\bh(?:xx|\*\*|tt_)ps?\b\S*|(?<!\w)\\\\[\w.-]+|"
+    r"\bwww\s*[.\[(]\S*|\b(?:mailto|tel|sms|javascript|data):\S+|"
     # A dot written otherwise.
-    r"[\w-]+\s*[\[({<]\s*(?:\.|dot|点)\s*[\])}>]\s*[\w-]+|\b[\w-]+\s+(?:dot|点)\s+(?!product|plot)[a-z]{2,}\b|[^\W\d_][\w-]*\s+\.\s*[a-z]{2,}\b|"
+    r"[\w-]+\s*[\[({<]\s*(?:\.|dot|点)\s*[\])}>]\s*[\w-]+|\b[\w-]+\s+(?:dot|点)\s+(?!product|"
+    r"plot)[a-z]{2,}\b|[^\W\d_][\w-]*\s+\.\s*[a-z]{2,}\b|"
     # Mail, handles, punycode, a host with its port.
-    r"[\w.+-]+\s*(?:@|\(at\)|\[at\])\s*[\w-]+|(?<!\w)@\w{2,}|\bxn--[\w.-]+|(?<![\w.])[a-z][\w-]*:\d{2,5}(?![\w.])|\b\d{1,3}(?:\.\d{1,3}){3}\b(?::\d+)?",
+    r"[\w.+-]+\s*(?:@|\(at\)|\[at\])\s*[\w-]+|(?<!\w)@\w{2,}|\bxn--[\w.-]+|"
+    r"(?<![\w.])[a-z][\w-]*:\d{2,5}(?![\w.])|\b\d{1,3}(?:\.\d{1,3}){3}\b(?::\d+)?",
     re.IGNORECASE,
 )
 _SIXES = re.compile(r"(?<![\w:])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])")
@@ -71,10 +82,13 @@ _FILES = frozenset(
 _ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a", "u.s", "p.s"})
 _SPELLED = r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple)"
 _CALL = re.compile(
-    r"(?<!\w)\+\s?\d[\d\s().-]{5,}\d|\(\d{2,4}\)\s*\d{3,}|(?<![\w.])\d{3,4}[\s.-]\d{3,4}(?:[\s.-]\d{2,4})+(?!\w)|(?<![\w.])\d{3}-\d{4}(?!\w)|(?<!\w)1[3-9]\d{9}(?!\w)|"
+    r"(?<!\w)\+\s?\d[\d\s().-]{5,}\d|\(\d{2,4}\)\s*\d{3,}|"
+    r"(?<![\w.])\d{3,4}[\s.-]\d{3,4}(?:[\s.-]\d{2,4})+(?!\w)|(?<![\w.])\d{3}-\d{4}(?!\w)|"
+    r"(?<!\w)1[3-9]\d{9}(?!\w)|"
     rf"\b{_SPELLED}(?:[\s,-]+{_SPELLED}){{4,}}\b|[零〇一二三四五六七八九幺]{{7,}}|"
     r"\b(?:hot-?line|help\s?desk|whatsapp|wechat|telegram|discord|skype|reach out|toll-free)\b|"
-    r"\b(?:contact|e-?mail|phone|telephone|dial|text|call|ring)\s+(?:us|me|support|our|your|the\s+(?:support|vendor|hotline|number|team|admin\w*)|\+?\d)|"
+    r"\b(?:contact|e-?mail|phone|telephone|dial|text|call|ring)\s+(?:us|me|support|our|your|"
+    r"the\s+(?:support|vendor|hotline|number|team|admin\w*)|\+?\d)|"
     r"微信|电话|热线|拨打|致电|QQ\s*群|客服|扫码|二维码|请联系|联系(?:我们|客服|管理员|支持)|加群",
     re.IGNORECASE,
 )
@@ -134,7 +148,10 @@ def masked(text: str) -> str:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Give a text as eyes read it: without invisible signs, look-alikes folded, and once without the letters' accents."""
+    """Give a text as eyes read it.
+
+    Without invisible signs, look-alikes folded, and once without the letters' accents.
+    """
     folded = unicodedata.normalize("NFKC", INVISIBLE.sub("", text))
     yield folded
     bare = "".join(sign for sign in unicodedata.normalize("NFD", folded) if not unicodedata.combining(sign))

@@ -51,7 +51,7 @@ def within(deadline: Deadline, stream: Callable[[], Iterator[AnswerPiece]]) -> I
                     break
         except ModelError as error:
             pieces.put(error)
-        except Exception as error:  # noqa: BLE001 - an error must end the wait of the other thread, whatever it is
+        except Exception as error:  # noqa: BLE001 - any error must end the wait of the other thread
             pieces.put(ModelUnavailableError(f"The model's client failed: {type(error).__name__}"))
         else:
             pieces.put(None)

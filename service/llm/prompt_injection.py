@@ -23,17 +23,22 @@ _FENCES = re.compile(
     re.IGNORECASE,
 )
 INVISIBLE = re.compile(
-    "[\u00ad\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]|[\U000e0000-\U000e0fff]"
+    "[\u00ad\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0]|[\U000e0000-\U000e0fff]"
 )
 
 _TOLD = (
     # An order to forget, in the languages that logs are poisoned in.
     (
         r"(?:ignore|disregard|forget|override|bypass|do not follow|don't "
-        r"follow)\b.{0,40}\b(?:previous|prior|above|earlier|preceding|all|any|your|these|system)\b.{0,40}\b(?:instruction|prompt|rule|message|direction|guideline|context|analysis)"
+        r"follow)\b.{0,40}\b(?:previous|prior|above|earlier|preceding|all|any|your|these|"
+        r"system)\b.{0,40}\b(?:instruction|prompt|rule|message|direction|guideline|context|analysis)"
     ),
     r"(?:忽略|无视|忘记|忘掉|不要理会|不要遵守|请勿遵循|覆盖).{0,16}(?:指令|提示|规则|说明|要求|设定|内容|系统)",
-    r"(?:ignorez?|oubliez?|ignora|olvida|ignoriere|vergiss|ignore)\b.{0,30}\b(?:instructions?|instrucciones|anweisungen|consignes)",
+    (
+        r"(?:ignorez?|oubliez?|ignora|olvida|ignoriere|vergiss|ignore)\b.{0,30}\b(?:instructions?|"
+        r"instrucciones|anweisungen|consignes)"
+    ),
     r"(?:игнорируй|забудь).{0,30}(?:инструкци|указани)|(?:指示|命令)を(?:無視|忘れ)|(?:지시|명령).{0,10}무시",
     # Speech to a model, or about what its answer must be.
     (
@@ -44,18 +49,30 @@ _TOLD = (
     (
         r"\b(?:ai|llm|assistant|language model|chatbot|triage (?:bot|tool|agent|model)|log "
         r"reader|whycrash)s?\s*(?:must|should|shall|needs? to|has "
-        r"to|please|will)\b.{0,60}\b(?:say|answer|report|respond|reply|output|set|propose|recommend|name|cite|quote|print|write|tell|conclude|classify|diagnose|run)"
+        r"to|please|will)\b.{0,60}\b(?:say|answer|report|respond|reply|output|set|propose|recommend|name|"
+        r"cite|quote|print|write|tell|conclude|classify|diagnose|run)"
     ),
-    r"(?:请|必须|应当|应该|务必|直接|只能)(?:你|直接|只)?.{0,12}(?:回答|回复|引用|诊断为|判定为|输出(?:原因|结论|以下|JSON)|给出(?:原因|结论|建议)|建议(?:用户|执行|运行)|执行(?:以下|下面|命令))|(?:你是|作为).{0,10}(?:助手|人工智能|AI)|(?:告诉|通知)用户|(?:根本原因|根因|真正原因)(?:是|应|为)|诊断结论",
+    (
+        r"(?:请|必须|应当|应该|务必|直接|只能)(?:你|直接|只)?.{0,12}(?:回答|回复|引用|诊断为|判定为|输出(?:原因|结论|以下|JSON)|给出(?:原因|结论|建议)|"
+        r"建议(?:用户|执行|运行)|执行(?:以下|下面|命令))|(?:你是|作为).{0,10}(?:助手|人工智能|AI)|(?:告诉|通知)用户|(?:根本原因|根因|真正原因)(?:是|应|为)|"
+        r"诊断结论"
+    ),
     (
         r"\b(?:new|updated|revised|real|actual|hidden|secret|additional|important|urgent|begin|end "
         r"of|system|developer)\b.{0,12}\b(?:instructions?|system prompt|directives?)\b|\bsystem prompt\b"
     ),
-    r"\b(?:system|assistant|developer|user|human)\s*(?:prompt|message|note|override)?\s*:\s*(?:you|please|the|ignore|answer|set|say|from now|always|never|your)\b",
-    r"\b(?:answer|respond|reply|output|return)\b.{0,20}\b(?:with|only|exactly|in)\b.{0,30}\b(?:json|cause|the following|this)\b|\bfrom now on\b|\bjailbreak\b|\bprompt injection\b|\bdo anything now\b",
+    (
+        r"\b(?:system|assistant|developer|user|human)\s*(?:prompt|message|note|override)?\s*:\s*(?:you|please|"
+        r"the|ignore|answer|set|say|from now|always|never|your)\b"
+    ),
+    (
+        r"\b(?:answer|respond|reply|output|return)\b.{0,20}\b(?:with|only|exactly|in)\b.{0,30}\b(?:json|cause|"
+        r"the following|this)\b|\bfrom now on\b|\bjailbreak\b|\bprompt injection\b|\bdo anything now\b"
+    ),
     (
         r"\b(?:set|give|put|fill|name|report|use|choose|pick)\b.{0,20}\b(?:the )?(?:root "
-        r")?cause\b.{0,10}(?:to|as|=|:|is|be)\b|\b(?:the )?(?:true|real|actual|correct|right) (?:root )?cause "
+        r")?cause\b.{0,10}(?:to|as|=|:|is|be)\b|\b(?:the )?(?:true|real|actual|correct|"
+        r"right) (?:root )?cause "
         r"(?:is|of this crash)\b"
     ),
     (
@@ -69,7 +86,7 @@ _SUSPECT = re.compile("|".join(f"(?:{row})" for row in _TOLD), re.IGNORECASE)
 
 
 def neutralize(text: str, limit: int = 600) -> str:
-    """Give one line without control characters, invisible signs and look-alikes of a fence or of a chat template."""
+    """Give one line without control characters, invisible signs and look-alikes of fences."""
     flat = INVISIBLE.sub("", printable(" ".join(text.split("\n"))))
     # NFKC first: a fence of full-width signs folds into a real one.
     folded = unicodedata.normalize("NFKC", flat) if not flat.isascii() else flat

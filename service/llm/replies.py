@@ -70,7 +70,8 @@ _WHY_NOT = re.compile(
     re.IGNORECASE,
 )
 _COST = re.compile(
-    r"\bcosts?\b|\bslow(?:er|down)?\b|\bspeed\b|\bthroughput\b|\btrade-?offs?\b|\bdownsides?\b|\bprice\b|\bpenalt|\bside effects?\b|代价|影响|变慢|速度|吞吐|副作用|性能",
+    r"\bcosts?\b|\bslow(?:er|down)?\b|\bspeed\b|\bthroughput\b|\btrade-?offs?\b|\bdownsides?\b|\bprice\b|"
+    r"\bpenalt|\bside effects?\b|代价|影响|变慢|速度|吞吐|副作用|性能",
     re.IGNORECASE,
 )
 _CONFIRM = re.compile(
@@ -270,7 +271,10 @@ def _tells(first: Cause | None, other: Cause, language: Language) -> str:
 
 
 def meant_setting(text: str, prompt_context: PromptContext) -> list[Cause]:
-    """Give the causes that a question names, the likeliest first: by id, by words of the title, or as people call them."""
+    """Give the causes that a question names, the likeliest first.
+
+    By id, by words of the title, or as people call them.
+    """
     lowered = text.lower()
     words = set(_WORD.findall(lowered)) - _PLAIN
     words |= {word for called, more in _CALLED.items() if called in lowered for word in more.split()}

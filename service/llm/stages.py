@@ -1,4 +1,7 @@
-"""The stages in which an answer comes: the rules' own at once, a model's words as they stand, the whole at the end."""
+"""The stages in which an answer comes.
+
+The rules' own at once, a model's words as they stand, the whole at the end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is kept of a log for people and for later questions: all of a short one, else the lines around what matters.
+"""What is kept of a log for people and for later questions.
+
+All of a short one, else the lines around what matters.
 
 Lines keep their numbers: a log that is put together again from its excerpt has blank lines in the gaps.
 """
@@ -56,7 +58,10 @@ def make_excerpt(report: CrashReport, job: JobSource) -> Excerpt:
 
 
 def wanted_lines(report: CrashReport) -> dict[str, list[Span]]:
-    """Choose the lines to keep, by file: the root's, the other events', the end, then what tells of the job itself."""
+    """Choose the lines to keep, by file.
+
+    The root's, the other events', the end, then what tells of the job itself.
+    """
     left = MAX_LINES
     chosen: dict[str, list[Span]] = {}
     for line, (before, after) in _ranked(report):

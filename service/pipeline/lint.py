@@ -130,7 +130,8 @@ def _remedy(row: Remedy, library: Library, table: PatternTable) -> Iterator[str]
         yield f"{where}: unknown cause"
     for predicate in map(parse, (*row.when, *row.unless)):
         if not _is_seen(predicate, table):
-            yield f"{where}: {row.key}: no {'phase' if predicate.subject == 'phase' else 'pattern'} {predicate.name}"
+            kind = "phase" if predicate.subject == "phase" else "pattern"
+            yield f"{where}: {row.key}: no {kind} {predicate.name}"
     texts = [row.why, *([row.costs] if row.costs else [])]
     if any(not text.en or not _CHINESE.search(text.zh) for text in texts):
         yield f"{where}: {row.key}: its reason stands in one language only"

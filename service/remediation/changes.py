@@ -140,7 +140,7 @@ def propose_changes(
     renamed: Sequence[Rename] = (),
     advice: Sequence[MessageHint] = (),
 ) -> tuple[list[ProposedChange], list[Dropped]]:
-    """Give the changes of the cases and remedies that apply to this job, and those that were dropped with the reason.
+    """Give the changes of cases and remedies that apply to this job, and those dropped with the reason.
 
     The right name of a key that the log calls unknown comes first, then what the failing message itself
     advises; what a
@@ -418,7 +418,10 @@ def typed_value(text: str | None) -> Scalar | None:
 
 
 def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job: _JobContext) -> bool:
-    """Tell whether a case's change is one for this job: not for another framework, nor for one that another drives."""
+    """Tell whether a case's change is one for this job.
+
+    Not for another framework, nor for one that another drives.
+    """
     framework, mine = change.framework, settable_frameworks(job.report)
     everywhere = known_frameworks().everywhere
     if framework in everywhere or framework in mine:

@@ -28,7 +28,8 @@ _LIMIT = re.compile(
 )
 # A proposal to change something, as a model words it.
 _PROPOSAL = re.compile(
-    r"\b(?:lower|raise|reduce|increase|decrease|change|cut|halve|double|shrink|smaller|larger|fewer|more|less|turn (?:on|off)|disable|enable|switch|upgrade|downgrade|update|install|set)\b|"
+    r"\b(?:lower|raise|reduce|increase|decrease|change|cut|halve|double|shrink|smaller|larger|fewer|more|"
+    r"less|turn (?:on|off)|disable|enable|switch|upgrade|downgrade|update|install|set)\b|"
     r"降低|减小|减少|调小|调大|调低|调高|增大|增加|提高|改为|改成|换成|关闭|开启|升级|降级|安装|设置",
     re.IGNORECASE,
 )
@@ -70,7 +71,8 @@ TOPICS: tuple[Topic, ...] = (
         "number of GPUs and nodes",
         r"\bgpus?\b(?! memory)|\bnodes?\b|\bcards?\b|\bmachines?\b|hardware|parallel\w*|tensor[ "
         r"_-]parallel|\btp\b|显卡|卡数|节点|机器|并行",
-        r"n_gpus|nnodes|num_nodes|num_gpus|parallel|tp_size|pp_size|dp_size|world_size|nproc|gres|--gpus|nvidia\.com",
+        r"n_gpus|nnodes|num_nodes|num_gpus|parallel|tp_size|pp_size|dp_size|world_size|nproc|gres|--gpus|"
+        r"nvidia\.com",
     ),
     _topic(
         "GPU memory share",

@@ -1,4 +1,6 @@
-"""Whether a change can be one of this very job: the simplest checks, run for every candidate before any is ranked.
+"""Whether a change can be one of this very job.
+
+The simplest checks, run for every candidate before any is ranked.
 
 A setting must exist for the program that ran, at a version that the job's other settings allow, and its value
 must be
@@ -56,7 +58,7 @@ class Grounds:
         return shown_frameworks(self.report) | self.commands.keys()
 
     def told_versions(self, framework: str) -> Iterator[tuple[str, str]]:
-        """Give the settings of the framework that the job makes, with the versions that know them by that name."""
+        """Give the job's settings of the framework, with the versions that know them by that name."""
         others = {other for other, _ in self.library.specs if other != framework}
         for name in self._names:
             spec = self.library.setting(framework, name)

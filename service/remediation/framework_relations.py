@@ -27,7 +27,7 @@ def runs(framework: str, key: str, reader: str, seen: Collection[str]) -> bool:
 
 
 def fits_place(framework: str, key: str, report: CrashReport) -> bool:
-    """Tell whether a setting outside of the trainer can be one of this job, as far as the log shows what it uses."""
+    """Tell whether a setting outside of the trainer can be one of this job, by what its log shows in use."""
     known, seen = known_frameworks(), shown_frameworks(report)
     engine = "" if known.trainers & seen else _alone(seen & known.engines)
     is_rank_option = known.row(framework).starts_ranks and key.startswith("--")

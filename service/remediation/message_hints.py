@@ -37,18 +37,23 @@ _VERBS: tuple[tuple[Way, str], ...] = (
     ("on", r"enabl(?:e|ing)|turn(?:ing)? on|switch(?:ing)? on"),
     (
         "set",
-        r"set(?:ting)?|pass(?:ing)?|us(?:e|ing)|specify(?:ing)?|provid(?:e|ing)|add(?:ing)?|adjust(?:ing)?|chang(?:e|ing)|export(?:ing)?|(?:re)?(?:run|launch|start|serv)(?:n?ing|e)? (?:\w{1,12} )?with",
+        (
+            r"set(?:ting)?|pass(?:ing)?|us(?:e|ing)|specify(?:ing)?|provid(?:e|ing)|add(?:ing)?|adjust(?:ing)?|"
+            r"chang(?:e|ing)|export(?:ing)?|(?:re)?(?:run|launch|start|serv)(?:n?ing|e)? (?:\w{1,12} )?with"
+        ),
     ),
 )
 _VERB = re.compile("|".join(rf"\b(?P<{way}>(?:{words}))\b(?! in\b)" for way, words in _VERBS), re.IGNORECASE)
 # What stands before a verb that advises: the sentence's begin, or a word that leads over to it.
 _ADVISING = re.compile(
-    r"(?:^|[.;:,!?(]|\b(?:please|or|and|try|consider|by|to|should|must|can|could|may|either|then|just|instead|recommend(?:ed)?|suggest|"
+    r"(?:^|[.;:,!?(]|\b(?:please|or|and|try|consider|by|to|should|must|can|could|may|either|then|just|"
+    r"instead|recommend(?:ed)?|suggest|"
     r"requires?|need|also|alternatively|do|explicitly))\s*[`'\"]?$",
     re.IGNORECASE,
 )
 _DENIED = re.compile(
-    r"(?:\bnot|n't|\bnever|\bcannot|\bunable|\bfailed|\bfails|\btr(?:ied|ying)|\battempt(?:ed|ing)?|\bwithout|\bable|\ballowed|\bsupported)(?:\s+\w+)?\s+(?:to\s+)?$",
+    r"(?:\bnot|n't|\bnever|\bcannot|\bunable|\bfailed|\bfails|\btr(?:ied|ying)|\battempt(?:ed|ing)?|"
+    r"\bwithout|\bable|\ballowed|\bsupported)(?:\s+\w+)?\s+(?:to\s+)?$",
     re.IGNORECASE,
 )
 _LISTED = re.compile(
@@ -67,7 +72,8 @@ _LOOKING_NAME = re.compile(
 # A switch that only takes the check away is the last thing to try.
 _OVERRIDE = re.compile(r"(?i)ALLOW_|SKIP_|IGNORE_|OVERRIDE|UNSAFE|NO_CHECK|DISABLE_\w*CHECK")
 _VALUE = re.compile(
-    r"^[`'\"]?\s*(?:=\s*|\s+to\s+(?=[`'\"\d]|True\b|False\b))[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?)[`'\"]?(?=[\s,.;)]|$)"
+    r"^[`'\"]?\s*(?:=\s*|\s+to\s+(?=[`'\"\d]|True\b|"
+    r"False\b))[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?)[`'\"]?(?=[\s,.;)]|$)"
 )
 _FLAG_VALUE = re.compile(r"^\s+[`'\"]?(?P<value>[A-Za-z0-9][\w-]{0,40})[`'\"]?(?=[.,;)]|$)")
 # What a validator appends is the call's arguments, not what it has to say.
@@ -94,7 +100,10 @@ MOST = 4
 
 @dataclass(frozen=True)
 class NamedSetting:
-    """A name in a message, what the message says to do with it, and the value or the bounds that it gives, if any."""
+    """A setting that a message names.
+
+    It has what the message says to do with it, and the value or the bounds that it gives, if any.
+    """
 
     name: str
     way: Way
@@ -118,7 +127,10 @@ class MessageHint:
 
     @property
     def is_last_resort(self) -> bool:
-        """Tell whether others should be tried first: what is only named, without bounds, and what takes a check away."""
+        """Tell whether others should be tried first.
+
+        What is only named, without bounds, and what takes a check away.
+        """
         return (self.way == "named" and self.low is self.high is None) or bool(_OVERRIDE.search(self.key))
 
 
@@ -223,7 +235,10 @@ def _meant(
 def _key(
     framework: str, name: str, report: CrashReport, library: Library, settings: Sequence[Setting]
 ) -> str:
-    """Give the framework's key for a name: its own, or the one key of a trainer that ends in the name of an engine's."""
+    """Give the framework's key for a name.
+
+    Its own, or the one key of a trainer that ends in the name of an engine's.
+    """
     version = report.version(framework)
     spec = library.setting(framework, name, version)
     if spec is not None:

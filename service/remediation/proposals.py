@@ -1,4 +1,7 @@
-"""The changes that an answer proposes: of the cases that fit, the table of remedies, and the message itself."""
+"""The changes that an answer proposes.
+
+Of the cases that fit, the table of remedies, and the message itself.
+"""
 
 from __future__ import annotations
 

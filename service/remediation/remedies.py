@@ -1,4 +1,7 @@
-"""Remedies of a named cause: the rows of the corpus that this very job can apply, filled with the log's facts."""
+"""Remedies of a named cause.
+
+The rows of the corpus that this very job can apply, filled with the log's facts.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,10 @@ def _made(row: Remedy, fact: Fact, library: Library) -> Remedy | None:
 
 
 def _stating(places: Sequence[tuple[str, str]], report: CrashReport) -> tuple[list[Fact], list[Fact]]:
-    """Give the facts that have all that a row names, each wording once: the root's own, and those of all lines."""
+    """Give the facts that have all that a row names, each wording once.
+
+    The root's own, and those of all lines.
+    """
     kind, fields = places[0][0], {field for _, field in places}
     found = [fact for fact in report.facts if fact.kind == kind and fields <= fact.fields.keys()]
     own = [fact for fact in found if report.root is not None and fact.line == report.root.line]

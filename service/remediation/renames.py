@@ -1,4 +1,7 @@
-"""Names that the job's framework does not know: the setting that was meant, by its history or by its spelling."""
+"""Names that the job's framework does not know.
+
+The setting that was meant, by its history or by its spelling.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,10 @@ def compute_value(rule: ValueRule, given: RuleContext) -> Answer:
 
 
 def leads_astray(rule: ValueRule, spec: SettingSpec, now: str | None, value: Scalar) -> bool:
-    """Tell whether a value lies on the wrong side of the job's present one: a rise where a fall would help."""
+    """Tell whether a value lies on the wrong side of the job's present one.
+
+    A rise where a fall would help.
+    """
     old, new = measured_gib(now, spec), measured_gib(value, spec)
     if rule.direction == "any" or old is None or new is None:
         return False

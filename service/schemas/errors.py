@@ -16,7 +16,10 @@ class ModelError(ServiceError):
 
 
 class ModelSetupError(ModelError):
-    """The model is set up in a way that cannot work: an unknown provider, a package or a key that is missing."""
+    """The model is set up in a way that cannot work.
+
+    An unknown provider, a package or a key that is missing.
+    """
 
 
 class ModelUnavailableError(ModelError):
@@ -35,7 +38,7 @@ class ModelBusyError(ModelUnavailableError):
 
 
 class ModelRejectedError(ModelError):
-    """The model's server does not take the request, such as for a wrong key or model name, or too long a prompt."""
+    """The model's server does not take the request: a wrong key or model name, or too long a prompt."""
 
 
 class ModelSchemaError(ModelRejectedError):
@@ -93,7 +96,7 @@ class NotFoundError(RequestError):
 
 
 class ConflictError(RequestError):
-    """The idempotency key was used for another request, or what was asked does not fit the state of things."""
+    """The idempotency key was used for another request, or the request does not fit the state."""
 
     status = 409
 

@@ -28,7 +28,10 @@ class Progress(Part):
 
 
 class LogRead(Part):
-    """What was read: bytes, lines, events of failure, who printed them, what was masked, what the machine's telemetry is from."""
+    """What was read.
+
+    Bytes, lines, events of failure, who printed them, what was masked, what telemetry is from.
+    """
 
     kind: Literal["report"] = "report"
     bytes: int
@@ -57,7 +60,10 @@ class FirstAnswer(Part):
 
 
 class ExplanationParagraph(Part):
-    """A paragraph, in Markdown, that has passed its checks: of a model's explanation, or of the answer to a question."""
+    """A paragraph, in Markdown, that has passed its checks.
+
+    Of a model's explanation, or of the answer to a question.
+    """
 
     kind: Literal["text"] = "text"
     text: str
@@ -84,7 +90,10 @@ class TurnAnswered(Part):
 
 
 class TriageFailed(Part):
-    """There is no answer; `type` is the error's name, `status` the HTTP status that fits, `error` a sentence for the user."""
+    """There is no answer.
+
+    `type` is the error's name, `status` the HTTP status that fits, `error` a sentence for the user.
+    """
 
     kind: Literal["error"] = "error"
     type: str

@@ -37,7 +37,8 @@ class Assessment:
     - `report`: what its output tells, redacted; `report.launches` holds the job's own files.
     - `retrieval`: the cases, notes and past crashes found for it.
     - `settings`: the job's settings, those of its own files before those that the log shows.
-    - `outcome`: how the job ended, as its caller or the scheduler knows it, and how far its log shows it came.
+    - `outcome`: how the job ended, as its caller or the scheduler knows it, and how far its log shows that
+      it came.
     - `findings`: every telemetry rule that the log is one for, with what the snapshot makes of it; without a
       snapshot none.
     - `candidates`: every cause that anything speaks for, the likeliest first, each with its signs, its

@@ -126,7 +126,7 @@ def _candidates(report: CrashReport, retrieval: Retrieval, library: Library) -> 
 
 
 def explained_causes(candidates: Sequence[Candidate], library: Library) -> Mapping[str, tuple[str, ...]]:
-    """Give, for each candidate that has evidence worth more than a hint, the candidates that it lies behind."""
+    """Give the candidates that each one lies behind, of those whose evidence is more than a hint."""
     there = {candidate.cause for candidate in candidates}
     shown = [
         candidate.cause

@@ -175,7 +175,7 @@ _READERS: Mapping[PrintForm, Callable[[OpenDump], Iterable[Setting]]] = {
 
 @cache
 def known_keys() -> frozenset[str]:
-    """Give the keys that a printed configuration has, and a printed result or a model's description has not."""
+    """Give the keys that tell a printed configuration from a printed result or a description of a model."""
     return frozenset(key for row in known_frameworks().rows.values() for key in row.config.keys)
 
 

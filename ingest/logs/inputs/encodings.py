@@ -1,4 +1,7 @@
-"""Tell by its first bytes what a file is: text and in which encoding, or what kind of thing that is no log."""
+"""Tell by its first bytes what a file is.
+
+Text and in which encoding, or what kind of thing that is no log.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +100,7 @@ def encoding_of(head: bytes) -> str | None:
 
 
 def _wide(head: bytes) -> str | None:
-    """Name the encoding of text whose characters have two or four bytes each, by its mark or by what it would say."""
+    """Name the encoding of text of two or four bytes a character, by its mark or by what it would say."""
     marked = next((encoding for mark, encoding in _MARKED if head.startswith(mark)), None)
     sample = head[:_GUESSED]
     if marked or 0 not in sample:
@@ -129,7 +132,7 @@ def _between_holes(sample: bytes) -> bytes:
 
 
 def _is_chinese(sample: bytes) -> bool:
-    """Tell whether the bytes are GB 18030, as older Chinese tools write, rather than UTF-8 or a European encoding.
+    """Tell whether the bytes are GB 18030, as older Chinese tools write, and not UTF-8 or European.
 
     Any pair of high bytes decodes as GB 18030; Chinese text has nearly all of its own in pairs of GB 2312.
     """

@@ -1,4 +1,6 @@
-"""Holes of NUL bytes in a log: left where a file was cut while it was written to, or where a node lost its last blocks.
+"""Holes of NUL bytes in a log.
+
+Left where a file was cut while it was written to, or where a node lost its last blocks.
 
 `logrotate` with `copytruncate` cuts a file to nothing while its writer goes on at its old place: the file
 system

@@ -1,4 +1,7 @@
-"""One job's output as a whole: a log, a folder of them (a Ray session, a file a rank), an archive, or a pipe."""
+"""One job's output as a whole.
+
+A log, a folder of them (a Ray session, a file a rank), an archive, or a pipe.
+"""
 
 from __future__ import annotations
 

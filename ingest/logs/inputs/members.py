@@ -82,7 +82,10 @@ _KINDS = tuple(
     for kind, expression in (
         (
             "not_a_log",
-            r"(?:^|/)(?:\.git|__pycache__|node_modules|\.venv|site-packages|\.ipynb_checkpoints|\.DS_Store|\._[^/]*)(?:/|$)",
+            (
+                r"(?:^|/)(?:\.git|__pycache__|node_modules|\.venv|site-packages|\.ipynb_checkpoints|\.DS_Store|"
+                r"\._[^/]*)(?:/|$)"
+            ),
         ),
         ("not_a_log", r"(?:^|/)[^/]*tfevents[^/]*$"),
         (CONFIG, r"(?:^|/)\.hydra/[^/]+$"),
@@ -95,7 +98,10 @@ _KINDS = tuple(
         ("nested_archive", r"\.(?:tar|tgz|tbz2?|txz|zip|whl|jar|7z|rar|tar\.(?:gz|zst|xz|bz2))$"),
         (
             "code",
-            r"\.(?:py|pyc|pyx|ipynb|so|o|a|c|cc|cpp|cu|cuh|h|hpp|js|ts|css|go|rs|java|patch|diff|md|rst|html?|xml|proto)$",
+            (
+                r"\.(?:py|pyc|pyx|ipynb|so|o|a|c|cc|cpp|cu|cuh|h|hpp|js|ts|css|go|rs|java|patch|diff|md|rst|"
+                r"html?|xml|proto)$"
+            ),
         ),
         # torchelastic's record of the failure is JSON, too.
         ("not_a_log", r"(?<!/error)(?<!^error)\.json$"),

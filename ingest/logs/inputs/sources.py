@@ -57,7 +57,7 @@ class Budget:
 
 @dataclass
 class LogSource:
-    """A log's name and its bytes, in chunks of at most CHUNK bytes (half as much again where they are transcoded).
+    """A log's name and its bytes, in chunks of at most CHUNK bytes (1.5 times that where transcoded).
 
     Compressed bytes come out unpacked, UTF-16, UTF-32 and GB 18030 as UTF-8 with the same lines, without
     holes of

@@ -69,7 +69,9 @@ class _Header(tarfile.TarInfo):
 
 
 class _TarStream:
-    """A stream as tarfile reads it: forward only, and in a damaged archive so far as a member may still follow.
+    """A stream as tarfile reads it.
+
+    Forward only, and in a damaged archive so far as a member may still follow.
 
     With a file that can seek, what is not read is not even decompressed.
     """
@@ -126,9 +128,13 @@ def is_tar(head: bytes) -> bool:
 
 
 def read_tar(name: str, raw: Readable, file: BinaryIO | None, contents: Contents) -> None:
-    """Find a tar's members: in `file` where it can seek, else in passing, copying logs into a temporary file."""
+    """Find a tar's members.
+
+    In `file` where it can seek, else in passing, copying logs into a temporary file.
+    """
     stream = _TarStream(raw, file)
-    spool = None if file else cast("BinaryIO", tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115 - closed with the job
+    # It is closed with the job.
+    spool = None if file else cast("BinaryIO", tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
     if spool:
         contents.close = spool.close
     try:
@@ -146,7 +152,8 @@ def _members(
     archive: tarfile.TarFile, stream: _TarStream, spool: BinaryIO | None, contents: Contents
 ) -> None:
     while member := archive.next():
-        archive.members = []  # type: ignore[attr-defined]  # it keeps each header, of which there may be millions
+        # It keeps each header, of which there may be millions.
+        archive.members = []  # type: ignore[attr-defined]
         if contents.full:
             contents.stop(member.name)
             return

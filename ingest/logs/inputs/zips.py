@@ -59,7 +59,10 @@ class ZipEntry:
 
 
 def read_zip(name: str, file: BinaryIO, contents: Contents) -> None:
-    """Find a zip's files; raises BinaryInputError for what only looks like an archive of logs, or ArchiveInputError."""
+    """Find a zip's files.
+
+    Raises BinaryInputError for what only looks like an archive of logs, or ArchiveInputError.
+    """
     entries = _listed(name, file, contents)
     for entry in entries:
         what = next((what for expression, what in FOREIGN if expression.search(entry.name)), None)

@@ -1,4 +1,7 @@
-"""Whose code raised an exception that no pattern knows (the user's, an engine's or a framework's), and what it means."""
+"""Whose code raised an exception that no pattern knows, and what it means.
+
+The code is the user's, an engine's or a framework's.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from corpus.frameworks import cued_frameworks, known_frameworks
 from ingest.logs.events import Event
 
 _STANDARD = re.compile(
-    r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|(?:site|dist)-packages/(?:torch|numpy|pandas)/"
+    r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|(?:site|"
+    r"dist)-packages/(?:torch|numpy|pandas)/"
 )
 _INSTALLED = re.compile(r"(?:site|dist)-packages/")
 

@@ -106,7 +106,7 @@ def of(source: str, lines: Iterator[Line], most: int = MAX_LINES) -> Iterator[Li
 
 
 def near(lines: Iterator[Line], start: int, end: Line, own: int) -> Iterator[Line]:
-    """Give the few lines below `end` of the same process, no farther down than the stack's own lines are apart."""
+    """Give the few lines of the same process below `end`, no farther than the stack's lines are apart."""
     reach = end.number + MAX_BELOW * (1 + (end.number - start) // max(1, own))
     return of(end.source, takewhile(lambda line: line.number <= reach, lines), MAX_BELOW)
 
