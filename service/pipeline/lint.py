@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from corpus import phases
 from corpus.errors import InvalidCorpusError
@@ -21,8 +22,11 @@ _CHINESE = re.compile(r"[一-鿿]")
 _LITERAL = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
 
 
-def findings(library: Library, table: PatternTable) -> list[str]:
-    """Give what is wrong, a sentence each; empty where all is well."""
+def findings(library: Library, table: PatternTable, cache: Path | None = None) -> list[str]:
+    """Give what is wrong, a sentence each; empty where all is well.
+
+    `cache` is a folder that may hold the compiled patterns.
+    """
     found = [text for case in library.cases.values() for text in _case(case, library, table)]
     found += [
         text for rows in library.remedies.values() for row in rows for text in _remedy(row, library, table)
@@ -34,7 +38,7 @@ def findings(library: Library, table: PatternTable) -> list[str]:
         if cause not in library.causes
     ]
     found += _guidance(library)
-    found += _examples(table)
+    found += _examples(table, cache)
     found += _twins(library)
     found += [
         f"{spec.framework}: {spec.key}: no rule {spec.rule}"
@@ -159,21 +163,31 @@ def _pattern(row: Pattern, library: Library) -> Iterator[str]:
             yield f"{row.id}: matches its near miss {line[:80]!r}"
 
 
-def _examples(table: PatternTable) -> Iterator[str]:
+def _examples(table: PatternTable, cache: Path | None) -> Iterator[str]:
     """Run all examples through the real scanner, since `re` and Hyperscan differ in places."""
+    try:
+        scanner = Scanner(table.rows, cache)
+    except InvalidCorpusError:
+        yield from _refused(table.rows)
+        return
     for number, row in enumerate(table.rows):
-        try:
-            scanner = Scanner((row,))
-        except InvalidCorpusError as error:
-            yield f"{row.id}: {error}"
-            continue
-        missed = (line for line in row.examples if not _hits(scanner, line))
+        missed = (line for line in row.examples if number not in _rows_found(scanner, line))
         yield from (f"{row.id} ({number}): the scanner does not find {line[:80]!r}" for line in missed)
-        found = (line for line in row.near if _hits(scanner, line))
+        found = (line for line in row.near if number in _rows_found(scanner, line))
         yield from (f"{row.id} ({number}): the scanner finds its near miss {line[:80]!r}" for line in found)
 
 
-def _hits(scanner: Scanner, line: str) -> bool:
+def _refused(rows: Sequence[Pattern]) -> Iterator[str]:
+    """Name the rows that Hyperscan refuses, each compiled by itself."""
+    for row in rows:
+        try:
+            Scanner((row,))
+        except InvalidCorpusError as error:
+            yield f"{row.id}: {error}"
+
+
+def _rows_found(scanner: Scanner, line: str) -> set[int]:
+    """Give the numbers of the rows that the scanner finds in a line."""
     scanner.fresh()
     data = line.encode() + b"\n"
-    return bool(scanner.matches(Block(data, 1, 0, len(data))))
+    return {match.row for match in scanner.matches(Block(data, 1, 0, len(data)))}

@@ -20,7 +20,7 @@ from ui.cli.console import language, load_settings, out
 def lint() -> int:
     """Check everything and print each finding on its line."""
     loaded, table = library.load(), log_patterns.load()
-    findings = checks.findings(loaded, table)
+    findings = checks.findings(loaded, table, load_settings().home / "cache")
     console = out()
     for finding in findings:
         console.print(finding, markup=False)
