@@ -44,7 +44,10 @@ class _Family:
 def read(framework: str, checkouts: Mapping[str, Checkout]) -> list[SettingHistory]:
     """Read all versions of a framework, oldest first in `checkouts`."""
     rows: list[SettingHistory] = []
-    for (catalogue, spelled), origins in _by_catalogue(ORIGINS[framework]).items():
+    table: dict[tuple[str, str], list[Origin]] = {}
+    for origin in ORIGINS[framework]:
+        table.setdefault((origin.catalogue, origin.spelled), []).append(origin)
+    for (catalogue, spelled), origins in table.items():
         seen = {version: declared(checkout, origins) for version, checkout in checkouts.items()}
         for family in _families(seen, RENAMES.get(framework, {})):
             sure = all(row.declared for row in family.rows)
@@ -55,28 +58,18 @@ def read(framework: str, checkouts: Mapping[str, Checkout]) -> list[SettingHisto
     return rows
 
 
-def _by_catalogue(origins: Sequence[Origin]) -> dict[tuple[str, str], list[Origin]]:
-    table: dict[tuple[str, str], list[Origin]] = {}
-    for origin in origins:
-        table.setdefault((origin.catalogue, origin.spelled), []).append(origin)
-    return table
-
-
 def _families(seen: Mapping[str, Mapping[str, Declaration]], renames: Mapping[str, str]) -> list[_Family]:
     """Join what shares a name: the same key at several versions, a spelling, or a rename known by hand."""
     by_name: dict[str, _Family] = {}
     for version, declarations in seen.items():
         for row in declarations.values():
-            _join(row, version, by_name, renames)
+            names = [row.key, *row.spellings]
+            renamed = [renames[name] for name in names if name in renames]
+            family = _family_of([*names, *renamed], by_name)
+            family.rows.append(row)
+            for name in names:
+                family.names.setdefault(name, set()).add(version)
     return list({id(family): family for family in by_name.values() if family.rows}.values())
-
-
-def _join(row: Declaration, version: str, by_name: dict[str, _Family], renames: Mapping[str, str]) -> None:
-    names = [row.key, *row.spellings]
-    family = _family_of([*names, *(renames[name] for name in names if name in renames)], by_name)
-    family.rows.append(row)
-    for name in names:
-        family.names.setdefault(name, set()).add(version)
 
 
 def _family_of(names: Sequence[str], by_name: dict[str, _Family]) -> _Family:

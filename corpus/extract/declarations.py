@@ -72,13 +72,20 @@ def completed(one: Declaration, two: Declaration) -> Declaration:
     return replace(joined, default=default, choices=one.choices or two.choices)
 
 
+# The type that holds the values of two.
+_WIDER: dict[frozenset[Kind], Kind] = {
+    frozenset({"int", "float"}): "float",
+    frozenset({"str", "enum"}): "str",
+}
+
+
 def _joined(one: Declaration, two: Declaration) -> Declaration:
     kind = (
         one.type
         if two.type in (one.type, "any")
         else two.type
         if one.type == "any"
-        else _wider(one.type, two.type)
+        else _WIDER.get(frozenset({one.type, two.type}), "any")
     )
     return replace(
         one,
@@ -90,8 +97,3 @@ def _joined(one: Declaration, two: Declaration) -> Declaration:
         declared=one.declared or two.declared,
         spellings=tuple(dict.fromkeys((*one.spellings, *two.spellings))),
     )
-
-
-def _wider(one: Kind, two: Kind) -> Kind:
-    pair = {one, two}
-    return "float" if pair == {"int", "float"} else "str" if pair == {"str", "enum"} else "any"

@@ -97,12 +97,9 @@ def _reads(source: Source) -> Iterator[Declaration]:
         if isinstance(node, ast.Call):
             yield from _read(node, source)
         elif isinstance(node, ast.Subscript) and last_word(node.value) == "environ":
-            yield from _looked_up(value(node.slice, source))
-
-
-def _looked_up(name: Any) -> Iterator[Declaration]:
-    if isinstance(name, str) and _NAME.fullmatch(name):
-        yield Declaration(name)
+            name = value(node.slice, source)
+            if isinstance(name, str) and _NAME.fullmatch(name):
+                yield Declaration(name)
 
 
 def _read(node: ast.Call, source: Source) -> Iterator[Declaration]:

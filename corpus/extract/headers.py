@@ -80,7 +80,10 @@ def _worked_out(text: str) -> int | float | None:
     text = text[1:-1] if text.startswith("(") and text.endswith(")") else text
     if re.search(r"[()+]|(?<=[\w)])\s*-", text):
         return None
-    sign, shift, rest = _shifted(text)
+    left, _, right = text.partition("<<")
+    shift = int(right) if right.strip().isdigit() and int(right) < 64 else 0
+    sign = -1 if left.strip().startswith("-") else 1
+    rest = left.strip().lstrip("-") if shift or not right else "?"
     total: int | float = 1
     for part in rest.split("*"):
         found = _literal(part.strip())
@@ -88,13 +91,6 @@ def _worked_out(text: str) -> int | float | None:
             return None
         total *= found
     return sign * (int(total) << shift if shift else total)
-
-
-def _shifted(text: str) -> tuple[int, int, str]:
-    left, _, right = text.partition("<<")
-    bits = int(right) if right.strip().isdigit() and int(right) < 64 else 0
-    sign = -1 if left.strip().startswith("-") else 1
-    return sign, bits, left.strip().lstrip("-") if bits or not right else "?"
 
 
 def _literal(text: str) -> int | float | None:

@@ -31,7 +31,11 @@ def _leaves(tree: Mapping[Any, Any], place: str, source: Source) -> Iterator[Dec
             yield from _leaves(item, f"{place}{name}.", source)
         else:
             yield _leaf(f"{place}{name}", item)
-    yield from _further(tree, place, source)
+    known = str(tree.get(_CLASS, "")).rpartition(".")[2]
+    told = {place + key for key in tree if isinstance(key, str)}
+    for row in of_class(known, source, place) if known else ():
+        if row.key not in told and not any(row.key.startswith(f"{key}.") for key in told):
+            yield row
 
 
 def _leaf(key: str, item: Any) -> Declaration:
@@ -41,11 +45,3 @@ def _leaf(key: str, item: Any) -> Declaration:
         return Declaration(key)
     plain = not isinstance(item, list) or all(isinstance(part, bool | int | float | str) for part in item)
     return Declaration(key, kind_of(item), item if plain else None)
-
-
-def _further(tree: Mapping[Any, Any], place: str, source: Source) -> Iterator[Declaration]:
-    name = str(tree.get(_CLASS, "")).rpartition(".")[2]
-    told = {place + key for key in tree if isinstance(key, str)}
-    for row in of_class(name, source, place) if name else ():
-        if row.key not in told and not any(row.key.startswith(f"{key}.") for key in told):
-            yield row

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import partial
 from itertools import accumulate
 
 from corpus.keys import unsigned
-from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.settings import LONGEST, Setting, TextEdit, place_at
 
@@ -38,12 +36,8 @@ def _setting(text: str, rows: list[str], starts: list[int], key: str, node: ast.
     start = offset(node.lineno, node.col_offset)
     end = offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
     value = ast.literal_eval(node)
-    place = place_at(text, start, scope, partial(_written, start, end))
+    place = place_at(text, start, scope, lambda to: TextEdit(start, end, repr(to)))
     return Setting(key, str(value)[:LONGEST], place.line, "dump", place)
-
-
-def _written(start: int, end: int, to: Scalar) -> TextEdit:
-    return TextEdit(start, end, repr(to))
 
 
 def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:

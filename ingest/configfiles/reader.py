@@ -5,6 +5,7 @@ A file that its format's parser refuses is read as a print in a log is: row by r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
@@ -23,7 +24,7 @@ from ingest.configfiles import requirements as packages
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.formats import Format, format_of
 from ingest.configfiles.literals import MAX_ENTRIES
-from ingest.configfiles.settings import Edit, Setting, TextEdit, place_at, printed
+from ingest.configfiles.settings import Setting, TextEdit, place_at, printed
 from ingest.configfiles.settings import edited as with_edit
 from ingest.configfiles.shell import arguments, commands, directives, document
 from ingest.configfiles.shell.words import WordEdit
@@ -82,24 +83,17 @@ def _conda(text: str) -> list[Setting]:
 
 
 def _conda_package(file: YamlFile, item: TreeNode) -> Setting | None:
-    found = arguments.read_requirement(
-        item.value.replace("=", "==", 1) if _is_pinned(item.value) else item.value
-    )
+    # conda's own `name=version` is `name==version` of pip.
+    found = arguments.read_requirement(re.sub(r"(?<![=<>!~])=(?!=)", "==", item.value, count=1))
     if found is None:
         return None
-    write = partial(_conda_edit, file, item)
-    place = place_at(file.text, item.start, "conda", write)
+    place = place_at(
+        file.text,
+        item.start,
+        "conda",
+        lambda to: packages.conda_edit(file, item, packages.read_specifier(str(to))),
+    )
     return Setting(found["name"], found["version"], place.line, "package", place)
-
-
-def _is_pinned(value: str) -> bool:
-    """Tell conda's own `name=version` from the comparisons of pip."""
-    name, equals, rest = value.partition("=")
-    return bool(equals) and not rest.startswith("=") and name[-1:] not in "<>!~"
-
-
-def _conda_edit(file: YamlFile, item: TreeNode, to: Scalar) -> Edit:
-    return packages.conda_edit(file, item, packages.read_specifier(str(to)))
 
 
 def _requirements(text: str) -> list[Setting]:

@@ -45,24 +45,16 @@ def read(text: YamlFile) -> list[Setting]:
 
 def _write(text: YamlFile, value: TreeValue) -> Callable[[Scalar], Edit] | None:
     if value.item is not None:
-        return partial(_in_item, text, value.item, value.rewrite)
-    if value.entry is None or not yaml_document.is_replaceable(text, value.entry):
+        item = value.item
+        return lambda to: yaml_document.item_replacement(text, item, value.rewrite(to))
+    entry = value.entry
+    if entry is None or not yaml_document.is_replaceable(text, entry):
         return None
     if value.rewrite is not str:
-        return partial(_in_string, text, value.entry, value.rewrite)
-    return partial(_in_entry, text, value.entry, _VARIABLE.search(value.path) is not None)
-
-
-def _in_item(text: YamlFile, item: TreeNode, rewrite: Callable[[Scalar], str], to: Scalar) -> Edit:
-    return yaml_document.item_replacement(text, item, rewrite(to))
-
-
-def _in_string(text: YamlFile, entry: TreeEntry, rewrite: Callable[[Scalar], str], to: Scalar) -> Edit:
-    return yaml_document.replacement(text, entry, rewrite(to), words=entry.node.style in ("'", '"'))
-
-
-def _in_entry(text: YamlFile, entry: TreeEntry, words: bool, to: Scalar) -> Edit:
-    return yaml_document.replacement(text, entry, to, words=words)
+        quoted = entry.node.style in ("'", '"')
+        return lambda to: yaml_document.replacement(text, entry, value.rewrite(to), words=quoted)
+    is_variable = _VARIABLE.search(value.path) is not None
+    return lambda to: yaml_document.replacement(text, entry, to, words=is_variable)
 
 
 def _overrides(root: TreeNode) -> Iterator[TreeValue]:

@@ -11,16 +11,7 @@ from ingest.redaction.redactor import Redactor
 from service.settings import Settings
 from service.telemetry import baseline, cgroup, dcgm, host, kernel, nvml, ray_state, scheduler
 from service.telemetry.metric_collector import CollectedParts
-from service.telemetry.snapshot import (
-    EngineMetrics,
-    Gpu,
-    Kernel,
-    KernelEvent,
-    Reading,
-    Snapshot,
-    SnapshotPart,
-    known,
-)
+from service.telemetry.snapshot import EngineMetrics, Gpu, Kernel, Snapshot, known
 
 PAGE_TIMEOUT_S = 5.0
 MAX_PAGE = 16 << 20
@@ -110,16 +101,11 @@ def read_pages(addresses: Sequence[str]) -> tuple[CollectedParts, tuple[str, ...
             found,
             gpus=found.gpus or page.gpus,
             serving=found.serving
-            if any(_reading(found.serving, name).known for name in EngineMetrics.model_fields)
+            if any(getattr(found.serving, name).known for name in EngineMetrics.model_fields)
             else page.serving,
         )
         told.append(clean(address))
     return found, tuple(told)
-
-
-def _reading(piece: SnapshotPart, name: str) -> Reading[object]:
-    found: Reading[object] = getattr(piece, name)
-    return found
 
 
 def _page(address: str) -> tuple[str, str]:
@@ -148,18 +134,14 @@ def heard(snapshot: Snapshot, earlier: Snapshot | None) -> Snapshot:
         return snapshot
     past = {(gpu.id, gpu.node): gpu.xids.value or () for gpu in earlier.gpus}
     gpus = tuple(_with_xids(gpu, past.get((gpu.id, gpu.node), ())) for gpu in snapshot.gpus)
-    return snapshot.model_copy(update={"gpus": gpus, "kernel": _events(snapshot.kernel, earlier.kernel)})
+    kernel, before = snapshot.kernel, earlier.kernel
+    if kernel.events.value is None and before.events.value is not None:
+        # Keep events that the kernel's ring has lost since.
+        kernel = Kernel(since=before.since, events=known(before.events.value))
+    return snapshot.model_copy(update={"gpus": gpus, "kernel": kernel})
 
 
 def _with_xids(gpu: Gpu, earlier: Sequence[int]) -> Gpu:
     if not earlier:
         return gpu
     return gpu.model_copy(update={"xids": known(tuple(dict.fromkeys([*earlier, *(gpu.xids.value or ())])))})
-
-
-def _events(now: Kernel, earlier: Kernel) -> Kernel:
-    """Keep events that the kernel's ring has lost since."""
-    if now.events.value is not None or earlier.events.value is None:
-        return now
-    kept: tuple[KernelEvent, ...] = earlier.events.value
-    return Kernel(since=earlier.since, events=known(kept))

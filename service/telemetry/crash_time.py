@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ingest.logs.clock import parse_time
 from ingest.logs.report import CrashReport
@@ -16,20 +15,10 @@ def crash_time(report: CrashReport, year: int, utc_offset_s: float = 0.0) -> flo
 
     A clock without a zone is that of the machine whose local time is `utc_offset_s` ahead of UTC.
     """
-    return next(
-        (when for text in _times(report) if (when := _when(text, year, utc_offset_s)) is not None), None
-    )
-
-
-def _times(report: CrashReport) -> Iterator[str]:
     root = report.root.line if report.root else 1 << 62
-    if report.root:
-        yield report.root.time
-    yield from (event.time for event in sorted(report.events, key=lambda event: abs(event.line - root)))
-
-
-def _when(text: str, year: int, utc_offset_s: float) -> float | None:
-    when = parse_time(text, year) if text else None
-    if when is None:
-        return None
-    return when if _ZONED.search(text.strip().strip("[]()")) else when - utc_offset_s
+    near = sorted(report.events, key=lambda event: abs(event.line - root))
+    for text in (event.time for event in ([report.root, *near] if report.root else near)):
+        when = parse_time(text, year) if text else None
+        if when is not None:
+            return when if _ZONED.search(text.strip().strip("[]()")) else when - utc_offset_s
+    return None

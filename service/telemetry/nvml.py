@@ -12,7 +12,7 @@ import multiprocessing
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
@@ -341,19 +341,16 @@ def _row(rows: Reading[Any], place: int, shape: Callable[[Any], Any]) -> Reading
 
 
 def _links(card: _Card) -> dict[str, Reading[Any]]:
-    states = list(_link_states(card))
+    states: list[int] = []
+    for link in range(MAX_LINKS):
+        state = card.call("nvmlDeviceGetNvLinkState", link)
+        if state.value is None:
+            break
+        states.append(int(state.value))
     return {
         "nvlink_errors": card.tried(lambda: sum(card.field(number) for number in NVLINK_COUNTERS)),
         "nvlink_down": known(states.count(0)) if states else unavailable("NVML: the card has no NVLink"),
     }
-
-
-def _link_states(card: _Card) -> Iterator[int]:
-    for link in range(MAX_LINKS):
-        state = card.call("nvmlDeviceGetNvLinkState", link)
-        if state.value is None:
-            return
-        yield int(state.value)
 
 
 def _xids(library: Any, listen_s: float) -> dict[int, list[int]] | None:

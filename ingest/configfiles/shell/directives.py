@@ -30,15 +30,13 @@ class DirectiveOption:
 
 def options(text: str) -> list[DirectiveOption]:
     """Read the directives that Slurm reads: those before the first command."""
-    return [option for found in _lines(text) for option in _options(text, found)]
-
-
-def _lines(text: str) -> Iterator[re.Match[str]]:
+    found: list[DirectiveOption] = []
     at = 0
     while at < len(text) and (row := _OTHER.match(text, at)):
-        if found := _LINE.match(text, at):
-            yield found
+        if line := _LINE.match(text, at):
+            found += _options(text, line)
         at = row.end()
+    return found
 
 
 def _options(text: str, found: re.Match[str]) -> Iterator[DirectiveOption]:

@@ -39,7 +39,11 @@ class ScriptReader:
     def settings(self) -> list[Setting]:
         """Give the settings in the order of their places."""
         for option in directives.options(self._script.text):
-            self._directive(option)
+            word = option.value if option.value is not None else option.word
+            write = _switched if option.value is None else self._written
+            place = self._at(word, "#SBATCH", partial(write, word))
+            value = "true" if option.value is None else option.value.text
+            self._add(option.name, value, "directive", option.word, place)
         for variable in environment.variables(self._script):
             self._variable(variable)
         for install in installs(self._script):
@@ -58,12 +62,6 @@ class ScriptReader:
         start = place.start if place else word.start
         setting = Setting(key, value[:LONGEST], self._script.line(start), spelling, place)
         self._found.append((word.start, setting))
-
-    def _directive(self, option: directives.DirectiveOption) -> None:
-        held = option.value if option.value is not None else option.word
-        write = partial(self._written, held) if option.value is not None else partial(_switched, option.word)
-        value = option.value.text if option.value is not None else "true"
-        self._add(option.name, value, "directive", option.word, self._at(held, "#SBATCH", write))
 
     def _variable(self, variable: environment.VariablePlace) -> None:
         if variable.carrier == "job":

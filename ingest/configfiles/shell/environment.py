@@ -35,16 +35,14 @@ class VariablePlace:
 
 def variables(script: Script) -> list[VariablePlace]:
     """Find every variable that a script sets, in order."""
-    found = [*_assignments(script), *_handed_on(script)]
-    return sorted(found, key=lambda place: place.start)
-
-
-def _assignments(script: Script) -> Iterator[VariablePlace]:
+    found = list(_handed_on(script))
     for each in script.assignments:
         if not each.array:
             exported = is_export(each.declared) or each.name in script.exported
             carrier: Carrier = "prefix" if each.prefix else "export" if exported else "shell"
-            yield VariablePlace(each.name, carrier, each.start, each.words[0], each.branch, each.declared)
+            place = VariablePlace(each.name, carrier, each.start, each.words[0], each.branch, each.declared)
+            found.append(place)
+    return sorted(found, key=lambda place: place.start)
 
 
 def _handed_on(script: Script) -> Iterator[VariablePlace]:
