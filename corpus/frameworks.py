@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from corpus.errors import InvalidCorpusError
-from corpus.library import FRAMEWORKS, read_yaml, roots, validated
+from corpus.library import FRAMEWORKS, pages, read_yaml, validated
 from corpus.schema import Expression, Program, Record
 
 # What a framework is to a job: what its user chose to train or to serve with; what these run on; what starts the
@@ -297,9 +297,8 @@ def load_frameworks() -> FrameworkTable:
 
 def _rows() -> Iterator[KnownFramework]:
     # A site's own frameworks stand before those that ship: they are the more special ones.
-    for root in reversed(roots()):
-        path = root / FRAMEWORKS
-        for row in read_yaml(path) if path.exists() else []:
+    for path in reversed(pages(FRAMEWORKS)):
+        for row in read_yaml(path):
             for command in row.get("commands", ()):
                 command["framework"] = row.get("id")
             yield validated(KnownFramework, row, f"{path}: {row.get('id')}")

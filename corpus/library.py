@@ -160,6 +160,12 @@ def roots() -> tuple[Path, ...]:
     return (ROOT, Path(own))
 
 
+def pages(name: str, root: Path | None = None) -> tuple[Path, ...]:
+    """Give the files of that name, or pattern of names, in `root` or in every folder of knowledge."""
+    folders = (root,) if root is not None else roots()
+    return tuple(path for folder in folders for path in sorted(folder.glob(name)))
+
+
 def load(root: Path | None = None, cache: Path | None = None) -> Library:
     """Load causes, cases and settings of `root`, or of every folder of knowledge.
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from corpus.expressions import parse_expression
-from corpus.library import RULES, read_yaml, roots, validated
+from corpus.library import RULES, pages, read_yaml, validated
 from corpus.schema import Record, Text
 
 Direction = Literal["down", "up", "any"]
@@ -108,10 +108,7 @@ def load_rules() -> RuleBook:
 
 def _pages() -> Iterator[RulePage]:
     groups: dict[str, Any] = {}
-    for root in roots():
-        path = root / RULES
-        if not path.exists():
-            continue
+    for path in pages(RULES):
         page = read_yaml(path)
         groups |= page.get("causes", {})
         rules = [
