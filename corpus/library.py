@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from corpus.errors import InvalidCorpusError, UnknownCaseError
 from corpus.keys import canonical
+from corpus.message import Message
 from corpus.schema import Case, Cause, Language, Record, Remedy, Scalar, SettingSpec, Text
 
 R = TypeVar("R", bound=Record)
@@ -56,8 +57,12 @@ class Library:
             return self.cases[case_id]
         except KeyError:
             close = [known for known in self.cases if case_id.split("/")[-1] in known]
-            hint = f"; near: {', '.join(close[:5])}" if close else ""
-            raise UnknownCaseError(f"No case {case_id!r}{hint}.") from None
+            case = repr(case_id)
+            raise UnknownCaseError(
+                Message("errors.no-case-near", case=case, near=", ".join(close[:5]))
+                if close
+                else Message("errors.no-case", case=case)
+            ) from None
 
     def setting(self, framework: str, key: str, version: str | None = None) -> SettingSpec | None:
         """Give the setting of that name or alias that `version` of the framework knows, if any.

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize, minimize_scalar
 
 from corpus.library import digest
 from eval import incidents
@@ -30,9 +31,8 @@ from service.settings import load_settings
 RIDGE = 1.0
 # What a cause that is also accepted is worth beside the best.
 ALSO = 0.3
-STEPS = 800
-RATE = 0.05
-TEMPERATURES = np.linspace(0.6, 3.0, 49)
+# Between which the temperature is sought.
+TEMPERATURES = (0.6, 3.0)
 
 Matrix = NDArray[np.float64]
 
@@ -80,16 +80,17 @@ def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
 
 
 def fitted(found: Sequence[Example]) -> dict[str, float]:
-    """Fit a conditional logit by Adam; deterministic."""
+    """Fit a conditional logit with a ridge, by L-BFGS; deterministic."""
     names = sorted({name for example in found for row in example.rows for name in row})
     tables = [(_table(example, names), list(example.right), np.array(example.worth)) for example in found]
-    weights = np.zeros(len(names))
-    mean, square = np.zeros(len(names)), np.zeros(len(names))
-    for step in range(1, STEPS + 1):
-        slope = RIDGE * weights + sum((_slope(*table, weights) for table in tables), np.zeros(len(names)))
-        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
-        weights -= RATE * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
-    return {name: round(float(weight), 4) for name, weight in zip(names, weights, strict=True)}
+
+    def loss(weights: Matrix) -> tuple[float, Matrix]:
+        parts = [_loss(*table, weights) for table in tables]
+        total = RIDGE * float(weights @ weights) / 2 + sum(part for part, _ in parts)
+        return total, RIDGE * weights + sum((slope for _, slope in parts), np.zeros(len(names)))
+
+    best = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B")
+    return {name: round(float(weight), 4) for name, weight in zip(names, best.x, strict=True)}
 
 
 def _table(example: Example, names: Sequence[str]) -> Matrix:
@@ -102,13 +103,13 @@ def _shares(sums: Matrix) -> Matrix:
     return shares
 
 
-def _slope(table: Matrix, right: list[int], worth: Matrix, weights: Matrix) -> Matrix:
+def _loss(table: Matrix, right: list[int], worth: Matrix, weights: Matrix) -> tuple[float, Matrix]:
+    """Give minus the logarithm of what the right rows of one log are worth, and its slope."""
     shares = _shares(table @ weights)
     wanted = np.zeros_like(shares)
     wanted[right] = shares[right] * worth
-    wanted /= max(wanted.sum(), 1e-12)
-    slope: Matrix = table.T @ (shares - wanted)
-    return slope
+    total = max(wanted.sum(), 1e-12)
+    return -float(np.log(total)), table.T @ (shares - wanted / total)
 
 
 def cooled(found: Sequence[Example], learned: dict[str, float]) -> float:
@@ -118,11 +119,11 @@ def cooled(found: Sequence[Example], learned: dict[str, float]) -> float:
         (_table(example, names) @ np.array([learned[name] for name in names]), list(example.right))
         for example in found
     ]
-    losses = [
-        sum(-np.log(max(_shares(values / heat)[right].sum(), 1e-12)) for values, right in sums)
-        for heat in TEMPERATURES
-    ]
-    return round(float(TEMPERATURES[int(np.argmin(losses))]), 2)
+
+    def loss(heat: float) -> float:
+        return float(sum(-np.log(max(_shares(values / heat)[right].sum(), 1e-12)) for values, right in sums))
+
+    return round(float(minimize_scalar(loss, bounds=TEMPERATURES, method="bounded").x), 2)
 
 
 def main(words: Sequence[str]) -> int:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from corpus.message import Message
 from ingest.documents import Document
 from ingest.embedder import Vectors
 from ingest.errors import ChromaServerError
@@ -175,10 +176,8 @@ class ChromaServer:
         except (ChromaError, HTTPError, ValueError, OSError) as error:
             self.failed_at = monotonic()
             self._collections.clear()
-            self.trouble = (
-                f"The Chroma server at {self.url} gives no answer "
-                f"({str(error)[:200] or type(error).__name__}); "
-                "start it, or set WHYCRASH_CHROMA_URL to where it is."
+            self.trouble = Message(
+                "errors.chroma-gives-no-answer", url=self.url, reason=str(error)[:200] or type(error).__name__
             )
             raise ChromaServerError(self.trouble) from error
         self.trouble = ""

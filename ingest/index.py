@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corpus.message import Message
 from ingest import chroma, word_index
 from ingest.chroma import ChromaServer
 from ingest.documents import Document
@@ -200,8 +201,7 @@ def current(home: Path, server: ChromaServer | None = None) -> Index | None:
         raise _unreadable(home, "its manifest is no object")
     if facts.get("format", 0) > FORMAT:
         raise NewerIndexError(
-            f"The index under {home} has format {facts['format']}, this whycrash reads up to {FORMAT}: "
-            "get a newer whycrash, or set WHYCRASH_HOME to another folder."
+            Message("errors.index-format-whycrash-reads", home=home, value=facts["format"], value_2=FORMAT)
         )
     if facts.get("format") not in READABLE:
         return None
@@ -212,7 +212,9 @@ def current(home: Path, server: ChromaServer | None = None) -> Index | None:
 
 
 def _unreadable(home: Path, reason: object) -> SearchIndexError:
-    return SearchIndexError(f"The index under {home} cannot be read ({reason}); remove {home / 'index'}.")
+    return SearchIndexError(
+        Message("errors.index-cannot-read-remove", home=home, reason=reason, home_2=home / "index")
+    )
 
 
 def write(
@@ -361,8 +363,7 @@ def _next_folder(home: Path) -> Iterator[Path]:
             folder.mkdir()
         if isinstance(error, OSError):
             raise SearchIndexError(
-                f"The index cannot be written to {base} ({error.strerror or error}); make room there. "
-                "What stood before still stands."
+                Message("errors.index-cannot-written-make", base=base, reason=error.strerror or error)
             ) from error
         raise
 
@@ -387,6 +388,4 @@ def _locked(home: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
     except (PermissionError, NotADirectoryError, FileExistsError, FileNotFoundError) as error:
-        raise SearchIndexError(
-            f"{base} cannot be written; set WHYCRASH_HOME to a folder of yours."
-        ) from error
+        raise SearchIndexError(Message("errors.cannot-written-set-whycrash-home", base=base)) from error

@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from corpus import library
+from corpus.message import Message
 from ingest import bulk_ingest, documents, index, ingest_tasks, writeups
 from ingest.chroma import ChromaServer, CollectionContents, server_at
 from ingest.documents import Document
@@ -202,7 +203,7 @@ def _tasks_of(
 def _files(paths: Iterable[Path], suffixes: frozenset[str]) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
-            raise MissingInputError(f"There is no file or folder {path}.")
+            raise MissingInputError(Message("errors.no-file-folder", path=path))
         if path.is_file():
             yield path.resolve()
             continue

@@ -20,6 +20,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from corpus.message import Message
 from ingest.embedder import Vectors
 from ingest.errors import SearchIndexError
 
@@ -47,7 +48,7 @@ def _whole(folder: Path, suffix: str) -> Iterator[Path]:
     except OSError as error:
         part.unlink(missing_ok=True)
         raise SearchIndexError(
-            f"{folder} cannot be written ({error.strerror or error}); make room there."
+            Message("errors.cannot-written-make-room", folder=folder, reason=error.strerror or error)
         ) from error
 
 
@@ -131,7 +132,7 @@ class RowParts:
                 yield
         except BlockingIOError as error:
             raise SearchIndexError(
-                f"Another run takes logs in under {self._base.parent.parent.parent}; wait until it is done."
+                Message("errors.another-run-takes-logs", parent=self._base.parent.parent.parent)
             ) from error
 
     def clear(self) -> None:

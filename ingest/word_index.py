@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[.-][A-Za-z_][A-Za-z0-9_]*)*|\d+(?:\.\d+)+|[一-鿿]+")
+from corpus.message import CHINESE
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[.-][A-Za-z_][A-Za-z0-9_]*)*|\d+(?:\.\d+)+|[\u4e00-\u9fff]+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_CHINESE = re.compile(r"[一-鿿]")
 _STOP = frozenset(
     [
         "a",
@@ -74,7 +75,7 @@ def words(text: str) -> list[str]:
     """
     found: list[str] = []
     for run in _WORD.findall(text):
-        if _CHINESE.match(run):
+        if CHINESE.match(run):
             found.extend(word for word in _chinese(run) if word not in _STOP)
             continue
         whole = run.lower()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from corpus.message import CHINESE
 from ingest.documents import Document, pieces
 from ingest.logs.inputs.sources import refuse_binary
 from ingest.logs.lines import printable
@@ -46,7 +47,7 @@ _CAPTION = re.compile(
     re.IGNORECASE,
 )
 # A card's last line: a language's name glued to counters, a bare counter, or a bare language's name.
-_COUNTERS = re.compile(r"(?:[A-Za-z+#]{1,12}|[。！？.!?】）)]|[一-鿿])\d{2,4}$")
+_COUNTERS = re.compile(r"(?:[A-Za-z+#]{1,12}|[。！？.!?】）)]|[\u4e00-\u9fff])\d{2,4}$")
 _BARE = re.compile(
     r"^(?:\d{1,4}(?:\.\d+)?(?: "
     r"?[KkMm万])?|C|C\+\+|C#|Dart|Go|Java|JavaScript|TypeScript|Kotlin|Less|Python|Rust|Cangjie|Jinja|Ruby|PHP|Swift|Shell|HTML|Vue|暂无简介)$"
@@ -58,7 +59,6 @@ BYLINE = re.compile(
 _HEADING = re.compile(r"^(#{1,6})\s+(?P<title>.+?)\s*#*$")
 _NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)*[.、)]|[一二三四五六七八九十]+、)\s*(?P<title>\S.{0,60})$")
 _SENTENCE_END = "。.:：,，;；!?！？、"
-_CHINESE = re.compile(r"[一-鿿]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def read_writeup(path: Path) -> list[Document]:
     if not rows:
         return []
     title, rest = rows[0].lstrip("# ").strip(), rows[1:]
-    language = "zh" if len(_CHINESE.findall(" ".join(rows))) > len(" ".join(rows)) // 20 else "en"
+    language = "zh" if len(CHINESE.findall(" ".join(rows))) > len(" ".join(rows)) // 20 else "en"
     owner = sha256(str(path).encode()).hexdigest()[:12]
     return list(_documents(title, sections(rest), language, owner, str(path)))
 
@@ -184,11 +184,11 @@ def _heading(row: str, following: str) -> str:
         title = match["title"].strip()
         return "" if title[-1] in _SENTENCE_END else title
     bare = row.strip()
-    limit = 24 if _CHINESE.search(bare) else 50
+    limit = 24 if CHINESE.search(bare) else 50
     looks = (
         0 < len(bare) <= limit
         and bare[-1] not in _SENTENCE_END
         and not re.match(r"[-*>|`$#\d{}()\[\]]|\w+ ?=", bare)
     )
-    wordy = looks and (bool(_CHINESE.match(bare)) or (bare[0].isupper() and " " in bare and "=" not in bare))
+    wordy = looks and (bool(CHINESE.match(bare)) or (bare[0].isupper() and " " in bare and "=" not in bare))
     return bare if wordy and len(following) > len(bare) else ""

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from platformdirs import user_config_path, user_data_path
 from pydantic import SecretStr
 
+from corpus.message import Message
 from ingest.logs.lines import printable
 from service.schemas.errors import SettingsError
 
@@ -226,9 +227,7 @@ def _made(values: Mapping[str, Any]) -> Settings:
         made = None
     # A relative default would be a path in whatever folder a log lies in.
     if made is None or not (made.home.is_absolute() or "home" in values):
-        raise SettingsError(
-            "There is no home folder to keep the index in; set WHYCRASH_HOME to a folder of yours."
-        )
+        raise SettingsError(Message("errors.no-home-folder-keep"))
     return made
 
 
@@ -256,22 +255,24 @@ def _of_user(file: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise SettingsError(f"{file} cannot be read: {error.strerror}.") from error
+        raise SettingsError(Message("errors.cannot-read", file=file, reason=error.strerror)) from error
     if about.st_uid not in (os.geteuid(), 0) or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise SettingsError(
-            f"{file} is not used: it must be yours, and no others may write it (chown to you, chmod go-w)."
-        )
+        raise SettingsError(Message("errors.not-used-yours-no", file=file))
     try:
         table = _parsed(file)
     except (OSError, ValueError, RecursionError) as error:
-        raise SettingsError(f"{file} is no valid TOML: {error}.") from error
+        raise SettingsError(Message("errors.no-valid-toml", file=file, reason=error)) from error
     known = _names()
     unknown = sorted(set(table) - set(known))
     if unknown:
-        raise SettingsError(f"{file}: there is no setting {unknown[0]!r}; there are {', '.join(known)}.")
+        raise SettingsError(
+            Message("errors.no-setting", file=file, unknown=repr(unknown[0]), known=", ".join(known))
+        )
     wrong = next((name for name, value in table.items() if not _is_typed(name, value)), "")
     if wrong:
-        raise SettingsError(f"{file}: {wrong} takes a text in quotes, not {table[wrong]!r}.")
+        raise SettingsError(
+            Message("errors.takes-text-quotes-not", file=file, wrong=wrong, table=repr(table[wrong]))
+        )
     return table
 
 
@@ -329,7 +330,7 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     if "home" in values:
         values["home"] = Path(str(values["home"])).expanduser()
     if values.get("lang", "") not in ("", "en", "zh"):
-        raise SettingsError(f"{PREFIX}LANG is {values['lang']!r}; it takes en or zh.")
+        raise SettingsError(Message("errors.variable-takes-language", value=repr(values["lang"])))
     values |= {name: _number(name, values[name]) for name in NUMBERS if name in values}
     values |= {name: SecretStr(str(values[name])) for name in SECRETS if name in values}
     return values
@@ -340,7 +341,13 @@ def _number(name: str, value: Any) -> float:
     try:
         number = kind(value)
     except ValueError as error:
-        raise SettingsError(f"{PREFIX}{name.upper()} is {value!r}; it takes a number.") from error
+        raise SettingsError(
+            Message("errors.variable-takes-number", variable=PREFIX + name.upper(), value=repr(value))
+        ) from error
     if not least <= number < math.inf:
-        raise SettingsError(f"{PREFIX}{name.upper()} is {value!r}; it takes {least} or more.")
+        raise SettingsError(
+            Message(
+                "errors.variable-takes-least", variable=PREFIX + name.upper(), value=repr(value), least=least
+            )
+        )
     return number

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from fastapi import FastAPI
 
+from corpus.message import Message
 from service.api import serving
 from service.api.app import create_app
 from service.app.triage_service import TriageService
@@ -50,15 +51,17 @@ def address(settings: Settings, port: int) -> str:
 
 def _bound(settings: Settings) -> socket.socket:
     if settings.port > MAX_PORT:
-        raise SettingsError(
-            f"WHYCRASH_PORT is {settings.port}; it takes at most {MAX_PORT}, or 0 for any free one."
-        )
+        raise SettingsError(Message("errors.whycrash-port-takes-most", port=settings.port, max_port=MAX_PORT))
     # Bound here and not by the web server, which would leave with its own words where the port is taken.
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
     except OSError as error:
         raise SettingsError(
-            f"{settings.host}:{settings.port} cannot be bound ({os.strerror(error.errno or 0)}); set "
-            "WHYCRASH_PORT or WHYCRASH_HOST to another."
+            Message(
+                "errors.cannot-bound-set-whycrash",
+                host=settings.host,
+                port=settings.port,
+                reason=os.strerror(error.errno or 0),
+            )
         ) from error

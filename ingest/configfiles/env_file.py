@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.settings import TextEdit
 from ingest.configfiles.tree import line_of
@@ -77,9 +78,9 @@ def replacement(text: str, match: Assigned, to: str) -> TextEdit | None:
     """
     line, old = line_of(text, match.start("value")), match["value"]
     if is_unusual(match):
-        raise NotPatchableError(f"line {line} is written in an unusual way")
+        raise NotPatchableError(Message("patch.line-written-unusual-way", line=line))
     if "$" in old and not old.startswith("'"):
-        raise NotPatchableError(f"its value in line {line} is computed ({old})")
+        raise NotPatchableError(Message("patch.value-line-computed", line=line, old=old))
     if same(value_of(match), to):
         return None
     new = f"{old[0]}{to}{old[0]}" if old[:1] in ("'", '"') else quoted(to)

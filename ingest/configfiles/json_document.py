@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from corpus.message import Message
 from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import Step, TreeEdit, TreeEntry, TreeNode, checked, line_of, spliced
@@ -39,18 +40,17 @@ def read(text: str) -> TreeNode:
     try:
         parsed = loaded(text)
         if not isinstance(parsed, dict):
-            raise NotPatchableError("the file is no JSON object")
+            raise NotPatchableError(Message("patch.file-no-json-object"))
         return _Scan(text).node(text.index("{"), ())
     except json.JSONDecodeError as error:
         begin = text[error.pos + text.startswith("\ufeff") :].lstrip()
-        why = (
-            "comments, which plain JSON has not"
-            if begin.startswith(("//", "/*", "#"))
-            else f"no valid JSON ({error.msg})"
-        )
-        raise NotPatchableError(f"line {error.lineno} has {why}") from error
+        if begin.startswith(("//", "/*", "#")):
+            raise NotPatchableError(Message("patch.line-comments-plain-json", line=error.lineno)) from error
+        raise NotPatchableError(
+            Message("patch.line-no-valid-json", line=error.lineno, reason=error.msg)
+        ) from error
     except (RecursionError, ValueError) as error:
-        raise NotPatchableError("the file is no JSON that can be read safely") from error
+        raise NotPatchableError(Message("patch.file-no-json-read")) from error
 
 
 class _Scan:
@@ -66,7 +66,7 @@ class _Scan:
     def node(self, start: int, path: tuple[Step, ...]) -> TreeNode:
         """Give the value that begins at an offset."""
         if len(path) > MAX_DEPTH:
-            raise NotPatchableError(f"the file nests more than {MAX_DEPTH} levels")
+            raise NotPatchableError(Message("patch.file-nests-more-levels", max_depth=MAX_DEPTH))
         first = self._text[start]
         if first == "{":
             return self._object(start, path)
@@ -82,7 +82,9 @@ class _Scan:
             key, end = _DECODER.raw_decode(self._text, offset)
             if key in entries:
                 lines = (line_of(self._text, entries[key].start), line_of(self._text, offset))
-                raise NotPatchableError(f"the key `{key}` stands twice (lines {lines[0]} and {lines[1]})")
+                raise NotPatchableError(
+                    Message("patch.key-stands-twice-lines", key=key, lines=lines[0], lines_2=lines[1])
+                )
             value = self.node(self._skip(self._skip(end) + 1), (*path, key))
             entries[key] = TreeEntry(key, offset, end, (*path, key), value)
             offset = self._following(value.end)
@@ -107,10 +109,13 @@ def replacement(text: str, entry: TreeEntry, to: Scalar, *, words: bool = False)
     value = str(to) if words else _typed(to, node)
     if node.kind == "mapping" or (node.kind == "sequence") != isinstance(value, list):
         raise NotPatchableError(
-            f"line {line} holds {'an object' if node.kind == 'mapping' else 'another kind of value'} there"
+            Message(
+                "patch.line-holds-object" if node.kind == "mapping" else "patch.line-holds-another-kind",
+                line=line,
+            )
         )
     if "${" in node.value:
-        raise NotPatchableError(f"its value in line {line} is computed ({node.value})")
+        raise NotPatchableError(Message("patch.value-line-computed", line=line, old=node.value))
     return TreeEdit(node.start, node.end, _written(value), entry.path, value)
 
 
@@ -127,7 +132,7 @@ def _typed(to: Scalar, old: TreeNode) -> object:
 
 def _written(value: object) -> str:
     if isinstance(value, float) and not math.isfinite(value):
-        raise NotPatchableError(f"{value} is no number to write")
+        raise NotPatchableError(Message("patch.no-number-write", value=value))
     return json.dumps(value, ensure_ascii=False)
 
 

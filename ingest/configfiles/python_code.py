@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from corpus.keys import unsigned
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.settings import LONGEST, Setting, TextEdit, place_at
 
@@ -17,12 +18,12 @@ MAX_CHARACTERS = 1 << 18
 def read(text: str) -> list[Setting]:
     """Read `NAME = 1`, `call(name=1)` and `add_argument("--name", default=1)`; raises NotPatchableError."""
     if len(text) > MAX_CHARACTERS:
-        raise NotPatchableError(f"the file is longer than {MAX_CHARACTERS:,} characters")
+        raise NotPatchableError(Message("patch.file-longer-characters", max_characters=f"{MAX_CHARACTERS:,}"))
     try:
         tree = ast.parse(text)
         found = sorted(_values(tree), key=lambda item: (item[1].lineno, item[1].col_offset))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise NotPatchableError("the file is no Python that can be read") from error
+        raise NotPatchableError(Message("patch.file-no-python-read")) from error
     rows = text.split("\n")
     starts = [0, *accumulate(len(row) + 1 for row in rows)]
     return [_setting(text, rows, starts, key, node, scope) for key, node, scope in found]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from corpus.message import Message
 from corpus.schema import Scalar
 from ingest.configfiles import (
     env_file,
@@ -54,7 +55,7 @@ def edited(text: str, name: str, setting: Setting, to: Scalar) -> str:
     Raises NotPatchableError where there is no such place, or where the edit would change more.
     """
     if setting.place is None:
-        raise NotPatchableError(f"line {setting.line}: its value is computed there ({setting.value})")
+        raise NotPatchableError(Message("patch.line-value-computed", line=setting.line, text=setting.value))
     edit = setting.place.write(to)
     form = format_of(name, text)
     if isinstance(edit, WordEdit):
@@ -67,7 +68,7 @@ def edited(text: str, name: str, setting: Setting, to: Scalar) -> str:
 
 def _script(text: str) -> list[Setting]:
     if len(text) > MAX_SCRIPT:
-        raise NotPatchableError(f"the file is longer than {MAX_SCRIPT:,} characters")
+        raise NotPatchableError(Message("patch.file-longer-characters", max_characters=f"{MAX_SCRIPT:,}"))
     return document.read(text)
 
 
@@ -129,7 +130,7 @@ def _variable(text: str, match: env_file.Assigned, value: str) -> Setting:
 
 def _variable_edit(text: str, match: env_file.Assigned, to: Scalar) -> TextEdit:
     if env_file.is_composed(str(to)):
-        raise NotPatchableError("the variable is to be removed or composed by hand")
+        raise NotPatchableError(Message("patch.variable-removed-composed-hand"))
     edit = env_file.replacement(text, match, str(to))
     return edit or TextEdit(*match.span("value"), match["value"])
 

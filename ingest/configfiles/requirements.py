@@ -11,6 +11,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from corpus.message import Message
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import TreeEdit, TreeNode, line_of
@@ -65,12 +66,14 @@ def with_version(line: RequirementLine, specifier: SpecifierSet) -> str:
     try:
         now = Requirement(line.body.strip().rstrip("\ufeff"))
     except InvalidRequirement as error:
-        raise NotPatchableError(f"line {line.number} is no requirement that pip reads") from error
+        raise NotPatchableError(Message("patch.line-no-requirement-pip", number=line.number)) from error
     if now.url is not None:
-        raise NotPatchableError(f"line {line.number} installs {now.name} from an address ({now.url})")
+        raise NotPatchableError(
+            Message("patch.line-installs-address", number=line.number, name=now.name, url=now.url)
+        )
     match = _HEAD.match(line.body)
     if match is None or "===" in line.body:
-        raise NotPatchableError(f"line {line.number} is written in an unusual way")
+        raise NotPatchableError(Message("patch.line-written-unusual-way", line=line.number))
     begin, end = match.span("version")
     if begin == end:
         # The blank stands before what follows, a marker or a comment.
@@ -90,7 +93,7 @@ def conda_lists(document: YamlFile) -> tuple[TreeNode, TreeNode | None]:
     """Give the list of dependencies and that of pip within it; raises NotPatchableError."""
     dependencies = document.only().child("dependencies")
     if dependencies is None or dependencies.kind != "sequence":
-        raise NotPatchableError("the file has no list of `dependencies`")
+        raise NotPatchableError(Message("patch.file-no-list-dependencies"))
     pips = [
         pip
         for item in dependencies.items
@@ -113,7 +116,7 @@ def conda_item(document: YamlFile, package: str) -> TreeNode | None:
         if canonicalize_name(re.split(r"[\[\s=<>!~;@]", item.value)[0]) == canonicalize_name(package)
     ]
     if len(found) > 1:
-        raise NotPatchableError(f"{package} stands more than once")
+        raise NotPatchableError(Message("patch.stands-more-once", package=package))
     return found[0] if found else None
 
 
@@ -125,7 +128,7 @@ def conda_edit(document: YamlFile, item: TreeNode, specifier: SpecifierSet) -> T
         return yaml_document.item_replacement(document, item, with_version(line, specifier))
     match = _CONDA.fullmatch(item.value)
     if match is None:
-        raise NotPatchableError(f"line {line.number} is written in an unusual way")
+        raise NotPatchableError(Message("patch.line-written-unusual-way", line=line.number))
     return yaml_document.item_replacement(document, item, match["name"] + written(specifier))
 
 
@@ -139,5 +142,5 @@ def read_specifier(to: str) -> SpecifierSet:
         try:
             return SpecifierSet(to)
         except InvalidSpecifier as error:
-            raise NotPatchableError(f"`{to}` is no version of a package") from error
+            raise NotPatchableError(Message("patch.no-version-package", to=to)) from error
     return SpecifierSet(f"=={to}")

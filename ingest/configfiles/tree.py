@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from corpus.keys import canonical
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 
 Step = str | int
@@ -140,6 +141,6 @@ def checked(before: object, after: object, edits: Sequence[TreeEdit]) -> None:
     try:
         as_meant = alike(expected(before, edits), after)
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise NotPatchableError(f"the key is read otherwise than it is written ({error})") from error
+        raise NotPatchableError(Message("patch.key-read-otherwise-written", reason=error)) from error
     if not as_meant:
-        raise NotPatchableError("the edit would change more than this value")
+        raise NotPatchableError(Message("patch.edit-change-more-value"))

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from corpus import library
 from corpus.errors import CorpusError
+from corpus.message import Message
 from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import Step, TreeEdit, TreeEntry, TreeNode, checked, line_of, spliced
@@ -40,9 +41,9 @@ class YamlFile:
     def only(self) -> TreeNode:
         """Give the one mapping of the file; raises NotPatchableError where it is something else."""
         if len(self.roots) != 1:
-            raise NotPatchableError(f"the file holds {len(self.roots)} YAML documents")
+            raise NotPatchableError(Message("patch.file-holds-yaml-documents", roots=len(self.roots)))
         if self.roots[0].kind != "mapping":
-            raise NotPatchableError("the file is no YAML mapping")
+            raise NotPatchableError(Message("patch.file-no-yaml-mapping"))
         return self.roots[0]
 
 
@@ -50,11 +51,13 @@ class YamlFile:
 def read(text: str) -> YamlFile:
     """Read a file's text; raises NotPatchableError where it is no clean YAML."""
     if len(text) > MAX_CHARACTERS:
-        raise NotPatchableError(f"the file is longer than {MAX_CHARACTERS:,} characters")
+        raise NotPatchableError(Message("patch.file-longer-characters", max_characters=f"{MAX_CHARACTERS:,}"))
     if re.search(r"\r(?!\n)", text):
-        raise NotPatchableError(f"line {line_of(text, text.index(chr(13)))} has a carriage return within it")
+        raise NotPatchableError(
+            Message("patch.line-carriage-return-within", text=line_of(text, text.index(chr(13))))
+        )
     if _is_deep(text):
-        raise NotPatchableError(f"the file nests more than {MAX_DEPTH} levels")
+        raise NotPatchableError(Message("patch.file-nests-more-levels", max_depth=MAX_DEPTH))
     from ingest.configfiles import yaml_tree  # see there why not above
 
     return YamlFile(text, yaml_tree.compose(text))
@@ -83,7 +86,7 @@ def loaded(document: YamlFile) -> list[object]:
                 library.parse_yaml(document.text[begin : root.end].lstrip("\ufeff"), Path("the file"))
             )
         except (CorpusError, RecursionError, ValueError) as error:
-            raise NotPatchableError("the file is no YAML that a safe loader reads") from error
+            raise NotPatchableError(Message("patch.file-no-yaml-safe")) from error
     return found
 
 
@@ -115,7 +118,11 @@ def item_replacement(document: YamlFile, node: TreeNode, to: str) -> TreeEdit:
     """Make the edit that gives an item of a list a new string."""
     if node.shared or _COMPUTED.search(node.value):
         raise NotPatchableError(
-            f"line {line_of(document.text, node.start)} is computed or used elsewhere too ({node.value})"
+            Message(
+                "patch.line-computed-used-elsewhere",
+                text=line_of(document.text, node.start),
+                value=node.value,
+            )
         )
     written, value = _written(document, to, node, words=node.style in "'\"" or not _is_other(node.value))
     return TreeEdit(node.start, node.end, written, node.path, value)
@@ -126,12 +133,14 @@ def _span(document: YamlFile, entry: TreeEntry) -> tuple[int, int, TreeNode]:
     text, node = document.text, entry.node
     colon = _COLON.match(text, entry.end)
     if colon is None:
-        raise NotPatchableError(f"`{entry.key}` in line {line_of(text, entry.start)} has no value")
+        raise NotPatchableError(
+            Message("patch.line-no-value", key=entry.key, text=line_of(text, entry.start))
+        )
     if entry.alias:
         alias = _ALIAS.match(text, colon.end())
         if alias is None:
             raise NotPatchableError(
-                f"`{entry.key}` in line {line_of(text, entry.start)} is an alias written in an unusual way"
+                Message("patch.line-alias-written-unusual", key=entry.key, text=line_of(text, entry.start))
             )
         begin = colon.end() + len(alias[0]) - len(alias[0].lstrip())
         return begin, alias.end(), TreeNode("scalar", begin, alias.end(), entry.path, "plain", inside=True)
@@ -146,16 +155,15 @@ def _check_replaceable(document: YamlFile, entry: TreeEntry, value: object) -> N
     if entry.alias:
         return
     if node.kind == "mapping" or (node.kind == "sequence") != isinstance(value, list):
-        kinds = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single value"}
-        raise NotPatchableError(f"line {line} holds {kinds[node.kind]} there")
+        raise NotPatchableError(Message(f"patch.line-holds-{node.kind}", line=line))
     if node.kind == "sequence" and (node.style != "flow" or any(below.shared for below in node.walk())):
-        raise NotPatchableError(f"the list in line {line} is to be changed by hand")
+        raise NotPatchableError(Message("patch.list-line-changed-hand", line=line))
     if node.style in ("|", ">"):
-        raise NotPatchableError(f"line {line} holds a block of text")
+        raise NotPatchableError(Message("patch.line-holds-block-text", line=line))
     if document.text.startswith("!", node.start):
-        raise NotPatchableError(f"the value in line {line} has a tag of its own")
+        raise NotPatchableError(Message("patch.value-line-tag-own", line=line))
     if _COMPUTED.search(node.value):
-        raise NotPatchableError(f"its value in line {line} is computed ({node.value})")
+        raise NotPatchableError(Message("patch.value-line-computed", line=line, old=node.value))
 
 
 def insertion(
@@ -176,7 +184,7 @@ def insertion(
         written = {key: written}
     if not isinstance(written, dict) or parent.shared:
         raise NotPatchableError(
-            f"the mapping in line {line_of(text, parent.start)} is used elsewhere too by an anchor"
+            Message("patch.mapping-line-used-elsewhere", text=line_of(text, parent.start))
         )
     if parent.kind == "scalar" and entry is not None:
         begin, _, _ = _span(document, entry)
@@ -192,9 +200,7 @@ def appended(document: YamlFile, sequence: TreeNode, value: object) -> TreeEdit:
     """Make the edit that adds an item at the end of a list."""
     text, path = document.text, (*sequence.path, len(sequence.items))
     if sequence.shared:
-        raise NotPatchableError(
-            f"the list in line {line_of(text, sequence.start)} is used elsewhere too by an anchor"
-        )
+        raise NotPatchableError(Message("patch.list-line-used-elsewhere", text=line_of(text, sequence.start)))
     if sequence.style == "flow":
         return _in_flow(document, sequence, _flow(document, value), path, value)
     dash = (
@@ -245,7 +251,9 @@ def _tail(document: YamlFile, node: TreeNode) -> int:
     if node.kind == "sequence":
         last = node.items[-1]
         if last.end <= node.start or last.style == "empty":
-            raise NotPatchableError(f"the list in line {line_of(document.text, node.start)} ends unusually")
+            raise NotPatchableError(
+                Message("patch.list-line-ends-unusually", text=line_of(document.text, node.start))
+            )
         return _tail(document, last)
     last_entry = max(node.entries, key=lambda entry: entry.start)
     if last_entry.alias or last_entry.node.style == "empty":
@@ -274,7 +282,7 @@ def _in_flow(
     offset = node.items[-1].end if node.items else max(node.entries, key=lambda entry: entry.start).node.end
     if not node.start < offset < node.end or (node.entries and node.entries[-1].alias):
         raise NotPatchableError(
-            f"line {line_of(document.text, node.start)} ends in an alias or an empty value"
+            Message("patch.line-ends-alias-empty", text=line_of(document.text, node.start))
         )
     return TreeEdit(offset, offset, f", {written}", path, value)
 
@@ -326,7 +334,7 @@ def _plain(document: YamlFile, value: object, old: TreeNode | None = None, *, in
     if isinstance(value, float):
         # `1e-05` is a string for YAML 1.1: it wants the point and the sign.
         if not math.isfinite(value):
-            raise NotPatchableError(f"{value} is no number to write")
+            raise NotPatchableError(Message("patch.no-number-write", value=value))
         mantissa, _, exponent = repr(value).partition("e")
         # `1e-05` is a string for YAML 1.1: it wants the point and the sign.
         return (

@@ -10,6 +10,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.nodes import Node as Parsed
 
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import Step, TreeEntry, TreeNode, line_of
 
@@ -25,9 +26,11 @@ def compose(text: str) -> tuple[TreeNode, ...]:
         return tuple(_YamlNodeReader(text, root).node(root, (index,)) for index, root in enumerate(parsed))
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
-        raise NotPatchableError(f"line {line} is no valid YAML ({error.problem})") from error
+        raise NotPatchableError(
+            Message("patch.line-no-valid-yaml", line=line, problem=error.problem)
+        ) from error
     except (YAMLError, ValueError, RecursionError) as error:
-        raise NotPatchableError(f"the file is no valid YAML ({type(error).__name__})") from error
+        raise NotPatchableError(Message("patch.file-no-valid-yaml", name=type(error).__name__)) from error
 
 
 class _YamlNodeReader:
@@ -39,7 +42,7 @@ class _YamlNodeReader:
         self._made: dict[int, TreeNode] = {}
         self._count(root)
         if self._size(root, {}, set()) > MAX_VALUES:
-            raise NotPatchableError("the aliases of the file stand for too many values")
+            raise NotPatchableError(Message("patch.aliases-file-stand-many"))
 
     def _count(self, root: Parsed) -> None:
         waiting = [root]
@@ -52,7 +55,7 @@ class _YamlNodeReader:
     def _size(self, node: Parsed, known: dict[int, int], above: set[int]) -> int:
         if id(node) in above:
             raise NotPatchableError(
-                f"line {line_of(self._text, node.start_mark.index)} contains itself by an alias"
+                Message("patch.line-contains-itself-alias", text=line_of(self._text, node.start_mark.index))
             )
         if id(node) not in known:
             known[id(node)] = 1 + sum(
@@ -106,14 +109,16 @@ class _YamlNodeReader:
         for key, value in node.value:
             if not isinstance(key, ScalarNode):
                 raise NotPatchableError(
-                    f"line {line_of(self._text, key.start_mark.index)} has a key that is no plain word"
+                    Message("patch.line-key-no-plain", text=line_of(self._text, key.start_mark.index))
                 )
             if _is_merge(key):
                 continue
             name = str(key.value)
             if name in found:
                 lines = [line_of(self._text, place) for place in (found[name].start, key.start_mark.index)]
-                raise NotPatchableError(f"the key `{name}` stands twice (lines {lines[0]} and {lines[1]})")
+                raise NotPatchableError(
+                    Message("patch.key-stands-twice-lines", key=name, lines=lines[0], lines_2=lines[1])
+                )
             below = (*path, name)
             alias = value.end_mark.index <= key.start_mark.index
             found[name] = TreeEntry(

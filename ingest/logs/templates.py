@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from corpus.message import Message
 from ingest.errors import BrokenTemplatesError
 from ingest.logs.events import GroupKey
 
@@ -63,10 +64,14 @@ def load(path: Path) -> Templates:
     try:
         told = json.loads(path.read_bytes())
         if told["format"] != FORMAT:
-            raise BrokenTemplatesError(f"{path} holds {told['format']}, and this version reads {FORMAT}.")
+            raise BrokenTemplatesError(
+                Message("errors.holds-version-reads", path=path, value=told["format"], value_2=FORMAT)
+            )
         return Templates(
             frozenset(map(int, told["lines"])),
             frozenset((str(name), str(text)) for name, text in told["events"]),
         )
     except (ValueError, TypeError, KeyError, OSError) as error:
-        raise BrokenTemplatesError(f"{path} holds no templates of a healthy run ({error}).") from error
+        raise BrokenTemplatesError(
+            Message("errors.holds-no-templates-healthy", path=path, reason=error)
+        ) from error

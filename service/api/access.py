@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
 
+from corpus.message import Message
 from service.api import keys
 from service.api.browsers import OriginPolicy
 from service.api.buckets import RateLimiter
@@ -106,10 +107,7 @@ class Authorizer:
         except KeysLostError as error:
             raise PageKeyError(str(error)) from None
         except UnauthorizedError:
-            raise PageKeyError(
-                "Log in with any name, and an API key as the password. Make one on the server with "
-                "`whycrash keys add`."
-            ) from None
+            raise PageKeyError(Message("errors.log-any-name-api")) from None
 
     async def authenticate(self, peer: str, headers: Mapping[str, str]) -> Principal:
         """Give who asks; raises UnauthorizedError, or BusyError where they ask too often."""
@@ -125,10 +123,7 @@ class Authorizer:
         await self._refresh()
         try:
             if self._is_keyed and not self._keys:
-                raise KeysLostError(
-                    "This server had API keys, and its database has none now: it was replaced or damaged. "
-                    "Make one on the server with `whycrash keys add`."
-                )
+                raise KeysLostError(Message("errors.server-had-api-keys"))
             found = self._by_key(headers.get("authorization", "")) or self._by_place(peer, headers)
         except UnauthorizedError:
             # Guesses are counted by their address, so that they cost the guesser and nobody else.
@@ -143,7 +138,7 @@ class Authorizer:
         parsed = keys.parse_key(_token(authorization))
         record = self._keys.get(parsed[0]) if parsed else None
         if not keys.key_matches(record, parsed[1] if parsed else "") or record is None:
-            raise UnauthorizedError("The key is not valid. Make one on the server with `whycrash keys add`.")
+            raise UnauthorizedError(Message("errors.key-not-valid-make"))
         return Principal(Caller("api", record.id), record.scopes, f"key {record.id}")
 
     def _by_place(self, peer: str, headers: Mapping[str, str]) -> Principal:
@@ -151,13 +146,11 @@ class Authorizer:
         # mean the door to be open now.
         if not self._is_keyed and self._boundary.is_local(peer, headers):
             return Principal(Caller("api", "local"), keys.SCOPES, f"address {peer}")
-        raise UnauthorizedError(
-            "Send `Authorization: Bearer whycrash_...`. Make a key on the server with `whycrash keys add`."
-        )
+        raise UnauthorizedError(Message("errors.send-authorization-bearer-whycrash"))
 
     def _count(self, name: str) -> None:
         if wait := self._buckets.acquire(name):
-            raise BusyError("This key or address asked too often in the last minute.", wait)
+            raise BusyError(Message("errors.key-address-asked-often"), wait)
 
     async def _refresh(self) -> None:
         if monotonic() - self._read_at < FRESH:
@@ -202,13 +195,15 @@ def _token(authorization: str) -> str:
 def require_scope(principal: Principal, scope: Scope) -> None:
     """Raise ForbiddenError where a principal may not do what the scope allows."""
     if not keys.key_allows(principal.scopes, scope):
-        raise ForbiddenError(f"This key's scopes are {', '.join(principal.scopes)}; this takes {scope}.")
+        raise ForbiddenError(
+            Message("errors.key-scopes-takes", scopes=", ".join(principal.scopes), scope=scope)
+        )
 
 
 def demand_live(principal: Principal) -> None:
     """Raise ForbiddenError where a principal may not have the server's own machine read."""
     if not keys.key_allows(principal.scopes, "admin"):
-        raise ForbiddenError("Reading the server's own machine takes a key with the scope admin.")
+        raise ForbiddenError(Message("errors.reading-server-own-machine"))
 
 
 def own_triage(triage_service: TriageService, principal: Principal, triage_id: str) -> TriageRecord:

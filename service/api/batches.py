@@ -14,6 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
+from corpus.message import Message
 from service.api import pages, submissions, uploads
 from service.api.access import Principal, own_batch
 from service.api.app_state import AppState, Batcher, House, IdempotencyKey, idempotent_request
@@ -214,7 +215,9 @@ async def _order(request: Request, settings: Settings, spool: Spool, asked: Batc
         return _of_upload(await submissions.multipart(request, spool, LIMITS), settings)
     if kind in _ONE_FILE:
         return await _of_file(request, spool, _ONE_FILE[kind], asked, settings)
-    raise MediaTypeError(f"Send {JSON}, {MULTIPART}, or one of {', '.join(_ONE_FILE)}.")
+    raise MediaTypeError(
+        Message("errors.send-one-of", types=f"{JSON}, {MULTIPART}", more=", ".join(_ONE_FILE))
+    )
 
 
 def _of_json(raw: bytes, settings: Settings) -> _BatchSubmission:
@@ -234,8 +237,9 @@ def _of_json(raw: bytes, settings: Settings) -> _BatchSubmission:
 def _of_upload(upload: MultipartUpload, settings: Settings) -> _BatchSubmission:
     if unknown := ({name for name, _ in upload.files} - {"log"}) | (set(upload.fields) - _SWITCHES):
         raise InvalidRequestError(
-            f"There is no field {min(unknown)!r}; there are the files `log` and the fields "
-            f"{', '.join(sorted(_SWITCHES))}."
+            Message(
+                "errors.no-field-files-log", unknown=repr(min(unknown)), switches=", ".join(sorted(_SWITCHES))
+            )
         )
     options = {
         "language": upload.fields.get("language", ""),
@@ -267,7 +271,7 @@ async def _of_file(
         await run_in_threadpool(file.write, chunk)
     await run_in_threadpool(file.rewind)
     if name.endswith(".jsonl") and not upload_source.is_lines(file.file):
-        raise InvalidRequestError('Each line is a job in JSON: {"name": ..., "log": ...}.')
+        raise InvalidRequestError(Message("errors.each-line-job-json"))
     source: SourceKind = "lines" if name.endswith(".jsonl") else "upload"
     return _BatchSubmission(
         asked.name or name,

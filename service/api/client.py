@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 import httpx
 from pydantic import BaseModel, TypeAdapter
 
+from corpus.message import Message
 from service.schemas import errors
 from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
 from service.schemas.errors import LateError, RequestError
@@ -164,7 +165,11 @@ class Client:
         while (record := self.progress(batch_id)).state == "running":
             seen(record)
             if time.monotonic() >= ends:
-                raise LateError(f"The batch {batch_id} was not over after {read_deadline:g} seconds.")
+                raise LateError(
+                    Message(
+                        "errors.batch-not-over-after", batch_id=batch_id, read_deadline=f"{read_deadline:g}"
+                    )
+                )
             time.sleep(pause)
         seen(record)
         return record
@@ -209,9 +214,11 @@ class Client:
         try:
             yield
         except httpx.TimeoutException as error:
-            raise LateError("The server did not answer in time.") from error
+            raise LateError(Message("errors.server-not-answer-time")) from error
         except httpx.HTTPError as error:
-            raise UnreachableError(f"{self._http.base_url} cannot be asked: {error}.") from error
+            raise UnreachableError(
+                Message("errors.cannot-asked", base_url=self._http.base_url, reason=error)
+            ) from error
 
 
 def _to_the_last(texts: Iterable[str]) -> Iterator[Event]:
@@ -226,7 +233,7 @@ def _to_the_last(texts: Iterable[str]) -> Iterator[Event]:
         yield event
         if isinstance(event, FinalAnswer | TurnAnswered):
             return
-    raise UnreachableError("The server cut the answer off.")
+    raise UnreachableError(Message("errors.server-cut-answer-off"))
 
 
 def _check(response: httpx.Response) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
+from corpus.message import Message
 from service.app.triage_service import Caller
 from service.persistence.requests import RequestRepository
 from service.schemas.errors import InvalidRequestError
@@ -29,9 +30,7 @@ class IdempotentRequest:
 
     def __init__(self, store: RequestRepository, key: str, caller: Caller) -> None:
         if key and not _KEY.fullmatch(key):
-            raise InvalidRequestError(
-                "An Idempotency-Key has 1 to 200 printable ASCII characters and no blanks."
-            )
+            raise InvalidRequestError(Message("errors.idempotency-key-1-200"))
         self._store = store
         self._key = key
         self._caller = caller.name

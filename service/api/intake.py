@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
+from corpus.message import Message
 from service.schemas.errors import RequestError, TooLargeError
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
 
 MIB = 1 << 20
 
@@ -43,7 +44,7 @@ class BodyReader:
         self.over = not has_body
         self.bytes = 0
 
-    async def __call__(self) -> Message:
+    async def __call__(self) -> AsgiMessage:
         """Give the next message."""
         # After its end, a body's next message is that the client has gone, which may be never.
         message = await (self._receive() if self.over else self._soon())
@@ -54,19 +55,19 @@ class BodyReader:
                 raise too_large(self._most)
             spent = monotonic() - self._began
             if not self.over and spent > self._pace.grace and self.bytes < spent * self._pace.rate:
-                raise SlowClientError(f"The body comes at less than {self._pace.rate:g} bytes a second.")
+                raise SlowClientError(Message("errors.body-comes-less-bytes", rate=f"{self._pace.rate:g}"))
         return message
 
-    async def _soon(self) -> Message:
+    async def _soon(self) -> AsgiMessage:
         try:
             # Not wait_for: see `streams.Flow.next`.
             async with asyncio.timeout(self._pace.idle):
                 return await self._receive()
         except TimeoutError as error:
-            raise SlowClientError(f"No byte of the body came for {self._pace.idle:g} seconds.") from error
+            raise SlowClientError(Message("errors.no-byte-body-came", idle=f"{self._pace.idle:g}")) from error
 
 
 def too_large(most: int) -> TooLargeError:
     """Make the error of a body over its limit, with the limit in words."""
     told = f"{most / MIB:.3g} MiB" if most >= MIB else f"{most} bytes"
-    return TooLargeError(f"The body is larger than {told}, the most that is taken here.")
+    return TooLargeError(Message("errors.body-larger-most-taken", told=told))

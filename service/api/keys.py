@@ -14,6 +14,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import get_args
 
+from corpus.message import Message
 from service.schemas.errors import InvalidRequestError
 from service.schemas.records import KeyRecord, Scope
 
@@ -30,10 +31,10 @@ def make_key(name: str, scopes: Sequence[str], now: datetime) -> tuple[KeyRecord
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
         raise InvalidRequestError(
-            f"A key's scopes are of {', '.join(SCOPES)}; got {', '.join(unknown) or 'none'}."
+            Message("errors.key-scopes-got", scopes=", ".join(SCOPES), unknown=", ".join(unknown) or "none")
         )
     if not name or len(name) > NAME_LENGTH or not name.isprintable():
-        raise InvalidRequestError(f"A key has a name of 1 to {NAME_LENGTH} printable characters.")
+        raise InvalidRequestError(Message("errors.key-name-1-printable", name_length=NAME_LENGTH))
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     kept: tuple[Scope, ...] = tuple(scope for scope in SCOPES if scope in scopes)
     return KeyRecord(

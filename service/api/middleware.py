@@ -17,19 +17,20 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 
+from corpus.message import Message
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.api import problems
 from service.api.access import Authorizer, Visit
 from service.api.browsers import OriginPolicy
-from service.api.intake import MIB, BodyRateLimits, BodyReader, Message, Receive, too_large
+from service.api.intake import MIB, AsgiMessage, BodyRateLimits, BodyReader, Receive, too_large
 from service.api.metrics import Metrics
 from service.schemas.errors import ForbiddenError, RequestError
 from service.workers.failures import StoppingError
 from service.workers.pool import STOPPING
 
 Scope = dict[str, Any]
-Send = Callable[[Message], Awaitable[None]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _LOG = logging.getLogger("whycrash.requests")
@@ -144,7 +145,7 @@ class RequestMiddleware:
             # Nobody but the web server ends a request so: it stops, and has waited for it long enough. Raised
             # on, it would be a stack in the log, and 500 to the client.
             _LOG.warning("%s was cut: the server is stopping", scope["request_id"])
-            await self._told(scope, intake, send, passage, StoppingError(STOPPING, 5.0))
+            await self._told(scope, intake, send, passage, StoppingError(Message(STOPPING), 5.0))
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the server goes on
             problems.log_problem(scope["request_id"], error)
             await self._told(scope, intake, send, passage, problems.error_name(error))
@@ -193,7 +194,7 @@ class RequestMiddleware:
         )
 
     def _sending(self, passage: _RequestInFlight, request_id: str, intake: BodyReader, send: Send) -> Send:
-        async def sending(message: Message) -> None:
+        async def sending(message: AsgiMessage) -> None:
             if message["type"] == "http.response.start":
                 passage.status, passage.begun = message["status"], True
                 headers = MutableHeaders(scope=message)

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from corpus.errors import CorpusError, UnknownCaseError
+from corpus.message import Message
 from ingest.errors import IngestError
 from ingest.redaction.redactor import Redactor
 from service.api.access import PageKeyError
@@ -127,14 +128,12 @@ def error_name(error: Exception) -> RequestError:
     if isinstance(error, UnknownCaseError):
         return NotFoundError(str(error))
     if isinstance(error, RequestValidationError):
-        return InvalidRequestError(
-            "; ".join(_fields(error)[:3]) or "The request is not in the form that was asked for."
-        )
+        return InvalidRequestError("; ".join(_fields(error)[:3]) or Message("errors.request-not-form-asked"))
     if isinstance(error, IngestError):
         return InvalidRequestError(str(error))
     if isinstance(error, ServiceError | CorpusError):
         return UnexpectedError(str(error))
-    return UnexpectedError("The server made a mistake. Its log tells which, under the request's id.")
+    return UnexpectedError(Message("errors.server-made-mistake-log"))
 
 
 def _fields(error: Exception) -> list[str]:
@@ -154,7 +153,7 @@ def fields(errors: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _of_status(request: Request, error: HTTPException) -> Response:
     """Tell what the router found: no such path, or not by this method."""
-    made = RequestError(f"There is nothing at this path for {request.method}.")
+    made = RequestError(Message("errors.nothing-path", method=request.method))
     made.status = error.status_code
     kind = problem_type(HTTPStatus(error.status_code).phrase.title().replace(" ", ""))
     answer = problem_response(request.scope.get("request_id", ""), request.url.path, made, kind=kind)
@@ -178,7 +177,7 @@ DOCUMENTED: Mapping[int, str] = {
     413: "The body is too large.",
     415: "The body has a media type that is not taken here.",
     421: "The Host header names another server.",
-    422: "The request is not in the form that was asked for.",
+    422: "errors.request-not-form-asked",
     429: "Too many requests, or too much is waiting; `Retry-After` says how long to wait.",
     500: "The work ended without an answer, by the server's fault.",
     503: "The database cannot be used just now.",

@@ -11,6 +11,7 @@ from typing import TypeVar
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
+from corpus.message import Message
 from service.api.app_state import AppState
 from service.api.streams import client_left
 from service.batches.deadlines import SLOWEST
@@ -32,14 +33,11 @@ class Patience:
     def check(self) -> None:
         """Raise LateError, StoppingError or AbandonedError where the work is to end."""
         if self._stopping.is_set():
-            raise StoppingError("The server is stopping; hand it in again in a moment.", 5.0)
+            raise StoppingError(Message("errors.server-stopping-hand-again"), 5.0)
         if self.forsaken.is_set():
-            raise AbandonedError("Whoever handed it in left before it was read.")
+            raise AbandonedError(Message("errors.whoever-handed-left-before-read"))
         if monotonic() > self._ends:
-            raise LateError(
-                f"This could not be read within {self._seconds:.0f} seconds and was ended; hand it in in "
-                "parts."
-            )
+            raise LateError(Message("errors.not-read-within-seconds", seconds=f"{self._seconds:.0f}"))
 
 
 async def while_wanted(request: Request, work: Callable[[Patience], T], read_deadline: Patience) -> T:

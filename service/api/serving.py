@@ -10,6 +10,7 @@ from typing import Any
 
 import uvicorn
 
+from corpus.message import Message
 from service.api.browsers import is_loopback
 from service.api.connections import CONNECTIONS, BoundedProtocol
 from service.schemas.errors import SettingsError
@@ -24,11 +25,7 @@ def check_binding(settings: Settings, keys: Sequence[KeyRecord]) -> None:
     """Raise SettingsError where others could reach a server that asks for no key."""
     if is_loopback(settings.host) or any(key.revoked is None for key in keys):
         return
-    raise SettingsError(
-        f"WHYCRASH_HOST is {settings.host}, which others can reach, and there is no API key. Make one "
-        "first with "
-        "`whycrash keys add NAME`, or leave WHYCRASH_HOST at 127.0.0.1."
-    )
+    raise SettingsError(Message("errors.whycrash-host-others-reach", host=settings.host))
 
 
 def server(app: Any, settings: Settings) -> uvicorn.Server:

@@ -10,8 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import count
 
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.requests import Request
 
+from corpus.message import Message
 from service.api import problems
 from service.schemas.errors import BusyError, LateError, RequestError
 from service.schemas.events import Event, TriageFailed
@@ -19,7 +21,6 @@ from service.schemas.events import Event, TriageFailed
 MEDIA_TYPE = "text/event-stream"
 # Seconds of silence after which a comment is sent: proxies close connections that say nothing.
 HEARTBEAT = 10.0
-SILENCE = b": still at it\n\n"
 LAST = frozenset({"final", "turn", "error"})
 
 
@@ -38,7 +39,7 @@ class EventThreads:
     def submit(self, work: Callable[[], None]) -> None:
         """Start work in a thread; raises BusyError where all are in use."""
         if self._running >= self.most:
-            raise BusyError("More is being worked on than there are places.", 1.0)
+            raise BusyError(Message("errors.more-worked-places"), 1.0)
         self._running += 1
         asyncio.get_running_loop().run_in_executor(self._pool, work).add_done_callback(self._done)
 
@@ -64,7 +65,7 @@ class CostlyRequestSlots:
     def slot(self, caller: str) -> Iterator[None]:
         """Hold a place; raises BusyError where there is none. For one event loop."""
         if self.taken.total() >= self.most or self.taken[caller] >= (self.most + 1) // 2:
-            raise BusyError("More is being handed in than there are places.", 1.0)
+            raise BusyError(Message("errors.more-handed-places"), 1.0)
         self.taken[caller] += 1
         try:
             yield
@@ -126,7 +127,7 @@ class EventFlow:
                 raise
             self.leave()
             self.over = True
-            raise LateError("The work was not finished before the deadline.") from error
+            raise LateError(Message("errors.work-not-finished-before")) from error
         self.over = item is None or isinstance(item, RequestError) or item.kind in LAST
         if isinstance(item, RequestError):
             raise item
@@ -188,7 +189,7 @@ async def stream_response(flow: EventFlow, first: Event) -> AsyncIterator[bytes]
         yield encode_event(first, next(numbers))
         while not flow.over:
             event = await _following(flow)
-            yield SILENCE if event is None else encode_event(event, next(numbers))
+            yield KEEPALIVE_COMMENT if event is None else encode_event(event, next(numbers))
     finally:
         flow.leave()
 
@@ -211,5 +212,5 @@ def failed_event(error: RequestError) -> TriageFailed:
 
 
 def encode_event(event: Event, number: int) -> bytes:
-    """Write one event. Its JSON has no line ends of its own, so one data line holds it."""
-    return f"id: {number}\nevent: {event.kind}\ndata: {event.model_dump_json(by_alias=True)}\n\n".encode()
+    """Write one event of a stream."""
+    return format_sse_event(data_str=event.model_dump_json(by_alias=True), event=event.kind, id=str(number))

@@ -12,6 +12,7 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
+from corpus.message import Message
 from service.api import problems, uploads
 from service.api.bodies import MAX_CONFIG, ConfigText, TriageRequest
 from service.api.intake import MIB, too_large
@@ -64,7 +65,7 @@ async def read_submission(request: Request, spool: Spool) -> ParsedSubmission:
     if kind == MULTIPART:
         upload = await multipart(request, spool, LIMITS)
         return await run_in_threadpool(_of_upload, upload)
-    raise MediaTypeError(f"Send {JSON} or {MULTIPART}.")
+    raise MediaTypeError(Message("errors.send", one=JSON, other=MULTIPART))
 
 
 async def refuse_early(request: Request, pool: ProcessPool) -> None:
@@ -131,7 +132,7 @@ def invalid(error: ValidationError) -> InvalidRequestError:
 def _of_upload(upload: MultipartUpload) -> ParsedSubmission:
     if unknown := {name for name, _ in upload.files} - _FILES:
         raise InvalidRequestError(
-            f"There is no file field {min(unknown)!r}; there are {', '.join(sorted(_FILES))}."
+            Message("errors.no-file-field", unknown=repr(min(unknown)), files=", ".join(sorted(_FILES)))
         )
     logs = upload.named("log")
     body = _checked(upload, has_logs=bool(logs))
@@ -158,10 +159,10 @@ def _checked(upload: MultipartUpload, *, has_logs: bool) -> TriageRequest:
             values[name] = parse_switch(name, upload.fields[name])
     if has_logs:
         if "text" in values:
-            raise InvalidRequestError("Send the log as a file or as text, not both.")
+            raise InvalidRequestError(Message("errors.send-log-file-text"))
         values["text"] = "-"
     if "configs" in values:
-        raise InvalidRequestError("Send configurations as files, in the field `config`.")
+        raise InvalidRequestError(Message("errors.send-configurations-files-field"))
     try:
         return TriageRequest.model_validate(values)
     except ValidationError as error:
@@ -173,7 +174,7 @@ def parse_switch(name: str, text: str) -> bool:
     try:
         return _SWITCHES[text.strip().lower()]
     except KeyError:
-        raise InvalidRequestError(f"{name} takes true or false.") from None
+        raise InvalidRequestError(Message("errors.takes-true-false", name=name)) from None
 
 
 def _called(logs: list[SpooledUpload]) -> str:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
+from corpus.message import Message
 from service.api import pages, submissions
 from service.api.access import Principal, demand_live, own_triage
 from service.api.app_state import AppState, House, IdempotencyKey, Triager, idempotent_request
@@ -184,7 +185,7 @@ class _TriageRequestScope:
 async def _streamed(flow: EventFlow) -> Response:
     first = await flow.next()
     if first is None:
-        raise WorkerLostError("The work ended without an answer.")
+        raise WorkerLostError(Message("errors.work-ended-without-answer"))
     return StreamingResponse(
         stream_response(flow, first), media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"}
     )
@@ -208,7 +209,7 @@ def _diagnosis(diagnosis: Diagnosis) -> Response:
 def _replayed(record: TriageRecord, stream: bool) -> Response:
     """Give an answer again, in the form that is asked for now."""
     if record.diagnosis is None:
-        raise ConflictError("The triage of this request has no answer.")
+        raise ConflictError(Message("errors.triage-request-no-answer"))
     answer = _diagnosis(record.diagnosis)
     if stream:
         events: tuple[Event, ...] = (Accepted(id=record.id), FinalAnswer(diagnosis=record.diagnosis))

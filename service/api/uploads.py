@@ -10,6 +10,7 @@ from typing import Any
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from corpus.message import Message
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.api.intake import MIB
@@ -94,7 +95,7 @@ class _MultipartReader:
     def _grow(self, into: bytearray, data: bytes) -> None:
         into += data
         if len(into) > _HEADER_BYTES or len(self._headers) > 16:
-            raise InvalidRequestError("The headers of a part are too long.")
+            raise InvalidRequestError(Message("errors.headers-part-long"))
 
     def _header_end(self) -> None:
         name, value = self._header
@@ -104,13 +105,13 @@ class _MultipartReader:
     def _open(self) -> None:
         _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
         if b"name" not in options:
-            raise InvalidRequestError("A part has no name in its Content-Disposition.")
+            raise InvalidRequestError(Message("errors.part-no-name-content"))
         self._name = _text(options[b"name"])
         self._hash.update(b"\0" + self._name.encode() + b"\0")
         if b"filename" not in options:
             return
         if len(self._upload.files) >= self._limits.files:
-            raise TooLargeError(f"More than {self._limits.files} files in one request.")
+            raise TooLargeError(Message("errors.more-files-request", files=self._limits.files))
         name = _text(options[b"filename"])
         self._hash.update(b"file\0" + name.encode() + b"\0")
         self._file = self._upload.spool.add(name)
@@ -124,7 +125,7 @@ class _MultipartReader:
             return
         self._left -= len(piece)
         if self._left < 0:
-            raise TooLargeError("The fields are too long. Send a log as a file.")
+            raise TooLargeError(Message("errors.fields-long-send-log"))
         self._value += piece
 
     def _close(self) -> None:
@@ -133,7 +134,7 @@ class _MultipartReader:
             upload.files.append((self._name, self._file))
             return
         if self._name in upload.fields or len(upload.fields) >= self._limits.fields:
-            raise InvalidRequestError(f"The field {self._name!r} comes twice, or there are too many fields.")
+            raise InvalidRequestError(Message("errors.field-comes-twice-many", name=repr(self._name)))
         upload.fields[self._name] = self._value.decode("utf-8", "replace")
 
     def _end(self) -> None:
@@ -167,9 +168,9 @@ async def read_multipart(
         parser = MultipartParser(_boundary(content_type), reader.callbacks())  # type: ignore[arg-type]  # its type names each key
         await _feed(parser, chunks, reader, threaded)
     except FormParserError as error:
-        raise InvalidRequestError("The multipart body is damaged.") from error
+        raise InvalidRequestError(Message("errors.multipart-body-damaged")) from error
     if not reader.ended:
-        raise InvalidRequestError("The multipart body is cut off: its last boundary is missing.")
+        raise InvalidRequestError(Message("errors.multipart-body-cut-off"))
     await threaded(reader.finish)
     return upload
 
@@ -188,7 +189,7 @@ def _boundary(content_type: str) -> bytes:
     _, options = parse_options_header(content_type)
     boundary = options.get(b"boundary", b"")
     if not 0 < len(boundary) <= 200:
-        raise InvalidRequestError("The Content-Type names no boundary.")
+        raise InvalidRequestError(Message("errors.content-type-names-no"))
     return boundary
 
 

@@ -15,6 +15,7 @@ from ulid import ULID
 
 from corpus import library
 from corpus.library import Library
+from corpus.message import Message
 from ingest.index import Index
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
@@ -38,7 +39,7 @@ from service.schemas.records import (
 from service.settings import Settings
 from service.telemetry.opening import LIVE
 from service.telemetry.snapshot import Snapshot
-from service.workers.pool import Message, ProcessPool, TaskHandle
+from service.workers.pool import ProcessPool, TaskHandle, WorkerMessage
 from service.workers.tasks import (
     KeptTriage,
     PromptShown,
@@ -166,7 +167,7 @@ class TriageService:
         """
         said = message_text(question)
         if not said:
-            raise InvalidRequestError("The question is empty.")
+            raise InvalidRequestError(Message("errors.question-empty"))
         kept = self._kept(triage_id)
         talk = tuple(self.store.triages.messages(triage_id))
         handle = self.pool.submit(
@@ -206,7 +207,7 @@ class TriageService:
             if isinstance(message, PromptShown):
                 return message.text
             _raise(message)
-        raise LateError("There was no answer.")
+        raise LateError(Message("errors.no-answer"))
 
     def feedback(self, triage_id: str, feedback: Feedback, caller: Caller) -> FeedbackRecord:
         """Keep what a person says of an answer.
@@ -215,9 +216,7 @@ class TriageService:
         """
         self.record(triage_id)
         if feedback.cause and feedback.cause not in self.library.causes:
-            raise InvalidRequestError(
-                f"There is no cause {feedback.cause!r}; see GET /v1/causes or `corpus/causes.yaml`."
-            )
+            raise InvalidRequestError(Message("errors.no-cause-see-get", cause=repr(feedback.cause)))
         clean = Redactor().clean
         made = FeedbackRecord(
             right=feedback.right,
@@ -244,7 +243,7 @@ class TriageService:
             if isinstance(message, SearchHits):
                 return message.hits
             _raise(message)
-        raise LateError("There was no answer.")
+        raise LateError(Message("errors.no-answer"))
 
     def ready(self) -> dict[str, str]:
         """Check database, index and workers; an empty text is good, else it says what is wrong."""
@@ -283,9 +282,7 @@ class TriageService:
     def _kept(self, triage_id: str) -> KeptTriage:
         record = self.record(triage_id)
         if record.diagnosis is None:
-            raise ConflictError(
-                record.error or "This triage is still under way; ask when its first answer is there.", 1.0
-            )
+            raise ConflictError(record.error or Message("errors.triage-still-way-ask"), 1.0)
         return KeptTriage(
             record.diagnosis, self.excerpt(triage_id), record.configs, record.telemetry, record.language
         )
@@ -294,7 +291,7 @@ class TriageService:
 def _task(submission: Submission, triage_id: str) -> TriageTask:
     """Make the task of a submission; raises InvalidRequestError where there is nothing in it."""
     if not submission.text.strip() and not submission.paths:
-        raise InvalidRequestError("There is no log: paste its text, or hand in its files.")
+        raise InvalidRequestError(Message("errors.no-log-paste-text"))
     machine = submission.telemetry
     names = submission.names or tuple(path.name for path in submission.paths)
     return TriageTask(
@@ -323,7 +320,7 @@ def _events(first: Event | None, handle: TaskHandle) -> Iterator[Event]:
             yield message
 
 
-def _raise(message: Message) -> None:
+def _raise(message: WorkerMessage) -> None:
     if isinstance(message, TriageFailed):
         error = RequestError(message.error, message.retry_after)
         error.status = message.status
@@ -348,7 +345,7 @@ class _TriageRecorder:
         self._first: Diagnosis | None = None
         self._material: TriageMaterial | None = None
 
-    def __call__(self, message: Message) -> None:
+    def __call__(self, message: WorkerMessage) -> None:
         match message:
             case FirstAnswer():
                 self._first = message.diagnosis
@@ -390,7 +387,7 @@ class _TurnRecorder:
         self._question = question
         self._asked = datetime.now(UTC)
 
-    def __call__(self, message: Message) -> None:
+    def __call__(self, message: WorkerMessage) -> None:
         if isinstance(message, TurnAnswered):
             _survive(lambda: self._add(message.text), f"a turn of {self._id}")
 

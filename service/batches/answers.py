@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import re
 
+from corpus.message import Message, words
 from ingest.logs.lines import printable
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Diagnosis, Evidence, JobNote, Outcome, ReadLimits
 from service.schemas.errors import ConflictError
 from service.schemas.records import JobRecord
 
 CATEGORY = "unknown"
-_CHINESE = re.compile(r"[一-鿿]")
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>])")
-# What is said of a job that another one answers for, and why its line counts; by language.
-_SAME = {
-    "en": (
-        "This is the same crash as that of job **{name}** (`{id}`); the lines cited below are of that "
-        "job's log."
-    ),
-    "zh": "这与任务 **{name}**（`{id}`）是同一种崩溃；下文引用的行号都是那个任务日志的。",
-}
-_OWN = {"en": "the same failure in this job's own log", "zh": "本任务日志中的同一故障"}
 _NONE = {
     "failed": "This job could not be triaged: {error}",
     "cancelled": "This job was not triaged: its batch was cancelled.",
@@ -37,7 +28,7 @@ def job_result(job: JobRecord, representative: JobRecord | None = None) -> Diagn
     once. Raises ConflictError for a job that has not ended.
     """
     if job.state in ("queued", "running"):
-        raise ConflictError(f"Job {job.id} has not ended; its result comes when it has.")
+        raise ConflictError(Message("errors.job-not-ended-result", id=job.id))
     if job.state == "done" and job.diagnosis is not None:
         return job.diagnosis.model_copy(update={"id": job.id, "source": job.name, "job": job_note(job)})
     if job.state == "done" and representative is not None and representative.diagnosis is not None:
@@ -64,8 +55,10 @@ def job_note(job: JobRecord) -> JobNote:
 
 
 def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
-    language = "zh" if _CHINESE.search(answer.headline) else "en"
-    told = _SAME[language].format(name=_MARKDOWN.sub(r"\\\1", printable(other.name)), id=other.id)
+    language = answer.language
+    told = words(
+        "answer.same-crash-as", language, name=_MARKDOWN.sub(r"\\\1", printable(other.name)), id=other.id
+    )
     return answer.model_copy(
         update={
             "id": job.id,
@@ -73,7 +66,7 @@ def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
             "job": job_note(job),
             "explanation": f"{told}\n\n{answer.explanation}",
             "outcome": job.outcome or Outcome(),
-            "evidence": _root(job, answer, _OWN[language]),
+            "evidence": _root(job, answer, words("answer.same-failure-here", language)),
             "cascade": (),
             "redactions": 0,
             "timings_ms": {},

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ulid import ULID
 
+from corpus.message import Message
 from ingest.redaction.redactor import Redactor
 from service.batches import restore
 from service.batches.journal import BatchAccepted, Journal, journal_of, journals
@@ -151,11 +152,11 @@ class BatchService:
         most = self._settings.max_jobs
         count = journal.begin(record, specs, most)
         if count > most:
-            raise TooLargeError(f"A batch may have at most {most} jobs (WHYCRASH_MAX_JOBS).")
+            raise TooLargeError(Message("errors.batch-most-jobs-whycrash", most=most))
         if not count:
+            told = "; ".join(f"{word} {what}" for word, what in left_out.items())
             raise InvalidRequestError(
-                "There is no job in this batch."
-                + "".join(f" Left out, {word}: {told}." for word, told in left_out.items())
+                Message("errors.no-job-batch-left", told=told) if told else Message("errors.no-job-batch")
             )
         record = record.model_copy(update={"left_out": dict(left_out)})
         journal.settle()
@@ -238,7 +239,7 @@ def _alone(home: Path) -> Iterator[None]:
         lock = (base / "LOCK").open("w")
     except OSError as error:
         raise StoreError(
-            f"{base} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours."
+            Message("errors.cannot-written-set-whycrash", parent=base, reason=error.strerror)
         ) from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 
+from corpus.message import Message
 from service.batches import deadlines, owners
 from service.batches.backoff import Backoff, backoff_delay
 from service.batches.batches import BatchService
@@ -355,7 +356,9 @@ class BatchEngine:
             else datetime.now(UTC) + timedelta(seconds=backoff_delay(job.attempts, *RETRY))
         )
         self._result_writer.add_failure(
-            job, error if again or final else f"{error} ({job.attempts} tries)", again
+            job,
+            error if again or final else Message("errors.job-after-tries", error=error, tries=job.attempts),
+            again,
         )
 
     def _decide(self) -> None:

@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from corpus.message import Message
 from service.schemas.diagnosis import Diagnosis, Part
 from service.schemas.errors import DiskFullError
 from service.schemas.records import BatchRecord, JobSpec, JobState
@@ -242,7 +243,5 @@ def _controller() -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _FULL:
-            raise DiskFullError(
-                "There is no room on the disk for this batch; free some space, then try again."
-            ) from error
+            raise DiskFullError(Message("errors.no-room-disk-batch")) from error
         raise

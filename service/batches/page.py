@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from corpus.message import is_message, words
 from corpus.schema import Language
 from service.batches.summary import CauseGroup, Cost, CrashGroup, Saving, Summary, in_words
 from service.batches.trend import TrendPoint
@@ -19,112 +20,6 @@ MAX_BARS = 8
 _TIME_FORMS = ((timedelta(days=300), "%Y-%m"), (timedelta(days=3), "%m-%d"), (timedelta(0), "%H:%M"))
 # Causes whose crashes are shown open.
 OPEN = 1
-
-_WORDS: dict[str, tuple[str, str]] = {
-    "title": ("Why the jobs died", "作业为何失败"),
-    "sub": ("{source}, {created} UTC, {jobs} jobs", "{source}，{created} UTC，共 {jobs} 个作业"),
-    "running": ("The batch is still running; these are the jobs so far.", "批次仍在进行，以下为目前的结果。"),
-    "cancelled": (
-        "The batch was cancelled; these are the jobs until then.",
-        "批次已取消，以下为取消前的结果。",
-    ),
-    "upload": ("uploaded logs", "上传的日志"),
-    "folder": ("a folder of logs", "日志文件夹"),
-    "ray": ("failed jobs of a Ray cluster", "Ray 集群的失败作业"),
-    "slurm": ("failed jobs of a Slurm cluster", "Slurm 集群的失败作业"),
-    "kubernetes": ("logs of Kubernetes' pods", "Kubernetes 容器日志"),
-    "lines": ("logs in JSON lines", "JSON 行日志"),
-    "sections": ("Sections", "章节"),
-    "first": ("Change this first", "先改这里"),
-    "causes": ("What died, and why", "哪些作业失败、为何失败"),
-    "crashes": ("Crash by crash", "逐个崩溃"),
-    "other": ("other", "其他"),
-    "none": ("Nothing here died.", "没有作业失败。"),
-    "died": ("jobs died", "个作业失败"),
-    "of": ("of {jobs}", "共 {jobs} 个"),
-    "hours": ("GPU hours lost", "GPU 小时损失"),
-    "known": ("known of {timed} of {jobs} jobs", "{jobs} 个作业中 {timed} 个有记录"),
-    "kinds": ("different crashes", "种不同的崩溃"),
-    "by": ("of {causes} causes", "{causes} 种原因"),
-    "nodes": ("nodes hit", "个节点受影响"),
-    "worst": ("most often {name}", "最多：{name}"),
-    "untriaged": ("without an answer", "个没有结论"),
-    "why_none": ("see below", "见下文"),
-    "saves": (
-        "This one change stands first for {jobs} of the {died} jobs that died ({share}).",
-        "失败的 {died} 个作业中，有 {jobs} 个（{share}）首先应做此修改。",
-    ),
-    "saves_hours": (
-        "They held {hours} GPU hours, {share} of what was lost.",
-        "这些作业占用了 {hours} GPU 小时，占损失的 {share}。",
-    ),
-    "values": (
-        "Proposed values differ ({values} of them); this is the most frequent.",
-        "建议值有 {values} 种，此为最常见的一种。",
-    ),
-    "costs": ("It costs: {costs}", "代价：{costs}"),
-    "against": ("Against: {causes}", "针对：{causes}"),
-    "why": ("Why: {why}", "为何：{why}"),
-    "no_change": (
-        "No setting would have kept these jobs alive; see the causes below.",
-        "没有哪项设置能避免这些失败，请看下面的原因。",
-    ),
-    "more_changes": ("Then these", "其次"),
-    "change": ("change", "修改"),
-    "jobs": ("jobs", "作业"),
-    "gpu_hours": ("GPU hours", "GPU 小时"),
-    "cause": ("cause", "原因"),
-    "by_jobs": ("Jobs by cause", "各原因的作业数"),
-    "by_hours": ("GPU hours by cause", "各原因的 GPU 小时"),
-    "over_time": ("Deaths over time (UTC)", "失败时间分布（UTC）"),
-    "trend": ("Jobs that died, in this and earlier batches", "本批次与此前批次的失败作业数"),
-    "by_node": ("Nodes that most of them ran on", "涉及最多的节点"),
-    "retry": ("{jobs} of the jobs may simply be run again.", "其中 {jobs} 个作业可直接重跑。"),
-    "stands": ("Shown by", "代表作业"),
-    "change_to": ("Change", "修改"),
-    "between": ("Between", "时间"),
-    "on": ("Nodes", "节点"),
-    "named": ("Fingerprint", "指纹"),
-    "more_crashes": (
-        "{more} more crashes of this cause are in the results, not here.",
-        "此原因另有 {more} 种崩溃，见结果文件。",
-    ),
-    "missing": ("Not in these figures", "未计入以上数字的"),
-    "unanswered": ("Without an answer", "没有结论的作业"),
-    "reason": ("reason", "原因"),
-    "example": ("such as", "例如"),
-    "left_out": ("Left out of the batch", "未纳入批次"),
-    "what": ("what", "内容"),
-    "healthy": ("{jobs} jobs show no failure.", "{jobs} 个作业未见失败。"),
-    "open_ends": (
-        "{jobs} jobs show no failure and no end: if they died, the reason is outside their logs.",
-        "{jobs} 个作业既未见失败也未见结束：若已死掉，原因不在其日志里。",
-    ),
-    "footer": ("Made by whycrash. Batch {batch}.", "由 whycrash 生成。批次 {batch}。"),
-    "model": (
-        (
-            "A model was asked about {asked} jobs and explained {explained}; {silent} got no answer from it. "
-            "It read {sent} and wrote {received} tokens{part}."
-        ),
-        "就 {asked} 个作业询问了模型，其中 {explained} 个由其解释，{silent} 个未得到回答。模型共读入 {sent}、写出 {received} 个词元{part}。",
-    ),
-    "estimated": (", some of that estimated", "（部分为估计）"),
-    "established": ("the log states it", "日志已写明"),
-    "supported": ("several signs support it", "多个迹象支持"),
-    "hypothesis": ("a hypothesis", "仅为推测"),
-    "crash_count": ("{count} crashes", "{count} 种崩溃"),
-    "node_count": ("{count} nodes", "{count} 个节点"),
-    "job_count": ("{count} jobs", "{count} 个作业"),
-    "hour_count": ("{count} GPU hours", "{count} GPU 小时"),
-}
-_ONE = {
-    "job_count": "1 job",
-    "node_count": "1 node",
-    "crash_count": "1 crash",
-    "healthy": "1 job shows no failure.",
-    "open_ends": "1 job shows no failure and no end: if it died, the reason is outside its log.",
-    "retry": "One of the jobs may simply be run again.",
-}
 
 
 class _Page:
@@ -140,9 +35,10 @@ class _Page:
 
     def word(self, name: str, /, **values: object) -> str:
         """Say something."""
-        if name in _ONE and "1" in values.values() and not self.chinese:
-            return _ONE[name]
-        return _WORDS[name][self.chinese].format(**values)
+        name = f"report.{name.replace('_', '-')}"
+        if "1" in values.values() and is_message(f"{name}-one"):
+            return words(f"{name}-one", self.summary.language)
+        return words(name, self.summary.language, **values)
 
     def whole(self) -> str:
         """Write the page."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from corpus.message import MessageText
 from corpus.schema import Action, Language, Scalar
 from ingest.logs import clock
 from service.persistence.outcome_summaries import JobSummaryRow, OutcomeSummary
@@ -103,7 +104,7 @@ class Saving(Cost):
 class FailureReason(Part):
     """Why jobs have no answer."""
 
-    error: str
+    error: MessageText
     jobs: int
     example: JobName
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from corpus.message import Message, edited, words
 from ingest.errors import InputError
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.jobs import JobSource
@@ -47,22 +48,7 @@ from service.workers.warm_triage import WarmTriage
 # only one that was made to break the reader comes near.
 JOB_MEMORY = 4 << 30
 LONGEST_ERROR = 500
-# What is said of a job whose crash a model explains elsewhere; by language.
-ASKED_ELSEWHERE = {
-    "en": (
-        "A model was asked about another job of this batch with the same crash; this answer is that of "
-        "the rules, for this job's own files."
-    ),
-    "zh": "模型已就本批次中同一崩溃的另一任务作答；此答案由规则给出，针对本任务自己的文件。",
-}
-NOT_ASKED = {
-    "en": (
-        "The model gave no answer for several jobs in a row, so it was not asked about this one. The "
-        "first answer stands."
-    ),
-    "zh": "模型已连续多个任务没有作答，因此本任务未再询问模型。以首个答案为准。",
-}
-UNEXPECTED = "Something went wrong here that should not; the server's log says where."
+UNEXPECTED = "errors.job-went-wrong"
 _LOG = logging.getLogger("whycrash.batch")
 
 
@@ -104,13 +90,15 @@ class JobWorker:
         except InputError as error:
             return self._wrong(step, str(error), final=True)
         except MemoryError:
-            return self._wrong(step, f"Reading it takes more than {JOB_MEMORY >> 30} GiB of memory.")
+            return self._wrong(step, Message("errors.job-takes-memory", size=JOB_MEMORY >> 30))
         except OSError as error:
-            return self._wrong(step, f"It cannot be read: {error.strerror or type(error).__name__}.")
+            return self._wrong(
+                step, Message("errors.job-cannot-read", reason=error.strerror or type(error).__name__)
+            )
         except Exception as error:  # noqa: BLE001 - one job of a batch: the others go on, and this one becomes a record
             # The place, not the message: that may hold lines of the log.
             _LOG.error("%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
-            return self._wrong(step, UNEXPECTED)
+            return self._wrong(step, Message(UNEXPECTED))
 
     def read(self, command: JobCommand) -> JobReading:
         """Read a job's output and hold the report; raises InputError."""
@@ -138,7 +126,13 @@ class JobWorker:
         """
         first = triage_context.first
         if first.verdict != "no-failure" and (by_rules or not self._breaker.allows):
-            return _noted(first, (ASKED_ELSEWHERE if by_rules else NOT_ASKED)[triage_context.language])
+            return _noted(
+                first,
+                words(
+                    "answer.model-asked-elsewhere" if by_rules else "answer.model-not-asked",
+                    triage_context.language,
+                ),
+            )
         final = next(
             (stage.diagnosis for stage in made.explain(triage_context) if isinstance(stage, FinalStage)),
             first,
@@ -213,9 +207,13 @@ def _parts(report: CrashReport) -> Iterator[str]:
 
 def error_text(error: str, command: JobCommand | None) -> str:
     """Give an error as it may be kept: no path of this machine, no secret, bounded."""
-    for path in sorted(command.paths, key=len, reverse=True) if command else ():
-        error = error.replace(path, command.name if command else path)
-    return Redactor().clean(error)[:LONGEST_ERROR]
+
+    def clean(text: str) -> str:
+        for path in sorted(command.paths, key=len, reverse=True) if command else ():
+            text = text.replace(path, command.name if command else path)
+        return Redactor().clean(text)[:LONGEST_ERROR]
+
+    return edited(error, clean)
 
 
 def bound_memory(more: int) -> None:
@@ -238,12 +236,12 @@ def _check_places(paths: Sequence[str], settings: Settings) -> None:
         if any(folder.is_under(path, root) for root in roots) and not any(
             folder.is_under(os.path.realpath(path), root) for root in roots
         ):
-            raise InputError("It leads out of the folders that batches may read (WHYCRASH_BATCH_ROOTS).")
+            raise InputError(Message("errors.leads-out-folders-batches"))
 
 
 def _opened(command: JobCommand, settings: Settings) -> JobSource:
     if not command.paths:
-        raise InputError("There is no output of this job.")
+        raise InputError(Message("errors.no-output-job"))
     limits = replace(LIMITS, bytes=settings.max_unpacked_mb << 20)
     source = jobs.open_jobs([Path(path) for path in command.paths], limits)
     source.name = command.name

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import locale
-import re
 
 from ulid import ULID
 
 from corpus.library import Library
+from corpus.message import CHINESE
 from corpus.schema import Action, Language
 from ingest.logs.report import CrashReport
 from service.composition import reasons
@@ -23,7 +23,6 @@ from service.scoring.telemetry_evidence import telemetry_of
 from service.scoring.verdict import Judgement, judge
 
 MAX_CASES = 5
-_CHINESE = re.compile(r"[一-鿿]")
 
 
 def language_of(report: CrashReport, wanted: str) -> Language:
@@ -31,7 +30,7 @@ def language_of(report: CrashReport, wanted: str) -> Language:
     if wanted in ("en", "zh"):
         return "zh" if wanted == "zh" else "en"
     shown = " ".join(text for _, text in (*report.surroundings, *report.tail))
-    if len(_CHINESE.findall(shown)) * 12 > len(shown) > 0:
+    if len(CHINESE.findall(shown)) * 12 > len(shown) > 0:
         return "zh"
     return "zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en"
 

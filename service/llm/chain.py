@@ -9,6 +9,7 @@ from time import perf_counter
 
 from pydantic import ValidationError
 
+from corpus.message import Message, message_id
 from corpus.schema import Language
 from service.composition import reasons
 from service.composition.evidence import MAX_EVIDENCE
@@ -56,14 +57,18 @@ def answer_in_stages(triage_context: TriageContext, settings: Settings) -> Itera
     """Give the first answer, then the configured model's words, then the final answer."""
     yield DraftStage(triage_context.first)
     if triage_context.first.verdict == "no-failure":
-        note = "The log shows no failure, so no model was asked." if settings.model else ""
-        yield FinalStage(_noted(triage_context.first, note, triage_context.language))
+        note = Message("model.log-shows-no-failure") if settings.model else ""
+        yield FinalStage(_noted(triage_context.first, [note], triage_context.language))
         return
     try:
         model = open_model(settings)
     except ModelError as error:
         yield FinalStage(
-            _noted(triage_context.first, f"{error} The first answer stands.", triage_context.language)
+            _noted(
+                triage_context.first,
+                [str(error), Message("model.first-answer-stands")],
+                triage_context.language,
+            )
         )
         return
     if model is None:
@@ -86,7 +91,10 @@ def explain_with_model(
         final = _joined(triage_context, talk, model.name)
     except ModelError as error:
         final = _noted(
-            triage_context.first, f"{error} The first answer stands.", triage_context.language, talk.dropped
+            triage_context.first,
+            [str(error), Message("model.first-answer-stands")],
+            triage_context.language,
+            talk.dropped,
         )
     engine = final.engine.model_copy(update={"tokens": asker.tokens, "omitted": dict(talk.prompt.omitted)})
     spent = {**final.timings_ms, "model": round(1000 * (perf_counter() - started), 2)}
@@ -152,7 +160,7 @@ class _ModelExplanation:
 
 def mentions_failure(grounded: Grounded, prompt_context: PromptContext) -> bool:
     """Tell whether a model's prose is on the cause that the answer names; else it argues for another."""
-    if any(item.what.startswith("cause ") for item in grounded.dropped):
+    if any(message_id(item.what) == "dropped.cause" for item in grounded.dropped):
         # Where the rules know no cause, a possibility that has a quote may be told.
         return bool(grounded.hypothesis) and prompt_context.first.verdict == "unknown"
     return True
@@ -186,22 +194,19 @@ def _joined(triage_context: TriageContext, talk: _ModelExplanation, name: str) -
     )
 
 
-def _told(talk: _ModelExplanation, used: bool) -> str:
-    rows = []
+def _told(talk: _ModelExplanation, used: bool) -> list[str]:
+    rows: list[str] = []
     if talk.grounded and talk.grounded.chosen:
-        rows.append(f"Two causes fit; the model decided for {talk.grounded.chosen}.")
+        rows.append(Message("model.two-causes-fit-model", chosen=talk.grounded.chosen))
     if talk.grounded and not mentions_failure(talk.grounded, talk.prompt_context):
-        rows.append("The model speaks for another cause, which the log does not prove.")
+        rows.append(Message("model.model-speaks-another-cause"))
     elif not talk.kept.holds:
-        rows.append("Too little of the model's explanation could be checked.")
+        rows.append(Message("model.little-model-explanation-checked"))
     if talk.prompt.suspects:
-        rows.append(
-            f"{talk.prompt.suspects} lines of the log speak to a model; they were withheld, and the model "
-            "decided nothing."
-        )
+        rows.append(Message("model.lines-log-speak-model", suspects=talk.prompt.suspects))
     if not used:
-        rows.append("The first answer stands.")
-    return " ".join(rows)
+        rows.append(Message("model.first-answer-stands"))
+    return rows
 
 
 def _with_changes(
@@ -278,7 +283,9 @@ def _with_hypothesis(
     )
 
 
-def _noted(answer: Diagnosis, note: str, language: Language, dropped: Sequence[Dropped] = ()) -> Diagnosis:
+def _noted(
+    answer: Diagnosis, note: Sequence[str], language: Language, dropped: Sequence[Dropped] = ()
+) -> Diagnosis:
     told = reasons.translate_reasons(listed(dropped), language)
     engine = answer.engine.model_copy(
         update={"note": reasons.note(note, language), "dropped": (*answer.engine.dropped, *told)}

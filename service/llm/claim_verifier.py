@@ -9,6 +9,7 @@ from functools import cached_property
 
 from corpus.keys import canonical
 from corpus.library import Library
+from corpus.message import Message, edited
 from corpus.schema import Language
 from service.llm import contacts
 from service.llm.prompt_context import Prompt, PromptContext
@@ -140,24 +141,28 @@ def _citations(text: str, judge: VerificationContext) -> Iterator[tuple[str, boo
 
 def _miscited(text: str, judge: VerificationContext) -> str:
     wrong = next((mark for mark, exists in _citations(text, judge) if not exists), "")
-    return f"cites {wrong}, which was not sent" if wrong else ""
+    return Message("model.cites-not-sent", wrong=wrong) if wrong else ""
 
 
 def _shaped(text: str, judge: VerificationContext) -> str:
-    return "holds markup" if _MARKUP.search(text) else contacts.lead(CITED.sub("", text), judge.is_known)
+    return (
+        Message("model.holds-markup")
+        if _MARKUP.search(text)
+        else contacts.lead(CITED.sub("", text), judge.is_known)
+    )
 
 
 def _speaking(text: str, _judge: VerificationContext) -> str:
-    return "repeats text that is written to a model" if addresses_a_model(CITED.sub("", text)) else ""
+    return Message("model.repeats-text-written-model") if addresses_a_model(CITED.sub("", text)) else ""
 
 
 def _denying(text: str, judge: VerificationContext) -> str:
-    return "says that nothing failed" if judge.failed and _FINE.search(text) else ""
+    return Message("model.says-nothing-failed") if judge.failed and _FINE.search(text) else ""
 
 
 def _barred(text: str, judge: VerificationContext) -> str:
     broken = next((item for item in judge.barred if item.is_broken_by(text)), None)
-    return f"proposes to change what cannot be: {broken.topic.name}" if broken else ""
+    return Message("model.proposes-change-cannot", name=broken.topic.name) if broken else ""
 
 
 def _renaming(text: str, judge: VerificationContext) -> str:
@@ -166,7 +171,7 @@ def _renaming(text: str, judge: VerificationContext) -> str:
         if cause.id not in judge.allowed and (
             cause.id in plain or cause.title.to(judge.language).lower() in plain
         ):
-            return f"names {cause.id}, which nothing in the log speaks for"
+            return Message("model.names-nothing-log-speaks", id=cause.id)
     return ""
 
 
@@ -181,16 +186,16 @@ def _setting(text: str, judge: VerificationContext) -> str:
         if not _is_known_value(match["key"], match["value"].strip("'\"*."), judge) and not is_word_of(
             match[0].rstrip("'\"*."), cited
         ):
-            return f"sets {match['key']} to a value that is not among the changes"
+            return Message("model.sets-value-not-among", key=match["key"])
     for match in _MOVED.finditer(plain):
         if _spelled(match["key"]) in judge.settings and not _is_known_value(
             match["key"], match["value"].rstrip("."), judge
         ):
-            return f"sets {match['key']} to a value that is not among the changes"
+            return Message("model.sets-value-not-among", key=match["key"])
     for match in _NAMED.finditer(_ASSIGNED.sub("", plain)):
         name = match[0].rstrip(".-")
         if name not in _ABBREVIATED and _spelled(name) not in judge.settings and not is_word_of(name, cited):
-            return f"names {name}, which is neither among the changes nor in the cited line"
+            return Message("model.names-neither-among-changes", name=name)
     return ""
 
 
@@ -218,7 +223,7 @@ def _counting(text: str, judge: VerificationContext) -> str:
     for match in _NUMBER.finditer(re.sub(r"^\s*\d+[.)]\s", "", plain, flags=re.MULTILINE)):
         number = match[0].replace(",", "").rstrip(".")
         if number not in judge.numbers and not (number.isdecimal() and int(number) <= _SMALL):
-            return f"holds the number {number}, which was not sent"
+            return Message("model.holds-number-not-sent", number=number)
     return ""
 
 
@@ -226,7 +231,7 @@ def _quoting(text: str, judge: VerificationContext) -> str:
     for match in CODE.finditer(text):
         words = match[1].strip()
         if _bare(words) not in _bare(judge.sent):
-            return f"quotes {words[:60]!r}, which was not sent"
+            return Message("model.quotes-not-sent", words=repr(words[:60]))
     return ""
 
 
@@ -294,13 +299,13 @@ def _unfounded(block: str, judge: VerificationContext) -> str:
     if not block:
         return ""
     if not any(char.isalpha() for char in CITED.sub("", block)):
-        return "says nothing"
+        return Message("model.says-nothing")
     # What is harmless in each sentence may be an address in two.
     if why := _shaped(block, judge):
         return why
     if not any(exists for _, exists in _citations(block, judge)):
-        return "cites neither a line nor a case"
-    return "" if is_in(judge.language, block) else "is in another language"
+        return Message("model.cites-neither-line-nor")
+    return "" if is_in(judge.language, block) else Message("model.another-language")
 
 
 def listed(dropped: Iterable[Dropped]) -> list[Dropped]:
@@ -308,7 +313,10 @@ def listed(dropped: Iterable[Dropped]) -> list[Dropped]:
 
     Without the addresses and numbers for which it was.
     """
-    return [Dropped(what=contacts.masked(item.what), why=contacts.masked(item.why)) for item in dropped]
+    return [
+        Dropped(what=edited(item.what, contacts.masked), why=edited(item.why, contacts.masked))
+        for item in dropped
+    ]
 
 
 def _bare(text: str) -> str:

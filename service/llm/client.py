@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from corpus.message import Message
 from service.llm.claims import MAX_ANSWER, Claim, parse, schema
 from service.llm.deadline import Deadline, within
-from service.llm.models import AnswerPiece, ChatModel, Message
+from service.llm.models import AnswerPiece, ChatMessage, ChatModel
 from service.llm.prompt import for_repair
 from service.llm.tokens import estimate_tokens
 from service.schemas.diagnosis import Tokens
@@ -60,7 +61,7 @@ class LlmClient:
         return Tokens(sent=self.sent, received=self.received, counted=self.counted)
 
     def stream(
-        self, messages: Sequence[Message], kind: type[Claim], is_said: Callable[[], bool] = lambda: False
+        self, messages: Sequence[ChatMessage], kind: type[Claim], is_said: Callable[[], bool] = lambda: False
     ) -> Iterator[str]:
         """Yield the answer as far as it has come, again and again; raises ModelError.
 
@@ -76,7 +77,7 @@ class LlmClient:
                 self._wait(error, attempt, last=is_said() or attempt + 1 == TRIES)
             else:
                 return
-        raise ModelNonsenseError("The model's server takes neither a schema nor a plain prompt.")
+        raise ModelNonsenseError(Message("model.model-server-takes-neither"))
 
     def _wait(self, error: ModelUnavailableError, attempt: int, *, last: bool) -> None:
         """Wait before another try; raises the error where there is to be none."""
@@ -86,7 +87,7 @@ class LlmClient:
             raise error
         self.sleep(seconds)
 
-    def _once(self, messages: Sequence[Message], kind: type[Claim]) -> Iterator[str]:
+    def _once(self, messages: Sequence[ChatMessage], kind: type[Claim]) -> Iterator[str]:
         form = schema(kind) if self._takes_schema else None
         heard = _ReceivedAnswer()
         try:
@@ -96,7 +97,7 @@ class LlmClient:
             self.sent += heard.sent or sum(estimate_tokens(message.text) for message in messages)
             self.received += heard.received or estimate_tokens(heard.text)
 
-    def whole(self, messages: Sequence[Message], kind: type[Claim]) -> str:
+    def whole(self, messages: Sequence[ChatMessage], kind: type[Claim]) -> str:
         """Give the whole answer; raises ModelError."""
         return next(iter(deque(self.stream(messages, kind), maxlen=1)), "")
 
@@ -107,11 +108,9 @@ class LlmClient:
         except ValueError as error:
             problem = str(error)
         if not text.strip():
-            raise ModelNonsenseError("The model gave an empty answer.")
+            raise ModelNonsenseError(Message("model.model-gave-empty-answer"))
         mended = self.whole(for_repair(kind, text, problem, self.budget), kind)
         try:
             return parse(kind, mended)
         except ValueError as error:
-            raise ModelNonsenseError(
-                f"The model's answer is not in the form that was asked for: {error}."
-            ) from error
+            raise ModelNonsenseError(Message("model.model-answer-not-form", reason=error)) from error

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
+from corpus.message import Message
 from service.llm.prompt_injection import INVISIBLE
 
 MASK = "[…]"
@@ -107,11 +108,11 @@ _LEADS = re.compile(
     re.IGNORECASE,
 )
 _SHAPES = (
-    (COMMAND, "holds a command"),
-    (_ADDRESS, "holds a link or an address"),
-    (_CALL, "holds a number to call or a way to reach somebody"),
-    (_CREDENTIALS, "speaks of credentials"),
-    (_LEADS, "leads the reader elsewhere"),
+    (COMMAND, "model.holds-command"),
+    (_ADDRESS, "model.holds-link-address"),
+    (_CALL, "model.holds-number-call-way"),
+    (_CREDENTIALS, "model.speaks-credentials"),
+    (_LEADS, "model.leads-reader-elsewhere"),
 )
 
 
@@ -127,9 +128,9 @@ def lead(text: str, is_known: Callable[[str], bool] = nobody) -> str:
     """
     for form in _forms(text):
         if why := next((why for shape, why in _SHAPES if shape.search(form)), ""):
-            return why
+            return Message(why)
         if next(_hosts(form, is_known), None):
-            return "holds a link or an address"
+            return Message("model.holds-link-address")
     return ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from corpus.message import Message
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.composition import reasons
@@ -13,7 +14,7 @@ from service.llm.claims import ModelReply
 from service.llm.client import LlmClient
 from service.llm.deadline import Deadline
 from service.llm.grounding import offered
-from service.llm.models import ChatModel, Message
+from service.llm.models import ChatMessage, ChatModel
 from service.llm.prompt import for_turn
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
 from service.llm.prose import blocks
@@ -64,7 +65,7 @@ class Conversation:
         self._budget = budget
         self._prompt_context = build_prompt_context(triage_context)
         self._constraints: dict[str, Constraint] = {}
-        self._talk: list[Message] = []
+        self._talk: list[ChatMessage] = []
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -76,7 +77,7 @@ class Conversation:
         """Each sentence in which the user ruled something out."""
         return tuple(dict.fromkeys(item.said for item in self.constraints))
 
-    def resume(self, talk: Iterable[Message]) -> None:
+    def resume(self, talk: Iterable[ChatMessage]) -> None:
         """Take up a conversation that was left off: what was said, and what it ruled out."""
         for message in talk:
             if message.role == "user":
@@ -100,7 +101,7 @@ class Conversation:
         prompt_context = replace(
             self._prompt_context, offered=remaining_changes(self._prompt_context.offered, self.constraints)
         )
-        self._talk = [*self._talk, Message("user", said)][-MAX_TURNS:]
+        self._talk = [*self._talk, ChatMessage("user", said)][-MAX_TURNS:]
         plain = reply(
             FollowUpQuestion(
                 said,
@@ -115,7 +116,7 @@ class Conversation:
             text, engine = yield from self._spoken(self._model, prompt_context, plain)
         if text == plain:
             yield TextStage(plain)
-        self._talk.append(Message("assistant", text))
+        self._talk.append(ChatMessage("assistant", text))
         standing = self._triage_context.first
         if self._constraints and standing.verdict == "diagnosed":
             # Without what is ruled out; what steps in for it has been offered before.
@@ -135,7 +136,7 @@ class Conversation:
         except ModelError as error:
             return plain, Engine(
                 note=reasons.note(
-                    f"{error} The answer is from what is known without a model.", prompt_context.language
+                    [str(error), Message("model.answer-known-without-model")], prompt_context.language
                 ),
                 tokens=asker.tokens,
             )
@@ -146,12 +147,9 @@ class Conversation:
             listed([*_dropped(answer, prompt_context, prompt), *kept.dropped]), prompt_context.language
         )
         if not kept.holds:
-            note = (
-                "Too little of the model's answer could be checked; this one is from what is known "
-                "without it."
-            )
+            note = Message("model.little-model-answer-checked")
             return plain, Engine(
-                note=reasons.note(note, prompt_context.language),
+                note=reasons.note([note], prompt_context.language),
                 dropped=dropped,
                 tokens=asker.tokens,
                 omitted=dict(prompt.omitted),
@@ -177,14 +175,16 @@ def message_text(question: str) -> str:
 
 def _dropped(answer: ModelReply, prompt_context: PromptContext, prompt: Prompt) -> list[Dropped]:
     made = [
-        Dropped(what=f"case {name[:120]}", why="is not among those that were sent")
+        Dropped(what=Message("dropped.case", name=name[:120]), why=Message("model.not-among-were-sent"))
         for name in answer.cases
         if name not in prompt.cases
     ]
     made += [
         Dropped(
-            what=f"change {pick.framework}: {pick.key}={pick.to}"[:120],
-            why="is not among the changes that are left",
+            what=Message(
+                "dropped.change", framework=pick.framework[:40], key=pick.key[:120], to=str(pick.to)[:120]
+            ),
+            why=Message("model.not-among-changes-left"),
         )
         for pick in answer.changes
         if offered(pick, prompt_context) is None

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from corpus.message import Message
 from service.llm.models import AnswerPiece
 from service.schemas.errors import ModelError, ModelLateError, ModelUnavailableError
 
@@ -28,7 +29,7 @@ class Deadline:
 
     def late(self) -> ModelLateError:
         """Make the error of what ran past it."""
-        return ModelLateError(f"The model did not answer within {self._seconds:g} s.")
+        return ModelLateError(Message("model.model-not-answer-within", seconds=f"{self._seconds:g}"))
 
 
 def within(deadline: Deadline, stream: Callable[[], Iterator[AnswerPiece]]) -> Iterator[AnswerPiece]:
@@ -52,7 +53,7 @@ def within(deadline: Deadline, stream: Callable[[], Iterator[AnswerPiece]]) -> I
         except ModelError as error:
             pieces.put(error)
         except Exception as error:  # noqa: BLE001 - any error must end the wait of the other thread
-            pieces.put(ModelUnavailableError(f"The model's client failed: {type(error).__name__}"))
+            pieces.put(ModelUnavailableError(Message("model.model-client-failed", name=type(error).__name__)))
         else:
             pieces.put(None)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from corpus.message import Message
 from service.llm.claims import Claims, Pick, Quote
 from service.llm.prompt_context import Prompt, PromptContext
 from service.remediation.changes import misfit_reason
@@ -49,7 +50,7 @@ def ground_claims(claims: Claims, prompt_context: PromptContext, prompt: Prompt)
     quotes = _quotes(claims.quotes, prompt, dropped)
     wanted = dict.fromkeys(name.removeprefix("case:").strip("[] ") for name in claims.cases)
     dropped.extend(
-        Dropped(what=f"case {name[:_SHOWN]}", why="is not among those that were sent")
+        Dropped(what=Message("dropped.case", name=name[:_SHOWN]), why=Message("model.not-among-were-sent"))
         for name in wanted
         if name not in prompt.cases
     )
@@ -65,7 +66,10 @@ def _quotes(quotes: Sequence[Quote], prompt: Prompt, dropped: list[Dropped]) -> 
         mark = place_of(quote, prompt)
         if mark is None:
             dropped.append(
-                Dropped(what=f"quote {quote.text[:_SHOWN]!r}", why="stands in no line that was sent")
+                Dropped(
+                    what=Message("dropped.quote", text=repr(quote.text[:_SHOWN])),
+                    why=Message("model.stands-no-line-sent"),
+                )
             )
         else:
             kept.setdefault(mark, GroundedQuote(mark, prompt.numbers[mark]))
@@ -99,7 +103,12 @@ def _picked(
         if change is None:
             dropped.append(
                 Dropped(
-                    what=f"change {pick.framework}: {pick.key}={pick.to}"[:_SHOWN],
+                    what=Message(
+                        "dropped.change",
+                        framework=pick.framework[:40],
+                        key=pick.key[:_SHOWN],
+                        to=pick.to[:_SHOWN],
+                    ),
                     why=_refusal(pick, prompt_context),
                 )
             )
@@ -120,13 +129,15 @@ def offered(pick: Pick, prompt_context: PromptContext) -> ProposedChange | None:
 def _refusal(pick: Pick, prompt_context: PromptContext) -> str:
     """Say why a change that was not offered is not made."""
     if any(change.key == pick.key.strip() for change in prompt_context.offered):
-        return "the offered value is another"
+        return Message("model.offered-value-another")
     spec = prompt_context.library.setting(
         pick.framework, pick.key, prompt_context.report.version(pick.framework)
     )
     if spec is None:
-        return f"is not in the catalogue for {pick.framework or 'any framework'} of this version"
-    return misfit_reason(pick.to, spec) or "is not a change that is known to help against this cause"
+        if not pick.framework:
+            return Message("model.not-catalogue-any-framework")
+        return Message("model.not-catalogue-version", framework=pick.framework)
+    return misfit_reason(pick.to, spec) or Message("model.not-change-known-help")
 
 
 def _cause(
@@ -141,15 +152,12 @@ def _cause(
     if named == first.cause:
         return "", ""
     if why := _rejected(named, quotes, prompt_context, prompt):
-        dropped.append(Dropped(what=f"cause {named[:_SHOWN]}", why=why))
+        dropped.append(Dropped(what=Message("dropped.cause", named=named[:_SHOWN]), why=why))
         return "", ""
     if first.verdict == "ambiguous" and _is_proved(named, quotes, prompt_context):
         return named, ""
     dropped.append(
-        Dropped(
-            what=f"cause {named}",
-            why="the model names it, but no rule does; it is told as a possibility only",
-        )
+        Dropped(what=Message("dropped.cause", named=named), why=Message("model.model-names-but-no"))
     )
     return "", named
 
@@ -158,10 +166,10 @@ def _rejected(
     named: str, quotes: Sequence[GroundedQuote], prompt_context: PromptContext, prompt: Prompt
 ) -> str:
     if named not in prompt_context.library.causes:
-        return "there is no such cause"
+        return Message("model.no-cause")
     if prompt.suspects:
-        return "the log holds text that speaks to a model, so a model decides nothing"
-    return "" if quotes else "no quote that stands speaks for it"
+        return Message("model.log-holds-text-speaks")
+    return "" if quotes else Message("model.no-quote-stands-speaks")
 
 
 def _is_proved(named: str, quotes: Sequence[GroundedQuote], prompt_context: PromptContext) -> bool:

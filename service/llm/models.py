@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from corpus.message import Message
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.schemas.errors import (
@@ -50,7 +51,7 @@ _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """One message of a prompt."""
 
     role: Literal["system", "user", "assistant"]
@@ -73,7 +74,9 @@ class ChatModel(Protocol):
     def name(self) -> str:
         """Name the model, as `provider:name`."""
 
-    def stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Iterator[AnswerPiece]:
+    def stream(
+        self, messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None
+    ) -> Iterator[AnswerPiece]:
         """Answer piece by piece, in the form of a JSON schema where one is given; raises ModelError."""
 
 
@@ -89,9 +92,7 @@ def _built(settings: Settings) -> BaseChatModel:
     try:
         from langchain.chat_models import init_chat_model
     except ImportError as error:
-        raise ModelSetupError(
-            "A model needs the packages of the extra `model`: install whycrash[model]."
-        ) from error
+        raise ModelSetupError(Message("model.model-needs-packages-extra")) from error
     provider = settings.model.split(":")[0]
     options = dict(_OPTIONS.get(provider, {}))
     options |= {"timeout": settings.model_deadline} if provider in _TIMED else {}
@@ -102,7 +103,9 @@ def _built(settings: Settings) -> BaseChatModel:
     except (
         Exception
     ) as error:  # each provider's package raises what it likes for a wrong name or a missing key
-        raise ModelSetupError(f"The model {settings.model!r} cannot be set up: {_said(error)}") from error
+        raise ModelSetupError(
+            Message("model.model-cannot-set-up", model=repr(settings.model), said=_said(error))
+        ) from error
     return made
 
 
@@ -110,7 +113,9 @@ def _key(settings: Settings) -> dict[str, str]:
     if settings.model_key_env:
         value = os.environ.get(settings.model_key_env, "")
         if not value:
-            raise ModelSetupError(f"WHYCRASH_MODEL_KEY_ENV names {settings.model_key_env}, which is not set.")
+            raise ModelSetupError(
+                Message("model.whycrash-model-key-env", model_key_env=settings.model_key_env)
+            )
         return {"api_key": value}
     needs_none = (
         settings.model.startswith("openai:")
@@ -132,7 +137,9 @@ class LangChainModel:
         """Name the model, as it was configured."""
         return self._name
 
-    def stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Iterator[AnswerPiece]:
+    def stream(
+        self, messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None
+    ) -> Iterator[AnswerPiece]:
         """Answer piece by piece; raises ModelError."""
         # langsmith's tracing, which a variable of the environment turns on, would send the prompt elsewhere
         # too.
@@ -167,7 +174,7 @@ class LangChainModel:
 
 def _piece(chunk: AIMessageChunk) -> AnswerPiece:
     if refusal := chunk.additional_kwargs.get("refusal"):
-        raise ModelRefusedError(f"The model refuses: {_bounded(str(refusal))}")
+        raise ModelRefusedError(Message("model.model-refuses", bounded=_bounded(str(refusal))))
     # Providers that have no schemas of their own answer through the arguments of a tool.
     text = str(chunk.text) or "".join(str(call.get("args") or "") for call in chunk.tool_call_chunks)
     usage = chunk.usage_metadata or {"input_tokens": 0, "output_tokens": 0}
@@ -179,21 +186,21 @@ def translated(error: Exception, asked_schema: bool = False) -> ModelError:
     status = getattr(error, "status_code", None)
     said = _said(error)
     if any(word in type(error).__name__ for word in _REFUSALS):
-        return ModelRefusedError(f"The model refuses: {said}")
+        return ModelRefusedError(Message("model.model-refuses", bounded=said))
     if status == 429:
         if "insufficient_quota" in str(error):
-            return ModelRejectedError(f"The model's quota is used up: {said}")
+            return ModelRejectedError(Message("model.model-quota-used-up", said=said))
         headers = getattr(getattr(error, "response", None), "headers", None) or {}
         try:
             wait = max(0.0, float(headers.get("retry-after", "")))
         except (TypeError, ValueError):
             wait = None
-        return ModelBusyError(f"The model's server is over its rate limit: {said}", wait)
+        return ModelBusyError(Message("model.model-server-over-rate", said=said), wait)
     if not isinstance(status, int) or status >= 500 or status in (408, 409):
-        return ModelUnavailableError(f"The model's server failed or cannot be reached: {said}")
+        return ModelUnavailableError(Message("model.model-server-failed-cannot", said=said))
     if asked_schema and status in (400, 404, 422, 501) and _SCHEMA_WORDS.search(str(error)):
-        return ModelSchemaError(f"The model's server takes no output schema: {said}")
-    return ModelRejectedError(f"The model's server does not take the request ({status}): {said}")
+        return ModelSchemaError(Message("model.model-server-takes-no", said=said))
+    return ModelRejectedError(Message("model.model-server-not-take", status=status, said=said))
 
 
 def _said(error: Exception) -> str:

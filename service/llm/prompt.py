@@ -13,7 +13,7 @@ from ingest.logs.events import Event
 from ingest.redaction.redactor import Redactor
 from service.composition import phrases
 from service.llm.claims import Claim, Claims, ModelReply, schema
-from service.llm.models import Message
+from service.llm.models import ChatMessage
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import CLOSE, OPEN, WITHHELD, excerpt, fence, neutralize, withhold
 from service.llm.prompts.instructions import ANSWER, LANGUAGES, REPAIR, REPAIR_TASK, TURN
@@ -64,7 +64,7 @@ def for_answer(prompt_context: PromptContext, budget: int) -> Prompt:
 
 
 def for_turn(
-    prompt_context: PromptContext, budget: int, talk: Sequence[Message], constraints: Sequence[str]
+    prompt_context: PromptContext, budget: int, talk: Sequence[ChatMessage], constraints: Sequence[str]
 ) -> Prompt:
     """Make the prompt for a turn of a conversation.
 
@@ -78,7 +78,7 @@ def for_turn(
     return _built(prompt_context, system, latest, _rest(budget, system, ModelReply) - spent, ModelReply)
 
 
-def for_repair(kind: type[Claim], answer: str, problem: str, budget: int) -> tuple[Message, ...]:
+def for_repair(kind: type[Claim], answer: str, problem: str, budget: int) -> tuple[ChatMessage, ...]:
     """Make the prompt that puts a broken answer into its form; the log is not sent again."""
     form = json.dumps(schema(kind))
     controller = (
@@ -91,7 +91,7 @@ def for_repair(kind: type[Claim], answer: str, problem: str, budget: int) -> tup
     task = REPAIR_TASK.format(
         schema=form, problem=neutralize(problem, 300), answer=text, open=OPEN, close=CLOSE
     )
-    return Message("system", REPAIR), Message("user", task)
+    return ChatMessage("system", REPAIR), ChatMessage("user", task)
 
 
 def _told(instructions: str, prompt_context: PromptContext) -> str:
@@ -103,9 +103,9 @@ def _rest(budget: int, system: str, kind: type[Claim]) -> int:
     return budget - estimate_tokens(system) - estimate_tokens(json.dumps(schema(kind))) - 12 * len(_SECTIONS)
 
 
-def _latest(talk: Sequence[Message], controller: int) -> Iterator[Message]:
+def _latest(talk: Sequence[ChatMessage], controller: int) -> Iterator[ChatMessage]:
     """Give the last messages that fit, in their order; the question itself always."""
-    kept: list[Message] = []
+    kept: list[ChatMessage] = []
     for message in reversed(talk):
         short = replace(
             message, text=cut_to_tokens(message.text, controller if not kept else controller // 2)
@@ -118,14 +118,18 @@ def _latest(talk: Sequence[Message], controller: int) -> Iterator[Message]:
 
 
 def _built(
-    prompt_context: PromptContext, system: str, talk: Sequence[Message], controller: int, kind: type[Claim]
+    prompt_context: PromptContext,
+    system: str,
+    talk: Sequence[ChatMessage],
+    controller: int,
+    kind: type[Claim],
 ) -> Prompt:
     lines, suspects = _log(prompt_context)
     rows = [*lines, *(row for make in _MAKERS for row in make(prompt_context))]
     kept, omitted = _fitting(rows, controller)
     body = _written(rows, kept)
     # A conversation's question stands last; what it is about is told before it.
-    messages = (Message("system", system), Message("user", body), *talk)
+    messages = (ChatMessage("system", system), ChatMessage("user", body), *talk)
     chosen = [row for place, row in enumerate(rows) if place in kept]
     # Beside a line that speaks to a model, only failures may be cited.
     events = {event.line for event in prompt_context.report.events}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from corpus.library import Library
 from corpus.schema import Language
 from ingest.logs.report import CrashReport
-from service.llm.models import Message
+from service.llm.models import ChatMessage
 from service.llm.triage_context import TriageContext
 from service.remediation.proposals import further_changes
 from service.schemas.diagnosis import Diagnosis, ProposedChange
@@ -59,7 +59,7 @@ class Prompt:
     speak to a model.
     """
 
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     lines: Mapping[str, str]
     numbers: Mapping[str, int]
     cases: frozenset[str]

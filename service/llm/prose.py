@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from corpus.message import CHINESE
 from corpus.schema import Language
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
@@ -17,7 +18,7 @@ _END = re.compile(
     r"|(?<=[。！？])((?:\s*\[[^\[\]\n]{1,300}\][。，；]?)*)\s*"
 )
 _FENCED = re.compile(r"(```.*?(?:```|\Z))", re.DOTALL)
-_CHINESE = re.compile(r"[一-鿿]")
+
 _LETTER = re.compile(r"[^\W\d_]")
 _ENGLISH = frozenset(
     (
@@ -89,7 +90,7 @@ def is_in(language: Language, text: str) -> bool:
     if len(letters) < _LETTERS:
         return True
     if language == "zh":
-        return 8 * len(_CHINESE.findall(plain)) >= len(letters)
+        return 8 * len(CHINESE.findall(plain)) >= len(letters)
     latin = sum(letter.isascii() for letter in letters)
     # English is told from other languages of the same letters by its smallest words.
     words = re.findall(r"[a-z]+", plain.lower())

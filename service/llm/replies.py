@@ -6,62 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from corpus.message import is_message, words
 from corpus.schema import Cause, Language
 from ingest.logs.timeline import Place
 from service.llm import setting_lookups
 from service.llm.prompt_context import PromptContext
 from service.remediation.constraints import Constraint
 from service.schemas.diagnosis import ProposedChange
-
-_SAYS: Mapping[str, tuple[str, str]] = {
-    "noted": (
-        "Noted, for all that follows: {topics} stays as it is.",
-        "已记下，后面都按此处理：{topics} 保持不变。",
-    ),
-    "left": ("What is left to change:", "还可以修改的有："),
-    "all": ("The changes that are checked for this job:", "针对此作业核对过的修改："),
-    "none-left": ("None of the checked changes is left.", "已没有核对过的修改可用。"),
-    "no-changes": ("There is no checked change for this cause.", "这个原因没有核对过的修改。"),
-    "costs": ("What the changes cost:", "各项修改的代价："),
-    "free": ("no cost is on record", "没有已记录的代价"),
-    "for": (
-        "Something in the log speaks for {title}, but less than for {first}:",
-        "日志中确有迹象指向“{title}”，但弱于“{first}”：",
-    ),
-    "against": (
-        "No line of the log that the rules know speaks for {title}.",
-        "已知规则在日志中没有找到指向“{title}”的行。",
-    ),
-    "apart": ("What tells them apart:", "如何区分："),
-    "is-it": ("That is the cause that the log shows: {title}.", "这正是日志所显示的原因：{title}。"),
-    "confirm": ("To confirm it:", "确认方法："),
-    "sure": ("The first failure stands here:", "首个失败在这里："),
-    "near": ("The nearest of what is known:", "已知内容中最接近的："),
-    "nothing": (
-        (
-            "Nothing that is known answers this. Ask about the cause, another cause, the changes, their "
-            "costs, or how to confirm it."
-        ),
-        "已知内容无法回答这个问题。可以问：原因、其他可能的原因、修改、代价，或如何确认。",
-    ),
-}
-
-# What a person may say is fixed, by the names of `constraints.TOPICS`; a setting goes by its own name.
-_TOPICS: Mapping[str, str] = {
-    "batch size": "batch 大小",
-    "sequence length": "序列长度",
-    "precision": "精度",
-    "number of GPUs and nodes": "GPU 与节点的数量",
-    "GPU memory share": "显存占用比例",
-    "host memory": "主机内存",
-    "versions of packages": "软件包版本",
-    "environment variables": "环境变量",
-    "learning rate": "学习率",
-    "time-outs": "超时时间",
-    "checkpoints": "检查点",
-    "gradient checkpointing": "梯度检查点",
-    "the model": "模型",
-}
 
 _WHY_NOT = re.compile(
     r"\bwhy (?:not|isn't|is it not|is this not|rule out|do you rule)|\b(?:could|can|might|may) "
@@ -90,7 +41,7 @@ _EXPLAIN = re.compile(
     r"words|detail)\b|为什么|为何|原因|解释|什么意思|发生了什么|怎么回事",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[a-z0-9]+|[一-鿿]{2}")
+_WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]{2}")
 _PLAIN = frozenset(
     [
         "the",
@@ -167,28 +118,30 @@ def reply(question: FollowUpQuestion, near: Callable[[str], Sequence[str]]) -> s
             setting_lookups.describe_setting(spec, question.prompt_context.report, question.language)
             for spec in asked
         )
-    for words, answer in _ANSWERS:
-        if words.search(question.text) and (said := answer(question)):
+    for pattern, answer in _ANSWERS:
+        if pattern.search(question.text) and (said := answer(question)):
             return said
     return _nearest(question, near(question.text))
 
 
 def _say(name: str, language: Language, **values: object) -> str:
-    return _SAYS[name][language == "zh"].format(**values)
+    return words(f"replies.{name}", language, **values)
 
 
 def _constrained(question: FollowUpQuestion) -> str:
-    names = [constraint.topic.name for constraint in question.new]
-    topics = (
-        "、".join(_TOPICS.get(name, name) for name in names)
-        if question.language == "zh"
-        else ", ".join(names)
-    )
-    parts = [_say("noted", question.language, topics=topics), _changes(question)]
+    topics = [_topic(constraint.topic.name, question.language) for constraint in question.new]
+    between = _say("topics-and", question.language)
+    parts = [_say("noted", question.language, topics=between.join(topics)), _changes(question)]
     if not question.changes:
         cause = _first(question.prompt_context)
         parts += [cause.advice.to(question.language)] if cause else []
     return "\n\n".join(parts)
+
+
+def _topic(name: str, language: Language) -> str:
+    """Name what is ruled out: a topic of `constraints.TOPICS` in words, a setting by its own name."""
+    row = f"topic-{re.sub(r'[^a-z]+', '-', name.lower())}"
+    return _say(row, language) if is_message(f"replies.{row}") else name
 
 
 def _changes(question: FollowUpQuestion) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, last_level
 from corpus.library import Library
+from corpus.message import words
 from corpus.schema import Language, SettingSpec
 from ingest.logs.report import CrashReport
 
@@ -16,14 +17,6 @@ _KEY = re.compile(
     r"(?<![\w./-])-{0,2}([A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)+|[A-Z][A-Z0-9]{3,}_[A-Z0-9_]+)(?![\w/])"
 )
 MOST = 3
-_LABELS = {
-    "default": ("default", "默认"),
-    "choices": ("one of", "可选"),
-    "range": ("from {low} to {high}", "范围 {low} 到 {high}"),
-    "here": ("this job has", "此作业为"),
-    "costs": ("costs", "代价"),
-    "unit": ("in", "单位"),
-}
 
 
 def named_settings(text: str, library: Library, report: CrashReport) -> list[SettingSpec]:
@@ -76,10 +69,10 @@ def _facts(spec: SettingSpec, language: Language) -> Iterator[str]:
         yield f"{_label('choices', language)} {', '.join(f'`{choice}`' for choice in spec.choices[:12])}"
     if spec.min is not None or spec.max is not None:
         low, high = ("…" if bound is None else f"{bound:g}" for bound in (spec.min, spec.max))
-        yield _label("range", language).format(low=low, high=high)
+        yield _label("range", language, low=low, high=high)
     if spec.unit:
         yield f"{_label('unit', language)} {spec.unit}"
 
 
-def _label(name: str, language: Language) -> str:
-    return _LABELS[name][language == "zh"]
+def _label(name: str, language: Language, **values: object) -> str:
+    return words(f"replies.setting-{name}", language, **values)

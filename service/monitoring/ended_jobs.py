@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from corpus.message import Message
 from service.batches.sources import ray_jobs, slurm
 from service.batches.sources.found import FoundJobs, shown_path
 from service.batches.sources.spool import open_spool
@@ -65,7 +66,7 @@ def find_in_folder(
                 )
 
     if not path.is_dir():
-        raise InvalidRequestError(f"{path} is no folder.")
+        raise InvalidRequestError(Message("errors.no-folder", folder=path))
     return WatchedPlace(str(path), find, all_failed=False)
 
 

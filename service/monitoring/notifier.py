@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from corpus.message import Message
 from ingest.redaction.redactor import Redactor
 from service.monitoring.log_buffer import BufferStream
 from service.schemas.diagnosis import Outcome
@@ -45,7 +46,7 @@ def post_to_service(
     try:
         return f"{base}/?triage={answer.json()['id']}"
     except (ValueError, KeyError, TypeError) as error:
-        raise NotificationError(f"{base} answered, but not as a whycrash service does.") from error
+        raise NotificationError(Message("errors.answered-but-not-whycrash", base=base)) from error
 
 
 def post_to_webhook(url: str, payload: dict[str, Any]) -> None:
@@ -63,9 +64,13 @@ def _sent(url: str, key: str, **body: Any) -> httpx.Response:
         answer = httpx.post(url, headers=headers, timeout=TIMEOUT, follow_redirects=False, **body)
     # A ValueError is a key that has letters which no header takes.
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-        raise NotificationError(f"Nothing could be sent to {shown} ({type(error).__name__}).") from error
+        raise NotificationError(
+            Message("errors.nothing-sent", shown=shown, name=type(error).__name__)
+        ) from error
     if answer.status_code >= 300:
-        raise NotificationError(f"{shown} answered {answer.status_code}: {_detail(answer)}")
+        raise NotificationError(
+            Message("errors.answered", shown=shown, status_code=answer.status_code, detail=_detail(answer))
+        )
     return answer
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corpus.library import Library
+from corpus.message import edited
 from corpus.schema import Language
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
@@ -37,7 +38,8 @@ def patch_diagnosis(
     made = patch_first_step(changes, files, report, library)
     clean = Redactor().clean
     dropped = reasons.translate_reasons(
-        [Dropped(what=clean(item.what), why=clean(item.why)) for item in made.left_out], language
+        [Dropped(what=edited(item.what, clean), why=edited(item.why, clean)) for item in made.left_out],
+        language,
     )
     engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
     return answer.model_copy(

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import replace
 
 from corpus.keys import unsigned
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.directives import SHORT, DirectiveOption, options
 from ingest.configfiles.shell.spelling import same, spelled
@@ -64,7 +65,7 @@ def edits(text: str, target: PatchTarget) -> list[WordEdit]:
 
 def _changed(option: DirectiveOption, target: PatchTarget) -> WordEdit:
     if option.value is None:
-        raise NotPatchableError(f"line {option.word.line}: it stands there without a value")
+        raise NotPatchableError(Message("patch.line-stands-without-value", line=option.word.line))
     return option.value.replaced(spelled(target.to, option.value.text))
 
 
@@ -90,12 +91,12 @@ def _added(text: str, target: PatchTarget, option: str) -> WordEdit:
     """Add a directive behind the last one."""
     present = options(text)
     if not present:
-        raise NotPatchableError("the script has no #SBATCH line")
+        raise NotPatchableError(Message("patch.script-no-sbatch-line"))
     for group in _GROUPS:
         other = [each for each in present if each.name in group - _long(target)]
         if group & _long(target) and other:
             raise NotPatchableError(
-                f"line {other[0].word.line}: --{other[0].name} stands there, which excludes it"
+                Message("patch.line-stands-excludes", line=other[0].word.line, name=other[0].name)
             )
     end = present[-1].line[1]
     return WordEdit(end, end, f"\n#SBATCH {option}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from corpus.message import Message
 from ingest.configfiles.env_file import (
     assignments,
     dockerfile_assignments,
@@ -51,7 +52,7 @@ def apply_to_dockerfile(text: str, target: PatchTarget, name: str = "") -> str:
     del name
     stages = dockerfile_stages(text)
     if not stages:
-        raise NotPatchableError("the file has no FROM line")
+        raise NotPatchableError(Message("patch.file-no-line"))
     instructions = dockerfile_instructions(text)
     old = next(
         (
@@ -63,7 +64,7 @@ def apply_to_dockerfile(text: str, target: PatchTarget, name: str = "") -> str:
     )
     if old is not None:
         raise NotPatchableError(
-            f"line {line_of(text, old.start())} sets {target.names[0]} in the old form without `=`"
+            Message("patch.line-sets-old-form", text=line_of(text, old.start()), names=target.names[0])
         )
     behind = (instructions or stages)[-1].end()
     return _written(
@@ -105,15 +106,17 @@ def _all_same(found: Sequence[re.Match[str]], target: PatchTarget) -> bool:
 
 def _written(text: str, target: PatchTarget, found: Sequence[re.Match[str]], offset: int, head: str) -> str:
     if target.kind != "env":
-        raise NotPatchableError(f"a {target.kind} is no environment variable")
+        raise NotPatchableError(Message("patch.no-environment-variable", kind=target.kind))
     if len(found) > 1:
         raise NotPatchableError(
-            "it is set more than once (lines "
-            f"{', '.join(str(line_of(text, match.start())) for match in found)})"
+            Message(
+                "patch.set-more-once-lines",
+                found=", ".join(str(line_of(text, match.start())) for match in found),
+            )
         )
     to = str(target.to)
     if to == "unset" or target.names[0] in COMPOSED or is_composed(to):
-        raise NotPatchableError("the variable is to be removed or composed by hand")
+        raise NotPatchableError(Message("patch.variable-removed-composed-hand"))
     if found:
         edit = replacement(text, found[0], to)
         return text if edit is None else text[: edit.start] + edit.new + text[edit.end :]

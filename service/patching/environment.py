@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from corpus.frameworks import known_frameworks
 from corpus.keys import unsigned
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.environment import VariablePlace, runtime_env, variables
 from ingest.configfiles.shell.insertion import behind_name
@@ -40,7 +41,7 @@ def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
     if is_unset(target.to):
         return _unset(script, target, found)
     if gone and found and max(start for start, _ in gone) > found[0].start:
-        raise NotPatchableError(f"line {script.line(gone[-1][0])}: the script unsets it")
+        raise NotPatchableError(Message("patch.line-script-unsets", line=script.line(gone[-1][0])))
     if not found:
         return _added(script, target)
     if all(_holds(script, place, target) for place in found):
@@ -70,18 +71,18 @@ def _refuse_partial(script: Script, found: list[VariablePlace]) -> None:
     """Raise NotPatchableError where one command gets the variable, and others that start a job do not."""
     if all(place.carrier in ("prefix", "env") for place in found) and len(launches(script)) > len(found):
         lines = ", ".join(str(script.line(place.start)) for place in found)
-        raise NotPatchableError(f"only one of several commands gets it (line {lines})")
+        raise NotPatchableError(Message("patch.several-commands-gets-line", lines=lines))
 
 
 def _chosen(script: Script, found: list[VariablePlace]) -> list[VariablePlace]:
     """Of several exports take the last, or all that say the same; other mixtures are left alone."""
     lines = ", ".join(str(script.line(place.start)) for place in found)
     if len(found) > 1 and any(place.branch for place in found):
-        raise NotPatchableError(f"it is set more than once, and not always (lines {lines})")
+        raise NotPatchableError(Message("patch.set-more-once-not", lines=lines))
     if len({place.value.text for place in found}) == 1:
         return found
     if {place.carrier for place in found} - {"export"}:
-        raise NotPatchableError(f"it is set in several ways (lines {lines})")
+        raise NotPatchableError(Message("patch.set-several-ways-lines", lines=lines))
     return found[-1:]
 
 
@@ -105,15 +106,15 @@ def _changed(script: Script, place: VariablePlace, target: PatchTarget) -> Itera
     if place.carrier == "shell":
         if place.declared:
             raise NotPatchableError(
-                f"line {script.line(place.start)}: {place.declared} sets it for the script alone"
+                Message(
+                    "patch.line-sets-script-alone", line=script.line(place.start), declared=place.declared
+                )
             )
         # Whether an assignment follows another one of the same statement (`A=1 B=2`).
         before = script.text[script.text.rfind("\n", 0, place.start) + 1 : place.start].rstrip()
         is_later = bool(before) and before[-1] not in ";&|{("
         if is_later:
-            raise NotPatchableError(
-                f"line {script.line(place.start)}: it is set for the script alone, behind another variable"
-            )
+            raise NotPatchableError(Message("patch.line-set-script-alone", line=script.line(place.start)))
         yield WordEdit(place.start, place.start, "export ")
     held_word = changeable(script, place.value)
     if not same(held_word.text, target.to):
@@ -125,9 +126,7 @@ def _unset(script: Script, target: PatchTarget, found: list[VariablePlace]) -> l
         return []
     for place in found:
         if place.carrier not in ("export", "shell"):
-            raise NotPatchableError(
-                f"line {script.line(place.start)}: one command gets it; take it out by hand"
-            )
+            raise NotPatchableError(Message("patch.line-command-gets-take", line=script.line(place.start)))
     return [_line(script, f"unset {target.names[0]}", launches(script))]
 
 
@@ -138,7 +137,10 @@ def _added(script: Script, target: PatchTarget) -> list[WordEdit]:
     inside = [stage for stage in stages(script) if stage.inside]
     if len(inside) > 1:
         raise NotPatchableError(
-            f"several commands could take it (lines {', '.join(str(each.words[0].line) for each in inside)})"
+            Message(
+                "patch.several-commands-take-lines",
+                inside=", ".join(str(each.words[0].line) for each in inside),
+            )
         )
     clusters = known_frameworks().clusters
     if inside and not (
@@ -150,7 +152,7 @@ def _added(script: Script, target: PatchTarget) -> list[WordEdit]:
     ]
     if closed:
         raise NotPatchableError(
-            f"line {closed[0].line}: {closed[0].text} keeps the script's variables from the job"
+            Message("patch.line-keeps-script-variables", line=closed[0].line, text=closed[0].text)
         )
     if apart := [
         command.words[0]
@@ -158,7 +160,7 @@ def _added(script: Script, target: PatchTarget) -> list[WordEdit]:
         if _CLOSED.match(" ".join(word.text for word in command.words))
     ]:
         raise NotPatchableError(
-            f"line {apart[0].line}: {apart[0].text} keeps the script's variables from the job"
+            Message("patch.line-keeps-script-variables", line=apart[0].line, text=apart[0].text)
         )
     return [_line(script, f"export {name}={shlex.quote(value)}", started)]
 
@@ -170,19 +172,19 @@ def _added_inside(
     if stage.inside == "container":
         return [behind_name(script, stage, ["-e", f"{name}={value}"])]
     if target.framework in known_frameworks().clusters:
-        raise NotPatchableError("Ray's own processes read it; set it before the `ray start` of every node")
+        raise NotPatchableError(Message("patch.ray-own-processes-read"))
     text = runtime_env(stage)
     if text is not None:
         return list(with_variable(text, name, value))
     if has_variables(stage):
-        raise NotPatchableError(f"line {stage.words[0].line}: the job's environment stands in a file")
+        raise NotPatchableError(Message("patch.line-job-environment-stands", line=stage.words[0].line))
     return [behind_name(script, stage, [f'--runtime-env-json={{"env_vars": {{"{name}": "{value}"}}}}'])]
 
 
 def _line(script: Script, row: str, started: list[ShellCommand]) -> WordEdit:
     """Add a line of its own before the first launch, behind the exports that stand there."""
     if not started:
-        raise NotPatchableError("no command of the script starts the job")
+        raise NotPatchableError(Message("patch.no-command-script-starts"))
     first = min(command.statement for command in started)
     behind = [
         each.start

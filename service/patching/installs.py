@@ -8,6 +8,7 @@ import shlex
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.installs import InstallPlace, installs
 from ingest.configfiles.shell.launches import launches, stages
@@ -33,13 +34,13 @@ def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
         return []
     if len({str(place.asked) for place in found}) > 1:
         lines = ", ".join(str(place.word.line) for place in found)
-        raise NotPatchableError(f"{package.name} is installed more than once (lines {lines})")
+        raise NotPatchableError(Message("patch.installed-more-once-lines", name=package.name, lines=lines))
     return [_changed(script, place, specifier) for place in found]
 
 
 def _changed(script: Script, place: InstallPlace, specifier: SpecifierSet) -> WordEdit:
     if place.asked.url is not None or place.asked.marker is not None:
-        raise NotPatchableError(f"line {place.word.line} installs it from an address or under a condition")
+        raise NotPatchableError(Message("patch.line-installs-address-condition", line=place.word.line))
     extras = f"[{','.join(sorted(place.asked.extras))}]" if place.asked.extras else ""
     word, new = changeable(script, place.word), f"{place.asked.name}{extras}{specifier}"
     # Without quotes, bash would take > and < for a redirection.
@@ -51,10 +52,10 @@ def _changed(script: Script, place: InstallPlace, specifier: SpecifierSet) -> Wo
 def _added(script: Script, requirement: str) -> WordEdit:
     """Install it before the job starts; where that happens elsewhere, the container's image is the place."""
     if any(stage.inside for stage in stages(script)):
-        raise NotPatchableError("the job runs in a container or on a cluster; install it there")
+        raise NotPatchableError(Message("patch.job-runs-container-cluster"))
     started = launches(script)
     if not started:
-        raise NotPatchableError("no command of the script starts the job")
+        raise NotPatchableError(Message("patch.no-command-script-starts"))
     # Directly before the launch: an environment is activated, and other packages are installed, further up.
     at = script.text.rfind("\n", 0, min(command.statement for command in started)) + 1
     indent = re.match(r"[ \t]*", script.text[at:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from corpus.message import Message
 from ingest.configfiles import json_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import TreeEdit, TreeEntry, TreeNode
@@ -68,7 +69,7 @@ def _place(text: str, root: TreeNode, target: PatchTarget, name: str) -> TreeEnt
     if target.kind == "env":
         return _variable(root, target)
     if target.kind not in ("setting", "flag") or target.spelled in _ELSEWHERE:
-        raise NotPatchableError(f"a {target.spelled or target.kind} is not set in a JSON file")
+        raise NotPatchableError(Message("patch.not-set-json-file", spelled=target.spelled or target.kind))
     return locate(root, target, text, name)
 
 
@@ -76,9 +77,9 @@ def _variable(root: TreeNode, target: PatchTarget) -> TreeEntry | MissingKey:
     """Find a variable in a runtime environment of Ray."""
     variables = root.child("env_vars") or root.child("runtime_env", "env_vars")
     if variables is None or variables.kind != "mapping":
-        raise NotPatchableError("the file sets no environment variables (`env_vars`)")
+        raise NotPatchableError(Message("patch.file-sets-no-environment"))
     if target.to == "unset" or "$" in str(target.to):
-        raise NotPatchableError("the variable is to be removed or composed by hand")
+        raise NotPatchableError(Message("patch.variable-removed-composed-hand"))
     return variables.entry(target.names[0]) or MissingKey(variables, (target.names[0],))
 
 

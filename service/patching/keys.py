@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, levels
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import TreeEntry, TreeNode, line_of
 from service.patching.target import PatchTarget
@@ -40,7 +41,7 @@ def locate(root: TreeNode, target: PatchTarget, text: str, name: str = "") -> Tr
         found = [way for steps in names for way in _below(root, steps, text, name)]
     if len({way[-1].start for way in found}) > 1:
         lines = sorted({line_of(text, way[-1].start) for way in found})
-        raise NotPatchableError(f"it is set more than once (lines {', '.join(map(str, lines))})")
+        raise NotPatchableError(Message("patch.set-more-once-lines", found=", ".join(map(str, lines))))
     if found:
         _check_shared(found[0], text)
         return found[0][-1]
@@ -71,7 +72,7 @@ def _added_to(owner: str) -> frozenset[str]:
 def _check_owner(found: Sequence[str], framework: str) -> None:
     if found and not any(framework == owner or framework in _held_by(owner) for owner in found):
         raise NotPatchableError(
-            f"the file looks like a configuration of {' or '.join(found)}, not of {framework}"
+            Message("patch.file-looks-like-configuration", found=" or ".join(found), framework=framework)
         )
 
 
@@ -113,39 +114,34 @@ def _check_shared(way: tuple[TreeEntry, ...], text: str) -> None:
     _check_own(way[:-1], text)
     last = way[-1]
     if last.node.shared and not last.alias:
-        raise NotPatchableError(
-            f"its value in line {line_of(text, last.start)} is used elsewhere too by an anchor"
-        )
+        raise NotPatchableError(Message("patch.value-line-used-elsewhere", text=line_of(text, last.start)))
 
 
 def _check_own(way: Sequence[TreeEntry], text: str) -> None:
     for entry in way:
         if entry.alias or entry.node.shared:
             raise NotPatchableError(
-                f"`{entry.key}` in line {line_of(text, entry.start)} shares its value with another place "
-                "by an anchor"
+                Message("patch.line-shares-value-another", key=entry.key, text=line_of(text, entry.start))
             )
 
 
 def _gap(root: TreeNode, steps: tuple[str, ...], target: PatchTarget, text: str) -> MissingKey:
     if target.spelled in _ON_COMMANDS or (target.kind == "flag" and not target.spelled):
-        raise NotPatchableError("the file does not set it, and a flag belongs to a command")
+        raise NotPatchableError(Message("patch.file-not-set-flag"))
     header = _PACKAGE.search(text)
     if header is not None and header[1] != "_global_":
         group = tuple(header[1].split("."))
         if steps[: len(group)] != group or len(steps) == len(group):
-            raise NotPatchableError(f"the file holds the group {header[1]}, to which it does not belong")
+            raise NotPatchableError(Message("patch.file-holds-group-not", header=header[1]))
         return _deepest(root, steps[len(group) :], text)
     if len(steps) == 1:
         if any(owner == target.framework or target.framework in _added_to(owner) for owner in owners(root)):
             return _deepest(root, steps, text)
-        raise NotPatchableError(
-            f"the file does not set it, and does not look like a configuration of {target.framework}"
-        )
+        raise NotPatchableError(Message("patch.file-not-set-not", framework=target.framework))
     if root.entry(steps[0]) is None and any(entry.key.startswith(f"{steps[0]}.") for entry in root.entries):
         return MissingKey(root, (".".join(steps),))
     if root.entry(steps[0]) is None and not any(merged.entry(steps[0]) for merged in root.merged):
-        raise NotPatchableError(f"the file has no `{steps[0]}` to which it belongs")
+        raise NotPatchableError(Message("patch.file-no-belongs", steps=steps[0]))
     return _deepest(root, steps, text)
 
 
@@ -157,10 +153,10 @@ def _deepest(root: TreeNode, steps: tuple[str, ...], text: str) -> MissingKey:
         node = entry.node
         rest.pop(0)
         if node.kind != "mapping" and not (node.kind == "scalar" and node.style == "empty"):
-            raise NotPatchableError(f"`{entry.key}` in line {line_of(text, entry.start)} is no mapping")
+            raise NotPatchableError(
+                Message("patch.line-no-mapping", key=entry.key, text=line_of(text, entry.start))
+            )
     if len(rest) > 1 and any(merged.entry(rest[0]) for merged in node.merged):
-        raise NotPatchableError(
-            f"`{rest[0]}` comes out of a merge key (`<<`); an own `{rest[0]}` would hide all of it"
-        )
+        raise NotPatchableError(Message("patch.comes-out-merge-key", rest=rest[0]))
     _check_own(way, text)
     return MissingKey(node, tuple(rest), way[-1] if way else None)

@@ -14,6 +14,7 @@ from functools import partial
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, flag
 from corpus.keys import pattern as key_pattern
+from corpus.message import Message
 from corpus.schema import Scalar
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
@@ -52,7 +53,7 @@ def apply(document: YamlFile, target: PatchTarget) -> str:
     present = [slot for slot in slots if slot.now is not None]
     if len({slot.now for slot in present}) > 1:
         raise NotPatchableError(
-            f"the containers differ in it (lines {', '.join(str(slot.line) for slot in present)})"
+            Message("patch.containers-differ-lines", present=", ".join(str(slot.line) for slot in present))
         )
     chosen = present or _receivers(slots)
     edits = {edit.start: edit for edit in (slot.edit() for slot in chosen if not _has(slot))}
@@ -79,9 +80,7 @@ def _receivers(slots: Sequence[ManifestSlot]) -> Sequence[ManifestSlot]:
     if with_gpus or len(slots) == 1:
         return with_gpus or slots
     raise NotPatchableError(
-        "no container sets it, and it is open which of them is the job"
-        if slots
-        else "there is no place for it in the manifest"
+        Message("patch.no-container-sets-open") if slots else Message("patch.no-place-manifest")
     )
 
 
@@ -94,7 +93,7 @@ def _slots(document: YamlFile, target: PatchTarget) -> list[ManifestSlot]:
         "package",
         "command",
     ):
-        raise NotPatchableError(f"a {target.kind} is not changed in a manifest")
+        raise NotPatchableError(Message("patch.not-changed-manifest", kind=target.kind))
     manifest = known_frameworks().row(target.framework).manifest
     if manifest == "kubernetes":
         return list(_of_kubernetes(document, target))
@@ -182,7 +181,7 @@ def _key(document: YamlFile, holder: ManifestContainer, keys: Sequence[str], to:
     def edit() -> TreeEdit:
         _refuse_shared(document, holder.node, *(entry.node for entry in way[:-1]))
         if any(entry.alias for entry in way):
-            raise NotPatchableError(f"line {line} is an alias of another place")
+            raise NotPatchableError(Message("patch.line-alias-another-place", line=line))
         if rest:
             return yaml_document.insertion(document, node, rest, to, way[-1] if way else None)
         return yaml_document.replacement(document, way[-1], to)
@@ -194,7 +193,7 @@ def _refuse_shared(document: YamlFile, *nodes: TreeNode) -> None:
     for node in nodes:
         if node.shared:
             raise NotPatchableError(
-                f"line {line_of(document.text, node.start)} is used elsewhere too by an anchor"
+                Message("patch.line-used-elsewhere-anchor", text=line_of(document.text, node.start))
             )
 
 
@@ -202,16 +201,18 @@ def _variable(document: YamlFile, holder: ManifestContainer, target: PatchTarget
     """Give the slot of an environment variable in a container or a service."""
     name, to = target.names[0], str(target.to)
     if to == "unset" or "$" in to or name in COMPOSED:
-        raise NotPatchableError("the variable is to be removed or composed by hand")
+        raise NotPatchableError(Message("patch.variable-removed-composed-hand"))
     entry = holder.node.entry("environment" if holder.compose else "env")
     pairs = entry.node if entry is not None and not entry.alias else None
     if entry is not None and pairs is None:
         raise NotPatchableError(
-            f"the environment in line {line_of(document.text, entry.start)} is an alias of another place"
+            Message("patch.environment-line-alias-another", text=line_of(document.text, entry.start))
         )
     found = list(_pairs(document, pairs, name, to)) if pairs is not None else []
     if len(found) > 1:
-        raise NotPatchableError(f"{name} is set twice (lines {found[0].line} and {found[1].line})")
+        raise NotPatchableError(
+            Message("patch.set-twice-lines", name=name, line=found[0].line, line_2=found[1].line)
+        )
     if found:
         return replace(found[0], gpu=holder.gpu)
     line = line_of(document.text, holder.node.start)
@@ -227,7 +228,9 @@ def _pairs(document: YamlFile, pairs: TreeNode, name: str, to: str) -> Iterator[
             value = item.entry("value")
             if value is None:
                 raise NotPatchableError(
-                    f"{name} in line {line_of(document.text, item.start)} gets its value from elsewhere"
+                    Message(
+                        "patch.line-gets-value-elsewhere", name=name, text=line_of(document.text, item.start)
+                    )
                 )
             entries.append(value)
         elif item.kind == "scalar" and item.value.partition("=")[0] == name:
@@ -272,7 +275,7 @@ def _new_variable(
     if pairs is not None and pairs.kind == "sequence":
         return yaml_document.appended(document, pairs, {"name": name, "value": to})
     if pairs is not None:
-        raise NotPatchableError(f"`env` in line {line_of(document.text, pairs.start)} is no list")
+        raise NotPatchableError(Message("patch.env-line-no-list", text=line_of(document.text, pairs.start)))
     return yaml_document.insertion(document, holder.node, ["env"], [{"name": name, "value": to}])
 
 
@@ -291,7 +294,7 @@ def _argument(document: YamlFile, holder: ManifestContainer, target: PatchTarget
     ]
     if len({slot.line for slot in found}) > 1:
         raise NotPatchableError(
-            f"it is set more than once (lines {', '.join(sorted({str(slot.line) for slot in found}))})"
+            Message("patch.set-more-once-lines", found=", ".join(sorted({str(slot.line) for slot in found})))
         )
     if found:
         return replace(found[0], gpu=holder.gpu)
@@ -343,7 +346,7 @@ def _after(document: YamlFile, node: TreeNode, index: int, to: Scalar) -> Manife
     line = line_of(document.text, node.items[index].start)
 
     def edit() -> TreeEdit:
-        raise NotPatchableError(f"it stands as a switch in line {line}; take it out by hand")
+        raise NotPatchableError(Message("patch.stands-switch-line-take", line=line))
 
     return ManifestSlot(line, "true", to, edit)
 
@@ -374,9 +377,7 @@ def _in_string(
             or not _BARE_WORD.fullmatch(str(to))
             or not _BARE_WORD.fullmatch(values.pop())
         ):
-            raise NotPatchableError(
-                f"the command line in line {line} sets it in a way that is to be changed by hand"
-            )
+            raise NotPatchableError(Message("patch.command-line-line-sets", line=line))
         begin, end = found[0].span("value")
         whole = node.value[: meant[0].start("value")] + str(to) + node.value[meant[0].end("value") :]
         return TreeEdit(node.start + begin, node.start + end, str(to), node.path, whole)
@@ -389,7 +390,7 @@ def _new_argument(document: YamlFile, node: TreeNode, target: PatchTarget) -> Tr
     _refuse_shared(document, node)
     option = flag(target.names[0])
     if target.to is False or "$" in str(target.to):
-        raise NotPatchableError(f"the command in line {line} does not set it, and there is no value to add")
+        raise NotPatchableError(Message("patch.command-line-not-set", line=line))
     word = option if target.to is True else f"{option}={target.to}"
     if (
         node.kind == "sequence"
@@ -404,4 +405,4 @@ def _new_argument(document: YamlFile, node: TreeNode, target: PatchTarget) -> Tr
         and re.fullmatch(r"[\w./ :=,-]+", node.value)
     ):
         return TreeEdit(node.end, node.end, f" {word}", node.path, f"{node.value} {word}")
-    raise NotPatchableError(f"the command in line {line} is a line for a shell; add `{word}` by hand")
+    raise NotPatchableError(Message("patch.command-line-line-shell", line=line, word=word))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from corpus.keys import pattern
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.syntax import Script
 from ingest.configfiles.shell.words import Word
@@ -33,5 +34,5 @@ def _mention(name: str) -> re.Pattern[str]:
 def _reason(script: Script, offset: int) -> str:
     line = script.line(offset)
     if any(start <= offset < end for start, end in script.documents):
-        return f"line {line}: it stands in a here-document, the text of another file"
-    return f"line {line}: it stands in a place that cannot be changed safely"
+        return Message("patch.line-stands-here-document", line=line)
+    return Message("patch.line-stands-place-cannot", line=line)

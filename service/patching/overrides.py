@@ -9,6 +9,7 @@ from typing import Literal
 
 from corpus.frameworks import FlagStyle, known_frameworks
 from corpus.keys import canonical, flag, levels, negated, signs, unsigned
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.arguments import Argument, Form, is_option, read_argument
 from ingest.configfiles.shell.insertion import behind_name, behind_words, removed
@@ -154,11 +155,11 @@ def _chosen(script: Script, found: Sequence[SettingPlace], target: PatchTarget) 
     if len({id(place.stage) for place in found}) > 1 and not all(
         _holds(script, place, target) for place in found
     ):
-        raise NotPatchableError(f"several commands set it (lines {lines})")
+        raise NotPatchableError(Message("patch.several-commands-set-lines", lines=lines))
     if len(found) > 1 and any(place.uncertain for place in found):
-        raise NotPatchableError(f"it is set more than once, and not always (lines {lines})")
+        raise NotPatchableError(Message("patch.set-more-once-not", lines=lines))
     if any(place.form == "deleted" for place in found):
-        raise NotPatchableError(f"it is taken out with ~ (line {lines})")
+        raise NotPatchableError(Message("patch.taken-out-line", lines=lines))
     alike = {(place.form, place.value.text if place.value else "") for place in found}
     return found if len(alike) == 1 else found[-1:]
 
@@ -179,13 +180,15 @@ def _holds(script: Script, place: SettingPlace, target: PatchTarget) -> bool:
 def _changed(script: Script, place: SettingPlace, target: PatchTarget) -> Iterator[WordEdit]:
     if place.value is not None:
         if place.crowded:
-            raise NotPatchableError(f"line {place.line}: several values may follow {place.word.text}")
+            raise NotPatchableError(
+                Message("patch.line-several-values-follow", line=place.line, text=place.word.text)
+            )
         held = changeable(script, place.value)
         style = HYDRA if place.form == "override" and target.spelled == "hydra" else ("true", "false")
         yield held.replaced(spelled(target.to, held.text, style))
         return
     if not isinstance(target.to, bool):
-        raise NotPatchableError(f"line {place.line}: it stands there as a switch without a value")
+        raise NotPatchableError(Message("patch.line-stands-switch-without", line=place.line))
     yield from _switched(place, target)
 
 
@@ -197,7 +200,7 @@ def _switched(place: SettingPlace, target: PatchTarget) -> Iterator[WordEdit]:
     elif not _flags(target).bare:
         yield WordEdit(place.word.end, place.word.end, " false")
     elif canonical(name) in _MAY_BE_ON:
-        raise NotPatchableError(f"line {place.line}: how {name} is turned off depends on the version")
+        raise NotPatchableError(Message("patch.line-turned-off-depends", line=place.line, name=name))
     else:
         yield removed(place.word, place.before)
 
@@ -218,7 +221,7 @@ def _added(script: Script, target: PatchTarget) -> list[WordEdit]:
     stage = _only_reader(script, target)
     words = _new_words(stage, target)
     if target.spelled == "yaml" and (file := _config_file(stage)):
-        raise NotPatchableError(f"the settings stand in {file}; change it there")
+        raise NotPatchableError(Message("patch.settings-stand-change", file=file))
     return [
         behind_name(script, stage, words)
         if stage.launcher or stage.runs_nothing
@@ -249,14 +252,11 @@ def _only_reader(script: Script, target: PatchTarget) -> ProgramWords:
     reading = [stage for stage in own or others if _carries(stage, target)] or own
     if not reading:
         raise NotPatchableError(
-            "the script does not set it, and no command in it takes settings of "
-            f"{target.framework or 'its program'}"
+            Message("patch.script-not-set-no", framework=target.framework or "its program")
         )
     if len(reading) > 1:
         lines = ", ".join(str(stage.words[0].line) for stage in reading)
-        raise NotPatchableError(
-            f"the script does not set it, and several commands could take it (lines {lines})"
-        )
+        raise NotPatchableError(Message("patch.script-not-set-several", lines=lines))
     return reading[0]
 
 
@@ -279,14 +279,14 @@ def _new_words(stage: ProgramWords, target: PatchTarget) -> list[str]:
     if target.spelled == "hydra" or (target.spelled == "" and "." in name and not name.startswith("-")):
         return [f"{_sign(stage, name)}{unsigned(name)}={spelled(target.to, '')}"]
     if "." in name and target.spelled == "yaml":
-        raise NotPatchableError("it is part of a configuration file, which the script does not hold")
+        raise NotPatchableError(Message("patch.part-configuration-file-script"))
     option = flag(name)
     if isinstance(target.to, bool):
         if not _flags(target).bare:
             return [option, "true" if target.to else "false"]
         if target.to:
             return [option]
-        raise NotPatchableError("the script does not set it, and how it is turned off is not known")
+        raise NotPatchableError(Message("patch.script-not-set-turned"))
     joined = sum(1 for word in stage.words if word.text.startswith("--") and word.equals_at() is not None)
     apart = sum(1 for word in stage.words if word.text.startswith("--") and word.equals_at() is None)
     value = spelled(target.to, "")

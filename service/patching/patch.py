@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from corpus.keys import canonical
+from corpus.message import Message
 from ingest.configfiles import formats, json_document, reader, yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.formats import Format
@@ -48,7 +49,7 @@ def patch(name: str, text: str, targets: Sequence[PatchTarget]) -> Patch:
     try:
         form = format_of(name, text)
     except NotPatchableError as error:
-        return Patch("", (Dropped(what=f"patch of {name}", why=str(error)),))
+        return Patch("", (Dropped(what=Message("dropped.patch", name=name), why=str(error)),))
     new, left_out, done = text, list[Dropped](), list[PatchTarget]()
     for target in targets:
         try:
@@ -58,7 +59,7 @@ def patch(name: str, text: str, targets: Sequence[PatchTarget]) -> Patch:
             left_out.append(Dropped(what=str(target), why=str(error)))
     undone = [target for target in done if not form.holds(new, target, name)]
     left_out.extend(
-        Dropped(what=str(target), why="another change of this file sets it otherwise") for target in undone
+        Dropped(what=str(target), why=Message("patch.another-change-file-sets")) for target in undone
     )
     return Patch(difference(name, text, new), tuple(left_out))
 
@@ -109,9 +110,9 @@ def _header(path: str) -> str:
 def _changed(form: FileFormat, text: str, target: PatchTarget, name: str) -> str:
     new = form.changed(text, target, name)
     if new != text and _parses(form, text) and not _parses(form, new):
-        raise NotPatchableError("the changed file could not be read any more")
+        raise NotPatchableError(Message("patch.changed-file-not-read"))
     if not form.holds(new, target, name):
-        raise NotPatchableError("the value could not be found again in the changed file")
+        raise NotPatchableError(Message("patch.value-not-found-again"))
     return new
 
 
@@ -178,10 +179,10 @@ def format_of(name: str, text: str) -> FileFormat:
     """Tell how a file is changed; raises NotPatchableError for those that never are."""
     path = PurePath(name).name.lower()
     if _RESOLVED.fullmatch(path):
-        raise NotPatchableError("its dependencies are resolved by a tool; change them with it")
+        raise NotPatchableError(Message("patch.dependencies-resolved-tool-change"))
     form = formats.format_of(name, text)
     if form == "python" or _PYTHON.fullmatch(path):
-        raise NotPatchableError("it is Python code; change it by hand")
+        raise NotPatchableError(Message("patch.python-code-change-hand"))
     if form not in _FORMATS:
-        raise NotPatchableError("its format is not one that is patched")
+        raise NotPatchableError(Message("patch.format-not-patched"))
     return _FORMATS[form]

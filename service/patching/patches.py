@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from corpus.message import Message
 from service.patching.patch import accepts, carries, lists_packages, patch
 from service.patching.target import PatchTarget
 from service.schemas.diagnosis import Dropped
@@ -41,7 +42,7 @@ def patch_files(
     """
     shares = [_FileTargets(file) for file in files if file.exact]
     left_out = [
-        Dropped(what=f"patch of {file.name}", why="the file is no UTF-8 text")
+        Dropped(what=Message("dropped.patch", name=file.name), why=Message("patch.file-no-utf-8"))
         for file in files
         if not file.exact
     ]

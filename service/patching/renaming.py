@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from corpus.keys import flag, levels, signs, unsigned
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.syntax import Script
 from ingest.configfiles.shell.words import Word, WordEdit, written
@@ -29,14 +30,19 @@ def in_script(script: Script, target: PatchTarget) -> list[WordEdit]:
     )
     if not found:
         if not right:
-            raise NotPatchableError(f"the script does not set {target.replaces}")
+            raise NotPatchableError(Message("patch.script-not-set", replaces=target.replaces))
         return []
     if right:
         raise NotPatchableError(
-            f"line {found[0].line} sets {target.replaces}, and line {right[0].line} the right name"
+            Message(
+                "patch.line-sets-line-right",
+                line=found[0].line,
+                replaces=target.replaces,
+                line_2=right[0].line,
+            )
         )
     if any(place.form == "deleted" for place in found):
-        raise NotPatchableError(f"it is taken out with ~ (line {found[0].line})")
+        raise NotPatchableError(Message("patch.taken-out-line", lines=found[0].line))
     return [_renamed(place.word, target) for place in found]
 
 
@@ -48,7 +54,7 @@ def _renamed(word: Word, target: PatchTarget) -> WordEdit:
     begin = len(signs(name))
     units = word.units[begin:end]
     if any(unit.computed for unit in units) or len({unit.quote for unit in units}) != 1:
-        raise NotPatchableError(f"line {word.line}: its name is composed ({name})")
+        raise NotPatchableError(Message("patch.line-name-composed", line=word.line, name=name))
     # A flag is written with dashes or underscores as the old one was; keys are taken as they are.
     new = flag(target.names[0], name) if target.spelled == "flag" else target.names[0]
     return WordEdit(units[0].start, units[-1].end, written(unsigned(new), units[0].quote))
@@ -61,18 +67,25 @@ def in_file(text: str, entry: TreeEntry | None, right: TreeEntry | None, target:
     """
     if entry is None:
         if right is None:
-            raise NotPatchableError(f"the file does not set {target.replaces}")
+            raise NotPatchableError(Message("patch.file-not-set", replaces=target.replaces))
         return text
     if right is not None:
         raise NotPatchableError(
-            f"line {line_of(text, entry.start)} sets {target.replaces}, and line "
-            f"{line_of(text, right.start)} the right name"
+            Message(
+                "patch.line-sets-line-right",
+                line=line_of(text, entry.start),
+                replaces=target.replaces,
+                line_2=line_of(text, right.start),
+            )
         )
     old, new = levels(target.replaces or ""), levels(target.names[0])
     if old[:-1] != new[:-1]:
         raise NotPatchableError(
-            f"line {line_of(text, entry.start)}: the key moves to {'.'.join(new[:-1]) or 'the top'}; move "
-            "it by hand"
+            Message(
+                "patch.line-key-moves-move",
+                text=line_of(text, entry.start),
+                new=".".join(new[:-1]) or "the top",
+            )
         )
     written_as = text[entry.start : entry.end]
     return text[: entry.start] + _last(written_as, old[-1], new[-1]) + text[entry.end :]
@@ -84,7 +97,7 @@ def _last(written_as: str, old: str, new: str) -> str:
         head, found, tail = written_as.rpartition(spelled)
         if found and not tail.strip("'\""):
             return head + new + tail
-    raise NotPatchableError(f"the key is written in an unusual way ({written_as})")
+    raise NotPatchableError(Message("patch.key-written-unusual-way", written_as=written_as))
 
 
 def checked(before: object, after: object, path: Sequence[Step], target: PatchTarget) -> None:
@@ -97,4 +110,4 @@ def checked(before: object, after: object, path: Sequence[Step], target: PatchTa
     new = ".".join([*old.split(".")[:-1], levels(target.names[0])[-1]])
     place[new] = place.pop(path[-1])
     if not alike(expected, after):
-        raise NotPatchableError("the new name would change more than the key")
+        raise NotPatchableError(Message("patch.new-name-change-more"))

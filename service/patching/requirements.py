@@ -9,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from corpus.frameworks import known_frameworks
+from corpus.message import Message
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.requirements import (
@@ -34,7 +35,11 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
     found = [line for line in read_lines(text) if line.name == canonicalize_name(package.name)]
     if len(found) > 1:
         raise NotPatchableError(
-            f"{package.name} stands more than once (lines {', '.join(str(line.number) for line in found)})"
+            Message(
+                "patch.stands-more-once-lines",
+                name=package.name,
+                found=", ".join(str(line.number) for line in found),
+            )
         )
     if not found:
         return _with_line(text, f"{package}{specifier}")
@@ -42,7 +47,7 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
     if _says(line, specifier):
         return text
     if specifier is None or "--hash" in line.rest or "\\" in line.rest:
-        raise NotPatchableError(f"line {line.number} pins {package.name} by hashes or over several lines")
+        raise NotPatchableError(Message("patch.line-pins-hashes-over", number=line.number, name=package.name))
     return text[: line.start] + with_version(line, specifier) + text[line.end :]
 
 
@@ -69,13 +74,13 @@ def carries(text: str, target: PatchTarget, name: str = "") -> bool:
 def wanted(target: PatchTarget) -> tuple[Requirement, SpecifierSet]:
     """Read the target's package and version; `install` asks for the package in any version."""
     if target.kind != "package":
-        raise NotPatchableError(f"a {target.kind} is not set among the requirements")
+        raise NotPatchableError(Message("patch.not-set-among-requirements", kind=target.kind))
     if target.framework and not known_frameworks().row(target.framework).installs:
-        raise NotPatchableError(f"it is a package of {target.framework}, not of pip")
+        raise NotPatchableError(Message("patch.package-not-pip", framework=target.framework))
     try:
         return Requirement(target.names[0]), read_specifier(str(target.to))
     except InvalidRequirement as error:
-        raise NotPatchableError(f"`{target.to}` is no version of a package") from error
+        raise NotPatchableError(Message("patch.no-version-package", to=target.to)) from error
 
 
 def _says(line: RequirementLine, specifier: SpecifierSet) -> bool:
@@ -89,9 +94,9 @@ def _says(line: RequirementLine, specifier: SpecifierSet) -> bool:
 def _with_line(text: str, requirement: str) -> str:
     ending = "\r\n" if "\r\n" in text else "\n"
     if "--hash" in text:
-        raise NotPatchableError("the file pins by hashes; a line without them would make pip refuse all")
+        raise NotPatchableError(Message("patch.file-pins-hashes-line"))
     if text.rstrip().endswith("\\"):
-        raise NotPatchableError("the last line goes on with a backslash")
+        raise NotPatchableError(Message("patch.last-line-goes-backslash"))
     if not text or text.endswith("\n"):
         return f"{text}{requirement}{ending}"
     return f"{text}{ending}{requirement}"
@@ -106,7 +111,7 @@ def apply_to_conda(text: str, target: PatchTarget, name: str = "") -> str:
     if item is None:
         pip = conda_lists(document)[1]
         if pip is None:
-            raise NotPatchableError("the environment has no pip section to add it to")
+            raise NotPatchableError(Message("patch.environment-no-pip-section"))
         return yaml_document.applied(
             document, [yaml_document.appended(document, pip, f"{package}{written(specifier)}")]
         )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from corpus.frameworks import known_frameworks
 from corpus.keys import unsigned
+from corpus.message import Message
 from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.directives import options
@@ -27,9 +28,9 @@ from service.patching.target import PatchTarget
 
 # Settings that a script can only hand to another file.
 _ELSEWHERE = {
-    "json": "it is part of a JSON file, which the script only names",
-    "python": "it is set in the program's own code",
-    "package": "packages are not installed by the settings of a script",
+    "json": "patch.part-json-file-script",
+    "python": "patch.set-program-own-code",
+    "package": "patch.packages-not-installed-settings",
 }
 
 
@@ -63,11 +64,11 @@ def _refuse_prose(to: Scalar) -> None:
     if not isinstance(to, str):
         return
     if _PROSE.fullmatch(to):
-        raise NotPatchableError("the value is described, not given; write it by hand")
+        raise NotPatchableError(Message("patch.value-described-not-given"))
     if "$" in to:
-        raise NotPatchableError(f"the value depends on the machine ({to}); write it by hand")
+        raise NotPatchableError(Message("patch.value-depends-machine-write", to=to))
     if "\n" in to or "\0" in to:
-        raise NotPatchableError("the value has more than one line")
+        raise NotPatchableError(Message("patch.value-more-line"))
 
 
 def holds(text: str, target: PatchTarget) -> bool:
@@ -99,7 +100,7 @@ def _edits(script: Script, target: PatchTarget, way: EditMethod) -> list[WordEdi
     holding = [each for each in inner if _stands_in(each.text, target, way)]
     if len(holding) + way.stands(script, target) > 1:
         lines = ", ".join(str(each.line) for each in holding)
-        raise NotPatchableError(f"several scripts set it (one in line {lines})")
+        raise NotPatchableError(Message("patch.several-scripts-set-line", lines=lines))
     if holding:
         return [in_script(holding[0], apply(holding[0].text, target))]
     try:
@@ -123,7 +124,7 @@ def _way(target: PatchTarget) -> EditMethod:
     ):
         return EditMethod(lambda script, it: bool(installs.places(script, it)), installs.edits, installs.hold)
     if target.kind == "package" or target.spelled in _ELSEWHERE:
-        raise NotPatchableError(_ELSEWHERE.get(target.spelled, _ELSEWHERE["package"]))
+        raise NotPatchableError(Message(_ELSEWHERE.get(target.spelled, _ELSEWHERE["package"])))
     if target.kind == "env" or target.spelled == "env":
         return EditMethod(
             lambda script, it: bool(environment.places(script, it)), environment.edits, environment.hold
@@ -131,7 +132,7 @@ def _way(target: PatchTarget) -> EditMethod:
     if known_frameworks().row(target.framework).directives:
         return EditMethod(_slurm_stands, _slurm_edits, _slurm_hold)
     if target.kind == "command" or target.spelled in ("command", "directive"):
-        raise NotPatchableError("it is a command of its own; run it by hand")
+        raise NotPatchableError(Message("patch.command-own-run-hand"))
     return EditMethod(lambda script, it: bool(overrides.places(script, it)), overrides.edits, overrides.hold)
 
 
@@ -147,7 +148,7 @@ def _slurm_edits(script: Script, target: PatchTarget) -> list[WordEdit]:
     if by_command and directives.found(script.text, target):
         if _slurm_hold(script, target):
             return []
-        raise NotPatchableError(f"a directive and the command in line {by_command[0].line} both set it")
+        raise NotPatchableError(Message("patch.directive-command-line-both", line=by_command[0].line))
     if (
         by_command
         or any(unsigned(name) in directives.STEP_ONLY for name in target.names)
@@ -155,7 +156,7 @@ def _slurm_edits(script: Script, target: PatchTarget) -> list[WordEdit]:
     ):
         if not by_command and not _is_taken(script, target):
             raise NotPatchableError(
-                f"no command of the script takes it; it is an option of {', '.join(target.commands)}"
+                Message("patch.no-command-script-takes", commands=", ".join(target.commands))
             )
         return overrides.edits(script, directives.with_short(target))
     return directives.edits(script.text, target)

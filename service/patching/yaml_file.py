@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from corpus.message import Message
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.manifests import is_manifest
@@ -17,11 +18,11 @@ from service.patching.target import PatchTarget
 
 # How a target is spelled that a YAML file of settings never holds.
 _ELSEWHERE = {
-    "directive": "a directive of the batch script",
-    "python": "an argument in Python code",
-    "package": "a package",
-    "command": "a command",
-    "json": "part of a JSON file",
+    "directive": "patch.directive-batch-script-yaml",
+    "python": "patch.argument-python-code-yaml",
+    "package": "patch.package-yaml-file-settings",
+    "command": "patch.command-yaml-file-settings",
+    "json": "patch.part-json-file-yaml",
 }
 
 
@@ -44,7 +45,7 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
 def _renamed(text: str, target: PatchTarget, name: str) -> str:
     document = yaml_document.read(text)
     if is_manifest(document):
-        raise NotPatchableError(f"{target.replaces} stands in a manifest; rename it by hand")
+        raise NotPatchableError(Message("patch.stands-manifest-rename-hand", replaces=target.replaces))
     entry = _entry(document, renaming.former_names(target), name)
     new = renaming.in_file(document.text, entry, _right(document, target, name), target)
     if entry is not None:
@@ -95,14 +96,9 @@ def _asked(
 
 def _edit(document: YamlFile, target: PatchTarget, name: str) -> TreeEdit:
     if target.kind == "env":
-        raise NotPatchableError(
-            "environment variables are set where the job is started, not in a file of settings"
-        )
+        raise NotPatchableError(Message("patch.environment-variables-set-job"))
     if target.kind in ("package", "command") or target.spelled in _ELSEWHERE:
-        raise NotPatchableError(
-            f"it is {_ELSEWHERE.get(target.spelled) or f'a {target.kind}'}, which a YAML file of settings "
-            "does not hold"
-        )
+        raise NotPatchableError(Message(_ELSEWHERE.get(target.spelled) or _ELSEWHERE[target.kind]))
     place = locate(document.only(), target, document.text, name)
     if isinstance(place, MissingKey):
         return yaml_document.insertion(document, place.parent, place.missing, meant(target.to), place.entry)

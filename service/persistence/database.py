@@ -13,6 +13,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from corpus.message import Message
 from service.persistence.errors import LOCK_WAIT, DeadlockError, translate_error
 from service.schemas.errors import SettingsError, StoreError
 from service.settings import Settings
@@ -109,7 +110,7 @@ class Database:
             yield
             return
         if not self._turn.acquire(timeout=self._read_deadline):
-            raise StoreError(f"The database {self.place} is busy; try again in a moment.", LOCK_WAIT)
+            raise StoreError(Message("errors.database-busy-try-again", place=self.place), LOCK_WAIT)
         try:
             yield
         finally:
@@ -129,22 +130,15 @@ def address(settings: Settings) -> URL:
         kind = url.get_backend_name()
         # The error's text holds the URL, and so its password.
     except (ArgumentError, NoSuchModuleError):
-        raise SettingsError(
-            "WHYCRASH_DATABASE is no URL of a database; it looks like "
-            "postgresql+psycopg://user:password@host/name."
-        ) from None
+        raise SettingsError(Message("errors.whycrash-database-no-url")) from None
     if kind not in _CHECKS:
-        raise SettingsError(
-            f"WHYCRASH_DATABASE names {kind}; whycrash keeps its data in SQLite or PostgreSQL."
-        )
+        raise SettingsError(Message("errors.whycrash-database-names-whycrash", kind=kind))
     return _CHECKS[kind](url)
 
 
 def _sqlite_url(url: URL) -> URL:
     if url.database in (None, "", ":memory:") or url.query:
-        raise SettingsError(
-            "WHYCRASH_DATABASE takes a file, as sqlite:////folder/whycrash.db; what is in memory is lost."
-        )
+        raise SettingsError(Message("errors.whycrash-database-takes-file"))
     return url.set(drivername="sqlite")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from sqlalchemy import exc
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from corpus.message import Message
 from service.schemas.errors import ConflictError, DiskFullError, RequestError, StoreError
 
 # Seconds after which another try makes sense: a lock passes soon, a server takes longer to come back.
@@ -67,7 +68,7 @@ def translate_error(place: str, file: Path | None = None) -> Iterator[None]:
     try:
         yield
     except exc.TimeoutError as error:
-        raise StoreError("Too many ask the database at once; try again in a moment.", LOCK_WAIT) from error
+        raise StoreError(Message("errors.many-ask-database-once"), LOCK_WAIT) from error
     except (SQLAlchemyError, sqlite3.Error) as error:
         original = error.orig if isinstance(error, DBAPIError) else error
         said = str(original or error).strip().split("\n")[0]
@@ -110,51 +111,35 @@ def _server_kind(error: Exception) -> str:
 
 
 def _locked(place: str, said: str) -> RequestError:
-    return StoreError(
-        f"The database {place} is locked by another process ({said}); try again in a moment.", LOCK_WAIT
-    )
+    return StoreError(Message("errors.database-locked-another-process", place=place, said=said), LOCK_WAIT)
 
 
 def _ring(place: str, said: str) -> RequestError:
-    return DeadlockError(
-        f"The database {place} is changed by too many at once ({said}); try again in a moment.", LOCK_WAIT
-    )
+    return DeadlockError(Message("errors.database-changed-many-once", place=place, said=said), LOCK_WAIT)
 
 
 def _gone(place: str, said: str) -> RequestError:
-    return StoreError(
-        f"The database {place} cannot be reached ({said}); see that its server runs.", SERVER_WAIT
-    )
+    return StoreError(Message("errors.database-cannot-reached-see", place=place, said=said), SERVER_WAIT)
 
 
 def _full(place: str, said: str) -> RequestError:
-    return DiskFullError(
-        f"There is no room for the database {place} ({said}); free some space, then try again."
-    )
+    return DiskFullError(Message("errors.no-room-database-free", place=place, said=said))
 
 
 def _damaged(place: str, said: str) -> RequestError:
-    return DamagedStoreError(
-        f"The database {place} is damaged ({said}). Stop whycrash and start it again: the damaged file is "
-        "moved aside and kept, "
-        "and a new one is made."
-    )
+    return DamagedStoreError(Message("errors.database-damaged-stop-whycrash", place=place, said=said))
 
 
 def _refused(place: str, said: str) -> RequestError:
-    return StoreError(
-        f"The database {place} does not let us in ({said}); see its permissions, its name and its password."
-    )
+    return StoreError(Message("errors.database-not-let-us", place=place, said=said))
 
 
 def _there(place: str, said: str) -> RequestError:
-    return ConflictError(
-        f"This is in the database {place} already, or what it belongs to was deleted ({said})."
-    )
+    return ConflictError(Message("errors.database-belongs-deleted", place=place, said=said))
 
 
 def _other(place: str, said: str) -> RequestError:
-    return StoreError(f"The database {place} failed ({said}).")
+    return StoreError(Message("errors.database-failed", place=place, said=said))
 
 
 _MAKERS = {

@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import Row, insert, or_, select, update
 
+from corpus.message import Message
 from service.persistence import sanitizer
 from service.persistence.database import Database
 from service.persistence.schema import KEYS
@@ -68,7 +69,7 @@ class KeyRepository:
         with _legible(), self._database.read() as connection:
             row = connection.execute(select(KEYS).where(KEYS.c.id == key)).first()
         if row is None:
-            raise NotFoundError("There is no such key.")
+            raise NotFoundError(Message("errors.no-key"))
         return _record(row)
 
     def all(self) -> tuple[KeyRecord, ...]:
@@ -117,7 +118,7 @@ class KeyRepository:
                 os.fsync(file.fileno())
         except OSError as error:
             raise StoreError(
-                f"{self.mark} cannot be written ({error.strerror}); set WHYCRASH_HOME to a folder of yours."
+                Message("errors.cannot-written-set-whycrash", parent=self.mark, reason=error.strerror)
             ) from error
 
 
@@ -131,4 +132,4 @@ def _legible() -> Iterator[None]:
     try:
         yield
     except (ValueError, AttributeError, TypeError) as error:
-        raise StoreError("A key in the database cannot be read: the database is damaged.") from error
+        raise StoreError(Message("errors.key-database-cannot-read")) from error

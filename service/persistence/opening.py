@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, inspect, text
 
+from corpus.message import Message
 from service.persistence.database import PATIENCE, Database
 from service.persistence.errors import DamagedStoreError, NewerStoreError, suspicion
 from service.persistence.schema import VERSIONS
@@ -72,8 +73,7 @@ def _make(file: Path) -> None:
         file.chmod(0o600)
     except OSError as error:
         raise StoreError(
-            f"The database {file} cannot be made ({error.strerror}); see the folder's permissions and its "
-            "disk."
+            Message("errors.database-cannot-made-see", file=file, reason=error.strerror)
         ) from error
 
 
@@ -89,9 +89,7 @@ def _check(database: Database, file: Path) -> None:
         suspicion(file).unlink(missing_ok=True)
     else:
         raise DamagedStoreError(
-            f"The database {file} is damaged ({str(found).splitlines()[-1]}). Start whycrash's server, "
-            "which moves it aside and makes a "
-            "new one, or put back a copy of it."
+            Message("errors.database-damaged-start-whycrash", file=file, found=str(found).splitlines()[-1])
         )
 
 
@@ -112,9 +110,7 @@ def _upgrade(connection: Connection, found: str, place: str) -> None:
         return
     if found and found not in VERSIONS:
         raise NewerStoreError(
-            f"The database {place} has the schema {found}, of a newer whycrash than this one, which knows "
-            f"{VERSIONS[-1]}: "
-            "update whycrash, or give it another database by WHYCRASH_DATABASE."
+            Message("errors.database-schema-newer-whycrash", place=place, found=found, versions=VERSIONS[-1])
         )
     upgrade(connection, VERSIONS[-1])
 
@@ -144,7 +140,7 @@ def _alone(file: Path) -> Iterator[None]:
         handle = os.open(file.with_name(f"{file.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
         raise StoreError(
-            f"The folder {file.parent} of the database cannot be written ({error.strerror})."
+            Message("errors.folder-database-cannot-written", parent=file.parent, reason=error.strerror)
         ) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

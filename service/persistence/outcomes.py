@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exists, or_, select, update
 
+from corpus.message import Message
 from service.persistence import sanitizer
 from service.persistence.rows import job_id, job_key, keys_by_batch
 from service.persistence.schema import JOBS, REPRESENTATIVES
@@ -147,7 +148,7 @@ def fail(
         _COLUMNS.owner == owner,
         _COLUMNS.state == "running",
     )
-    values: dict[str, Any] = {"owner": "", "leased_until": None, "error": sanitizer.clean_text(error)}
+    values: dict[str, Any] = {"owner": "", "leased_until": None, "error": sanitizer.pack_message(error)}
     values |= (
         {"state": "failed", "finished": now}
         if retry_at is None
@@ -232,7 +233,11 @@ def _replace(connection: Connection, batch: str, failed: int, error: str, now: d
     if follower is None:
         return
     if failures >= MOST_FAILURES:
-        said = f"{failures} jobs of the same crash could not be answered; the last: {error}"
+        said = sanitizer.pack_message(
+            Message(
+                "errors.jobs-same-crash-unanswered", failures=failures, error=sanitizer.unpack_message(error)
+            )
+        )
         connection.execute(
             update(JOBS).where(leaning).values(state="failed", same_as=None, error=said, finished=now)
         )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import and_, delete, or_, select, update
 
+from corpus.message import Message
 from service.persistence.database import Database
 from service.persistence.schema import REQUESTS
 from service.persistence.upsert import insert_or_update
@@ -52,9 +53,9 @@ class RequestRepository:
                 return None
             row = connection.execute(select(REQUESTS).where(_COLUMNS.key == name)).one()
         if row.digest != digest:
-            raise ConflictError("This idempotency key was used for another request; take a new one.")
+            raise ConflictError(Message("errors.idempotency-key-used-another"))
         if row.status is None:
-            raise ConflictError("The first request with this idempotency key is still worked on.", wait=2.0)
+            raise ConflictError(Message("errors.first-request-idempotency-key"), wait=2.0)
         return StoredResponse(row.status, row.body)
 
     def finish(self, key: str, caller: str, status: int, body: bytes | str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from sqlalchemy import Connection, Row, func, select
 
+from corpus.message import Message
 from service.persistence import sanitizer
 from service.persistence.outcome_summaries import JobSummaryRow, unpack_summary
 from service.persistence.schema import BATCHES, JOBS
@@ -36,14 +37,12 @@ def job_key(job: str) -> tuple[str, int]:
 
 def missing_job(job: str) -> NotFoundError:
     """Make the error for a job that is not there."""
-    return NotFoundError(
-        f"There is no job {sanitizer.clean_text(job)[:80]}; its batch may have been deleted."
-    )
+    return NotFoundError(Message("errors.no-job-batch-deleted", job=sanitizer.clean_text(job)[:80]))
 
 
 def missing_batch(batch: str) -> NotFoundError:
     """Make the error for a batch that is not there."""
-    return NotFoundError(f"There is no batch {sanitizer.clean_text(batch)[:64]}; it may have been deleted.")
+    return NotFoundError(Message("errors.no-batch-deleted", batch=sanitizer.clean_text(batch)[:64]))
 
 
 def keys_by_batch(jobs: Iterable[str]) -> list[tuple[str, list[int]]]:
@@ -152,7 +151,7 @@ def job_values(record: JobRecord) -> dict[str, Any]:
         "root_line": record.root_line,
         "root_file": record.root_file and sanitizer.clean_text(record.root_file),
         "root_text": sanitizer.clean_text(record.root_text),
-        "error": sanitizer.clean_text(record.error),
+        "error": sanitizer.pack_message(record.error),
         "finished": record.finished,
         "diagnosis": packed,
         "config": record.config,
@@ -169,6 +168,7 @@ def job_record(row: Row[Any] | Mapping[str, Any]) -> JobRecord:
         **{
             **values,
             "id": job_id(batch, values["number"]),
+            "error": sanitizer.unpack_message(values["error"]),
             "place": JobPlace.model_validate(json.loads(values["place"])),
             "node_names": sanitizer.names(values["node_names"]),
             "outcome": None if values["outcome"] is None else Outcome.model_validate_json(values["outcome"]),
@@ -182,7 +182,7 @@ def job_line(row: Row[Any]) -> JobSummaryRow:
     """Read what a summary counts of a job."""
     return JobSummaryRow._make(
         (*row[:-2], sanitizer.names(row.node_names), unpack_summary(row.gist) if row.gist else None)
-    )
+    )._replace(error=sanitizer.unpack_message(row.error))
 
 
 def job_records(found: Sequence[Row[Any]]) -> list[JobRecord]:

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from corpus.message import Message, edited
 from ingest.redaction.redactor import Redactor
 from service.persistence.outcome_summaries import pack_summary
 from service.schemas.diagnosis import Diagnosis
@@ -21,6 +22,19 @@ _REPLACEMENT = "\ufffd"
 def clean_text(text: str) -> str:
     """Give the text as it may be stored; most is clean already, since it was redacted where it came in."""
     return Redactor().clean(_REFUSED.sub(_REPLACEMENT, text)) if text else text
+
+
+def pack_message(text: str) -> str:
+    """Give a sentence as its column holds it: a message as JSON of its id and values, to be told in any language."""
+    clean = edited(text, clean_text)
+    if not isinstance(clean, Message):
+        return clean
+    return json.dumps(clean.reference(), ensure_ascii=False)
+
+
+def unpack_message(text: str) -> str:
+    """Read what `pack_message` wrote; a text that is none, as of an older version, stays as it is."""
+    return Message.from_reference(json.loads(text)) or text if text.startswith('{"message": ') else text
 
 
 def rows(texts: Sequence[str]) -> tuple[str, ...]:

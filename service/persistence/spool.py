@@ -19,6 +19,7 @@ from typing import BinaryIO, Self, cast
 
 from typing_extensions import Buffer
 
+from corpus.message import Message
 from ingest.redaction.redactor import Redactor
 from service.schemas.errors import BusyError, DiskFullError
 
@@ -175,7 +176,7 @@ def free_bytes() -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise DiskFullError("There is no room on the disk for the upload.") from error
+            raise DiskFullError(Message("errors.no-room-disk-upload")) from error
         if error.errno in (errno.EMFILE, errno.ENFILE):
-            raise BusyError("Too many files are open.", 5.0) from error
+            raise BusyError(Message("errors.many-files-open"), 5.0) from error
         raise

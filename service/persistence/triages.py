@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
+from corpus.message import Message
 from service.persistence import sanitizer
 from service.persistence.database import Database
 from service.persistence.schema import EXCERPTS, FEEDBACK, MESSAGES, TRIAGES
@@ -17,7 +18,7 @@ from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import NotFoundError
 from service.schemas.records import Excerpt, FeedbackRecord, MessageRecord, TriageRecord
 
-INTERRUPTED = "The server was stopped before the answer was finished."
+INTERRUPTED = "errors.server-stopped-before-answer"
 _COLUMNS = TRIAGES.c
 # A search looks for so many words of so many letters; SQLite refuses a condition of a thousand, or a long
 # one.
@@ -57,7 +58,7 @@ class TriageRepository:
         and `error` says why.
         """
         # Cleaned and packed before the transaction, which keeps other writers waiting.
-        values = {"error": sanitizer.clean_text(error)} | (_answer(diagnosis) if diagnosis else {})
+        values = {"error": sanitizer.pack_message(error)} | (_answer(diagnosis) if diagnosis else {})
         values |= {
             name: value
             for name, value in (
@@ -178,7 +179,7 @@ def folded(*parts: str | None) -> str:
 
 def missing(triage: str) -> NotFoundError:
     """Make the error for a triage that is not there."""
-    return NotFoundError(f"There is no triage {sanitizer.clean_text(triage)[:64]}; it may have been deleted.")
+    return NotFoundError(Message("errors.no-triage-deleted", triage=sanitizer.clean_text(triage)[:64]))
 
 
 def _standing(connection: Connection, triage: str) -> tuple[str, bool]:
@@ -201,9 +202,8 @@ def _narrowed(query: Select[Any], words: str, after: str | None, caller: str | N
 
 def _values(record: TriageRecord) -> dict[str, Any]:
     values = record.model_dump(exclude={"diagnosis", "configs"})
-    values |= {
-        name: sanitizer.clean_text(values[name]) for name in ("caller", "source", "error", "telemetry")
-    }
+    values |= {name: sanitizer.clean_text(values[name]) for name in ("caller", "source", "telemetry")}
+    values["error"] = sanitizer.pack_message(record.error)
     values["configs"] = _configs(record.configs)
     values |= _answer(record.diagnosis) if record.diagnosis else {}
     return values | {"words": folded(values["source"], values.get("headline"), values.get("cause"))}
@@ -228,11 +228,12 @@ def _answer(diagnosis: Diagnosis) -> dict[str, Any]:
 def _record(row: Row[Any], now: datetime) -> TriageRecord:
     values = {name: value for name, value in row._mapping.items() if name in TriageRecord.model_fields}
     values["configs"] = json.loads(values["configs"])
+    values["error"] = sanitizer.unpack_message(row.error)
     values["diagnosis"] = sanitizer.unpack(row.diagnosis) if row.diagnosis is not None else None
     if row.state == "running" and row.deadline < now:
         values |= {
             "state": "done" if row.diagnosis is not None else "failed",
             "finished": row.deadline,
-            "error": row.error or INTERRUPTED,
+            "error": values["error"] or Message(INTERRUPTED),
         }
     return TriageRecord(**values)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
+from corpus.message import Message
 from ingest.errors import EmptyInputError, InputError
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.members import Member
@@ -161,9 +162,7 @@ def restore_excerpt(excerpt: Excerpt, name: str) -> JobSource:
     for stretch in excerpt.stretches:
         files.setdefault(stretch.file, []).append(stretch)
     if not files or any(stretches[-1].begin > MAX_GAP for stretches in files.values()):
-        raise EmptyInputError(
-            "Too little of this log was kept to answer further questions; hand it in again."
-        )
+        raise EmptyInputError(Message("errors.little-log-kept-answer"))
     if None in files:
         source = LogSource(name, _text(files[None]))
         return JobSource(name, source.omitted, single=source)

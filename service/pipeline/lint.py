@@ -11,13 +11,13 @@ from corpus import phases
 from corpus.errors import InvalidCorpusError
 from corpus.library import Library
 from corpus.log_patterns import Pattern, PatternTable
+from corpus.message import is_chinese
 from corpus.predicates import Predicate, parse
 from corpus.schema import Case, Change, Remedy
 from ingest.logs.scanner import Block, Scanner
 from service.remediation.changes import is_guidance, misfit_reason
 from service.remediation.values import rule_ids
 
-_CHINESE = re.compile(r"[一-鿿]")
 # A list or mapping as JSON or YAML writes it: blanks make no words of it.
 _LITERAL = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
 
@@ -122,7 +122,7 @@ def _guidance(library: Library) -> Iterator[str]:
     changes += [row for rows in library.remedies.values() for row in rows]
     used = {text for change in changes for text in (change.to, change.key)}
     for english, chinese in library.guidance.items():
-        if not _CHINESE.search(chinese):
+        if not is_chinese(chinese):
             yield f"guidance.yaml: {english!r} stands in one language only"
         if english not in used:
             yield f"guidance.yaml: no case or remedy says {english!r}"
@@ -137,7 +137,7 @@ def _remedy(row: Remedy, library: Library, table: PatternTable) -> Iterator[str]
             kind = "phase" if predicate.subject == "phase" else "pattern"
             yield f"{where}: {row.key}: no {kind} {predicate.name}"
     texts = [row.why, *([row.costs] if row.costs else [])]
-    if any(not text.en or not _CHINESE.search(text.zh) for text in texts):
+    if any(not text.en or not is_chinese(text.zh) for text in texts):
         yield f"{where}: {row.key}: its reason stands in one language only"
     if "{" in row.key:  # the name comes out of the log
         return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from corpus import library, log_patterns
 from corpus.library import Library
+from corpus.message import Message
 from ingest import embedder, pipeline
 from ingest.embedder import Embedder
 from ingest.errors import BrokenTemplatesError, EmptyInputError
@@ -122,8 +123,7 @@ class Triage:
         found = self.reader.templates(jobs.open_job(path))
         if found.failed_at:
             raise BrokenTemplatesError(
-                f"{path} is no healthy run: it failed itself, at line {found.failed_at}. Give a run that "
-                "ended well."
+                Message("errors.no-healthy-run-failed", path=path, failed_at=found.failed_at)
             )
         return found
 

@@ -11,7 +11,8 @@ from functools import cached_property
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical
 from corpus.library import Library, chinese_guidance, fits
-from corpus.schema import Case, Change, ChangeKind, Language, Remedy, Scalar, SettingSpec, Text
+from corpus.message import Message, in_both, message_id, words
+from corpus.schema import Case, Change, ChangeKind, Language, Remedy, Scalar, SettingSpec
 from ingest.logs.conditions import all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
@@ -23,29 +24,14 @@ from service.remediation.rules.context import CannotHelp, DependentSetting
 from service.remediation.values import compute_value, leads_astray, rule_context, rule_for
 from service.schemas.diagnosis import Dropped, ProposedChange
 
-_KIND: dict[str, ChangeKind] = {"flag": "flag", "env": "env", "package": "package", "command": "command"}
-_RENAMED = Text(
-    en="This version calls it `{new}`; it does not know `{old}`, which has to go.",
-    zh="此版本中它叫 `{new}`；`{old}` 已不存在，须去掉。",
-)
-_MISSPELT = Text(
-    en="There is no `{old}`; the nearest setting of that name is `{new}`. Take the wrong one out.",
-    zh="没有 `{old}` 这个键；最接近的设置是 `{new}`。请去掉写错的键。",
-)
-_SAME_VALUE = Text(en="the value that {old} has", zh="与 {old} 相同的值")
-_ADVISED = Text(en="The failing message itself advises it.", zh="报错信息本身就这样建议。")
-_NAMED = Text(
-    en="The failing message names this setting as the one at fault.", zh="报错信息指出问题出在这项设置上。"
-)
-_ABOVE, _BELOW = Text(en="above {now}", zh="大于 {now} 的值"), Text(en="below {now}", zh="小于 {now} 的值")
 # What to put there where a message names no value. Blanks mark it as guidance, in Chinese too.
 _WAYS = {
-    "up": Text(en="a higher value", zh="更大的值 (报错没有给出数值)"),
-    "down": Text(en="a lower value", zh="更小的值 (报错没有给出数值)"),
-    "off": Text(en="leave it out", zh="去掉它 (不要设置)"),
-    "named": Text(en="a value that the message allows", zh="报错信息允许的值 (见该行)"),
+    "up": "changes.to-higher",
+    "down": "changes.to-lower",
+    "off": "changes.to-nothing",
+    "named": "changes.to-allowed",
 }
-_ASKED = Text(en="what the message asks for", zh="报错信息要求的值 (见该行)")
+_KIND: dict[str, ChangeKind] = {"flag": "flag", "env": "env", "package": "package", "command": "command"}
 # The place of what no message advises, behind all that one does; a right name comes before both.
 FOLLOWS_ADVICE, BEFORE_ADVICE = 1000, -1
 
@@ -169,7 +155,7 @@ def propose_changes(
             continue
         made, lost = _checked(wanted, job)
         made = _feasible(made, kept, job, lost, wanted.change.set_otherwise)
-        if any(item.why in (ALREADY, DEFAULT) for item in lost):
+        if any(message_id(item.why) in (ALREADY, DEFAULT) for item in lost):
             settled.add(key)  # a case's value is there: the table would only lead away from it
         dropped.extend(item for item in lost if item not in dropped)
         new = [item for item in made.changes if (item.framework, item.key) not in kept]
@@ -259,7 +245,7 @@ def _is_about(item: MessageHint, change: ProposedChange) -> bool:
 def _advised(item: MessageHint, job: _JobContext) -> _ChangeGroup:
     """Make a change of what the message advises; an empty group where the setting takes no such value."""
     now = value_of(item.key, job.settings)
-    because = _NAMED if item.way == "named" else _ADVISED
+    because = in_both("changes.named" if item.way == "named" else "changes.advised")
     change = Change(
         framework=item.framework,
         kind=_KIND.get(item.spec.spelled, "setting"),
@@ -278,8 +264,8 @@ def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
     if item.spec.type == "bool" and item.way in ("on", "off", "set"):
         return item.way != "off"
     if now is not None and _number(now, "float") is not None and item.way in ("up", "down"):
-        return (_ABOVE if item.way == "up" else _BELOW).to(language).format(now=now)
-    return _WAYS.get(item.way, _ASKED).to(language)
+        return words("changes.above" if item.way == "up" else "changes.below", language, now=now)
+    return words(_WAYS.get(item.way, "changes.to-asked"), language)
 
 
 def _bounded(item: MessageHint, now: str | None) -> int | None:
@@ -383,13 +369,13 @@ def _renamed(rename: Rename, language: Language) -> ProposedChange:
         and not is_guidance(value)
         and "[redacted:" not in str(value)
     )
-    why = _RENAMED if rename.known else _MISSPELT
+    why = "changes.renamed" if rename.known else "changes.misspelt"
     return ProposedChange(
         framework=rename.framework,
         kind=_KIND.get(spec.spelled, "setting"),
         key=rename.new,
-        to=value if fitting and value is not None else _SAME_VALUE.to(language).format(old=rename.old),
-        why=why.to(language).format(old=rename.old, new=rename.new),
+        to=value if fitting and value is not None else words("changes.same-value", language, old=rename.old),
+        why=words(why, language, old=rename.old, new=rename.new),
         replaces=rename.old,
         status="verified" if fitting else "unverified",
     )
@@ -434,9 +420,11 @@ def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job:
 def _unknown(change: Change, spec: SettingSpec | None, version: str | None) -> str:
     """Say why the job's version cannot take the change, or give the empty string."""
     if not fits(version, change.versions):
-        return f"not for version {version} ({change.versions})"
+        return Message("changes.not-version", version=version, versions=change.versions)
     if spec is None and change.kind in ("setting", "flag", "env"):
-        return f"not in the catalogue for version {version or 'unknown'}"
+        if version is None:
+            return Message("changes.not-catalogue-version-unknown")
+        return Message("changes.not-catalogue-version", version=version)
     return ""
 
 
@@ -455,7 +443,7 @@ def _value(
     if made is None or misfit_reason(made.value, spec) or leads_astray(rule, spec, now, made.value):
         astray = leads_astray(rule, spec, now, change.to)
         return _ProposedValue(
-            change.to, useless=f"the job's {now} is further in that direction already" if astray else ""
+            change.to, useless=Message("changes.job-further-direction", now=now) if astray else ""
         )
     because = made.because.to(job.language)
     return _ProposedValue(made.value, because, made.also, proof=because if made.proves else None)
@@ -502,17 +490,25 @@ def misfit_reason(value: Scalar, spec: SettingSpec) -> str:
     if is_guidance(value) or value in spec.choices or value == spec.default:
         return ""
     if spec.type == "bool":
-        return "" if str(value).lower() in ("true", "false", "0", "1") else f"{value!r} is no bool"
+        return (
+            ""
+            if str(value).lower() in ("true", "false", "0", "1")
+            else Message("changes.no-bool", value=repr(value))
+        )
     if spec.type in ("int", "float"):
         number = _number(value, spec.type)
         if number is None:
-            return f"{value!r} is no {spec.type}"
+            return Message(f"changes.no-{spec.type}", value=repr(value))
         if spec.min is not None and number < spec.min:
-            return f"{number:g} is under the least value {spec.min:g}"
+            return Message("changes.least-value", number=f"{number:g}", min=f"{spec.min:g}")
         if spec.max is not None and number > spec.max:
-            return f"{number:g} is over the greatest value {spec.max:g}"
+            return Message("changes.over-greatest-value", number=f"{number:g}", max=f"{spec.max:g}")
         return ""
-    return f"{value!r} is none of {', '.join(map(str, spec.choices))}" if spec.choices else ""
+    return (
+        Message("changes.none", value=repr(value), choices=", ".join(map(str, spec.choices)))
+        if spec.choices
+        else ""
+    )
 
 
 def _number(value: Scalar, kind: str) -> float | None:

@@ -22,6 +22,7 @@ from packaging.version import InvalidVersion, Version
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, unsigned
 from corpus.library import Library, fits
+from corpus.message import Message
 from corpus.predicates import compare
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
@@ -29,8 +30,8 @@ from ingest.logs.report import CrashReport
 from service.remediation.framework_relations import runs, shown_frameworks
 from service.schemas.diagnosis import ProposedChange
 
-ALREADY = "the job has this value already"
-DEFAULT = "it is the default already"
+ALREADY = "changes.job-value"
+DEFAULT = "changes.default"
 
 
 @dataclass(frozen=True)
@@ -92,14 +93,14 @@ def refused(
     """
     spec = grounds.library.setting(change.framework, change.key, grounds.report.version(change.framework))
     if not runs(change.framework, change.key, spec.read_by if spec else "", grounds.frameworks):
-        return f"the job does not run {change.framework}"
+        return Message("changes.job-not-run", framework=change.framework)
     if spec is None or change.kind in ("package", "command"):
         return ""
     # Two changes that rename keys, and one that takes the place of a wrong key, are right whatever the value
     # is. Say that the program which ran does not take the setting.
     ran = grounds.commands.get(change.framework, frozenset())
     missing = (
-        f"{', '.join(sorted(ran))} has no such option"
+        Message("changes.no-option", ran=", ".join(sorted(ran)))
         if spec.commands and ran and not ran & set(spec.commands)
         else ""
     )
@@ -120,7 +121,7 @@ def _unlikely(
         return ""
     for name, known in grounds.told_versions(change.framework):
         if not overlap(own, known):
-            return f"no version has both it and {name}, which the job sets"
+            return Message("changes.no-version-both-job", name=name)
     for other in beside:
         there = (
             grounds.library.setting(other.framework, other.key)
@@ -128,7 +129,7 @@ def _unlikely(
             else None
         )
         if there is not None and not overlap(own, versions_of(other.key, there)):
-            return f"no version has both it and {other.key}, which is proposed"
+            return Message("changes.no-version-both-proposed", key=other.key)
     return ""
 
 
@@ -136,10 +137,10 @@ def _idle(spec: SettingSpec, change: ProposedChange, grounds: Grounds, set_other
     """Say that the change would change nothing."""
     now = grounds.value(change.framework, change.key)
     if now is not None:
-        return ALREADY if same(now, change.to) else ""
+        return Message(ALREADY) if same(now, change.to) else ""
     if set_otherwise or spec.default is None or isinstance(spec.default, list):
         return ""
-    return DEFAULT if same(str(spec.default), change.to) else ""
+    return Message(DEFAULT) if same(str(spec.default), change.to) else ""
 
 
 def versions_of(name: str, spec: SettingSpec) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corpus.library import Library
+from corpus.message import message_id
 from corpus.schema import Case, Language
 from service.remediation.changes import propose_changes
 from service.remediation.feasibility import ALREADY, DEFAULT
@@ -38,7 +39,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
     found = _from_cases(assessment, cases[:2], library, language)
     # What the job has already is no reason to look further: the next run of a patched job would grow a
     # new patch.
-    settled = sum(item.why in (ALREADY, DEFAULT) for item in found.dropped)
+    settled = sum(message_id(item.why) in (ALREADY, DEFAULT) for item in found.dropped)
     if len(found.changes) + settled < ENOUGH_CHANGES:
         more = [*cases[:2], *_kindred_cases(assessment, cases, library)]
         found = _from_cases(assessment, more[:3], library, language)

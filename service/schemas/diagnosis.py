@@ -16,8 +16,9 @@ from pydantic import (
 )
 
 from corpus import outcomes
+from corpus.message import MessageText, is_chinese
 from corpus.outcomes import End, EndedBy, Ending
-from corpus.schema import Action, ChangeKind, Purpose, Scalar
+from corpus.schema import Action, ChangeKind, Language, Purpose, Scalar
 
 Verdict = Literal["diagnosed", "ambiguous", "unknown", "no-failure"]
 Standing = Literal["established", "supported", "hypothesis", "none"]
@@ -123,8 +124,8 @@ class SeenFramework(Part):
 class Dropped(Part):
     """A claim that did not pass grounding, and why."""
 
-    what: str
-    why: str
+    what: MessageText
+    why: MessageText
 
 
 class Tokens(Part):
@@ -174,7 +175,7 @@ class TelemetryReading(Part):
 
     name: str
     value: Scalar | None = None
-    unavailable: str | None = None
+    unavailable: MessageText | None = None
 
 
 class CauseTelemetry(Part):
@@ -353,6 +354,11 @@ class Diagnosis(Part):
     limits: ReadLimits
     timings_ms: dict[str, float] = {}
     job: JobNote | None = None
+
+    @property
+    def language(self) -> Language:
+        """The language that the answer is written in."""
+        return "zh" if is_chinese(self.headline) else "en"
 
     @property
     def ended_well(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from corpus.message import MessageText
 from service.schemas.diagnosis import CaseHit, Diagnosis, Engine, Part
 
 
@@ -98,7 +99,7 @@ class TriageFailed(Part):
     kind: Literal["error"] = "error"
     type: str
     status: int
-    error: str
+    error: MessageText
     retry_after: float | None = None
 
 

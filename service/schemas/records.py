@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from corpus.message import MessageText
 from service.schemas.diagnosis import Diagnosis, Outcome, Part
 
 Origin = Literal["api", "chat", "slack", "cli", "mcp"]
@@ -58,7 +59,7 @@ class TriageRecord(Part):
     finished: datetime | None = None
     language: str = ""
     diagnosis: Diagnosis | None = None
-    error: str = ""
+    error: MessageText = ""
     configs: tuple[tuple[str, str], ...] = ()
     telemetry: str = ""
 
@@ -139,7 +140,7 @@ class JobRecord(JobSpec):
     root_file: str | None = None
     root_text: str = ""
     diagnosis: Diagnosis | None = None
-    error: str = ""
+    error: MessageText = ""
     finished: datetime | None = None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from corpus.library import Library
+from corpus.message import edited, words
 from corpus.schema import Language
 from ingest.logs.lines import printable
 from ingest.logs.report import CrashReport
@@ -27,23 +28,6 @@ EXPLAINED = 0.1
 MAX_VOTES = 2
 MAX_READINGS = 12
 MAX_TEXT = 300
-NO_SNAPSHOT: Mapping[Language, str] = {"en": "No telemetry was given.", "zh": "没有提供遥测数据。"}
-NO_CAUSE: Mapping[Language, str] = {
-    "en": "No cause is named that it could speak of.",
-    "zh": "没有确定的原因可供对照。",
-}
-NO_RULE: Mapping[Language, str] = {
-    "en": "No rule reads anything of this cause.",
-    "zh": "没有规则涉及这一原因。",
-}
-NEITHER: Mapping[Language, str] = {
-    "en": "What was measured speaks neither for it nor against it.",
-    "zh": "已有的读数既不支持也不反对这一原因。",
-}
-NOT_MEASURED: Mapping[Language, str] = {
-    "en": "What would tell was not measured.",
-    "zh": "能说明问题的读数没有采集到。",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +131,7 @@ def telemetry_of(
 ) -> Telemetry:
     """Say what the snapshot says of the named cause and of the others."""
     if findings.snapshot is None:
-        return Telemetry(says="not available", why=NO_SNAPSHOT[language])
+        return Telemetry(says="not available", why=words("answer.telemetry-not-given", language))
     wanted = dict.fromkeys(
         cause for cause in (named, *findings.decided, *others) if cause and cause != UNKNOWN_CAUSE
     )
@@ -155,7 +139,7 @@ def telemetry_of(
     first = next((item for item in causes if item.cause == named), None)
     return Telemetry(
         says=first.says if first else "not available",
-        why=first.why if first else NO_CAUSE[language],
+        why=first.why if first else words("answer.telemetry-no-cause", language),
         taken_at=findings.snapshot.taken_at.isoformat(),
         sources=tuple(Redactor().clean(printable(source))[:MAX_TEXT] for source in findings.snapshot.sources),
         causes=causes,
@@ -183,14 +167,17 @@ def _open(cause: str, about: Sequence[TelemetryFinding], language: Language) -> 
     """Say why nothing is said of a cause: nobody measured it, or what was measured tells neither way."""
     missing = [item.outcome for item in about if item.outcome.holds is None]
     if not about or missing:
-        why = NOT_MEASURED if missing else NO_RULE
+        why = "answer.telemetry-not-measured" if missing else "answer.telemetry-no-rule"
         return CauseTelemetry(
-            cause=cause, says="not available", why=why[language], readings=_readings(missing, known=False)
+            cause=cause,
+            says="not available",
+            why=words(why, language),
+            readings=_readings(missing, known=False),
         )
     return CauseTelemetry(
         cause=cause,
         says="neither",
-        why=NEITHER[language],
+        why=words("answer.telemetry-neither", language),
         rules=tuple(item.rule.id for item in about),
         readings=_readings(item.outcome for item in about),
     )
@@ -207,7 +194,9 @@ def _readings(outcomes: Iterable[ConditionResult], known: bool = True) -> tuple[
         TelemetryReading(
             name=clean(printable(item.name)),
             value=clean(printable(item.value))[:MAX_TEXT] if isinstance(item.value, str) else item.value,
-            unavailable=None if item.unavailable is None else clean(printable(item.unavailable))[:MAX_TEXT],
+            unavailable=None
+            if item.unavailable is None
+            else edited(item.unavailable, lambda text: clean(printable(text))[:MAX_TEXT]),
         )
         for item in list(found.values())[:MAX_READINGS]
     )

@@ -21,6 +21,7 @@ from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
 
+from corpus.message import Message
 from service.telemetry.snapshot import (
     Cgroup,
     ClusterNode,
@@ -185,7 +186,9 @@ def _compared(match: re.Match[str], moment: ConditionContext) -> ConditionResult
     part, _, name = match["path"].partition(".")
     items = [getattr(moment.snapshot, part)] if part not in MANY else list(getattr(moment.snapshot, part))
     if not items:
-        return ConditionResult(None, (SeenReading(part, unavailable=f"the snapshot has no {part}"),))
+        return ConditionResult(
+            None, (SeenReading(part, unavailable=Message("readings.snapshot-no", part=part)),)
+        )
     outcomes = [_one(item, _named(part, item, name), name, match, moment) for item in items]
     return _MODES[mode](outcomes)
 
@@ -229,7 +232,7 @@ def _reading(item: SnapshotPart, name: str, moment: ConditionContext) -> Reading
     reading: Reading[object] = getattr(item, name)
     late = moment.snapshot.taken_at.timestamp() - moment.crash if moment.crash is not None else 0.0
     if late > LATE_S:
-        return Reading(unavailable=f"the snapshot was taken {late / 3600:.0f} hours after the crash")
+        return Reading(unavailable=Message("readings.snapshot-taken-hours-after", late=f"{late / 3600:.0f}"))
     baseline = moment.snapshot.baseline_at
     if (
         name.endswith("_new")
@@ -237,7 +240,7 @@ def _reading(item: SnapshotPart, name: str, moment: ConditionContext) -> Reading
         and baseline
         and baseline.timestamp() > moment.crash
     ):
-        return Reading(unavailable="the baseline is later than the crash")
+        return Reading(unavailable=Message("readings.baseline-later-crash"))
     return reading
 
 
@@ -261,7 +264,7 @@ def _smallest(item: SnapshotPart, part: str, name: str) -> Reading[float]:
     readings: list[Reading[float]] = [getattr(one, name) for one in items]
     there = [reading for reading in readings if reading.value is not None]
     if not there:
-        return readings[0] if readings else Reading(unavailable=f"the snapshot has no {part}")
+        return readings[0] if readings else Reading(unavailable=Message("readings.snapshot-no", part=part))
     return min(there, key=lambda reading: reading.value or 0.0)
 
 
@@ -324,8 +327,7 @@ def _extreme(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     courses = _courses(match["path"], moment)
     if not courses:
         return ConditionResult(
-            None,
-            (SeenReading(match["path"], unavailable="the snapshot holds no course of it up to the crash"),),
+            None, (SeenReading(match["path"], unavailable=Message("readings.snapshot-holds-no-course")),)
         )
     values = [value for series in courses for _, value in series.points]
     value = min(values) if match["mode"] == "lowest" else max(values)
@@ -345,13 +347,7 @@ def _course(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     ]
     if not courses:
         return ConditionResult(
-            None,
-            (
-                SeenReading(
-                    match["path"],
-                    unavailable="the snapshot holds no long enough course of it up to the crash",
-                ),
-            ),
+            None, (SeenReading(match["path"], unavailable=Message("readings.snapshot-holds-no-long")),)
         )
     return some([_shaped(series, match["shape"]) for series in courses])
 
@@ -432,7 +428,7 @@ def _kernel_events(moment: ConditionContext, fits: Callable[[KernelEvent], bool]
     covered = moment.crash is None or ((kernel.since or 0.0) <= moment.crash - 60 and taken >= moment.crash)
     if not covered:
         return ConditionResult(
-            None, (SeenReading("kernel.events", unavailable="the kernel's log was not read up to the crash"),)
+            None, (SeenReading("kernel.events", unavailable=Message("readings.kernel-log-not-read")),)
         )
     return ConditionResult(False, (SeenReading("kernel.events", "no such line"),))
 

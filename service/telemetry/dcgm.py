@@ -14,7 +14,6 @@ def read_metrics_page(text: str) -> CollectedParts:
     wanted = {*names(), "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_RESERVED"}
     lines = (
         MetricSeries(item.name, item.labels, ((item.at or 0.0, item.value),))
-        for item in parse_samples(text)
-        if item.name in wanted
+        for item in parse_samples(text, wanted)
     )
     return collect_parts(lines, WHO)

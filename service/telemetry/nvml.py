@@ -19,8 +19,9 @@ from multiprocessing.context import ForkProcess
 from types import TracebackType
 from typing import Any, Self
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
+from corpus.message import Message
 from service.telemetry.snapshot import Gpu, GpuProcess, Reading, SnapshotPart, gib, known, unavailable
 
 TIMEOUT_S = 15.0
@@ -52,13 +53,16 @@ NVLINK_COUNTERS = (38, 45, 52, 59)
 RECOVERY_FIELD = 230
 
 
+_NOT_ASKED: Any = Field(default_factory=lambda: unavailable(Message("readings.nvml-not-asked")))
+
+
 class GpuList(SnapshotPart):
     """What the driver shows: the cards, and where it cannot be asked, why."""
 
     gpus: tuple[Gpu, ...] = ()
-    driver_version: Reading[str] = unavailable("NVML was not asked")
-    driver_error: Reading[str] = unavailable("NVML was not asked")
-    gpu_count: Reading[int] = unavailable("NVML was not asked")
+    driver_version: Reading[str] = _NOT_ASKED
+    driver_error: Reading[str] = _NOT_ASKED
+    gpu_count: Reading[int] = _NOT_ASKED
 
 
 def read_gpus(

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 
+from corpus.message import Message
 from service.telemetry.errors import TelemetryError, UnknownHostError
 from service.telemetry.metric_collector import CollectedParts, MetricSeries, collect_parts
 from service.telemetry.metrics import identity, names
@@ -73,19 +74,21 @@ def parse_address(address: str, allowed: Sequence[str]) -> PrometheusQuery:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise TelemetryError(f"{address} is no address: {error}.") from error
+        raise TelemetryError(Message("errors.no-address", address=address, reason=error)) from error
     if parts.scheme not in SCHEMES:
-        raise TelemetryError(f"{address} begins with none of {', '.join(f'{name}://' for name in SCHEMES)}.")
+        raise TelemetryError(
+            Message(
+                "errors.begins-none", address=address, schemes=", ".join(f"{name}://" for name in SCHEMES)
+            )
+        )
     netloc = f"{_bracketed(host)}:{port}" if port else _bracketed(host)
     if netloc not in allowed and host not in allowed:
         shown = ", ".join(allowed) or "none"
         raise UnknownHostError(
-            f"{netloc or address} is not among the hosts that WHYCRASH_PROMETHEUS_HOSTS allows ({shown})."
+            Message("errors.not-among-hosts-whycrash", host=netloc or address, shown=shown)
         )
     if parts.username or parts.password:
-        raise TelemetryError(
-            "The address holds a user name or password; put a proxy before Prometheus that needs none."
-        )
+        raise TelemetryError(Message("errors.address-holds-user-name"))
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     return PrometheusQuery(
         f"{SCHEMES[parts.scheme]}://{netloc}{parts.path.rstrip('/')}",
@@ -103,10 +106,7 @@ def _selector(options: Mapping[str, str], address: str) -> dict[str, str]:
     chosen = {name: value for name, value in options.items() if name not in _OWN}
     wrong = [name for name, value in chosen.items() if not _LABEL.match(name) or not value]
     if wrong or not chosen:
-        raise TelemetryError(
-            f"{address} does not say whose metrics are the job's: add a label, such as ?instance=node7.* "
-            "or ?pod=train-0."
-        )
+        raise TelemetryError(Message("errors.not-say-whose-metrics", address=address))
     return chosen
 
 
@@ -116,7 +116,7 @@ def _at(text: str) -> datetime | None:
     try:
         when = datetime.fromisoformat(text.replace(" ", "+"))  # a plus sign in a query stands for a space
     except ValueError as error:
-        raise TelemetryError(f"at={text} is no time; write it as 2026-11-21T15:02:00Z.") from error
+        raise TelemetryError(Message("errors.no-time-write-2026", text=text)) from error
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
@@ -124,7 +124,7 @@ def _minutes(text: str) -> int:
     if not text:
         return MINUTES
     if not text.isdecimal() or not 0 < int(text[:9]) <= MAX_MINUTES:
-        raise TelemetryError(f"minutes={text} is no number from 1 to {MAX_MINUTES}.")
+        raise TelemetryError(Message("errors.minutes-no-number-1", text=text, max_minutes=MAX_MINUTES))
     return int(text)
 
 
@@ -133,9 +133,7 @@ def query_snapshot(server: PrometheusQuery, crash: float | None) -> Snapshot:
     end = server.at.timestamp() if server.at else crash
     if end is None or not 0 <= end < LATEST:
         # The address can be mended; a server that is down cannot, and takes no answer away.
-        raise TelemetryError(
-            "The log names no day that Prometheus could be asked about; add ?at=TIME to the address."
-        )
+        raise TelemetryError(Message("errors.log-names-no-day"))
     start, end = end - 60 * server.minutes, end + AFTER_S
     taken = datetime.fromtimestamp(end, UTC)
     try:

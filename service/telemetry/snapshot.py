@@ -11,11 +11,12 @@ from typing import Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from corpus.message import Message, MessageText
 from service.telemetry.errors import InvalidSnapshotError
 
 T = TypeVar("T")
 
-NOT_TAKEN = "not in the snapshot"
+NOT_TAKEN = "readings.not-snapshot"
 MAX_BYTES = 64 << 20
 GIB = 1 << 30
 
@@ -45,7 +46,7 @@ class Reading(SnapshotPart, Generic[T]):
     """A value, or the reason why there is none."""
 
     value: T | None = None
-    unavailable: str | None = None
+    unavailable: MessageText | None = None
 
     @model_validator(mode="after")
     def _is_one_of_both(self) -> Self:
@@ -60,7 +61,7 @@ class Reading(SnapshotPart, Generic[T]):
 
 
 def _field(says: str) -> Reading[T]:
-    made: Reading[T] = Field(default_factory=lambda: Reading(unavailable=NOT_TAKEN), description=says)
+    made: Reading[T] = Field(default_factory=lambda: unavailable(Message(NOT_TAKEN)), description=says)
     return made
 
 
@@ -263,16 +264,16 @@ class Snapshot(SnapshotPart):
     taken_at: datetime
     baseline_at: datetime | None = None
     sources: tuple[str, ...] = ()
-    host: Host = Host()
-    cgroup: Cgroup = Cgroup()
+    host: Host = Field(default_factory=Host)
+    cgroup: Cgroup = Field(default_factory=Cgroup)
     disks: tuple[Disk, ...] = ()
     nics: tuple[Nic, ...] = ()
     gpus: tuple[Gpu, ...] = ()
-    kernel: Kernel = Kernel()
+    kernel: Kernel = Field(default_factory=Kernel)
     nodes: tuple[ClusterNode, ...] = ()
-    ray: RayState = RayState()
-    serving: EngineMetrics = EngineMetrics()
-    scheduler: Scheduler = Scheduler()
+    ray: RayState = Field(default_factory=RayState)
+    serving: EngineMetrics = Field(default_factory=EngineMetrics)
+    scheduler: Scheduler = Field(default_factory=Scheduler)
     history: tuple[Series, ...] = ()
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -312,7 +313,7 @@ def parse_snapshot(text: str | bytes, where: str) -> Snapshot:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the file"
         raise InvalidSnapshotError(
-            f"{where}: {field}: {first['msg']}. Take one with `whycrash snapshot --out FILE`."
+            Message("errors.take-whycrash-snapshot-out", where=where, field=field, msg=first["msg"])
         ) from error
 
 
@@ -322,7 +323,11 @@ def load_snapshot(path: Path) -> Snapshot:
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise InvalidSnapshotError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise InvalidSnapshotError(
+            Message("errors.cannot-read", file=path, reason=error.strerror or error)
+        ) from error
     if len(raw) > MAX_BYTES:
-        raise InvalidSnapshotError(f"{path} is larger than {MAX_BYTES >> 20} MiB; that is no snapshot.")
+        raise InvalidSnapshotError(
+            Message("errors.larger-mib-no-snapshot", path=path, max_bytes=MAX_BYTES >> 20)
+        )
     return parse_snapshot(raw, str(path))

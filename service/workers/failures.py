@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 
 from corpus.errors import CorpusError
+from corpus.message import Message, edited
 from ingest.errors import IngestError, InputError, SearchIndexError
 from ingest.redaction.redactor import Redactor
 from service.schemas.errors import RequestError, ServiceError, WorkerLostError
@@ -20,10 +21,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (CorpusError, 500),
     (ServiceError, 500),
 )
-UNEXPECTED = (
-    "Something went wrong here that should not; the server's log says where. The log itself was not lost: "
-    "hand it in again."
-)
+UNEXPECTED = "errors.something-went-wrong-here"
 
 
 class StoppingError(WorkerLostError):
@@ -62,9 +60,9 @@ def failure_event(error: Exception) -> TriageFailed:
     name = type(error).__name__.removesuffix("Error")
     if isinstance(error, RequestError):
         return TriageFailed(
-            type=name, status=error.status, error=Redactor().clean(str(error)), retry_after=error.wait
+            type=name, status=error.status, error=edited(str(error), Redactor().clean), retry_after=error.wait
         )
     if not is_expected(error):
-        return TriageFailed(type="Unexpected", status=500, error=UNEXPECTED)
+        return TriageFailed(type="Unexpected", status=500, error=Message(UNEXPECTED))
     status = next(status for kind, status in _STATUS if isinstance(error, kind))
-    return TriageFailed(type=name, status=status, error=Redactor().clean(str(error)))
+    return TriageFailed(type=name, status=status, error=edited(str(error), Redactor().clean))

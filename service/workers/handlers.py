@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
+from corpus.message import is_chinese
 from ingest.errors import InputError
 from ingest.logs.inputs import jobs, sources
 from ingest.logs.inputs.jobs import JobSource
@@ -16,7 +17,7 @@ from ingest.logs.inputs.sources import Budget
 from ingest.logs.inputs.streams import Decompressed
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
-from service.llm.models import Message
+from service.llm.models import ChatMessage
 from service.llm.stages import FinalStage as FinalStage
 from service.llm.stages import TextStage as TextStage
 from service.llm.triage_context import TriageContext
@@ -205,7 +206,7 @@ def _triage_context(triage: Triage, kept: KeptTriage) -> TriageContext:
 
 def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:
     talk = triage.conversation(_triage_context(triage, task.kept), with_model=task.model)
-    talk.resume(Message(item.role, item.text) for item in task.talk)
+    talk.resume(ChatMessage(item.role, item.text) for item in task.talk)
     for piece in talk.ask(task.question):
         if isinstance(piece, TextStage):
             yield ExplanationParagraph(text=piece.text)
@@ -216,9 +217,7 @@ def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:
 
 
 def _hits(triage: Triage, task: SearchTask) -> Iterator[CaseHit]:
-    chinese = task.language == "zh" or (
-        not task.language and any("一" <= char <= "鿿" for char in task.words)
-    )
+    chinese = task.language == "zh" or (not task.language and is_chinese(task.words))
     for item in triage.retriever.search(task.words, task.count):
         case = triage.library.cases.get(item.owner)
         title = (

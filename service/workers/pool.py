@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from time import monotonic
 
+from corpus.message import Message
 from service.schemas.errors import BusyError, LateError, RequestError, WorkerLostError
 from service.schemas.events import Event
 from service.settings import Settings, without_secrets
@@ -44,11 +45,11 @@ LOADING = 600.0
 AGAIN = 30.0
 # Seconds that a triage is taken for before any was measured.
 FIRST_GUESS = 0.1
-STOPPING = "The server is stopping; hand it in again in a moment."
-FORSAKEN = "Whoever handed it in left before its turn came; hand it in again."
+STOPPING = "errors.server-stopping-hand-again"
+FORSAKEN = "errors.whoever-handed-left-before"
 
-Message = Event | TriageMaterial | PromptShown | SearchHits
-Keep = Callable[[Message], None]
+WorkerMessage = Event | TriageMaterial | PromptShown | SearchHits
+Keep = Callable[[WorkerMessage], None]
 
 
 class TaskHandle:
@@ -62,14 +63,14 @@ class TaskHandle:
         self._ends = monotonic() + seconds
         self._seconds = seconds
         self._keep = keep
-        self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
 
     @property
     def abandon(self) -> float:
         """The seconds until the deadline."""
         return max(0.0, self._ends - monotonic())
 
-    def put(self, message: Message) -> None:
+    def put(self, message: WorkerMessage) -> None:
         """Pass on a message; what is to be kept is kept first."""
         if self._keep:
             try:
@@ -84,21 +85,18 @@ class TaskHandle:
 
     def late(self) -> LateError:
         """Make the error of a task that took too long."""
-        return LateError(
-            f"This took longer than {self._seconds:g} seconds and was ended; a smaller part of the log "
-            "may do."
-        )
+        return LateError(Message("errors.took-longer-seconds-ended", seconds=f"{self._seconds:g}"))
 
     def stop(self) -> None:
         """Answer that the server stops."""
-        self.fail(StoppingError(STOPPING, 5.0))
+        self.fail(StoppingError(Message(STOPPING), 5.0))
         self.end()
 
     def end(self) -> None:
         """Say that no message follows."""
         self._messages.put(None)
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[WorkerMessage]:
         while (message := self._messages.get()) is not None:
             yield message
 
@@ -154,7 +152,7 @@ class ProcessPool:
     def failure(self) -> str:
         """What keeps the pool from answering, or the empty text."""
         told = [thread.wrong for thread in self.threads]
-        return "" if "" in told else (told[0] if told else "The workers are not started.")
+        return "" if "" in told else (told[0] if told else Message("errors.workers-not-started"))
 
     def submit(self, task: Task, seconds: float, keep: Keep | None = None) -> TaskHandle:
         """Queue a task; `keep` is called with each message before the listener gets it. Raises BusyError."""
@@ -177,16 +175,18 @@ class ProcessPool:
         if handle is None:
             return
         self._let_go()
-        handle.fail(AbandonedError(FORSAKEN))
+        handle.fail(AbandonedError(Message(FORSAKEN)))
         handle.end()
 
     def check_capacity(self) -> None:
         """Raise BusyError where one more task would be too many, StoppingError where the pool is closed."""
         if self._closed:
-            raise StoppingError(STOPPING, 5.0)
+            raise StoppingError(Message(STOPPING), 5.0)
         if self._open >= self.size + self.queue_size:
             wait = max(1.0, self._usual * self._open / self.size)
-            raise BusyError(f"{self._open} triages are under way; try again in {wait:.0f} seconds.", wait)
+            raise BusyError(
+                Message("errors.triages-way-try-again", open=self._open, wait=f"{wait:.0f}"), wait
+            )
 
     def next(self, timeout: float | None = None) -> TaskHandle | None:
         """Wait for the next task; None when the pool closes. Raises queue.Empty after `patience` seconds."""
@@ -221,7 +221,7 @@ class WorkerThread(threading.Thread):
         self.process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._stopping = threading.Event()
-        self.wrong = "The workers are still loading."
+        self.wrong: str = Message("errors.workers-still-loading")
 
     def run(self) -> None:
         """Start a process, and hand it tasks until the pool closes."""
@@ -291,7 +291,7 @@ class WorkerThread(threading.Thread):
         if isinstance(told, WorkerReady):
             self.wrong = told.wrong
         else:
-            self.wrong = "A worker could not start; the server's log says why."
+            self.wrong = Message("errors.worker-not-start-server")
             self._end()
 
     def _work(self, handle: TaskHandle) -> None:
@@ -319,8 +319,8 @@ class WorkerThread(threading.Thread):
 
     def _lost(self) -> RequestError:
         if self._stopping.is_set():
-            return StoppingError(STOPPING, 5.0)
-        return WorkerLostError("The process that read this log died; it may need more memory than there is.")
+            return StoppingError(Message(STOPPING), 5.0)
+        return WorkerLostError(Message("errors.process-read-log-died"))
 
     def _listen(self, pipe: Connection, handle: TaskHandle) -> None:
         while True:

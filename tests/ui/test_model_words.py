@@ -36,9 +36,7 @@ def printed(diagnosis: Diagnosis) -> str:
 
 def faces(triage: Triage, diagnosis: Diagnosis) -> dict[str, str]:
     """Render an answer in every face."""
-    view = TriageView(
-        language="zh" if explain.is_chinese(diagnosis) else "en", state="done", diagnosis=diagnosis
-    )
+    view = TriageView(language=diagnosis.language, state="done", diagnosis=diagnosis)
     return {
         "terminal": printed(diagnosis),
         "page": unescape(

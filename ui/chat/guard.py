@@ -15,14 +15,15 @@ from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs
 
+from corpus.message import Message
 from service.api import problems
 from service.api.access import PageKeyError, Principal, Visit
 from service.schemas.errors import NotFoundError, RequestError
 from service.schemas.records import Scope
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 # Sessions that are remembered; the one that was bound longest ago is forgotten.
@@ -84,7 +85,7 @@ class Sessions:
             if len(self._owners) > MOST_SESSIONS:
                 self._owners.popitem(last=False)
         if owner != principal.caller.name:
-            raise NotFoundError("There is no such session of the page; load it anew.")
+            raise NotFoundError(Message("errors.no-session-page-load"))
 
 
 class Guard:
@@ -121,7 +122,7 @@ class Guard:
             None,
         )
         if found is None:
-            raise NotFoundError(f"There is nothing at this path for {scope['method']}.")
+            raise NotFoundError(Message("errors.nothing-path", method=scope["method"]))
         (route, match), visit = found, visit_of(scope)
         if route.takes is not None:
             visit.admit(route.takes)
@@ -134,10 +135,7 @@ def visit_of(scope: Mapping[str, Any]) -> Visit:
     """Give who the API's gate found to ask; raises PageKeyError where no gate has asked them."""
     visit = scope.get("visit")
     if not isinstance(visit, Visit):
-        raise PageKeyError(
-            "Log in with any name, and an API key as the password. Make one on the server with `whycrash "
-            "keys add`."
-        )
+        raise PageKeyError(Message("errors.log-any-name-api"))
     return visit
 
 

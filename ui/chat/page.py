@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import gradio as gr
 from pydantic import BaseModel, ValidationError
 
+from corpus.message import Message
 from corpus.schema import Language
 from service.app.triage_service import TriageService
 from service.schemas.errors import InvalidRequestError, RequestError
@@ -162,7 +163,9 @@ def survived(event: gr.EventData, work: Callable[[], Iterator[State]]) -> Iterat
         yield broken(error, ticket, language)
     except Exception as error:  # noqa: BLE001 - whatever it is, the user is told, and the log says what
         _LOG.exception("a page's event failed")
-        yield broken(RequestError(f"{type(error).__name__}; the server's log says more."), ticket, language)
+        yield broken(
+            RequestError(Message("errors.server-log-says-more", name=type(error).__name__)), ticket, language
+        )
 
 
 def language_of(sent: object) -> Language:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory, gettempdir
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from corpus.message import Message
 from ingest.logs.inputs.members import CONFIG, kind_of
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import read_config
@@ -78,7 +79,7 @@ class Uploads:
         """
         self._sweep()
         if len(files) > MAX_FILES:
-            raise InvalidRequestError(f"That is more than {MAX_FILES} files; put them into an archive.")
+            raise InvalidRequestError(Message("errors.more-files-put-into", max_files=MAX_FILES))
         with TemporaryDirectory(dir=self.root) as folder:
             yield _sorted(
                 [
@@ -94,12 +95,12 @@ class Uploads:
         path = Path(file.place).resolve()
         # A page can be made to name any path; only what was uploaded is the user's own.
         if self.root not in path.parents or path.is_symlink() or (path.exists() and not path.is_file()):
-            raise InvalidRequestError(f"{file.name} is no uploaded file.")
+            raise InvalidRequestError(Message("errors.no-uploaded-file", name=file.name))
         folder.mkdir()
         try:
             moved = path.rename(folder / path.name)
         except FileNotFoundError as error:
-            raise GoneError(f"{file.name} is gone. Add it again.") from error
+            raise GoneError(Message("errors.gone-add-again", name=file.name)) from error
         with contextlib.suppress(OSError):
             path.parent.rmdir()  # named by the content's sum; another upload of it may lie there again
         return moved
@@ -162,7 +163,7 @@ def _is_snapshot(path: Path) -> bool:
 
 def _loaded(paths: Sequence[Path]) -> Snapshot | None:
     if len(paths) > 1:
-        raise InvalidRequestError("Give one snapshot of the machine.")
+        raise InvalidRequestError(Message("errors.give-snapshot-machine"))
     try:
         return snapshot.load_snapshot(paths[0]) if paths else None
     except TelemetryError as error:

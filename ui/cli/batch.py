@@ -20,6 +20,7 @@ from typing import BinaryIO, Literal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from corpus.message import Message
 from ingest.logs.lines import printable
 from service.batches import results
 from service.batches.batches import BatchService, open_store
@@ -95,11 +96,9 @@ def run(wanted: BatchArguments) -> int:
     if wanted.workers:
         settings = replace(settings, workers=wanted.workers)
     if not wanted.out.absolute().parent.is_dir():
-        raise InvalidRequestError(f"There is no folder {wanted.out.absolute().parent} for --out.")
+        raise InvalidRequestError(Message("errors.no-folder-out", parent=wanted.out.absolute().parent))
     if wanted.out.exists():
-        raise InvalidRequestError(
-            f"{wanted.out} is there already and whole; give another --out, or delete it to triage anew."
-        )
+        raise InvalidRequestError(Message("errors.whole-give-another-out", out=wanted.out))
     with open_store(settings) as store:
         batches = BatchService(settings, store)
         record = _begun(wanted, store) or _begin(wanted, kind, batches, settings)
@@ -124,9 +123,7 @@ def _kind(wanted: BatchArguments) -> SourceKind:
     ]
     found = [kind for is_asked, kind in kinds if is_asked]
     if len(found) != 1:
-        raise InvalidRequestError(
-            "Give files or folders, or --slurm, or --ray URL, or --kubernetes DIR: one of them."
-        )
+        raise InvalidRequestError(Message("errors.give-files-folders-slurm"))
     one = wanted.paths[0] if len(wanted.paths) == 1 else None
     return "upload" if one is not None and one.is_file() and _is_packed(one) else found[0]
 
@@ -184,13 +181,11 @@ def since_of(text: str, now: datetime) -> datetime | None:
         try:
             return now - int(span["count"]) * _UNITS[span["unit"]]
         except OverflowError as error:
-            raise InvalidRequestError(f"--since {text} is before all time.") from error
+            raise InvalidRequestError(Message("errors.since-before-all-time", text=text)) from error
     try:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError) as error:
-        raise InvalidRequestError(
-            f"--since is {text!r}; write it as 2026-11-20, 2026-11-20T08:00, 36h or 7d."
-        ) from error
+        raise InvalidRequestError(Message("errors.since-write-2026-11", text=repr(text))) from error
 
 
 def _is_packed(path: Path) -> bool:
@@ -214,9 +209,7 @@ def _begun(wanted: BatchArguments, store: Store) -> BatchRecord | None:
     except (FileNotFoundError, NotFoundError):
         return None  # none, or one that was killed before its batch was whole
     if record.caller != wanted.caller:
-        raise InvalidRequestError(
-            f"{wanted.part} is of another batch that has not ended; give another --out, or delete it."
-        )
+        raise InvalidRequestError(Message("errors.another-batch-not-ended", part=wanted.part))
     err().print(
         f"Going on with the batch of {record.created.astimezone():%Y-%m-%d %H:%M}: {_over(record)} of "
         f"{record.total} jobs are done and skipped; "

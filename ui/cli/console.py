@@ -10,6 +10,7 @@ from time import monotonic
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from corpus.message import Message, words
 from corpus.schema import Language
 from service.pipeline.triage import Report
 from service.schemas.errors import ServiceError, SettingsError
@@ -24,26 +25,6 @@ TOLD_EVERY = 30.0
 # https://pubs.opengroup.org/onlinepubs/9799919799/basedefs/V1_chap08.html#tag_08_02
 _LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG")
 _BUILDING = frozenset({"vectors", "words", "store"})
-# What a folder's own whycrash.toml said in vain; that file may be of whoever wrote the log.
-_IGNORED = {
-    "not-allowed": (
-        "{file} in this folder sets `{name}`, which only your environment or {own} may; ignored.",
-        "此文件夹中的 {file} 设置了 `{name}`，而它只能由环境变量或 {own} 设置；已忽略。",
-    ),
-    "unknown": (
-        "{file} in this folder sets `{name}`, which is no setting; ignored.",
-        "此文件夹中的 {file} 设置了 `{name}`，没有这项设置；已忽略。",
-    ),
-    "wrong": (
-        "{file} in this folder sets `{name}` to a value that it does not take; ignored.",
-        "此文件夹中的 {file} 给 `{name}` 的值不合要求；已忽略。",
-    ),
-    "unreadable": (
-        "{file} in this folder cannot be read as settings; ignored.",
-        "此文件夹中的 {file} 无法作为设置读取；已忽略。",
-    ),
-}
-_MORE_IGNORED = ("{more} more of its settings are ignored.", "其中还有 {more} 项设置被忽略。")
 _STAGES = {"files": "reading files", "vectors": "embedding", "words": "indexing words", "store": "storing"}
 
 
@@ -63,19 +44,19 @@ def load_settings() -> Settings:
     Raises SettingsError.
     """
     loaded = read()
-    chinese = language(loaded.settings.lang) == "zh"
+    chosen = language(loaded.settings.lang)
     for item in loaded.ignored[:MOST_IGNORED]:
-        told = _IGNORED[item.trouble][chinese].format(file=item.file, name=item.name, own=own_file())
+        told = words(f"cli.ignored-{item.trouble}", chosen, file=item.file, name=item.name, own=own_file())
         err().print(f"whycrash: {told}", markup=False, soft_wrap=True)
     if (more := len(loaded.ignored) - MOST_IGNORED) > 0:
-        err().print(f"whycrash: {_MORE_IGNORED[chinese].format(more=more)}", markup=False)
+        err().print(f"whycrash: {words('cli.ignored-more', chosen, more=more)}", markup=False)
     return loaded.settings
 
 
 def check_language(lang: str) -> None:
     """Raise SettingsError if `lang` is no language of ours."""
     if lang not in ("", "en", "zh"):
-        raise SettingsError(f"--lang is {lang!r}; it takes en or zh.")
+        raise SettingsError(Message("errors.lang-takes-en-zh", lang=repr(lang)))
 
 
 def language(lang: str) -> Language:

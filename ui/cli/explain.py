@@ -13,6 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from corpus.message import Message, words
+from corpus.schema import Language
 from ingest.errors import MissingInputError
 from ingest.logs.inputs import jobs
 from service.composition import phrases
@@ -34,39 +36,6 @@ _STYLES = {
     "no-failure": "bold yellow",
 }
 _ENDED_WELL = "bold green"
-_WORDS = {
-    "end": ("the way it ended says so", "由结束方式可知"),
-    "established": ("the log states it", "日志已写明"),
-    "supported": ("several signs support it", "多个迹象支持"),
-    "hypothesis": ("a hypothesis", "仅为推测"),
-    "none": ("", ""),
-}
-_KINDS = {
-    "setting": ("setting", "设置"),
-    "flag": ("flag", "命令行参数"),
-    "env": ("environment variable", "环境变量"),
-    "package": ("package", "软件包"),
-    "command": ("command", "命令"),
-}
-_LABELS = {
-    "evidence": ("Evidence", "证据"),
-    "changes": ("Changes", "建议修改"),
-    "checks": ("To confirm", "如何确认"),
-    "look": ("What to look at next", "接下来看什么"),
-    "why": ("Why", "原因"),
-    "patch": ("Patch of the first step", "第一步的补丁"),
-    "cases": ("Known cases", "已知案例"),
-    "alternatives": ("Or else", "其他可能"),
-    "costs": ("costs", "代价"),
-    "unverified": ("not in the catalogue for this version; check it", "目录中没有该版本的记录，请核对"),
-    "was": ("was", "原为"),
-    "model": ("What the model ({model}) says, beside the rules", "模型（{model}）的说法，供参考"),
-    "dropped": (
-        "{n} claims of the model did not pass the checks and are not shown; --json lists them.",
-        "模型有 {n} 条说法未通过核对，没有显示；--json 会列出。",
-    ),
-    "redacted": ("{n} secrets were masked.", "已遮盖 {n} 处敏感信息。"),
-}
 
 
 _CODE = re.compile(r"(`[^`\n]*`)")
@@ -88,17 +57,17 @@ def run(
     check_language(lang)
     settings = load_settings()
     if "-" in logs and len(logs) > 1:
-        raise MissingInputError("Standard input is a job of its own; give it alone, or files alone.")
+        raise MissingInputError(Message("errors.standard-input-job-own"))
     if not all(logs):
         # A path without a name would be the current folder.
-        raise MissingInputError(
-            "A log's name is empty; a variable of the shell that is not set leaves such a one."
-        )
+        raise MissingInputError(Message("errors.log-name-empty-variable"))
     source = jobs.open_stdin() if logs == ["-"] else jobs.open_jobs([Path(log) for log in logs])
     for path in configs:
         if not path.is_file():
             raise MissingInputError(
-                f"{path} is a folder; give a file." if path.is_dir() else f"There is no file {path}."
+                Message("errors.folder-give-file", path=path)
+                if path.is_dir()
+                else Message("errors.no-file", path=path)
             )
     files = [read_config(path) for path in configs]
     machine = open_telemetry(telemetry, settings) if telemetry else None
@@ -149,7 +118,7 @@ def spoken(
             if console is not None:
                 console.print(
                     Text(
-                        "" if said else f"\n{_label('model', triage_context.first).format(model=model)}:",
+                        "" if said else f"\n{_say('model', triage_context.first.language, model=model)}:",
                         style="bold",
                     )
                 )
@@ -169,8 +138,8 @@ def _style(diagnosis: Diagnosis) -> str:
     return _ENDED_WELL if diagnosis.ended_well else _STYLES[diagnosis.verdict]
 
 
-def _label(name: str, diagnosis: Diagnosis) -> str:
-    return _LABELS[name][is_chinese(diagnosis)]
+def _say(name: str, language: Language, **values: object) -> str:
+    return words(f"cli.{name}", language, **values)
 
 
 def _changed(first: Diagnosis, final: Diagnosis) -> Group | None:
@@ -179,28 +148,23 @@ def _changed(first: Diagnosis, final: Diagnosis) -> Group | None:
     if final.cause != first.cause or final.verdict != first.verdict:
         rows += [Text(final.headline, style=_style(final)), Text(f"{final.cause}", style="dim")]
     if [change.key for change in final.changes] != [change.key for change in first.changes]:
-        rows.append(_changes(final, is_chinese(first)))
+        rows.append(_changes(final, first.language))
     if final.engine.note:
         rows.append(Text(final.engine.note, style="dim"))
     dropped = len(final.engine.dropped) - len(first.engine.dropped)
     if dropped > 0:
-        rows.append(Text(_label("dropped", first).format(n=dropped), style="dim"))
+        rows.append(Text(_say("dropped", first.language, n=dropped), style="dim"))
     return Group(*rows) if rows else None  # type: ignore[arg-type]  # all are renderables
-
-
-def is_chinese(diagnosis: Diagnosis) -> bool:
-    """Tell the language that an answer is in."""
-    return any("一" <= char <= "鿿" for char in diagnosis.headline)
 
 
 def render(diagnosis: Diagnosis, console: Console) -> None:
     """Print a diagnosis for a person: the conclusion and its line, what to change, then why, and the proof."""
-    chinese = is_chinese(diagnosis)
+    language = diagnosis.language
     console.print(Text(diagnosis.headline, style=_style(diagnosis)))
-    standing = _WORDS["end" if diagnosis.rests_on_end else diagnosis.standing][chinese]
+    standing = _say(f"standing-{'end' if diagnosis.rests_on_end else diagnosis.standing}", language)
     if diagnosis.cause and diagnosis.verdict != "unknown":
         console.print(Text(" · ".join(part for part in (diagnosis.cause, standing) if part), style="dim"))
-    if ending := phrases.outcome(diagnosis.outcome, "zh" if chinese else "en"):
+    if ending := phrases.outcome(diagnosis.outcome, language):
         console.print(Text(ending, style="dim"))
     # One row: the whole line stands among the evidence.
     root = next((item for item in diagnosis.evidence if item.role == "root"), None)
@@ -210,23 +174,21 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
         console.print(
             Text(f"{place}  ", style="cyan").append(root.text, style="dim"), no_wrap=True, overflow="ellipsis"
         )
-    _print(_changes(diagnosis, chinese), console)
-    _print_patch(diagnosis, chinese, console)
+    _print(_changes(diagnosis, language), console)
+    _print_patch(diagnosis, language, console)
     if diagnosis.changes:
         console.print()
-        console.print(Text(_LABELS["why"][chinese], style="bold"))
+        console.print(Text(_say("why", language), style="bold"))
     else:
         console.print()
     console.print(Markdown(_safe(diagnosis.explanation)))
     if said := diagnosis.engine.model_explanation:
-        console.print(
-            Text(f"\n{_LABELS['model'][chinese].format(model=diagnosis.engine.name)}:", style="bold")
-        )
+        console.print(Text(f"\n{_say('model', language, model=diagnosis.engine.name)}:", style="bold"))
         console.print(Markdown(_safe(said)))
-    _print(_evidence(diagnosis, chinese), console)
-    _print(_lists(diagnosis, chinese), console)
+    _print(_evidence(diagnosis, language), console)
+    _print(_lists(diagnosis, language), console)
     if diagnosis.redactions:
-        console.print(Text(_LABELS["redacted"][chinese].format(n=diagnosis.redactions), style="dim"))
+        console.print(Text(_say("redacted", language, n=diagnosis.redactions), style="dim"))
 
 
 def _safe(markdown: str) -> str:
@@ -237,11 +199,11 @@ def _safe(markdown: str) -> str:
     )
 
 
-def _titled(name: str, chinese: bool, *rows: object) -> Group:
-    return Group(Text(_LABELS[name][chinese], style="bold"), *rows)  # type: ignore[arg-type]  # all are renderables
+def _titled(name: str, language: Language, *rows: object) -> Group:
+    return Group(Text(_say(name, language), style="bold"), *rows)  # type: ignore[arg-type]  # all are renderables
 
 
-def _evidence(diagnosis: Diagnosis, chinese: bool) -> Group | None:
+def _evidence(diagnosis: Diagnosis, language: Language) -> Group | None:
     if not diagnosis.evidence:
         return None
     table = Table(box=None, show_header=False, padding=(0, 1))
@@ -251,29 +213,32 @@ def _evidence(diagnosis: Diagnosis, chinese: bool) -> Group | None:
         text = Text(item.text[:300])
         text.append(f"  — {item.why}", style="dim")
         table.add_row(f"{item.file}:L{item.line}" if item.file else f"L{item.line}", text)
-    return _titled("evidence", chinese, table)
+    return _titled("evidence", language, table)
 
 
-def _changes(diagnosis: Diagnosis, chinese: bool) -> Group | None:
+def _changes(diagnosis: Diagnosis, language: Language) -> Group | None:
     if not diagnosis.changes:
         return None
-    return _titled("changes", chinese, *(_change(change, chinese) for change in diagnosis.changes))
+    return _titled("changes", language, *(_change(change, language) for change in diagnosis.changes))
 
 
-def _change(change: ProposedChange, chinese: bool) -> Group:
+def _change(change: ProposedChange, language: Language) -> Group:
     value = f"{change.key} = {change.to}" + (
-        f"  ({_LABELS['was'][chinese]} {change.from_})" if change.from_ is not None else ""
+        f"  ({_say('was', language)} {change.from_})" if change.from_ is not None else ""
     )
     head = Text(f"  {value}", style="bold green")
     named = dict.fromkeys(
-        (*([] if change.framework == change.kind else [change.framework]), _KINDS[change.kind][chinese])
+        (
+            *([] if change.framework == change.kind else [change.framework]),
+            _say(f"kind-{change.kind}", language),
+        )
     )
     head.append(f"  [{', '.join(named)}]", style="dim")
     rows: list[object] = [head, Padding(Text(change.why), (0, 0, 0, 4))]
     if change.costs:
-        rows.append(Padding(Text(f"{_LABELS['costs'][chinese]}: {change.costs}", style="dim"), (0, 0, 0, 4)))
+        rows.append(Padding(Text(f"{_say('costs', language)}: {change.costs}", style="dim"), (0, 0, 0, 4)))
     if change.status == "unverified" and change.kind not in ("package", "command"):
-        rows.append(Padding(Text(_LABELS["unverified"][chinese], style="yellow"), (0, 0, 0, 4)))
+        rows.append(Padding(Text(_say("unverified", language), style="yellow"), (0, 0, 0, 4)))
     return Group(*rows)  # type: ignore[arg-type]
 
 
@@ -283,25 +248,25 @@ def _print(block: Group | None, console: Console) -> None:
         console.print(block)
 
 
-def _print_patch(diagnosis: Diagnosis, chinese: bool, console: Console) -> None:
+def _print_patch(diagnosis: Diagnosis, language: Language, console: Console) -> None:
     """Print the patch as it is, whatever the terminal's width: it is to be piped into `git apply`."""
     if not diagnosis.patch:
         return
     console.print()
-    console.print(Text(_LABELS["patch"][chinese], style="bold"))
+    console.print(Text(_say("patch", language), style="bold"))
     for row in diagnosis.patch.rstrip("\n").split("\n"):
         style = {"+": "green", "-": "red", "@": "cyan"}.get(row[:1], "")
         console.print(Text(row, style=style), soft_wrap=True)
 
 
-def _lists(diagnosis: Diagnosis, chinese: bool) -> Group | None:
+def _lists(diagnosis: Diagnosis, language: Language) -> Group | None:
     rows: list[object] = []
     if diagnosis.alternatives and diagnosis.verdict in ("diagnosed", "ambiguous"):
         texts = [Text(f"  - {item.cause}: {item.tell_apart}") for item in diagnosis.alternatives]
-        rows += [Text(_LABELS["alternatives"][chinese], style="bold"), *texts]
+        rows += [Text(_say("alternatives", language), style="bold"), *texts]
     if diagnosis.checks:
         rows += [
-            Text(_LABELS["checks" if diagnosis.cause else "look"][chinese], style="bold"),
+            Text(_say("checks" if diagnosis.cause else "look", language), style="bold"),
             *(Text(f"  - {check}") for check in diagnosis.checks),
         ]
     if diagnosis.verdict == "diagnosed" and diagnosis.cases:

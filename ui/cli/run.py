@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from corpus.message import Message
 from service.monitoring import job
 from service.monitoring.job import JobExit
 from service.monitoring.log_buffer import BufferStream, LogBuffer
@@ -78,16 +79,18 @@ def _check(options: RunOptions) -> None:
     lost = next((path for path in options.configs if not path.is_file()), None)
     if lost is not None:
         raise SettingsError(
-            f"{lost} is a folder; give a file." if lost.is_dir() else f"There is no file {lost}."
+            Message("errors.folder-give-file", path=lost)
+            if lost.is_dir()
+            else Message("errors.no-file", path=lost)
         )
     if options.out and (options.out.is_dir() or not options.out.absolute().parent.is_dir()):
-        raise SettingsError(f"{options.out} cannot be written; give a file in a folder that is there.")
+        raise SettingsError(Message("errors.cannot-written-give-file", out=options.out))
     if options.post and not options.post.startswith(("http://", "https://")):
         raise SettingsError(
-            f"--post is {options.post!r}; it takes an address that begins with http:// or https://."
+            Message("errors.takes-address-begins-http", name="--post", address=repr(options.post))
         )
     if options.lang not in LANGUAGES:
-        raise SettingsError(f"--lang is {options.lang!r}; it takes en or zh.")
+        raise SettingsError(Message("errors.lang-takes-en-zh", lang=repr(options.lang)))
 
 
 def _afterwards(

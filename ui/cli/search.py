@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from corpus.message import is_chinese, words
 from service.pipeline.triage import Triage
 from ui.cli.codes import EXPLAINED, UNKNOWN
 from ui.cli.console import language, load_settings, out, progress
@@ -12,7 +13,7 @@ from ui.cli.console import language, load_settings, out, progress
 def run(text: str, count: int, lang: str) -> int:
     """Search and print what was found, best first."""
     settings = load_settings()
-    chosen = language(lang or ("zh" if any("一" <= char <= "鿿" for char in text) else ""))
+    chosen = language(lang or ("zh" if is_chinese(text) else ""))
     with progress() as report:
         triage = Triage(settings, report)
         found = triage.retriever.search(text, count)
@@ -24,5 +25,5 @@ def run(text: str, count: int, lang: str) -> int:
         if item.kind != "case" and item.document:
             console.print(Text(f"       {item.document.origin}", style="dim"))
     if not found:
-        console.print("Nothing found." if chosen == "en" else "没有找到。")
+        console.print(words("cli.nothing-found", chosen))
     return EXPLAINED if found else UNKNOWN

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from corpus.message import words
+from corpus.schema import Language
 from service.batches.page import number
 from service.batches.summary import Cost, Summary, in_words
 from ui import sentences
@@ -19,61 +21,41 @@ _FIGURES = ("jobs", "gpu_hours", "crashes")
 _SHARES = {"cause": 0.35, "change": 0.38, "example": 0.16, "failures": 0.6}
 # A narrower terminal has no room for examples.
 NARROW = 110
-_LABELS = {
-    "more": ("{n} more causes", "另外 {n} 种原因"),
-    "died": (
-        "{died} of {jobs} jobs died, of {crashes} different crashes",
-        "{jobs} 个作业中有 {died} 个失败，共 {crashes} 种不同的崩溃",
-    ),
-    "hours": ("{hours} GPU hours lost", "损失 {hours} GPU 小时"),
-    "healthy": ("{n} without a failure", "{n} 个未见失败"),
-    "open_ends": ("{n} without a failure or an end", "{n} 个既无失败也无结束"),
-    "untriaged": ("{n} without an answer", "{n} 个没有结论"),
-    "first": ("Change this first: ", "先改这里："),
-    "saves": ("first for {jobs} of them", "其中 {jobs} 个作业首先应做此修改"),
-    "cause": ("cause", "原因"),
-    "jobs": ("jobs", "作业"),
-    "gpu_hours": ("GPU hours", "GPU 小时"),
-    "crashes": ("crashes", "崩溃种类"),
-    "change": ("first change", "首要修改"),
-    "example": ("such as", "例如"),
-    "failures": ("No answer", "没有结论"),
-}
 
 
 def render(summary: Summary, console: Console) -> None:
     """Print a summary for a person: what died, what to change first, the causes."""
-    chinese = summary.language == "zh"
+    language = summary.language
     died = summary.died
     told = [
         _label(
             "died",
-            chinese,
+            language,
             died=number(died.jobs),
             jobs=number(summary.jobs),
             crashes=number(summary.crashes),
         )
     ]
     if died.gpu_hours is not None:
-        told.append(_label("hours", chinese, hours=number(died.gpu_hours)))
+        told.append(_label("hours", language, hours=number(died.gpu_hours)))
     for name, count in (
         ("healthy", summary.healthy),
         ("open_ends", summary.open_ends),
         ("untriaged", summary.untriaged),
     ):
         if count:
-            told.append(_label(name, chinese, n=number(count)))
-    console.print(Text(("；" if chinese else "; ").join(told), style="bold"))
+            told.append(_label(name, language, n=number(count)))
+    console.print(Text((_label("and", language)).join(told), style="bold"))
     if best := summary.best_saving:
-        line = Text(_label("first", chinese))
+        line = Text(_label("first", language))
         line.append(in_words(best, " = "), style="bold green")
-        line.append(f"  [{best.framework}] " + _label("saves", chinese, jobs=number(best.jobs)), style="dim")
+        line.append(f"  [{best.framework}] " + _label("saves", language, jobs=number(best.jobs)), style="dim")
         console.print(line)
     console.print()
     if summary.causes:
-        console.print(_causes(summary, chinese, console.width))
+        console.print(_causes(summary, language, console.width))
     if summary.failures:
-        table = _table(["jobs", "failures", "example"], chinese, console.width)
+        table = _table(["jobs", "failures", "example"], language, console.width)
         for failure in summary.failures:
             table.add_row(
                 number(failure.jobs),
@@ -83,24 +65,27 @@ def render(summary: Summary, console: Console) -> None:
         console.print(table)
 
 
-def _label(name: str, chinese: bool, **values: object) -> str:
-    return _LABELS[name][chinese].format(**values)
+def _label(name: str, language: Language, **values: object) -> str:
+    return words(f"cli.summary-{name.replace('_', '-')}", language, **values)
 
 
-def _table(heads: Sequence[str], chinese: bool, width: int) -> Table:
+def _table(heads: Sequence[str], language: Language, width: int) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for head in heads:
         if head in _FIGURES:
-            table.add_column(_label(head, chinese), justify="right", no_wrap=True)
+            table.add_column(_label(head, language), justify="right", no_wrap=True)
         else:
             # A row a cause: what does not fit is in the files.
             table.add_column(
-                _label(head, chinese), overflow="ellipsis", no_wrap=True, max_width=int(_SHARES[head] * width)
+                _label(head, language),
+                overflow="ellipsis",
+                no_wrap=True,
+                max_width=int(_SHARES[head] * width),
             )
     return table
 
 
-def _causes(summary: Summary, chinese: bool, width: int) -> Table:
+def _causes(summary: Summary, language: Language, width: int) -> Table:
     hours = summary.died.gpu_hours is not None
     table = _table(
         [
@@ -111,7 +96,7 @@ def _causes(summary: Summary, chinese: bool, width: int) -> Table:
             "change",
             *(["example"] if width >= NARROW else []),
         ],
-        chinese,
+        language,
         width,
     )
     for group in summary.causes[:MAX_ROWS]:
@@ -133,7 +118,7 @@ def _causes(summary: Summary, chinese: bool, width: int) -> Table:
         table.add_row(
             *figures,
             number(sum(group.crashes for group in more)),
-            Text(_label("more", chinese, n=len(more)), style="dim"),
+            Text(_label("more", language, n=len(more)), style="dim"),
         )
     return table
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from corpus.message import Message
 from service.monitoring import ended_jobs, targets
 from service.monitoring.ended_jobs import WatchedPlace
 from service.monitoring.known_jobs import KnownJobs
@@ -87,17 +88,12 @@ def _targets(options: WatchOptions) -> list[Target]:
     for name, address in (("--webhook", options.webhook), ("--post", options.post)):
         if address and not address.startswith(("http://", "https://")):
             # Else found out when the first job fails, perhaps at night.
-            raise SettingsError(
-                f"{name} is {address!r}; it takes an address that begins with http:// or https://."
-            )
+            raise SettingsError(Message("errors.takes-address-begins-http", name=name, address=repr(address)))
     if options.webhook:
         found.append(targets.webhook_target(options.webhook))
     if options.slack:
         if not os.environ.get(SLACK_VARIABLE):
-            raise SettingsError(
-                f"--slack takes the address of Slack's incoming webhook from {SLACK_VARIABLE}, which is "
-                "empty."
-            )
+            raise SettingsError(Message("errors.slack-takes-address-slack", slack_variable=SLACK_VARIABLE))
         found.append(targets.slack_target(os.environ[SLACK_VARIABLE]))
     if options.post:
         found.append(targets.service_target(options.post, os.environ.get(KEY_VARIABLE, "")))

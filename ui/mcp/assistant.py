@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from corpus.errors import CorpusError
 from corpus.library import Library
+from corpus.message import Message, is_chinese
 from corpus.schema import Case, Language, SettingSpec
 from ingest.errors import IngestError, MissingInputError
 from ingest.logs.inputs import jobs, sources
@@ -92,13 +93,11 @@ class Assistant:
     def ask(self, triage: str, question: str) -> Turn:
         """Answer a question about a triage of this session; raises NotFoundError."""
         if not question.strip():
-            raise InvalidRequestError("The question is empty.")
+            raise InvalidRequestError(Message("errors.question-empty"))
         with self._turn:
             talk = self._talks.get(triage)
             if talk is None:
-                raise NotFoundError(
-                    f"There is no triage {triage!r} in this session; call triage_log first and pass its id."
-                )
+                raise NotFoundError(Message("errors.no-triage-session-call", triage=repr(triage)))
             turned = next(piece for piece in talk.ask(question) if isinstance(piece, Turned))
             return Turn(
                 answer=turned.text,
@@ -109,7 +108,7 @@ class Assistant:
     def search(self, words: str, count: int, lang: Lang) -> Found:
         """Search cases, notes and past reports."""
         if not words.strip():
-            raise InvalidRequestError("Say what to look for.")
+            raise InvalidRequestError(Message("errors.say-look"))
         language = _language(lang, words)
         with self._turn:
             found = self._triage.retriever.search(words, count)
@@ -130,7 +129,9 @@ class Assistant:
         if framework not in known:
             near = difflib.get_close_matches(framework.lower(), known, 3)
             hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(sorted(known))}."
-            raise InvalidRequestError(f"The catalogue has no framework {framework!r}; {hint}")
+            raise InvalidRequestError(
+                Message("errors.catalogue-no-framework", framework=repr(framework), hint=hint)
+            )
         spec = library.setting(framework, key, version or None)
         if spec is None:
             return _unknown(library, framework, key, version)
@@ -157,7 +158,7 @@ def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None
 
 def _source(text: str, paths: Sequence[str]) -> JobSource:
     if bool(text.strip()) == bool(paths):
-        raise InvalidRequestError("Give the log's text, or paths of its files: one of the two.")
+        raise InvalidRequestError(Message("errors.give-log-text-paths"))
     if text.strip():
         source = sources.from_text(text)
         return JobSource(source.name, source.omitted, single=source)
@@ -173,19 +174,19 @@ def _readable(path: str) -> Path:
     real = os.path.realpath(given)
     is_system = real == "/" or any(folder.is_under(real, system) for system in _SYSTEM)
     if is_system or (os.path.lexists(real) and not (os.path.isfile(real) or os.path.isdir(real))):  # noqa: PTH112, PTH113 - Path's raise where a name is too long
-        raise InvalidRequestError(f"{path} is no job's output; name a log, or the folder of one job.")
+        raise InvalidRequestError(Message("errors.no-job-output-name", path=path))
     return given
 
 
 def _config(path: Path) -> ConfigFile:
     path = _readable(str(path))
     if not path.is_file():
-        raise MissingInputError(f"There is no file {path}.")
+        raise MissingInputError(Message("errors.no-file", path=path))
     return read_config(path)
 
 
 def _language(lang: Lang, words: str = "") -> Language:
-    return "zh" if lang == "zh" or (not lang and any("一" <= char <= "鿿" for char in words)) else "en"
+    return "zh" if lang == "zh" or (not lang and is_chinese(words)) else "en"
 
 
 def _hit(case_id: str, score: float, library: Library, language: Language) -> CaseHit:

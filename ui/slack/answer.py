@@ -23,7 +23,7 @@ from ui.slack.mrkdwn import (
     plain,
     section,
 )
-from ui.slack.wording import language_of, say
+from ui.slack.wording import say
 
 # What the buttons' clicks are told apart by.
 RIGHT, WRONG, PATCH, OPEN = "whycrash_right", "whycrash_wrong", "whycrash_patch", "whycrash_open"
@@ -56,7 +56,7 @@ class AnswerExtras:
 
 def answer(diagnosis: Diagnosis, settings: Settings, extras: AnswerExtras = AnswerExtras()) -> SlackMessage:
     """Lay out an answer: under 12,000 characters and 50 blocks, what matters least left out and counted."""
-    language = language_of(diagnosis)
+    language = diagnosis.language
     fitted, left = fit([piece for part in _PARTS for piece in part(diagnosis, extras, language)])
     page = page_of(settings, diagnosis.id)
     notes = [*extras.notes, *_notes(diagnosis, language)]
@@ -73,7 +73,7 @@ def answer(diagnosis: Diagnosis, settings: Settings, extras: AnswerExtras = Answ
 
 def turn(text: str, diagnosis: Diagnosis, settings: Settings) -> SlackMessage:
     """Lay out the answer to a follow-up question."""
-    language = language_of(diagnosis)
+    language = diagnosis.language
     pieces = [
         AnswerPiece("", 100 - place, from_markdown(part)) for place, part in enumerate(paragraphs(text))
     ]
@@ -120,7 +120,7 @@ def _standing(diagnosis: Diagnosis, language: Language) -> list[Block]:
         code(diagnosis.cause) if is_named and diagnosis.cause else "",
         say("end" if diagnosis.rests_on_end else diagnosis.standing, language),
     ]
-    parts.append(say(f"do:{diagnosis.action}", language))
+    parts.append(say(f"do-{diagnosis.action}", language))
     parts.append(escape(phrases.outcome(diagnosis.outcome, language)))
     shown = " · ".join(part for part in parts if part)
     return [context(shown)] if shown else []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from corpus.message import is_chinese
 from corpus.schema import Language
 from ingest.errors import IngestError
 from service.app.triage_service import Caller, Submission, TriageService
@@ -32,7 +33,7 @@ from ui.slack.errors import SlackError, SlackRefusedError, SlackUnreachableError
 from ui.slack.question_log import QuestionEntry
 from ui.slack.reply import Reply
 from ui.slack.request_parser import MessageContent, SlackQuestion, content_of
-from ui.slack.wording import is_chinese, language_of, say
+from ui.slack.wording import say
 
 # Seconds that the bot waits itself, time after time, where too much is asked of the triage service.
 WAITS: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -253,13 +254,13 @@ class ThreadUpdates:
         """Show the first answer, unless the whole follows at once."""
         self.first = event.diagnosis
         if self.settings.model:
-            self._show(event.diagnosis, say("explaining", language_of(event.diagnosis)))
+            self._show(event.diagnosis, say("explaining", event.diagnosis.language))
 
     def spoken(self, event: ExplanationParagraph) -> None:
         """Add a paragraph of a model's."""
         self.said.append(event.text)
         if self.first is not None:
-            self._show(self.first, say("explaining", language_of(self.first)), must=False)
+            self._show(self.first, say("explaining", self.first.language), must=False)
         else:
             self.reply.show(told("\n\n".join(self.said)), must=not self.reply.is_posted)
 
@@ -267,7 +268,7 @@ class ThreadUpdates:
         """Show the whole answer."""
         self.said = []
         is_unhelped = self.is_bare and event.diagnosis.verdict in ("unknown", "no-failure")
-        self._show(event.diagnosis, *([say("hint", language_of(event.diagnosis))] if is_unhelped else []))
+        self._show(event.diagnosis, *([say("hint", event.diagnosis.language)] if is_unhelped else []))
 
     def turned(self, event: TurnAnswered) -> None:
         """Show the answer to a follow-up question."""
@@ -278,11 +279,7 @@ class ThreadUpdates:
         if self.first is not None:
             self._show(
                 self.first,
-                say(
-                    "unfinished",
-                    language_of(self.first),
-                    error=sentences.of_failed(event, language_of(self.first)),
-                ),
+                say("unfinished", self.first.language, error=sentences.of_failed(event, self.first.language)),
             )
         else:
             self.reply.show(

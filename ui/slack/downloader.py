@@ -68,16 +68,16 @@ class Downloader:
                     left -= self._one(client, file, fetched, left, until)
                 except DownloadError as error:
                     fetched.lost.append((file.name, str(error)))
-        fetched.lost += [(file.name, "file:many") for file in files[MOST_FILES:]]
+        fetched.lost += [(file.name, "file-many") for file in files[MOST_FILES:]]
 
     def _one(
         self, client: httpx.Client, file: SlackFile, fetched: DownloadedFiles, left: int, until: float
     ) -> int:
         if kind_of(file.name) in _NO_LOG:
-            raise DownloadError("file:kind")
+            raise DownloadError("file-kind")
         file = self._located(file)
         if file.size > left:
-            raise DownloadError("file:large")
+            raise DownloadError("file-large")
         spooled = fetched.spool.add(file.name)
         try:
             for chunk in self._chunks(client, file, left, until):
@@ -96,9 +96,9 @@ class Downloader:
             try:
                 file = self._slack_client.file(file)
             except SlackError as error:
-                raise DownloadError("file:unknown") from error
+                raise DownloadError("file-unknown") from error
         if origin(file.url) != self._origin:
-            raise DownloadError("file:place")
+            raise DownloadError("file-place")
         return file
 
     def _chunks(self, client: httpx.Client, file: SlackFile, left: int, until: float) -> Iterator[bytes]:
@@ -111,27 +111,27 @@ class Downloader:
                 for chunk in response.iter_raw():
                     got += len(chunk)
                     if got > left:
-                        raise DownloadError("file:large")
+                        raise DownloadError("file-large")
                     if time.monotonic() > until:
-                        raise DownloadError("file:slow")
+                        raise DownloadError("file-slow")
                     yield chunk
         except httpx.TimeoutException as error:
-            raise DownloadError("file:slow") from error
+            raise DownloadError("file-slow") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise DownloadError("file:short") from error
+            raise DownloadError("file-short") from error
         if got < file.size:
-            raise DownloadError("file:short")
+            raise DownloadError("file-short")
 
 
 def _check(response: httpx.Response, file: SlackFile) -> None:
     if response.status_code == httpx.codes.NOT_FOUND:
-        raise DownloadError("file:unknown")
+        raise DownloadError("file-unknown")
     # Without the right to a file, Slack sends its page to sign in, or to there.
     is_page = response.headers.get("content-type", "").startswith(
         "text/html"
     ) and not file.name.lower().endswith((".html", ".htm"))
     if response.status_code != httpx.codes.OK or is_page:
-        raise DownloadError("file:refused")
+        raise DownloadError("file-refused")
 
 
 def _drop(spool: Spool, spooled: SpooledUpload) -> None:
@@ -158,7 +158,7 @@ def origin(url: str) -> tuple[str, str, int]:
 
 def losses(fetched: DownloadedFiles, settings: Settings, language: Language) -> list[str]:
     """Say which files are left out and why."""
-    limits = {"file:large": settings.max_upload_mb, "file:many": MOST_FILES}
+    limits = {"file-large": settings.max_upload_mb, "file-many": MOST_FILES}
     return [
         say(
             "lost-file", language, file=f"`{_label(name)}`", why=say(why, language, limit=limits.get(why, ""))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from corpus.message import Message
 from corpus.schema import Cause, Language
 from service.app.triage_service import Caller, TriageService
 from service.schemas.diagnosis import Diagnosis
@@ -15,7 +16,7 @@ from ui import sentences
 from ui.slack.client import SlackClient
 from ui.slack.mrkdwn import Block, clip, escape, plain
 from ui.slack.request_parser import Payload
-from ui.slack.wording import language_of, say
+from ui.slack.wording import say
 
 MODAL = "whycrash_cause"
 _CAUSE, _FIX, _COMMENT = "cause", "fix", "comment"
@@ -51,8 +52,8 @@ class FeedbackHandler:
         try:
             found = self._triage_service.record(where.triage).diagnosis
             if found is None:
-                raise NotFoundError(f"The triage {where.triage} has no answer.")  # noqa: TRY301 - told as the store's own
-            language = language_of(found)
+                raise NotFoundError(Message("errors.triage-no-answer", triage=where.triage))  # noqa: TRY301 - told as the store's own
+            language = found.language
             work(where, found)
         except NotFoundError:
             where.post_ephemeral(self._slack_client, say("forgotten", language))
@@ -63,15 +64,15 @@ class FeedbackHandler:
 
     def _right(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         self._triage_service.feedback(where.triage, Feedback(right=True), where.caller)
-        where.post_ephemeral(self._slack_client, say("thanks", language_of(diagnosis)))
+        where.post_ephemeral(self._slack_client, say("thanks", diagnosis.language))
 
     def _wrong(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         self._slack_client.show(
-            where.trigger, modal(self._triage_service.library.causes, where, language_of(diagnosis))
+            where.trigger, modal(self._triage_service.library.causes, where, diagnosis.language)
         )
 
     def _patch(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
-        language = language_of(diagnosis)
+        language = diagnosis.language
         if diagnosis.patch:
             self._slack_client.give(
                 where.channel,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from slack_sdk import WebClient
 
+from corpus.message import Message
 from service.app.triage_service import TriageService
 from service.schemas.errors import SettingsError
 from service.settings import Settings
@@ -52,10 +53,7 @@ def mount(
     Raises SettingsError where requests could not be checked.
     """
     if not settings.slack_signing_secret.get_secret_value().strip():
-        raise SettingsError(
-            "Slack over HTTP needs WHYCRASH_SLACK_SIGNING_SECRET; the app's page at Slack shows it under "
-            "Basic Information."
-        )
+        raise SettingsError(Message("errors.slack-over-http-needs"))
     bot = build(settings, triage_service, base_url)
     app.add_route(PATH, Endpoint(bot.app), methods=["POST"], include_in_schema=False)
     return bot

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from corpus.message import is_chinese
 from corpus.schema import Language
 from ui.slack.mrkdwn import unescape
-from ui.slack.wording import is_chinese
 
 Payload = Mapping[str, Any]
 

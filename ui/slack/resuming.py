@@ -6,6 +6,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from corpus.message import message_id
 from service.app.triage_service import TriageService
 from service.persistence.triages import INTERRUPTED
 from service.schemas.errors import NotFoundError, RequestError
@@ -18,7 +19,7 @@ from ui.slack.errors import SlackError, SlackUnreachableError
 from ui.slack.question_log import LeftOpenQuestions, OpenQuestion, QuestionLog
 from ui.slack.reply import Reply
 from ui.slack.request_parser import MessageContent, SlackQuestion
-from ui.slack.wording import language_of, say
+from ui.slack.wording import say
 
 # Seconds between two looks: another server on the same home may be killed while this one lives.
 EVERY = 30.0
@@ -108,9 +109,9 @@ def finished(item: OpenQuestion, triage_service: TriageService, settings: Settin
         record = None
     if record is not None and record.diagnosis is not None:
         cut = record.state == "running" or bool(record.error)
-        notes = (say("stopped-model", language_of(record.diagnosis)),) if cut else ()
+        notes = (say("stopped-model", record.diagnosis.language),) if cut else ()
         return answer(record.diagnosis, settings, AnswerExtras(notes=notes))
-    if record is not None and record.state == "failed" and record.error != INTERRUPTED:
+    if record is not None and record.state == "failed" and message_id(record.error) != INTERRUPTED:
         return told(say("failed", item.language, error=sentences.worded("", record.error, item.language)))
     return told(say("stopped", item.language))
 

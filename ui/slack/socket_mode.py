@@ -7,6 +7,7 @@ import threading
 
 from slack_sdk import WebClient
 
+from corpus.message import Message
 from service.app.triage_service import TriageService
 from service.pipeline.triage import Report, no_progress
 from service.schemas.errors import SettingsError
@@ -53,8 +54,7 @@ def check(settings: Settings) -> None:
     for name, begins in (("slack_bot_token", "xoxb-"), ("slack_app_token", "xapp-")):
         if not getattr(settings, name).get_secret_value().startswith(begins):
             raise SettingsError(
-                f"Socket Mode needs WHYCRASH_{name.upper()}, which begins with `{begins}`; docs/slack.md "
-                "tells how to get it."
+                Message("errors.socket-mode-needs-whycrash", name=name.upper(), begins=begins)
             )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from corpus.message import Message
 from corpus.schema import Scalar
 from ingest.configfiles import literals, tree_settings
 from ingest.configfiles.errors import NotPatchableError
@@ -218,7 +219,7 @@ def applied(text: str, edits: Sequence[WordEdit]) -> str:
     for edit in sorted(set(edits)):
         start, end = _offset(returns, edit.start), _offset(returns, edit.end)
         if start < at:
-            raise NotPatchableError("two changes meet in the same place")
+            raise NotPatchableError(Message("patch.two-changes-meet-same"))
         pieces += [text[at:start], edit.new.replace("\n", ending)]
         at = end
     return "".join(pieces) + text[at:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import chain
 
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.syntax import Script
 from ingest.configfiles.shell.words import Word, WordEdit
@@ -31,7 +32,7 @@ def in_script(word: Word, new: str) -> WordEdit:
     begin = _alike(old, new)
     tail = _alike(old[begin:][::-1], new[begin:][::-1])
     if begin == 0:
-        raise NotPatchableError(f"line {word.line}: the script there would begin differently")
+        raise NotPatchableError(Message("patch.line-script-begin-differently", line=word.line))
     return word.span_replaced(begin, len(old) - tail, new[begin : len(new) - tail])
 
 

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from itertools import pairwise
 
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.launches import ProgramWords
 from ingest.configfiles.shell.syntax import Script
@@ -34,9 +35,7 @@ def behind_words(script: Script, stage: ProgramWords, words: Sequence[str]) -> W
         # Add to the string or array that holds the whole command.
         last = stage.words[-1]
         if last.splits and any(not word or re.search(r"\s", word) for word in words):
-            raise NotPatchableError(
-                f"line {last.line}: the string there is cut at blanks, and the value has one"
-            )
+            raise NotPatchableError(Message("patch.line-string-cut-blanks", line=last.line))
         return _put(last, _separator(script, list(stage.words), last), words)
     last = next((word for word in reversed(direct) if not word.text.startswith(_HANDED_ON)), direct[-1])
     return _put(last, _separator(script, direct, last), words)

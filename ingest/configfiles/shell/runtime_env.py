@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.launches import ProgramWords
 from ingest.configfiles.shell.words import Word, WordEdit
@@ -35,12 +36,12 @@ def with_variable(text: Word, name: str, value: str) -> Iterator[WordEdit]:
     """Set a variable in the JSON text, everything else as it is written."""
     held = held_json(text)
     if held is None:
-        raise NotPatchableError(f"line {text.line}: the runtime environment is computed, or is no JSON")
+        raise NotPatchableError(Message("patch.line-runtime-environment-computed", line=text.line))
     start, end, new = _place(text.text, name, json.dumps(value))
     wanted = json.loads(text.text)
     wanted["env_vars"] = {**held, name: value}
     if json.loads(text.text[:start] + new + text.text[end:]) != wanted:
-        raise NotPatchableError(f"line {text.line}: the runtime environment cannot be changed safely")
+        raise NotPatchableError(Message("patch.line-runtime-environment-cannot", line=text.line))
     yield text.span_replaced(start, end, new)
 
 

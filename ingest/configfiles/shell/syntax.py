@@ -10,6 +10,7 @@ from functools import lru_cache
 import tree_sitter
 import tree_sitter_bash
 
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.words import Quote, Word, word
 
@@ -96,18 +97,18 @@ def parse(text: str) -> Script:
     Each change of a file looks at it several times; what is given is shared and must not be changed.
     """
     if "\0" in text:
-        raise NotPatchableError("the file holds a NUL byte and is no script")
+        raise NotPatchableError(Message("patch.file-holds-nul-byte"))
     root = (
         tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language())).parse(_shadow(text)).root_node
     )
     if root.has_error:
-        raise NotPatchableError(f"line {_first_error(root)}: cannot be read as bash")
+        raise NotPatchableError(Message("patch.line-cannot-read-bash", line=_first_error(root)))
     script = Script(text)
     try:
         for statement in root.children:
             _walk(statement, script, statement.start_byte, branch=False)
     except RecursionError as error:
-        raise NotPatchableError("the script is nested too deeply to be read") from error
+        raise NotPatchableError(Message("patch.script-nested-deeply-read")) from error
     return script
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.syntax import Assignment, Script, ShellCommand
 from ingest.configfiles.shell.words import Word
@@ -23,7 +24,7 @@ def arguments(script: Script, command: ShellCommand) -> list[Word]:
     held = list(islice(words, _WORDS + 1))
     if len(held) > _WORDS:
         raise NotPatchableError(
-            f"line {script.line(command.start)}: the command has more than {_WORDS} words"
+            Message("patch.line-command-more-words", line=script.line(command.start), words=_WORDS)
         )
     return held
 
@@ -73,7 +74,7 @@ def literal(script: Script, value: Word) -> Word:
         return value
     reference = value.reference()
     if reference is None or reference.items:
-        raise NotPatchableError(f"line {value.line}: its value is computed there ({value.text})")
+        raise NotPatchableError(Message("patch.line-value-computed", line=value.line, text=value.text))
     return _assigned(script, value, reference.name)
 
 
@@ -92,25 +93,27 @@ def changeable(script: Script, value: Word) -> Word:
         ]
         if uses and literal(script, value):
             lines = ", ".join(sorted({str(script.line(use.start)) for use in uses}, key=int))
-            raise NotPatchableError(f"{_where(value)}, which is used elsewhere too (line {lines})")
+            raise NotPatchableError(Message("patch.used-elsewhere-line", value=_where(value), lines=lines))
     return literal(script, value)
 
 
 def _where(value: Word) -> str:
-    return f"line {value.line}: its value is {value.text}"
+    return Message("patch.line-value", line=value.line, text=value.text)
 
 
 def _assigned(script: Script, value: Word, name: str) -> Word:
     held = [each for each in script.assignments if each.name == name]
     if not held:
-        raise NotPatchableError(f"{_where(value)}, which the script does not assign")
+        raise NotPatchableError(Message("patch.script-not-assign", value=_where(value)))
     if name in script.changed_names:
         raise NotPatchableError(
-            f"{_where(value)}, which line {script.line(script.changed_names[name])} computes"
+            Message(
+                "patch.line-computes-2", value=_where(value), line=script.line(script.changed_names[name])
+            )
         )
     if len(held) > 1:
         lines = ", ".join(str(script.line(each.start)) for each in held)
-        raise NotPatchableError(f"{_where(value)}, which is assigned more than once (lines {lines})")
+        raise NotPatchableError(Message("patch.assigned-more-once-lines", value=_where(value), lines=lines))
     _refuse_unless_plain(script, value, held[0])
     word = held[0].words[0]
     # Without quotes around it, the variable's value is cut at blanks where it is used.
@@ -120,8 +123,10 @@ def _assigned(script: Script, value: Word, name: str) -> Word:
 def _refuse_unless_plain(script: Script, value: Word, held: Assignment) -> None:
     line = script.line(held.start)
     if held.array or held.append or held.prefix or held.branch:
-        raise NotPatchableError(f"{_where(value)}, which line {line} does not assign plainly")
+        raise NotPatchableError(Message("patch.line-not-assign-plainly", value=_where(value), line=line))
     if not held.words[0].plain:
-        raise NotPatchableError(f"{_where(value)}, which line {line} computes ({held.words[0].text})")
+        raise NotPatchableError(
+            Message("patch.line-computes", value=_where(value), line=line, text=held.words[0].text)
+        )
     if held.start > value.start:
-        raise NotPatchableError(f"{_where(value)}, which only line {line} assigns, after it is used")
+        raise NotPatchableError(Message("patch.line-assigns-after-used", value=_where(value), line=line))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 
 # How a character is quoted: not at all, single, double, or as the text of a here-document.
@@ -111,9 +112,7 @@ class Word:
     def replaced(self, new: str) -> WordEdit:
         """Write `new` in the word's own quoting; a word of mixed quoting is quoted as a whole."""
         if self.splits and (not new or re.search(r"\s", new)):
-            raise NotPatchableError(
-                f"line {self.line}: the string there is cut at blanks, and the value has one"
-            )
+            raise NotPatchableError(Message("patch.line-string-cut-blanks", line=self.line))
         quotes = {unit.quote for unit in self.units}
         if not self.units:
             # Write into a word without a character: nothing, an empty pair of quotes, or an open quoting.
@@ -128,14 +127,14 @@ class Word:
         if self.opened == "":
             return WordEdit(self.start, self.end, shlex.quote(new))
         raise NotPatchableError(
-            f"line {self.line}: its quoting is mixed ({self.source[self.start : self.end]})"
+            Message("patch.line-quoting-mixed", line=self.line, source=self.source[self.start : self.end])
         )
 
     def span_replaced(self, begin: int, end: int, new: str) -> WordEdit:
         """Write `new` for a part of a plain word, characters `begin` to `end`; there is one before it."""
         if len({unit.quote for unit in self.units[begin - 1 : end]}) > 1:
             raise NotPatchableError(
-                f"line {self.line}: its quoting is mixed ({self.source[self.start : self.end]})"
+                Message("patch.line-quoting-mixed", line=self.line, source=self.source[self.start : self.end])
             )
         before = self.units[begin - 1]
         return WordEdit(before.end, self.units[end - 1].end, written(new, before.quote))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import re
 
+from corpus.message import Message
 from ingest.errors import BinaryInputError
 
 # The mark of UTF-32 begins with that of UTF-16, so it is looked for first.
@@ -26,28 +27,28 @@ _GUESSED = 1 << 14
 HOLE = 16
 
 MAGIC = {
-    b"\x7fELF": "a compiled program",
-    b"\x89PNG": "an image",
-    b"\xff\xd8\xff": "an image",
-    b"GIF8": "an image",
-    b"PK\x03\x04": "a zip archive or a PyTorch checkpoint",
-    b"PK\x05\x06": "an empty zip archive",
-    b"\x28\xb5\x2f\xfd": "a zstd archive",
-    b"\xfd7zXZ": "an xz archive",
-    b"BZh": "a bzip2 archive",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"\x04\x22\x4d\x18": "an lz4 archive",
-    b"SQLite format 3": "a database",
-    b"\x89HDF": "an HDF5 file",
-    b"\x93NUMPY": "a NumPy array",
-    b"PAR1": "a Parquet file",
-    b"ARROW1": "an Arrow file",
-    b"GGUF": "a model's weights",
-    b"\x80\x02": "a pickle",
-    b"\x80\x03": "a pickle",
-    b"\x80\x04": "a pickle",
-    b"\x80\x05": "a pickle",
-    b"%PDF": "a PDF",
+    b"\x7fELF": "files.compiled-program",
+    b"\x89PNG": "files.image",
+    b"\xff\xd8\xff": "files.image",
+    b"GIF8": "files.image",
+    b"PK\x03\x04": "files.zip-archive-pytorch-checkpoint",
+    b"PK\x05\x06": "files.empty-zip-archive",
+    b"\x28\xb5\x2f\xfd": "files.zstd-archive",
+    b"\xfd7zXZ": "files.xz-archive",
+    b"BZh": "files.bzip2-archive",
+    b"7z\xbc\xaf\x27\x1c": "files.7z-archive",
+    b"\x04\x22\x4d\x18": "files.lz4-archive",
+    b"SQLite format 3": "files.database",
+    b"\x89HDF": "files.hdf5-file",
+    b"\x93NUMPY": "files.numpy-array",
+    b"PAR1": "files.parquet-file",
+    b"ARROW1": "files.arrow-file",
+    b"GGUF": "files.model-weights",
+    b"\x80\x02": "files.pickle",
+    b"\x80\x03": "files.pickle",
+    b"\x80\x04": "files.pickle",
+    b"\x80\x05": "files.pickle",
+    b"%PDF": "files.pdf",
 }
 # Safetensors begins with the length of its JSON header, in eight bytes.
 _SAFETENSORS = re.compile(rb"[\s\S]{4}\x00{4}\{\"")
@@ -70,27 +71,24 @@ def refuse_binary(name: str, head: bytes) -> None:
     """
     for magic, what in MAGIC.items():
         if head.startswith(magic):
-            raise BinaryInputError(f"{name} is {what}, not a text log.")
+            raise BinaryInputError(Message("errors.not-text-log", name=name, what=Message(what)))
     if _SAFETENSORS.match(head):
-        raise BinaryInputError(f"{name} is a model's weights, not a text log.")
+        raise BinaryInputError(Message("errors.model-weights-not-text", name=name))
     if _wide(head):
         return
     sample = _between_holes(head[:SAMPLE])
     if head and not sample:
-        raise BinaryInputError(
-            f"{name} is not text: it begins with {len(head)} NUL bytes and has no line; what was written "
-            "to it is lost."
-        )
+        raise BinaryInputError(Message("errors.not-text-begins-nul", name=name, head=len(head)))
     if (
         not sample.isascii()
         and sample.decode("utf-8", "replace").count("\ufffd") > len(sample) // 5
         and not (_is_chinese(sample) or _decodes(sample, "gb18030"))
     ):
-        raise BinaryInputError(f"{name} is not text: most of its bytes are no characters.")
+        raise BinaryInputError(Message("errors.not-text-most-bytes", name=name))
     strange = len(sample) - len(sample.translate(None, _STRANGE))
     if strange > len(sample) // 10:
         raise BinaryInputError(
-            f"{name} is not text: {100 * strange // len(sample)} % of its first bytes are control codes."
+            Message("errors.not-text-first-bytes", name=name, value=100 * strange // len(sample))
         )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import BinaryIO
 
+from corpus.message import Message
 from ingest.errors import (
     BinaryInputError,
     DamagedArchiveError,
@@ -167,12 +168,11 @@ def open_given(path: Path) -> io.FileIO:
     if stat.S_ISFIFO(mode) and not _is_written(raw):
         raw.close()
         raise MissingInputError(
-            f"Nothing came through the pipe {path} in {PIPE_PATIENCE_S:g} s; start what writes to it, or "
-            "give a file."
+            Message("errors.nothing-came-through-pipe", path=path, pipe_patience_s=f"{PIPE_PATIENCE_S:g}")
         )
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         raw.close()
-        raise BinaryInputError(f"{path} is a device, not a file; give a file, or `-` for standard input.")
+        raise BinaryInputError(Message("errors.device-not-file-give", path=path))
     os.set_blocking(raw.fileno(), True)
     return raw
 
@@ -187,12 +187,14 @@ def _opened(path: Path) -> _Given:
     try:
         return _Given(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     except FileNotFoundError as error:
-        raise MissingInputError(f"There is no file {path}.") from error
+        raise MissingInputError(Message("errors.no-file", path=path)) from error
     except OSError as error:
         shown = str(path) if len(str(path)) <= 200 else f"{str(path)[:80]}..."
-        raise MissingInputError(f"{shown} cannot be opened: {error.strerror}.") from error
+        raise MissingInputError(
+            Message("errors.cannot-opened", shown=shown, reason=error.strerror)
+        ) from error
     except ValueError as error:
-        raise MissingInputError("There is no such file: its name holds a NUL.") from error
+        raise MissingInputError(Message("errors.no-file-name-holds")) from error
 
 
 def _is_written(pipe: _Given) -> bool:

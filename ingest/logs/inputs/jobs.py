@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from corpus.message import Message
 from ingest.errors import (
     ArchiveInputError,
     BinaryInputError,
@@ -272,5 +273,5 @@ def _reason(error: Exception) -> str:
 
 
 def _nothing(name: str, skipped: Skipped) -> EmptyInputError:
-    there = f"It holds {skipped}." if skipped.omitted else "It holds nothing."
-    return EmptyInputError(f"{name} holds no log that can be read. {there}")
+    there = f"It holds {skipped}." if skipped.omitted else Message("files.holds-nothing")
+    return EmptyInputError(Message("errors.holds-no-log-read", name=name, there=there))

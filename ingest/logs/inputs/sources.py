@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from corpus.message import Message
 from ingest.errors import (
     ArchiveInputError,
     BrokenArchiveError,
@@ -84,7 +85,7 @@ class LogSource:
     def _begin(self) -> bytes:
         first = self._after_hole()
         if not first or first in MARKS:
-            raise EmptyInputError(f"{self.name} is empty: nothing was written, or it is the wrong file.")
+            raise EmptyInputError(Message("errors.empty-nothing-written-wrong", name=self.name))
         refuse_archive(self.name, first)
         refuse_binary(self.name, first)
         return first
@@ -94,7 +95,7 @@ class LogSource:
         try:
             first = piece = self.stream.read(CHUNK)
         except PartialInputError as error:
-            raise BrokenArchiveError(f"Nothing of {self.name} can be read: {error}.") from error
+            raise BrokenArchiveError(Message("errors.nothing-read", name=self.name, reason=error)) from error
         size = 0
         while piece and piece.count(0) == len(piece) and size < self.limits.bytes:
             size += len(piece)
@@ -158,20 +159,15 @@ def _transcoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
 def refuse_archive(name: str, head: bytes) -> None:
     """Raise ArchiveInputError if `head`, the first bytes, begins an archive of several files."""
     if head.startswith(BEGINS):
-        raise ArchiveInputError(
-            f"{name} is a zip archive or a PyTorch checkpoint, not a text log; zips of logs are read from "
-            "a file, not from a pipe."
-        )
+        raise ArchiveInputError(Message("errors.zip-archive-pytorch-checkpoint", name=name))
     if is_tar(head):
-        raise ArchiveInputError(f"{name} is a tar archive, not a text log.")
+        raise ArchiveInputError(Message("errors.tar-archive-not-text", name=name))
 
 
 def from_path(path: Path) -> LogSource:
     """Open a file, decompressing it by its content; raises MissingInputError or FolderInputError."""
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
-        raise FolderInputError(
-            f"{path} is a folder; give one log file, or use `whycrash ingest --logs {path}`."
-        )
+        raise FolderInputError(Message("errors.folder-give-log-file", path=path))
     raw = open_given(path)
     stream = PeekedStream(GrowingFile(raw, regular_size(raw)))
     try:
@@ -195,7 +191,7 @@ def from_stdin() -> LogSource:
 def standard_input() -> PeekedStream:
     """Open standard input; raises MissingInputError where there is none."""
     if sys.stdin is None:
-        raise MissingInputError("Standard input is closed; give a file.")
+        raise MissingInputError(Message("errors.standard-input-closed-give"))
     buffer = sys.stdin.buffer
     # A thread that waits inside the buffer holds its lock, and Python dies of that when it ends.
     return PeekedStream(GrowingFile(BorrowedStream(getattr(buffer, "raw", buffer))))

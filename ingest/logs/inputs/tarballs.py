@@ -11,6 +11,7 @@ from functools import partial
 from tarfile import EOFHeaderError, InvalidHeaderError  # type: ignore[attr-defined]  # the stubs lack them
 from typing import IO, BinaryIO, cast
 
+from corpus.message import Message
 from ingest.errors import BinaryInputError, BombInputError, BrokenArchiveError, PartialInputError
 from ingest.logs.inputs.archives import Contents
 from ingest.logs.inputs.compression import codec_of
@@ -144,7 +145,9 @@ def read_tar(name: str, raw: Readable, file: BinaryIO | None, contents: Contents
             _members(archive, stream, spool, contents)
     except _DAMAGE as error:
         if not contents.seen:
-            raise BrokenArchiveError(f"{name} is no readable tar archive: {error}.") from error
+            raise BrokenArchiveError(
+                Message("errors.no-readable-tar-archive", name=name, reason=error)
+            ) from error
         contents.skipped.add("damaged_archive", str(error))
 
 

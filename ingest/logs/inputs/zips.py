@@ -12,6 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import BinaryIO
 
+from corpus.message import Message
 from ingest.errors import ArchiveInputError, BinaryInputError, BrokenArchiveError
 from ingest.logs.inputs.archives import Contents
 from ingest.logs.inputs.compression import CODECS, DEFLATE, Codec
@@ -39,10 +40,10 @@ _METHODS: dict[int, Codec | None] = {
 _LOCAL = struct.Struct("<4s5H3L2H")
 _PIECE = 1 << 20
 FOREIGN = (
-    (re.compile(r"(?:^|/)data\.pkl$"), "a PyTorch checkpoint"),
-    (re.compile(r"^\[Content_Types\]\.xml$"), "an Office document"),
-    (re.compile(r"^META-INF/MANIFEST\.MF$"), "a Java archive"),
-    (re.compile(r"^[^/]+\.dist-info/WHEEL$"), "a Python wheel"),
+    (re.compile(r"(?:^|/)data\.pkl$"), "files.pytorch-checkpoint"),
+    (re.compile(r"^\[Content_Types\]\.xml$"), "files.office-document"),
+    (re.compile(r"^META-INF/MANIFEST\.MF$"), "files.java-archive"),
+    (re.compile(r"^[^/]+\.dist-info/WHEEL$"), "files.python-wheel"),
 )
 
 
@@ -67,7 +68,7 @@ def read_zip(name: str, file: BinaryIO, contents: Contents) -> None:
     for entry in entries:
         what = next((what for expression, what in FOREIGN if expression.search(entry.name)), None)
         if what:
-            raise BinaryInputError(f"{name} is {what}, not a job's logs.")
+            raise BinaryInputError(Message("errors.not-job-logs", name=name, what=Message(what)))
     for entry in entries:
         if contents.full:
             contents.stop(entry.name)
@@ -93,10 +94,7 @@ def _is_wanted(entry: ZipEntry, contents: Contents) -> bool:
 def _listed(name: str, file: BinaryIO, contents: Contents) -> list[ZipEntry]:
     size = _directory_size(file)
     if size > LARGEST_DIRECTORY:
-        raise ArchiveInputError(
-            f"{name} is a zip archive with a directory of {size >> 20} MiB: too many files to be a job's "
-            "logs."
-        )
+        raise ArchiveInputError(Message("errors.zip-archive-directory-mib", name=name, size=size >> 20))
     try:
         # NotImplementedError, struct.error and others come from damaged directories; all mean the same.
         with zipfile.ZipFile(file) as archive:
@@ -112,7 +110,9 @@ def _listed(name: str, file: BinaryIO, contents: Contents) -> list[ZipEntry]:
     ) as error:
         found = list(_headers(file, contents))
         if not found:
-            raise BrokenArchiveError(f"{name} is no readable zip archive ({error}).") from error
+            raise BrokenArchiveError(
+                Message("errors.no-readable-zip-archive", name=name, reason=error)
+            ) from error
         contents.skipped.add(
             "damaged_archive",
             "the zip archive's directory is cut off or damaged; files were found without it",
@@ -177,7 +177,7 @@ def _open(file: BinaryIO, entry: ZipEntry, ratio: int) -> Readable:
     file.seek(entry.start)
     header = file.read(_LOCAL.size)
     if len(header) < _LOCAL.size or not header.startswith(BEGINS):
-        raise BrokenArchiveError(f"{entry.name} has no header in the archive.")
+        raise BrokenArchiveError(Message("errors.no-header-archive", name=entry.name))
     *_, name, extra = _LOCAL.unpack(header)
     packed = FileSlice(file, entry.start + _LOCAL.size + name + extra, entry.size)
     codec = _METHODS[entry.method]

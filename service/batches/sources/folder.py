@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from corpus.message import Message
 from ingest.logs.inputs.archives import Contents, read_folder
 from ingest.logs.inputs.members import LIMITS, Skipped, kind_of
 from service.batches.sources.found import FoundJobs, check_limits, clean_spec, collect_jobs, shown_path
@@ -34,7 +35,7 @@ def find_jobs(folder: Path, settings: Settings) -> FoundJobs:
     """Find the jobs of a folder; raises InvalidRequestError, TooLargeError."""
     home = Path(os.path.realpath(folder))
     if not home.is_dir():
-        raise InvalidRequestError(f"{folder} is no folder.")
+        raise InvalidRequestError(Message("errors.no-folder", folder=folder))
     listed = list_folder(home, settings)
     found = group_files(
         [member.name for member in listed.logs],
@@ -75,9 +76,7 @@ def allowed(path: str, settings: Settings) -> Path:
     """
     real = os.path.realpath(path)
     if not any(is_under(real, root) for root in roots(settings)):
-        raise ForbiddenError(
-            f"{shown_path(path)} is under none of the folders that batches may read (WHYCRASH_BATCH_ROOTS)."
-        )
+        raise ForbiddenError(Message("errors.none-folders-batches-read", path=shown_path(path)))
     return Path(real)
 
 
@@ -117,7 +116,7 @@ def _loose(paths: Sequence[Path]) -> list[JobSpec]:
     by_folder: dict[Path, list[Path]] = {}
     for path in paths:
         if not path.exists():
-            raise InvalidRequestError(f"There is no file {path}.")
+            raise InvalidRequestError(Message("errors.no-file", path=path))
         by_folder.setdefault(path.absolute().parent, []).append(path)
     specs: list[JobSpec] = []
     for folder, files in by_folder.items():

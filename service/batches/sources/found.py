@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from corpus.message import Message
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.schemas.errors import InvalidRequestError, TooLargeError
@@ -48,13 +49,15 @@ def check_limits(count: int, where: str, settings: Settings, left_out: Told) -> 
         told = "; ".join(
             f"{reason.replace('_', ' ')} {what}" for reason, what in clean_spec(left_out).items()
         )
+        where = Redactor().clean(where)
         raise InvalidRequestError(
-            f"{Redactor().clean(where)} holds no job's log." + (f" Left out: {told}." if told else "")
+            Message("errors.holds-no-job-log-left", where=where, told=told)
+            if told
+            else Message("errors.holds-no-job-log", where=where)
         )
     if count > settings.max_jobs:
         raise TooLargeError(
-            f"{Redactor().clean(where)} holds more jobs than the {settings.max_jobs} that a batch takes "
-            "(WHYCRASH_MAX_JOBS)."
+            Message("errors.holds-more-jobs-batch", where=Redactor().clean(where), max_jobs=settings.max_jobs)
         )
 
 

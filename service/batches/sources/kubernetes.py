@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from corpus.message import Message
 from ingest.logs.inputs.archives import Contents
 from service.batches.sources import folder, pod_ends
 from service.batches.sources.found import FoundJobs, check_limits, clean_spec, shown_path
@@ -54,7 +55,7 @@ def find_jobs(home: Path, settings: Settings) -> FoundJobs:
     """Find the jobs of a folder of pods' logs; raises InvalidRequestError, TooLargeError."""
     real = Path(os.path.realpath(home))
     if not real.is_dir():
-        raise InvalidRequestError(f"{home} is no folder.")
+        raise InvalidRequestError(Message("errors.no-folder", folder=home))
     listed = folder.list_folder(real, settings)
     pods = _pods(listed)
     places = _of_pods(pods) if pods else _of_dumps(listed)

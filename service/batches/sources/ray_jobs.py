@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
+from corpus.message import Message
 from ingest.errors import DamagedArchiveError, EmptyInputError, InputError
 from ingest.logs.inputs.members import Skipped
 from ingest.logs.inputs.sources import LogSource
@@ -82,10 +83,7 @@ def allowed(dashboard: str, settings: Settings) -> str:
     """
     listed = {base(item.strip()) for item in settings.ray_dashboards.split(",") if item.strip()}
     if base(dashboard) not in listed:
-        raise ForbiddenError(
-            f"{shown_path(dashboard)} is none of the Ray dashboards that batches may ask "
-            "(WHYCRASH_RAY_DASHBOARDS)."
-        )
+        raise ForbiddenError(Message("errors.none-ray-dashboards-batches", dashboard=shown_path(dashboard)))
     return base(dashboard)
 
 
@@ -96,7 +94,7 @@ def base(dashboard: str) -> str:
         port = parts.port
     except ValueError as error:
         raise InvalidRequestError(
-            f"{shown_path(dashboard)} is no address of a dashboard: {error}."
+            Message("errors.no-address-dashboard", dashboard=shown_path(dashboard), reason=error)
         ) from error
     if (
         parts.scheme not in ("http", "https")
@@ -106,7 +104,7 @@ def base(dashboard: str) -> str:
         or parts.fragment
     ):
         raise InvalidRequestError(
-            f"{shown_path(dashboard)} is no address of a dashboard, such as http://127.0.0.1:8265."
+            Message("errors.no-address-dashboard-http", dashboard=shown_path(dashboard))
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
@@ -149,7 +147,7 @@ def _failed(client: httpx.Client, asked: RayJobQuery) -> list[RayJob]:
             listed = _RayJobList.model_validate({"jobs": json.loads(_bounded(response))})
     except (httpx.HTTPError, httpx.InvalidURL, ValidationError, ValueError, RecursionError) as error:
         raise InvalidRequestError(
-            f"Ray's dashboard at {client.base_url} could not be asked for its jobs: {_told(error)}."
+            Message("errors.ray-dashboard-not-asked", base_url=client.base_url, reason=_told(error))
         ) from error
     since = asked.since.timestamp() * 1000 if asked.since else 0
     failed = [

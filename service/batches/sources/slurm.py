@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from corpus.message import Message
 from ingest.logs.inputs.members import Skipped
 from service.batches.sources import folder, nodelist
 from service.batches.sources.found import FoundJobs, check_limits, collect_jobs, shown_path
@@ -101,7 +102,10 @@ def rows(asked: SlurmQuery) -> Iterator[Row]:
         ended = _run(_command(asked, names))
     if ended.returncode:
         raise InvalidRequestError(
-            f"sacct failed: {shown_path(' '.join(ended.stderr.split())) or f'exit code {ended.returncode}'}."
+            Message(
+                "errors.sacct-failed",
+                split=shown_path(" ".join(ended.stderr.split())) or f"exit code {ended.returncode}",
+            )
         )
     for line in ended.stdout[:MAX_OUTPUT].splitlines():
         cells = line.split(_APART)
@@ -175,9 +179,7 @@ _VALUES: Mapping[str, Callable[[Row], str]] = {
 def _command(asked: SlurmQuery, names: Sequence[str]) -> list[str]:
     program = shutil.which("sacct")
     if program is None:
-        raise InvalidRequestError(
-            "There is no sacct on this machine; run whycrash where Slurm's commands are."
-        )
+        raise InvalidRequestError(Message("errors.no-sacct-machine-run"))
     until = asked.until.astimezone().strftime(_TIME) if asked.until else "now"
     users = [f"--user={asked.users}"] if asked.users else []
     return [
@@ -215,7 +217,7 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as error:
-        raise LateError(f"sacct did not answer within {TIMEOUT_S:.0f} s; ask for a shorter time.") from error
+        raise LateError(Message("errors.sacct-not-answer-within", timeout_s=f"{TIMEOUT_S:.0f}")) from error
 
 
 def _is_allowed(path: str, roots: Sequence[str] | None) -> bool:

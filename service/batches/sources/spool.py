@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
+from corpus.message import Message
 from ingest.logs.inputs.compression import packed
 from ingest.redaction.redactor import Redactor
 from service.persistence.spool import free_bytes
@@ -55,10 +56,7 @@ class BatchSpool:
         self.check()
         self.left -= size
         if self.left < 0:
-            raise TooLargeError(
-                "The logs unpack to more than a request may hold (WHYCRASH_MAX_UNPACKED_MB), or to far "
-                "more than logs do."
-            )
+            raise TooLargeError(Message("errors.logs-unpack-more-request"))
 
     def limit(self, size: int) -> None:
         """Hold no more than `size` bytes from here on."""

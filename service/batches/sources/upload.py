@@ -25,6 +25,7 @@ from pydantic import (
     ValidationError,
 )
 
+from corpus.message import Message
 from ingest.errors import BinaryInputError, BombInputError, EmptyInputError, InputError
 from ingest.logs.inputs.archives import Contents
 from ingest.logs.inputs.compression import codec_of
@@ -143,7 +144,7 @@ def find_jobs(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings
 
 def _read(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) -> FoundJobs:
     if not uploads:
-        raise InvalidRequestError("No file was sent.")
+        raise InvalidRequestError(Message("errors.no-file-sent"))
     spool.limit(max(UNSUSPICIOUS, LIMITS.ratio * sum(upload.file.seek(0, 2) for upload in uploads)))
     only = uploads[0] if len(uploads) == 1 else None
     if only is not None and is_lines(only.file):
@@ -342,7 +343,7 @@ def _rows(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         row = file.readline(LONGEST_LINE + 1)
         if len(row) > LONGEST_LINE:
             raise TooLargeError(
-                f"Line {number} is longer than {LONGEST_LINE >> 20} MiB; send such a log as a file."
+                Message("errors.line-longer-mib-send", number=number, longest_line=LONGEST_LINE >> 20)
             )
         if not row:
             return

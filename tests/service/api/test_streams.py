@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 
-from service.api.intake import BodyRateLimits, BodyReader, Message
+from service.api.intake import AsgiMessage, BodyRateLimits, BodyReader
 from service.api.streams import EventFlow, EventThreads
 from service.schemas.events import Event, Progress
 from tests.service.api.loops import ran
@@ -29,7 +29,7 @@ def events(ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Ar
 
 def body(_ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Arrive]:
     """Wait for a body of which nothing has come yet."""
-    coming: asyncio.Queue[Message] = asyncio.Queue()
+    coming: asyncio.Queue[AsgiMessage] = asyncio.Queue()
     return BodyReader(coming.get, 100, BodyRateLimits()), lambda: coming.put_nowait(
         {"type": "http.request", "body": b"x", "more_body": True}
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from corpus.message import words
 from service.batches import circuit_breaker
 from service.batches.backoff import Backoff
 from service.batches.batches import open_store
@@ -17,7 +18,6 @@ from service.batches.circuit_breaker import MOST, CircuitBreaker
 from service.batches.engine import BatchEngine
 from service.batches.page import page
 from service.batches.trend import BatchSummaries
-from service.batches.worker import NOT_ASKED
 from service.persistence.store import Store
 from service.schemas.diagnosis import Engine as Writer
 from service.schemas.diagnosis import Tokens
@@ -102,7 +102,7 @@ def test_that_each_job_has_its_answer_whatever_the_model_does(
         assert found[COUNT].same_as == found[0].id
         notes = [job.diagnosis.engine.note for job in found[:COUNT] if job.diagnosis]
         assert any(note in said for said in notes)
-        assert notes.count(NOT_ASKED["en"]) == COUNT - calls
+        assert notes.count(words("answer.model-not-asked", "en")) == COUNT - calls
         summary = BatchSummaries(place(server), store).of(batch)
         assert summary.model is not None
         assert (summary.model.asked, summary.model.silent, summary.model.counted) == use

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from corpus.message import words
 from service.batches.answers import job_result
 from service.batches.batches import open_store
 from service.batches.commands import JobCommand
 from service.batches.engine import BatchEngine
 from service.batches.trend import BatchSummaries
-from service.batches.worker import ASKED_ELSEWHERE, JobWorker, digest
+from service.batches.worker import JobWorker, digest
 from service.patching.patches import ConfigFile
 from service.persistence.store import Store
 from service.schemas.diagnosis import Diagnosis
@@ -99,7 +100,7 @@ def test_that_a_model_is_asked_once_for_a_crash_whatever_files_its_jobs_have(
         )
         assert len(server.calls) == 1
         assert "(401)" in first.engine.note
-        assert (second.engine.note, bool(second.patch)) == (ASKED_ELSEWHERE["en"], True)
+        assert (second.engine.note, bool(second.patch)) == (words("answer.model-asked-elsewhere", "en"), True)
 
 
 def test_that_jobs_of_one_crash_are_searched_for_once(

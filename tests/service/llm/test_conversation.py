@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from service.llm.conversation import MAX_QUESTION, Conversation, Turn
-from service.llm.models import Message
+from service.llm.models import ChatMessage
 from service.llm.stages import TextStage
 from service.pipeline.triage import Triage
 from service.remediation.constraints import remaining_changes, stated_constraints
@@ -170,7 +170,7 @@ def test_a_conversation_goes_on_where_it_was_left(triage: Triage) -> None:
     said = "We cannot change the offload."
     answer = told(first, said)
     again = talk(triage)
-    again.resume([Message("user", said), Message("assistant", answer.text)])
+    again.resume([ChatMessage("user", said), ChatMessage("assistant", answer.text)])
     assert told(again, "what should I change?") == told(first, "what should I change?")
     assert again.constraints == first.constraints != ()
 

@@ -11,7 +11,7 @@ import pytest
 from service.llm.claims import ModelReply
 from service.llm.client import TRIES, LlmClient
 from service.llm.deadline import Deadline, within
-from service.llm.models import AnswerPiece, Message, open_model, translated
+from service.llm.models import AnswerPiece, ChatMessage, open_model, translated
 from service.schemas.errors import (
     ModelBusyError,
     ModelError,
@@ -25,7 +25,7 @@ from service.schemas.errors import (
 from service.settings import Settings
 from tests.tables import each_row
 
-QUESTION = (Message("user", "why?"),)
+QUESTION = (ChatMessage("user", "why?"),)
 
 
 class Answered:
@@ -137,7 +137,9 @@ class Scripted:
         self.steps = list(steps)
         self.forms: list[bool] = []
 
-    def stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Iterator[AnswerPiece]:
+    def stream(
+        self, messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None
+    ) -> Iterator[AnswerPiece]:
         """Take the next step."""
         assert messages
         self.forms.append(schema is not None)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from service.llm.claims import Claims, ModelReply, schema
-from service.llm.models import Message
+from service.llm.models import ChatMessage
 from service.llm.prompt import for_repair, for_turn, shown
 from service.llm.prompt_injection import CLOSE, OPEN
 from service.llm.tokens import estimate_tokens
@@ -18,7 +18,7 @@ from tests.tables import each_row
 from tests.warm import WRITE_UPS
 
 
-def cost(messages: tuple[Message, ...], form: object) -> int:
+def cost(messages: tuple[ChatMessage, ...], form: object) -> int:
     """Count a prompt with its form, by our estimate."""
     return sum(estimate_tokens(message.text) for message in messages) + estimate_tokens(json.dumps(form))
 
@@ -108,17 +108,17 @@ def test_a_conversation_keeps_its_budget(triage: Triage) -> None:
     """Long talk is cut at its oldest end; the question and the constraints are always there."""
     prompt_context, _ = context_and_prompt(asked(triage))
     talk = [
-        Message("user" if turn % 2 == 0 else "assistant", f"turn {turn} " + "words of it " * 200)
+        ChatMessage("user" if turn % 2 == 0 else "assistant", f"turn {turn} " + "words of it " * 200)
         for turn in range(41)
     ]
     prompt = for_turn(
         prompt_context,
         5000,
-        [*talk[:-1], Message("user", "why not NCCL?")],
+        [*talk[:-1], ChatMessage("user", "why not NCCL?")],
         ["I cannot change the batch size"],
     )
     assert cost(prompt.messages, schema(ModelReply)) <= 5000
-    assert prompt.messages[-1] == Message("user", "why not NCCL?")
+    assert prompt.messages[-1] == ChatMessage("user", "why not NCCL?")
     assert "I cannot change the batch size" in prompt.messages[0].text
     assert "turn 0 " not in "".join(message.text for message in prompt.messages)
 

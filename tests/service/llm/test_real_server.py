@@ -21,7 +21,7 @@ import pytest
 
 from service.llm.chain import explain_with_model
 from service.llm.conversation import Conversation, Turn
-from service.llm.models import Message, open_model
+from service.llm.models import ChatMessage, open_model
 from service.llm.stages import FinalStage, TextStage
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage
@@ -142,7 +142,7 @@ def test_the_server_answers_the_seam(served: Settings) -> None:
     """The same client that speaks to the scripted server streams from this one, with and without a schema."""
     model = open_model(served)
     assert model is not None
-    pieces = list(model.stream([Message("user", "hello")], None))
+    pieces = list(model.stream([ChatMessage("user", "hello")], None))
     assert "".join(piece.text for piece in pieces)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pytest
 from sqlalchemy import event
 
+from corpus.message import Message
 from service.persistence.store import Store
 from service.persistence.triages import INTERRUPTED
 from service.schemas.errors import ConflictError, NotFoundError, RequestError
@@ -82,7 +83,7 @@ def test_that_a_triage_whose_server_was_stopped_is_over_at_its_deadline(
     if answered:
         store.triages.answer("T1", diagnosis(), final=False, now=NOW)
     found = store.triages.get("T1", later(61))
-    assert (found.state, found.error, found.finished) == (state, INTERRUPTED, later(60))
+    assert (found.state, found.error, found.finished) == (state, Message(INTERRUPTED), later(60))
     assert store.triages.page(now=later(61))[0] == (found,)
     assert store.triages.get("T1", later(59)).state == "running"
 

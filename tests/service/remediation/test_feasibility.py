@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from corpus.library import Library
+from corpus.message import Message
 from corpus.schema import Remedy, SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
@@ -47,14 +48,14 @@ def test_that_a_value_is_another_than_the_present_one_and_than_the_default() -> 
     aliased = spec(aliases=[{"key": "data.old_size"}])
     rows = [
         (why(to=128), ""),
-        (why(to=64), DEFAULT),
-        (why(to="64"), DEFAULT),
-        (why(to=128, settings=[setting("data.size", "128")]), ALREADY),
-        (why(to=128, settings=[setting("data.old_size", "128")], specs=[aliased]), ALREADY),
+        (why(to=64), Message(DEFAULT)),
+        (why(to="64"), Message(DEFAULT)),
+        (why(to=128, settings=[setting("data.size", "128")]), Message(ALREADY)),
+        (why(to=128, settings=[setting("data.old_size", "128")], specs=[aliased]), Message(ALREADY)),
         # Who sets another value goes back to the default by it; so does what the failure proves to be set.
         (why(to=64, settings=[setting("data.size", "128")]), ""),
         (why(to=64, set_otherwise=True), ""),
-        (why(to=True, specs=[spec(type="bool", default=True)]), DEFAULT),
+        (why(to=True, specs=[spec(type="bool", default=True)]), Message(DEFAULT)),
         (why(to=False, specs=[spec(type="bool", default=True)]), ""),
         (why(to=64, specs=[spec(default=None)]), ""),
     ]

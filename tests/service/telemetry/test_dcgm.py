@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.telemetry import dcgm
-from service.telemetry.exposition import parse_labels, parse_samples
+from service.telemetry.exposition import parse_samples
 from service.telemetry.metric_collector import MetricSeries, collect_parts
 from service.telemetry.metrics import ALL
 from tests.tables import each_row
@@ -138,7 +138,8 @@ def test_that_utilisation_is_that_before_the_crash() -> None:
 
 
 def test_that_labels_are_unescaped() -> None:
-    assert parse_labels(r'a="x\"y\\z",b="1,2}"') == {"a": 'x"y\\z', "b": "1,2}"}
+    (found,) = parse_samples(r'name{a="x\"y\\z",b="1,2}"} 1')
+    assert found.labels == {"a": 'x"y\\z', "b": "1,2}"}
 
 
 QUICK = settings(max_examples=80, deadline=None, derandomize=True)

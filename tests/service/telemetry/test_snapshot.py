@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from corpus.message import Message
 from service.telemetry import snapshot
 from service.telemetry.errors import InvalidSnapshotError
 from service.telemetry.snapshot import NOT_TAKEN, Gpu, Host, Reading, Snapshot, known, unavailable
@@ -34,7 +35,7 @@ def test_that_zero_and_false_are_values(value: object) -> None:
 
 def test_that_what_was_not_taken_says_so_and_is_no_zero() -> None:
     card = Gpu(id="a")
-    assert (card.ecc_uncorrected.value, card.ecc_uncorrected.unavailable) == (None, NOT_TAKEN)
+    assert (card.ecc_uncorrected.value, card.ecc_uncorrected.unavailable) == (None, Message(NOT_TAKEN))
 
 
 @QUICK

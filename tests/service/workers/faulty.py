@@ -11,7 +11,7 @@ from pathlib import Path
 
 from service.schemas.events import FirstAnswer, Progress
 from service.settings import Settings
-from service.workers.pool import Message, ProcessPool
+from service.workers.pool import ProcessPool, WorkerMessage
 from service.workers.process import die_with_parent
 from service.workers.tasks import TaskEnd, TriageTask, WorkerReady
 from tests.service.factories import diagnosis
@@ -82,7 +82,7 @@ def main() -> None:
     pool = ProcessPool(Settings(home=Path("/nowhere")), 1, hang_with_parent)
     pool.start()
     (told,) = pool.submit(TriageTask("1", "log", "x"), PATIENCE)
-    begun: list[Message] = []
+    begun: list[WorkerMessage] = []
     pool.submit(TriageTask("2", "log", "hang"), PATIENCE, begun.append)
     until(lambda: begun, "the worker hangs")
     sys.stdout.write(f"{told.bytes}\n")  # type: ignore[union-attr]  # a Progress

@@ -18,7 +18,7 @@ from service.schemas.errors import BusyError, WorkerLostError
 from service.schemas.events import Progress, TriageFailed
 from service.settings import Settings
 from service.workers import pool as pools
-from service.workers.pool import Message, ProcessPool
+from service.workers.pool import ProcessPool, WorkerMessage
 from service.workers.tasks import TriageTask
 from tests.service.workers import faulty
 from tests.service.workers.faulty import UNTIL
@@ -34,19 +34,19 @@ def pool(make_settings: Callable[..., Settings]) -> Iterator[ProcessPool]:
     made.close()
 
 
-def told(pool: ProcessPool, text: str, seconds: float = PATIENCE) -> list[Message]:
+def told(pool: ProcessPool, text: str, seconds: float = PATIENCE) -> list[WorkerMessage]:
     """Give all that a task answers."""
     return list(pool.submit(TriageTask("1", "log", text), seconds))
 
 
-def pid(messages: list[Message]) -> int:
+def pid(messages: list[WorkerMessage]) -> int:
     """Give the process that answered."""
     (message,) = messages
     assert isinstance(message, Progress)
     return message.bytes
 
 
-def failure(messages: list[Message]) -> TriageFailed:
+def failure(messages: list[WorkerMessage]) -> TriageFailed:
     """Give the failure that a task ended with."""
     assert isinstance(messages[-1], TriageFailed)
     return messages[-1]
@@ -100,7 +100,7 @@ def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken
 
 
 def test_that_what_is_to_be_kept_is_kept_also_where_nobody_listens(pool: ProcessPool) -> None:
-    kept: list[Message] = []
+    kept: list[WorkerMessage] = []
     pool.submit(TriageTask("1", "log", "one"), PATIENCE, kept.append)
     pid(told(pool, "two"))  # the one process has done the first by then
     assert len(kept) == 1
@@ -110,8 +110,8 @@ def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(
     pool: ProcessPool, tmp_path: Path
 ) -> None:
     pid(told(pool, "one"))
-    kept: list[Message] = []
-    seen: list[Message] = []
+    kept: list[WorkerMessage] = []
+    seen: list[WorkerMessage] = []
     begun = pool.submit(TriageTask("begun", "log", f"{UNTIL}{tmp_path / 'end'}"), PATIENCE, seen.append)
     until(lambda: seen, "the task has begun")
     forsaken = pool.submit(TriageTask("forsaken", "log", "x"), PATIENCE, kept.append)
@@ -128,7 +128,7 @@ def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(
 
 def test_that_closing_answers_the_task_that_runs(pool: ProcessPool) -> None:
     pid(told(pool, "one"))
-    seen: list[Message] = []
+    seen: list[WorkerMessage] = []
     handle = pool.submit(TriageTask("1", "log", "hang"), PATIENCE, seen.append)
     until(lambda: seen, "the task has begun")
     pool.close()
@@ -137,7 +137,7 @@ def test_that_closing_answers_the_task_that_runs(pool: ProcessPool) -> None:
 
 def test_that_closing_answers_the_tasks_that_wait_and_takes_no_more(pool: ProcessPool) -> None:
     pid(told(pool, "one"))
-    seen: list[Message] = []
+    seen: list[WorkerMessage] = []
     handles = [
         pool.submit(TriageTask(str(number), "log", "hang"), PATIENCE, seen.append) for number in range(3)
     ]
@@ -157,7 +157,7 @@ def test_that_a_pool_says_what_it_lacks(make_settings: Callable[..., Settings]) 
 
 
 def test_that_a_worker_thread_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool: ProcessPool) -> None:
-    def full(_message: Message) -> None:
+    def full(_message: WorkerMessage) -> None:
         raise ValueError("no room")
 
     assert pid(list(pool.submit(TriageTask("1", "log", "x"), PATIENCE, full)))
@@ -204,7 +204,7 @@ def test_that_a_worker_thread_that_is_held_up_while_the_pool_closes_ends_afterwa
     pid(told(pool, "one"))
     held = threading.Event()
 
-    def slow(_message: Message) -> None:
+    def slow(_message: WorkerMessage) -> None:
         held.wait(PATIENCE)
 
     pool.submit(TriageTask("1", "log", "x"), PATIENCE, slow)

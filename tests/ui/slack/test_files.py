@@ -117,7 +117,7 @@ def test_that_a_bot_of_the_real_slack_asks_no_other_host(settings: Settings) -> 
     Downloader(open_client(settings), settings).fetch(
         (SlackFile("F1", "a.log", 3, "http://127.0.0.1:9/a.log"),), fetched
     )
-    assert fetched.lost == [("a.log", "file:place")]
+    assert fetched.lost == [("a.log", "file-place")]
 
 
 def test_that_a_file_of_another_workspace_is_looked_up(work: Workspace) -> None:
@@ -161,7 +161,7 @@ def test_that_files_and_their_names_leave_no_trace_on_the_disk(
 
 
 def test_that_a_lost_file_s_name_is_escaped_once() -> None:
-    fetched = DownloadedFiles(lost=[("a&b`<!here>.png", "file:kind")])
+    fetched = DownloadedFiles(lost=[("a&b`<!here>.png", "file-kind")])
     said = str(told("\n".join(losses(fetched, Settings(), "en"))).blocks)
     assert "`a&amp;b'&lt;!here&gt;.png`" in said
 
