@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -70,40 +70,14 @@ def _pattern(predicate: Predicate, view: ReportView) -> bool:
     )
 
 
-def _root(predicate: Predicate, view: ReportView) -> bool:
-    return view.root is not None and any(fnmatchcase(name, predicate.name) for name in _patterns(view.root))
-
-
-def _cause(predicate: Predicate, view: ReportView) -> bool:
-    return view.root is not None and view.root.cause == predicate.name
-
-
 def _frame(predicate: Predicate, view: ReportView) -> bool:
+    """Hold the expression against the calls; of an event without any, against its message."""
     expression = re.compile(predicate.name)
-    return any(_in_frames(expression, event) for event in view.focused)
-
-
-def _in_frames(expression: re.Pattern[str], event: Event) -> bool:
-    if event.frames:
-        return any(expression.search(str(frame)) for frame in event.frames) or bool(
-            expression.search(event.remote)
-        )
-    return bool(expression.search(event.body))
-
-
-def _exception(predicate: Predicate, view: ReportView) -> bool:
-    return any(re.search(predicate.name, event.exception) for event in view.focused if event.exception)
-
-
-def _framework(predicate: Predicate, view: ReportView) -> bool:
-    names = predicate.name.split("|")
-    return any(
-        found.name in names and fits(found.version or None, predicate.value) for found in view.frameworks
-    )
-
-
-def _phase(predicate: Predicate, view: ReportView) -> bool:
-    return view.phase == predicate.name
+    for event in view.focused:
+        called = (*map(str, event.frames), event.remote) if event.frames else (event.body,)
+        if any(expression.search(text) for text in called):
+            return True
+    return False
 
 
 def _config(predicate: Predicate, view: ReportView) -> bool:
@@ -128,20 +102,23 @@ def _fact(predicate: Predicate, view: ReportView) -> bool:
     )
 
 
-def _launch(predicate: Predicate, view: ReportView) -> bool:
-    expression = re.compile(predicate.name)
-    return any(expression.search(text) for text in view.launches)
-
-
-_CHECKS = {
+# Each subject of the grammar, with what tells whether a condition on it holds.
+_CHECKS: Mapping[str, Callable[[Predicate, ReportView], bool]] = {
     "pattern": _pattern,
-    "root": _root,
-    "cause": _cause,
+    "root": lambda asked, view: (
+        view.root is not None and any(fnmatchcase(name, asked.name) for name in _patterns(view.root))
+    ),
+    "cause": lambda asked, view: view.root is not None and view.root.cause == asked.name,
     "frame": _frame,
-    "exception": _exception,
-    "framework": _framework,
-    "phase": _phase,
+    "exception": lambda asked, view: any(
+        re.search(asked.name, event.exception) for event in view.focused if event.exception
+    ),
+    "framework": lambda asked, view: any(
+        found.name in asked.name.split("|") and fits(found.version or None, asked.value)
+        for found in view.frameworks
+    ),
+    "phase": lambda asked, view: view.phase == asked.name,
     "config": _config,
     "fact": _fact,
-    "launch": _launch,
+    "launch": lambda asked, view: any(re.search(asked.name, text) for text in view.launches),
 }

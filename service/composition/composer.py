@@ -20,7 +20,7 @@ from service.schemas.diagnosis import UNKNOWN_CAUSE, CaseHit, Diagnosis, Engine,
 from service.scoring.assessment import Assessment
 from service.scoring.retrieval import Ranked
 from service.scoring.telemetry_evidence import telemetry_of
-from service.scoring.verdict import Judgement, judge
+from service.scoring.verdict import Conclusion, conclude
 
 MAX_CASES = 5
 
@@ -38,7 +38,7 @@ def language_of(report: CrashReport, wanted: str) -> Language:
 def compose(assessment: Assessment, library: Library, language: Language) -> Diagnosis:
     """Answer for one job."""
     report = assessment.report
-    judged = judge(assessment, library)
+    judged = conclude(assessment, library)
     cause = judged.cause
     end = JobEnd(assessment.outcome, report, library, language)
     # What the machine says of the named cause and of the others.
@@ -80,7 +80,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
     )
 
 
-def _action(judged: Judgement, end: JobEnd) -> Action:
+def _action(judged: Conclusion, end: JobEnd) -> Action:
     if judged.cause is None:
         return "none" if judged.has_ended else "collect-more"
     if judged.verdict != "diagnosed":
@@ -88,7 +88,7 @@ def _action(judged: Judgement, end: JobEnd) -> Action:
     return end.action or (judged.cases[0].action if judged.cases else judged.cause.action)
 
 
-def _checks(judged: Judgement, library: Library, language: Language) -> tuple[str, ...]:
+def _checks(judged: Conclusion, library: Library, language: Language) -> tuple[str, ...]:
     if judged.cause is None:
         # Nothing failed; where no end was seen either, say how to find out.
         wanted = () if judged.has_ended else library.causes[UNKNOWN_CAUSE].checks

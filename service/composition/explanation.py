@@ -15,7 +15,7 @@ from service.composition.job_end import JobEnd
 from service.composition.phrases import phrase
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Telemetry
 from service.scoring.assessment import Assessment
-from service.scoring.verdict import Judgement
+from service.scoring.verdict import Conclusion
 
 _SECTION = re.compile(r"^### .*$", re.MULTILINE)
 
@@ -25,7 +25,7 @@ class Explanation:
     """The words of one answer. `telemetry` is what the machine says of the causes, in the same language."""
 
     assessment: Assessment
-    judged: Judgement
+    judged: Conclusion
     end: JobEnd
     telemetry: Telemetry
     library: Library

@@ -195,10 +195,19 @@ def _log(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
     texts |= {line: event.text for line, event in events.items()}
     made, suspects = excerpt(texts, events, _own_names(prompt_context))
     where = root.line if root else 0
+
+    def rank(number: int, event: Event | None) -> float:
+        distance = abs(number - where)
+        if event is None:
+            return 6.0 + min(distance, 400) / 40
+        # A standing failure weighs by what it says; one that the run recovered from is only told.
+        base = {"root": 0.0, "collateral": 2.0, "teardown": 8.0, "recovered": 8.5}[event.role]
+        return base + min(distance, 10_000) / 10_000 - sum(event.weight) / 10
+
     return [
         PromptRow(
             "log",
-            _rank(number, event, where),
+            rank(number, event),
             text + (f"  (x{event.count})" if event is not None and event.count > 1 else ""),
             str(report.place(number)),
             number,
@@ -213,14 +222,6 @@ def _own_names(prompt_context: PromptContext) -> frozenset[str]:
     return frozenset(
         name for name in (*prompt_context.library.causes, *prompt_context.library.cases) if "-" in name
     )
-
-
-def _rank(number: int, event: Event | None, root: int) -> float:
-    if event is None:
-        return 6.0 + min(abs(number - root), 400) / 40
-    # A standing failure weighs by what it says; one that the run recovered from is only told.
-    base = {"root": 0.0, "collateral": 2.0, "teardown": 8.0, "recovered": 8.5}[event.role]
-    return base + min(abs(number - root), 10_000) / 10_000 - sum(event.weight) / 10
 
 
 def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:

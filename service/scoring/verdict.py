@@ -12,7 +12,7 @@ from service.scoring.scoring import confidence, is_close, is_doubtful
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Conclusion:
     """What is concluded of a job.
 
     `cause` is None where nothing failed, and the row that says so where the verdict is unknown; `cases` are
@@ -27,7 +27,7 @@ class Judgement:
     has_ended: bool
 
 
-def judge(assessment: Assessment, library: Library) -> Judgement:
+def conclude(assessment: Assessment, library: Library) -> Conclusion:
     """Conclude what the assessment amounts to."""
     verdict = verdict_of(assessment, library)
     report, candidates = assessment.report, assessment.candidates
@@ -42,13 +42,13 @@ def judge(assessment: Assessment, library: Library) -> Judgement:
     elif verdict != "unknown":
         standing = candidates[0].standing
     if verdict == "no-failure":
-        return Judgement(verdict, None, 0.0, standing, (), has_ended)
+        return Conclusion(verdict, None, 0.0, standing, (), has_ended)
     cause = library.causes[UNKNOWN_CAUSE if verdict == "unknown" else candidates[0].cause]
     cases = [match.case for match in candidates[0].cases] if candidates else []
     fitting = tuple(case for case in cases if case.cause == cause.id)
     # A choice between two that are about as likely leaves the confidence as it was.
     likeliest = sorted(candidates, key=lambda item: -item.probability) if assessment.chosen else candidates
-    return Judgement(verdict, cause, confidence(likeliest), standing, fitting, has_ended)
+    return Conclusion(verdict, cause, confidence(likeliest), standing, fitting, has_ended)
 
 
 def verdict_of(assessment: Assessment, library: Library) -> Verdict:

@@ -11,7 +11,7 @@ from service.llm.prompt_context import build_prompt_context
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Outcome
 from service.scoring.assessment import Assessment, Objection, assess
-from service.scoring.verdict import decide_between, judge, verdict_of
+from service.scoring.verdict import conclude, decide_between, verdict_of
 from service.telemetry.snapshot import Cgroup, Host, Snapshot, known
 from tests.factories import event
 from tests.service.factories import NOTHING_FOUND, failed, report
@@ -70,7 +70,7 @@ def test_only_an_open_question_can_be_decided(triage: Triage) -> None:
     _, second = found.candidates[:2]
     chosen = decide_between(found, second.cause, triage.library)
     assert verdict_of(found, triage.library) == "ambiguous"
-    before, after = judge(found, triage.library), judge(chosen, triage.library)
+    before, after = conclude(found, triage.library), conclude(chosen, triage.library)
     assert after.cause is not None
     assert (after.verdict, after.cause.id, after.standing) == ("diagnosed", second.cause, "hypothesis")
     assert after.confidence == before.confidence
