@@ -1,4 +1,4 @@
-"""The triage service, called by the API, the chat page, Slack and MCP: triage, storage, conversation, search."""
+"""The triage service below the API, the chat page, Slack and MCP: triage, storage, conversation, search."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from time import monotonic
 
 
 def backoff_delay(failures: int, least: float, most: float) -> float:
-    """Give the seconds to wait after so many failures in a row: between half and all of `least` doubled each time."""
+    """Give the seconds to wait after failures in a row: `least`, doubled each time, less up to half of it."""
     whole = min(most, least * 2.0 ** min(failures - 1, 30))
     return whole * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
 

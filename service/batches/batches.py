@@ -40,7 +40,7 @@ class BatchService:
         self._wake = wake
 
     def begin(self) -> str:
-        """Give the id of a batch to be, under which its redacted copies may be spooled before it is accepted."""
+        """Give an id for a new batch, under which its redacted copies may be spooled beforehand."""
         return str(ULID())
 
     def spool(self, batch: str) -> Path:

@@ -1,4 +1,4 @@
-"""A circuit breaker before a model: after failures in a row a batch continues without it, and tries it later."""
+"""A circuit breaker before a model: after failures in a row a batch goes on without it for a while."""
 
 from __future__ import annotations
 

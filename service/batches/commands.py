@@ -10,7 +10,11 @@ from service.schemas.diagnosis import Outcome as JobOutcome
 
 @dataclass(frozen=True, slots=True)
 class JobCommand:
-    """A job to work on: `paths` are what it wrote, `configs` its own files, `outcome` how it ended, `seconds` the longest that one step may take."""
+    """A job to work on.
+
+    `paths` are what it wrote, `configs` its own files, `outcome` how it ended, `seconds` the longest that
+    one step may take.
+    """
 
     id: str
     name: str
@@ -50,7 +54,7 @@ class DropCommand:
 
 @dataclass(frozen=True, slots=True)
 class JobReading:
-    """What is known of a job once it is read: which crash it is, the digest of its own files, and the line that shows the crash."""
+    """What is known of a job once it is read: its crash, its files' digest, the line that shows the crash."""
 
     fingerprint: str
     config: str

@@ -1,4 +1,4 @@
-"""The engine: claims jobs of batches, has them read, has one of each crash answered, and records what becomes of each.
+"""The engine: claims jobs, has them read, has one of each crash answered, and records the end of each.
 
 An accepted job ends exactly once, whichever process ends: its lease is renewed only by a running engine,
 and only its holder may record a result. Several engines, in one process or many, share the work.
@@ -388,7 +388,7 @@ class BatchEngine:
             in_flight.slot.answer(job)
 
     def _stands(self, in_flight: _InFlightJob) -> tuple[str, str]:
-        """Give the job that stands for the crash, and the one whose answer fits this one's own files as well."""
+        """Give the job that stands for the crash, and the one whose answer fits this job's files as well."""
         job, reading = in_flight.job, in_flight.reading
         if reading is None or not reading.fingerprint:
             return job.id, job.id

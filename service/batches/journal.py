@@ -135,7 +135,7 @@ class Journal:
                 os.close(handle)
 
     def close(self, why: Literal["done", "cancelled"]) -> None:
-        """Note that the batch is over, as far as that can be written, and delete the spooled copies: its results stand by themselves."""
+        """Note that the batch is over, where that can be written, and delete the spooled copies."""
         with suppress(OSError, DiskFullError):
             if self.exists():
                 self.append([BatchClosed(why=why)])

@@ -1,4 +1,4 @@
-"""An executor whose workers are actors of a Ray cluster: this machine's own, started for the purpose, or a named one.
+"""An executor whose workers are Ray actors, in a cluster started on this machine or in a named one.
 
 The workers read logs, home folder and corpus by their paths, so a cluster of several machines needs them on a
 shared disk, and whycrash installed on each.

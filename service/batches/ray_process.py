@@ -1,4 +1,4 @@
-"""The process between an engine and Ray: it holds the connection and the actors, so that Ray cannot end the engine.
+"""The process between an engine and Ray: it holds connection and actors, so that Ray cannot end the engine.
 
 A Ray driver that loses its head ends its own process. Here that is a process that can be started again.
 """
@@ -59,7 +59,7 @@ class RayStatus:
 
 
 def serve(pipe: Connection, settings: Settings, folder: str) -> None:
-    """Connect to Ray, or start it under `folder`, and work on commands until the other end closes the pipe."""
+    """Connect to Ray, or start it under `folder`, and serve commands until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     prepare(settings)
     try:

@@ -67,7 +67,7 @@ def _jobs(journal: Journal, record: BatchRecord, ends: dict[int, int]) -> Iterat
 
 
 def _stands(journal: Journal, end: JobEnded, ends: dict[int, int]) -> bool:
-    """Tell whether a job's end still counts: one with the answer of another job does as long as that job has an answer."""
+    """Tell whether a job's end counts: one with another job's answer does while that one has it."""
     if end.same_as is None:
         return True
     other = journal.at(ends[end.same_as]) if end.same_as in ends else None

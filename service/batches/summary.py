@@ -1,4 +1,4 @@
-"""What a batch's failures come to: grouped by cause and crash, what they cost, and which change would have saved most.
+"""A summary of a batch's failures by cause and crash: their cost, and which change would have saved most.
 
 A job died where its answer is not that nothing failed. What a group cost is what its jobs held: GPU hours
 where they were given, nodes by their names where those are known, else as many as the jobs count.
@@ -110,7 +110,7 @@ class FailureReason(Part):
 
 
 class ModelUse(Part):
-    """What a model was asked in a batch: of `asked` jobs it explained some, and gave no answer at all for `silent` ones.
+    """A model's part in a batch: of `asked` jobs it explained some and gave no answer for `silent` ones.
 
     `sent` and `received` are its tokens, as far as they were counted; `counted` is False where some are an
     estimate.

@@ -1,4 +1,4 @@
-"""What a worker process of a batch does: it loads once, reads one job after the other, and answers those it is told to."""
+"""A worker process of a batch: it loads once, then reads and answers jobs as it is told."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _HeldJob:
 
 
 class JobWorker:
-    """Works on jobs in two steps, so that of a hundred jobs with the same crash all are read and one is answered."""
+    """Works on jobs in two steps: of a hundred jobs with the same crash all are read and one is answered."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -77,7 +77,7 @@ class JobWorker:
         return wrong
 
     def run(self, step: Step) -> Outcome | None:
-        """Do one step; what fails is an outcome, so that the process lives on. A drop has none."""
+        """Do one step; a failure is an outcome, so that the process continues. A drop has none."""
         try:
             match step:
                 case ReadCommand():
@@ -141,7 +141,7 @@ class JobWorker:
         return final
 
     def _recalling(self, made: Triage) -> Triage:
-        """Have a triage search but once for jobs whose crash reads the same, as do those of one launch script with other settings."""
+        """Cache a triage's searches, for jobs whose crash reads the same."""
         if not isinstance(made.retriever, CachedRetriever):
             made.retriever = CachedRetriever(made.library, made.index, made.embedder)
         return made
@@ -230,7 +230,7 @@ def bound_memory(more: int) -> None:
 
 
 def _check_places(paths: Sequence[str], settings: Settings) -> None:
-    """Raise InputError where a place under one of the allowed folders leads out of them: it may have been put there since it was found."""
+    """Raise InputError where a path leads out of the allowed folders: a link may be new."""
     roots = folder.roots(settings)
     for path in paths:
         if any(folder.is_under(path, root) for root in roots) and not any(

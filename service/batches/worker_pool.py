@@ -63,7 +63,7 @@ class WorkerSpawner(Protocol):
 
 @dataclass
 class WorkerState:
-    """A worker with what it has to do: `steps` in their order, since when it does the first, the jobs that it holds.
+    """A worker with its `steps` in their order, the start of the first one, and the jobs that it holds.
 
     `unwanted` are jobs that were abandoned while their steps were queued.
     """

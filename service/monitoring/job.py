@@ -265,7 +265,7 @@ class _OutputPump:
         os._exit(0)
 
     def _let_go(self) -> None:
-        """Close all files but those that are passed on between: the copy's would take room on the disk for as long."""
+        """Close all files but those of the job's output: the buffer's would keep their room on the disk."""
         assert isinstance(self._selector, selectors.EpollSelector)  # noqa: S101 - Linux has no other default
         kept = {self._selector.fileno(), *self._selector.get_map(), 1, 2}
         for descriptor in {*map(int, os.listdir("/proc/self/fd"))} - kept:  # noqa: PTH208 - names, and no file to list them with

@@ -41,7 +41,7 @@ class KnownJobs:
         self.save()
 
     def tidy(self, met: Iterable[str]) -> None:
-        """Write what is known; where that is much, without the jobs that were not met when the whole place was looked at."""
+        """Write the keys; where they are many, without those that a look at the whole place did not meet."""
         if len(self._keys) > MOST:
             there = {self._hash(key) for key in met}
             self._keys = {key: None for key in self._keys if key in there}

@@ -53,7 +53,7 @@ def _files(spec: JobSpec) -> Iterator[tuple[str, Path]]:
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
-    """Give a file's bytes, opened when the first are asked for: a job may have more files than can be open at once."""
+    """Give a file's bytes, opened with the first: a job may have more files than can be open at once."""
     try:
         yield from sources.from_path(path).chunks()
     except InputError:

@@ -1,1 +1,1 @@
-"""What is kept, in SQLite by default and in PostgreSQL by URL: triages, batches with their jobs, keys, the audit log."""
+"""The store, in SQLite by default or PostgreSQL by URL: triages, batches with their jobs, keys, the audit."""

@@ -123,7 +123,7 @@ class BatchRepository:
         self.clear(batch)
 
     def clear(self, batch: str) -> None:
-        """Delete the rows of a batch that is arriving or leaving, in steps, so that other writers are not kept waiting."""
+        """Delete the rows of a batch that is arriving or leaving, in steps that let others write."""
         for table in (REPRESENTATIVES, JOBS):
             self._clear(table, batch)
         with self._database.write() as connection:
@@ -216,14 +216,14 @@ class BatchRepository:
         return self._database.change(lambda connection: leases.give_back(connection, owner, wanted))
 
     def represent(self, batch: str, fingerprint: str, job: str) -> str:
-        """Give the job that stands for a crash in its batch: another one, or this one if it is the first or the first failed.
+        """Give the job that stands for a crash in its batch: another, or this if it is first or the first failed.
 
         Raises NotFoundError where the batch was deleted.
         """
         return self.stand(batch, fingerprint, "", job)[0]
 
     def stand(self, batch: str, fingerprint: str, config: str, job: str) -> tuple[str, str]:
-        """Give the job that stands for a crash, as `represent` does, and the one whose answer fits the files of digest `config` too.
+        """Give the job that stands for a crash, as `represent`, and the one whose answer fits `config` too.
 
         Raises NotFoundError where the batch was deleted.
         """
@@ -251,7 +251,10 @@ class BatchRepository:
         diagnosis: Diagnosis | None = None,
         config: str = "",
     ) -> bool:
-        """Keep a job's result; False where `owner` holds it no more, or where `same_as` failed meanwhile and the job is queued again."""
+        """Store a job's result.
+
+        False where `owner` holds it no more, or where `same_as` failed meanwhile and the job is queued again.
+        """
         outcome = JobOutcome(job, fingerprint, same_as, root_line, root_file, root_text, diagnosis, config)
         return bool(self.finish_many(owner, [outcome], now))
 

@@ -34,7 +34,7 @@ _LEFT = and_(_HELD, _COLUMNS.leased_until <= _NOW)
 
 
 class BatchLoad(NamedTuple):
-    """A batch's jobs that are queued and due, as far as they matter, those whose lease ran out, and those that are held."""
+    """Counts of a batch's jobs: queued and due, with a lease that ran out, and held."""
 
     batch: str
     queued: int
@@ -109,7 +109,7 @@ def loads(connection: Connection, count: int, now: datetime, batch: str | None =
 
 
 def shares(loads: Sequence[BatchLoad], count: int) -> Mapping[str, int]:
-    """Divide `count` jobs over batches: the next always goes to the one that holds least, the first among equals."""
+    """Divide `count` jobs over batches: the next goes to the one that holds least, the first among equals."""
     given = dict.fromkeys((load.batch for load in loads), 0)
     waiting = [(load.held, age, load) for age, load in enumerate(loads) if load.ready]
     heapq.heapify(waiting)

@@ -1,4 +1,4 @@
-"""The outcome summary of an answer: what a summary of a batch needs of it, kept beside it in a column of its own."""
+"""The outcome summary of an answer: what the summary of a batch needs of it, in a column of its own."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _TOLD = ("verdict", "cause", "category", "standing", "action", "headline")
 
 
 class OutcomeSummary(NamedTuple):
-    """An answer in brief: `engine` is what wrote it, `time` the root line's own, `change` the first one as the contract has it.
+    """An answer in brief.
 
+    `engine` is what wrote it, `time` the root line's own, `change` the first one as the contract has it.
     `tokens` are what a model read and wrote for it and whether that was counted, None where none was asked.
     """
 

@@ -66,7 +66,10 @@ class JobOutcome:
 def represent(
     connection: Connection, batch: str, fingerprint: str, number: int, config: str = ""
 ) -> CrashAnswers:
-    """Give the jobs that stand for a crash: those that do already, unless they failed or read differently when tried again, else this one."""
+    """Give the jobs that stand for a crash, else this one.
+
+    Those that failed, or read differently when tried again, stand for it no more.
+    """
     first = _represented(connection, batch, fingerprint, number)
     if not config:
         return CrashAnswers(first, first)
@@ -193,7 +196,7 @@ def _may_stand(row: Any) -> bool:
 
 
 def _pass_on(connection: Connection, ended: Sequence[JobOutcome]) -> None:
-    """Let jobs that use the answer of an ended job use the one that it refers to, so that an answer is one step away."""
+    """Let jobs that use the answer of an ended job use the one it refers to: an answer is one step away."""
     moved = {
         outcome.job: job_key(outcome.same_as)[1]
         for outcome in ended

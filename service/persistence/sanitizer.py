@@ -1,4 +1,4 @@
-"""The sanitizer before the disk: removes secrets and characters that a database refuses, and packs answers."""
+"""The sanitizer before the disk: removes secrets and what a database refuses, and packs answers."""
 
 from __future__ import annotations
 

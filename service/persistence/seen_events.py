@@ -20,7 +20,7 @@ class SeenEvents:
         self._database = database
 
     def is_first(self, kind: str, event: str, now: datetime) -> bool:
-        """Tell whether an event comes for the first time: True once, over all processes and restarts, within a day."""
+        """Tell whether an event is new: True once within a day, over all processes and restarts."""
         values = {"kind": kind, "event": event, "at": now}
         with self._database.write() as connection:
             return insert_or_update(connection, SEEN, values, ["kind", "event"], SEEN.c.at <= now - KEPT)

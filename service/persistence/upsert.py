@@ -1,4 +1,4 @@
-"""Insert a row, or change the one that is there: both databases know it, SQLAlchemy's common language does not."""
+"""Insert a row, or change the one that is there, which SQLAlchemy spells differently for each database."""
 
 from __future__ import annotations
 

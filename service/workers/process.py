@@ -45,7 +45,7 @@ def serve(pipe: Connection, settings: Settings) -> None:
 
 
 def die_with_parent() -> None:
-    """Let the kernel end this process with its server: after a kill nothing else would enforce the deadline."""
+    """Let the kernel end this process with its server: after a kill nothing else enforces the deadline."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     parent = parent_process()
     if parent is not None and parent.pid != os.getppid():

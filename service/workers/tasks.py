@@ -12,7 +12,11 @@ from service.schemas.records import Excerpt, MessageRecord
 
 @dataclass(frozen=True)
 class TriageTask:
-    """Triage one job; `files` are names and paths of what it wrote, `telemetry` a snapshot as JSON or `live`, `outcome` how it ended."""
+    """Triage one job.
+
+    `files` are names and paths of what it wrote, `telemetry` a snapshot as JSON or `live`,
+    `outcome` how it ended.
+    """
 
     id: str
     name: str

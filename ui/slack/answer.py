@@ -47,7 +47,7 @@ class SlackMessage:
 
 @dataclass(frozen=True)
 class AnswerExtras:
-    """What comes with an answer: the paragraphs so far of the model that is asked, and sentences about how it came to be."""
+    """What comes with an answer: a model's paragraphs so far, and notes on how the answer was made."""
 
     said: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

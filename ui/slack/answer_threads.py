@@ -1,4 +1,4 @@
-"""A thread pool for answers: Slack gets its acknowledgement within three seconds, however long an answer takes."""
+"""A thread pool for answers: Slack is acknowledged within three seconds, however long an answer takes."""
 
 from __future__ import annotations
 

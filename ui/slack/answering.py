@@ -1,4 +1,4 @@
-"""From a question to its answer: the log is found or fetched, the triage service is asked, and the thread is updated meanwhile."""
+"""From a question to its answer: find or fetch the log, triage it, and update the thread meanwhile."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Answerer:
             LOGGER.error("A sentence could not be said: %s", error)
 
     def _routed(self, asked: SlackQuestion, thread: AnswerThread) -> None:
-        """Find out what is asked: a log's triage, a question about one before, a log further up in the thread."""
+        """Route a question: the triage of a log, a question about one, a log further up the thread."""
         if asked.content.has_log:
             self._triage(asked, thread)
         elif asked.is_reply and asked.thread:
@@ -225,7 +225,7 @@ class ThreadUpdates:
         return self.thread.reply
 
     def hear(self, event: Event) -> None:
-        """Handle an event. A failure of Slack does not end the triage: the answer is stored, and a later edit may succeed."""
+        """Handle an event; a failure of Slack does not end the triage, and a later edit may succeed."""
         handler = _HANDLERS.get(type(event))
         if handler is None:
             return

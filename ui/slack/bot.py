@@ -68,7 +68,7 @@ class Bot:
 
 
 def build(settings: Settings, triage_service: TriageService, base_url: str = WebClient.BASE_URL) -> Bot:
-    """Make the bot; Slack is asked nothing before the first request comes, but for what a killed server left open."""
+    """Make the bot; it asks Slack nothing before the first request, except to finish open questions."""
     # Imported here, as below: a server without Slack does not wait for it.
     from slack_bolt import App
 

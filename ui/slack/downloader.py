@@ -1,4 +1,4 @@
-"""Files attached to a message: fetched from Slack with the bot's token, bounded, into files without a name."""
+"""Files attached to a message: fetched from Slack with the bot's token, bounded, into unnamed files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NO_LOG = frozenset({"image", "checkpoint", "code", "not_a_log"})
 
 @dataclass
 class DownloadedFiles:
-    """What came of a message's files: logs under paths that others can open, configurations, and what was left out and why."""
+    """What came of a message's files: logs as paths, configurations, and what was left out and why."""
 
     spool: Spool = field(default_factory=Spool)
     configs: list[ConfigFile] = field(default_factory=list)

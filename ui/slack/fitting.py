@@ -1,4 +1,4 @@
-"""What of an answer fits into one message: its parts are ranked, and what ranks lowest is left out and counted."""
+"""Fit an answer into one message: its parts are ranked, and the lowest are left out and counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST = 1500
 
 @dataclass(frozen=True, slots=True)
 class AnswerPiece:
-    """A part of an answer: under which heading it stands, how much it matters, and its text, as markup or as lines of a log."""
+    """A part of an answer: its heading, its weight, and its text, as markup or as lines of a log."""
 
     heading: str
     score: float
@@ -66,7 +66,7 @@ def _blocks(pieces: Sequence[AnswerPiece]) -> list[Block]:
 
 
 def _joined(texts: Sequence[str], are_lines: bool) -> list[str]:
-    """Join texts as long as they fit into one block: lines and items of a list below each other, paragraphs apart."""
+    """Join texts that fit into one block: lines and list items below each other, paragraphs apart."""
     made: list[str] = []
     for text in texts:
         between = "\n" if are_lines or text.startswith(BULLET) else "\n\n"

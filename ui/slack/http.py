@@ -1,4 +1,4 @@
-"""Slack's requests over HTTP, on the service's own server: `/slack/events` for events, commands and clicks."""
+"""Slack's requests over HTTP on the service's own server: `/slack/events` for events, commands, clicks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text for Slack: what is markup there is escaped, and nothing of a log becomes a link, a mention or a format.
+"""Text for Slack: markup is escaped, and nothing of a log becomes a link, a mention or a format.
 
 The rules are those of https://docs.slack.dev/messaging/formatting-message-text: `&`, `<` and `>` are written
 as entities, and nothing else can begin a mention or a link once `verbatim` is set.

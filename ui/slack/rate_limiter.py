@@ -1,4 +1,4 @@
-"""How fast Slack may be asked: a message a second in each channel, edits beside that, and a pause where it says so.
+"""Rate limits of Slack: a message a second in each channel, edits beside that, and a pause on request.
 
 The limits are those of https://docs.slack.dev/apis/web-api/rate-limits.
 """

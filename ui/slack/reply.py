@@ -17,7 +17,7 @@ BETWEEN = 3.0
 
 
 class Reply:
-    """The answer to a question in its thread, or with the person who asked where the bot is not in the channel."""
+    """The answer to a question in its thread, or as a direct message where the bot is not in the channel."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Finishing what stands open in threads, where a server was killed or Slack was away: the kept answer, or that it was cut."""
+"""Finish open threads after a kill or an outage of Slack: with the stored answer, or a note."""
 
 from __future__ import annotations
 

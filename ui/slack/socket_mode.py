@@ -1,4 +1,4 @@
-"""Socket Mode, for those without a public address: the bot calls Slack, and requests come over that connection."""
+"""Socket Mode, without a public address: the bot calls Slack, and requests come over that connection."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Told = dict[str, int | str]
 
 @dataclass(frozen=True)
 class FoundJobs:
-    """The jobs of a source, which may be gone through more than once, how many they are, and what was left out, by reason."""
+    """The jobs of a source, which may be iterated again, their count, and what was left out, by reason."""
 
     make: Callable[[], Iterable[JobSpec]] = field(repr=False)
     count: int
@@ -44,7 +44,7 @@ def clean_spec(left_out: Told) -> Told:
 
 
 def check_limits(count: int, where: str, settings: Settings, left_out: Told) -> None:
-    """Raise InvalidRequestError where there is no job, TooLargeError where there are more than a batch may have."""
+    """Raise InvalidRequestError where there is no job, TooLargeError where there are too many."""
     if not count:
         told = "; ".join(
             f"{reason.replace('_', ' ')} {what}" for reason, what in clean_spec(left_out).items()

@@ -182,7 +182,7 @@ def _is_inner(folder: _Folder) -> bool:
 
 
 def _keys(logs: Sequence[str]) -> dict[str, str]:
-    """Give each log's key; what looks like ranks but does not count from 0 or 1 is a part of the job's name."""
+    """Give each log's key; numbers that do not count from 0 or 1 are no ranks, but part of the job's name."""
     stems = {log: parse_stem(log) for log in logs}
     indices: dict[tuple[str, str], set[int]] = defaultdict(set)
     for found in stems.values():

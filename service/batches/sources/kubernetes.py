@@ -1,4 +1,4 @@
-"""Jobs out of pods' logs: a node's /var/log/pods, `kubectl cluster-info dump`, or a folder of `kubectl logs` output.
+"""Jobs from pods' logs: a node's /var/log/pods, `kubectl cluster-info dump`, or `kubectl logs` output.
 
 No cluster is asked; how pods ended is read from a `pods.json` beside their logs, as the dump writes it and as
 `kubectl get pods -o json` gives it. A pod's containers and their restarts are one job's; so are the pods that
@@ -67,7 +67,7 @@ def find_jobs(home: Path, settings: Settings) -> FoundJobs:
 def _ends(
     pods: Sequence[Pod], places: Mapping[str, list[str]], known: Mapping[tuple[str, str], Outcome]
 ) -> dict[str, Outcome]:
-    """Give how each job ended, of several pods the one that says most: the others may be those that a launcher ended after it."""
+    """Give how each job ended: of several pods the one that says most; a launcher ends the others."""
     by_folder = {pod.folder: end for pod in pods if (end := known.get((pod.namespace, pod.name)))}
     found = {job: [by_folder[path] for path in paths if path in by_folder] for job, paths in places.items()}
     return {job: min(ends, key=pod_ends.order) for job, ends in found.items() if ends}
@@ -102,14 +102,14 @@ def _of_pods(pods: Sequence[Pod]) -> dict[str, list[str]]:
 
 
 def _shorter(job: str) -> Iterator[str]:
-    """Give the names that a worker's cluster may have: KubeRay names a worker after its cluster and its group."""
+    """Give possible names of a worker's cluster: KubeRay names a worker after its cluster and its group."""
     while job:
         yield job
         job = job.rpartition("-")[0]
 
 
 def _of_dumps(listed: Contents) -> dict[str, list[str]]:
-    """Group what `kubectl logs` gave, a file for each pod, that of an earlier run with `previous` in its name."""
+    """Group output of `kubectl logs`, a file for each pod; an earlier run's has `previous` in its name."""
     places: dict[str, list[str]] = defaultdict(list)
     for log in sorted(listed.logs, key=lambda member: member.name):
         parent, _, _ = log.name.rpartition("/")

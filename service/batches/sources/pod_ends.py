@@ -1,4 +1,4 @@
-"""How pods ended, as Kubernetes tells it: `pods.json` of `kubectl cluster-info dump`, or `kubectl get pods -o json`.
+"""How pods ended, by `pods.json` of `kubectl cluster-info dump` or `kubectl get pods -o json`.
 
 https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#podstatus-v1-core
 """
@@ -76,7 +76,7 @@ class _Pods(_Part):
 
 
 def order(outcome: Outcome) -> tuple[int, bool, bool]:
-    """Order ends by how much they say: failures first, then what proves a cause, then what names an exit code."""
+    """Order ends by how much they say: failures first, then those that prove a cause, then exit codes."""
     reading = next(iter(outcome.readings), None)
     return (
         ("failed", "succeeded", "unknown").index(outcome.end),

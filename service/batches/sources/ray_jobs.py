@@ -232,7 +232,7 @@ def _configs(job: RayJob) -> Iterator[tuple[str, str]]:
 
 
 def json_text(chunks: Iterable[bytes], key: str) -> Iterator[bytes]:
-    """Yield a text that stands in a JSON object under `key`, piece by piece: it may be larger than the memory.
+    """Yield the text under `key` of a JSON object, piece by piece: it may be larger than the memory.
 
     Raises ValueError where the object is cut or has no such text.
     """
@@ -276,7 +276,7 @@ class _TextStream:
         self._held = b""
 
     def read(self, size: int, /) -> bytes:
-        """Give the next bytes; raises DamagedArchiveError where the connection broke: what came before counts."""
+        """Give the next bytes; raises DamagedArchiveError where the connection broke."""
         try:
             while not self._held and (piece := next(self._pieces, None)) is not None:
                 self._held = piece
