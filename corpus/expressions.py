@@ -1,7 +1,7 @@
 """The small language of values: arithmetic, comparisons and named operators, written as in Python.
 
-An expression is checked where it is written; its evaluation lives with what the operators look at. What is not known
-is missing: an expression with a missing part is missing itself, unless an operator says otherwise.
+An expression is checked where it is written; its evaluation lives with what the operators look at. What is
+not known is missing: so is an expression with a missing part, unless an operator says otherwise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _COMPARING: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.GtE: operator.ge,
 }
 _NODES = (
-    ast.Expression, ast.Constant, ast.Name, ast.Load, ast.Call, ast.IfExp, ast.Compare, ast.BoolOp, ast.And, ast.Or,
+    ast.Expression, ast.Constant, ast.Name, ast.Load, ast.Call, ast.IfExp, ast.Compare, ast.BoolOp,
+    ast.And, ast.Or,
     ast.BinOp, ast.UnaryOp, ast.USub, ast.Not, *_BINARY, *_COMPARING,
 )  # fmt: skip
 

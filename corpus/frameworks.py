@@ -1,4 +1,4 @@
-"""What is known of frameworks as such: the rows of `frameworks.yaml`, and the questions that code asks of them.
+"""What is known of frameworks as such: rows of `frameworks.yaml`, and what code asks of them.
 
 No id of a framework decides anything in code: a rule that holds for some frameworks is a field of their rows.
 """
@@ -17,8 +17,8 @@ from corpus.errors import InvalidCorpusError
 from corpus.library import FRAMEWORKS, pages, read_yaml, validated
 from corpus.schema import Expression, Program, Record
 
-# What a framework is to a job: what its user chose to train or to serve with; what these run on; what starts the
-# job's processes; what runs beside them; what every machine has.
+# What a framework is to a job: what its user chose to train or to serve with; what these run on; what starts
+# the job's processes; what runs beside them; what every machine has.
 Layer = Literal["trainer", "engine", "library", "cluster", "place", "launcher", "tool", "machine"]
 # How a printed configuration is read; the readers stand in `ingest/logs/configs/dumps.py`.
 PrintForm = Literal[
@@ -30,9 +30,10 @@ PrintForm = Literal[
 class FlagStyle(Record):
     """How the options of a framework's programs are written.
 
-    `bare`: a switch takes no value, and false is written by leaving it out. `joined`: a value stands behind an
-    equals sign. `one_value`: no option takes several values. `repeated` are options that may stand more than once,
-    each time for another name. `told_by` are options by which a script of any name shows whose arguments it takes.
+    `bare`: a switch takes no value, and false is written by leaving it out. `joined`: a value stands behind
+    an equals sign. `one_value`: no option takes several values. `repeated` are options that may stand more
+    than once, each time for another name. `told_by` are options by which a script of any name shows whose
+    arguments it takes.
     """
 
     bare: bool = False
@@ -45,9 +46,9 @@ class FlagStyle(Record):
 class ConfigStyle(Record):
     """How a framework's configuration is known.
 
-    Two `marks` among a file's first keys tell whose it is. A file of it may hold settings of the frameworks in
-    `changes`; those of the ones in `adds` may also be added. `keys` tell a printed configuration from other
-    mappings, and `sections` begin an outline.
+    Two `marks` among a file's first keys tell whose it is. A file of it may hold settings of the frameworks
+    in `changes`; those of the ones in `adds` may also be added. `keys` tell a printed configuration from
+    other mappings, and `sections` begin an outline.
     """
 
     marks: tuple[str, ...] = ()
@@ -58,7 +59,7 @@ class ConfigStyle(Record):
 
 
 class ContainerStyle(Record):
-    """How a container shows a framework: a `word` of its command or image, and an expression of images with GPUs."""
+    """How a container shows a framework: a `word` of its command, an expression of images that use GPUs."""
 
     word: str = ""
     image: str = ""
@@ -67,9 +68,9 @@ class ContainerStyle(Record):
 class BatchStyle(Record):
     """How batches are counted.
 
-    `steps` is the setting that counts gradient accumulation; `steps_inferred` where it is computed if nobody sets it.
-    `sums_gradients` where micro batches are summed up to the mini batch by themselves. Micro batches whose key ends
-    in `counted_over_gpus` count over all GPUs instead of one.
+    `steps` is the setting that counts gradient accumulation; `steps_inferred` where it is computed if nobody
+    sets it. `sums_gradients` where micro batches are summed up to the mini batch by themselves. Micro
+    batches whose key ends in `counted_over_gpus` count over all GPUs instead of one.
     """
 
     steps: str = ""
@@ -79,10 +80,10 @@ class BatchStyle(Record):
 
 
 class PrintStyle(Record):
-    """A print of a configuration: how it begins, in which form it goes on, and what it calls settings by other names.
+    """A print of a configuration: how it begins, in which form it goes on, and what it calls settings.
 
-    `in_full` where it is known by the place in the code that a logger puts before the message. In the expression,
-    `<variables>`, `<sections>` and `<logger>` stand for what all rows say of these.
+    `in_full` where it is known by the place in the code that a logger puts before the message. In the
+    expression, `<variables>`, `<sections>` and `<logger>` stand for what all rows say of these.
     """
 
     begins: str
@@ -97,19 +98,20 @@ class KnownFramework(Record):
 
     - `cue`: what a frame's path, a command or a module says of it; `shown_by`: it runs where all of these do.
     - `trains`: it trains without a trainer being named. `common`: it belongs to every job.
-    - `drives`: whose settings it makes itself, so that they are out of its users' hands; `starts`: clusters that it
-      starts itself; `extends`: whose arguments are its own, too; `reads`: whose options its programs read as well;
-      `started_as`: the framework whose programs start it.
+    - `drives`: whose settings it makes itself, so that they are out of its users' hands; `starts`: clusters
+      that it starts itself; `extends`: whose arguments are its own, too; `reads`: whose options its programs
+      read as well; `started_as`: the framework whose programs start it.
     - `variables`: prefixes of environment variables; `only_reader`: nothing else reads those.
-    - `launches`: words of a command that start it; `is_launcher`: another program begins behind its own options;
-      `starts_ranks`: it starts one process per GPU; `runs_nothing`: it reads only its own options, and the job is no
-      part of it; `inside`: where what it starts runs; `hands_on`: options that hand `NAME=value` on to it.
-    - `executables`: programs that begin a command in any text; `executables_at_start`: those that do so only as its
-      first word.
+    - `launches`: words of a command that start it; `is_launcher`: another program begins behind its own
+      options; `starts_ranks`: it starts one process per GPU; `runs_nothing`: it reads only its own options,
+      and the job is no part of it; `inside`: where what it starts runs; `hands_on`: options that hand
+      `NAME=value` on to it.
+    - `executables`: programs that begin a command in any text; `executables_at_start`: those that do so only
+      as its first word.
     - `commands`: its programs where it has several with settings of their own.
-    - `manifest`: the format that it starts containers from; `directives`: its options stand in a script's comments;
-      `holds_variables`: its settings are environment variables; `installs`: its settings are packages;
-      `size_suffix`: how it writes GiB.
+    - `manifest`: the format that it starts containers from; `directives`: its options stand in a script's
+      comments; `holds_variables`: its settings are environment variables; `installs`: its settings are
+      packages; `size_suffix`: how it writes GiB.
     - `modules`: modules that its packages bring, and the packages.
     """
 
@@ -248,7 +250,7 @@ class FrameworkTable:
         return {module: package for row in self.rows.values() for module, package in row.modules.items()}
 
     def executables(self, *, at_start: bool) -> tuple[str, ...]:
-        """Name the programs that begin a command in any text, or (`at_start`) also those that do as its first word."""
+        """Name the programs that begin a command in any text; `at_start` adds those that do as its first word."""
         return tuple(
             name
             for row in self.rows.values()

@@ -45,10 +45,10 @@ class DependentRow(Record):
 class RuleWay(Record):
     """One way to a value.
 
-    It is taken where all names of `let` and the `value` are known and every condition of `when` holds; the first
-    way taken decides. Where then one of `requires` does not hold, the rule gives nothing. A way without a value says
-    why no value can help. `proves` tells that by these numbers the value suffices, rather than only goes the right
-    way. Names stand in the texts in braces.
+    It is taken where all names of `let` and the `value` are known and every condition of `when` holds; the
+    first way taken decides. Where then one of `requires` does not hold, the rule gives nothing. A way
+    without a value says why no value can help. `proves` tells that by these numbers the value suffices,
+    rather than only goes the right way. Names stand in the texts in braces.
     """
 
     let: Bindings
@@ -63,8 +63,9 @@ class RuleWay(Record):
 class ValueRule(Record):
     """How a setting's value follows from facts, for the causes that it serves.
 
-    `formula` says it in words, `source` is where the setting's meaning and bounds are documented. `let` names what
-    all ways need. A value outside `low` to `high`, or on the wrong side of the present one, is none.
+    `formula` says it in words, `source` is where the setting's meaning and bounds are documented. `let`
+    names what all ways need. A value outside `low` to `high`, or on the wrong side of the present one, is
+    none.
     """
 
     id: str

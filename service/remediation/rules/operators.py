@@ -18,8 +18,9 @@ _SECONDS = {"minutes": 60.0, "milliseconds": 1e-3, "ms": 1e-3}
 def names_in(context: RuleContext) -> dict[str, object]:
     """Give what an expression may name of a job; what is not known is None.
 
-    `now` is the job's value as a number, `whole` where it is a whole one above zero, `present_gib` where it is a
-    size; `to` the proposed one; `unit_s` the seconds of the setting's unit; `package` the one that is asked for.
+    `now` is the job's value as a number, `whole` where it is a whole one above zero, `present_gib` where it
+    is a size; `to` the proposed one; `unit_s` the seconds of the setting's unit; `package` the one that is
+    asked for.
     """
     batches = known_frameworks().row(context.change.framework).batches
     return {
@@ -42,8 +43,8 @@ def names_in(context: RuleContext) -> dict[str, object]:
 def operators_of(context: RuleContext) -> Mapping[str, Operator]:
     """Give the operators of expressions, over one job's facts and settings."""
     asked: dict[str, Callable[..., object]] = {
-        # What the log states: the first number of a fact under one of the names; the greatest of all its numbers;
-        # several numbers of one and the same fact; a text.
+        # What the log states: the first number of a fact under one of the names; the greatest of all its
+        # numbers; several numbers of one and the same fact; a text.
         "fact": lambda kind, *names: context.stated(kind, *_flat(names)),
         "most": lambda kind, *names: max(context.every(kind, *_flat(names)), default=None),
         "together": lambda kind, *names: context.together(kind, *names),
@@ -70,7 +71,7 @@ def _flat(names: tuple[object, ...]) -> list[str]:
 
 
 def _multiple(now: int, step: int, least: int) -> int | None:
-    """Give the multiple of `step` next below, or above where none is at least `least`; None where it is `now`."""
+    """Give the multiple of `step` next below, or above to hold `least`; None where it is `now`."""
     below = int(down_to(now, step))
     value = below if below >= max(least, 1) else int(up_to(max(now, least), step))
     return value if value != now else None
@@ -110,7 +111,7 @@ def _sharers(context: RuleContext) -> int | None:
 
 
 def _accumulation(context: RuleContext) -> tuple[str, int] | None:
-    """Give the setting that counts accumulation steps, and the job's steps; None where they follow by themselves."""
+    """Give the setting that counts accumulation steps, and the steps; None where they follow by themselves."""
     batches = known_frameworks().row(context.change.framework).batches
     if not batches.steps or context.change.key.endswith("eval_batch_size"):
         return None
