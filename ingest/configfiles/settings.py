@@ -42,7 +42,7 @@ class TextEdit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """Where a setting's value stands in its file: offsets, 1-based line and column, and whose it is.
 
     `scope` is the program, the container or the part of the file that gets the setting; empty for the whole
@@ -61,9 +61,9 @@ def edited(text: str, edit: Edit) -> str:
     return text[: edit.start] + edit.new + text[edit.end :]
 
 
-def place_at(text: str, start: int, scope: str, write: Callable[[Scalar], Edit]) -> Place:
+def place_at(text: str, start: int, scope: str, write: Callable[[Scalar], Edit]) -> FilePlace:
     """Make the place of an offset; only newlines end lines."""
-    return Place(start, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), scope, write)
+    return FilePlace(start, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), scope, write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Setting:
     value: str
     line: int
     spelled: Spelling
-    place: Place | None = field(default=None, compare=False, repr=False)
+    place: FilePlace | None = field(default=None, compare=False, repr=False)
 
 
 def named_as_printed(path: str, value: str, line: int, spelled: Spelling) -> Setting | None:

@@ -11,7 +11,7 @@ from corpus.message import Message
 from corpus.schema import Scalar
 from ingest.configfiles import literals, tree_settings
 from ingest.configfiles.errors import NotPatchableError
-from ingest.configfiles.settings import LONGEST, Edit, Place, Setting, Spelling, edited, place_at, printed
+from ingest.configfiles.settings import LONGEST, Edit, FilePlace, Setting, Spelling, edited, place_at, printed
 from ingest.configfiles.shell import arguments, commands, directives, environment
 from ingest.configfiles.shell.arguments import ArgumentSetting
 from ingest.configfiles.shell.inner import in_script
@@ -59,7 +59,7 @@ class ScriptReader:
                 self._words(held, each.name)
         return [setting for _, setting in sorted(self._found, key=lambda found: found[0])]
 
-    def _add(self, key: str, value: str, spelling: Spelling, word: Word, place: Place | None) -> None:
+    def _add(self, key: str, value: str, spelling: Spelling, word: Word, place: FilePlace | None) -> None:
         start = place.start if place else word.start
         setting = Setting(key, value[:LONGEST], self._script.line(start), spelling, place)
         self._found.append((word.start, setting))
@@ -156,7 +156,7 @@ class ScriptReader:
             line = place.line if place is not None else self._script.line(word.start)
             self._found.append((word.start, replace(setting, line=line, place=place)))
 
-    def _place(self, held: Word, scope: str, spelling: Spelling) -> Place | None:
+    def _place(self, held: Word, scope: str, spelling: Spelling) -> FilePlace | None:
         """Give the place of a value: where it stands, or where its variable is assigned."""
         try:
             word = changeable(self._script, held)
@@ -165,7 +165,7 @@ class ScriptReader:
         style = HYDRA if spelling == "hydra" else ("1", "0") if spelling == "env" else ("true", "false")
         return self._at(word, scope, partial(self._written, word, style=style))
 
-    def _at(self, word: Word, scope: str, write: Callable[[Scalar], Edit]) -> Place:
+    def _at(self, word: Word, scope: str, write: Callable[[Scalar], Edit]) -> FilePlace:
         start = word.units[0].start if word.units else word.start
         return place_at(self._script.text, start, scope, write)
 
