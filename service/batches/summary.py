@@ -17,7 +17,7 @@ from corpus.schema import Action, Language, Scalar
 from ingest.logs import clock
 from service.persistence.outcome_summaries import JobSummaryRow, OutcomeSummary
 from service.persistence.rows import job_id
-from service.remediation.changes import is_guidance
+from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Engine, Part, ProposedChange, Standing, Verdict
 from service.schemas.records import BatchRecord, BatchState, JobState, SourceKind
 

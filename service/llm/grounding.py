@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from corpus.message import Message
 from service.llm.claims import Claims, Pick, Quote
 from service.llm.prompt_context import Prompt, PromptContext
-from service.remediation.changes import misfit_reason
+from service.remediation.setting_values import misfit_reason
 from service.schemas.diagnosis import Dropped, ProposedChange
 
 # Shorter words stand in too many lines to prove anything.

@@ -14,7 +14,7 @@ from service.composition import reasons
 from service.patching import patches
 from service.patching.patches import ConfigFile
 from service.patching.target import PatchTarget
-from service.remediation.changes import is_guidance
+from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 
 

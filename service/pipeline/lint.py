@@ -15,7 +15,7 @@ from corpus.message import is_chinese
 from corpus.predicates import Predicate, parse
 from corpus.schema import Case, Change, Remedy
 from ingest.logs.scanner import Block, Scanner
-from service.remediation.changes import is_guidance, misfit_reason
+from service.remediation.setting_values import is_guidance, misfit_reason
 from service.remediation.values import rule_ids
 
 # A list or mapping as JSON or YAML writes it: blanks make no words of it.

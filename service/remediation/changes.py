@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical
-from corpus.library import Library, chinese_guidance, fits
+from corpus.library import Library, fits
 from corpus.message import Message, in_both, message_id, words
 from corpus.schema import Case, Change, ChangeKind, Language, Remedy, Scalar, SettingSpec
 from ingest.logs.conditions import all_hold, holds
@@ -21,6 +19,7 @@ from service.remediation.framework_relations import fits_place, settable_framewo
 from service.remediation.message_hints import MessageHint
 from service.remediation.renames import Rename
 from service.remediation.rules.context import CannotHelp, DependentSetting
+from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
 from service.remediation.values import compute_value, leads_astray, rule_context, rule_for
 from service.schemas.diagnosis import Dropped, ProposedChange
 
@@ -263,7 +262,7 @@ def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
         return value
     if item.spec.type == "bool" and item.way in ("on", "off", "set"):
         return item.way != "off"
-    if now is not None and _number(now, "float") is not None and item.way in ("up", "down"):
+    if now is not None and number_of(now, "float") is not None and item.way in ("up", "down"):
         return words("changes.above" if item.way == "up" else "changes.below", language, now=now)
     return words(_WAYS.get(item.way, "changes.to-asked"), language)
 
@@ -271,7 +270,7 @@ def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
 def _bounded(item: MessageHint, now: str | None) -> int | None:
     """Give the bound that the job's value, or else the default, lies beyond; None where it lies within."""
     known = now if now is not None else item.spec.default
-    present = _number(known, "float") if isinstance(known, (int, float, str)) else None
+    present = number_of(known, "float") if isinstance(known, (int, float, str)) else None
     if present is None:
         return None
     if item.high is not None and present > item.high:
@@ -393,16 +392,6 @@ def _worded(change: ProposedChange, job: _JobContext) -> ProposedChange:
     )
 
 
-def typed_value(text: str | None) -> Scalar | None:
-    """Read a job's value as what it is: a truth value, a whole number, or the text."""
-    if text is None or text == "":
-        return None
-    plain = text.strip().strip("'\"")
-    if plain.lower() in ("true", "false"):
-        return plain.lower() == "true"
-    return int(plain) if re.fullmatch(r"-?\d{1,18}", plain) else plain
-
-
 def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job: _JobContext) -> bool:
     """Tell whether a case's change is one for this job.
 
@@ -483,52 +472,3 @@ def _joined(why: str, because: str, language: Language) -> str:
     """Put two sentences together; a reason of a case often lacks its full stop."""
     stop, gap = (".", " ") if language == "en" else ("。", "")
     return f"{why}{'' if why.endswith(('.', '。')) else stop}{gap}{because}" if because else why
-
-
-def misfit_reason(value: Scalar, spec: SettingSpec) -> str:
-    """Say why a value is none for a setting, or give the empty string."""
-    if is_guidance(value) or value in spec.choices or value == spec.default:
-        return ""
-    if spec.type == "bool":
-        return (
-            ""
-            if str(value).lower() in ("true", "false", "0", "1")
-            else Message("changes.no-bool", value=repr(value))
-        )
-    if spec.type in ("int", "float"):
-        number = _number(value, spec.type)
-        if number is None:
-            return Message(f"changes.no-{spec.type}", value=repr(value))
-        if spec.min is not None and number < spec.min:
-            return Message("changes.least-value", number=f"{number:g}", min=f"{spec.min:g}")
-        if spec.max is not None and number > spec.max:
-            return Message("changes.over-greatest-value", number=f"{number:g}", max=f"{spec.max:g}")
-        return ""
-    return (
-        Message("changes.none", value=repr(value), choices=", ".join(map(str, spec.choices)))
-        if spec.choices
-        else ""
-    )
-
-
-def _number(value: Scalar, kind: str) -> float | None:
-    try:
-        number = float(value) if not isinstance(value, bool) else None
-    except ValueError:
-        return None
-    return (
-        None
-        if number is None or not math.isfinite(number) or (kind == "int" and number != int(number))
-        else number
-    )
-
-
-def is_guidance(value: object) -> bool:
-    """Tell whether a change says in words how to choose the value.
-
-    It is shown, and never written to a file.
-    """
-    # Chinese has no blanks, and a path may be Chinese: so what has none counts where it is known as guidance.
-    return isinstance(value, str) and (
-        " " in value.strip() or (not value.isascii() and value in chinese_guidance())
-    )

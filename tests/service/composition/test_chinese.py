@@ -12,7 +12,7 @@ from service.composition import reasons
 from service.llm.conversation import Turn
 from service.patching.diagnosis_patch import patch_targets
 from service.pipeline.triage import Triage
-from service.remediation.changes import is_guidance
+from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import Diagnosis
 from tests.service.llm.answering import asked
 from tests.tables import each_row

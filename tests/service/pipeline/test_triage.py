@@ -8,7 +8,7 @@ from pathlib import Path
 from ingest import pipeline
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import MAX_CONFIG_BYTES, Triage, read_config
-from service.remediation.changes import is_guidance
+from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import Diagnosis
 from service.settings import Settings
 from tests.factories import silent

@@ -9,8 +9,9 @@ from typing import Any
 from corpus.schema import Language, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
 from service.pipeline.triage import Triage
-from service.remediation.changes import is_guidance, misfit_reason, propose_changes
+from service.remediation.changes import propose_changes
 from service.remediation.feasibility import value_of
+from service.remediation.setting_values import is_guidance, misfit_reason
 from service.schemas.diagnosis import Dropped, ProposedChange
 from tests.service.factories import case, change, failed, library, report, setting, spec
 from tests.tables import each_row

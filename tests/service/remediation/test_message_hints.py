@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from corpus.schema import Language, Scalar, SettingSpec
-from service.remediation.changes import is_guidance, propose_changes
+from service.remediation.changes import propose_changes
 from service.remediation.message_hints import hinted_changes, read_hints
+from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import ProposedChange
 from tests.factories import event
 from tests.service.factories import case, change, failed, library, report, setting, spec

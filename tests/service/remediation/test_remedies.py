@@ -12,9 +12,10 @@ from corpus.library import Library
 from corpus.schema import Remedy, SettingSpec
 from ingest.logs.facts import Fact
 from service.pipeline.triage import Triage
-from service.remediation.changes import is_guidance, misfit_reason, propose_changes
+from service.remediation.changes import propose_changes
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.remedies import applicable
+from service.remediation.setting_values import is_guidance, misfit_reason
 from tests.service.factories import URL, case, change, failed, report, setting, spec, text
 from tests.tables import each_row
 

@@ -13,8 +13,9 @@ from ingest.logs.facts import Fact
 from service.patching.patch import patch
 from service.patching.patches import ConfigFile, patch_files
 from service.patching.target import PatchTarget
-from service.remediation.changes import propose_changes, typed_value
+from service.remediation.changes import propose_changes
 from service.remediation.renames import find_renames
+from service.remediation.setting_values import typed_value
 from tests.service.factories import failed, library, report, setting, spec
 from tests.service.patching.applying import applied
 from tests.tables import each_row

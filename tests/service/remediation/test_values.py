@@ -19,7 +19,7 @@ from ingest.logs.facts import Fact, Value
 from ingest.logs.inputs import sources
 from service.pipeline.lint import findings
 from service.pipeline.triage import Triage
-from service.remediation.changes import misfit_reason, propose_changes
+from service.remediation.changes import propose_changes
 from service.remediation.rules.context import (
     GIB,
     Answer,
@@ -31,6 +31,7 @@ from service.remediation.rules.context import (
 )
 from service.remediation.rules.evaluation import apply_rule
 from service.remediation.rules.operators import OPERATORS, divisor_at_most, names_in
+from service.remediation.setting_values import misfit_reason
 from service.remediation.values import compute_value, leads_astray, measured_gib, rule_for, rule_ids
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 from tests.factories import traceback

@@ -1,0 +1,70 @@
+"""What a value is to a setting: of which type, fitting or not, a value or words of guidance."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from corpus.library import chinese_guidance
+from corpus.message import Message
+from corpus.schema import Scalar, SettingSpec
+
+
+def is_guidance(value: object) -> bool:
+    """Tell whether a change says in words how to choose the value.
+
+    It is shown, and never written to a file.
+    """
+    # Chinese has no blanks, and a path may be Chinese: so what has none counts where it is known as guidance.
+    return isinstance(value, str) and (
+        " " in value.strip() or (not value.isascii() and value in chinese_guidance())
+    )
+
+
+def typed_value(text: str | None) -> Scalar | None:
+    """Read a job's value as what it is: a truth value, a whole number, or the text."""
+    if text is None or text == "":
+        return None
+    plain = text.strip().strip("'\"")
+    if plain.lower() in ("true", "false"):
+        return plain.lower() == "true"
+    return int(plain) if re.fullmatch(r"-?\d{1,18}", plain) else plain
+
+
+def misfit_reason(value: Scalar, spec: SettingSpec) -> str:
+    """Say why a value is none for a setting, or give the empty string."""
+    if is_guidance(value) or value in spec.choices or value == spec.default:
+        return ""
+    if spec.type == "bool":
+        return (
+            ""
+            if str(value).lower() in ("true", "false", "0", "1")
+            else Message("changes.no-bool", value=repr(value))
+        )
+    if spec.type in ("int", "float"):
+        number = number_of(value, spec.type)
+        if number is None:
+            return Message(f"changes.no-{spec.type}", value=repr(value))
+        if spec.min is not None and number < spec.min:
+            return Message("changes.least-value", number=f"{number:g}", min=f"{spec.min:g}")
+        if spec.max is not None and number > spec.max:
+            return Message("changes.over-greatest-value", number=f"{number:g}", max=f"{spec.max:g}")
+        return ""
+    return (
+        Message("changes.none", value=repr(value), choices=", ".join(map(str, spec.choices)))
+        if spec.choices
+        else ""
+    )
+
+
+def number_of(value: Scalar, kind: str) -> float | None:
+    """Read a value as a finite number of a kind (`int`, `float`); None where it is none."""
+    try:
+        number = float(value) if not isinstance(value, bool) else None
+    except ValueError:
+        return None
+    return (
+        None
+        if number is None or not math.isfinite(number) or (kind == "int" and number != int(number))
+        else number
+    )
