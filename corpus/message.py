@@ -13,13 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import yaml
 from pydantic import WrapValidator
 
 from corpus.schema import Language, Text
 
 FOLDER = Path(__file__).with_name("messages")
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 T = TypeVar("T")
 # One Chinese character (CJK Unified Ideographs).
 CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -148,6 +146,10 @@ def files() -> frozenset[str]:
 @cache
 def rows(file: str) -> Mapping[str, Mapping[Language, str]]:
     """Read one file of the catalogue: rows of both languages by their names."""
+    # Imported where a file is read: most modules that name messages never tell one.
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     with (FOLDER / f"{file}.yaml").open(encoding="utf-8") as stream:
-        found: dict[str, dict[Language, str]] = yaml.load(stream, Loader=_LOADER)  # noqa: S506 - a safe loader
+        found: dict[str, dict[Language, str]] = yaml.load(stream, Loader=loader)  # noqa: S506 - a safe loader
     return found
