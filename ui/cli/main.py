@@ -14,6 +14,52 @@ from eval.errors import EvalError
 from ingest.errors import IngestError
 from service.schemas.errors import ServiceError
 from ui.cli.codes import MISUSE
+from ui.cli.options import (
+    AsJson,
+    BatchName,
+    BatchPaths,
+    BatchUsers,
+    ConfigFiles,
+    CsvFile,
+    DiagnosisFile,
+    EarlierSnapshot,
+    ExitCode,
+    FromKubernetes,
+    FromRay,
+    FromSlurm,
+    HealthyRun,
+    HealthyTemplates,
+    HostAddress,
+    JobCommand,
+    JsonLines,
+    Lang,
+    Logs,
+    LookInterval,
+    NoModel,
+    Once,
+    Port,
+    PostEach,
+    PostFailed,
+    Quiet,
+    RayDashboard,
+    ResultsFile,
+    SampleInterval,
+    SchedulerState,
+    SettleTime,
+    ShowPrompt,
+    Signal,
+    SinceHours,
+    SinceTime,
+    SnapshotFile,
+    SnapshotInterval,
+    SummaryPage,
+    Telemetry,
+    TellSlack,
+    WatchedPlace,
+    WatchedUsers,
+    Webhook,
+    WorkerCount,
+)
 
 app = typer.Typer(
     name="whycrash",
@@ -27,15 +73,6 @@ corpus_app = typer.Typer(help="Look into the knowledge and check it.", no_args_i
 app.add_typer(corpus_app, name="corpus")
 keys_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 app.add_typer(keys_app, name="keys")
-
-Lang = Annotated[
-    str,
-    typer.Option(
-        "--lang",
-        metavar="en|zh",
-        help="Language of the answer: en or zh. Default: the log's, else the locale's.",
-    ),
-]
 
 
 def _version(wanted: bool) -> None:
@@ -58,64 +95,17 @@ def options(
 
 @app.command()
 def explain(
-    logs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="LOG",
-            help=(
-                "The job's output: files, a folder, an archive (.tar, .zip, .gz, .zst, .xz, .bz2), or `-` "
-                "for standard input."
-            ),
-        ),
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the diagnosis as one JSON object.")] = False,
+    logs: Logs,
+    as_json: AsJson = False,
     lang: Lang = "",
-    config: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--config", metavar="FILE", help="A launch script or configuration of the job; may be repeated."
-        ),
-    ] = None,
-    good: Annotated[
-        Path | None,
-        typer.Option(
-            "--good", metavar="FILE", help="A healthy run of the same job: what it prints too is no cause."
-        ),
-    ] = None,
-    telemetry: Annotated[
-        str,
-        typer.Option(
-            "--telemetry",
-            metavar="FILE|live|prometheus://...",
-            help="What the machine says: a snapshot's file, this machine now, or a Prometheus server.",
-        ),
-    ] = "",
-    exit_code: Annotated[
-        int | None,
-        typer.Option(
-            "--exit-code",
-            metavar="N",
-            help="The exit code that the job ended with; 137 and -9 tell of SIGKILL.",
-        ),
-    ] = None,
-    signal: Annotated[
-        str, typer.Option("--signal", metavar="NAME", help="The signal that killed it, such as SIGKILL or 9.")
-    ] = "",
-    state: Annotated[
-        str,
-        typer.Option(
-            "--state",
-            metavar="STATE",
-            help="What its scheduler says of its end, such as OUT_OF_MEMORY or OOMKilled.",
-        ),
-    ] = "",
-    no_model: Annotated[
-        bool, typer.Option("--no-model", help="Ask no model, whatever WHYCRASH_MODEL says.")
-    ] = False,
-    show_prompt: Annotated[
-        bool,
-        typer.Option("--show-prompt", help="Print exactly what a model would be sent, and send nothing."),
-    ] = False,
+    config: ConfigFiles = None,
+    good: HealthyRun = None,
+    telemetry: Telemetry = "",
+    exit_code: ExitCode = None,
+    signal: Signal = "",
+    state: SchedulerState = "",
+    no_model: NoModel = False,
+    show_prompt: ShowPrompt = False,
 ) -> None:
     """Explain why a job died. Exit code 0: explained, 3: unknown, 4: no failure found, 2: misuse."""
     # Imported here, as in each command: a command should start with what it needs and no more.
@@ -142,50 +132,13 @@ _THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_int
 
 @app.command(context_settings=_THROUGH)
 def run(
-    command: Annotated[
-        list[str], typer.Argument(metavar="COMMAND", help="The job, after `--`, with its own arguments.")
-    ],
-    config: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--config", metavar="FILE", help="A launch script or configuration of the job; may be repeated."
-        ),
-    ] = None,
-    good: Annotated[
-        Path | None,
-        typer.Option(
-            "--good",
-            metavar="FILE",
-            help="Templates of a healthy run: written when the job ends well, taken away when it fails.",
-        ),
-    ] = None,
-    post: Annotated[
-        str,
-        typer.Option(
-            "--post",
-            metavar="URL",
-            help="Hand a failed job in at this whycrash service too; its key is in WHYCRASH_KEY.",
-        ),
-    ] = "",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="FILE", help="Write the diagnosis of a failed job to this file, as JSON."
-        ),
-    ] = None,
-    every: Annotated[
-        float,
-        typer.Option(
-            "--telemetry-every",
-            metavar="SECONDS",
-            min=0,
-            max=3600,
-            help="How often the machine is sampled; 0 is never.",
-        ),
-    ] = 15,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print no explanation; for --out and --post.")
-    ] = False,
+    command: JobCommand,
+    config: ConfigFiles = None,
+    good: HealthyTemplates = None,
+    post: PostFailed = "",
+    out: DiagnosisFile = None,
+    every: SampleInterval = 15,
+    quiet: Quiet = False,
     lang: Lang = "",
 ) -> None:
     """Run a job unchanged, and explain it when it fails. The exit code, or the signal, is the job's own."""
@@ -197,69 +150,17 @@ def run(
 
 @app.command()
 def watch(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="ray|slurm|DIR",
-            help="Where jobs end: a Ray cluster, Slurm's accounting, or a folder of logs.",
-        ),
-    ],
-    ray: Annotated[
-        str,
-        typer.Option(
-            "--dashboard",
-            metavar="URL",
-            help="Ray's dashboard. Default: WHYCRASH_RAY_DASHBOARD, else http://127.0.0.1:8265.",
-        ),
-    ] = "",
-    users: Annotated[
-        str,
-        typer.Option(
-            "--users",
-            metavar="NAMES",
-            help="Slurm users, by commas. Default: those that sacct gives by itself.",
-        ),
-    ] = "",
-    every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=0.2, help="How often to look.")
-    ] = 30,
-    settle: Annotated[
-        float,
-        typer.Option(
-            "--settle",
-            metavar="SECONDS",
-            min=0,
-            help="A log in a folder is over when it has not grown for so long.",
-        ),
-    ] = 60,
-    since: Annotated[
-        float,
-        typer.Option(
-            "--since-hours",
-            metavar="HOURS",
-            min=0,
-            help="Also jobs that ended in the hours before. Default: from now on, or from where it was left.",
-        ),
-    ] = 0,
-    webhook: Annotated[
-        str, typer.Option("--webhook", metavar="URL", help="POST each diagnosis there, as JSON.")
-    ] = "",
-    slack: Annotated[
-        bool,
-        typer.Option("--slack", help="Tell the incoming webhook of Slack that WHYCRASH_SLACK_WEBHOOK names."),
-    ] = False,
-    post: Annotated[
-        str,
-        typer.Option(
-            "--post",
-            metavar="URL",
-            help="Hand each job in at this whycrash service; its key is in WHYCRASH_KEY.",
-        ),
-    ] = "",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print each diagnosis as one line of JSON.")
-    ] = False,
-    once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
+    what: WatchedPlace,
+    ray: RayDashboard = "",
+    users: WatchedUsers = "",
+    every: LookInterval = 30,
+    settle: SettleTime = 60,
+    since: SinceHours = 0,
+    webhook: Webhook = "",
+    slack: TellSlack = False,
+    post: PostEach = "",
+    as_json: JsonLines = False,
+    once: Once = False,
     lang: Lang = "",
 ) -> None:
     """Triage jobs as they fail. Nothing leaves the machine unless a target is named."""
@@ -272,26 +173,7 @@ def watch(
 
 
 @app.command()
-def serve(
-    host: Annotated[
-        str,
-        typer.Option(
-            "--host",
-            metavar="ADDRESS",
-            help="Address to bind to; any but a loopback one needs an API key first. Default: WHYCRASH_HOST.",
-        ),
-    ] = "",
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port",
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="Port; 0 is any free one. Default: WHYCRASH_PORT.",
-        ),
-    ] = None,
-) -> None:
+def serve(host: HostAddress = "", port: Port = None) -> None:
     """Serve the API, the chat page and Slack in one process."""
     from ui.cli import serve as command
 
@@ -333,74 +215,17 @@ def ingest(
 
 @app.command()
 def batch(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="PATH", help="The jobs' output: a folder, files, an archive, or JSON lines of jobs."
-        ),
-    ] = None,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help=(
-                "The results, a JSON object a line. The same command with the same file goes on where it "
-                "stopped."
-            ),
-        ),
-    ] = Path("results.jsonl"),
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write the summary as a page too.")
-    ] = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write the results as CSV too.")
-    ] = None,
-    slurm: Annotated[
-        bool, typer.Option("--slurm", help="Take the failed jobs that sacct knows, and their output files.")
-    ] = False,
-    ray: Annotated[
-        str,
-        typer.Option(
-            "--ray", metavar="URL", help="Take the failed jobs of a Ray cluster, by its dashboard's address."
-        ),
-    ] = "",
-    kubernetes: Annotated[
-        Path | None,
-        typer.Option(
-            "--kubernetes",
-            metavar="DIR",
-            help="Take the pods of a folder such as /var/log/pods, or of `kubectl logs` output.",
-        ),
-    ] = None,
-    since: Annotated[
-        str,
-        typer.Option(
-            "--since",
-            metavar="TIME",
-            help="With --slurm or --ray: 2026-11-20, 2026-11-20T08:00, 36h or 7d. Default for Slurm: 1d.",
-        ),
-    ] = "",
-    users: Annotated[
-        str,
-        typer.Option(
-            "--users",
-            metavar="NAMES",
-            help="With --slurm: whose jobs, by commas. Default: those that sacct gives you.",
-        ),
-    ] = "",
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            metavar="COUNT",
-            min=1,
-            help="Processes that triage. Default: WHYCRASH_WORKERS, else one for each core.",
-        ),
-    ] = None,
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="What to call the batch. Default: where it is from.")
-    ] = "",
+    paths: BatchPaths = None,
+    out: ResultsFile = Path("results.jsonl"),
+    html: SummaryPage = None,
+    csv: CsvFile = None,
+    slurm: FromSlurm = False,
+    ray: FromRay = "",
+    kubernetes: FromKubernetes = None,
+    since: SinceTime = "",
+    users: BatchUsers = "",
+    workers: WorkerCount = None,
+    name: BatchName = "",
     lang: Lang = "",
 ) -> None:
     """Triage many jobs. Exit code 0: all answered, 3: some without an answer, 4: no failure found, 2: misuse, 130: stopped."""
@@ -438,30 +263,7 @@ def search(
 
 
 @app.command(short_help="Write down what this machine says of itself.")
-def snapshot(
-    watch: Annotated[
-        float,
-        typer.Option(
-            "--watch",
-            metavar="SECONDS",
-            min=0,
-            max=3600,
-            help="Take one each so many seconds until stopped; 0 takes one.",
-        ),
-    ] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help="Write to this file instead of standard output; while watching, it holds the latest.",
-        ),
-    ] = None,
-    since: Annotated[
-        Path | None,
-        typer.Option("--since", metavar="FILE", help="An earlier snapshot: counters say what came since."),
-    ] = None,
-) -> None:
+def snapshot(watch: SnapshotInterval = 0, out: SnapshotFile = None, since: EarlierSnapshot = None) -> None:
     """Write down what this machine says of itself, as JSON that `explain --telemetry` reads."""
     from ui.cli import snapshot as command
 

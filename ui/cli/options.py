@@ -1,0 +1,260 @@
+"""The arguments and options of the `whycrash` command, each with what `--help` says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Lang = Annotated[
+    str,
+    typer.Option(
+        "--lang",
+        metavar="en|zh",
+        help="Language of the answer: en or zh. Default: the log's, else the locale's.",
+    ),
+]
+
+Logs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="LOG",
+        help=(
+            "The job's output: files, a folder, an archive (.tar, .zip, .gz, .zst, .xz, .bz2), or `-` "
+            "for standard input."
+        ),
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the diagnosis as one JSON object.")]
+ConfigFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--config", metavar="FILE", help="A launch script or configuration of the job; may be repeated."
+    ),
+]
+HealthyRun = Annotated[
+    Path | None,
+    typer.Option(
+        "--good", metavar="FILE", help="A healthy run of the same job: what it prints too is no cause."
+    ),
+]
+Telemetry = Annotated[
+    str,
+    typer.Option(
+        "--telemetry",
+        metavar="FILE|live|prometheus://...",
+        help="What the machine says: a snapshot's file, this machine now, or a Prometheus server.",
+    ),
+]
+ExitCode = Annotated[
+    int | None,
+    typer.Option(
+        "--exit-code", metavar="N", help="The exit code that the job ended with; 137 and -9 tell of SIGKILL."
+    ),
+]
+Signal = Annotated[
+    str, typer.Option("--signal", metavar="NAME", help="The signal that killed it, such as SIGKILL or 9.")
+]
+SchedulerState = Annotated[
+    str,
+    typer.Option(
+        "--state",
+        metavar="STATE",
+        help="What its scheduler says of its end, such as OUT_OF_MEMORY or OOMKilled.",
+    ),
+]
+NoModel = Annotated[bool, typer.Option("--no-model", help="Ask no model, whatever WHYCRASH_MODEL says.")]
+ShowPrompt = Annotated[
+    bool, typer.Option("--show-prompt", help="Print exactly what a model would be sent, and send nothing.")
+]
+JobCommand = Annotated[
+    list[str], typer.Argument(metavar="COMMAND", help="The job, after `--`, with its own arguments.")
+]
+HealthyTemplates = Annotated[
+    Path | None,
+    typer.Option(
+        "--good",
+        metavar="FILE",
+        help="Templates of a healthy run: written when the job ends well, taken away when it fails.",
+    ),
+]
+PostFailed = Annotated[
+    str,
+    typer.Option(
+        "--post",
+        metavar="URL",
+        help="Hand a failed job in at this whycrash service too; its key is in WHYCRASH_KEY.",
+    ),
+]
+DiagnosisFile = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Write the diagnosis of a failed job to this file, as JSON."),
+]
+SampleInterval = Annotated[
+    float,
+    typer.Option(
+        "--telemetry-every",
+        metavar="SECONDS",
+        min=0,
+        max=3600,
+        help="How often the machine is sampled; 0 is never.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print no explanation; for --out and --post.")]
+WatchedPlace = Annotated[
+    str,
+    typer.Argument(
+        metavar="ray|slurm|DIR",
+        help="Where jobs end: a Ray cluster, Slurm's accounting, or a folder of logs.",
+    ),
+]
+RayDashboard = Annotated[
+    str,
+    typer.Option(
+        "--dashboard",
+        metavar="URL",
+        help="Ray's dashboard. Default: WHYCRASH_RAY_DASHBOARD, else http://127.0.0.1:8265.",
+    ),
+]
+WatchedUsers = Annotated[
+    str,
+    typer.Option(
+        "--users", metavar="NAMES", help="Slurm users, by commas. Default: those that sacct gives by itself."
+    ),
+]
+LookInterval = Annotated[
+    float, typer.Option("--every", metavar="SECONDS", min=0.2, help="How often to look.")
+]
+SettleTime = Annotated[
+    float,
+    typer.Option(
+        "--settle",
+        metavar="SECONDS",
+        min=0,
+        help="A log in a folder is over when it has not grown for so long.",
+    ),
+]
+SinceHours = Annotated[
+    float,
+    typer.Option(
+        "--since-hours",
+        metavar="HOURS",
+        min=0,
+        help="Also jobs that ended in the hours before. Default: from now on, or from where it was left.",
+    ),
+]
+Webhook = Annotated[str, typer.Option("--webhook", metavar="URL", help="POST each diagnosis there, as JSON.")]
+TellSlack = Annotated[
+    bool,
+    typer.Option("--slack", help="Tell the incoming webhook of Slack that WHYCRASH_SLACK_WEBHOOK names."),
+]
+PostEach = Annotated[
+    str,
+    typer.Option(
+        "--post", metavar="URL", help="Hand each job in at this whycrash service; its key is in WHYCRASH_KEY."
+    ),
+]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print each diagnosis as one line of JSON.")]
+Once = Annotated[bool, typer.Option("--once", help="Look once and end.")]
+HostAddress = Annotated[
+    str,
+    typer.Option(
+        "--host",
+        metavar="ADDRESS",
+        help="Address to bind to; any but a loopback one needs an API key first. Default: WHYCRASH_HOST.",
+    ),
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        "--port", metavar="PORT", min=0, max=65535, help="Port; 0 is any free one. Default: WHYCRASH_PORT."
+    ),
+]
+BatchPaths = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="PATH", help="The jobs' output: a folder, files, an archive, or JSON lines of jobs."
+    ),
+]
+ResultsFile = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help=(
+            "The results, a JSON object a line. The same command with the same file goes on where it stopped."
+        ),
+    ),
+]
+SummaryPage = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write the summary as a page too.")
+]
+CsvFile = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the results as CSV too.")]
+FromSlurm = Annotated[
+    bool, typer.Option("--slurm", help="Take the failed jobs that sacct knows, and their output files.")
+]
+FromRay = Annotated[
+    str,
+    typer.Option(
+        "--ray", metavar="URL", help="Take the failed jobs of a Ray cluster, by its dashboard's address."
+    ),
+]
+FromKubernetes = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubernetes",
+        metavar="DIR",
+        help="Take the pods of a folder such as /var/log/pods, or of `kubectl logs` output.",
+    ),
+]
+SinceTime = Annotated[
+    str,
+    typer.Option(
+        "--since",
+        metavar="TIME",
+        help="With --slurm or --ray: 2026-11-20, 2026-11-20T08:00, 36h or 7d. Default for Slurm: 1d.",
+    ),
+]
+BatchUsers = Annotated[
+    str,
+    typer.Option(
+        "--users",
+        metavar="NAMES",
+        help="With --slurm: whose jobs, by commas. Default: those that sacct gives you.",
+    ),
+]
+WorkerCount = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        metavar="COUNT",
+        min=1,
+        help="Processes that triage. Default: WHYCRASH_WORKERS, else one for each core.",
+    ),
+]
+BatchName = Annotated[
+    str, typer.Option("--name", metavar="NAME", help="What to call the batch. Default: where it is from.")
+]
+SnapshotInterval = Annotated[
+    float,
+    typer.Option(
+        "--watch",
+        metavar="SECONDS",
+        min=0,
+        max=3600,
+        help="Take one each so many seconds until stopped; 0 takes one.",
+    ),
+]
+SnapshotFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Write to this file instead of standard output; while watching, it holds the latest.",
+    ),
+]
+EarlierSnapshot = Annotated[
+    Path | None,
+    typer.Option("--since", metavar="FILE", help="An earlier snapshot: counters say what came since."),
+]
