@@ -14,6 +14,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from corpus.message import Message
 from service.api import keys
 from service.api.access import Principal
 from service.app.triage_service import Caller, TriageService
@@ -311,13 +312,13 @@ def test_that_an_error_is_told_in_the_pages_language(page: ModuleType, controlle
     """Of an event as of a call; what a page sends may be anything."""
 
     def work() -> Iterator[dict[str, object]]:
-        raise NotFoundError("There is no batch 7.")
+        raise NotFoundError(Message("errors.no-batch-deleted", batch=7))
         yield {}
 
     for sent, said in (
-        ({"language": "zh", "ticket": 3}, "没有批次 7。"),
-        ({"ticket": 3}, "There is no batch 7."),
-        ("none", "There is no batch 7."),
+        ({"language": "zh", "ticket": 3}, "没有批次 7；"),
+        ({"ticket": 3}, "There is no batch 7;"),
+        ("none", "There is no batch 7;"),
     ):
         event = SimpleNamespace(_data=sent)
         (state,) = page.survived(event, work)  # type: ignore[arg-type]  # only its data is looked at

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from corpus.message import Message
 from corpus.schema import Language
 from service.app.triage_service import Page
 from service.pipeline.triage import Triage
@@ -471,9 +472,7 @@ def test_that_an_answer_goes_from_first_to_final(diagnosis: Diagnosis) -> None:
         (TriageFailed(type="BusyError", status=429, error="x", retry_after=7.4), "x", "请 7 秒后重试"),
         (
             TriageFailed(
-                type="EmptyInput",
-                status=422,
-                error="<b> is empty: nothing was written, or it is the wrong file.",
+                type="EmptyInput", status=422, error=Message("errors.empty-nothing-written-wrong", name="<b>")
             ),
             "&lt;b&gt; is empty",
             "&lt;b&gt; 是空的",
