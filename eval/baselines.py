@@ -23,7 +23,6 @@ from typing import Any
 from corpus import log_patterns
 from corpus.library import Library
 from corpus.log_patterns import Pattern
-from corpus.schema import Case
 from eval.answers import NO_FAILURE, Answer, System
 from eval.incidents import Incident
 from ingest.embedder import Embedder
@@ -66,7 +65,11 @@ class Grep:
     """The failure rows of the pattern table, searched in one line at a time: no order, role or progress."""
 
     def __init__(self, table: Iterable[Pattern]) -> None:
-        self._patterns = sorted((row for row in table if row.fails and row.cause), key=_telling)
+        # Of rows that match one line as the reader does: what can begin a failure first, then what is sure.
+        self._patterns = sorted(
+            (row for row in table if row.fails and row.cause),
+            key=lambda row: (_ROLES.index(row.role), _STRENGTHS.index(row.strength)),
+        )
 
     def cause(self, text: str) -> str | None:
         """Name the cause that the most telling matching row gives; None where none matches."""
@@ -81,11 +84,6 @@ class Grep:
     def causes(self, picked: Iterable[LogLine]) -> list[tuple[int, str]]:
         """Give line number and cause of the rows of a log that a pattern knows, in the order given."""
         return [(row.number, cause) for row in picked if (cause := self.cause(row.text))]
-
-
-def _telling(row: Pattern) -> tuple[int, int]:
-    """Order rows that match one line as the reader does: what can begin a failure, then what is sure."""
-    return _ROLES.index(row.role), _STRENGTHS.index(row.strength)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +197,10 @@ class DenseAlone:
         )
         cases = self._triage.library.cases.values()
         pieces = [
-            (piece, case.id) for case in cases for text in _texts(case) for piece in splitter.split_text(text)
+            (piece, case.id)
+            for case in cases
+            for title, body in ((case.title.en, case.body.en), (case.title.zh, case.body.zh))
+            for piece in splitter.split_text(f"{title}\n\n{body}")
         ]
         folder = tempfile.mkdtemp(prefix="whycrash-dense-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -218,10 +219,6 @@ class DenseAlone:
             else []
         )
         return _of_cases(incident, "dense", found, self._triage.library, started)
-
-
-def _texts(case: Case) -> tuple[str, str]:
-    return f"{case.title.en}\n\n{case.body.en}", f"{case.title.zh}\n\n{case.body.zh}"
 
 
 def _embeddings(embedder: Embedder) -> Any:

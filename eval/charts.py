@@ -86,18 +86,21 @@ def risk_coverage(curves: Mapping[str, Sequence[tuple[float, float]]], colours: 
         for name, points in curves.items()
         if points
     )
+    drawn = [
+        element(
+            "polyline",
+            points=" ".join(f"{across.at(share):.1f},{up.at(right):.1f}" for share, right in points),
+            class_=f"line {colours[name]}",
+        )
+        for name, points in curves.items()
+    ]
     return svg(
         _SQUARE,
         f"Risk and coverage: {told or 'nothing to show'}",
         *_axes(across, up, ("share answered", "share right of those")),
-        *(_curve(points, across, up, colours[name]) for name, points in curves.items()),
+        *drawn,
         *(_key(number, name, colours[name]) for number, name in enumerate(curves)),
     )
-
-
-def _curve(points: Sequence[tuple[float, float]], across: Scale, up: Scale, colour: str) -> Html:
-    places = " ".join(f"{across.at(share):.1f},{up.at(right):.1f}" for share, right in points)
-    return element("polyline", points=places, class_=f"line {colour}")
 
 
 def _key(number: int, name: str, colour: str) -> Html:
@@ -111,12 +114,16 @@ def bars(title: str, rows: Sequence[Bar], goal: tuple[float, str] | None = None)
     across = Scale(0, 1, left, WIDTH - 92)
     told = "; ".join(f"{row.name} {counted(row.found)}" for row in rows)
     bottom = 24 + _BAR * len(rows)
+    marked: list[Html] = []
+    if goal is not None:
+        x = across.at(goal[0])
+        marked = [line(x, 20, x, bottom, "goal"), text(WIDTH, 14, f"goal {goal[1]}", "small", "end")]
     return svg(
         bottom + 4,
         f"{title}: {told}",
         text(0, 14, title, "title"),
         *(part for number, row in enumerate(rows) for part in _bar(row, 24 + _BAR * number, across)),
-        *(() if goal is None else _goal(goal, across, bottom)),
+        *marked,
     )
 
 
@@ -145,11 +152,6 @@ def _whisker(found: Mean, y: float, across: Scale) -> list[Html]:
         return []
     low, high = across.at(found.low), across.at(found.high)
     return [line(low, y, high, y, "whisker"), *(line(x, y - 3, x, y + 3, "whisker") for x in (low, high))]
-
-
-def _goal(goal: tuple[float, str], across: Scale, bottom: float) -> list[Html]:
-    x = across.at(goal[0])
-    return [line(x, 20, x, bottom, "goal"), text(WIDTH, 14, f"goal {goal[1]}", "small", "end")]
 
 
 def confusion(pairs: Mapping[tuple[str, str], int]) -> Html:
@@ -185,7 +187,10 @@ def confusion(pairs: Mapping[tuple[str, str], int]) -> Html:
             text(left - 8, top + _CELL * (number + 0.65), name, anchor="end")
             for number, name in enumerate(rows)
         ),
-        *(_slanted(left + _CELL * (number + 0.6), top - 8, name) for number, name in enumerate(columns)),
+        *(
+            element("text", name, x=x, y=top - 8, transform=f"rotate(-55 {x:.1f} {top - 8:.1f})")
+            for x, name in ((left + _CELL * (number + 0.6), name) for number, name in enumerate(columns))
+        ),
         text(0, 12, "labelled ↓  named →", "small"),
         *(
             text(left + _CELL * len(columns) + 8, top + _CELL * (number + 0.65), f"n={totals[name]}", "small")
@@ -218,7 +223,3 @@ def _cell(x: float, y: float, count: int, share: float, right: bool) -> list[Htm
         fill_opacity=0.12 + 0.33 * share,
     )
     return [wash, text(x + _CELL / 2, y + _CELL * 0.65, str(count), anchor="middle")]
-
-
-def _slanted(x: float, y: float, words: str) -> Html:
-    return element("text", words, x=x, y=y, transform=f"rotate(-55 {x:.1f} {y:.1f})")

@@ -77,16 +77,11 @@ def table(run: Run, split: Split) -> list[MetricRow]:
         MetricRow(words, goal, metric in LOWER_IS_BETTER, {name: means[name][metric] for name in scores})
         for metric, words, goal in METRICS
     ]
-    return [
-        *rows,
-        MetricRow(
-            "calibration error (ECE)", ECE_GOAL, True, {name: _ece(rows) for name, rows in scores.items()}
-        ),
-    ]
-
-
-def _ece(scores: Sequence[Score]) -> Mean:
-    return Mean(ece(scores), math.nan, math.nan, sum(item.confidence is not None for item in scores))
+    calibration = {
+        name: Mean(ece(scored), math.nan, math.nan, sum(item.confidence is not None for item in scored))
+        for name, scored in scores.items()
+    }
+    return [*rows, MetricRow("calibration error (ECE)", ECE_GOAL, True, calibration)]
 
 
 def reached(row: MetricRow) -> bool | None:

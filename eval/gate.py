@@ -43,17 +43,13 @@ def falls(by_split: Mapping[str, Sequence[Score]], floors: Floors) -> list[str]:
     found = []
     for split, scores in by_split.items():
         reached = _judged(split, scores)
-        told = (_fall(name, reached.get(name), floor) for name, floor in floors.get(split, {}).items())
-        found += [f"{split}: {text}" for text in told if text]
+        for name, floor in floors.get(split, {}).items():
+            value = reached.get(name)
+            if value is None:
+                found.append(f"{split}: {name} is not scored any more (floor {floor:.3f})")
+            elif value > floor if name in LOWER else value < floor:
+                found.append(f"{split}: {name} is {value:.3f}, the floor is {floor:.3f}")
     return found
-
-
-def _fall(name: str, value: float | None, floor: float) -> str:
-    """Say that a figure fell; the empty string where it stands."""
-    if value is None:
-        return f"{name} is not scored any more (floor {floor:.3f})"
-    fell = value > floor if name in LOWER else value < floor
-    return f"{name} is {value:.3f}, the floor is {floor:.3f}" if fell else ""
 
 
 def load(path: Path = FILE) -> Floors:

@@ -17,7 +17,7 @@ import numpy as np
 from corpus.keys import canonical
 from corpus.library import Library
 from eval.answers import Answer
-from eval.incidents import Incident, LabelledChange
+from eval.incidents import Incident
 
 RESAMPLES = 2000
 SURE = 0.8
@@ -81,7 +81,10 @@ def score(incident: Incident, answer: Answer, library: Library) -> Score:
         cause_top1=_when(diagnosed, first),
         cause_top3=_when(diagnosed, any(cause in label.causes for cause in top)),
         category=_when(
-            diagnosed, told and bool(top) and _category(top[0], library) in _categories(label.causes, library)
+            diagnosed,
+            told
+            and bool(top)
+            and _category(top[0], library) in {_category(cause, library) for cause in label.causes},
         ),
         root_line_1=_line(incident, answer, 1),
         root_line_5=_line(incident, answer, 5),
@@ -107,10 +110,6 @@ def _category(cause: str, library: Library) -> str:
     return library.causes[cause].category if cause in library.causes else ""
 
 
-def _categories(causes: Sequence[str], library: Library) -> set[str]:
-    return {_category(cause, library) for cause in causes}
-
-
 def _line(incident: Incident, answer: Answer, count: int) -> float | None:
     if not incident.label.root_lines or answer.lines is None:
         return None
@@ -123,13 +122,13 @@ def _setting(incident: Incident, answer: Answer, library: Library) -> float | No
     wanted = [change for change in incident.label.changes if change.framework in known]
     if not wanted or incident.label.verdict != "diagnosed" or answer.changes is None:
         return None
-    return float(any(_same(change.key, key) for change in wanted for _, key, _ in answer.changes))
-
-
-def _same(one: str, other: str) -> bool:
-    """Tell whether two names are of one setting: `num_workers` is `DataLoader.num_workers`."""
-    short, long = sorted((_plain(one), _plain(other)), key=len)
-    return short == long or long.endswith(f".{short}")
+    # Two names may be of one setting: `num_workers` is `DataLoader.num_workers`.
+    pairs = [
+        sorted((_plain(change.key), _plain(key)), key=len)
+        for change in wanted
+        for _, key, _ in answer.changes
+    ]
+    return float(any(short == long or long.endswith(f".{short}") for short, long in pairs))
 
 
 def _plain(key: str) -> str:
@@ -142,18 +141,16 @@ def _patch(incident: Incident, answer: Answer) -> float | None:
 
     Only where the job's files are there.
     """
-    settings = [change for change in incident.label.changes if _is_written(change, incident)]
+    texts = [_plain_text(path.read_text(encoding="utf-8", errors="replace")) for path in incident.job_files]
+    settings = [
+        change for change in incident.label.changes if any(_plain(change.key) in text for text in texts)
+    ]
     if not settings or answer.changes is None:
         return None
     added = [
         row for row in (answer.patch or "").split("\n") if row.startswith("+") and not row.startswith("+++")
     ]
     return float(any(_plain(change.key) in _plain_text(row) for change in settings for row in added))
-
-
-def _is_written(change: LabelledChange, incident: Incident) -> bool:
-    texts = (path.read_text(encoding="utf-8", errors="replace") for path in incident.job_files)
-    return any(_plain(change.key) in _plain_text(text) for text in texts)
 
 
 def _plain_text(text: str) -> str:
@@ -252,22 +249,16 @@ def compare(before: Sequence[Score], after: Sequence[Score], metric: str) -> Dif
     pairs = [pair for pair in pairs if pair[1] is not None and pair[2] is not None]
     up = tuple(name for name, first, second in pairs if second > first)
     down = tuple(name for name, first, second in pairs if second < first)
+    total = len(up) + len(down)
+    tail = float(sum(math.comb(total, number) for number in range(min(len(up), len(down)) + 1))) / 2.0**total
     return Difference(
         metric,
         mean([pair[1] for pair in pairs]).value,
         mean([pair[2] for pair in pairs]).value,
         up,
         down,
-        _sign_test(len(up), len(down)),
+        min(1.0, 2.0 * tail),
     )
-
-
-def _sign_test(up: int, down: int) -> float:
-    total = up + down
-    if not total:
-        return 1.0
-    tail = float(sum(math.comb(total, number) for number in range(min(up, down) + 1))) / 2.0**total
-    return min(1.0, 2.0 * tail)
 
 
 def ranking(

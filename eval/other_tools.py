@@ -103,15 +103,16 @@ class LogDetective:
         # The tool counts every Unicode line break; ours counts newlines only.
         text = "\n".join(" ".join(row.text.splitlines()) for row in rows)
         snippets = [snippet for kind in self._kinds for snippet in kind()(text)]
-        picked = [row for number, piece in snippets for row in _worded(rows, number, piece)]
+        # The rows of each snippet that hold an error word, from its end.
+        picked = [
+            row
+            for number, piece in snippets
+            for row in reversed(list(_spread(rows, number, piece)))
+            if row.has_error_word
+        ]
         return judged(
             incident, Picked(list(dict.fromkeys(picked))[:MOST_LINES], bool(picked)), self._grep, started
         )
-
-
-def _worded(rows: list[LogLine], number: int, piece: str) -> list[LogLine]:
-    """Give the rows of a snippet that hold an error word, from its end."""
-    return [row for row in reversed(list(_spread(rows, number, piece))) if row.has_error_word]
 
 
 def _spread(rows: list[LogLine], number: int, piece: str) -> Iterator[LogLine]:

@@ -121,13 +121,22 @@ def _metrics(run: Run, split: Split, rows: Sequence[MetricRow]) -> Html:
     return markup.table(
         f"Split {split}, {count} incidents",
         ("metric", "goal", *names),
-        ((row.words, aim(row), *(_figure(row, name) for name in names)) for row in rows),
+        (
+            (
+                row.words,
+                aim(row),
+                *(
+                    join(
+                        (counted(row.means[name], row.goal), _chip(row))
+                        if name == COMPOSER
+                        else (cell(row.means[name]),)
+                    )
+                    for name in names
+                ),
+            )
+            for row in rows
+        ),
     )
-
-
-def _figure(row: MetricRow, system: str) -> Html:
-    found = row.means[system]
-    return join((counted(found, row.goal), _chip(row))) if system == COMPOSER else join((cell(found),))
 
 
 def _retrieval(run: Run) -> Html:

@@ -40,11 +40,8 @@ def terminal(run: Run, console: Console) -> None:
     if run.rankings:
         console.print(_retrievers(run))
     console.print(_costs(run))
-    console.print(Text(f"started {run.started}, {run.seconds:.1f} s, {_versions(run)}", style="dim"))
-
-
-def _versions(run: Run) -> str:
-    return ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    console.print(Text(f"started {run.started}, {run.seconds:.1f} s, {versions}", style="dim"))
 
 
 def _empty(title: str, first: str, *columns: str) -> Table:

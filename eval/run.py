@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from corpus.library import Library
 from eval.answers import Answer, System
@@ -57,13 +56,10 @@ def write(result: Run, path: Path) -> None:
     """Write one JSON line for each system and incident: the answer and its score."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as stream:
-        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _rows(result))
-
-
-def _rows(result: Run) -> Iterator[dict[str, Any]]:
-    for name, answers in result.answers.items():
-        for answer, scored in zip(answers, result.scores[name], strict=True):
-            yield {"system": name, "answer": answer.record(), "score": scored.record()}
+        for name, answers in result.answers.items():
+            for answer, scored in zip(answers, result.scores[name], strict=True):
+                row = {"system": name, "answer": answer.record(), "score": scored.record()}
+                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def read_scores(path: Path, system: str) -> list[Score]:

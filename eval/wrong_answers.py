@@ -81,16 +81,12 @@ def excerpt(lines: Sequence[str], labelled: Sequence[int], named: Sequence[int])
     """Give the lines around the first that is labelled and the first that is named."""
     centres = (*labelled[:1], *named[:1])
     numbers = {near for centre in centres for near in range(centre - AROUND, centre + AROUND + 1)}
-    return [
-        Quoted(number, _shown(lines[number - 1]), number in labelled, number in named[:1])
-        for number in sorted(numbers)
-        if 0 < number <= len(lines)
-    ]
-
-
-def _shown(row: str) -> str:
-    clean = Redactor().clean(row[:_LOOKED_AT])
-    return clean if len(clean) <= WIDEST else f"{clean[: WIDEST - 1]}…"
+    quoted = []
+    for number in sorted(number for number in numbers if 0 < number <= len(lines)):
+        clean = Redactor().clean(lines[number - 1][:_LOOKED_AT])
+        shown = clean if len(clean) <= WIDEST else f"{clean[: WIDEST - 1]}…"
+        quoted.append(Quoted(number, shown, number in labelled, number in named[:1]))
+    return quoted
 
 
 def _lines(item: Wrong) -> Html:

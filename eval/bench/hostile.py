@@ -219,7 +219,10 @@ def run() -> Table:
         name: what for name, (what, _) in FILES.items()
     }
     for name, what in told.items():
-        table.add_row(what, *_shown(_measured(name)))
+        measured = subprocess.run(
+            [sys.executable, "-m", "eval.bench.hostile", name], capture_output=True, text=True, check=True
+        )
+        table.add_row(what, *_shown(HostileResult(*json.loads(measured.stdout))))
     return table
 
 
@@ -235,13 +238,6 @@ def _shown(reading: HostileResult) -> tuple[str, ...]:
         f"L{reading.root}" if reading.root else "",
         omitted,
     )
-
-
-def _measured(name: str) -> HostileResult:
-    told = subprocess.run(
-        [sys.executable, "-m", "eval.bench.hostile", name], capture_output=True, text=True, check=True
-    )
-    return HostileResult(*json.loads(told.stdout))
 
 
 def read(name: str, reader: Reader, path: Path) -> HostileResult:

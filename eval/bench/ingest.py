@@ -17,9 +17,7 @@ from rich.table import Table
 
 from corpus import library
 from eval import incidents
-from eval.incidents import Incident
 from ingest import documents
-from ingest.documents import Document
 from ingest.embedder import SentenceEmbedder, Vectors, model_folder, open_embedder
 from ingest.logs.inputs import sources
 from service.pipeline.triage import Triage
@@ -81,13 +79,9 @@ def _texts(triage: Triage) -> list[str]:
     crashes = [
         document.embedded
         for text in small[:: max(1, len(small) // CRASHES)]
-        if (document := _crash(triage, text))
+        if (document := documents.of_report(triage.reader.read(sources.from_text(text)), "job/one", "one"))
     ]
     return pieces[:: max(1, len(pieces) // PIECES)][:PIECES] + crashes[:CRASHES] * JOBS
-
-
-def _crash(triage: Triage, text: str) -> Document | None:
-    return documents.of_report(triage.reader.read(sources.from_text(text)), "job/one", "one")
 
 
 def _table(
@@ -122,15 +116,11 @@ def _costs(triage: Triage) -> dict[str, list[float]]:
     triages: list[float] = []
     queries: list[float] = []
     for incident in chosen:
-        triages.append(_cost(partial(_triage_once, triage, incident)))
+        triages.append(_cost(lambda: triage.diagnose(triage.read(incident.source()))))  # noqa: B023 - called here
         # A space more, so that the vector that the triage just made does not answer.
         query = query_of(triage.reader.read(incident.source())) + " "
         queries.append(_cost(partial(triage.embedder.embed, [query])))
     return {"one query's vector": queries, f"one triage of {PASTE // 1000} kB": triages}
-
-
-def _triage_once(triage: Triage, incident: Incident) -> None:
-    triage.diagnose(triage.read(incident.source()))
 
 
 def _cost(work: Callable[[], object]) -> float:

@@ -66,58 +66,12 @@ def _vllm(dice: random.Random, step: int) -> str:
     )
 
 
-def _rank(dice: random.Random, step: int) -> str:
-    return (
-        f"[rank{dice.randint(0, 63)}]: 2026-05-03 {_clock(dice)},{step % 1000:03d} - trainer - INFO - "
-        f"loss {dice.random():.5f} lr 1.0e-05"
-    )
-
-
 def _nccl(dice: random.Random, step: int) -> str:
     rank = dice.randint(0, 62)
     return (
         f"node-{rank // 8}:{step}:{step + 9} [{rank % 8}] NCCL INFO Channel {step % 16:02d}/0 : "
         f"{rank}[{rank}] -> {rank + 1}[{rank + 1}] via P2P/CUMEM"
     )
-
-
-def _trainer(dice: random.Random, step: int) -> str:
-    return (
-        f"{{'loss': {dice.random():.4f}, 'grad_norm': {dice.random():.4f}, 'learning_rate': 1e-05, "
-        f"'epoch': {step / 9000:.2f}}}"
-    )
-
-
-def _megatron(dice: random.Random, step: int) -> str:
-    return (
-        f" iteration {step:8d}/ 1000000 | consumed samples: {step * 512:12d} | elapsed time per iteration "
-        f"(ms): {dice.random() * 999:.1f} | lm loss: {dice.random():.6E} |"
-    )
-
-
-def _deepspeed(dice: random.Random, step: int) -> str:
-    return (
-        f"[2026-05-03 {_clock(dice)}] [INFO] [logging.py:96:log_dist] [Rank 0] step={step}, skipped=0, "
-        "lr=[1e-05], mom=[(0.9, 0.95)]"
-    )
-
-
-def _slurm(dice: random.Random, step: int) -> str:
-    return (
-        f"{dice.randint(0, 63)}: Training: {dice.randint(0, 99)}%|####      | {step}/100000 [00:12<02:11, "
-        f"{dice.random() * 9:.2f}it/s]"
-    )
-
-
-def _requests(dice: random.Random, step: int) -> str:
-    return (
-        f'10.0.{dice.randint(0, 7)}.{dice.randint(2, 250)}:{step} - "POST /v1/chat/completions HTTP/1.1" '
-        "200 OK"
-    )
-
-
-def _prose(dice: random.Random, step: int) -> str:
-    return f"prompt {step}: " + " ".join(dice.choices(_WORDS, k=dice.randint(8, 40)))
 
 
 def _clock(dice: random.Random) -> str:
@@ -128,14 +82,39 @@ DIALECTS: tuple[Callable[[random.Random, int], str], ...] = (
     _verl,
     _ray,
     _vllm,
-    _rank,
+    # Python's logging behind torchrun's prefix of a rank.
+    lambda dice, step: (
+        f"[rank{dice.randint(0, 63)}]: 2026-05-03 {_clock(dice)},{step % 1000:03d} - trainer - INFO - "
+        f"loss {dice.random():.5f} lr 1.0e-05"
+    ),
     _nccl,
-    _trainer,
-    _megatron,
-    _deepspeed,
-    _slurm,
-    _requests,
-    _prose,
+    # The Trainer of transformers.
+    lambda dice, step: (
+        f"{{'loss': {dice.random():.4f}, 'grad_norm': {dice.random():.4f}, 'learning_rate': 1e-05, "
+        f"'epoch': {step / 9000:.2f}}}"
+    ),
+    # Megatron-LM.
+    lambda dice, step: (
+        f" iteration {step:8d}/ 1000000 | consumed samples: {step * 512:12d} | elapsed time per iteration "
+        f"(ms): {dice.random() * 999:.1f} | lm loss: {dice.random():.6E} |"
+    ),
+    # DeepSpeed.
+    lambda dice, step: (
+        f"[2026-05-03 {_clock(dice)}] [INFO] [logging.py:96:log_dist] [Rank 0] step={step}, skipped=0, "
+        "lr=[1e-05], mom=[(0.9, 0.95)]"
+    ),
+    # A progress bar behind the label of `srun --label`.
+    lambda dice, step: (
+        f"{dice.randint(0, 63)}: Training: {dice.randint(0, 99)}%|####      | {step}/100000 [00:12<02:11, "
+        f"{dice.random() * 9:.2f}it/s]"
+    ),
+    # Requests of an inference server.
+    lambda dice, step: (
+        f'10.0.{dice.randint(0, 7)}.{dice.randint(2, 250)}:{step} - "POST /v1/chat/completions HTTP/1.1" '
+        "200 OK"
+    ),
+    # A prompt's words.
+    lambda dice, step: f"prompt {step}: " + " ".join(dice.choices(_WORDS, k=dice.randint(8, 40))),
 )
 
 

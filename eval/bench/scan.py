@@ -14,18 +14,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 import zstandard
 from rich.table import Table
 
 from corpus import log_patterns
-from corpus.log_patterns import Pattern
 from eval.bench import mixed, read_child
 from eval.other_tools import RESTART_AGENT
 from ingest.logs.scanner import relaxed
@@ -121,13 +120,6 @@ def _read(path: Path) -> ScanRate:
     return ScanRate("reader", int(size), float(seconds), float(peak))
 
 
-def _pour(logs: Iterable[Path], pipe: IO[bytes]) -> None:
-    for log in logs:
-        with log.open("rb") as stream:
-            shutil.copyfileobj(stream, pipe, 1 << 20)
-    pipe.close()
-
-
 def _piped(log: Path, times: int) -> ScanRate:
     """Read the log several times over through a pipe: memory must not grow with it."""
     with subprocess.Popen(
@@ -135,7 +127,10 @@ def _piped(log: Path, times: int) -> ScanRate:
     ) as process:
         assert process.stdin is not None  # noqa: S101 - asked for above
         assert process.stdout is not None  # noqa: S101
-        _pour([log] * times, process.stdin)
+        for _ in range(times):
+            with log.open("rb") as stream:
+                shutil.copyfileobj(stream, process.stdin, 1 << 20)
+        process.stdin.close()
         size, seconds, peak, _ = process.stdout.read().split()
     return ScanRate(f"reader, {times} times the log through a pipe", int(size), float(seconds), float(peak))
 
@@ -156,7 +151,10 @@ def _ripgrep(log: Path, small: Path, folder: Path) -> Iterator[ScanRate]:
         lambda: _timed("", log, [*base, "--ignore-case", WORDS, str(log)]),
     )
     # Write the patterns as Rust's regex has them; what it cannot take is left out and counted.
-    written = [_rust(row) for row in log_patterns.load().rows]
+    written = []
+    for row in log_patterns.load().rows:
+        text = _QUOTE.sub(r"\1", _GROUP.sub("(?:", relaxed(row.expression))).replace(r"[^\n]", ".")
+        written.append(f"(?i:{text})" if row.caseless else text)
     kept = [
         text
         for text in written
@@ -168,11 +166,6 @@ def _ripgrep(log: Path, small: Path, folder: Path) -> Iterator[ScanRate]:
     limits = ["--dfa-size-limit", "1G", "--regex-size-limit", "1G"]
     name = f"rg -c, the same {len(known)} patterns ({refused} it refuses; first {FOR_RIPGREP >> 20} MiB)"
     yield _timed(name, small, [*base, *limits, "--file", str(table), str(small)])
-
-
-def _rust(row: Pattern) -> str:
-    text = _QUOTE.sub(r"\1", _GROUP.sub("(?:", relaxed(row.expression))).replace(r"[^\n]", ".")
-    return f"(?i:{text})" if row.caseless else text
 
 
 def _packed(log: Path, folder: Path) -> Iterator[ScanRate]:

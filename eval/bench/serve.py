@@ -16,7 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -119,17 +119,11 @@ def _borrow(settings: Settings, home: Path) -> None:
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
     ends = time.monotonic() + 300
     while process.poll() is None and time.monotonic() < ends:
-        if _is_up(url):
-            return
+        with suppress(httpx.HTTPError):
+            if httpx.get(f"{url}/readyz").status_code == 200:
+                return
         time.sleep(0.2)
     raise RuntimeError("the server did not come up")
-
-
-def _is_up(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/readyz").status_code == 200
-    except httpx.HTTPError:
-        return False
 
 
 def _ask(url: str, bodies: Sequence[bytes], connections: int, seconds: float) -> list[TimedRequest]:

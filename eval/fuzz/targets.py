@@ -169,7 +169,11 @@ def archives() -> Iterator[bytes]:
     for mode in ("w", "w:gz", "w:bz2", "w:xz"):
         yield _tar(members, mode)
     for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        yield _zip(members, method)
+        target = io.BytesIO()
+        with zipfile.ZipFile(target, "w", method) as archive:
+            for name, data in members.items():
+                archive.writestr(name, data)
+        yield target.getvalue()
 
 
 def _tar(members: dict[str, bytes], mode: str) -> bytes:
@@ -180,14 +184,6 @@ def _tar(members: dict[str, bytes], mode: str) -> bytes:
             header = tarfile.TarInfo(name)
             header.size = len(data)
             archive.addfile(header, io.BytesIO(data))
-    return target.getvalue()
-
-
-def _zip(members: dict[str, bytes], method: int) -> bytes:
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", method) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
     return target.getvalue()
 
 

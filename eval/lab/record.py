@@ -6,7 +6,7 @@ from platform import python_version
 
 import yaml
 
-from .experiment import Experiment, Needle
+from .experiment import Experiment
 from .sandbox import Outcome
 
 _FRAMEWORKS = frozenset(
@@ -35,14 +35,6 @@ def versions(names: tuple[str, ...]) -> dict[str, str]:
     return {"python": python_version(), **{name: metadata.version(name) for name in names}}
 
 
-def _line_of(needle: Needle, lines: list[str]) -> int:
-    """Return the 1-based number of the line that the needle names."""
-    hits = [number for number, line in enumerate(lines, 1) if needle.text in line]
-    if not hits:
-        raise NotShownError(f"no line contains {needle.text!r}")
-    return hits[0] if needle.which == "first" else hits[-1]
-
-
 def root_lines(experiment: Experiment, log: str) -> list[int]:
     r"""Return the numbers of the decisive lines, counting `\n` only.
 
@@ -54,7 +46,13 @@ def root_lines(experiment: Experiment, log: str) -> list[int]:
         if text not in log:
             raise NotShownError(f"the log lacks {text!r}")
     lines = log.split("\n")
-    return sorted({_line_of(needle, lines) for needle in experiment.root})
+    found = set()
+    for needle in experiment.root:
+        hits = [number for number, line in enumerate(lines, 1) if needle.text in line]
+        if not hits:
+            raise NotShownError(f"no line contains {needle.text!r}")
+        found.add(hits[0] if needle.which == "first" else hits[-1])
+    return sorted(found)
 
 
 def check(experiment: Experiment, outcome: Outcome) -> None:
@@ -71,11 +69,8 @@ def check(experiment: Experiment, outcome: Outcome) -> None:
         raise NotShownError(f"exit status {outcome.returncode}")
 
 
-def _kind(count: int) -> str:
-    """Return the size class of a log of `count` lines."""
-    return next(
-        (name for name, below in (("paste", 60), ("short", 300), ("medium", 3000)) if count < below), "long"
-    )
+# The size classes of a log, each with the number of lines that it stays below.
+_KINDS = (("paste", 60), ("short", 300), ("medium", 3000))
 
 
 def label(experiment: Experiment, log: str) -> dict[str, object]:
@@ -96,7 +91,7 @@ def label(experiment: Experiment, log: str) -> dict[str, object]:
             name.removesuffix("-core"): found[name] for name in experiment.needs if name in _FRAMEWORKS
         },
         "language": experiment.language,
-        "kind": _kind(log.count("\n")),
+        "kind": next((name for name, below in _KINDS if log.count("\n") < below), "long"),
         "mechanism": experiment.mechanism,
         "traps": list(experiment.traps),
         "origin": {"kind": "lab", "versions": found},

@@ -191,8 +191,12 @@ class BatchRepository:
         wait for a large one.
         """
         until = now + timedelta(seconds=lease)
+        if count <= 0:
+            return []
         # Most calls find nothing; these need no write transaction.
-        if count <= 0 or not self._any_ready(now, batch):
+        with self._database.read() as connection:
+            ready = any(load.ready for load in leases.loads(connection, 1, now, batch))
+        if not ready:
             return []
         taken = self._database.change(
             lambda connection: leases.claim(connection, owner, count, until, now, batch)
@@ -317,10 +321,6 @@ class BatchRepository:
                 gone = connection.execute(
                     delete(table).where(columns.batch == batch, columns.number.in_(some))
                 ).rowcount
-
-    def _any_ready(self, now: datetime, batch: str | None) -> bool:
-        with self._database.read() as connection:
-            return any(load.ready for load in leases.loads(connection, 1, now, batch))
 
 
 def _visible(connection: Connection, batch: str) -> Any:

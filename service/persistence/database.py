@@ -75,7 +75,7 @@ class Database:
             self._translated(),
             self._in_turn(),
             self._writer.connect() as connection,
-            self._synced(connection, durable),
+            _full_synchronous(connection) if durable and self.file else nullcontext(),
             connection.begin(),
         ):
             yield connection
@@ -116,9 +116,6 @@ class Database:
         finally:
             self._turn.release()
 
-    def _synced(self, connection: Connection, durable: bool) -> Any:
-        return _full_synchronous(connection) if durable and self.file else nullcontext()
-
 
 def address(settings: Settings) -> URL:
     """Give the database's URL; raises SettingsError where it cannot be used."""
@@ -131,22 +128,13 @@ def address(settings: Settings) -> URL:
         # The error's text holds the URL, and so its password.
     except (ArgumentError, NoSuchModuleError):
         raise SettingsError(Message("errors.whycrash-database-no-url")) from None
-    if kind not in _CHECKS:
+    if kind not in ("sqlite", "postgresql"):
         raise SettingsError(Message("errors.whycrash-database-names-whycrash", kind=kind))
-    return _CHECKS[kind](url)
-
-
-def _sqlite_url(url: URL) -> URL:
+    if kind == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
     if url.database in (None, "", ":memory:") or url.query:
         raise SettingsError(Message("errors.whycrash-database-takes-file"))
     return url.set(drivername="sqlite")
-
-
-def _server_url(url: URL) -> URL:
-    return url.set(drivername="postgresql+psycopg")
-
-
-_CHECKS = {"sqlite": _sqlite_url, "postgresql": _server_url}
 
 
 def _engine(url: URL, file: Path | None, timeout: float) -> Engine:

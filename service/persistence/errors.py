@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -73,7 +73,8 @@ def translate_error(place: str, file: Path | None = None) -> Iterator[None]:
         original = error.orig if isinstance(error, DBAPIError) else error
         said = str(original or error).strip().split("\n")[0]
         kind = _sqlite_kind(original, file) if isinstance(original, sqlite3.Error) else _server_kind(error)
-        ours = _MAKERS[kind](place, said)
+        made, message, wait = _KINDS[kind]
+        ours = made(Message(message, place=place, said=said), *wait)
         if isinstance(ours, DamagedStoreError) and file is not None:
             # Where even this cannot be written, the next start still looks at a file of moderate size.
             with suppress(OSError):
@@ -89,17 +90,16 @@ def suspicion(file: Path) -> Path:
 def _sqlite_kind(error: sqlite3.Error, file: Path | None) -> str:
     # The low byte is the error; the rest, if any, is its detail.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_room(error, file)):
+    if code == sqlite3.SQLITE_FULL:
+        return "full"
+    # A failed write is a full disk or a limit on the file's size; a failed read is neither.
+    if code == sqlite3.SQLITE_IOERR and (
+        getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_WRITE
+        or (file is not None and file.parent.exists() and shutil.disk_usage(file.parent).free < _LEAST_ROOM)
+    ):
         return "full"
     kinds = {"locked": _LOCKED, "damaged": _DAMAGED, "refused": _REFUSED, "there": _THERE}
     return next((kind for kind, codes in kinds.items() if code in codes), "other")
-
-
-def _no_room(error: sqlite3.Error, file: Path | None) -> bool:
-    # A failed write is a full disk or a limit on the file's size; a failed read is neither.
-    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_WRITE:
-        return True
-    return file is not None and file.parent.exists() and shutil.disk_usage(file.parent).free < _LEAST_ROOM
 
 
 def _server_kind(error: Exception) -> str:
@@ -110,45 +110,14 @@ def _server_kind(error: Exception) -> str:
     return kind or ("gone" if gone else "other")
 
 
-def _locked(place: str, said: str) -> RequestError:
-    return StoreError(Message("errors.database-locked-another-process", place=place, said=said), LOCK_WAIT)
-
-
-def _ring(place: str, said: str) -> RequestError:
-    return DeadlockError(Message("errors.database-changed-many-once", place=place, said=said), LOCK_WAIT)
-
-
-def _gone(place: str, said: str) -> RequestError:
-    return StoreError(Message("errors.database-cannot-reached-see", place=place, said=said), SERVER_WAIT)
-
-
-def _full(place: str, said: str) -> RequestError:
-    return DiskFullError(Message("errors.no-room-database-free", place=place, said=said))
-
-
-def _damaged(place: str, said: str) -> RequestError:
-    return DamagedStoreError(Message("errors.database-damaged-stop-whycrash", place=place, said=said))
-
-
-def _refused(place: str, said: str) -> RequestError:
-    return StoreError(Message("errors.database-not-let-us", place=place, said=said))
-
-
-def _there(place: str, said: str) -> RequestError:
-    return ConflictError(Message("errors.database-belongs-deleted", place=place, said=said))
-
-
-def _other(place: str, said: str) -> RequestError:
-    return StoreError(Message("errors.database-failed", place=place, said=said))
-
-
-_MAKERS = {
-    "locked": _locked,
-    "ring": _ring,
-    "gone": _gone,
-    "full": _full,
-    "damaged": _damaged,
-    "refused": _refused,
-    "there": _there,
-    "other": _other,
+# For each kind of error: the class of ours, its message, and the seconds after which another try makes sense.
+_KINDS: dict[str, tuple[Callable[..., RequestError], str, tuple[float, ...]]] = {
+    "locked": (StoreError, "errors.database-locked-another-process", (LOCK_WAIT,)),
+    "ring": (DeadlockError, "errors.database-changed-many-once", (LOCK_WAIT,)),
+    "gone": (StoreError, "errors.database-cannot-reached-see", (SERVER_WAIT,)),
+    "full": (DiskFullError, "errors.no-room-database-free", ()),
+    "damaged": (DamagedStoreError, "errors.database-damaged-stop-whycrash", ()),
+    "refused": (StoreError, "errors.database-not-let-us", ()),
+    "there": (ConflictError, "errors.database-belongs-deleted", ()),
+    "other": (StoreError, "errors.database-failed", ()),
 }

@@ -128,9 +128,13 @@ def finish(
         for outcome in outcomes
         if (row := rows.get(outcome.job)) and row.state == "running" and row.owner == owner
     ]
-    broken = [
-        outcome for outcome in held if is_followed(outcome) and not _may_stand(rows.get(str(outcome.same_as)))
-    ]
+    # The jobs whose answer others may use; as _STANDS has it for the database.
+    standing = {
+        name
+        for name, row in rows.items()
+        if row.state in ("queued", "running") or (row.state == "done" and row.same_as is None)
+    }
+    broken = [outcome for outcome in held if is_followed(outcome) and str(outcome.same_as) not in standing]
     ended = [outcome for outcome in held if outcome not in broken]
     if ended:
         connection.execute(_ENDING, [packed[outcome.job] for outcome in ended])
@@ -186,13 +190,6 @@ def _locked(connection: Connection, jobs: Iterable[str]) -> dict[str, Any]:
         )
         found |= {job_id(batch, row.number): row for row in connection.execute(query)}
     return found
-
-
-def _may_stand(row: Any) -> bool:
-    # As _STANDS has it for the database.
-    return row is not None and (
-        row.state in ("queued", "running") or (row.state == "done" and row.same_as is None)
-    )
 
 
 def _pass_on(connection: Connection, ended: Sequence[JobOutcome]) -> None:

@@ -29,9 +29,9 @@ def insert_or_update(
     changed = {name: value for name, value in values.items() if name not in key}
     insert = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
     statement = insert.values(**values)
-    return _did(
-        connection, table, statement.on_conflict_do_update(index_elements=key, set_=changed, where=where)
-    )
+    upsert = statement.on_conflict_do_update(index_elements=key, set_=changed, where=where)
+    # By the row that comes back: the count of an INSERT's rows is not given by every driver.
+    return connection.execute(upsert.returning(*table.primary_key)).first() is not None
 
 
 @cache
@@ -43,8 +43,3 @@ def _absent(dialect: str, table: Table) -> Any:
         .on_conflict_do_nothing()
         .returning(*table.primary_key)
     )
-
-
-def _did(connection: Connection, table: Table, statement: Any) -> bool:
-    # By the row that comes back: the count of an INSERT's rows is not given by every driver.
-    return connection.execute(statement.returning(*table.primary_key)).first() is not None

@@ -36,9 +36,16 @@ def upgrade() -> None:
             .where(_TRIAGES.c.id == sa.bindparam("key"))
             .values(words=sa.bindparam("folded"))
         )
-        connection.execute(
-            filled, [{"key": row.id, "folded": _folded(row.source, row.headline, row.cause)} for row in found]
-        )
+        # As service.persistence.triages folds them today; a migration keeps its own copy, since it may not
+        # change with it.
+        folded = [
+            {
+                "key": row.id,
+                "folded": "\n".join(part or "" for part in (row.source, row.headline, row.cause)).casefold(),
+            }
+            for row in found
+        ]
+        connection.execute(filled, folded)
         after = found[-1].id
 
 
@@ -55,9 +62,3 @@ def _after(key: str) -> sa.Select[str, str, str, str]:
         .order_by(columns.id)
         .limit(_STEP)
     )
-
-
-def _folded(*parts: str | None) -> str:
-    # As service.persistence.triages folds them today; a migration keeps its own copy, since it may not change
-    # with it.
-    return "\n".join(part or "" for part in parts).casefold()
