@@ -13,7 +13,7 @@ import math
 import os
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -213,7 +213,11 @@ def read(
     values: dict[str, Any] = {}
     ignored: tuple[Ignored, ...] = ()
     found = (folder or Path()) / FILE
-    if not _is_same(found, own):
+    try:
+        is_own = found.samefile(own)
+    except OSError:
+        is_own = False
+    if not is_own:
         values, ignored = _of_folder(found)
     values |= _of_user(own)
     values |= {name: value for name in _names() if (value := environment.get(PREFIX + name.upper()))}
@@ -233,13 +237,6 @@ def _made(values: Mapping[str, Any]) -> Settings:
 
 def _names() -> list[str]:
     return sorted(item.name for item in fields(Settings))
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
 
 
 def _of_user(file: Path) -> dict[str, Any]:
@@ -288,12 +285,8 @@ def _of_folder(file: Path) -> tuple[dict[str, Any], tuple[Ignored, ...]]:
     if table is None:
         return {}, (Ignored("unreadable", file),)
     ignored = {name: trouble for name, value in table.items() if (trouble := _refused(name, value))}
-    return {name: value for name, value in table.items() if name not in ignored}, tuple(_told(file, ignored))
-
-
-def _told(file: Path, ignored: Mapping[str, Trouble]) -> Iterator[Ignored]:
-    for name, trouble in sorted(ignored.items()):
-        yield Ignored(trouble, file, printable(name)[:_LONGEST_NAME])
+    told = (Ignored(why, file, printable(name)[:_LONGEST_NAME]) for name, why in sorted(ignored.items()))
+    return {name: value for name, value in table.items() if name not in ignored}, tuple(told)
 
 
 def _refused(name: str, value: Any) -> Trouble | None:

@@ -72,10 +72,6 @@ def _script(text: str) -> list[Setting]:
     return document.read(text)
 
 
-def _yaml(text: str) -> list[Setting]:
-    return yaml_settings.read(read_yaml(text))
-
-
 def _conda(text: str) -> list[Setting]:
     """Read an environment's packages, and whatever else it says."""
     file = read_yaml(text)
@@ -174,7 +170,7 @@ def _damaged_json(text: str) -> Iterator[Setting]:
 
 _READERS: dict[Format, Callable[[str], list[Setting]]] = {
     "shell": _script,
-    "yaml": _yaml,
+    "yaml": lambda text: yaml_settings.read(read_yaml(text)),
     "conda": _conda,
     "json": tree_settings.of_json,
     "requirements": _requirements,

@@ -90,10 +90,6 @@ def shown(text: str, node: TreeNode) -> str:
     return " ".join(node.value.split("\n")).strip() if node.style in ("|", ">") else node.value
 
 
-def _behind(before: str, to: Scalar) -> str:
-    return f"{before}{to}"
-
-
 def _sequence(
     text: str, entry: TreeEntry, own: TreeEntry | None, path: str, scope: str
 ) -> Iterator[TreeValue]:
@@ -103,7 +99,7 @@ def _sequence(
         for item in node.items:
             name, _, told = item.value.partition("=")
             yield TreeValue(
-                f"{path}.{name}", told, item.start, scope, None, item, partial(_behind, f"{name}=")
+                f"{path}.{name}", told, item.start, scope, None, item, partial("{}={}".format, name)
             )
         return
     mappings = [item for item in node.items if item.kind == "mapping"]

@@ -31,7 +31,9 @@ def patch_diagnosis(
     answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, library: Library, language: Language
 ) -> Diagnosis:
     """Give the answer with its patch; for want of files, of the command that the log shows."""
-    files = files or _shown_command(report)
+    line, command = report.command
+    if not files and line and "[redacted:" not in command:
+        files = [ConfigFile(f"command-at-line-{report.place(line).line}.sh", command)]
     if not files:
         return answer
     changes = writable_first(answer.changes, files, report, library)
@@ -139,11 +141,3 @@ def _belongs(change: ProposedChange, first: ProposedChange) -> bool:
     )
     parent = first.key.rpartition(".")[0]
     return same and bool(parent) and change.key.rpartition(".")[0] == parent
-
-
-def _shown_command(report: CrashReport) -> list[ConfigFile]:
-    """Give the command that the log shows as a file, for want of the job's own."""
-    line, text = report.command
-    if not line or "[redacted:" in text:
-        return []
-    return [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]

@@ -60,13 +60,12 @@ def edits(text: str, target: PatchTarget) -> list[WordEdit]:
     if not named:
         return [_added(text, target, f"--{sorted(_long(target))[0]}={shlex.quote(spelled(target.to, ''))}")]
     alike = {option.value.text if option.value else None for option in named}
-    return [_changed(option, target) for option in (named if len(alike) == 1 else named[-1:])]
-
-
-def _changed(option: DirectiveOption, target: PatchTarget) -> WordEdit:
-    if option.value is None:
-        raise NotPatchableError(Message("patch.line-stands-without-value", line=option.word.line))
-    return option.value.replaced(spelled(target.to, option.value.text))
+    changed = []
+    for option in named if len(alike) == 1 else named[-1:]:
+        if option.value is None:
+            raise NotPatchableError(Message("patch.line-stands-without-value", line=option.word.line))
+        changed.append(option.value.replaced(spelled(target.to, option.value.text)))
+    return changed
 
 
 def _switched(text: str, target: PatchTarget) -> list[WordEdit]:

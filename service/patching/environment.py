@@ -46,7 +46,10 @@ def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
         return _added(script, target)
     if all(_holds(script, place, target) for place in found):
         return []
-    _refuse_partial(script, found)
+    if all(place.carrier in ("prefix", "env") for place in found) and len(launches(script)) > len(found):
+        # One command gets the variable, and others that start a job do not.
+        lines = ", ".join(str(script.line(place.start)) for place in found)
+        raise NotPatchableError(Message("patch.several-commands-gets-line", lines=lines))
     return [
         edit
         for place in _chosen(script, found)
@@ -65,13 +68,6 @@ def hold(script: Script, target: PatchTarget) -> bool:
         return False
     last = {place.carrier: place for place in found}
     return all(_holds(script, place, target) for place in last.values())
-
-
-def _refuse_partial(script: Script, found: list[VariablePlace]) -> None:
-    """Raise NotPatchableError where one command gets the variable, and others that start a job do not."""
-    if all(place.carrier in ("prefix", "env") for place in found) and len(launches(script)) > len(found):
-        lines = ", ".join(str(script.line(place.start)) for place in found)
-        raise NotPatchableError(Message("patch.several-commands-gets-line", lines=lines))
 
 
 def _chosen(script: Script, found: list[VariablePlace]) -> list[VariablePlace]:

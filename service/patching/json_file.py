@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 from corpus.message import Message
@@ -20,7 +21,10 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
     """Give the text with the target's value; raises NotPatchableError where that is not safe."""
     if target.replaces is not None:
         entry = _entry(text, renaming.former_names(target), name)
-        new = renaming.in_file(text, entry, _right(text, target, name), target)
+        right = None
+        with contextlib.suppress(NotPatchableError):  # there is no place for the right name yet
+            right = _entry(text, target, name)
+        new = renaming.in_file(text, entry, right, target)
         if entry is not None:
             renaming.checked(json_document.loaded(text), json_document.loaded(new), entry.path, target)
         text = new
@@ -29,13 +33,6 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
     if holds(text, target, name):
         return text
     return json_document.applied(text, [_edit(text, root, target, name)])
-
-
-def _right(text: str, target: PatchTarget, name: str) -> TreeEntry | None:
-    try:
-        return _entry(text, target, name)
-    except NotPatchableError:
-        return None  # there is no place for the right name yet
 
 
 def holds(text: str, target: PatchTarget, name: str = "") -> bool:

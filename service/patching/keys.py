@@ -43,8 +43,13 @@ def locate(root: TreeNode, target: PatchTarget, text: str, name: str = "") -> Tr
         lines = sorted({line_of(text, way[-1].start) for way in found})
         raise NotPatchableError(Message("patch.set-more-once-lines", found=", ".join(map(str, lines))))
     if found:
-        _check_shared(found[0], text)
-        return found[0][-1]
+        *above, last = found[0]
+        _check_own(above, text)
+        if last.node.shared and not last.alias:
+            raise NotPatchableError(
+                Message("patch.value-line-used-elsewhere", text=line_of(text, last.start))
+            )
+        return last
     return _gap(root, names[0], target, text)
 
 
@@ -57,12 +62,6 @@ def owners(root: TreeNode) -> list[str]:
     return [framework for framework, count in hits.items() if count == most] if most > 1 else []
 
 
-def _held_by(owner: str) -> frozenset[str]:
-    """Name those whose settings a framework's file has under the same names."""
-    known = known_frameworks()
-    return _added_to(owner) | frozenset(known.row(owner).config.changes)
-
-
 def _added_to(owner: str) -> frozenset[str]:
     """Name those whose settings may be added to a framework's file: the forks that are laid out as it is, too."""
     known = known_frameworks()
@@ -70,7 +69,12 @@ def _added_to(owner: str) -> frozenset[str]:
 
 
 def _check_owner(found: Sequence[str], framework: str) -> None:
-    if found and not any(framework == owner or framework in _held_by(owner) for owner in found):
+    known = known_frameworks()
+    is_taken = any(
+        framework == owner or framework in _added_to(owner) or framework in known.row(owner).config.changes
+        for owner in found
+    )
+    if found and not is_taken:
         raise NotPatchableError(
             Message("patch.file-looks-like-configuration", found=" or ".join(found), framework=framework)
         )
@@ -108,13 +112,6 @@ def _is_group(dropped: tuple[str, ...], text: str, name: str) -> bool:
     path = PurePath(name)
     words = {canonical(path.stem), *re.split(r"[-_.]", path.stem), path.parent.name}
     return dropped[-1] in words
-
-
-def _check_shared(way: tuple[TreeEntry, ...], text: str) -> None:
-    _check_own(way[:-1], text)
-    last = way[-1]
-    if last.node.shared and not last.alias:
-        raise NotPatchableError(Message("patch.value-line-used-elsewhere", text=line_of(text, last.start)))
 
 
 def _check_own(way: Sequence[TreeEntry], text: str) -> None:

@@ -130,21 +130,20 @@ _HOLDERS: dict[str, Callable[[YamlFile], Iterator[ManifestContainer]]] = {
 
 
 def _memory_volumes(document: YamlFile, to: Scalar) -> Iterator[ManifestSlot]:
+    # Docker's `64g` is `64Gi` to Kubernetes; all else stays.
+    match = _SIZE.fullmatch(str(to))
+    size = f"{match['count']}{match['unit'].upper()}i" if match and match["unit"] else str(to)
     for pod in pods(document):
         volumes = pod.node.child("volumes")
-        empty = [
-            node for volume in (volumes.items if volumes else ()) if (node := _in_memory(volume)) is not None
-        ]
+        empty = []
+        for volume in volumes.items if volumes else ():
+            node, medium = volume.child("emptyDir"), volume.child("emptyDir", "medium")
+            if node is not None and medium is not None and medium.value == "Memory":
+                empty.append(node)
         yield from (
-            _key(document, ManifestContainer(node, pod.gpu, compose=False), ["sizeLimit"], _gibibytes(to))
+            _key(document, ManifestContainer(node, pod.gpu, compose=False), ["sizeLimit"], size)
             for node in empty
         )
-
-
-def _in_memory(volume: TreeNode) -> TreeNode | None:
-    """Give the `emptyDir` of a volume that is held in memory."""
-    medium = volume.child("emptyDir", "medium")
-    return volume.child("emptyDir") if medium is not None and medium.value == "Memory" else None
 
 
 def _of_docker(document: YamlFile, target: PatchTarget) -> Iterator[ManifestSlot]:
@@ -161,12 +160,6 @@ def _of_docker(document: YamlFile, target: PatchTarget) -> Iterator[ManifestSlot
         )
     elif services and name in _COMPOSE_KEYS:
         yield from (_key(document, service, [_COMPOSE_KEYS[name]], target.to) for service in services)
-
-
-def _gibibytes(to: Scalar) -> str:
-    """Write a size of Docker (`64g`) as Kubernetes does (`64Gi`); all else stays."""
-    match = _SIZE.fullmatch(str(to))
-    return f"{match['count']}{match['unit'].upper()}i" if match and match["unit"] else str(to)
 
 
 def _key(document: YamlFile, holder: ManifestContainer, keys: Sequence[str], to: Scalar) -> ManifestSlot:

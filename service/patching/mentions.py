@@ -19,7 +19,10 @@ def refuse_if_mentioned(script: Script, target: PatchTarget, known: Iterable[Wor
     spans = [(word.start, word.end) for word in known] + script.comments
     for found in chain.from_iterable(_mention(name).finditer(script.text) for name in target.names):
         if not any(start <= found.start() < end for start, end in spans):
-            raise NotPatchableError(_reason(script, found.start()))
+            line = script.line(found.start())
+            if any(start <= found.start() < end for start, end in script.documents):
+                raise NotPatchableError(Message("patch.line-stands-here-document", line=line))
+            raise NotPatchableError(Message("patch.line-stands-place-cannot", line=line))
 
 
 def _mention(name: str) -> re.Pattern[str]:
@@ -29,10 +32,3 @@ def _mention(name: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?<![\w-])--{bare}(?![\w-])|(?<![\w.$-]){bare}=|[\"']{bare}[\"']\s*:|^\s*{bare}:\s", re.MULTILINE
     )
-
-
-def _reason(script: Script, offset: int) -> str:
-    line = script.line(offset)
-    if any(start <= offset < end for start, end in script.documents):
-        return Message("patch.line-stands-here-document", line=line)
-    return Message("patch.line-stands-place-cannot", line=line)

@@ -6,6 +6,7 @@ several settings share, is left alone, and the error says where and why.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -97,7 +98,11 @@ def carries(text: str, target: PatchTarget) -> bool:
 def _edits(script: Script, target: PatchTarget, way: EditMethod) -> list[WordEdit]:
     """Change the script, or the one that a command of it is given (`bash -c '...'`), if only one says it."""
     inner = inner_scripts(script)
-    holding = [each for each in inner if _stands_in(each.text, target, way)]
+    holding = []
+    for each in inner:
+        with contextlib.suppress(NotPatchableError):
+            if way.stands(parse(each.text), target):
+                holding.append(each)
     if len(holding) + way.stands(script, target) > 1:
         lines = ", ".join(str(each.line) for each in holding)
         raise NotPatchableError(Message("patch.several-scripts-set-line", lines=lines))
@@ -109,13 +114,6 @@ def _edits(script: Script, target: PatchTarget, way: EditMethod) -> list[WordEdi
         if len(inner) != 1 or way.stands(script, target):
             raise
         return [in_script(inner[0], apply(inner[0].text, target))]
-
-
-def _stands_in(text: str, target: PatchTarget, way: EditMethod) -> bool:
-    try:
-        return way.stands(parse(text), target)
-    except NotPatchableError:
-        return False
 
 
 def _way(target: PatchTarget) -> EditMethod:

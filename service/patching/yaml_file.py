@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -47,19 +48,15 @@ def _renamed(text: str, target: PatchTarget, name: str) -> str:
     if is_manifest(document):
         raise NotPatchableError(Message("patch.stands-manifest-rename-hand", replaces=target.replaces))
     entry = _entry(document, renaming.former_names(target), name)
-    new = renaming.in_file(document.text, entry, _right(document, target, name), target)
+    right = None
+    with contextlib.suppress(NotPatchableError):  # there is no place for the right name yet
+        right = _entry(document, target, name)
+    new = renaming.in_file(document.text, entry, right, target)
     if entry is not None:
         renaming.checked(
             yaml_document.loaded(document), yaml_document.loaded(yaml_document.read(new)), entry.path, target
         )
     return new
-
-
-def _right(document: YamlFile, target: PatchTarget, name: str) -> TreeEntry | None:
-    try:
-        return _entry(document, target, name)
-    except NotPatchableError:
-        return None  # there is no place for the right name yet
 
 
 def holds(text: str, target: PatchTarget, name: str = "") -> bool:

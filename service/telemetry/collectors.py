@@ -11,7 +11,7 @@ from ingest.redaction.redactor import Redactor
 from service.settings import Settings
 from service.telemetry import baseline, cgroup, dcgm, host, kernel, nvml, ray_state, scheduler
 from service.telemetry.metric_collector import CollectedParts
-from service.telemetry.snapshot import EngineMetrics, Gpu, Kernel, Snapshot, known
+from service.telemetry.snapshot import EngineMetrics, Kernel, Snapshot, known
 
 PAGE_TIMEOUT_S = 5.0
 MAX_PAGE = 16 << 20
@@ -133,15 +133,13 @@ def heard(snapshot: Snapshot, earlier: Snapshot | None) -> Snapshot:
     if earlier is None:
         return snapshot
     past = {(gpu.id, gpu.node): gpu.xids.value or () for gpu in earlier.gpus}
-    gpus = tuple(_with_xids(gpu, past.get((gpu.id, gpu.node), ())) for gpu in snapshot.gpus)
+    gpus = list(snapshot.gpus)
+    for place, gpu in enumerate(gpus):
+        if xids := past.get((gpu.id, gpu.node)):
+            both = tuple(dict.fromkeys([*xids, *(gpu.xids.value or ())]))
+            gpus[place] = gpu.model_copy(update={"xids": known(both)})
     kernel, before = snapshot.kernel, earlier.kernel
     if kernel.events.value is None and before.events.value is not None:
         # Keep events that the kernel's ring has lost since.
         kernel = Kernel(since=before.since, events=known(before.events.value))
-    return snapshot.model_copy(update={"gpus": gpus, "kernel": kernel})
-
-
-def _with_xids(gpu: Gpu, earlier: Sequence[int]) -> Gpu:
-    if not earlier:
-        return gpu
-    return gpu.model_copy(update={"xids": known(tuple(dict.fromkeys([*earlier, *(gpu.xids.value or ())])))})
+    return snapshot.model_copy(update={"gpus": tuple(gpus), "kernel": kernel})

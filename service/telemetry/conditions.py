@@ -349,15 +349,14 @@ def _course(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
         return ConditionResult(
             None, (SeenReading(match["path"], unavailable=Message("readings.snapshot-holds-no-long")),)
         )
-    return some([_shaped(series, match["shape"]) for series in courses])
-
-
-def _shaped(series: Series, shape: str) -> ConditionResult:
-    values = [value for _, value in series.points]
-    size = len(values) / PARTS
-    means = [fmean(values[round(size * number) : round(size * (number + 1))]) for number in range(PARTS)]
-    ends = f"{values[0]:.4g} to {values[-1]:.4g}"
-    return ConditionResult(_SHAPES[shape](means, values[-1]), (SeenReading(f"course {series.name}", ends),))
+    outcomes = []
+    for series in courses:
+        values = [value for _, value in series.points]
+        size = len(values) / PARTS
+        means = [fmean(values[round(size * number) : round(size * (number + 1))]) for number in range(PARTS)]
+        seen = SeenReading(f"course {series.name}", f"{values[0]:.4g} to {values[-1]:.4g}")
+        outcomes.append(ConditionResult(_SHAPES[match["shape"]](means, values[-1]), (seen,)))
+    return some(outcomes)
 
 
 def _steady(means: Sequence[float], sign: int) -> bool:
@@ -396,23 +395,18 @@ def before_crash(event: KernelEvent, moment: ConditionContext) -> bool:
 def _xid(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     codes = {int(code) for code in match["codes"].split()}
     lines = _kernel_events(moment, lambda event: event.kind == "xid" and event.code in codes)
-    told = [_told(gpu.id, gpu.xids, codes) for gpu in moment.snapshot.gpus]
+    told = []
+    for gpu in moment.snapshot.gpus:
+        shown, xids = f"gpus[{gpu.id}].xids", gpu.xids.value
+        if xids is None:
+            told.append(ConditionResult(None, (SeenReading(shown, unavailable=gpu.xids.unavailable),)))
+        else:
+            seen = SeenReading(shown, ", ".join(map(str, xids)) or "none")
+            told.append(ConditionResult(not codes.isdisjoint(xids), (seen,)))
     # The kernel's log holds every Xid: where it was read, what a card was not asked for leaves nothing open.
     if lines.holds is not None or not told:
         return some([lines, *(outcome for outcome in told if outcome.holds)])
     return some(told)
-
-
-def _told(name: str, reading: Reading[tuple[int, ...]], codes: set[int]) -> ConditionResult:
-    shown = f"gpus[{name}].xids"
-    if reading.value is None:
-        return ConditionResult(None, (SeenReading(shown, unavailable=reading.unavailable),))
-    found = [code for code in reading.value if code in codes]
-    return ConditionResult(bool(found), (SeenReading(shown, ", ".join(map(str, reading.value)) or "none"),))
-
-
-def _kernel(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
-    return _kernel_events(moment, lambda event: event.kind == match["kind"])
 
 
 def _kernel_events(moment: ConditionContext, fits: Callable[[KernelEvent], bool]) -> ConditionResult:
@@ -435,7 +429,7 @@ def _kernel_events(moment: ConditionContext, fits: Callable[[KernelEvent], bool]
 
 _FORMS: tuple[tuple[re.Pattern[str], Check], ...] = (
     (_XID, _xid),
-    (_KERNEL, _kernel),
+    (_KERNEL, lambda match, moment: _kernel_events(moment, lambda event: event.kind == match["kind"])),
     (_COURSE, _course),
     (_COMPARE, _compared),
 )

@@ -52,7 +52,9 @@ def read_host(proc: Path = PROC, shm: Path = SHM) -> Host:
         nofile_used=_tried(_most_files),
         nproc_limit=_tried(lambda: _limit(resource.RLIMIT_NPROC)),
         nproc_used=_tried(_threads),
-        memlock_gib=_tried(_memlock),
+        memlock_gib=_tried(
+            lambda: None if (limit := _limit(resource.RLIMIT_MEMLOCK)) is None else gib(limit)
+        ),
     )
 
 
@@ -73,11 +75,6 @@ def _numbers(path: Path) -> list[int]:
 def _limit(which: int) -> int | None:
     soft, _ = resource.getrlimit(which)
     return None if soft == resource.RLIM_INFINITY else soft
-
-
-def _memlock() -> float | None:
-    limit = _limit(resource.RLIMIT_MEMLOCK)
-    return None if limit is None else gib(limit)
 
 
 def _of_user() -> Iterable[psutil.Process]:

@@ -221,16 +221,13 @@ def collect(listen_s: float) -> GpuList:
     xids = _xids(pynvml, listen_s) if listen_s > 0 else None
     count = int(pynvml.nvmlDeviceGetCount())
     cards = tuple(read_gpu(pynvml, number, xids) for number in range(count))
+    driver = pynvml.nvmlSystemGetDriverVersion()
     return GpuList(
         gpus=cards,
-        driver_version=_text(pynvml.nvmlSystemGetDriverVersion()),
+        driver_version=known(driver.decode() if isinstance(driver, bytes) else str(driver)),
         driver_error=known("none"),
         gpu_count=known(count),
     )
-
-
-def _text(value: Any) -> Reading[str]:
-    return known(value.decode() if isinstance(value, bytes) else str(value))
 
 
 def read_gpu(library: Any, number: int, xids: dict[int, list[int]] | None) -> Gpu:

@@ -90,9 +90,13 @@ def parse_address(address: str, allowed: Sequence[str]) -> PrometheusQuery:
     if parts.username or parts.password:
         raise TelemetryError(Message("errors.address-holds-user-name"))
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    labels = {name: value for name, value in options.items() if name not in _OWN}
+    wrong = [name for name, value in labels.items() if not _LABEL.match(name) or not value]
+    if wrong or not labels:
+        raise TelemetryError(Message("errors.not-say-whose-metrics", address=address))
     return PrometheusQuery(
         f"{SCHEMES[parts.scheme]}://{netloc}{parts.path.rstrip('/')}",
-        _selector(options, address),
+        labels,
         _at(options.get("at", "")),
         _minutes(options.get("minutes", "")),
     )
@@ -100,14 +104,6 @@ def parse_address(address: str, allowed: Sequence[str]) -> PrometheusQuery:
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _selector(options: Mapping[str, str], address: str) -> dict[str, str]:
-    chosen = {name: value for name, value in options.items() if name not in _OWN}
-    wrong = [name for name, value in chosen.items() if not _LABEL.match(name) or not value]
-    if wrong or not chosen:
-        raise TelemetryError(Message("errors.not-say-whose-metrics", address=address))
-    return chosen
 
 
 def _at(text: str) -> datetime | None:
@@ -144,13 +140,14 @@ def query_snapshot(server: PrometheusQuery, crash: float | None) -> Snapshot:
         return _silent(
             taken, f"{WHO} has no series of these labels from {server.minutes} minutes before the crash on"
         )
-    courses = tuple(
-        Series(name=COURSES[line.name], labels=_named(line), points=_scaled(line))
-        for line in lines
-        if line.name in COURSES
-    )
+    courses = []
+    for line in lines:
+        if name := COURSES.get(line.name):
+            scale = _SCALE.get(name, 1.0)
+            points = tuple((at, round(value * scale, 4)) for at, value in line.points)
+            courses.append(Series(name=name, labels=_named(line), points=points))
     return _snapshot(
-        collect_parts(lines, WHO, end - AFTER_S), taken, datetime.fromtimestamp(start, UTC), courses
+        collect_parts(lines, WHO, end - AFTER_S), taken, datetime.fromtimestamp(start, UTC), tuple(courses)
     )
 
 
@@ -208,18 +205,15 @@ def _answer(client: httpx.Client, url: str, asked: Mapping[str, str]) -> Any:
     """Post one query (a long list of names does not fit an address) and read a bounded answer."""
     with client.stream("POST", url, data=dict(asked)) as response:
         body = _bounded(response)
-    told = _json(body)
-    if response.status_code != httpx.codes.OK or told.get("status") != "success":
-        raise ValueError(f"it answered {response.status_code}: {str(told.get('error', ''))[:200]}")
-    return told["data"]["result"]
-
-
-def _json(body: bytes) -> dict[str, Any]:
     try:
         told = json.loads(body)
     except ValueError:
-        return {}
-    return told if isinstance(told, dict) else {}
+        told = {}
+    if not isinstance(told, dict):
+        told = {}
+    if response.status_code != httpx.codes.OK or told.get("status") != "success":
+        raise ValueError(f"it answered {response.status_code}: {str(told.get('error', ''))[:200]}")
+    return told["data"]["result"]
 
 
 def _parsed(result: Any) -> Iterator[MetricSeries]:
@@ -236,8 +230,3 @@ def _named(line: MetricSeries) -> dict[str, str]:
     part = "gpus" if line.name.startswith("DCGM") else "nodes"
     named = identity(part, line.labels)  # type: ignore[arg-type]
     return dict(zip(("id", "node", "index"), named, strict=False))
-
-
-def _scaled(line: MetricSeries) -> tuple[tuple[float, float], ...]:
-    scale = _SCALE.get(COURSES[line.name], 1.0)
-    return tuple((at, round(value * scale, 4)) for at, value in line.points)

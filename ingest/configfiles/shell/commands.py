@@ -171,15 +171,12 @@ def _commands(text: str) -> list[list[str]]:
     for match in _TOKEN.finditer(text):
         if match["end"]:
             found.append([])
-        elif match["word"] and (word := _unquoted(match["word"])):
-            found[-1].append(word)
+        elif word := match["word"]:
+            if not word.isalnum() and any(char in word for char in "'\"\\"):
+                word = _PIECE.sub(_plain, word)
+            if word:
+                found[-1].append(word)
     return [words for words in found if words]
-
-
-def _unquoted(word: str) -> str:
-    if not word.isalnum() and any(char in word for char in "'\"\\"):
-        word = _PIECE.sub(_plain, word)
-    return word
 
 
 def _plain(match: re.Match[str]) -> str:

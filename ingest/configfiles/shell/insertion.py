@@ -59,14 +59,15 @@ def _separator(script: Script, words: list[Word], last: Word) -> str:
 
 def _put(behind: Word, separator: str, words: Sequence[str]) -> WordEdit:
     quote = behind.units[-1].quote if behind.splits else ""
-    new = [written(word, quote) if behind.splits else _quoted(word) for word in words]
+    new = []
+    for word in words:
+        # Of `name=value` the value alone is quoted.
+        name = _NAMED.match(word)
+        if behind.splits:
+            new.append(written(word, quote))
+        else:
+            new.append(name[0] + written(word[name.end() :], "") if name else shlex.quote(word))
     return WordEdit(behind.end, behind.end, separator + " ".join(new))
-
-
-def _quoted(word: str) -> str:
-    """Quote a new word, of `name=value` the value alone."""
-    name = _NAMED.match(word)
-    return name[0] + written(word[name.end() :], "") if name else shlex.quote(word)
 
 
 def removed(word: Word, before: Word | None) -> WordEdit:

@@ -147,26 +147,20 @@ def _at(words: list[Word], at: int) -> tuple[ProgramStart, int] | None:
 
 def _is_value(words: list[Word], at: int, found: str) -> bool:
     """Tell a program's name from an option's value: `--strategy deepspeed`, `-m mod` of another program."""
-    before = words[at - 1].text if at else ""
+    known, before = known_frameworks(), words[at - 1].text if at else ""
     if found.startswith("-m "):
-        return found[3:].split(".")[0] in _PREPARES or ("." not in found and not _takes_module(words[:at]))
+        if found[3:].split(".")[0] in _PREPARES:
+            return True
+        # Some word before must take a module by `-m`; to srun, `-m block` is something else.
+        starting = re.compile("|".join(("python", "launch", *known.rank_starters)), re.IGNORECASE)
+        return "." not in found and not any(starting.search(word.text) for word in words[:at])
     if found.endswith(".py"):
-        return before.startswith("--") and "=" not in before and not _starts_script(words[:at])
-    return before.startswith("-") and found in known_frameworks().rank_starters
-
-
-def _takes_module(before: list[Word]) -> bool:
-    """Tell whether one of the words before takes `-m module`; to srun, `-m block` is something else."""
-    starting = re.compile("|".join(("python", "launch", *known_frameworks().rank_starters)), re.IGNORECASE)
-    return any(starting.search(word.text) for word in before)
-
-
-def _starts_script(before: list[Word]) -> bool:
-    """Tell whether the words before can be a starter's switches: `torchrun --standalone train.py`."""
-    known = known_frameworks()
-    schedulers = {name for row in known.rows.values() if row.directives for name in row.executables}
-    starters = schedulers | known.rank_starters | {"launch"}
-    return any(word.text.rsplit("/", 1)[-1] in starters for word in before)
+        # The words before may be a starter's switches: `torchrun --standalone train.py`.
+        schedulers = {name for row in known.rows.values() if row.directives for name in row.executables}
+        starters = schedulers | known.rank_starters | {"launch"}
+        is_started = any(word.text.rsplit("/", 1)[-1] in starters for word in words[:at])
+        return before.startswith("--") and "=" not in before and not is_started
+    return before.startswith("-") and found in known.rank_starters
 
 
 def launches(script: Script) -> list[ShellCommand]:

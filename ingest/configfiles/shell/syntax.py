@@ -98,11 +98,16 @@ def parse(text: str) -> Script:
     """
     if "\0" in text:
         raise NotPatchableError(Message("patch.file-holds-nul-byte"))
-    root = (
-        tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language())).parse(_shadow(text)).root_node
-    )
+    # One byte per character, so that the parser's offsets are those of the text.
+    ascii_only = re.sub(r"[^\x00-\x7f]", "%", text)
+    # The grammar takes a last backslash for the start of a word that is missing.
+    shadow = _TAIL.sub(lambda found: " " + found[0][1:], ascii_only).encode("ascii")
+    root = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language())).parse(shadow).root_node
     if root.has_error:
-        raise NotPatchableError(Message("patch.line-cannot-read-bash", line=_first_error(root)))
+        node = root
+        while not (node.is_error or node.is_missing):
+            node = next(child for child in node.children if child.has_error or child.is_missing)
+        raise NotPatchableError(Message("patch.line-cannot-read-bash", line=node.start_point.row + 1))
     script = Script(text)
     try:
         for statement in root.children:
@@ -110,19 +115,6 @@ def parse(text: str) -> Script:
     except RecursionError as error:
         raise NotPatchableError(Message("patch.script-nested-deeply-read")) from error
     return script
-
-
-def _shadow(text: str) -> bytes:
-    """Give the text with one byte per character, so that the parser's offsets are those of the text."""
-    ascii_only = re.sub(r"[^\x00-\x7f]", "%", text)
-    # The grammar takes a last backslash for the start of a word that is missing.
-    return _TAIL.sub(lambda found: " " + found[0][1:], ascii_only).encode("ascii")
-
-
-def _first_error(node: tree_sitter.Node) -> int:
-    while not (node.is_error or node.is_missing):
-        node = next(child for child in node.children if child.has_error or child.is_missing)
-    return node.start_point.row + 1
 
 
 def _walk(node: tree_sitter.Node, script: Script, statement: int, branch: bool) -> None:
@@ -137,10 +129,6 @@ def _walk(node: tree_sitter.Node, script: Script, statement: int, branch: bool) 
 
 def _text(node: tree_sitter.Node, script: Script) -> str:
     return script.text[node.start_byte : node.end_byte]
-
-
-def _read_comment(node: tree_sitter.Node, script: Script, _statement: int, _branch: bool) -> None:
-    script.comments.append((node.start_byte, node.end_byte))
 
 
 def _read_assignment(node: tree_sitter.Node, script: Script, _statement: int, branch: bool) -> None:
@@ -276,7 +264,9 @@ def _read_document(node: tree_sitter.Node, script: Script, _statement: int, bran
 
 
 _READERS: dict[str, Callable[[tree_sitter.Node, Script, int, bool], None]] = {
-    "comment": _read_comment,
+    "comment": lambda node, script, _statement, _branch: script.comments.append(
+        (node.start_byte, node.end_byte)
+    ),
     "command": _read_command,
     "variable_assignment": _read_assignment,
     "declaration_command": _read_declaration,
