@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from slack_sdk import WebClient
 
+from corpus.message import Message
 from service.app.triage_service import Caller, Submission, TriageService
 from service.schemas.events import Accepted, FinalAnswer
 from service.schemas.records import MessageRecord, TriageRecord
@@ -163,7 +164,7 @@ def test_that_a_triage_that_failed_says_why(triage_service: TriageService, setti
         None,
         final=True,
         now=NOW,
-        error="a.log is empty: nothing was written, or it is the wrong file.",
+        error=Message("errors.empty-nothing-written-wrong", name="a.log"),
     )
     assert "a.log 是空的" in finished(item(triage=record.id, language="zh"), triage_service, settings).text
 
