@@ -41,14 +41,12 @@ class Client:
     not.
     """
 
-    def __init__(
-        self, url: str = "http://127.0.0.1:8642", key: str = "", read_deadline: float = PATIENCE
-    ) -> None:
+    def __init__(self, url: str = "http://127.0.0.1:8642", key: str = "", timeout: float = PATIENCE) -> None:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._http = httpx.Client(
             base_url=url,
             headers=headers,
-            timeout=httpx.Timeout(read_deadline, connect=10.0),
+            timeout=httpx.Timeout(timeout, connect=10.0),
             follow_redirects=False,
         )
 
@@ -157,18 +155,16 @@ class Client:
         batch_id: str,
         *,
         seen: Seen = lambda _record: None,
-        read_deadline: float = 86_400.0,
+        timeout: float = 86_400.0,
         pause: float = 0.5,
     ) -> BatchRecord:
         """Wait until a batch is over, telling its progress; raises LateError."""
-        ends = time.monotonic() + read_deadline
+        ends = time.monotonic() + timeout
         while (record := self.progress(batch_id)).state == "running":
             seen(record)
             if time.monotonic() >= ends:
                 raise LateError(
-                    Message(
-                        "errors.batch-not-over-after", batch_id=batch_id, read_deadline=f"{read_deadline:g}"
-                    )
+                    Message("errors.batch-not-over-after", batch_id=batch_id, seconds=f"{timeout:g}")
                 )
             time.sleep(pause)
         seen(record)

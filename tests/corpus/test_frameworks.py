@@ -39,7 +39,6 @@ NAMED: dict[str, tuple[set[str], str]] = {
     "service/api/knowledge.py": ({"ray"}, "an example of the API's page"),
     "service/batches/engine.py": ({"ray"}, "what our own batches run on"),
     "service/batches/executor_slots.py": ({"ray"}, "what our own batches run on"),
-    "service/batches/page.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
     "service/monitoring/ended_jobs.py": ({"slurm"}, "a source of ended jobs"),
     "service/schemas/records.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
     "service/telemetry": ({"slurm", "ray", "kubernetes"}, "parts of a snapshot, kinds of scheduler"),

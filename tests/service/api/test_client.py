@@ -57,7 +57,7 @@ def test_that_a_program_waits_for_a_batch(asked: Client, tmp_path: Path) -> None
     file = tmp_path / "jobs.jsonl"
     file.write_text(LINES)
     seen: list[BatchRecord] = []
-    record = asked.wait(asked.batch([file], name="night").id, seen=seen.append, pause=0.1, read_deadline=120)
+    record = asked.wait(asked.batch([file], name="night").id, seen=seen.append, pause=0.1, timeout=120)
     assert (record.state, seen[-1]) == ("done", record)
     assert len(list(asked.results(record.id))) == 5
     assert asked.summary(record.id)["died"]["jobs"] == 5

